@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A thin layer over meson and ninja: everything here is one command that could be typed.
+
+BUILD ?= build
+# Debian's interpreter: its packages (pytest, scapy) are invisible to one from elsewhere.
+PYTHON ?= /usr/bin/python3
+DESTDIR ?=
+PREFIX ?= /usr/local
+MESON_ARGS ?=
+PYTEST_ARGS ?=
+# Network namespaces, raw sockets and huge pages need root; building does not.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: all deps demo test test-unit test-e2e bench lint format install clean
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	devtools/deps.sh build
+	meson setup $(BUILD) --prefix $(PREFIX) $(MESON_ARGS)
+
+deps:
+	devtools/deps.sh build demo test lint
+
+demo:
+	devtools/deps.sh build demo
+	$(MAKE) all
+	devtools/demo.sh $(BUILD)
+
+test: deps test-unit test-e2e
+
+test-unit: all
+	meson test -C $(BUILD) --print-errorlogs
+
+test-e2e: all
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e $(PYTEST_ARGS)
+
+bench: all
+	devtools/deps.sh build demo bench
+	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.bench
+
+lint:
+	devtools/deps.sh lint
+	PYTHON=$(PYTHON) devtools/lint.sh
+
+# In place, with the same tool and rules as lint.
+format:
+	git ls-files -z -- "*.c" "*.h" | xargs -0 clang-format -i
+
+install: all
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD)

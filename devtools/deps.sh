@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
+# usage: deps.sh build|demo|test|lint|bench...
+set -eu
+
+packages() {
+	case $1 in
+	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
+		libzstd-dev liblz4-dev libcmocka-dev ;;
+	demo) echo dpdk dpdk-dev wireshark-common ;;
+	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump python3-pytest python3-scapy \
+		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux ;;
+	lint) echo git clang-format codespell pyflakes3 python3 ;;
+	ci) echo g++ clang libclang-rt-14-dev ;;
+	bench) echo python3-matplotlib ;;
+	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
+	esac
+}
+
+installed() {
+	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
+}
+
+wanted=
+for set in "$@"; do
+	wanted="$wanted $(packages "$set")"
+done
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+	echo "deps: not a Debian system, please see to it that these are there:$wanted" >&2
+	exit 0
+fi
+
+missing=
+for package in $wanted; do
+	installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "deps: installing$missing"
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	as_root=sudo
+	command -v sudo >/dev/null || {
+		echo "deps: run this as root, or install sudo" >&2
+		exit 1
+	}
+fi
+had_ovs=yes
+installed openvswitch-switch || had_ovs=no
+
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # a list of words
+$as_root env DEBIAN_FRONTEND=noninteractive \
+	apt-get install -y -qq --no-install-recommends $missing
+
+# The tests run an Open vSwitch of their own in private folders. The service which the package
+# starts would only keep a CPU and the administrator busy.
+if [ "$had_ovs" = no ] && [ -d /run/systemd/system ] && installed openvswitch-switch; then
+	$as_root systemctl disable --now openvswitch-switch.service || true
+fi

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Style and spelling of everything that is under version control. Prints what is wrong; exit status 1.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+python=${PYTHON:-/usr/bin/python3}
+lines_max=600
+failed=0
+
+list() { # list PATTERN...: our text files that match
+	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
+		[ ! -f "$f" ] || echo "$f"
+	done
+}
+
+check() { # check NAME COMMAND...: fails if the command prints anything or fails
+	name=$1
+	shift
+	if out=$("$@" 2>&1) && [ -z "$out" ]; then
+		echo "lint: $name: ok"
+		return
+	fi
+	printf '%s\nlint: %s: FAILED\n' "$out" "$name"
+	failed=1
+}
+
+format() { list '*.c' '*.h' | xargs -r clang-format --dry-run -Werror; }
+
+spelling() {
+	list '*.c' '*.h' '*.py' '*.sh' '*.md' '*.txt' '*.build' Makefile .ci/run |
+		xargs -r codespell
+}
+
+licence() {
+	list '*.c' '*.h' '*.py' '*.sh' '*.map' '*.build' 'meson_options.txt' '*.ini' Makefile .ci/run .clang-format |
+		xargs -r grep -L 'SPDX-License-Identifier: BSD-3-Clause'
+	return 0
+}
+
+whitespace() {
+	list | xargs -r grep -nIE '[[:blank:]]+$'
+	return 0
+}
+
+length() {
+	list '*.c' '*.h' '*.py' '*.sh' '*.build' Makefile | xargs -r wc -l |
+		awk -v max="$lines_max" '$2 != "total" && $1 > max {print $2 ": " $1 " lines"}'
+}
+
+python_only_where_it_belongs() {
+	list '*.py' | grep -vE '^(e2e|lab)/' | sed 's/$/: Python belongs into e2e or lab/'
+	return 0
+}
+
+python_code() { list '*.py' | xargs -r "$python" -m pyflakes; }
+
+check 'C format' format
+check spelling spelling
+check 'SPDX lines' licence
+check 'trailing whitespace' whitespace
+check 'file length' length
+check 'Python folders' python_only_where_it_belongs
+check 'Python code' python_code
+exit $failed
