@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A DPDK application that does what it is told: a command on each line of standard input, an
+ * answer `ok …` or `error …` on standard output. The main thread sends and receives itself, so
+ * between two commands it is a thread that has stopped polling.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+
+#include "rt_ports.h"
+#include "rt_shape.h"
+#include "rt_traffic.h"
+#ifdef LINK_IN
+#include "ringtap/probe.h"
+#endif
+
+#define WORDS_MAX  24
+#define MBUF_COUNT 16383
+
+static void answer(int64_t rc)
+{
+	if (rc < 0)
+		printf("error %s\n", strerror((int)-rc));
+	else
+		printf("ok %lld\n", (long long)rc);
+}
+
+static uint16_t number(char **words, unsigned i)
+{
+	return words[i] ? atoi(words[i]) : 0;
+}
+
+static void do_burst(char **words, bool rx)
+{
+	uint32_t n = shape_arg(words, "n", 1);
+	uint32_t burst = shape_arg(words, "burst", 32);
+	struct burst_times times = {0};
+	struct shape shape;
+	int64_t rc = -EINVAL;
+
+	if (burst && burst <= TRAFFIC_BURST_MAX && shape_parse(words, &shape)) {
+		rc = (rx ? traffic_rx : traffic_tx)(
+			number(words, 1), number(words, 2), &shape, n, burst, &times);
+		free(shape.bytes);
+	}
+	if (rc < 0)
+		answer(rc);
+	else
+		printf("ok %lld %llu %llu\n", (long long)rc, (unsigned long long)times.before_ns,
+			(unsigned long long)times.after_ns);
+}
+
+static void do_rx(char **words)
+{
+	do_burst(words, true);
+}
+
+static void do_tx(char **words)
+{
+	do_burst(words, false);
+}
+
+static void do_blast(char **words)
+{
+	answer(traffic_blast(number(words, 1), number(words, 2), shape_arg(words, "workers", 1),
+		shape_arg(words, "n", 1)));
+}
+
+static void do_threads(char **words)
+{
+	answer(traffic_threads(number(words, 1), number(words, 2), shape_arg(words, "count", 1),
+		shape_arg(words, "n", 1)));
+}
+
+static void do_poll(char **words)
+{
+	answer(traffic_poll(number(words, 1), number(words, 2), shape_arg(words, "n", 1)));
+}
+
+static void do_loop(char **words)
+{
+	answer(traffic_loop(number(words, 1), number(words, 2), shape_arg(words, "queue", 0)));
+}
+
+static void do_unloop(char **words)
+{
+	answer(traffic_unloop());
+}
+
+static void do_count(char **words)
+{
+	answer((int64_t)traffic_loop_count());
+}
+
+static void do_ring(char **words)
+{
+	answer(port_make_ring(words[1], shape_arg(words, "rxq", 1), shape_arg(words, "txq", 1)));
+}
+
+static void do_plug(char **words)
+{
+	const char *args = shape_text(words, "args");
+
+	answer(port_plug(words[1], args ? args : "", shape_arg(words, "rxq", 1),
+		shape_arg(words, "txq", 1)));
+}
+
+static void do_unplug(char **words)
+{
+	answer(port_unplug(words[1]));
+}
+
+static void do_stop(char **words)
+{
+	answer(rte_eth_dev_stop(number(words, 1)));
+}
+
+static void do_start(char **words)
+{
+	answer(rte_eth_dev_start(number(words, 1)));
+}
+
+static void do_reconf(char **words)
+{
+	answer(port_reconfigure(
+		number(words, 1), shape_arg(words, "rxq", 1), shape_arg(words, "txq", 1)));
+}
+
+static void do_callbacks(char **words)
+{
+	answer(port_callbacks(number(words, 1)));
+}
+
+static void do_now(char **words)
+{
+	answer((int64_t)traffic_now_ns());
+}
+
+#ifdef LINK_IN
+static void do_probe_start(char **words)
+{
+	answer(ringtap_probe_start());
+}
+
+static void do_probe_stop(char **words)
+{
+	ringtap_probe_stop();
+	answer(0);
+}
+#endif
+
+static const struct {
+	const char *name;
+	unsigned words; /* at least, with the name */
+	void (*run)(char **words);
+} commands[] = {
+	{"rx", 3, do_rx},       /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
+	{"tx", 3, do_tx},       /* likewise */
+	{"blast", 3, do_blast}, /* PORT QUEUE [workers= n=] */
+	{"threads", 3, do_threads}, /* PORT QUEUE [count= n=] */
+	{"poll", 3, do_poll},       /* PORT QUEUE [n=] */
+	{"loop", 3, do_loop},       /* FROM TO [queue=] */
+	{"unloop", 1, do_unloop},
+	{"count", 1, do_count},
+	{"ring", 2, do_ring},           /* NAME [rxq= txq=] */
+	{"plug", 2, do_plug},           /* NAME [args= rxq= txq=] */
+	{"unplug", 2, do_unplug},       /* NAME */
+	{"stop", 2, do_stop},           /* PORT */
+	{"start", 2, do_start},         /* PORT */
+	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
+	{"callbacks", 2, do_callbacks}, /* PORT */
+	{"now", 1, do_now},
+#ifdef LINK_IN
+	{"probe_start", 1, do_probe_start},
+	{"probe_stop", 1, do_probe_stop},
+#endif
+};
+
+static void execute(char *line)
+{
+	char *words[WORDS_MAX + 1] = {0};
+	unsigned n = 0;
+
+	for (char *w = strtok(line, " \n"); w && n < WORDS_MAX; w = strtok(NULL, " \n"))
+		words[n++] = w;
+	for (unsigned i = 0; n && i < RTE_DIM(commands); i++) {
+		if (strcmp(commands[i].name, words[0]) || n < commands[i].words)
+			continue;
+		commands[i].run(words);
+		return;
+	}
+	puts("error no such command");
+}
+
+int main(int argc, char **argv)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	setlinebuf(stdout);
+	if (rte_eal_init(argc, argv) < 0 || !shape_init(MBUF_COUNT)) {
+		fputs("rt_play: EAL or its memory is not to be had\n", stderr);
+		return 1;
+	}
+	puts("ready");
+	while (getline(&line, &size, stdin) > 0 && strcmp(line, "quit\n"))
+		execute(line);
+	free(line);
+	return rte_eal_cleanup() ? 1 : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports of rt_play: net_ring ports whose other side we hold, and hot-plugged devices. */
+#ifndef RT_PORTS_H
+#define RT_PORTS_H
+
+#include <stdint.h>
+
+#include <rte_ring.h>
+
+#define PORTS_MAX  32
+#define QUEUES_MAX 16
+
+struct port_rings {
+	struct rte_ring *rx[QUEUES_MAX]; /* what we put in, the port receives */
+	struct rte_ring *tx[QUEUES_MAX]; /* what the port sends, we take out */
+};
+
+/* Of ports made by port_make_ring(); all NULL for others. */
+extern struct port_rings port_rings[PORTS_MAX];
+
+/* All return the port id or 0, or -errno. Ports come up configured and started. */
+int port_make_ring(const char *name, uint16_t rxq, uint16_t txq);
+int port_plug(const char *name, const char *args, uint16_t rxq, uint16_t txq);
+int port_unplug(const char *name);
+int port_reconfigure(uint16_t port, uint16_t rxq, uint16_t txq);
+
+/* RX and TX callbacks that ethdev would call for the port's queues. */
+unsigned port_callbacks(uint16_t port);
+
+#endif

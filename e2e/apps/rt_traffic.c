@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "rt_ports.h"
+#include "rt_traffic.h"
+
+#define BURST 32
+
+struct job {
+	uint16_t port;
+	uint16_t queue;
+	uint64_t n;
+	uint64_t done;
+	pthread_barrier_t *barrier; /* NULL: start at once */
+};
+
+static struct {
+	uint16_t from, to, queue;
+	unsigned lcore;
+	bool running;
+	uint64_t count;
+} loop;
+
+uint64_t traffic_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int build(const struct shape *s, uint32_t first, uint32_t n, bool rx, struct rte_mbuf **out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = shape_build(s, first + i, rx);
+		if (!out[i]) {
+			rte_pktmbuf_free_bulk(out, i);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* A broken chain must not reach the mempool's own checks. */
+static void mend(const struct shape *s, struct rte_mbuf **mbufs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (s->cut_chain)
+			mbufs[i]->nb_segs--;
+		if (s->untrue_length)
+			mbufs[i]->pkt_len -= 1000;
+	}
+}
+
+int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
+	struct burst_times *times)
+{
+	struct rte_mbuf *mbufs[TRAFFIC_BURST_MAX];
+	struct rte_ring *ring =
+		port < PORTS_MAX && queue < QUEUES_MAX ? port_rings[port].rx[queue] : NULL;
+
+	if (!ring)
+		return -ENODEV;
+	for (uint32_t at = 0; at < n; at += burst) {
+		uint32_t want = RTE_MIN(burst, n - at);
+
+		if (build(s, at, want, true, mbufs))
+			return -ENOMEM;
+		if (!rte_ring_enqueue_bulk(ring, (void **)mbufs, want, NULL))
+			return -ENOSPC;
+		times->before_ns = at ? times->before_ns : traffic_now_ns();
+		if (rte_eth_rx_burst(port, queue, mbufs, want) != want)
+			return -EIO;
+		times->after_ns = traffic_now_ns();
+		mend(s, mbufs, want);
+		rte_pktmbuf_free_bulk(mbufs, want);
+	}
+	return n;
+}
+
+static void drain(uint16_t port, uint16_t queue)
+{
+	struct rte_ring *ring =
+		port < PORTS_MAX && queue < QUEUES_MAX ? port_rings[port].tx[queue] : NULL;
+	struct rte_mbuf *m;
+
+	while (ring && !rte_ring_dequeue(ring, (void **)&m))
+		rte_pktmbuf_free(m);
+}
+
+int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
+	struct burst_times *times)
+{
+	struct rte_mbuf *mbufs[TRAFFIC_BURST_MAX];
+
+	for (uint32_t at = 0; at < n; at += burst) {
+		uint32_t want = RTE_MIN(burst, n - at);
+
+		if (build(s, at, want, false, mbufs))
+			return -ENOMEM;
+		times->before_ns = at ? times->before_ns : traffic_now_ns();
+		if (rte_eth_tx_burst(port, queue, mbufs, want) != want)
+			return -EIO;
+		times->after_ns = traffic_now_ns();
+		if (s->cut_chain || s->untrue_length)
+			mend(s, mbufs, want); /* only for net_ring: it still has them */
+		drain(port, queue);
+	}
+	return n;
+}
+
+static void send_plain(struct job *job)
+{
+	while (job->done < job->n) {
+		struct rte_mbuf *m = shape_plain();
+
+		if (!m)
+			continue;
+		if (rte_eth_tx_burst(job->port, job->queue, &m, 1) == 1)
+			job->done++;
+		else
+			rte_pktmbuf_free(m);
+	}
+}
+
+static int send_on_worker(void *arg)
+{
+	send_plain(arg);
+	return 0;
+}
+
+static void *send_in_thread(void *arg)
+{
+	struct job *job = arg;
+
+	pthread_barrier_wait(job->barrier);
+	send_plain(job);
+	/* No thread ends, and gives its place to another, before all have sent. */
+	pthread_barrier_wait(job->barrier);
+	return NULL;
+}
+
+int64_t traffic_blast(uint16_t port, uint16_t queue, unsigned workers, uint64_t n)
+{
+	struct job jobs[RTE_MAX_LCORE] = {0};
+	unsigned lcore, launched = 0;
+	int64_t sum = 0;
+
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		if (launched++ == workers)
+			break;
+		jobs[lcore] = (struct job){.port = port, .queue = queue, .n = n};
+		if (rte_eal_remote_launch(send_on_worker, &jobs[lcore], lcore))
+			return -EBUSY;
+	}
+	rte_eal_mp_wait_lcore();
+	for (lcore = 0; lcore < RTE_MAX_LCORE; lcore++)
+		sum += (int64_t)jobs[lcore].done;
+	drain(port, queue);
+	return launched < workers ? -ENODEV : sum;
+}
+
+int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_t n)
+{
+	pthread_t *ids = calloc(threads, sizeof(*ids));
+	struct job *jobs = calloc(threads, sizeof(*jobs));
+	pthread_barrier_t barrier;
+	int64_t sum = 0;
+
+	if (!ids || !jobs || pthread_barrier_init(&barrier, NULL, threads))
+		return -ENOMEM;
+	for (unsigned i = 0; i < threads; i++) {
+		jobs[i] = (struct job){.port = port, .queue = queue, .n = n, .barrier = &barrier};
+		if (pthread_create(&ids[i], NULL, send_in_thread, &jobs[i]))
+			abort(); /* the barrier would never open */
+	}
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_join(ids[i], NULL);
+		sum += (int64_t)jobs[i].done;
+	}
+	pthread_barrier_destroy(&barrier);
+	free(ids);
+	free(jobs);
+	return sum;
+}
+
+int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint64_t done = 0;
+
+	while (done < n) {
+		uint16_t got =
+			rte_eth_rx_burst(port, queue, mbufs, RTE_MIN((uint64_t)BURST, n - done));
+
+		rte_pktmbuf_free_bulk(mbufs, got);
+		done += got;
+	}
+	return (int64_t)done;
+}
+
+static int run_loop(void *arg)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	while (__atomic_load_n(&loop.running, __ATOMIC_RELAXED)) {
+		uint16_t got = rte_eth_rx_burst(loop.from, loop.queue, mbufs, BURST);
+		uint16_t sent = rte_eth_tx_burst(loop.to, loop.queue, mbufs, got);
+
+		rte_pktmbuf_free_bulk(mbufs + sent, got - sent);
+		__atomic_store_n(&loop.count, loop.count + sent, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+int traffic_loop(uint16_t from, uint16_t to, uint16_t queue)
+{
+	if (loop.running)
+		return -EBUSY;
+	loop.from = from;
+	loop.to = to;
+	loop.queue = queue;
+	loop.count = 0;
+	loop.running = true;
+	loop.lcore = rte_get_next_lcore(-1, 1, 0);
+	return rte_eal_remote_launch(run_loop, NULL, loop.lcore);
+}
+
+uint64_t traffic_loop_count(void)
+{
+	return __atomic_load_n(&loop.count, __ATOMIC_RELAXED);
+}
+
+int64_t traffic_unloop(void)
+{
+	if (!loop.running)
+		return -ESRCH;
+	__atomic_store_n(&loop.running, false, __ATOMIC_RELAXED);
+	rte_eal_wait_lcore(loop.lcore);
+	return (int64_t)loop.count;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Traffic of rt_play: single bursts from the main thread, and full rate from workers. */
+#ifndef RT_TRAFFIC_H
+#define RT_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rt_shape.h"
+
+#define TRAFFIC_BURST_MAX 512
+
+struct burst_times {
+	uint64_t before_ns; /* CLOCK_REALTIME around the calls of the burst function */
+	uint64_t after_ns;
+};
+
+/* Lets the port receive, or sends, n packets of the shape in bursts of at most
+ * TRAFFIC_BURST_MAX. Returns how many, or -errno.
+ */
+int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
+	struct burst_times *times);
+int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
+	struct burst_times *times);
+
+/* Each of the workers sends n packets on the one queue; so do threads that EAL does not know, which
+ * all begin together. Return the sum, or -errno. */
+int64_t traffic_blast(uint16_t port, uint16_t queue, unsigned workers, uint64_t n);
+int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_t n);
+
+/* Receives exactly n packets in the main thread. Returns n. */
+int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n);
+
+/* One worker moves packets from the one port to the other at full rate until stopped. */
+int traffic_loop(uint16_t from, uint16_t to, uint16_t queue);
+uint64_t traffic_loop_count(void);
+int64_t traffic_unloop(void); /* packets moved in all */
+
+uint64_t traffic_now_ns(void);
+
+#endif

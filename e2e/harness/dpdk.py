@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all DPDK applications of the tests have in common: EAL arguments and run-time folders."""
+import itertools
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+
+_number = itertools.count()
+RUN_DIR = Path("/var/run/dpdk")
+
+
+def new_prefix(kind):
+    """A file-prefix that no other run of the tests uses."""
+    return f"rt-{kind}-{os.getpid()}-{next(_number)}"
+
+
+def eal_args(prefix, plugin=None, vdevs=(), lcores="0,1", memory_mb=256, extra=()):
+    """EAL arguments for virtual devices without huge pages. lcores: '0,1' or a --lcores map; None
+    leaves them to the application."""
+    args = ["--no-huge", "-m", memory_mb, "--no-pci", "--file-prefix", prefix]
+    if lcores:
+        args += ["--lcores", lcores] if "@" in lcores else ["-l", lcores]
+    if plugin:
+        args += ["-d", plugin]
+    for vdev in vdevs:
+        args += ["--vdev", vdev]
+    return [*args, *extra]
+
+
+def remove_run_dir(prefix):
+    """EAL leaves its folder behind when it is killed."""
+    shutil.rmtree(RUN_DIR / prefix, ignore_errors=True)
+
+
+def telemetry(prefix, command, timeout=5):
+    """Asks an application over DPDK's own telemetry socket; returns the decoded answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.settimeout(timeout)
+        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))
+        limit = json.loads(sock.recv(1024))["max_output_len"]
+        sock.send(command.encode())
+        return json.loads(sock.recv(limit))
+
+
+class Resources:
+    """File descriptors, mappings, threads and memory of a process, to see whether it leaks."""
+
+    def __init__(self, pid):
+        proc = Path(f"/proc/{pid}")
+        self.fds = len(os.listdir(proc / "fd"))
+        self.threads = len(os.listdir(proc / "task"))
+        self.maps = len((proc / "maps").read_text().splitlines())
+        status = (proc / "status").read_text()
+        self.rss_kb = int(status.split("VmRSS:")[1].split()[0])
+
+    def __repr__(self):
+        return f"fds={self.fds} threads={self.threads} maps={self.maps} rss_kb={self.rss_kb}"

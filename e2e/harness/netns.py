@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network namespaces that are gone, with all that is in them, when the test is."""
+import itertools
+import os
+
+from .proc import Proc, check, run
+
+_number = itertools.count()
+# A DPDK port sees frames as they are: no checksums left to do, no segments to be cut.
+_OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
+
+
+class Namespace:
+    def __init__(self):
+        self.name = f"rt{os.getpid()}n{next(_number)}"
+        check(["ip", "netns", "add", self.name])
+        try:
+            self.check(["ip", "link", "set", "lo", "up"])
+            # IPv6 would send neighbour discovery whenever it likes.
+            for which in ("all", "default"):
+                path = f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6"
+                self.check(["sh", "-c", f"echo 1 >{path}"])
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def prefix(self):
+        """What to put before a command so that it runs inside."""
+        return ["ip", "netns", "exec", self.name]
+
+    def check(self, argv, **kwargs):
+        return check([*self.prefix, *argv], **kwargs)
+
+    def start(self, argv, **kwargs):
+        return Proc([*self.prefix, *argv], **kwargs)
+
+    def device_up(self, device, mtu):
+        self.check(["ip", "link", "set", device, "mtu", mtu, "up"])
+        flags = [word for offload in _OFFLOADS for word in (offload, "off")]
+        self.check(["ethtool", "-K", device, *flags])
+
+    def close(self):
+        run(["ip", "netns", "del", self.name])
+
+
+class Net:
+    """A hub namespace for the switch under test, and hosts around it, each in its own."""
+
+    def __init__(self):
+        self.hub = Namespace()
+        self.hosts = []
+
+    def add_host(self, address, mtu=1500):
+        """A host with the address on `eth0`; returns it and the name of the hub's end of the wire."""
+        host = Namespace()
+        self.hosts.append(host)
+        port = f"to{len(self.hosts)}"
+        self.hub.check(["ip", "link", "add", port, "type", "veth",
+                        "peer", "name", "eth0", "netns", host.name])
+        host.check(["ip", "addr", "add", f"{address}/24", "dev", "eth0"])
+        host.device_up("eth0", mtu)
+        self.hub.device_up(port, mtu)
+        return host, port
+
+    def close(self):
+        for space in (*self.hosts, self.hub):
+            space.close()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stock Open vSwitch with DPDK, in folders and a network namespace of its own: an installed and
+running one is not touched."""
+import shutil
+from pathlib import Path
+
+from . import dpdk
+from .paths import private_folder
+from .proc import Proc, check
+
+VSWITCHD = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+
+
+def missing():
+    """What keeps the tests from running it, or None."""
+    for path in (VSWITCHD, SCHEMA):
+        if not path.exists():
+            return f"{path} is not installed (openvswitch-switch-dpdk)"
+    return None
+
+
+class Ovs:
+    """One bridge `br0`; ports are devices of the namespace, taken over by net_af_packet at run time.
+    huge: in huge pages and with --in-memory, which is how OVS starts DPDK by default."""
+
+    def __init__(self, namespace, plugin, huge=False, pmd_mask="0x2", memory_mb=384):
+        self.namespace = namespace
+        self.dir = private_folder()
+        self.prefix = dpdk.new_prefix("ovs")
+        self.db = self.switch = None
+        try:
+            self._start_db()
+            self._start_switch(self._eal(plugin, huge, memory_mb), pmd_mask)
+        except BaseException:
+            self.close()
+            raise
+
+    def _eal(self, plugin, huge, memory_mb):
+        if huge:
+            args = ["--no-pci", "--file-prefix", self.prefix, "-m", memory_mb]
+            return args + (["-d", plugin] if plugin else [])
+        # OVS adds --in-memory, which EAL refuses next to --no-huge, unless told of --legacy-mem.
+        return dpdk.eal_args(self.prefix, plugin, lcores=None, memory_mb=memory_mb,
+                             extra=["--legacy-mem"])
+
+    @property
+    def _env(self):
+        names = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
+        return {name: str(self.dir) for name in names}
+
+    def _start_db(self):
+        conf = self.dir / "conf.db"
+        check(["ovsdb-tool", "create", conf, SCHEMA])
+        self.db = Proc(["ovsdb-server", conf, f"--remote=punix:{self.dir}/db.sock",
+                        f"--unixctl={self.dir}/db.ctl", "--no-chdir", "-vconsole:info"],
+                       env=self._env)
+        self.db.expect(r"ovsdb-server \(Open vSwitch\)")
+        self.vsctl("--no-wait", "init")
+
+    def _start_switch(self, eal, pmd_mask):
+        extra = " ".join(str(a) for a in eal)
+        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
+                   f'other_config:dpdk-extra="{extra}"', f"other_config:pmd-cpu-mask={pmd_mask}")
+        self.switch = self.namespace.start(
+            [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl",
+             "--no-chdir", "-vconsole:info"], env=self._env)
+        self.switch.expect(r"DPDK Enabled - initialized", 60)
+        self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
+
+    def vsctl(self, *args):
+        return check(["ovs-vsctl", f"--db=unix:{self.dir}/db.sock", "--timeout=30", *args])
+
+    def appctl(self, *args):
+        return check(["ovs-appctl", f"--target={self.dir}/sw.ctl", *args])
+
+    def add_port(self, name, interface):
+        """Returns the name of its ethdev."""
+        vdev = f"net_af_packet_{name}"
+        self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
+                   f"options:dpdk-devargs={vdev},iface={interface}")
+        error = self.vsctl("get", "Interface", name, "error").strip()
+        assert error == "[]", f"port {name}: {error}"
+        return vdev
+
+    def del_port(self, name):
+        """Takes the port off the bridge; OVS then removes its ethdev from DPDK."""
+        self.vsctl("del-port", "br0", name)
+
+    @property
+    def pid(self):
+        return self.switch.pid
+
+    def close(self):
+        for proc in (self.switch, self.db):
+            if proc:
+                proc.close()
+        dpdk.remove_run_dir(self.prefix)
+        shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where things are: the build, the plugin, the corpus, folders of our own."""
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
+RINGTAP = BUILD / "cli" / "ringtap"
+CORPUS = REPO.parent / "shared" / "pcaps"
+
+
+def world_writable(path):
+    """Whether EAL would refuse a plugin in this folder: it looks at all folders above, too."""
+    return any(p.stat().st_mode & stat.S_IWOTH for p in [path, *path.parents])
+
+
+def private_folder():
+    """A new folder that EAL takes plugins from. The caller removes it."""
+    for parent in ("/run", os.environ.get("XDG_RUNTIME_DIR"), str(Path.home())):
+        if parent and os.access(parent, os.W_OK) and not world_writable(Path(parent)):
+            return Path(tempfile.mkdtemp(prefix="ringtap-e2e-", dir=parent))
+    raise RuntimeError("no folder to be found whose parents only root may write")
+
+
+class Plugin:
+    """The probe as EAL's -d wants it: in place, or copied to where EAL accepts it."""
+
+    def __init__(self):
+        built = BUILD / "probe" / "libringtap-probe.so"
+        self._own = None
+        self.path = built
+        if built.exists() and world_writable(built.parent):
+            self._own = private_folder()
+            self.path = Path(shutil.copy(built, self._own))
+
+    def close(self):
+        if self._own:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+
+def corpus():
+    """The files of the corpus, sorted; empty where it is absent."""
+    return sorted(CORPUS.glob("*.pcap")) if CORPUS.is_dir() else []

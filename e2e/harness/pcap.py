@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classic pcap files: frames out and in."""
+import struct
+
+_MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
+           b"\x4d\x3c\xb2\xa1": ("<", 1), b"\xa1\xb2\x3c\x4d": (">", 1)}
+
+
+def parse(data):
+    """Returns a list of (ns, bytes, original length)."""
+    order, scale = _MAGICS[data[:4]]
+    out, at = [], 24
+    while at < len(data):
+        sec, frac, captured, length = struct.unpack_from(order + "IIII", data, at)
+        at += 16
+        assert at + captured <= len(data), "the last packet is cut off"
+        out.append((sec * 10**9 + frac * scale, data[at:at + captured], length))
+        at += captured
+    return out
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return parse(f.read())
+
+
+def frames(path):
+    return [data for _ns, data, _length in read(path)]
+
+
+def write(path, packets, snaplen=262144):
+    """Writes frames, a microsecond apart."""
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, snaplen, 1))
+        for i, data in enumerate(packets):
+            f.write(struct.pack("<IIII", 1 + i // 10**6, i % 10**6, len(data), len(data)) + data)
+    return path
+
+
+def frame(length, seq=0):
+    """An Ethernet frame of the given length that looks like no other."""
+    head = bytes.fromhex("020000000001020000000002") + b"\x88\xb5" + struct.pack(">I", seq)
+    body = bytes((i * 7 + seq) & 0xFF for i in range(max(0, length - len(head))))
+    return (head + body)[:length]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A strict pcapng reader: little endian, one section, and every padding byte and length looked at.
+Written from the specification, not from our writer, so that it can disagree with it."""
+import struct
+from dataclasses import dataclass, field
+
+SHB, IDB, ISB, EPB, CB = 0x0A0D0D0A, 1, 5, 6, 0x0BAD
+RX, TX = 1, 2
+
+
+@dataclass
+class Interface:
+    linktype: int
+    snaplen: int
+    options: dict
+    stats: list = field(default_factory=list)  # option dicts of its ISBs
+
+    def text(self, code):
+        return self.options[code][0].decode()
+
+    @property
+    def name(self):
+        return self.text(2)
+
+
+@dataclass
+class Packet:
+    interface: int
+    ns: int
+    data: bytes
+    length: int  # on the wire
+    options: dict
+
+    def number(self, code):
+        """An integer option, or None."""
+        values = self.options.get(code)
+        return int.from_bytes(values[0], "little") if values else None
+
+    @property
+    def direction(self):
+        return (self.number(2) or 0) & 3
+
+    @property
+    def dropped(self):
+        return self.number(4) or 0
+
+    @property
+    def queue(self):
+        return self.number(6)
+
+    @property
+    def hash(self):
+        return self.options.get(3, [None])[0]
+
+
+@dataclass
+class File:
+    section: dict
+    interfaces: list
+    packets: list
+
+
+def _options(data, where):
+    """Decodes options up to opt_endofopt or the end of the block."""
+    out, at = {}, 0
+    while at < len(data):
+        assert len(data) - at >= 4, f"{where}: stray bytes after the options"
+        code, length = struct.unpack_from("<HH", data, at)
+        at += 4
+        if code == 0:
+            assert length == 0 and at == len(data), f"{where}: opt_endofopt is not the end"
+            return out
+        assert at + length <= len(data), f"{where}: option {code} runs over the block"
+        out.setdefault(code, []).append(data[at:at + length])
+        padding = data[at + length:at + length + (-length % 4)]
+        assert not any(padding), f"{where}: option {code} is padded with {padding!r}"
+        at += length + (-length % 4)
+    return out
+
+
+def blocks(data, whole=True):
+    """Yields (type, body, offset). With whole=False a cut last block ends it quietly."""
+    at = 0
+    while at < len(data):
+        if len(data) - at < 12:
+            assert not whole, f"{len(data) - at} stray bytes at the end"
+            return
+        kind, length = struct.unpack_from("<II", data, at)
+        assert length % 4 == 0 and length >= 12, f"block at {at}: length {length}"
+        if at + length > len(data):
+            assert not whole, f"block at {at}: cut off"
+            return
+        trailer, = struct.unpack_from("<I", data, at + length - 4)
+        assert trailer == length, f"block at {at}: {length} before, {trailer} after"
+        yield kind, data[at + 8:at + length - 4], at
+        at += length
+
+
+def _packet(body, file, at):
+    iface, high, low, captured, length = struct.unpack_from("<IIIII", body)
+    assert iface < len(file.interfaces), f"EPB at {at}: interface {iface} is not declared"
+    end = 20 + captured
+    assert end + (-captured % 4) <= len(body), f"EPB at {at}: {captured} bytes do not fit"
+    assert captured <= length, f"EPB at {at}: captured more than there was"
+    snaplen = file.interfaces[iface].snaplen
+    assert not snaplen or captured <= snaplen, f"EPB at {at}: beyond snaplen"
+    options = _options(body[end + (-captured % 4):], f"EPB at {at}")
+    return Packet(iface, high << 32 | low, body[20:end], length, options)
+
+
+def _resolution_is_ns(options, at):
+    assert options.get(9) == [b"\x09"], f"IDB at {at}: time is not in nanoseconds"
+
+
+def parse(data, whole=True):
+    file = File({}, [], [])
+    for kind, body, at in blocks(data, whole):
+        assert (kind == SHB) == (at == 0), f"block {kind:#x} at {at}: one section, and it comes first"
+        if kind == SHB:
+            magic, major, _minor = struct.unpack_from("<IHH", body)
+            assert magic == 0x1A2B3C4D and major == 1, "not a little-endian pcapng 1.x section"
+            file.section = _options(body[16:], "SHB")
+        elif kind == IDB:
+            link, _, snaplen = struct.unpack_from("<HHI", body)
+            options = _options(body[8:], f"IDB at {at}")
+            _resolution_is_ns(options, at)
+            file.interfaces.append(Interface(link, snaplen, options))
+        elif kind == EPB:
+            file.packets.append(_packet(body, file, at))
+        elif kind == ISB:
+            iface, _high, _low = struct.unpack_from("<III", body)
+            file.interfaces[iface].stats.append(_options(body[12:], f"ISB at {at}"))
+        else:
+            assert kind == CB, f"block {kind:#x} at {at} is not one that we write"
+    return file
+
+
+def read(path, whole=True):
+    with open(path, "rb") as f:
+        return parse(f.read(), whole)
+
+
+def stat(interface, code):
+    """A counter of the interface's last ISB: 4 received, 5 dropped, 6 accepted, 7 dropped by OS,
+    8 delivered."""
+    values = interface.stats[-1].get(code)
+    return int.from_bytes(values[0], "little") if values else None
+
+
+def assert_in_order(file):
+    late = [i for i in range(1, len(file.packets)) if file.packets[i].ns < file.packets[i - 1].ns]
+    assert not late, f"{len(late)} packets step back in time, first at {late[0]}"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A child process whose output can be waited for."""
+import os
+import pty
+import re
+import signal
+import subprocess
+import threading
+import time
+
+
+class Gone(AssertionError):
+    """The process ended, or stayed silent, before it said what was waited for."""
+
+
+class Proc:
+    """Runs argv with stdin open and its output collected. With tty, on a pseudo-terminal: programs
+    then print at once what they would otherwise keep in a buffer."""
+
+    def __init__(self, argv, tty=False, env=None, cwd=None, stdout=None, preexec_fn=None):
+        self.argv = [str(a) for a in argv]
+        self._lock = threading.Condition()
+        self._out = bytearray()
+        self._seen = 0
+        self._eof = False
+        full_env = dict(os.environ, LC_ALL="C", **(env or {}))
+        if tty:
+            master, slave = pty.openpty()
+            self.child = subprocess.Popen(
+                self.argv, stdin=slave, stdout=slave, stderr=slave, env=full_env, cwd=cwd,
+                start_new_session=True)
+            os.close(slave)
+            self._in, source = master, master
+        else:
+            self.child = subprocess.Popen(
+                self.argv, stdin=subprocess.PIPE, stdout=stdout or subprocess.PIPE,
+                stderr=subprocess.PIPE if stdout else subprocess.STDOUT, env=full_env, cwd=cwd,
+                start_new_session=True, preexec_fn=preexec_fn)
+            self._in = self.child.stdin.fileno()
+            source = (self.child.stderr if stdout else self.child.stdout).fileno()
+        self._tty = tty
+        self._reader = threading.Thread(target=self._collect, args=(source,), daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def _collect(self, fd):
+        while True:
+            try:
+                data = os.read(fd, 65536)
+            except OSError:  # a pseudo-terminal whose other end is closed
+                data = b""
+            with self._lock:
+                self._out += data
+                self._eof = self._eof or not data
+                self._lock.notify_all()
+            if not data:
+                return
+
+    @property
+    def output(self):
+        with self._lock:
+            return self._out.decode(errors="replace")
+
+    def expect(self, pattern, timeout=30):
+        """Waits for the pattern in what was printed since the last match; returns the match."""
+        regex = re.compile(pattern.encode(), re.MULTILINE)
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            while True:
+                found = regex.search(self._out, self._seen)
+                if found:
+                    self._seen = found.end()
+                    return found
+                left = deadline - time.monotonic()
+                if self._eof or left <= 0:
+                    why = "ended" if self._eof else f"silent for {timeout} s"
+                    tail = self._out[-20000:].decode(errors="replace")
+                    raise Gone(f"{self.argv[0]} {why} before {pattern!r}; it said:\n{tail}")
+                self._lock.wait(left)
+
+    def mark(self):
+        """Forgets what was printed so far: expect() looks only at what comes."""
+        with self._lock:
+            self._seen = len(self._out)
+
+    def send(self, line):
+        os.write(self._in, line.encode() + b"\n")
+
+    def close_stdin(self):
+        if not self._tty:
+            self.child.stdin.close()
+
+    def send_signal(self, number):
+        if self.child.poll() is None:
+            self.child.send_signal(number)
+
+    def alive(self):
+        return self.child.poll() is None
+
+    def wait(self, timeout=30):
+        """Exit status, when all output has been read."""
+        try:
+            status = self.child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Gone(f"{self.argv[0]} did not end in {timeout} s; it said:\n"
+                       f"{self.output[-20000:]}") from None
+        self._reader.join(timeout)
+        return status
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+        return self.wait()
+
+    def stop(self, number=signal.SIGTERM, timeout=20):
+        """Asks the process to end and waits; kills it if it does not."""
+        self.send_signal(number)
+        try:
+            return self.wait(timeout)
+        except Gone:
+            self.kill()
+            raise
+
+    def close(self):
+        """For clean-up: whatever state it is in, it is gone afterwards."""
+        if self.alive():
+            self.send_signal(signal.SIGKILL)
+        self.child.wait()
+        self._reader.join(5)
+        if self._tty and self._in >= 0:
+            os.close(self._in)
+            self._in = -1
+
+
+def run(argv, timeout=60, **kwargs):
+    """Runs argv to its end; returns the CompletedProcess with text output."""
+    return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, timeout=timeout, text=True,
+                          env=dict(os.environ, LC_ALL="C"), **kwargs)
+
+
+def check(argv, timeout=60, **kwargs):
+    """Like run(); fails the test if the program does. Returns its standard output."""
+    done = run(argv, timeout, **kwargs)
+    assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def until(condition, timeout=10, what="condition"):
+    """Asks again and again, giving way to others in between; returns the first true answer."""
+    deadline = time.monotonic() + timeout
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"{what}: not within {timeout} s"
+        os.sched_yield()
