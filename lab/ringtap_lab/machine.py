@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""On what a benchmark ran."""
+import os
+import platform
+import re
+import subprocess
+
+
+def _first(pattern, text):
+    found = re.search(pattern, text, re.M)
+    return found.group(1).strip() if found else None
+
+
+def _output(argv):
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
+        return done.stdout + done.stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def describe(ringtap):
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        cpu = _first(r"^model name\s*:\s*(.*)$", f.read())
+    with open("/proc/meminfo", encoding="ascii") as f:
+        memory_kb = int(_first(r"^MemTotal:\s*(\d+)", f.read()))
+    return {
+        "cpu": cpu or platform.machine(),
+        "cpus": os.cpu_count(),
+        "memory_mb": memory_kb // 1024,
+        "kernel": platform.release(),
+        "dpdk": _first(r"DPDK ([\d.]+)", _output(["dpdk-dumpcap", "--version"])),
+        "ringtap": _first(r"(\d+\.\d+\.\d+)", _output([ringtap, "--version"])),
+        "load": os.getloadavg()[0],
+    }

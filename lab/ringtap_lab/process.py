@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starting, waiting for and stopping programs; what was started is remembered for the report."""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+
+commands = []  # command lines in order of first use
+
+
+def remember(argv, env=None):
+    line = " ".join([f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()] + [shlex.join(argv)])
+    if line not in commands:
+        commands.append(line)
+        print(f"$ {line}", flush=True)
+
+
+def start(argv, env=None, **kwargs):
+    remember(argv, env)
+    return subprocess.Popen(argv, env={**os.environ, **(env or {})}, **kwargs)
+
+
+def run(argv, env=None, timeout_s=60):
+    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs."""
+    p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+              text=True)
+    try:
+        out, err = p.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        stop(p, signal.SIGINT)
+        out, err = p.communicate()
+    return p.returncode, out, err
+
+
+def stop(p, sig=signal.SIGTERM, patience_s=5):
+    if p.poll() is None:
+        p.send_signal(sig)
+    try:
+        p.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        p.wait()
+
+
+def wait_for(condition, timeout_s, what):
+    """The first true value of condition(); TimeoutError if there is none in time."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise TimeoutError(f"waited {timeout_s} s for {what}")
+
+
+def needed_libraries(program):
+    """Shared libraries that a program was linked with, in order."""
+    out = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True)
+    return re.findall(r"NEEDED.*\[(.*)\]", out.stdout)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of what was measured, and the project's aims beside it."""
+from .stats import Series, cell
+
+M = 1e-6
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _ratio(a, b):
+    return a.median() / b.median() if a and b and b.median() else None
+
+
+def _percent(ratio):
+    return "–" if ratio is None else f"{ratio * 100:.0f} %"
+
+
+def _keys(store, sink):
+    return sorted({k[1:] for k in store.series if k[0] == "captured" and k[4] == sink})
+
+
+def capture_table(store, sink):
+    rows = []
+    for source, size, tool, _ in _keys(store, sink):
+        key = (source, size, tool, sink)
+        untouched = store.get("untouched", source, size)
+        attached, captured = store.get("attached", *key), store.get("captured", *key)
+        rows.append([source, str(size), tool, cell(untouched, M),
+                     cell(store.get("loaded", source, size), M) if tool == "ringtap" else "–",
+                     cell(attached, M), _percent(_ratio(attached, untouched)),
+                     cell(store.get("after", *key), M), cell(captured, M),
+                     cell(captured, size * 8e-9), cell(store.get("loss", *key), 100, 2)])
+    head = ["source", "bytes", "tool", "untouched", "plugin loaded", "attached", "of untouched",
+            "afterwards", "captured Mpps", "captured Gbit/s", "loss %"]
+    return table(head, rows)
+
+
+def disk_table(store):
+    dd = store.get("dd")
+    rows = []
+    for source, size, tool, sink in _keys(store, "disk"):
+        file = store.get("file", source, size, tool, sink)
+        rows.append([source, str(size), tool, cell(file, M, 0), _percent(_ratio(file, dd))])
+    return table(["source", "bytes", "tool", "MB/s in the file", "of dd"], rows)
+
+
+def copy_table(store):
+    """Rate against the bare loop; "in the application" takes out what testpmd itself needs."""
+    rows = []
+    for source, size, tool, sink in _keys(store, "null"):
+        loop = store.get("copy", size=size)
+        if tool != "ringtap" or not loop:
+            continue
+        captured = store.get("captured", source, size, tool, sink)
+        rows.append([source, str(size), cell(loop, M), cell(captured, M),
+                     _percent(_ratio(captured, loop)), _percent(net_ratio(store, source, size))])
+    return table(["source", "bytes", "copy loop Mpps", "captured Mpps", "ratio",
+                  "ratio without testpmd's own time"], rows)
+
+
+def net_ratio(store, source, size):
+    """Rate of the hook alone, from the time per packet that it adds, relative to the copy loop."""
+    untouched = store.get("untouched", source, size)
+    attached = store.get("attached", source, size, "ringtap", "null")
+    loop = store.get("copy", size=size)
+    if not (untouched and attached and loop):
+        return None
+    added = 1 / attached.median() - 1 / untouched.median()
+    return 1 / added / loop.median() if added > 0 else None
+
+
+def _line(name, aim, value, reached, text):
+    return {"aim": name, "wanted": aim, "value": value, "text": text,
+            "reached": None if value is None else reached}
+
+
+def aims(store):
+    """The issue's aims: 64 bytes from net_null to /dev/null, unless said otherwise."""
+    key = ("net_null", 64, "ringtap", "null")
+    captured, loss = store.get("captured", *key), store.get("loss", *key)
+    dumpcap = store.get("captured", "net_null", 64, "dpdk-dumpcap", "null")
+    untouched, loaded = store.get("untouched", "net_null", 64), store.get("loaded", "net_null", 64)
+    app = _ratio(store.get("attached", *key), untouched)
+    loop = _ratio(captured, store.get("copy", size=64))
+    net = net_ratio(store, "net_null", 64)
+    merge = min((s.median() for k, s in store.series.items() if k[0] == "merge"), default=None)
+    disk = max((r for r in (_ratio(store.get("file", *k), store.get("dd"))
+                            for k in _keys(store, "disk") if k[2] == "ringtap") if r), default=None)
+    times, idle = _ratio(captured, dumpcap), _ratio(loaded, untouched)
+    mpps = captured.median()
+    lost = loss.median()
+    return [
+        _line("captured", ">= 80 Mpps", mpps, (mpps or 0) >= 80e6, cell(captured, M) + " Mpps"),
+        _line("against dpdk-dumpcap", ">= 10 x", times, (times or 0) >= 10,
+              f"{times or 0:.1f} x"),
+        _line("loss", "none", lost, lost == 0, f"{(lost or 0) * 100:.3f} %"),
+        _line("application while captured", ">= 60 % of untouched", app, (app or 0) >= 0.6,
+              _percent(app)),
+        _line("against the copy loop", ">= 80 %", loop, (loop or 0) >= 0.8, _percent(loop)),
+        _line("the same, without testpmd's own time", ">= 80 %", net, (net or 0) >= 0.8,
+              _percent(net)),
+        _line("merging, slowest number of rings", ">= 40 Mpps", merge, (merge or 0) >= 40e6,
+              f"{(merge or 0) * M:.1f} Mpps"),
+        _line("to disk, best source", ">= 90 % of dd", disk, (disk or 0) >= 0.9, _percent(disk)),
+        _line("plugin loaded, nothing attached", "no difference", idle,
+              _overlap(loaded, untouched), f"{_percent(idle)} of untouched"),
+    ]
+
+
+def _overlap(a, b):
+    return bool(a and b) and min(a) <= max(b) and min(b) <= max(a)
+
+
+def aims_table(lines):
+    words = {None: "not measured", True: "yes", False: "no"}
+    return table(["aim", "wanted", "measured", "reached"],
+                 [[a["aim"], a["wanted"], a["text"] if a["value"] is not None else "–",
+                   words[a["reached"]]] for a in lines])
+
+
+def merge_table(store):
+    keys = sorted(k for k in store.series if k[0] == "merge")
+    return table(["rings", "Mpps on one core"],
+                 [[str(k[2]), cell(store.series[k], M)] for k in keys])
+
+
+def markdown(store, machine, commands, skipped):
+    dd = store.get("dd") or Series()
+    parts = ["# ringtap benchmark", "",
+             ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None), "",
+             "Medians, least and most in brackets; rates of the application in Mpps.", "",
+             "## Aims", "", aims_table(aims(store)), "",
+             "## To /dev/null", "", capture_table(store, "null"), "",
+             "## To a file", "", capture_table(store, "disk"), "",
+             f"dd oflag=direct in the same folder: {cell(dd, M, 0)} MB/s. Until all is on the disk:",
+             "", disk_table(store), "",
+             "## Against the bare copy loop", "", copy_table(store), "",
+             "## Merging", "", merge_table(store), ""]
+    if skipped or store.errors:
+        parts += ["## Not measured", ""] + [f"- {s}" for s in skipped + store.errors] + [""]
+    parts += ["## What was run", "", "```"] + commands + ["```", ""]
+    return "\n".join(parts)

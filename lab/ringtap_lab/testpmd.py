@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The application under test: Debian's dpdk-testpmd, on virtual devices."""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from . import process
+from .hugepages import MOUNT
+from .telemetry import Telemetry, runtime_dir
+
+PROGRAM = "dpdk-testpmd"
+MEMORY_MB = 512
+
+# Lcores of a secondary process are named after their cpus, and mempool caches belong to lcore ids:
+# two processes with a common id corrupt each other's. So the main lcore, on the capture's cpu, has
+# an id that is no cpu's.
+MAIN_LCORE = 127
+
+
+class Source:
+    """Where packets come from: devices, and what testpmd does with them."""
+
+    def __init__(self, name, size):
+        self.name = name
+        self.size = size
+        if name == "net_null":
+            self.ports = ["net_null0"]
+            self.eal = ["--vdev", f"net_null0,size={size}"]
+            self.app = ["--forward-mode=rxonly"]
+        elif name == "net_ring":
+            # Each port's TX ring is its own RX ring: what --tx-first sends circulates for ever.
+            self.ports = ["net_ring0", "net_ring1"]
+            self.eal = ["--vdev", "net_ring0", "--vdev", "net_ring1"]
+            self.app = ["--forward-mode=io", "--tx-first", f"--txpkts={size}"]
+        else:
+            raise ValueError(f"no such source: {name}")
+
+
+class TestPmd:
+    """A running testpmd; rates in packets per second over all its ports."""
+
+    def __init__(self, source, cpus, huge, plugin=None):
+        self.source = source
+        self.prefix = f"bench{os.getpid()}"
+        self.log = tempfile.TemporaryFile(mode="w+")
+        app_cpu, capture_cpu = cpus
+        argv = [PROGRAM, "-m", str(MEMORY_MB), "--no-pci", f"--file-prefix={self.prefix}",
+                "--lcores", f"{app_cpu}@{app_cpu},{MAIN_LCORE}@{capture_cpu}",
+                "--main-lcore", str(MAIN_LCORE)]
+        argv += [] if huge else ["--no-huge"]
+        argv += ["-d", plugin] if plugin else []
+        argv += source.eal + ["--"] + source.app + ["--auto-start"]
+        self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log,
+                                     stderr=subprocess.STDOUT)
+        self.telemetry = None
+        try:
+            self.telemetry = process.wait_for(self._connect, 20, "testpmd's telemetry")
+            process.wait_for(self._polls, 20, "testpmd to receive packets")
+        except Exception as e:
+            self.stop()
+            raise RuntimeError(f"testpmd did not start: {e}\n{self._tail()}") from e
+
+    def _tail(self):
+        self.log.seek(0)
+        return "".join(self.log.readlines()[-15:])
+
+    def _connect(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"it ended with status {self.process.returncode}")
+        try:
+            return Telemetry(self.prefix)
+        except OSError:
+            return None
+
+    def _ids(self):
+        return range(len(self.source.ports))
+
+    def _polls(self):
+        try:
+            return self.received()[1] > 0
+        except (KeyError, TypeError):  # the port does not exist yet
+            return False
+
+    def received(self):
+        return self.telemetry.received(self._ids())
+
+    def rate(self, window_s):
+        return self.telemetry.rate(self._ids(), window_s)
+
+    def stop(self):
+        if self.telemetry:
+            self.telemetry.close()
+            self.telemetry = None
+        # "Press enter to exit": killed, it would leave its huge pages behind.
+        try:
+            self.process.communicate(b"\n", timeout=10)
+        except (subprocess.TimeoutExpired, OSError):
+            process.stop(self.process, signal.SIGTERM)
+        self._clean()
+
+    def _clean(self):
+        for path in glob.glob(f"{MOUNT}/{self.prefix}map_*"):
+            os.unlink(path)
+        shutil.rmtree(runtime_dir(self.prefix), ignore_errors=True)
