@@ -16,7 +16,7 @@ from .hugepages import HugePages
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SIZES = [64, 128, 256, 320, 384, 512, 1518]
 PARTS = ["net_null", "net_ring", "disk", "copy", "merge"]
-MERGE_RINGS = [1, 2, 4, 8]
+MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
 SPARE_MB = 128  # huge pages for what a secondary process allocates
 
 
@@ -119,9 +119,9 @@ class Bench:
             self.try_to("copy loop", lambda s=size: yardsticks.copy_loop(loop, s, self.o.cpus),
                         "copy", None, size)
         merger = self.own("merge_bench") if "merge" in self.o.only else None
-        for rings in MERGE_RINGS if merger else []:
-            self.try_to("merge", lambda r=rings: yardsticks.merge(merger, self.o.cpus[1], r),
-                        "merge", None, rings)
+        for rings, burst in MERGE if merger else []:
+            self.try_to("merge", lambda r=rings, b=burst: yardsticks.merge(
+                merger, self.o.cpus[1], r, b), "merge", f"bursts of {burst}", rings)
         if "disk" in self.o.only:
             self.try_to("dd", lambda: yardsticks.dd_direct(self.o.disk_dir, 2048), "dd")
 

@@ -102,7 +102,7 @@ def aims(store):
         _line("against the copy loop", ">= 80 %", loop, (loop or 0) >= 0.8, _percent(loop)),
         _line("the same, without testpmd's own time", ">= 80 %", net, (net or 0) >= 0.8,
               _percent(net)),
-        _line("merging, slowest number of rings", ">= 40 Mpps", merge, (merge or 0) >= 40e6,
+        _line("merging, slowest case", ">= 40 Mpps", merge, (merge or 0) >= 40e6,
               f"{(merge or 0) * M:.1f} Mpps"),
         _line("to disk, best source", ">= 90 % of dd", disk, (disk or 0) >= 0.9, _percent(disk)),
         _line("plugin loaded, nothing attached", "no difference", idle,
@@ -123,8 +123,8 @@ def aims_table(lines):
 
 def merge_table(store):
     keys = sorted(k for k in store.series if k[0] == "merge")
-    return table(["rings", "Mpps on one core"],
-                 [[str(k[2]), cell(store.series[k], M)] for k in keys])
+    return table(["rings", "taking turns by", "Mpps on one core"],
+                 [[str(k[2]), k[1], cell(store.series[k], M)] for k in keys])
 
 
 def markdown(store, machine, commands, skipped):

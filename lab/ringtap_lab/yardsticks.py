@@ -18,9 +18,10 @@ def copy_loop(program, size, cpus, extra=()):
     return json.loads(out)["mpps_median"] * 1e6
 
 
-def merge(program, cpu, rings):
-    """Packets per second that the reader merges out of so many rings on one core."""
-    argv = ["taskset", "-c", str(cpu), program, "-r", str(rings)]
+def merge(program, cpu, rings, burst):
+    """Packets per second that the reader merges on one core, out of so many rings whose bursts of
+    so many packets take turns."""
+    argv = ["taskset", "-c", str(cpu), program, "-r", str(rings), "-b", str(burst)]
     status, out, err = process.run(argv)
     if status != 0:
         raise RuntimeError(f"merge_bench ended with status {status}: {err.strip()}")

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/fake_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomics.h"
+#include "common/clock.h"
+#include "common/ipc.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+#define CLOCK_AT      256u
+#define IF_AT         512u
+#define TAP_AT        (IF_AT + sizeof(struct rt_seg_if))
+#define RING_AT       1024u
+#define COUNT_AT      (RING_AT + RT_MAX_RINGS * sizeof(struct rt_seg_ring))
+#define SEGMENT_BYTES (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
+
+/* Sealed as the reader demands, mapped for us; NULL and errno. */
+static void *make_memory(int *fd, size_t bytes)
+{
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	*fd = memfd_create("ringtap-bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, (off_t)bytes) != 0 ||
+		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		return NULL;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_POPULATE_WRITE);
+	madvise(p, bytes, MADV_COLLAPSE);
+	return p;
+}
+
+static void publish_clock(struct fake_probe *p)
+{
+	struct timespec pause = {0, 20000000};
+	struct rt_clock clock;
+	uint64_t tsc[2], ns[2];
+	rt_clock_sample(&tsc[0], &ns[0]);
+	nanosleep(&pause, NULL);
+	rt_clock_sample(&tsc[1], &ns[1]);
+	rt_clock_init(&clock, tsc[0], ns[0], tsc[1], ns[1], 0);
+	rt_clock_publish((struct rt_seg_clock *)((uint8_t *)p->header + CLOCK_AT), &clock.line);
+}
+
+static void describe(struct fake_probe *p)
+{
+	uint8_t *base = (uint8_t *)p->header;
+	struct rt_seg_if *port = (struct rt_seg_if *)(base + IF_AT);
+	struct rt_seg_tap *tap = (struct rt_seg_tap *)(base + TAP_AT);
+	*port = (struct rt_seg_if){.name = "fake0",
+		.driver = "fake",
+		.snaplen = 262144,
+		.nb_rx_queues = 1,
+		.nb_tx_queues = 1,
+		.state = RT_IF_PRESENT};
+	*tap = (struct rt_seg_tap){.direction = RT_DIR_RX};
+	*p->header = (struct rt_seg_header){.magic = RT_SEG_MAGIC,
+		.version = RT_SEG_VERSION,
+		.header_size = sizeof(*p->header),
+		.segment_size = SEGMENT_BYTES,
+		.ring_size = p->ring_size,
+		.ring_count = p->rings,
+		.if_capacity = 1,
+		.tap_capacity = 1,
+		.clock_offset = CLOCK_AT,
+		.if_offset = IF_AT,
+		.tap_offset = TAP_AT,
+		.ring_offset = RING_AT,
+		.count_offset = COUNT_AT,
+		.pid = (uint32_t)getpid(),
+		.state = RT_SEG_ARMED,
+		.if_count = 1,
+		.tap_count = 1};
+	publish_clock(p);
+}
+
+static int make_session(struct fake_probe *p)
+{
+	p->header = make_memory(&p->fds[RT_FD_SEGMENT], SEGMENT_BYTES);
+	p->data = make_memory(&p->fds[RT_FD_DATA], p->rings * p->ring_size);
+	void *tails = make_memory(&p->fds[RT_FD_TAILS], RT_MAX_RINGS * sizeof(struct rt_seg_tail));
+	if (p->header == NULL || p->data == NULL || tails == NULL)
+		return -errno;
+	munmap(tails, 4096);
+	p->ring = (struct rt_seg_ring *)((uint8_t *)p->header + RING_AT);
+	describe(p);
+	return 0;
+}
+
+static void answer(struct fake_probe *p, int sock, uint16_t type)
+{
+	struct rt_msg_header h;
+	switch (type) {
+	case RT_MSG_HELLO: {
+		struct rt_msg_welcome w = {.pid = (uint32_t)getpid(),
+			.prefix = "bench",
+			.program = "bench",
+			.dpdk = "none",
+			.probe = "fake"};
+		rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
+		rt_msg_send(sock, &w.h, NULL, 0);
+		break;
+	}
+	case RT_MSG_OPEN:
+		rt_msg_init(&h, RT_MSG_OPENED, sizeof(h));
+		rt_msg_send(sock, &h, p->fds, RT_FD_COUNT);
+		break;
+	case RT_MSG_STOP:
+		/* Pairs with the reader's acquire of state. */
+		rt_store_release(&p->header->state, RT_SEG_STOPPED);
+		rt_msg_init(&h, RT_MSG_STOPPED, sizeof(h));
+		rt_msg_send(sock, &h, NULL, 0);
+		break;
+	default: break;
+	}
+}
+
+static void *serve(void *arg)
+{
+	static union {
+		struct rt_msg_header header;
+		uint8_t bytes[RT_MSG_MAX];
+	} msg;
+	struct fake_probe *p = arg;
+	int sock;
+	while ((sock = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		while (rt_msg_recv(sock, &msg, sizeof(msg), NULL, 0, NULL, -1) > 0)
+			answer(p, sock, msg.header.type);
+		close(sock);
+	}
+	return NULL;
+}
+
+static int listen_there(struct fake_probe *p)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	snprintf(p->dir, sizeof(p->dir), "/tmp/ringtap-bench.XXXXXX");
+	if (mkdtemp(p->dir) == NULL)
+		return -errno;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", p->dir, RT_SOCKET_NAME);
+	p->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (p->listener < 0 || bind(p->listener, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+		listen(p->listener, 1) != 0)
+		return -errno;
+	return 0;
+}
+
+int fake_probe_start(struct fake_probe *p, uint32_t rings, uint64_t ring_size)
+{
+	memset(p, 0, sizeof(*p));
+	p->rings = rings;
+	p->ring_size = ring_size;
+	int err = make_session(p);
+	if (err == 0)
+		err = listen_there(p);
+	if (err == 0)
+		err = -pthread_create(&p->thread, NULL, serve, p);
+	return err;
+}
+
+void fake_probe_stop(struct fake_probe *p)
+{
+	char path[128];
+	shutdown(p->listener, SHUT_RDWR); /* wakes the thread */
+	pthread_join(p->thread, NULL);
+	close(p->listener);
+	snprintf(path, sizeof(path), "%s/%s", p->dir, RT_SOCKET_NAME);
+	unlink(path);
+	rmdir(p->dir);
+	munmap(p->header, (SEGMENT_BYTES + 4095) & ~(size_t)4095);
+	munmap(p->data, p->rings * p->ring_size);
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		close(p->fds[i]);
+}
+
+void fake_probe_publish(struct fake_probe *p, uint32_t ring, uint64_t head, uint64_t last_ns)
+{
+	rt_store(&p->ring[ring].last_ns, last_ns);
+	/* Pairs with the reader's acquire of head. */
+	rt_store_release(&p->ring[ring].head, head);
+}
