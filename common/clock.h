@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TSC to CLOCK_REALTIME: conversion (both sides) and discipline (probe). */
+#ifndef RINGTAP_COMMON_CLOCK_H
+#define RINGTAP_COMMON_CLOCK_H
+
+#include <stdint.h>
+
+#include "atomics.h"
+#include "segment.h"
+
+/* The counter that producers stamp with; the same one as rte_rdtsc(). */
+static inline uint64_t rt_tsc(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t v;
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#else
+#error "no time stamp counter known for this architecture"
+#endif
+}
+
+/* One straight line; see struct rt_seg_clock. */
+struct rt_clock_line {
+	uint64_t tsc_base; /* ticks */
+	uint64_t ns_base;  /* ns since the epoch */
+	uint64_t mult;     /* ns per tick * 2^RT_CLOCK_SHIFT */
+};
+
+/* The delta is signed (a thread may have read the TSC just before the line was rebased)
+ * and the product 128 bits wide: 64 bits overflow after seconds. */
+static inline uint64_t rt_clock_ns(const struct rt_clock_line *l, uint64_t tsc)
+{
+	__int128 d = (__int128)(int64_t)(tsc - l->tsc_base) * (int64_t)l->mult;
+
+	return l->ns_base + (uint64_t)(int64_t)(d >> RT_CLOCK_SHIFT);
+}
+
+/* Reads a line that another thread or process publishes with rt_clock_publish().
+ * Gives up after a bounded number of tries and returns -EAGAIN: a dead or lying writer
+ * may leave seq odd for ever. */
+int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out);
+
+/* Single writer. */
+void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line);
+
+/* State of the discipline: a line that follows CLOCK_REALTIME without ever going back. */
+struct rt_clock {
+	struct rt_clock_line line;
+	uint64_t first_tsc, first_ns; /* oldest sample of the current baseline */
+	uint64_t last_tsc, last_ns;   /* newest sample */
+	double rate;                  /* measured, ns per tick, before correction */
+};
+
+/* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second, at most at
+ * RT_CLOCK_SLEW_PPM. Larger ones are a step of CLOCK_REALTIME: forward we follow at once, backward
+ * we run RT_CLOCK_SLOW times slower than real time until it has caught up. */
+#define RT_CLOCK_JUMP_NS  1000000
+#define RT_CLOCK_SLEW_PPM 500
+#define RT_CLOCK_SLOW     8
+
+/* Starts a line through two samples (ticks, ns since the epoch) taken some time apart; if they are
+ * equal, hz_guess (ticks per second) stands in for the slope until a second sample comes. */
+void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
+	uint64_t hz_guess);
+
+/* Feeds a sample, 10 ms or more after the one before; c->line is rebased to it and never
+ * gives a time earlier than it gave before. */
+void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns);
+
+/* Samples the TSC and CLOCK_REALTIME together, best of a few tries. */
+void rt_clock_sample(uint64_t *tsc, uint64_t *ns);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Builds the pcapng blocks that surround the packets (IETF draft-ietf-opsawg-pcapng), in host byte
+ * order. The packets themselves are written by the probe, see segment.h.
+ *
+ * Block (section 3.1)                      Option (section 3.5)
+ *  +---------------------------+            +-------------+--------------+
+ *  | type               32 bit |            | code 16 bit | length 16 bit|
+ *  | total length       32 bit |            +-------------+--------------+
+ *  | body, padded to 32 bit    |            | value, padded to 32 bit    |
+ *  | options, opt_endofopt     |            +----------------------------+
+ *  | total length again 32 bit |            length does not count the padding
+ *  +---------------------------+
+ *
+ * Functions write at most size bytes to buf and return the length of the block, or -ENOSPC if it
+ * does not fit, -EMSGSIZE if a text is longer than RT_PCAPNG_TEXT_MAX. What is in buf after an
+ * error is undefined. Texts that are NULL or empty are left out.
+ */
+#ifndef RINGTAP_COMMON_PCAPNG_H
+#define RINGTAP_COMMON_PCAPNG_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "segment.h"
+
+#define RT_PCAPNG_SHB      0x0a0d0d0au
+#define RT_PCAPNG_IDB      1u
+#define RT_PCAPNG_ISB      5u
+#define RT_PCAPNG_MAGIC    0x1a2b3c4du
+#define RT_PCAPNG_ETHERNET 1u /* LINKTYPE_ETHERNET */
+#define RT_PCAPNG_TEXT_MAX 65535u
+
+/*
+ * Section Header Block (section 4.1), the start of every file:
+ *   0x0a0d0d0a | total length | magic | major 16, minor 16 | section length 64 (-1: unknown) |
+ * options
+ */
+struct rt_pcapng_shb {
+	const char *hardware;    /* shb_hardware, e.g. the machine */
+	const char *os;          /* shb_os */
+	const char *application; /* shb_userappl */
+	const char *comment;     /* opt_comment */
+};
+ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb);
+
+/*
+ * Interface Description Block (section 4.2). Its place among the IDBs of the section is the
+ * interface id of the packets.
+ *   1 | total length | linktype 16, reserved 16 | snaplen | options
+ */
+struct rt_pcapng_idb {
+	const char *name;        /* if_name */
+	const char *description; /* if_description */
+	const uint8_t *mac;      /* if_MACaddr, 6 bytes; NULL: left out */
+	uint64_t speed_bits;     /* if_speed [bit/s]; 0: unknown, left out */
+	const char *hardware;    /* if_hardware: the driver */
+	const char *os;          /* if_os */
+	const char *filter;      /* if_filter: a libpcap expression (kind 0) */
+	uint32_t snaplen;        /* bytes; 0: no limit */
+};
+/* if_tsresol is always 9: nanoseconds. */
+ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
+
+/*
+ * Interface Statistics Block (section 4.6): counts from the beginning of the capture, also where
+ * the capture is spread over several files.
+ *   5 | total length | interface id | time high 32 | time low 32 | options
+ *
+ *           on the wire
+ *                |---------> ifdrop        lost by the NIC (imissed + rx_nombuf)
+ *             ifrecv                       seen by the probe
+ *                |---------> (filtered)
+ *           filteraccept
+ *                |---------> osdrop        lost by the capture
+ *            usrdeliv                      in this capture
+ */
+#define RT_PCAPNG_NONE        UINT64_MAX /* leave the option out */
+#define RT_PCAPNG_COMMENT_MAX 200        /* bytes of an ISB's comment */
+#define RT_PCAPNG_ISB_MAX     (24 + 4 + RT_PCAPNG_COMMENT_MAX + 7 * 12 + 4)
+struct rt_pcapng_isb {
+	uint32_t interface_id;
+	uint64_t time_ns;      /* since the epoch, when the counts were read */
+	uint64_t starttime_ns; /* isb_starttime, since the epoch */
+	uint64_t endtime_ns;   /* isb_endtime; RT_PCAPNG_NONE while it goes on */
+	uint64_t ifrecv;       /* packets; these five may be RT_PCAPNG_NONE */
+	uint64_t ifdrop;
+	uint64_t filteraccept;
+	uint64_t osdrop;
+	uint64_t usrdeliv;
+	const char *comment; /* cut at RT_PCAPNG_COMMENT_MAX */
+};
+ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
+
+/* One packet of a stretch of Enhanced Packet Blocks (section 4.3). */
+struct rt_packet {
+	const uint8_t *data;
+	uint32_t interface_id;
+	uint32_t cap_len;  /* bytes at data */
+	uint32_t orig_len; /* bytes on the wire */
+	uint64_t time_ns;  /* since the epoch */
+};
+
+/* Reads the block at data, of which len bytes are there. Returns its total length, or -EBADMSG if
+ * that is not a whole, sane EPB. Fields are read once: the memory may be the peer's. */
+static inline int64_t rt_pcapng_packet(const uint8_t *data, uint64_t len, struct rt_packet *out)
+{
+	struct rt_epb epb;
+
+	if (len < RT_EPB_MIN)
+		return -EBADMSG;
+	memcpy(&epb, data, sizeof(epb));
+	if (epb.type != RT_EPB_TYPE || epb.total_len < RT_EPB_MIN || epb.total_len % 4 ||
+		epb.total_len > len || epb.cap_len > epb.total_len - RT_EPB_MIN)
+		return -EBADMSG;
+	*out = (struct rt_packet){.data = data + RT_EPB_HEADER,
+		.interface_id = epb.if_index,
+		.cap_len = epb.cap_len,
+		.orig_len = epb.orig_len,
+		.time_ns = (uint64_t)epb.ts_high << 32 | epb.ts_low};
+	return epb.total_len;
+}
+
+#endif

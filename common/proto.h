@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control messages between reader and probe, over a Unix SOCK_SEQPACKET socket
+ * `ringtap.sock` in the application's DPDK runtime folder. docs/format.md describes
+ * the exchange. One message is one datagram; every message begins with rt_msg_header.
+ */
+#ifndef RINGTAP_COMMON_PROTO_H
+#define RINGTAP_COMMON_PROTO_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "segment.h"
+
+#define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
+#define RT_PROTO_VERSION    1
+#define RT_SOCKET_NAME      "ringtap.sock"
+#define RT_TELEMETRY_ATTACH "/ringtap/attach"
+#define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
+#define RT_MAX_WANTS        64
+#define RT_MAX_INSNS        4096 /* BPF_MAXINSNS */
+#define RT_TEXT_LEN         256
+
+enum rt_msg_type {
+	/* reader to probe */
+	RT_MSG_HELLO = 1, /* rt_msg_hello; answered by RT_MSG_WELCOME or RT_MSG_ERROR */
+	RT_MSG_LIST,      /* no body; answered by RT_MSG_PORTS, then RT_MSG_SESSIONS */
+	RT_MSG_OPEN,      /* rt_msg_open and what follows it; RT_MSG_OPENED or RT_MSG_ERROR */
+	RT_MSG_STOP,      /* no body; answered by RT_MSG_STOPPED once no producer is left */
+	/* probe to reader */
+	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
+	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
+	RT_MSG_SESSIONS,     /* rt_msg_session[] up to the end of the message */
+	RT_MSG_OPENED,       /* no body; carries RT_FD_COUNT descriptors */
+	RT_MSG_STOPPED,      /* no body */
+	RT_MSG_ERROR,        /* rt_msg_error; the probe closes after it */
+};
+
+struct rt_msg_header {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type; /* enum rt_msg_type */
+	uint32_t len;  /* of the whole message, bytes */
+};
+static_assert(sizeof(struct rt_msg_header) == 12, "message header");
+
+struct rt_msg_hello {
+	struct rt_msg_header h;
+	uint32_t pid; /* the reader's, for display only */
+	char program[RT_NAME_LEN];
+};
+
+struct rt_msg_welcome {
+	struct rt_msg_header h;
+	uint32_t pid;
+	char prefix[RT_NAME_LEN];  /* EAL file-prefix */
+	char program[RT_NAME_LEN]; /* the application's short name */
+	char dpdk[RT_NAME_LEN];    /* rte_version() */
+	char probe[RT_NAME_LEN];   /* ringtap version of the probe */
+};
+
+struct rt_msg_port {
+	char name[RT_NAME_LEN];
+	char driver[RT_NAME_LEN];
+	uint8_t mac[6];
+	uint16_t port_id;
+	uint32_t link_mbps; /* 0: unknown */
+	uint16_t link_up;
+	uint16_t mtu;
+	uint32_t nb_rx_queues;
+	uint32_t nb_tx_queues;
+};
+
+struct rt_msg_session {
+	uint32_t id;
+	uint32_t reader_pid;
+	char reader[RT_NAME_LEN];
+	uint32_t rings;
+	uint32_t taps;
+	uint64_t ring_size;
+	uint64_t start_ns;
+};
+
+/* A classic BPF instruction, the layout of libpcap's struct bpf_insn. */
+struct rt_insn {
+	uint16_t code;
+	uint8_t jt;
+	uint8_t jf;
+	uint32_t k;
+};
+static_assert(sizeof(struct rt_insn) == 8, "cBPF instruction");
+
+#define RT_WANT_RX   1u
+#define RT_WANT_TX   2u
+#define RT_QUEUE_ALL UINT32_MAX
+#define RT_NO_FILTER UINT32_MAX
+
+/* Which packets of a port; the first want that matches a port decides. */
+struct rt_msg_want {
+	char port[RT_NAME_LEN]; /* name, or decimal port id; empty: every port, now and later */
+	uint32_t queue;         /* RT_QUEUE_ALL or one */
+	uint32_t directions;    /* RT_WANT_RX | RT_WANT_TX */
+	uint32_t snaplen;       /* bytes; 1 … 262144 */
+	uint32_t insn_first;    /* first instruction of its filter, RT_NO_FILTER: none */
+	uint32_t insn_count;
+};
+
+enum rt_on_full { RT_ON_FULL_DROP = 0, RT_ON_FULL_WAIT = 1 };
+enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
+
+struct rt_msg_open {
+	struct rt_msg_header h;
+	uint32_t on_full;   /* enum rt_on_full */
+	uint32_t timestamp; /* enum rt_timestamp */
+	uint32_t want_count;
+	uint32_t insn_count;
+	uint32_t reserved;
+	uint64_t ring_size; /* bytes, rounded up by the probe; 0: default */
+			    /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
+};
+
+struct rt_msg_error {
+	struct rt_msg_header h;
+	int32_t code; /* -errno */
+	char text[RT_TEXT_LEN];
+};
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shared memory of one capture session. docs/format.md is the specification;
+ * this header mirrors it. All fields are in host byte order: probe and reader run
+ * on one machine.
+ *
+ * A session is three memfds, in this order:
+ *   RT_FD_SEGMENT  described below; the reader maps it read-only
+ *   RT_FD_DATA     ring_count data areas of ring_size bytes; read-only as well
+ *   RT_FD_TAILS    one rt_seg_tail for each ring; the only memory a reader writes
+ */
+#ifndef RINGTAP_COMMON_SEGMENT_H
+#define RINGTAP_COMMON_SEGMENT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
+#define RT_SEG_VERSION 1
+
+#define RT_MAX_RINGS      64
+#define RT_MAX_IFS        64
+#define RT_MAX_TAPS       16384
+#define RT_RING_SIZE_MIN  (64u << 10)  /* bytes; a jumbo frame and some more */
+#define RT_RING_SIZE_MAX  (4ull << 30) /* bytes */
+#define RT_RING_SIZE_HUGE (2u << 20)   /* rings of this size or more use huge pages */
+/* The producer may scribble so many bytes past what it publishes, so it leaves
+ * them free: a ring holds ring_size - RT_RING_GUARD bytes. */
+#define RT_RING_GUARD 128
+
+#define RT_NAME_LEN 64
+
+enum rt_fd { RT_FD_SEGMENT, RT_FD_DATA, RT_FD_TAILS, RT_FD_COUNT };
+
+enum rt_direction { RT_DIR_RX = 0, RT_DIR_TX = 1 };
+
+/* rt_seg_header.state */
+enum rt_seg_state {
+	RT_SEG_ARMED = 1, /* packets flow */
+	RT_SEG_STOPPED,   /* no producer will ever write again; counters are final */
+};
+
+/* Why a packet that passed the filter is not in the ring. */
+enum rt_loss {
+	RT_LOSS_RING_FULL, /* the reader was too slow */
+	RT_LOSS_NO_RING,   /* its thread has no ring: more threads than rings */
+	RT_LOSS_WAIT,      /* on-full=wait, and the bounded wait ran out */
+	RT_LOSS_BAD_MBUF,  /* broken segment chain, or larger than the ring */
+	RT_LOSS_COUNT
+};
+
+struct rt_seg_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size;  /* sizeof(struct rt_seg_header) */
+	uint64_t segment_size; /* bytes of RT_FD_SEGMENT */
+	uint64_t ring_size;    /* bytes of each data area: power of two, page multiple */
+	uint32_t ring_count;   /* data areas, rt_seg_ring entries; counter rows are one more */
+	uint32_t if_capacity;  /* entries in the interface table */
+	uint32_t tap_capacity; /* entries in the tap table */
+	uint32_t clock_offset; /* of struct rt_seg_clock; offsets are from the segment's start */
+	uint64_t if_offset;    /* of struct rt_seg_if[if_capacity] */
+	uint64_t tap_offset;   /* of struct rt_seg_tap[tap_capacity] */
+	uint64_t ring_offset;  /* of struct rt_seg_ring[ring_count] */
+	uint64_t count_offset; /* of struct rt_seg_count[ring_count + 1][tap_capacity] */
+	uint32_t pid;          /* of the application, in its own PID namespace */
+	uint32_t reserved0;
+	uint64_t start_ns; /* when the session was armed, ns since the epoch */
+	/* Written while the session runs, release; pairs with acquires in reader/segment.c. */
+	uint32_t state;        /* enum rt_seg_state */
+	uint32_t if_count;     /* valid entries of the interface table; only grows */
+	uint32_t tap_count;    /* valid entries of the tap table; only grows */
+	uint32_t taps_refused; /* queues that found the tap table full: not captured */
+	uint8_t reserved1[144];
+};
+static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
+
+/* TSC to time: ns = ns_base + ((tsc - tsc_base) * mult >> RT_CLOCK_SHIFT), signed,
+ * 128 bits wide. Valid when seq is even and the same before and after reading. */
+#define RT_CLOCK_SHIFT 40
+struct rt_seg_clock {
+	uint32_t seq;
+	uint32_t reserved0;
+	uint64_t tsc_base; /* ticks */
+	uint64_t ns_base;  /* ns since the epoch at tsc_base */
+	uint64_t mult;     /* ns per tick, times 2^RT_CLOCK_SHIFT */
+	uint8_t reserved1[32];
+};
+static_assert(sizeof(struct rt_seg_clock) == 64, "clock is one cache line");
+
+enum rt_if_state { RT_IF_PRESENT = 1, RT_IF_GONE = 2 };
+
+/* One port. Its index is the pcapng interface id in this session's records. A port
+ * that vanishes keeps its entry; one that comes (back) gets a new one. */
+struct rt_seg_if {
+	char name[RT_NAME_LEN];   /* ethdev name, zero-terminated */
+	char driver[RT_NAME_LEN]; /* PMD, e.g. net_null */
+	uint8_t mac[6];
+	uint16_t port_id;
+	uint32_t link_mbps; /* 0: unknown */
+	uint32_t snaplen;
+	uint32_t nb_rx_queues;
+	uint32_t nb_tx_queues;
+	uint32_t want;  /* index of the request's rt_msg_want that chose this port */
+	uint32_t state; /* enum rt_if_state; changes while the session runs */
+	/* The NIC's own counters since the session began, refreshed about once a second. */
+	uint64_t ipackets;
+	uint64_t opackets;
+	uint64_t imissed; /* dropped by the NIC, its queue was full */
+	uint64_t ierrors;
+	uint64_t rx_nombuf; /* dropped because the mempool was empty */
+	uint64_t oerrors;
+	uint8_t reserved[48];
+};
+static_assert(sizeof(struct rt_seg_if) == 256, "interface entry is 256 bytes");
+
+/* One (port, queue, direction) that is captured. */
+struct rt_seg_tap {
+	uint32_t if_index;
+	uint16_t queue;
+	uint8_t direction; /* enum rt_direction */
+	uint8_t reserved[9];
+};
+static_assert(sizeof(struct rt_seg_tap) == 16, "tap entry is 16 bytes");
+
+/* What one polling thread publishes. Positions count bytes since the session began and
+ * never wrap; a position's place in the data area is position % ring_size. */
+struct rt_seg_ring {
+	uint64_t head;    /* end of the last finished record; release */
+	uint64_t last_ns; /* time of the last published burst */
+	uint32_t busy;    /* 1 from before the TSC is read until after head is published */
+	uint32_t lcore;   /* EAL lcore of its thread, UINT32_MAX: not an EAL thread or none yet */
+	uint8_t reserved[104];
+};
+static_assert(sizeof(struct rt_seg_ring) == 128, "two lines: the prefetcher takes pairs");
+
+/* seen == captured + filtered + sum(lost). Row r belongs to the thread of ring r; the last
+ * row counts for all threads that have no ring. */
+struct rt_seg_count {
+	uint64_t seen;
+	uint64_t captured;
+	uint64_t filtered; /* refused by the filter */
+	uint64_t lost[RT_LOSS_COUNT];
+	uint64_t bytes; /* of captured packets on the wire */
+};
+static_assert(sizeof(struct rt_seg_count) == 64, "counters are one cache line");
+
+/* Written by the reader, one line each, in RT_FD_TAILS. */
+struct rt_seg_tail {
+	uint64_t tail; /* everything before it may be overwritten; release */
+	uint8_t reserved[56];
+};
+static_assert(sizeof(struct rt_seg_tail) == 64, "tails are one cache line");
+
+/* A data area holds pcapng Enhanced Packet Blocks back to back (pcapng, section 4.3). */
+#define RT_EPB_TYPE   6u
+#define RT_EPB_HEADER 28u /* bytes before the packet */
+#define RT_EPB_MIN    32u /* header and trailing length */
+
+struct rt_epb {
+	uint32_t type;
+	uint32_t total_len;
+	uint32_t if_index;
+	uint32_t ts_high;
+	uint32_t ts_low;
+	uint32_t cap_len;
+	uint32_t orig_len;
+};
+static_assert(sizeof(struct rt_epb) == RT_EPB_HEADER, "EPB header");
+
+#endif

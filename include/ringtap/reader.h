@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libringtap: find DPDK applications that carry the ringtap probe, attach, and read their
+ * packets in time order without copying them.
+ *
+ * Errors: functions return 0 or a count, or -errno. The library never prints and never aborts.
+ * A handle belongs to one thread at a time; different handles may be used in different threads.
+ * Structures that the library fills begin with their size, set by the caller, so that they can
+ * grow: fields beyond it are not touched.
+ */
+#ifndef RINGTAP_READER_H
+#define RINGTAP_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RINGTAP_NAME_LEN    64
+#define RINGTAP_SNAPLEN_MAX 262144
+
+/* Version of the library, "major.minor.patch". Static. */
+const char *ringtap_version(void);
+
+/* ---- Discovery ---------------------------------------------------------------------------- */
+
+struct ringtap_apps;
+
+/* Scans the DPDK runtime folders (/var/run/dpdk, $XDG_RUNTIME_DIR/dpdk, /tmp/dpdk) for applications
+ * that are alive. The caller frees *out with ringtap_apps_free(). An empty list is no error. */
+int ringtap_apps_find(struct ringtap_apps **out);
+void ringtap_apps_free(struct ringtap_apps *apps);
+size_t ringtap_apps_count(const struct ringtap_apps *apps);
+/* EAL file-prefix, and runtime folder, of the i-th application. Live as long as the list. */
+const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i);
+const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
+
+/* ---- Control connection: what an application is and has ------------------------------------ */
+
+struct ringtap_conn;
+
+struct ringtap_app_info {
+	size_t size;
+	uint32_t pid; /* as the application sees itself */
+	char prefix[RINGTAP_NAME_LEN];
+	char program[RINGTAP_NAME_LEN];
+	char dpdk[RINGTAP_NAME_LEN];  /* DPDK version */
+	char probe[RINGTAP_NAME_LEN]; /* ringtap version of the probe */
+};
+
+struct ringtap_port_info {
+	char name[RINGTAP_NAME_LEN];
+	char driver[RINGTAP_NAME_LEN];
+	uint8_t mac[6];
+	uint16_t port_id;
+	uint32_t link_mbps; /* 0: unknown */
+	uint16_t mtu;
+	bool link_up;
+	uint32_t rx_queues;
+	uint32_t tx_queues;
+};
+
+struct ringtap_session_info {
+	uint32_t id;
+	uint32_t reader_pid;
+	char reader[RINGTAP_NAME_LEN];
+	uint32_t rings;
+	uint32_t taps;
+	uint64_t ring_size; /* bytes */
+	uint64_t start_ns;  /* since the epoch; 0: not armed yet */
+};
+
+/* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
+ * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
+ * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT; -EACCES; …
+ * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen);
+void ringtap_conn_close(struct ringtap_conn *conn);
+int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *out);
+/* The caller frees *ports and *sessions with free(). */
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
+	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count);
+
+/* ---- Capture --------------------------------------------------------------------------------- */
+
+/* A classic BPF instruction: layout and meaning of libpcap's struct bpf_insn. */
+struct ringtap_insn {
+	uint16_t code;
+	uint8_t jt;
+	uint8_t jf;
+	uint32_t k;
+};
+
+enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
+
+/* What to capture of a port. Of the wants of one application, the first that matches a port
+ * decides for it. */
+struct ringtap_want {
+	const char *port;    /* ethdev name or decimal id; NULL: all ports, also later ones */
+	int queue;           /* -1: all */
+	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
+	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
+	const struct ringtap_insn *filter; /* NULL: all packets; copied */
+	uint32_t filter_len;               /* instructions */
+};
+
+enum ringtap_on_full { RINGTAP_DROP, RINGTAP_WAIT };
+enum ringtap_timestamp { RINGTAP_TSC, RINGTAP_NIC };
+
+struct ringtap_capture_options {
+	size_t size;
+	uint64_t ring_size; /* bytes per polling thread; 0: default */
+	enum ringtap_on_full on_full;
+	enum ringtap_timestamp timestamp;
+};
+
+struct ringtap_capture;
+
+/* A capture of one or several applications, merged. */
+int ringtap_capture_create(struct ringtap_capture **out);
+
+/* Attaches to the application whose runtime folder is dir; packets flow from then on.
+ * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
+ * -EINVAL: filter refused; -ENOMEM, … */
+int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_want *wants, size_t want_count,
+	const struct ringtap_capture_options *opts);
+
+/* What went wrong last, a sentence without a full stop. Lives until the next call. */
+const char *ringtap_capture_error(const struct ringtap_capture *cap);
+
+/* A stretch of finished pcapng Enhanced Packet Blocks of one thread, in place in its ring. */
+struct ringtap_run {
+	const uint8_t *data;
+	uint64_t len; /* bytes */
+	uint64_t packets;
+	uint64_t first_ns; /* since the epoch */
+	uint64_t last_ns;
+	uint32_t app;  /* index in order of attaching */
+	bool renumber; /* interface ids are the application's: use ringtap_run_copy() */
+};
+
+/* Hands out the next runs, in non-decreasing time order, at most max. They stay valid until
+ * ringtap_capture_release(). Waits up to timeout_ms (-1: no limit) for packets.
+ * Returns the number of runs; 0: time is up, or fd wake-up by ringtap_capture_break();
+ * -EPIPE: all applications are gone or stopped and everything has been handed out (the end);
+ * -EBADMSG: a ring is corrupt: ringtap_capture_error() says where, what came before was good. */
+int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms);
+
+/* Gives the space of all runs handed out back to the applications. */
+void ringtap_capture_release(struct ringtap_capture *cap);
+
+/* Length in bytes of the first n packets of a run, or run->len if it has no more than n.
+ * *last_ns, if not NULL, becomes the time of the last of them. */
+uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns);
+
+/* Packets that fit, whole, into the first max bytes of a run; *bytes is their exact length. */
+uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes);
+
+/* Copies len bytes (whole records) of a run to dst with file-wide interface ids. */
+void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
+	uint64_t offset, uint64_t len, uint8_t *dst);
+
+/* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
+void ringtap_capture_break(struct ringtap_capture *cap);
+
+/* Ends the capture at its source: no packet is captured after it returned. What is in the rings is
+ * still handed out by ringtap_capture_next(), up to -EPIPE; then counters are final. */
+int ringtap_capture_stop(struct ringtap_capture *cap);
+
+/* Detaches and frees. Runs become invalid. */
+void ringtap_capture_close(struct ringtap_capture *cap);
+
+/* ---- What is captured, and how well ------------------------------------------------------------
+ */
+
+/* Interfaces in the order of their file-wide ids; grows when ports appear. An interface is known
+ * here before a run with its packets is handed out. */
+struct ringtap_interface {
+	size_t size;
+	uint32_t app;  /* index in order of attaching */
+	uint32_t want; /* index of the want that chose it */
+	char app_name[RINGTAP_NAME_LEN];
+	char name[RINGTAP_NAME_LEN];
+	char driver[RINGTAP_NAME_LEN];
+	uint8_t mac[6];
+	uint16_t port_id;
+	uint32_t link_mbps; /* 0: unknown */
+	uint32_t snaplen;
+	bool gone; /* the port has vanished, or its application has */
+	/* The NIC's counters since the capture began. */
+	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
+};
+unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
+int ringtap_capture_interface(
+	const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out);
+
+enum ringtap_loss {
+	RINGTAP_LOST_FULL,    /* ring full: the reader was too slow */
+	RINGTAP_LOST_NO_RING, /* more polling threads than rings */
+	RINGTAP_LOST_WAIT,    /* on-full=wait: the bounded wait ran out */
+	RINGTAP_LOST_BAD,     /* broken or oversized mbuf */
+	RINGTAP_LOST_COUNT
+};
+
+/* seen == captured + filtered + sum(lost): exactly once stopped, within a burst before. */
+struct ringtap_counts {
+	uint64_t seen, captured, filtered;
+	uint64_t lost[RINGTAP_LOST_COUNT];
+	uint64_t bytes; /* of captured packets, on the wire */
+};
+
+struct ringtap_tap {
+	size_t size;
+	uint32_t interface; /* file-wide id */
+	uint16_t queue;
+	uint16_t direction; /* RINGTAP_RX or RINGTAP_TX */
+	struct ringtap_counts counts;
+};
+unsigned ringtap_capture_tap_count(const struct ringtap_capture *cap);
+int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ringtap_tap *out);
+
+struct ringtap_ring {
+	size_t size;
+	uint32_t app;
+	uint32_t lcore;     /* UINT32_MAX: unknown or unused */
+	uint64_t ring_size; /* bytes */
+	uint64_t used;      /* bytes not yet released */
+	uint64_t written;   /* bytes since the beginning */
+};
+unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap);
+int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out);
+
+struct ringtap_stats {
+	size_t size;
+	struct ringtap_counts total;
+	uint64_t delivered;      /* packets handed out by ringtap_capture_next() */
+	uint64_t reordered;      /* of them, packets handed out later than their time */
+	uint64_t apps_dead;      /* applications that went away by themselves */
+	uint64_t queues_refused; /* not captured: more queues than the segment has room for */
+};
+int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

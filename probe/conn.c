@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One reader's connection: messages in, answers out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_version.h>
+
+#include "common/ipc.h"
+#include "control.h"
+#include "request.h"
+
+struct rt_session *rt_sessions;
+
+static bool fail(struct rt_conn *c, int code, const char *text)
+{
+	struct rt_msg_error m = {.code = code};
+
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), text);
+	(void)rt_msg_send(c->fd, &m.h, NULL, 0);
+	return false;
+}
+
+static bool reply(struct rt_conn *c, uint16_t type)
+{
+	struct rt_msg_header h;
+
+	rt_msg_init(&h, type, sizeof(h));
+	return rt_msg_send(c->fd, &h, NULL, 0) == 0;
+}
+
+/* The file-prefix is the last part of the runtime folder. */
+static const char *prefix(void)
+{
+	const char *dir = rte_eal_get_runtime_dir(), *slash = dir ? strrchr(dir, '/') : NULL;
+
+	return slash ? slash + 1 : "";
+}
+
+static bool on_hello(struct rt_conn *c, const void *msg, size_t len)
+{
+	struct rt_msg_hello hello;
+	struct rt_msg_welcome w = {.pid = (uint32_t)getpid()};
+
+	if (len != sizeof(hello))
+		return fail(c, -EPROTO, "malformed greeting");
+	memcpy(&hello, msg, sizeof(hello));
+	hello.program[sizeof(hello.program) - 1] = 0;
+	rt_str_set(c->program, sizeof(c->program), hello.program);
+	c->pid = hello.pid;
+	c->greeted = true;
+	rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
+	rt_str_set(w.prefix, sizeof(w.prefix), prefix());
+	rt_str_set(w.program, sizeof(w.program), program_invocation_short_name);
+	rt_str_set(w.dpdk, sizeof(w.dpdk), rte_version());
+	rt_str_set(w.probe, sizeof(w.probe), RINGTAP_VERSION);
+	return rt_msg_send(c->fd, &w.h, NULL, 0) == 0;
+}
+
+static bool send_ports(struct rt_conn *c)
+{
+	struct {
+		struct rt_msg_header h;
+		struct rt_msg_port port[RTE_MAX_ETHPORTS];
+	} *m = calloc(1, sizeof(*m));
+	uint32_t n = 0;
+	bool ok;
+
+	if (!m)
+		return false;
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1))
+		n += rt_port_describe(p, &m->port[n]) == 0;
+	rt_msg_init(&m->h, RT_MSG_PORTS,
+		(uint32_t)(offsetof(__typeof__(*m), port) + n * sizeof(m->port[0])));
+	ok = rt_msg_send(c->fd, &m->h, NULL, 0) == 0;
+	free(m);
+	return ok;
+}
+
+static bool send_sessions(struct rt_conn *c)
+{
+	struct {
+		struct rt_msg_header h;
+		uint32_t reserved;
+		struct rt_msg_session session[64];
+	} m;
+	uint32_t n = 0;
+
+	memset(&m, 0, sizeof(m));
+	for (struct rt_session *s = rt_sessions; s && n < 64; s = s->next, n++) {
+		m.session[n] = (struct rt_msg_session){.id = s->id,
+			.reader_pid = s->reader_pid,
+			.rings = s->ring_count,
+			.taps = s->tap_count,
+			.ring_size = s->ring_size,
+			.start_ns = s->start_ns};
+		memcpy(m.session[n].reader, s->reader, sizeof(s->reader));
+	}
+	rt_msg_init(&m.h, RT_MSG_SESSIONS,
+		(uint32_t)(offsetof(__typeof__(m), session) + n * sizeof(m.session[0])));
+	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
+}
+
+static bool on_open(struct rt_conn *c, const void *msg, size_t len)
+{
+	char err[RT_TEXT_LEN] = "not enough memory";
+	struct rt_request req;
+	int ret;
+
+	if (c->session)
+		return fail(c, -EBUSY, "this connection has a session already");
+	ret = rt_request_parse(&req, msg, len, err);
+	if (!ret) {
+		req.reader_pid = c->pid;
+		memcpy(req.reader, c->program, sizeof(req.reader));
+		ret = rt_session_open(&c->session, &req, err);
+	}
+	rt_request_free(&req);
+	if (ret)
+		return fail(c, ret, err);
+	c->session->next = rt_sessions;
+	rt_sessions = c->session;
+	return true; /* answered when it is armed */
+}
+
+static bool on_stop(struct rt_conn *c)
+{
+	if (!c->session)
+		return fail(c, -EINVAL, "there is no session to stop");
+	if (c->session->state < RT_SESSION_STOPPING)
+		rt_session_stop(c->session);
+	return true; /* answered when no producer is left */
+}
+
+bool rt_conn_serve(struct rt_conn *c)
+{
+	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
+	const struct rt_msg_header *h = (const void *)buf;
+	int len = rt_msg_recv(c->fd, buf, sizeof(buf), NULL, 0, NULL, 0);
+
+	if (len == -ETIMEDOUT || len == -EAGAIN)
+		return true;
+	if (len == -EPROTOTYPE)
+		return fail(c, len, "probe and reader are of different versions of ringtap");
+	if (len <= 0)
+		return false;
+	if (!c->greeted && h->type != RT_MSG_HELLO)
+		return fail(c, -EPROTO, "no greeting");
+	switch (h->type) {
+	case RT_MSG_HELLO: return on_hello(c, buf, (size_t)len);
+	case RT_MSG_LIST: return send_ports(c) && send_sessions(c);
+	case RT_MSG_OPEN: return on_open(c, buf, (size_t)len);
+	case RT_MSG_STOP: return on_stop(c);
+	default: return fail(c, -EPROTO, "unknown message");
+	}
+}
+
+static bool arm(struct rt_conn *c, const struct rt_clock_line *clock)
+{
+	struct rt_msg_header h;
+	int ret = rt_session_arm(c->session, clock);
+
+	if (ret) {
+		char err[RT_TEXT_LEN];
+
+		snprintf(err, sizeof(err), "cannot make the rings: %s; try a smaller ring size",
+			strerror(-ret));
+		return fail(c, ret, err);
+	}
+	rt_msg_init(&h, RT_MSG_OPENED, sizeof(h));
+	return rt_msg_send(c->fd, &h, c->session->shm.fd, RT_FD_COUNT) == 0;
+}
+
+bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock)
+{
+	struct rt_session *s = c->session;
+
+	if (!s)
+		return true;
+	switch (s->state) {
+	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || arm(c, clock);
+	case RT_SESSION_ARMED:
+		return rt_session_sane(s) ||
+		       fail(c, -EBADMSG, "the reader has written an impossible tail");
+	case RT_SESSION_STOPPING: return !rt_session_stopped(s) || reply(c, RT_MSG_STOPPED);
+	case RT_SESSION_STOPPED: return true;
+	}
+	return false;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+
+#include "common/clock.h"
+#include "compat.h"
+#include "control.h"
+#include "hook.h"
+#include "nic_time.h"
+#include "plugin.h"
+
+#define CONNS_MAX   32
+#define LINGER_MS   2000 /* the reader connects within that time of waking us */
+#define TICK_MS     50   /* clock, ports, tails */
+#define COUNTERS_MS 500  /* NIC counters */
+#define BUSY_MS     1    /* while a session begins or ends */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t gone;
+	bool running, leaving, stay, quit;
+	int listen_fd, wake_fd;
+	struct sockaddr_un addr;
+	struct rt_conn *conns;
+	uint64_t active_ms, tick_ms, counters_ms;
+	struct rt_clock clock;
+	uint64_t early_tsc, early_ns;
+} ctl = {.lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER};
+
+void rt_control_early(void)
+{
+	rt_clock_sample(&ctl.early_tsc, &ctl.early_ns);
+}
+
+static void start_clock(void)
+{
+	uint64_t tsc, ns;
+
+	rt_clock_sample(&tsc, &ns);
+	rt_clock_init(&ctl.clock, ctl.early_tsc, ctl.early_ns, tsc, ns, rte_get_tsc_hz());
+	rt_hook_set_clock(&ctl.clock.line);
+}
+
+static void tick_clock(void)
+{
+	uint64_t tsc, ns;
+
+	rt_clock_sample(&tsc, &ns);
+	rt_clock_update(&ctl.clock, tsc, ns);
+	if (!rt_hook_set_clock(&ctl.clock.line))
+		return; /* readers must not be ahead of the hooks */
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state != RT_SESSION_ARMED)
+			continue;
+		rt_clock_publish(s->shm.clock, &ctl.clock.line);
+		for (uint32_t i = 0; i < s->if_count; i++) {
+			struct rt_session_if *f = &s->ifs[i];
+
+			if (f->nic_clock && !f->gone)
+				rt_nic_clock_update(f->nic_clock, f->port.port_id,
+					rt_clock_ns(&ctl.clock.line, rt_tsc()));
+		}
+	}
+}
+
+/* In the application's thread that adds or removes a port: when it goes on, no packet of the new
+ * holder of a port id can be taken for one of the old. */
+static void ports_changed(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state <= RT_SESSION_ARMED)
+			rt_session_rescan(s);
+	}
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+static bool peer_allowed(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	return cred.uid == 0 || cred.uid == geteuid();
+}
+
+static void accept_one(void)
+{
+	int fd = accept4(ctl.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct rt_conn *c;
+	unsigned n = 0;
+
+	if (fd < 0)
+		return;
+	for (c = ctl.conns; c; c = c->next)
+		n++;
+	c = n < CONNS_MAX && peer_allowed(fd) ? calloc(1, sizeof(*c)) : NULL;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	c->next = ctl.conns;
+	ctl.conns = c;
+}
+
+static void abandon(struct rt_conn *c)
+{
+	struct rt_session *s = c->session;
+
+	close(c->fd);
+	free(c);
+	if (!s)
+		return;
+	s->abandoned = true;
+	if (s->state < RT_SESSION_STOPPING)
+		rt_session_stop(s);
+}
+
+static void free_abandoned(void)
+{
+	for (struct rt_session **p = &rt_sessions; *p;) {
+		struct rt_session *s = *p;
+
+		if (s->abandoned && rt_session_stopped(s)) {
+			*p = s->next;
+			rt_session_free(s);
+		} else {
+			p = &s->next;
+		}
+	}
+}
+
+/* Which sessions want to be looked at soon. */
+static bool in_motion(void)
+{
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING)
+			return true;
+	}
+	return false;
+}
+
+static void serve(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
+{
+	uint64_t now = rt_now_ms();
+
+	for (struct rt_conn **p = &ctl.conns; *p;) {
+		struct rt_conn *c = *p;
+		bool ok = true;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (order[i] == c && fds[i].revents)
+				ok = rt_conn_serve(c);
+		}
+		if (ok && rt_conn_advance(c, now, &ctl.clock.line)) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		abandon(c);
+	}
+}
+
+static void tick(void)
+{
+	uint64_t now = rt_now_ms();
+
+	if (now - ctl.tick_ms < TICK_MS)
+		return;
+	ctl.tick_ms = now;
+	tick_clock();
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state > RT_SESSION_ARMED)
+			continue;
+		rt_session_rescan(s);
+		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
+			rt_session_refresh(s);
+	}
+	if (now - ctl.counters_ms >= COUNTERS_MS) {
+		ctl.counters_ms = now;
+		rt_hook_retry_removals();
+	}
+}
+
+static bool idle(void)
+{
+	if (ctl.conns || rt_sessions) {
+		ctl.active_ms = rt_now_ms();
+		return false;
+	}
+	return !ctl.stay && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+}
+
+/* Threads that poll leave a hook within microseconds: try that before sleeping. */
+static void settle(void)
+{
+	for (int i = 0; i < 100; i++) {
+		bool sets = rt_hook_reclaim(), moving = false;
+
+		for (struct rt_session *s = rt_sessions; s; s = s->next)
+			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
+		if (sets && !moving)
+			return;
+		sched_yield();
+	}
+}
+
+static int timeout_ms(void)
+{
+	return in_motion() ? BUSY_MS : rt_sessions ? TICK_MS : LINGER_MS / 4;
+}
+
+static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&ctl.lock);
+	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
+		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+		order[n] = c;
+	}
+	fds[n] = (struct pollfd){.fd = ctl.listen_fd, .events = POLLIN};
+	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
+	*timeout = timeout_ms();
+	pthread_mutex_unlock(&ctl.lock);
+	return n;
+}
+
+static bool step(void)
+{
+	struct pollfd fds[CONNS_MAX + 2];
+	const struct rt_conn *order[CONNS_MAX];
+	int timeout;
+	unsigned n = fill(fds, order, &timeout);
+	bool more;
+
+	if (poll(fds, n + 2, timeout) < 0)
+		for (unsigned i = 0; i < n + 2; i++)
+			fds[i].revents = 0;
+	pthread_mutex_lock(&ctl.lock);
+	serve(fds, order, n);
+	if (fds[n].revents)
+		accept_one();
+	tick();
+	settle();
+	serve(fds, order, 0); /* what has settled just now is answered at once */
+	free_abandoned();
+	more = !ctl.quit && !idle();
+	ctl.leaving = !more;
+	pthread_mutex_unlock(&ctl.lock);
+	return more;
+}
+
+static void end_all(void)
+{
+	while (ctl.conns) {
+		struct rt_conn *c = ctl.conns;
+
+		ctl.conns = c->next;
+		abandon(c);
+	}
+	while (rt_sessions) {
+		settle();
+		free_abandoned();
+	}
+}
+
+static uint32_t run(void *arg)
+{
+	while (step())
+		;
+	/* Not under the lock: an event that is being delivered waits for it. */
+	rt_ports_unwatch();
+	pthread_mutex_lock(&ctl.lock);
+	end_all();
+	close(ctl.listen_fd);
+	close(ctl.wake_fd);
+	unlink(ctl.addr.sun_path);
+	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
+	pthread_cond_broadcast(&ctl.gone);
+	pthread_mutex_unlock(&ctl.lock);
+	return 0;
+}
+
+static int listen_on(void)
+{
+	const char *dir = rte_eal_get_runtime_dir();
+	int fd, n;
+
+	if (!dir || !dir[0])
+		return -ENOTSUP;
+	ctl.addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(ctl.addr.sun_path, sizeof(ctl.addr.sun_path), "%s/%s", dir, RT_SOCKET_NAME);
+	if (n >= (int)sizeof(ctl.addr.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(ctl.addr.sun_path); /* left over from a killed application */
+	/* On Linux a socket's own mode is what bind() gives to the file. */
+	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&ctl.addr, sizeof(ctl.addr)) ||
+		listen(fd, CONNS_MAX)) {
+		n = -errno;
+		close(fd);
+		return n;
+	}
+	ctl.listen_fd = fd;
+	return 0;
+}
+
+static int start_thread(void)
+{
+	int ret = listen_on();
+
+	if (ret)
+		return ret;
+	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ctl.tick_ms = ctl.counters_ms = 0;
+	start_clock();
+	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
+	if (!ret) {
+		ret = rt_compat_control_thread("ringtap-ctl", run);
+		if (!ret)
+			return 0;
+		rt_ports_unwatch();
+	}
+	if (ctl.wake_fd >= 0)
+		close(ctl.wake_fd);
+	close(ctl.listen_fd);
+	unlink(ctl.addr.sun_path);
+	return ret;
+}
+
+int rt_control_start(bool stay)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&ctl.lock);
+	while (ctl.leaving)
+		pthread_cond_wait(&ctl.gone, &ctl.lock);
+	ctl.active_ms = rt_now_ms();
+	if (!ctl.running) {
+		ret = rt_probe_init();
+		if (!ret)
+			ret = start_thread();
+		ctl.running = !ret;
+	}
+	if (!ret && stay)
+		ret = ctl.stay ? -EALREADY : 0;
+	ctl.stay |= stay;
+	pthread_mutex_unlock(&ctl.lock);
+	return ret;
+}
+
+void rt_control_stop(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	if (ctl.running) {
+		uint64_t one = 1;
+
+		ctl.quit = true;
+		(void)!write(ctl.wake_fd, &one, sizeof(one));
+		while (ctl.running)
+			pthread_cond_wait(&ctl.gone, &ctl.lock);
+	}
+	pthread_mutex_unlock(&ctl.lock);
+}

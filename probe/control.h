@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control thread: there only while somebody is attached or has just asked. */
+#ifndef RINGTAP_PROBE_CONTROL_H
+#define RINGTAP_PROBE_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session.h"
+
+/* Starts the thread and its socket, or keeps them for another while. stay: until
+ * rt_control_stop(). Any thread. 0 or -errno. */
+int rt_control_start(bool stay);
+/* Ends all sessions and the thread; returns when it is gone. */
+void rt_control_stop(void);
+
+/* Takes a first sample for the clock: the longer before rt_control_start(), the better. */
+void rt_control_early(void);
+
+/* Connections (conn.c); control lock held. */
+struct rt_conn {
+	int fd;
+	bool greeted;
+	uint32_t pid;
+	char program[RT_NAME_LEN];
+	struct rt_session *session;
+	struct rt_conn *next;
+};
+
+/* All sessions, for listing. */
+extern struct rt_session *rt_sessions;
+
+/* Takes one message. False: the connection is over (the caller closes it). */
+bool rt_conn_serve(struct rt_conn *c);
+/* Moves the connection's session on: arms it, reports that it has stopped, ends it if it must be.
+ */
+bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock);
+
+#endif

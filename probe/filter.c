@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pcap/bpf.h>
+#include <rte_bpf.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "epb.h"
+#include "filter.h"
+
+#define MAC_BYTES 12u
+
+struct rt_filter {
+	uint64_t (*func)(void *mbuf); /* NULL: no JIT on this machine */
+	struct rte_bpf *bpf;
+};
+
+static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
+
+int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count)
+{
+	struct bpf_program prog = {
+		.bf_len = count, .bf_insns = (struct bpf_insn *)(uintptr_t)insns};
+	struct rt_filter *f = calloc(1, sizeof(*f));
+	struct rte_bpf_prm *prm;
+	struct rte_bpf_jit jit = {0};
+
+	if (!f)
+		return -ENOMEM;
+	prm = rte_bpf_convert(&prog);
+	if (prm) {
+		f->bpf = rte_bpf_load(prm);
+		rte_free(prm);
+	}
+	if (!f->bpf) {
+		free(f);
+		return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
+	}
+	if (rte_bpf_get_jit(f->bpf, &jit) == 0)
+		f->func = jit.func;
+	*out = f;
+	return 0;
+}
+
+void rt_filter_free(struct rt_filter *f)
+{
+	if (!f)
+		return;
+	rte_bpf_destroy(f->bpf);
+	free(f);
+}
+
+static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
+{
+	return (f->func ? f->func(m) : rte_bpf_exec(f->bpf, m)) != 0;
+}
+
+/* Runs on a view of the frame: MAC addresses and tags in a segment of its own, the rest behind. */
+static bool run_tagged(
+	const struct rt_filter *f, const struct rte_mbuf *m, const uint8_t *tags, unsigned tag_len)
+{
+	uint8_t head[MAC_BYTES + 8];
+	struct rte_mbuf first = *m, rest = *m;
+
+	memcpy(head, rte_pktmbuf_mtod(m, void *), MAC_BYTES);
+	memcpy(head + MAC_BYTES, tags, tag_len);
+	first.buf_addr = head;
+	first.data_off = 0;
+	first.data_len = (uint16_t)(MAC_BYTES + tag_len);
+	first.pkt_len = m->pkt_len + tag_len;
+	first.nb_segs = (uint16_t)(m->nb_segs + 1);
+	first.next = &rest;
+	rest.data_off = (uint16_t)(m->data_off + MAC_BYTES);
+	rest.data_len = (uint16_t)(m->data_len - MAC_BYTES);
+	return run(f, &first);
+}
+
+unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
+	unsigned n, struct rte_mbuf **pass)
+{
+	const uint64_t tagged = dir == RT_DIR_RX
+					? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+					: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		bool ok;
+
+		if (rt_unlikely(m->ol_flags & tagged) && m->data_len >= MAC_BYTES) {
+			uint8_t tags[8];
+			unsigned len = rt_epb_vlan(m, dir, tags);
+
+			ok = run_tagged(f, m, tags, len);
+		} else {
+			ok = run(f, m);
+		}
+		pass[k] = m;
+		k += ok;
+	}
+	return k;
+}

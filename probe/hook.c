@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include "hook_burst.h"
+
+/* A callback out of ethdev's list that a thread may still be walking over. */
+struct limbo {
+	struct limbo *next;
+	void *callback;
+};
+
+static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
+/* Unlinked since the last grace period began, and what that period is for. */
+static struct limbo *limbo_new, *limbo_old;
+static struct rt_tapset *sets_new, *sets_old;
+static struct rt_grace limbo_grace, sets_grace;
+static struct rt_clock_line lines[2];
+static struct rt_grace line_grace;
+
+struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir)
+{
+	struct rt_hook ***table = &hooks[port][dir], *h;
+
+	if (!*table)
+		*table = calloc(RTE_MAX_QUEUES_PER_PORT, sizeof(**table));
+	if (!*table)
+		return NULL;
+	h = (*table)[queue];
+	if (!h) {
+		h = aligned_alloc(RT_CACHE_LINE, sizeof(*h));
+		if (!h)
+			return NULL;
+		*h = (struct rt_hook){.port = port, .queue = queue, .direction = dir};
+		(*table)[queue] = h;
+	}
+	return h;
+}
+
+int rt_hook_use(struct rt_hook *h)
+{
+	if (h->users++ || h->callback) /* ethdev may have refused to let the last one go */
+		return 0;
+	/* Nearest to the driver on both ways: what others change, they change behind us. */
+	if (h->direction == RT_DIR_RX)
+		h->callback = rte_eth_add_first_rx_callback(h->port, h->queue, rt_hook_rx, h);
+	else
+		h->callback = rte_eth_add_tx_callback(h->port, h->queue, rt_hook_tx, h);
+	if (h->callback)
+		return 0;
+	h->users--;
+	return -ENODEV;
+}
+
+/* Takes the callback out of ethdev's list. ethdev refuses where the port is gone or has fewer
+ * queues now; the callback then stays linked, harmless, until the queue is back. */
+static void remove_callback(struct rt_hook *h)
+{
+	struct limbo *l = malloc(sizeof(*l));
+	int ret;
+
+	if (!l)
+		return; /* stays linked: tried again later */
+	if (h->direction == RT_DIR_RX)
+		ret = rte_eth_remove_rx_callback(h->port, h->queue, h->callback);
+	else
+		ret = rte_eth_remove_tx_callback(h->port, h->queue, h->callback);
+	if (ret) {
+		free(l);
+		return;
+	}
+	l->callback = (void *)(uintptr_t)h->callback;
+	h->callback = NULL;
+	l->next = limbo_new;
+	limbo_new = l;
+}
+
+void rt_hook_unuse(struct rt_hook *h)
+{
+	if (--h->users == 0 && h->callback)
+		remove_callback(h);
+}
+
+static void replace(struct rt_hook *h, struct rt_tapset *set)
+{
+	struct rt_tapset *old = h->taps;
+
+	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
+	rt_store_release(&h->taps, set);
+	if (!old)
+		return;
+	old->next_free = sets_new;
+	sets_new = old;
+}
+
+int rt_hook_link(struct rt_hook *h, struct rt_tap *tap)
+{
+	struct rt_tapset *set;
+
+	if (h->taps && h->taps->count == RT_HOOK_TAPS)
+		return -ENOSPC;
+	set = calloc(1, sizeof(*set));
+	tap->spare = calloc(1, sizeof(*tap->spare));
+	if (!set || !tap->spare) {
+		free(set);
+		free(tap->spare);
+		tap->spare = NULL;
+		return -ENOMEM;
+	}
+	if (h->taps)
+		*set = *h->taps;
+	set->tap[set->count++] = tap;
+	replace(h, set);
+	return 0;
+}
+
+void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
+{
+	struct rt_tapset *set = tap->spare;
+
+	tap->spare = NULL;
+	for (uint32_t i = 0; i < h->taps->count; i++) {
+		if (h->taps->tap[i] != tap)
+			set->tap[set->count++] = h->taps->tap[i];
+	}
+	if (!set->count) {
+		free(set);
+		set = NULL;
+	}
+	replace(h, set);
+}
+
+static void free_sets(struct rt_tapset *set)
+{
+	while (set) {
+		struct rt_tapset *next = set->next_free;
+
+		free(set);
+		set = next;
+	}
+}
+
+static void reclaim_sets(void)
+{
+	if (sets_old && rt_grace_over(&sets_grace)) {
+		free_sets(sets_old);
+		sets_old = NULL;
+	}
+	if (!sets_old && sets_new) {
+		sets_old = sets_new;
+		sets_new = NULL;
+		rt_grace_begin(&sets_grace);
+	}
+}
+
+static void free_limbo(struct limbo *l)
+{
+	while (l) {
+		struct limbo *next = l->next;
+
+		rte_free(l->callback);
+		free(l);
+		l = next;
+	}
+}
+
+/* ethdev reads callback->next after our function has returned: being outside of the hook is not
+ * enough, the thread must have come in again. */
+static void reclaim_callbacks(void)
+{
+	if (limbo_old && rt_grace_passed(&limbo_grace)) {
+		free_limbo(limbo_old);
+		limbo_old = NULL;
+	}
+	if (!limbo_old && limbo_new) {
+		limbo_old = limbo_new;
+		limbo_new = NULL;
+		rt_grace_begin(&limbo_grace);
+	}
+}
+
+void rt_hook_retry_removals(void)
+{
+	for (unsigned i = 0; i < RTE_MAX_ETHPORTS * 2; i++) {
+		struct rt_hook **table = hooks[i / 2][i % 2];
+
+		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {
+			struct rt_hook *h = table[q];
+
+			if (h && !h->users && h->callback && rte_eth_dev_is_valid_port(h->port))
+				remove_callback(h);
+		}
+	}
+}
+
+bool rt_hook_reclaim(void)
+{
+	reclaim_sets();
+	reclaim_callbacks();
+	return !sets_old && !sets_new;
+}
+
+bool rt_hook_set_clock(const struct rt_clock_line *line)
+{
+	struct rt_clock_line *next = &lines[rt_hook_clock == &lines[0]];
+
+	/* Somebody who was inside a hook at the last update may still use the line before it. */
+	if (rt_hook_clock && !rt_grace_over(&line_grace))
+		return false;
+	*next = *line;
+	rt_store_release(&rt_hook_clock, next); /* pairs with the acquire in hook_burst.c */
+	rt_grace_begin(&line_grace);
+	return true;
+}

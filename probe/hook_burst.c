@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What runs in the application's polling threads. No lock, no allocation, no log, no system call,
+ * no waiting (but for on-full=wait, which the user has asked for), no atomic read-modify-write but
+ * once per thread and hook.
+ */
+#include <rte_lcore.h>
+
+#include "epb.h"
+#include "filter.h"
+#include "hook_burst.h"
+
+#define CHUNK 64 /* packets that a filter looks at before they are copied */
+
+/* Two lines, so that a hook may go on using the old one for as long as its epoch lasts. */
+const struct rt_clock_line *rt_hook_clock;
+
+static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsigned n)
+{
+	rt_fetch_add(&s->orphans[tap->index].seen, n);
+	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
+}
+
+static void push_filtered(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	unsigned n, uint64_t ns)
+{
+	struct rte_mbuf *pass[CHUNK];
+
+	while (n) {
+		unsigned look = n < CHUNK ? n : CHUNK;
+		unsigned k = rt_filter_burst(tap->filter, tap->direction, pkts, look, pass);
+
+		r->counts[tap->index].filtered += look - k;
+		if (k)
+			rt_epb_push(r, tap, pass, k, ns);
+		pkts += look;
+		n -= look;
+	}
+}
+
+/* NIC time stamps differ from packet to packet. */
+static void push_each(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	unsigned n, uint64_t ns)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *pass;
+
+		if (tap->filter &&
+			!rt_filter_burst(tap->filter, tap->direction, &pkts[i], 1, &pass)) {
+			r->counts[tap->index].filtered++;
+			continue;
+		}
+		if (!rt_epb_slow(r, tap, pkts[i], ns))
+			rt_epb_lost(r, tap, 1);
+	}
+}
+
+static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns)
+{
+	/* The clock does not go back, but another line may have rounded up before. */
+	if (rt_unlikely(ns < r->last_ns))
+		ns = r->last_ns;
+	r->last_ns = ns;
+	r->counts[tap->index].seen += n;
+	if (rt_unlikely(tap->nic_ts_offset >= 0))
+		push_each(r, tap, pkts, n, ns);
+	else if (tap->filter)
+		push_filtered(r, tap, pkts, n, ns);
+	else
+		rt_epb_push(r, tap, pkts, n, ns);
+	rt_ring_publish(r);
+}
+
+static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
+{
+	struct rt_ring *r = s->ring_of[t->index];
+
+	return rt_likely(r != NULL) ? r : rt_session_claim_ring(s, t);
+}
+
+static void run_taps(
+	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_ring *ring[RT_HOOK_TAPS];
+	const struct rt_clock_line *line;
+	uint64_t ns;
+
+	for (unsigned i = 0; i < set->count; i++) {
+		ring[i] = ring_of(set->tap[i]->session, t);
+		if (rt_likely(ring[i]->data != NULL))
+			rt_ring_begin(ring[i]);
+	}
+	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
+	line = rt_load_acquire(&rt_hook_clock);
+	ns = rt_clock_ns(line, rt_tsc());
+	for (unsigned i = 0; i < set->count; i++) {
+		if (rt_unlikely(ring[i]->data == NULL)) {
+			count_orphans(set->tap[i]->session, set->tap[i], n);
+			continue;
+		}
+		feed(ring[i], set->tap[i], pkts, n, ns);
+		rt_ring_end(ring[i]);
+	}
+}
+
+static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_thread *t = rt_thread_self;
+	const struct rt_tapset *set;
+
+	if (rt_unlikely(!t)) {
+		t = rt_thread_claim(rte_lcore_id());
+		if (!t) {
+			/* Without a slot it must not touch what can be freed. */
+			rt_fetch_add(&h->orphaned, n);
+			return;
+		}
+	}
+	rt_thread_enter(t);
+	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
+		rt_fetch_or(&h->seen, 1ull << t->index);
+	/* Pairs with the release in rt_hook_link(). */
+	set = rt_load_acquire(&h->taps);
+	if (set && n)
+		run_taps(set, t, pkts, n);
+	rt_thread_exit(t);
+}
+
+uint16_t rt_hook_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
+{
+	visit(hook, pkts, n);
+	return n;
+}
+
+uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
+{
+	visit(hook, pkts, n);
+	return n;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf_dyn.h>
+
+#include "nic_time.h"
+
+static struct rt_nic_clock clocks[RTE_MAX_ETHPORTS];
+
+int rt_nic_time_lookup(int *offset, uint64_t *flag)
+{
+	int field = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, NULL);
+	int bit = rte_mbuf_dynflag_lookup(RTE_MBUF_DYNFLAG_RX_TIMESTAMP_NAME, NULL);
+
+	if (field < 0 || bit < 0)
+		return -ENOTSUP;
+	*offset = field;
+	*flag = 1ull << bit;
+	return 0;
+}
+
+static void set_line(struct rt_nic_clock *c, const struct rt_clock_line *line)
+{
+	/* A hook may still use the other one: it was current until the last update, at least tens
+	 * of milliseconds ago, and is only overwritten now. */
+	struct rt_clock_line *next = &c->lines[c->line == &c->lines[0]];
+
+	*next = *line;
+	rt_store_release(&c->line, next); /* pairs with the acquire in rt_nic_time() */
+}
+
+struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver)
+{
+	struct rt_nic_clock *c = &clocks[port];
+	uint64_t ns_per_unit = strcmp(driver, "net_pcap") == 0 ? 1000 : 1;
+	struct rt_clock_line line = {.mult = ns_per_unit << RT_CLOCK_SHIFT};
+	uint64_t ticks;
+
+	c->ticking = ns_per_unit == 1 && rte_eth_read_clock(port, &ticks) == 0;
+	c->started = false;
+	c->first_ticks = 0;
+	set_line(c, &line);
+	return c;
+}
+
+void rt_nic_clock_update(struct rt_nic_clock *c, uint16_t port, uint64_t now_ns)
+{
+	uint64_t ticks;
+
+	if (!c->ticking || rte_eth_read_clock(port, &ticks))
+		return;
+	if (!c->first_ticks) {
+		c->first_ticks = ticks;
+		c->first_ns = now_ns;
+		return;
+	}
+	if (!c->started) {
+		uint64_t dt = ticks - c->first_ticks, dns = now_ns - c->first_ns;
+
+		if (!dt || !dns)
+			return;
+		rt_clock_init(&c->state, c->first_ticks, c->first_ns, ticks, now_ns,
+			(uint64_t)((double)dt * 1e9 / (double)dns));
+		c->started = true;
+	} else {
+		rt_clock_update(&c->state, ticks, now_ns);
+	}
+	set_line(c, &c->state.line);
+}

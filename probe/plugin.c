@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the probe gets in: loaded by EAL's -d it registers a telemetry command and does nothing else
+ * until somebody calls it; linked in, the application starts it itself.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_telemetry.h>
+
+#include "control.h"
+#include "epb.h"
+#include "plugin.h"
+#include "ringtap/probe.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+int rt_probe_init(void)
+{
+	rt_epb_init();
+	return rt_threads_init();
+}
+
+static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	int ret = rt_control_start(false);
+
+	if (ret == -EALREADY)
+		ret = 0;
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_int(d, "protocol", RT_PROTO_VERSION);
+	rte_tel_data_add_dict_int(d, "status", ret);
+	rte_tel_data_add_dict_string(d, "socket", RT_SOCKET_NAME);
+	rte_tel_data_add_dict_string(d, "version", RINGTAP_VERSION);
+	return 0;
+}
+
+__attribute__((constructor)) static void probe_loaded(void)
+{
+	rt_control_early();
+	/* rte_telemetry refuses help texts of 64 characters and more. */
+	rte_telemetry_register_cmd(
+		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");
+}
+
+EXPORT int ringtap_probe_start(void)
+{
+	return rt_control_start(true);
+}
+
+EXPORT void ringtap_probe_stop(void)
+{
+	rt_control_stop();
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "common/atomics.h"
+#include "common/ipc.h"
+#include "ports.h"
+
+static uint32_t generations[RTE_MAX_ETHPORTS];
+static uint32_t dying[RTE_MAX_ETHPORTS];
+static void (*on_change)(void);
+
+uint32_t rt_port_generation(uint16_t port)
+{
+	return rt_load_acquire(&generations[port]);
+}
+
+static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
+{
+	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
+	rt_fetch_add(&generations[port], 1);
+	on_change();
+	return 0;
+}
+
+int rt_ports_watch(void (*changed)(void))
+{
+	int ret;
+
+	on_change = changed;
+	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+	if (ret)
+		return ret;
+	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL);
+	if (ret)
+		rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+	return ret;
+}
+
+void rt_ports_unwatch(void)
+{
+	/* -EAGAIN: an event is being delivered just now. */
+	while (rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL) ==
+		-EAGAIN)
+		;
+	while (rte_eth_dev_callback_unregister(
+		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN)
+		;
+}
+
+bool rt_port_alive(uint16_t port)
+{
+	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]);
+}
+
+uint16_t rt_port_next(uint16_t port)
+{
+	while (port < RTE_MAX_ETHPORTS && !rt_port_alive(port))
+		port++;
+	return port;
+}
+
+int rt_port_describe(uint16_t port, struct rt_msg_port *out)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+	struct rte_eth_dev_info info;
+	struct rte_ether_addr mac = {0};
+	struct rte_eth_link link = {0};
+
+	memset(out, 0, sizeof(*out));
+	if (rte_eth_dev_get_name_by_port(port, name) || rte_eth_dev_info_get(port, &info))
+		return -ENODEV;
+	rte_eth_macaddr_get(port, &mac);
+	rte_eth_link_get_nowait(port, &link);
+	rte_eth_dev_get_mtu(port, &out->mtu);
+	rt_str_set(out->name, sizeof(out->name), name);
+	rt_str_set(out->driver, sizeof(out->driver), info.driver_name ? info.driver_name : "");
+	memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
+	out->port_id = port;
+	out->link_up = link.link_status == RTE_ETH_LINK_UP;
+	if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		out->link_mbps = link.link_speed;
+	out->nb_rx_queues = info.nb_rx_queues;
+	out->nb_tx_queues = info.nb_tx_queues;
+	return 0;
+}
+
+int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
+{
+	struct rte_eth_stats s;
+
+	if (rte_eth_stats_get(port, &s))
+		return -ENODEV;
+	out[0] = s.ipackets;
+	out[1] = s.opackets;
+	out[2] = s.imissed;
+	out[3] = s.ierrors;
+	out[4] = s.rx_nombuf;
+	out[5] = s.oerrors;
+	return 0;
+}
+
+bool rt_port_matches(const struct rt_msg_port *port, const char *want)
+{
+	char id[8];
+
+	snprintf(id, sizeof(id), "%u", port->port_id);
+	return !want[0] || strcmp(want, port->name) == 0 || strcmp(want, id) == 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "request.h"
+
+#define SNAPLEN_MAX 262144
+
+static int refuse(char *err, const char *why)
+{
+	snprintf(err, RT_TEXT_LEN, "request refused: %s", why);
+	return -EINVAL;
+}
+
+static int check_want(struct rt_msg_want *w, uint32_t insn_count, char *err)
+{
+	if (memchr(w->port, 0, sizeof(w->port)) == NULL)
+		return refuse(err, "port name is not terminated");
+	if (!w->directions || w->directions & ~(RT_WANT_RX | RT_WANT_TX))
+		return refuse(err, "unknown direction");
+	if (w->queue != RT_QUEUE_ALL && w->queue > UINT16_MAX)
+		return refuse(err, "no such queue");
+	if (!w->snaplen || w->snaplen > SNAPLEN_MAX)
+		return refuse(err, "snaplen is not within 1 to 262144");
+	if (w->insn_first == RT_NO_FILTER)
+		return 0;
+	if (!w->insn_count || w->insn_count > RT_MAX_INSNS)
+		return refuse(err, "filter is empty or too long");
+	if (w->insn_first > insn_count || w->insn_count > insn_count - w->insn_first)
+		return refuse(err, "filter lies outside of the message");
+	return 0;
+}
+
+static int check_open(const struct rt_msg_open *o, size_t len, char *err)
+{
+	if (o->on_full > RT_ON_FULL_WAIT || o->timestamp > RT_TIMESTAMP_NIC)
+		return refuse(err, "unknown option");
+	if (!o->want_count || o->want_count > RT_MAX_WANTS)
+		return refuse(err, "too few or too many ports");
+	if (o->ring_size > RT_RING_SIZE_MAX)
+		return refuse(err, "ring size is above 4 GiB");
+	if (o->insn_count > RT_MSG_MAX / sizeof(struct rt_insn) ||
+		len != sizeof(*o) + o->want_count * sizeof(struct rt_msg_want) +
+				o->insn_count * sizeof(struct rt_insn))
+		return refuse(err, "length disagrees with its contents");
+	return 0;
+}
+
+int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *err)
+{
+	size_t wants_size, insns_size;
+	int ret;
+
+	*req = (struct rt_request){0};
+	if (len < sizeof(req->open))
+		return refuse(err, "message is too short");
+	memcpy(&req->open, msg, sizeof(req->open));
+	ret = check_open(&req->open, len, err);
+	if (ret)
+		return ret;
+	wants_size = req->open.want_count * sizeof(*req->wants);
+	insns_size = req->open.insn_count * sizeof(*req->insns);
+	req->wants = malloc(wants_size);
+	req->insns = insns_size ? malloc(insns_size) : NULL;
+	if (!req->wants || (insns_size && !req->insns))
+		return -ENOMEM;
+	memcpy(req->wants, (const char *)msg + sizeof(req->open), wants_size);
+	if (insns_size)
+		memcpy(req->insns, (const char *)msg + sizeof(req->open) + wants_size, insns_size);
+	for (uint32_t i = 0; i < req->open.want_count && !ret; i++)
+		ret = check_want(&req->wants[i], req->open.insn_count, err);
+	return ret;
+}
+
+void rt_request_free(struct rt_request *req)
+{
+	free(req->wants);
+	free(req->insns);
+	req->wants = NULL;
+	req->insns = NULL;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: which ports, queues and directions, and keeping up with their changes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "epb.h"
+#include "filter.h"
+#include "hook.h"
+#include "nic_time.h"
+#include "request.h"
+
+static uint32_t wanted_directions(const struct rt_msg_want *w, enum rt_direction dir)
+{
+	return w->directions & (dir == RT_DIR_RX ? RT_WANT_RX : RT_WANT_TX);
+}
+
+static bool wants_queue(const struct rt_session *s, const struct rt_session_if *f,
+	enum rt_direction dir, uint32_t queue)
+{
+	const struct rt_msg_want *w = &s->wants[f->want];
+
+	return wanted_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
+}
+
+static void publish_tap(struct rt_session *s, struct rt_tap *t)
+{
+	s->shm.taps[t->index] = (struct rt_seg_tap){
+		.if_index = t->if_index, .queue = t->queue, .direction = t->direction};
+	/* Pairs with the acquire in reader/segment.c. */
+	rt_store_release(&s->shm.header->tap_count, t->index + 1);
+}
+
+static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir,
+	uint16_t queue, struct rt_hook *hook)
+{
+	const struct rt_session_if *f = &s->ifs[if_index];
+	struct rt_tap *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct rt_tap){.session = s,
+		.filter = s->filters[f->want],
+		.hook = hook,
+		.index = s->tap_count,
+		.if_index = if_index,
+		.snaplen = s->wants[f->want].snaplen,
+		.queue = queue,
+		.direction = dir,
+		.wait = s->on_full == RT_ON_FULL_WAIT,
+		.nic_ts_offset = -1,
+		.orphaned = rt_load(&hook->orphaned),
+		.slow_flags = dir == RT_DIR_RX
+				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
+	if (s->timestamp == RT_TIMESTAMP_NIC && dir == RT_DIR_RX) {
+		rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag);
+		t->nic_clock = f->nic_clock;
+	}
+	rt_epb_prepare(t);
+	return t;
+}
+
+/* Linking is the last step: from then on packets come. */
+static void link_tap(struct rt_session *s, struct rt_tap *t)
+{
+	publish_tap(s, t);
+	if (rt_hook_link(t->hook, t) == 0)
+		t->linked = true;
+	else
+		s->taps_refused++;
+}
+
+static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
+{
+	struct rt_hook *hook = rt_hook_get(s->ifs[if_index].port.port_id, queue, dir);
+	struct rt_tap *t;
+
+	if (s->tap_count >= s->tap_capacity || !hook) {
+		s->taps_refused++;
+		return;
+	}
+	if (rt_hook_use(hook))
+		return; /* a hairpin queue: no packet of it is ever seen by software */
+	t = make_tap(s, if_index, dir, queue, hook);
+	if (!t) {
+		rt_hook_unuse(hook);
+		s->taps_refused++;
+		return;
+	}
+	s->taps[s->tap_count++] = t;
+	if (s->state == RT_SESSION_ARMED)
+		link_tap(s, t);
+}
+
+static void drop_tap(struct rt_tap *t)
+{
+	if (t->linked)
+		rt_hook_unlink(t->hook, t);
+	t->linked = false;
+	if (t->hook)
+		rt_hook_unuse(t->hook);
+	t->hook = NULL;
+}
+
+static void publish_if(struct rt_session *s, uint32_t i)
+{
+	const struct rt_session_if *f = &s->ifs[i];
+	struct rt_seg_if *out = &s->shm.ifs[i];
+
+	memcpy(out->name, f->port.name, sizeof(out->name));
+	memcpy(out->driver, f->port.driver, sizeof(out->driver));
+	memcpy(out->mac, f->port.mac, sizeof(out->mac));
+	out->port_id = f->port.port_id;
+	out->link_mbps = f->port.link_mbps;
+	out->snaplen = s->wants[f->want].snaplen;
+	out->nb_rx_queues = f->port.nb_rx_queues;
+	out->nb_tx_queues = f->port.nb_tx_queues;
+	out->want = f->want;
+	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
+	/* Pairs with the acquire in reader/segment.c. */
+	rt_store_release(&s->shm.header->if_count, i + 1);
+}
+
+static struct rt_session_if *add_if(struct rt_session *s, const struct rt_msg_port *port)
+{
+	struct rt_session_if *f = &s->ifs[s->if_count];
+	uint32_t want = 0;
+
+	while (want < s->want_count && !rt_port_matches(port, s->wants[want].port))
+		want++;
+	if (want == s->want_count)
+		return NULL;
+	if (s->if_count == RT_MAX_IFS) {
+		s->taps_refused++;
+		return NULL;
+	}
+	*f = (struct rt_session_if){
+		.port = *port, .want = want, .generation = rt_port_generation(port->port_id)};
+	rt_port_counters(port->port_id, f->base);
+	if (s->timestamp == RT_TIMESTAMP_NIC)
+		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver);
+	s->if_count++;
+	if (s->state == RT_SESSION_ARMED)
+		publish_if(s, s->if_count - 1);
+	return f;
+}
+
+static struct rt_session_if *find_if(struct rt_session *s, uint16_t port)
+{
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		if (!s->ifs[i].gone && s->ifs[i].port.port_id == port)
+			return &s->ifs[i];
+	}
+	return NULL;
+}
+
+static void mark_gone(struct rt_session *s, uint32_t i)
+{
+	s->ifs[i].gone = true;
+	if (s->state == RT_SESSION_ARMED)
+		rt_store(&s->shm.ifs[i].state, RT_IF_GONE);
+	for (uint32_t t = 0; t < s->tap_count; t++) {
+		if (s->taps[t]->if_index == i)
+			drop_tap(s->taps[t]);
+	}
+}
+
+void rt_session_rescan(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		uint16_t port = s->ifs[i].port.port_id;
+
+		if (!s->ifs[i].gone &&
+			(!rt_port_alive(port) || rt_port_generation(port) != s->ifs[i].generation))
+			mark_gone(s, i);
+	}
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+		struct rt_session_if *f = find_if(s, p);
+		struct rt_msg_port port;
+
+		if (rt_port_describe(p, &port))
+			continue;
+		if (!f)
+			f = add_if(s, &port);
+		if (!f)
+			continue;
+		for (int dir = 0; dir < 2; dir++) {
+			uint32_t n = dir == RT_DIR_RX ? port.nb_rx_queues : port.nb_tx_queues;
+
+			for (; f->queues[dir] < n; f->queues[dir]++) {
+				if (wants_queue(s, f, dir, f->queues[dir]))
+					add_tap(s, (uint32_t)(f - s->ifs), dir,
+						(uint16_t)f->queues[dir]);
+			}
+		}
+	}
+	if (s->state == RT_SESSION_ARMED)
+		rt_store(&s->shm.header->taps_refused, s->taps_refused);
+}
+
+void rt_session_publish(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->if_count; i++)
+		publish_if(s, i);
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->hook)
+			link_tap(s, s->taps[i]);
+		else
+			publish_tap(s, s->taps[i]);
+	}
+}
+
+struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t)
+{
+	uint32_t i = rt_fetch_add(&s->spare_next, 1);
+	struct rt_ring *r = i < s->ring_count ? &s->rings[i] : &s->no_ring;
+
+	if (r->pub)
+		rt_store(&r->pub->lcore, t->lcore);
+	s->ring_of[t->index] = r;
+	return r;
+}
+
+void rt_session_refresh(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		struct rt_tap *t = s->taps[i];
+		uint64_t now = t->linked ? rt_load(&t->hook->orphaned) : t->orphaned;
+
+		rt_fetch_add(&s->orphans[i].seen, now - t->orphaned);
+		rt_fetch_add(&s->orphans[i].lost[RT_LOSS_NO_RING], now - t->orphaned);
+		t->orphaned = now;
+	}
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		struct rt_seg_if *out = &s->shm.ifs[i];
+		uint64_t *to[RT_NIC_COUNTERS] = {&out->ipackets, &out->opackets, &out->imissed,
+			&out->ierrors, &out->rx_nombuf, &out->oerrors};
+		uint64_t v[RT_NIC_COUNTERS], *base = s->ifs[i].base;
+
+		if (s->ifs[i].gone || rt_port_counters(s->ifs[i].port.port_id, v))
+			continue;
+		for (int k = 0; k < RT_NIC_COUNTERS; k++) {
+			if (v[k] < base[k]) /* the application has reset them */
+				base[k] = 0;
+			rt_store(to[k], v[k] - base[k]);
+		}
+	}
+}
+
+bool rt_session_sane(const struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		if (rt_load(&s->rings[i].bad_tail))
+			return false;
+	}
+	return true;
+}
+
+void rt_session_stop(struct rt_session *s)
+{
+	rt_store(&s->stopping, 1); /* whoever waits for room gives up */
+	if (s->state == RT_SESSION_ARMED)
+		rt_session_refresh(s);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		drop_tap(s->taps[i]);
+	rt_grace_begin(&s->grace);
+	s->state = RT_SESSION_STOPPING;
+}

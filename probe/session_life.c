@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: from the request to the last free(). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+
+#include "epb.h"
+#include "filter.h"
+#include "hook.h"
+#include "nic_time.h"
+#include "request.h"
+
+#define TAPS_SPARE      64 /* for ports and queues that come later */
+#define RINGS_SPARE_MIN 2u /* for threads that did not poll while we looked */
+#define RINGS_SPARE_MAX 8u
+#define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
+#define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
+#define RING_SIZE_DEFAULT \
+	(32u << 20)             /* 3 ms at 10 GB/s; docs/performance.md has larger and smaller */
+#define OWN_AHEAD          8192 /* bytes; docs/performance.md */
+#define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
+
+uint64_t rt_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static int make_filters(struct rt_session *s, const struct rt_request *req, char *err)
+{
+	s->filters = calloc(s->want_count, sizeof(*s->filters));
+	if (!s->filters)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->want_count; i++) {
+		const struct rt_msg_want *w = &s->wants[i];
+		int ret;
+
+		if (w->insn_first == RT_NO_FILTER)
+			continue;
+		ret = rt_filter_create(&s->filters[i], &req->insns[w->insn_first], w->insn_count);
+		if (ret) {
+			snprintf(err, RT_TEXT_LEN,
+				"the application's DPDK refuses the filter (%u instructions): %s",
+				w->insn_count,
+				ret == -ENOTSUP ? "it was built without libpcap" : strerror(-ret));
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* A port that is asked for by name must be there; "all ports" may be none yet. */
+static int check_ports(const struct rt_session *s, char *err)
+{
+	for (uint32_t i = 0; i < s->want_count; i++) {
+		bool found = !s->wants[i].port[0];
+		char names[160] = "";
+
+		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
+			p = rt_port_next(p + 1)) {
+			struct rt_msg_port port;
+			size_t n = strlen(names);
+
+			if (rt_port_describe(p, &port))
+				continue;
+			found = rt_port_matches(&port, s->wants[i].port);
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", port.name);
+		}
+		if (!found) {
+			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->wants[i].port,
+				names[0] ? names : "none");
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
+
+static uint32_t count_queues(void)
+{
+	uint32_t n = 0;
+
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+		struct rt_msg_port port;
+
+		if (rt_port_describe(p, &port) == 0)
+			n += port.nb_rx_queues + port.nb_tx_queues;
+	}
+	return n;
+}
+
+static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
+{
+	uint64_t flag;
+	int offset, ret;
+
+	s->wants = malloc(s->want_count * sizeof(*s->wants));
+	if (!s->wants)
+		return -ENOMEM;
+	memcpy(s->wants, req->wants, s->want_count * sizeof(*s->wants));
+	ret = check_ports(s, err);
+	if (ret)
+		return ret;
+	if (s->timestamp == RT_TIMESTAMP_NIC && rt_nic_time_lookup(&offset, &flag)) {
+		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
+		return -ENOTSUP;
+	}
+	ret = make_filters(s, req, err);
+	if (ret)
+		return ret;
+	s->tap_capacity = count_queues() * 2 + TAPS_SPARE;
+	if (s->tap_capacity > RT_MAX_TAPS)
+		s->tap_capacity = RT_MAX_TAPS;
+	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
+	return s->taps ? 0 : -ENOMEM;
+}
+
+int rt_session_open(struct rt_session **out, const struct rt_request *req, char *err)
+{
+	static uint32_t next_id;
+	struct rt_session *s;
+	int ret;
+
+	s = aligned_alloc(128, (sizeof(*s) + 127) / 128 * 128);
+	if (!s)
+		return -ENOMEM;
+	memset(s, 0, sizeof(*s));
+	s->id = ++next_id;
+	s->on_full = req->open.on_full;
+	s->timestamp = req->open.timestamp;
+	s->want_count = req->open.want_count;
+	s->ring_size =
+		rt_shm_ring_size(req->open.ring_size ? req->open.ring_size : RING_SIZE_DEFAULT);
+	s->reader_pid = req->reader_pid;
+	memcpy(s->reader, req->reader, sizeof(s->reader));
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		s->shm.fd[i] = -1;
+	snprintf(err, RT_TEXT_LEN, "not enough memory");
+	ret = prepare(s, req, err);
+	if (ret) {
+		rt_session_free(s);
+		return ret;
+	}
+	rt_session_rescan(s);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		rt_store(&s->taps[i]->hook->seen, 0);
+	s->opened_ms = rt_now_ms();
+	*out = s;
+	return 0;
+}
+
+bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
+{
+	uint64_t age = now_ms - s->opened_ms;
+	bool receives = false;
+
+	if (age < OBSERVE_MIN_MS || age >= OBSERVE_MAX_MS)
+		return age >= OBSERVE_MAX_MS;
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		const struct rt_hook *h = s->taps[i]->hook;
+
+		if (!h || h->direction != RT_DIR_RX)
+			continue;
+		receives = true;
+		if (!rt_load(&h->seen))
+			return false;
+	}
+	return receives;
+}
+
+static void set_up_ring(struct rt_session *s, uint32_t i)
+{
+	struct rt_ring *r = &s->rings[i];
+
+	*r = (struct rt_ring){
+		.data = s->shm.data[i],
+		.mask = s->ring_size - 1,
+		.limit = s->ring_size - RT_RING_GUARD,
+		.own_ahead = s->ring_size >= OWN_AHEAD_MIN_RING ? OWN_AHEAD : 0,
+		.pub = &s->shm.rings[i],
+		.peer = &s->shm.tails[i],
+		.counts = &s->shm.counts[(size_t)i * s->tap_capacity],
+		.pending = &s->pending[(size_t)i * s->tap_capacity],
+	};
+}
+
+static uint64_t threads_seen(const struct rt_session *s)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->hook)
+			seen |= rt_load(&s->taps[i]->hook->seen);
+	}
+	return seen;
+}
+
+/* A ring for each thread that polls, and some for those that may yet come. */
+static uint32_t rings_needed(uint64_t seen)
+{
+	uint32_t known = (uint32_t)__builtin_popcountll(seen), lcores = rte_lcore_count();
+	uint32_t spare = lcores > known ? lcores - known : 0;
+
+	if (spare < RINGS_SPARE_MIN)
+		spare = RINGS_SPARE_MIN;
+	if (spare > RINGS_SPARE_MAX)
+		spare = RINGS_SPARE_MAX;
+	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
+}
+
+static int make_rings(struct rt_session *s, uint64_t seen)
+{
+	uint32_t n = rings_needed(seen);
+	int ret = rt_shm_create(&s->shm, n, s->ring_size, s->tap_capacity);
+
+	if (ret)
+		return ret;
+	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
+	s->pending = calloc((size_t)n * s->tap_capacity, sizeof(*s->pending));
+	if (!s->rings || !s->pending)
+		return -ENOMEM;
+	s->ring_count = n;
+	for (uint32_t i = 0; i < n; i++)
+		set_up_ring(s, i);
+	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
+	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
+		if (seen & 1ull << t)
+			rt_session_claim_ring(s, &rt_threads[t]);
+	}
+	return 0;
+}
+
+int rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
+{
+	int ret = make_rings(s, threads_seen(s));
+
+	if (ret)
+		return ret;
+	rt_clock_publish(s->shm.clock, clock);
+	s->start_ns = rt_clock_ns(clock, rt_tsc());
+	s->shm.header->start_ns = s->start_ns;
+	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
+	s->state = RT_SESSION_ARMED;
+	rt_session_publish(s);
+	return 0;
+}
+
+bool rt_session_stopped(struct rt_session *s)
+{
+	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
+		s->state = RT_SESSION_STOPPED;
+		/* Pairs with the acquire in reader/segment.c: counters and heads are final. */
+		if (s->shm.header)
+			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);
+	}
+	return s->state == RT_SESSION_STOPPED;
+}
+
+void rt_session_free(struct rt_session *s)
+{
+	rt_shm_destroy(&s->shm);
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		free(s->taps[i]->spare);
+		free(s->taps[i]);
+	}
+	for (uint32_t i = 0; s->filters && i < s->want_count; i++)
+		rt_filter_free(s->filters[i]);
+	free(s->filters);
+	free(s->taps);
+	free(s->wants);
+	free(s->pending);
+	free(s->rings);
+	free(s);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling threads and when memory that they may look at can be freed.
+ *
+ * Every thread that enters a hook owns a slot of a static table and bumps its epoch on entry (odd:
+ * inside) and on exit (even). To free something: unlink it, rt_grace_begin(), wait until
+ * rt_grace_over(), free. A thread that never polls again stays even and holds nobody up.
+ *
+ * The entry is a store (epoch) followed by a load (what was linked). Plain accesses may be
+ * reordered; the control side pays for the order with membarrier(2), so that a hook needs compiler
+ * barriers only. Where the kernel has no membarrier, rt_thread_fence is set and hooks fence.
+ */
+#ifndef RINGTAP_PROBE_THREAD_H
+#define RINGTAP_PROBE_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/atomics.h"
+
+#define RT_MAX_THREADS 64 /* bits of rt_hook.seen */
+
+struct rt_thread {
+	uint64_t epoch; /* written by its thread only */
+	uint32_t used;  /* claimed by a living thread */
+	uint32_t index;
+	uint32_t lcore; /* EAL lcore id, UINT32_MAX: none */
+} __attribute__((aligned(128)));
+
+extern struct rt_thread rt_threads[RT_MAX_THREADS];
+extern bool rt_thread_fence;
+/* initial-exec: one load, and no allocation on first use in a dlopen()ed library. */
+extern __thread struct rt_thread *rt_thread_self __attribute__((tls_model("initial-exec")));
+
+/* Once per process, before anything is hooked. 0 or -errno. */
+int rt_threads_init(void);
+
+/* Gives the calling thread a slot, freed when it ends. NULL: all RT_MAX_THREADS are taken. */
+struct rt_thread *rt_thread_claim(uint32_t lcore);
+
+static inline void rt_thread_enter(struct rt_thread *t)
+{
+	rt_store(&t->epoch, t->epoch + 1);
+#ifndef __SANITIZE_THREAD__ /* it knows no fences; membarrier is there wherever it runs */
+	if (rt_unlikely(rt_thread_fence))
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+	rt_compiler_barrier();
+}
+
+static inline void rt_thread_exit(struct rt_thread *t)
+{
+	/* Pairs with the acquire in rt_grace_over(): what was used inside may be freed after. */
+	rt_store_release(&t->epoch, t->epoch + 1);
+}
+
+struct rt_grace {
+	uint64_t epoch[RT_MAX_THREADS];
+};
+
+/* Call after unlinking. */
+void rt_grace_begin(struct rt_grace *g);
+/* True once every thread that was inside a hook at rt_grace_begin() has left it. */
+bool rt_grace_over(const struct rt_grace *g);
+/* True once every living thread has entered a hook since rt_grace_begin(): then none of
+ * them still walks a callback list as it was before. May never come true. */
+bool rt_grace_passed(const struct rt_grace *g);
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attaching, waiting, stopping. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "capture.h"
+#include "export.h"
+
+#define BATCH_MAX \
+	(1ull << 20) /* bytes: what was walked is still in the L2 cache when it is written */
+#define NAP_MIN_NS           20000ull
+#define NAP_MAX_NS           1000000ull
+#define PACE_NS              50000ull /* after a small batch, so that the producer's lines rest */
+#define PACE_BELOW           (64u << 10) /* bytes */
+#define FASTEST_BYTES_PER_NS 16          /* how fast we believe that a ring can fill */
+#define LOOK_TICKS           (1ull << 25) /* TSC ticks between looks at the connections, about 10 ms */
+
+EXPORT int ringtap_capture_create(struct ringtap_capture **out)
+{
+	struct ringtap_capture *cap = calloc(1, sizeof(*cap));
+
+	*out = NULL;
+	if (!cap)
+		return -ENOMEM;
+	cap->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cap->wake_fd < 0) {
+		free(cap);
+		return -errno;
+	}
+	cap->batch_bytes = BATCH_MAX;
+	cap->nap_max_ns = NAP_MAX_NS;
+	*out = cap;
+	return 0;
+}
+
+EXPORT const char *ringtap_capture_error(const struct ringtap_capture *cap)
+{
+	return cap->error;
+}
+
+static int fail(struct ringtap_capture *cap, int code, const char *text)
+{
+	snprintf(cap->error, sizeof(cap->error), "%s", text);
+	return code;
+}
+
+/* ---- attaching ---- */
+
+static int put_wants(struct ringtap_capture *cap, const struct ringtap_want *wants, size_t count,
+	struct rt_msg_want *out, struct rt_insn *insns)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ringtap_want *w = &wants[i];
+		const char *port = w->port ? w->port : "";
+
+		if (strlen(port) >= sizeof(out[i].port))
+			return fail(cap, -EINVAL, "port name is too long");
+		rt_str_set(out[i].port, sizeof(out[i].port), port);
+		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
+		out[i].directions = w->directions;
+		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
+		out[i].insn_first = w->filter ? at : RT_NO_FILTER;
+		out[i].insn_count = w->filter ? w->filter_len : 0;
+		if (!w->filter)
+			continue;
+		memcpy(&insns[at], w->filter, w->filter_len * sizeof(*insns));
+		at += w->filter_len;
+	}
+	return 0;
+}
+
+static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
+	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *o)
+{
+	size_t insns = 0, len;
+	struct rt_msg_open *m;
+	int ret;
+
+	for (size_t i = 0; i < count; i++)
+		insns += wants[i].filter ? wants[i].filter_len : 0;
+	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
+	if (!count || count > RT_MAX_WANTS || len > RT_MSG_MAX)
+		return fail(cap, -E2BIG, "too many ports or too long filters");
+	m = calloc(1, len);
+	if (!m)
+		return fail(cap, -ENOMEM, "not enough memory");
+	rt_msg_init(&m->h, RT_MSG_OPEN, (uint32_t)len);
+	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
+	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
+	m->ring_size = o->ring_size;
+	m->want_count = (uint32_t)count;
+	m->insn_count = (uint32_t)insns;
+	ret = put_wants(cap, wants, count, (struct rt_msg_want *)(m + 1),
+		(struct rt_insn *)((struct rt_msg_want *)(m + 1) + count));
+	if (!ret) {
+		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
+		if (ret)
+			fail(cap, ret, "cannot send the request to the probe");
+	}
+	free(m);
+	return ret;
+}
+
+static int add_rings(struct ringtap_capture *cap, uint32_t source)
+{
+	const struct rt_segment *seg = &cap->sources[source].seg;
+	uint32_t n = seg->h.ring_count;
+	struct rt_in *ins = realloc(cap->ins, (cap->in_count + n) * sizeof(*ins));
+
+	if (!ins)
+		return fail(cap, -ENOMEM, "not enough memory");
+	cap->ins = ins;
+	for (uint32_t i = 0; i < n; i++)
+		ins[cap->in_count++] = (struct rt_in){.data = seg->data[i],
+			.size = seg->h.ring_size,
+			.source = source,
+			.index = i};
+	/* Give space back often enough, and sleep short enough, for the smallest ring. */
+	if (cap->batch_bytes > seg->h.ring_size / 4)
+		cap->batch_bytes = seg->h.ring_size / 4;
+	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 2)
+		cap->nap_max_ns = seg->h.ring_size / FASTEST_BYTES_PER_NS / 2;
+	if (cap->nap_max_ns < NAP_MIN_NS)
+		cap->nap_max_ns = NAP_MIN_NS;
+	return 0;
+}
+
+static int receive_segment(struct ringtap_capture *cap, struct rt_source *s)
+{
+	int fds[RT_FD_COUNT], ret;
+	unsigned n = 0;
+
+	ret = rt_conn_expect(s->conn, RT_MSG_OPENED, fds, RT_FD_COUNT, &n, RT_OPEN_MS, cap->error,
+		sizeof(cap->error));
+	if (ret < 0)
+		return ret;
+	ret = n == RT_FD_COUNT ? rt_segment_map(&s->seg, fds, cap->error, sizeof(cap->error))
+			       : fail(cap, -EPROTO, "the probe sent no memory");
+	while (n)
+		close(fds[--n]);
+	return ret;
+}
+
+static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
+	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *o)
+{
+	int ret = ringtap_conn_open(&s->conn, dir, cap->error, sizeof(cap->error));
+
+	if (ret)
+		return ret;
+	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
+	if (!s->if_ids)
+		return fail(cap, -ENOMEM, "not enough memory");
+	ret = send_open(cap, s->conn, wants, count, o);
+	if (!ret)
+		ret = receive_segment(cap, s);
+	if (!ret && rt_clock_read(s->seg.clock, &s->line))
+		ret = fail(cap, -EBADMSG, "the probe's clock is not readable");
+	return ret;
+}
+
+static void close_source(struct rt_source *s)
+{
+	rt_segment_unmap(&s->seg);
+	ringtap_conn_close(s->conn);
+	free(s->if_ids);
+}
+
+static void learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
+{
+	uint32_t n = rt_segment_if_count(&cap->sources[source].seg);
+
+	if (n)
+		rt_capture_learn_if(cap, source, n - 1);
+}
+
+EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *opts)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o)};
+	struct rt_source *more, *s;
+	int ret;
+
+	cap->error[0] = 0;
+	if (opts) {
+		o.size = opts->size;
+		rt_copy_out(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
+	}
+	if (cap->source_count == RT_MAX_SOURCES)
+		return fail(cap, -E2BIG, "too many applications");
+	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
+	if (!more)
+		return fail(cap, -ENOMEM, "not enough memory");
+	cap->sources = more;
+	s = &more[cap->source_count];
+	memset(s, 0, sizeof(*s));
+	ret = open_source(cap, s, dir, wants, count, &o);
+	if (!ret)
+		ret = add_rings(cap, cap->source_count);
+	if (ret) {
+		close_source(s);
+		return ret;
+	}
+	learn_all_ifs(cap, cap->source_count++);
+	return 0;
+}
+
+bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local)
+{
+	struct rt_source *s = &cap->sources[source];
+	uint32_t n = rt_segment_if_count(&s->seg);
+
+	if (local >= n)
+		return false;
+	for (; s->if_known < n; s->if_known++) {
+		struct rt_if_ref *more = realloc(cap->ifs, (cap->if_count + 1) * sizeof(*more));
+
+		if (!more)
+			return false;
+		cap->ifs = more;
+		more[cap->if_count] = (struct rt_if_ref){.source = source, .local = s->if_known};
+		s->if_ids[s->if_known] = cap->if_count++;
+	}
+	return true;
+}
+
+void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why)
+{
+	cap->corrupt = -EBADMSG;
+	snprintf(cap->error, sizeof(cap->error), "ring %u of %s is corrupt at byte %llu: %s",
+		in->index, cap->sources[in->source].conn->app.prefix, (unsigned long long)in->pos,
+		why);
+}
+
+/* ---- reading ---- */
+
+/* Takes what the probe says; the end of the connection is the end of the application, or of
+ * its trust in us. */
+static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
+{
+	char err[RT_TEXT_LEN];
+	int ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, 0, err, sizeof(err));
+
+	if (ret == -ETIMEDOUT || ret == -EAGAIN)
+		return;
+	if (ret > 0) {
+		s->stopped = true;
+		return;
+	}
+	s->dead = true;
+	if (ret != -ECONNRESET)
+		snprintf(cap->error, sizeof(cap->error), "%s", err);
+}
+
+static void look_at_sources(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		if (!s->dead && !s->stopped)
+			listen_to(cap, s);
+		if (!s->dead && !s->stopped)
+			learn_all_ifs(cap, i);
+	}
+	cap->checked_tsc = rt_tsc();
+}
+
+static uint64_t look_at_rings(struct ringtap_capture *cap)
+{
+	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		/* If it cannot be read, the writer is preempted or dead: the old line is as good.
+		 */
+		rt_clock_read(s->seg.clock, &s->line);
+		now[i] = rt_clock_ns(&s->line, rt_tsc());
+	}
+	for (uint32_t i = 0; i < cap->in_count && !cap->corrupt; i++) {
+		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
+
+		if (m < mark)
+			mark = m;
+	}
+	return mark;
+}
+
+static bool all_over(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			return false;
+	}
+	return true;
+}
+
+static void nap(struct ringtap_capture *cap, uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+	struct pollfd p[RT_MAX_SOURCES + 1];
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
+	}
+	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
+	if (ppoll(p, n, &ts, NULL) > 0)
+		look_at_sources(cap);
+}
+
+static bool take_break(struct ringtap_capture *cap)
+{
+	uint64_t v;
+
+	if (!rt_load(&cap->broken))
+		return false;
+	rt_store(&cap->broken, 0);
+	(void)!read(cap->wake_fd, &v, sizeof(v));
+	return true;
+}
+
+static uint64_t mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static unsigned try_next(struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max)
+{
+	unsigned n = rt_merge(cap, look_at_rings(cap), runs, max);
+
+	cap->last_batch = 0;
+	for (unsigned i = 0; i < n; i++)
+		cap->last_batch += runs[i].len;
+	return n;
+}
+
+EXPORT int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+{
+	uint64_t deadline = 0;
+
+	if (!cap->source_count)
+		return -EPIPE;
+	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap))
+		nap(cap, PACE_NS < cap->nap_max_ns ? PACE_NS : cap->nap_max_ns);
+	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
+		bool over = all_over(cap); /* before the last look at the rings */
+		unsigned n;
+
+		if (cap->corrupt)
+			return cap->corrupt;
+		if (rt_tsc() - cap->checked_tsc > LOOK_TICKS)
+			look_at_sources(cap);
+		n = try_next(cap, runs, max);
+		if (n)
+			return (int)n;
+		if (over && !cap->corrupt)
+			return -EPIPE;
+		if (take_break(cap))
+			return 0;
+		if (!deadline && timeout_ms >= 0)
+			deadline = mono_ns() + (uint64_t)timeout_ms * 1000000ull;
+		if (timeout_ms >= 0 && mono_ns() >= deadline)
+			return 0;
+		if (cap->nap_ns > cap->nap_max_ns)
+			cap->nap_ns = cap->nap_max_ns;
+		if (!cap->corrupt)
+			nap(cap, cap->nap_ns);
+	}
+}
+
+EXPORT void ringtap_capture_release(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		struct rt_in *in = &cap->ins[i];
+
+		if (in->tail == in->pos)
+			continue;
+		in->tail = in->pos;
+		/* Pairs with the acquire in rt_ring_refresh(): we have finished reading. */
+		rt_store_release(&cap->sources[in->source].seg.tails[in->index].tail, in->tail);
+	}
+}
+
+EXPORT void ringtap_capture_break(struct ringtap_capture *cap)
+{
+	uint64_t one = 1;
+
+	rt_store(&cap->broken, 1);
+	(void)!write(cap->wake_fd, &one, sizeof(one));
+}
+
+/* ---- the end ---- */
+
+EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+		struct rt_msg_header h;
+		char err[RT_TEXT_LEN];
+		int ret;
+
+		if (s->dead || s->stopped)
+			continue;
+		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
+		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
+		if (!ret)
+			ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, RT_ANSWER_MS,
+				err, sizeof(err));
+		s->stopped = true; /* even if unanswered: what has been published is all we take */
+		if (ret == -ECONNRESET || ret == -EPIPE)
+			s->dead = true;
+		else if (ret < 0)
+			result = fail(cap, ret, err);
+	}
+	return result;
+}
+
+EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
+{
+	if (!cap)
+		return;
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		close_source(&cap->sources[i]);
+	free(cap->sources);
+	free(cap->ins);
+	free(cap->ifs);
+	close(cap->wake_fd);
+	free(cap);
+}

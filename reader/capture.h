@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of a capture: sources (applications), their rings, and the merge. */
+#ifndef RINGTAP_READER_CAPTURE_H
+#define RINGTAP_READER_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/segment.h"
+#include "conn.h"
+#include "ringtap/reader.h"
+#include "segment.h"
+
+#define RT_MAX_SOURCES 16
+#define RT_FOREVER     UINT64_MAX
+
+/* One ring as the merge sees it. Positions as in docs/format.md. */
+struct rt_in {
+	const uint8_t *data;
+	uint64_t size;    /* power of two */
+	uint64_t tail;    /* released */
+	uint64_t pos;     /* handed out up to here */
+	uint64_t head;    /* published, from the last look */
+	uint64_t fetched; /* lines before it have been prefetched */
+	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
+	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
+	uint32_t source, index;
+	bool keyed; /* key is that of the record at pos */
+};
+
+struct rt_source {
+	struct ringtap_conn *conn;
+	struct rt_segment seg;
+	struct rt_clock_line line;
+	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */
+	uint32_t if_known;
+	bool dead;    /* the connection has ended by itself */
+	bool stopped; /* no producer will write again */
+};
+
+struct rt_if_ref {
+	uint32_t source, local;
+};
+
+struct ringtap_capture {
+	struct rt_source *sources;
+	uint32_t source_count;
+	struct rt_in *ins; /* all rings of all sources */
+	uint32_t in_count;
+	uint64_t batch_bytes; /* handed out per call, at most */
+	uint64_t nap_max_ns;
+	struct rt_if_ref *ifs; /* by file-wide id */
+	uint32_t if_count;
+	uint64_t emitted_ns; /* time of the last record handed out */
+	uint64_t delivered, reordered;
+	uint64_t last_batch;  /* bytes handed out by the last call */
+	uint64_t checked_tsc; /* when the connections were last looked at */
+	uint64_t nap_ns;
+	int wake_fd;
+	uint32_t broken; /* ringtap_capture_break() was called */
+	int corrupt;     /* -errno: a ring is unusable from pos on */
+	char error[RT_TEXT_LEN + RT_NAME_LEN];
+};
+
+/* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
+ * published later will bear a time not before it. now_ns must have been taken before. -EBADMSG via
+ * cap->corrupt. */
+uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns);
+
+/* Merges what is published up to the watermark into runs. Returns their number. */
+unsigned rt_merge(
+	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
+
+/* Makes sure that the interface is known. False: the probe has not announced it. */
+bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
+
+/* Notes that a ring is corrupt at its pos. */
+void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why);
+
+#endif

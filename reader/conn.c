@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "conn.h"
+#include "export.h"
+#include "telemetry.h"
+
+EXPORT const char *ringtap_version(void)
+{
+	return RINGTAP_VERSION;
+}
+
+void rt_copy_out(void *dst, const void *src, size_t size)
+{
+	size_t theirs;
+
+	memcpy(&theirs, dst, sizeof(theirs));
+	if (theirs > size)
+		theirs = size;
+	if (theirs > sizeof(theirs))
+		memcpy((char *)dst + sizeof(theirs), (const char *)src + sizeof(theirs),
+			theirs - sizeof(theirs));
+}
+
+static void terminate(char *s, size_t size)
+{
+	s[size - 1] = 0;
+}
+
+static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t errlen)
+{
+	struct rt_msg_error e;
+
+	if (len != sizeof(e)) {
+		snprintf(err, errlen, "the probe answers nonsense");
+		return -EPROTO;
+	}
+	memcpy(&e, &c->msg, sizeof(e));
+	terminate(e.text, sizeof(e.text));
+	for (char *p = e.text; *p; p++) { /* it goes to a terminal */
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+	}
+	snprintf(err, errlen, "%s", e.text);
+	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
+}
+
+int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
+	unsigned *fd_count, int timeout_ms, char *err, size_t errlen)
+{
+	int len = rt_msg_recv(c->fd, &c->msg, sizeof(c->msg), fds, fd_max, fd_count, timeout_ms);
+
+	if (len > 0 && c->msg.h.type == type)
+		return len;
+	for (unsigned i = 0; len > 0 && fd_count && i < *fd_count; i++)
+		close(fds[i]);
+	if (len > 0 && c->msg.h.type == RT_MSG_ERROR)
+		return peer_error(c, len, err, errlen);
+	if (len == 0 || len == -ECONNRESET)
+		len = -ECONNRESET;
+	else if (len > 0)
+		len = -EPROTO;
+	snprintf(err, errlen, "%s",
+		len == -ECONNRESET   ? "the application went away"
+		: len == -ETIMEDOUT  ? "the probe does not answer"
+		: len == -EPROTOTYPE ? "probe and reader are of different versions of ringtap"
+				     : "the probe answers nonsense");
+	return len;
+}
+
+static int greet(struct ringtap_conn *c, char *err, size_t errlen)
+{
+	struct rt_msg_hello hello = {.pid = (uint32_t)getpid()};
+	int ret;
+
+	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
+	rt_str_set(hello.program, sizeof(hello.program), program_invocation_short_name);
+	ret = rt_msg_send(c->fd, &hello.h, NULL, 0);
+	if (ret) {
+		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
+		return ret;
+	}
+	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, RT_ANSWER_MS, err, errlen);
+	if (ret < 0)
+		return ret;
+	if (ret != sizeof(c->app)) {
+		snprintf(err, errlen, "the probe answers nonsense");
+		return -EPROTO;
+	}
+	memcpy(&c->app, &c->msg, sizeof(c->app));
+	terminate(c->app.prefix, sizeof(c->app.prefix));
+	terminate(c->app.program, sizeof(c->app.program));
+	terminate(c->app.dpdk, sizeof(c->app.dpdk));
+	terminate(c->app.probe, sizeof(c->app.probe));
+	return 0;
+}
+
+/* The socket is there while the probe is awake; otherwise it is woken by telemetry. */
+static int reach(const char *dir, char *err, size_t errlen)
+{
+	int fd = rt_connect(dir, RT_SOCKET_NAME), ret;
+
+	if (fd >= 0)
+		return fd;
+	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN) {
+		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
+			strerror(-fd));
+		return fd;
+	}
+	ret = rt_telemetry_wake(dir, err, errlen);
+	if (ret)
+		return ret;
+	fd = rt_connect(dir, RT_SOCKET_NAME);
+	if (fd < 0)
+		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
+			strerror(-fd));
+	return fd;
+}
+
+EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen)
+{
+	struct ringtap_conn *c = calloc(1, sizeof(*c));
+	int ret;
+
+	*out = NULL;
+	if (!c) {
+		snprintf(err, errlen, "not enough memory");
+		return -ENOMEM;
+	}
+	ret = c->fd = reach(dir, err, errlen);
+	if (ret >= 0)
+		ret = greet(c, err, errlen);
+	if (ret < 0) {
+		ringtap_conn_close(c);
+		return ret == -ECONNREFUSED ? -ENOENT : ret;
+	}
+	*out = c;
+	return 0;
+}
+
+EXPORT void ringtap_conn_close(struct ringtap_conn *c)
+{
+	if (!c)
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c);
+}
+
+EXPORT int ringtap_conn_app(const struct ringtap_conn *c, struct ringtap_app_info *out)
+{
+	struct ringtap_app_info i = {.pid = c->app.pid};
+
+	memcpy(i.prefix, c->app.prefix, sizeof(i.prefix));
+	memcpy(i.program, c->app.program, sizeof(i.program));
+	memcpy(i.dpdk, c->app.dpdk, sizeof(i.dpdk));
+	memcpy(i.probe, c->app.probe, sizeof(i.probe));
+	rt_copy_out(out, &i, sizeof(i));
+	return 0;
+}
+
+static int take_ports(
+	struct ringtap_conn *c, int len, struct ringtap_port_info **out, size_t *count)
+{
+	const char *at = (const char *)&c->msg + sizeof(struct rt_msg_header);
+	size_t n = ((size_t)len - sizeof(struct rt_msg_header)) / sizeof(struct rt_msg_port);
+
+	*out = calloc(n ? n : 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	*count = n;
+	for (size_t i = 0; i < n; i++) {
+		struct ringtap_port_info *o = &(*out)[i];
+		struct rt_msg_port p;
+
+		memcpy(&p, at + i * sizeof(p), sizeof(p));
+		*o = (struct ringtap_port_info){.port_id = p.port_id,
+			.link_mbps = p.link_mbps,
+			.mtu = p.mtu,
+			.link_up = p.link_up,
+			.rx_queues = p.nb_rx_queues,
+			.tx_queues = p.nb_tx_queues};
+		rt_str_set(o->name, sizeof(o->name), (terminate(p.name, sizeof(p.name)), p.name));
+		rt_str_set(o->driver, sizeof(o->driver),
+			(terminate(p.driver, sizeof(p.driver)), p.driver));
+		memcpy(o->mac, p.mac, sizeof(o->mac));
+	}
+	return 0;
+}
+
+static int take_sessions(
+	struct ringtap_conn *c, int len, struct ringtap_session_info **out, size_t *count)
+{
+	const size_t head = sizeof(struct rt_msg_header) + sizeof(uint32_t);
+	const char *at = (const char *)&c->msg + head;
+	size_t n = (size_t)len < head ? 0 : ((size_t)len - head) / sizeof(struct rt_msg_session);
+
+	*out = calloc(n ? n : 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	*count = n;
+	for (size_t i = 0; i < n; i++) {
+		struct ringtap_session_info *o = &(*out)[i];
+		struct rt_msg_session s;
+
+		memcpy(&s, at + i * sizeof(s), sizeof(s));
+		*o = (struct ringtap_session_info){.id = s.id,
+			.reader_pid = s.reader_pid,
+			.rings = s.rings,
+			.taps = s.taps,
+			.ring_size = s.ring_size,
+			.start_ns = s.start_ns};
+		terminate(s.reader, sizeof(s.reader));
+		rt_str_set(o->reader, sizeof(o->reader), s.reader);
+	}
+	return 0;
+}
+
+EXPORT int ringtap_conn_list(struct ringtap_conn *c, struct ringtap_port_info **ports,
+	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count)
+{
+	struct rt_msg_header h;
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	*ports = NULL;
+	*sessions = NULL;
+	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
+	ret = rt_msg_send(c->fd, &h, NULL, 0);
+	if (ret)
+		return ret;
+	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, RT_ANSWER_MS, err, sizeof(err));
+	if (ret < 0)
+		return ret;
+	ret = take_ports(c, ret, ports, port_count);
+	if (ret)
+		return ret;
+	ret = rt_conn_expect(c, RT_MSG_SESSIONS, NULL, 0, NULL, RT_ANSWER_MS, err, sizeof(err));
+	if (ret >= 0)
+		ret = take_sessions(c, ret, sessions, session_count);
+	if (ret) {
+		free(*ports);
+		*ports = NULL;
+	}
+	return ret;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RINGTAP_READER_CONN_H
+#define RINGTAP_READER_CONN_H
+
+#include "common/proto.h"
+#include "ringtap/reader.h"
+
+#define RT_ANSWER_MS 5000
+#define RT_OPEN_MS   60000 /* faulting in gigabytes of rings takes its time */
+
+struct ringtap_conn {
+	int fd;
+	struct rt_msg_welcome app;
+	union {
+		struct rt_msg_header h;
+		uint64_t words[RT_MSG_MAX / sizeof(uint64_t)];
+	} msg; /* the last message received */
+};
+
+/* Waits for a message of the wanted type. Its length, or -errno: -ECONNRESET: the peer is gone;
+ * -EPROTO: another type; an RT_MSG_ERROR's own code, its text in err. */
+int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
+	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
+
+/* Copies what fits of a library structure to the caller's, whose size its first field tells. */
+void rt_copy_out(void *dst, const void *src, size_t size);
+
+#endif

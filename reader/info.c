@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is captured, and how well. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/ipc.h"
+#include "capture.h"
+#include "export.h"
+
+static void copy_name(char *dst, const char *src)
+{
+	char tmp[RT_NAME_LEN];
+
+	memcpy(tmp, src, sizeof(tmp));
+	tmp[sizeof(tmp) - 1] = 0;
+	for (char *p = tmp; *p; p++) { /* it goes to terminals and files */
+		if ((unsigned char)*p < ' ')
+			*p = '?';
+	}
+	rt_str_set(dst, RT_NAME_LEN, tmp);
+}
+
+EXPORT unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)
+{
+	return cap->if_count;
+}
+
+EXPORT int ringtap_capture_interface(
+	const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out)
+{
+	struct ringtap_interface v = {0};
+	const struct rt_source *s;
+	const struct rt_seg_if *f;
+
+	if (i >= cap->if_count)
+		return -ENOENT;
+	s = &cap->sources[cap->ifs[i].source];
+	f = &s->seg.ifs[cap->ifs[i].local];
+	v.app = cap->ifs[i].source;
+	v.want = f->want;
+	copy_name(v.app_name, s->conn->app.prefix);
+	copy_name(v.name, f->name);
+	copy_name(v.driver, f->driver);
+	memcpy(v.mac, f->mac, sizeof(v.mac));
+	v.port_id = f->port_id;
+	v.link_mbps = f->link_mbps;
+	v.snaplen = f->snaplen;
+	v.gone = s->dead || rt_load(&f->state) == RT_IF_GONE;
+	v.nic_ipackets = rt_load(&f->ipackets);
+	v.nic_opackets = rt_load(&f->opackets);
+	v.nic_imissed = rt_load(&f->imissed);
+	v.nic_ierrors = rt_load(&f->ierrors);
+	v.nic_nombuf = rt_load(&f->rx_nombuf);
+	v.nic_oerrors = rt_load(&f->oerrors);
+	rt_copy_out(out, &v, sizeof(v));
+	return 0;
+}
+
+static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
+{
+	sum->seen += rt_load(&c->seen);
+	sum->captured += rt_load(&c->captured);
+	sum->filtered += rt_load(&c->filtered);
+	for (int i = 0; i < RT_LOSS_COUNT; i++)
+		sum->lost[i] += rt_load(&c->lost[i]);
+	sum->bytes += rt_load(&c->bytes);
+}
+
+static struct ringtap_counts sum_tap(const struct rt_segment *seg, uint32_t tap)
+{
+	struct ringtap_counts sum = {0};
+
+	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
+		add_counts(&sum, &seg->counts[(size_t)row * seg->h.tap_capacity + tap]);
+	return sum;
+}
+
+EXPORT unsigned ringtap_capture_tap_count(const struct ringtap_capture *cap)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		n += rt_segment_tap_count(&cap->sources[i].seg);
+	return n;
+}
+
+EXPORT int ringtap_capture_tap(
+	const struct ringtap_capture *cap, unsigned i, struct ringtap_tap *out)
+{
+	for (uint32_t k = 0; k < cap->source_count; k++) {
+		const struct rt_source *s = &cap->sources[k];
+		uint32_t n = rt_segment_tap_count(&s->seg);
+		struct ringtap_tap v = {0};
+
+		if (i >= n) {
+			i -= n;
+			continue;
+		}
+		/* An interface that has sent nothing may not have been met yet. */
+		if (s->seg.taps[i].if_index >= s->if_known)
+			return -EAGAIN;
+		v.interface = s->if_ids[s->seg.taps[i].if_index];
+		v.queue = s->seg.taps[i].queue;
+		v.direction = s->seg.taps[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
+		v.counts = sum_tap(&s->seg, i);
+		rt_copy_out(out, &v, sizeof(v));
+		return 0;
+	}
+	return -ENOENT;
+}
+
+EXPORT unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap)
+{
+	return cap->in_count;
+}
+
+EXPORT int ringtap_capture_ring(
+	const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out)
+{
+	struct ringtap_ring v = {0};
+	const struct rt_seg_ring *pub;
+	const struct rt_in *in;
+
+	if (i >= cap->in_count)
+		return -ENOENT;
+	in = &cap->ins[i];
+	pub = &cap->sources[in->source].seg.rings[in->index];
+	v.app = in->source;
+	v.lcore = rt_load(&pub->lcore);
+	v.ring_size = in->size;
+	v.written = rt_load(&pub->head);
+	v.used = v.written - in->tail;
+	if (v.used > v.ring_size)
+		v.used = v.ring_size;
+	rt_copy_out(out, &v, sizeof(v));
+	return 0;
+}
+
+EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
+{
+	struct ringtap_stats v = {.delivered = cap->delivered, .reordered = cap->reordered};
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_segment *seg = &cap->sources[i].seg;
+		uint32_t taps = rt_segment_tap_count(seg);
+
+		for (uint32_t row = 0; row <= seg->h.ring_count; row++) {
+			for (uint32_t t = 0; t < taps; t++)
+				add_counts(&v.total,
+					&seg->counts[(size_t)row * seg->h.tap_capacity + t]);
+		}
+		v.apps_dead += cap->sources[i].dead;
+		v.queues_refused += rt_load(&seg->live->taps_refused);
+	}
+	rt_copy_out(out, &v, sizeof(v));
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The merge: from the rings of all threads into one sequence in time order.
+ *
+ * A producer sets busy, reads the TSC, writes, publishes last_ns and head, clears busy. So when we
+ * see a ring that is idle: whatever it publishes later was stamped after we looked, less the time
+ * that a store takes to become visible (SLACK_NS, generously); busy: it may be stamped as early as
+ * its last publication. The least of that over all rings is the watermark; what is stamped up to it
+ * can be handed out. A thread that is stopped inside of a hook would hold everything up: after
+ * HOLD_NS it is ignored, and what it publishes then may be late, which is counted.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture.h"
+
+#define SLACK_NS    50000ull
+#define HOLD_NS     500000000ull
+#define FETCH_AHEAD 4096 /* bytes; docs/performance.md: without it the walk is the bottleneck */
+
+uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns)
+{
+	const struct rt_source *s = &cap->sources[in->source];
+	const struct rt_seg_ring *pub = &s->seg.rings[in->index];
+	/* Pairs with the release in probe/ring.h: seeing 0 means seeing the head before it. */
+	uint32_t busy = rt_load_acquire(&pub->busy);
+	uint64_t last_ns = rt_load_acquire(&pub->last_ns);
+	/* Pairs with the release in rt_ring_publish(): records before it are complete. */
+	uint64_t head = rt_load_acquire(&pub->head);
+
+	if (head - in->pos > in->size || head < in->head || head % 4) {
+		rt_capture_corrupt(cap, in, "impossible head");
+		return 0;
+	}
+	in->head = head;
+	if (s->dead || s->stopped)
+		return RT_FOREVER;
+	if (!busy) {
+		in->busy_since_ns = 0;
+		return now_ns - SLACK_NS;
+	}
+	if (!in->busy_since_ns || in->busy_head != head) {
+		in->busy_since_ns = now_ns;
+		in->busy_head = head;
+	}
+	return now_ns - in->busy_since_ns > HOLD_NS ? RT_FOREVER : last_ns;
+}
+
+static inline void prefetch(struct rt_in *in, uint64_t pos)
+{
+	uint64_t to = pos + FETCH_AHEAD;
+
+	if (to > in->head)
+		to = in->head;
+	if (in->fetched < pos)
+		in->fetched = pos & ~(uint64_t)(RT_CACHE_LINE - 1);
+	for (; in->fetched < to; in->fetched += RT_CACHE_LINE)
+		__builtin_prefetch(in->data + (in->fetched & (in->size - 1)), 0, 3);
+}
+
+static inline const struct rt_epb *record(const struct rt_in *in, uint64_t pos)
+{
+	return (const struct rt_epb *)(in->data + (pos & (in->size - 1)));
+}
+
+static inline uint64_t time_of(const struct rt_epb *e)
+{
+	return (uint64_t)e->ts_high << 32 | e->ts_low;
+}
+
+/* What a record claims about itself, read once: the application may change it meanwhile. */
+struct claim {
+	uint64_t ns;
+	uint32_t len, if_index;
+};
+
+/* NULL, or what is wrong with the record at pos. Everything that a reader of the file would
+ * stumble over. */
+static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct claim *c)
+{
+	const struct rt_epb *e = record(in, pos);
+	uint64_t left = in->head - pos;
+	uint32_t len, cap_len, trailer;
+
+	if (rt_unlikely(left < RT_EPB_MIN || rt_load(&e->type) != RT_EPB_TYPE))
+		return "not a packet";
+	len = rt_load(&e->total_len);
+	cap_len = rt_load(&e->cap_len);
+	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left))
+		return "impossible length";
+	if (rt_unlikely(cap_len > len - RT_EPB_MIN || cap_len > rt_load(&e->orig_len)))
+		return "impossible captured length";
+	memcpy(&trailer, (const uint8_t *)e + len - 4, 4);
+	if (rt_unlikely(trailer != len))
+		return "lengths disagree";
+	c->len = len;
+	c->if_index = rt_load(&e->if_index);
+	c->ns = time_of(e);
+	return NULL;
+}
+
+/* Walks from in->pos on, as far as times are up to limit, and makes it a run. */
+static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t limit,
+	uint64_t max_bytes, struct ringtap_run *run)
+{
+	uint32_t known = cap->sources[in->source].if_known;
+	uint64_t pos = in->pos, key = in->key, last = cap->emitted_ns;
+	const char *why = NULL;
+
+	*run = (struct ringtap_run){.data = in->data + (pos & (in->size - 1)),
+		.first_ns = key,
+		.app = in->source,
+		.renumber = cap->source_count > 1};
+	in->keyed = false;
+	while (pos < in->head && pos - in->pos < max_bytes) {
+		struct claim c;
+
+		prefetch(in, pos);
+		why = inspect(in, pos, &c);
+		if (rt_unlikely(why != NULL))
+			break;
+		if (rt_unlikely(c.if_index >= known)) {
+			if (!rt_capture_learn_if(cap, in->source, c.if_index)) {
+				why = "unknown interface";
+				break;
+			}
+			known = cap->sources[in->source].if_known;
+		}
+		if (c.ns > key)
+			key = c.ns;
+		if (key > limit) {
+			in->keyed = true;
+			break;
+		}
+		if (rt_unlikely(c.ns < last))
+			cap->reordered++;
+		else
+			last = c.ns;
+		pos += c.len;
+		run->packets++;
+	}
+	run->len = pos - in->pos;
+	run->last_ns = last;
+	in->pos = pos;
+	in->key = key;
+	cap->emitted_ns = last;
+	cap->delivered += run->packets;
+	if (why)
+		rt_capture_corrupt(cap, in, why);
+}
+
+/* Finds the time of the record at pos. False: there is none, or it is corrupt. */
+static bool peek(struct ringtap_capture *cap, struct rt_in *in)
+{
+	struct claim c;
+	const char *why;
+
+	if (in->pos >= in->head)
+		return false;
+	if (in->keyed)
+		return true;
+	why = inspect(in, in->pos, &c);
+	if (why) {
+		rt_capture_corrupt(cap, in, why);
+		return false;
+	}
+	if (c.ns > in->key)
+		in->key = c.ns;
+	in->keyed = true;
+	return true;
+}
+
+/* The ring with the earliest record, and the time of the next earliest of another ring. */
+static struct rt_in *earliest(struct ringtap_capture *cap, uint64_t *next)
+{
+	struct rt_in *first = NULL;
+
+	*next = RT_FOREVER;
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		struct rt_in *in = &cap->ins[i];
+
+		if (!peek(cap, in))
+			continue;
+		if (!first || in->key < first->key) {
+			if (first)
+				*next = first->key;
+			first = in;
+		} else if (in->key < *next) {
+			*next = in->key;
+		}
+	}
+	return first;
+}
+
+unsigned rt_merge(
+	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max)
+{
+	uint64_t left = cap->batch_bytes;
+	unsigned n = 0;
+
+	while (n < max && left && !cap->corrupt) {
+		uint64_t next;
+		struct rt_in *in = earliest(cap, &next);
+
+		if (cap->corrupt || !in || in->key > watermark)
+			break;
+		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
+		left -= runs[n].len < left ? runs[n].len : left;
+		n += runs[n].packets != 0;
+	}
+	return n;
+}

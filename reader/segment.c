@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomics.h"
+#include "segment.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+static int bad(char *err, size_t errlen, const char *what)
+{
+	snprintf(err, errlen, "the probe's memory is not usable: %s", what);
+	return -EBADMSG;
+}
+
+/* Memory that can shrink under us would kill us with SIGBUS. Returns its size. */
+static int64_t sealed_size(int fd)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st))
+		return -1;
+	return st.st_size;
+}
+
+static bool table_fits(const struct rt_seg_header *h, uint64_t offset, uint64_t count,
+	uint64_t each, uint64_t align)
+{
+	return offset >= sizeof(*h) && offset % align == 0 && offset <= h->segment_size &&
+	       count <= (h->segment_size - offset) / each;
+}
+
+static int check_header(
+	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
+{
+	uint64_t rows = (uint64_t)h->ring_count + 1;
+
+	if (memcmp(h->magic, RT_SEG_MAGIC, sizeof(h->magic)))
+		return bad(err, errlen, "it does not begin with the magic number");
+	if (h->version != RT_SEG_VERSION || h->header_size != sizeof(*h)) {
+		snprintf(err, errlen, "the probe's segment is version %u, this reader's %d",
+			h->version, RT_SEG_VERSION);
+		return -EPROTOTYPE;
+	}
+	if (h->segment_size > (uint64_t)sizes[RT_FD_SEGMENT])
+		return bad(err, errlen, "the segment is shorter than it says");
+	if (!h->ring_count || h->ring_count > RT_MAX_RINGS || h->if_capacity > RT_MAX_IFS ||
+		h->tap_capacity > RT_MAX_TAPS)
+		return bad(err, errlen, "impossible numbers of rings or tables");
+	if (h->ring_size & (h->ring_size - 1) || h->ring_size < RT_RING_SIZE_MIN ||
+		h->ring_size > RT_RING_SIZE_MAX || h->ring_size % (uint64_t)sysconf(_SC_PAGESIZE))
+		return bad(err, errlen, "impossible ring size");
+	if (h->ring_size * h->ring_count > (uint64_t)sizes[RT_FD_DATA] ||
+		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])
+		return bad(err, errlen, "the rings are shorter than it says");
+	if (!table_fits(h, h->clock_offset, 1, sizeof(struct rt_seg_clock), 64) ||
+		!table_fits(h, h->if_offset, h->if_capacity, sizeof(struct rt_seg_if), 8) ||
+		!table_fits(h, h->tap_offset, h->tap_capacity, sizeof(struct rt_seg_tap), 4) ||
+		!table_fits(h, h->ring_offset, h->ring_count, sizeof(struct rt_seg_ring), 64) ||
+		!table_fits(h, h->count_offset, rows * h->tap_capacity, sizeof(struct rt_seg_count),
+			64))
+		return bad(err, errlen, "a table lies outside of it");
+	return 0;
+}
+
+static int map_data(struct rt_segment *s, int fd)
+{
+	size_t huge = RT_RING_SIZE_HUGE, size = s->h.ring_size;
+	uint8_t *at;
+
+	s->data_span = 2 * size * s->h.ring_count + huge;
+	s->data_base = mmap(NULL, s->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->data_base == MAP_FAILED) {
+		s->data_base = NULL;
+		return -errno;
+	}
+	at = (uint8_t *)(((uintptr_t)s->data_base + huge - 1) / huge * huge);
+	for (uint32_t i = 0; i < s->h.ring_count; i++, at += 2 * size) {
+		for (int half = 0; half < 2; half++) {
+			void *p = mmap(at + (size_t)half * size, size, PROT_READ,
+				MAP_SHARED | MAP_FIXED, fd, (off_t)(i * size));
+
+			if (p == MAP_FAILED)
+				return -errno;
+			/* Only for speed: same huge pages as the probe, no faults while reading. */
+			if (size >= huge)
+				(void)madvise(p, size, MADV_COLLAPSE);
+			(void)madvise(p, size, MADV_POPULATE_READ);
+		}
+		s->data[i] = at;
+	}
+	return 0;
+}
+
+static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT])
+{
+	const uint8_t *base = (const uint8_t *)s->live;
+	void *tails;
+
+	s->clock = (const void *)(base + s->h.clock_offset);
+	s->ifs = (const void *)(base + s->h.if_offset);
+	s->taps = (const void *)(base + s->h.tap_offset);
+	s->rings = (const void *)(base + s->h.ring_offset);
+	s->counts = (const void *)(base + s->h.count_offset);
+	s->tails_size = sizeof(struct rt_seg_tail) * s->h.ring_count;
+	tails = mmap(NULL, s->tails_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[RT_FD_TAILS], 0);
+	if (tails == MAP_FAILED)
+		return -errno;
+	s->tails = tails;
+	return map_data(s, fds[RT_FD_DATA]);
+}
+
+int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, size_t errlen)
+{
+	int64_t sizes[RT_FD_COUNT];
+	void *p;
+	int ret;
+
+	memset(s, 0, sizeof(*s));
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		sizes[i] = sealed_size(fds[i]);
+		if (sizes[i] < 0)
+			return bad(err, errlen, "it is not sealed");
+	}
+	if (sizes[RT_FD_SEGMENT] < (int64_t)sizeof(s->h))
+		return bad(err, errlen, "it is too short");
+	/* First the header alone: what it says of the rest is checked on a private copy. */
+	p = mmap(NULL, sizeof(s->h), PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(&s->h, p, sizeof(s->h));
+	munmap(p, sizeof(s->h));
+	ret = check_header(&s->h, sizes, err, errlen);
+	if (ret)
+		return ret;
+	p = mmap(NULL, s->h.segment_size, PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	s->live = p;
+	ret = map_all(s, fds);
+	if (ret) {
+		snprintf(err, errlen, "cannot map the rings: %s", strerror(-ret));
+		rt_segment_unmap(s);
+	}
+	return ret;
+}
+
+void rt_segment_unmap(struct rt_segment *s)
+{
+	if (s->data_base)
+		munmap(s->data_base, s->data_span);
+	if (s->tails)
+		munmap(s->tails, s->tails_size);
+	if (s->live)
+		munmap((void *)(uintptr_t)s->live, s->h.segment_size);
+	memset(s, 0, sizeof(*s));
+}
+
+static uint32_t at_most(uint32_t v, uint32_t max)
+{
+	return v < max ? v : max;
+}
+
+uint32_t rt_segment_if_count(const struct rt_segment *s)
+{
+	/* Pairs with the release in probe/session.c: entries below it are complete. */
+	return at_most(rt_load_acquire(&s->live->if_count), s->h.if_capacity);
+}
+
+uint32_t rt_segment_tap_count(const struct rt_segment *s)
+{
+	return at_most(rt_load_acquire(&s->live->tap_count), s->h.tap_capacity);
+}

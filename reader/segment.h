@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A session's memory as the reader sees it: nothing in it is believed before it is checked. */
+#ifndef RINGTAP_READER_SEGMENT_H
+#define RINGTAP_READER_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/segment.h"
+
+struct rt_segment {
+	const struct rt_seg_header *live; /* shared: only the fields that change are read from it */
+	struct rt_seg_header h;           /* private copy, checked */
+	const struct rt_seg_clock *clock;
+	const struct rt_seg_if *ifs;
+	const struct rt_seg_tap *taps;
+	const struct rt_seg_ring *rings;
+	const struct rt_seg_count *counts;
+	struct rt_seg_tail *tails;
+	const uint8_t *data[RT_MAX_RINGS]; /* mapped twice, back to back */
+	void *data_base;
+	size_t data_span, tails_size;
+};
+
+/* Maps what came with RT_MSG_OPENED; fds stay the caller's. -EPROTOTYPE: other version;
+ * -EBADMSG: not a segment, or its parts do not fit together or are not sealed; -ENOMEM, -errno. The
+ * sentence in err is for people. Undo with rt_segment_unmap(). */
+int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, size_t errlen);
+void rt_segment_unmap(struct rt_segment *s);
+
+/* The live counts, never more than there is room for. */
+uint32_t rt_segment_if_count(const struct rt_segment *s);
+uint32_t rt_segment_tap_count(const struct rt_segment *s);
+
+#endif

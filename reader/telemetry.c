@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The few words of DPDK's telemetry protocol (v2) that wake a probe: a greeting comes first, then
+ * one JSON object per command; a command that nobody registered answers null. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/proto.h"
+#include "telemetry.h"
+
+#define ANSWER_MS  3000
+#define ANSWER_MAX 16384 /* bytes; what rte_telemetry sends at most */
+
+int rt_connect(const char *dir, const char *name)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
+
+	if (n >= (int)sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	n = -errno;
+	close(fd);
+	return n;
+}
+
+/* One datagram, zero-terminated. Length or -errno. */
+static int receive(int fd, char *buf, size_t size)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	ssize_t n;
+	int ret;
+
+	do {
+		ret = poll(&p, 1, ANSWER_MS);
+	} while (ret < 0 && errno == EINTR);
+	if (ret <= 0)
+		return ret ? -errno : -ETIMEDOUT;
+	n = recv(fd, buf, size - 1, MSG_DONTWAIT);
+	if (n < 0)
+		return -errno;
+	buf[n] = 0;
+	return n ? (int)n : -ECONNRESET;
+}
+
+static int ask(int fd, const char *cmd, char *answer, size_t size)
+{
+	int ret = receive(fd, answer, size); /* the greeting */
+
+	if (ret < 0)
+		return ret;
+	if (send(fd, cmd, strlen(cmd), MSG_NOSIGNAL) < 0)
+		return -errno;
+	ret = receive(fd, answer, size);
+	return ret < 0 ? ret : 0;
+}
+
+static int judge(const char *answer, char *err, size_t errlen)
+{
+	json_t *root = json_loads(answer, 0, NULL),
+	       *body = json_object_get(root, RT_TELEMETRY_ATTACH);
+	json_int_t protocol = json_integer_value(json_object_get(body, "protocol"));
+	json_int_t status = json_integer_value(json_object_get(body, "status"));
+	int ret = 0;
+
+	if (json_is_null(body)) {
+		snprintf(err, errlen,
+			"the application runs without the ringtap probe; start it with EAL option "
+			"-d "
+			"libringtap-probe.so");
+		ret = -EPROTONOSUPPORT;
+	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
+		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		ret = -EPROTO;
+	} else if (protocol != RT_PROTO_VERSION) {
+		snprintf(err, errlen, "the probe speaks protocol version %lld, this is version %d",
+			(long long)protocol, RT_PROTO_VERSION);
+		ret = -EPROTOTYPE;
+	} else if (status) {
+		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
+		snprintf(err, errlen, "the probe cannot start: %s", strerror(-ret));
+	}
+	json_decref(root);
+	return ret;
+}
+
+int rt_telemetry_wake(const char *dir, char *err, size_t errlen)
+{
+	char answer[ANSWER_MAX + 1];
+	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
+
+	if (fd < 0) {
+		snprintf(err, errlen, "cannot reach %s/%s: %s", dir, RT_TELEMETRY_SOCKET,
+			strerror(-fd));
+		return fd;
+	}
+	ret = ask(fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
+	close(fd);
+	if (ret) {
+		snprintf(err, errlen, "its telemetry socket does not answer: %s", strerror(-ret));
+		return ret;
+	}
+	return judge(answer, err, errlen);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RINGTAP_READER_TELEMETRY_H
+#define RINGTAP_READER_TELEMETRY_H
+
+#include <stddef.h>
+
+#define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
+
+/* Connects to the Unix SOCK_SEQPACKET socket dir/name. The descriptor or -errno. */
+int rt_connect(const char *dir, const char *name);
+
+/* Asks the application in the runtime folder dir to wake its probe. 0; -ENOENT, -ECONNREFUSED: no
+ * such application; -EPROTONOSUPPORT: no probe in it; -EPROTO: nonsense; -ETIMEDOUT; -errno. The
+ * sentence in err is for people. */
+int rt_telemetry_wake(const char *dir, char *err, size_t errlen);
+
+#endif
