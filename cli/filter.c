@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+
+static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "copied as they are");
+
+int filter_compile(struct filter *f, const char *expression, char *err, size_t err_len)
+{
+	struct bpf_program prog;
+	pcap_t *pcap;
+	int ret = 0;
+
+	*f = (struct filter){0};
+	if (!expression || !*expression)
+		return 0;
+	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
+	if (!pcap)
+		return -ENOMEM;
+	if (pcap_compile(pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN) < 0) {
+		snprintf(err, err_len, "%s", pcap_geterr(pcap));
+		pcap_close(pcap);
+		return -EINVAL;
+	}
+	f->len = prog.bf_len;
+	f->insns = malloc(prog.bf_len * sizeof(*f->insns));
+	if (f->insns)
+		memcpy(f->insns, prog.bf_insns, prog.bf_len * sizeof(*f->insns));
+	else
+		ret = -ENOMEM;
+	pcap_freecode(&prog);
+	pcap_close(pcap);
+	return ret;
+}
+
+void filter_free(struct filter *f)
+{
+	free(f->insns);
+	*f = (struct filter){0};
+}
+
+void filter_dump(const struct filter *f)
+{
+	/* What tcpdump -d prints for no expression. */
+	static const struct bpf_insn all = {.code = BPF_RET | BPF_K, .k = RINGTAP_SNAPLEN_MAX};
+
+	if (!f->insns)
+		puts(bpf_image(&all, 0));
+	for (uint32_t i = 0; i < f->len; i++) {
+		struct bpf_insn insn;
+
+		memcpy(&insn, &f->insns[i], sizeof(insn));
+		puts(bpf_image(&insn, (int)i));
+	}
+}

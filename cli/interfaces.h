@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What list and record -D know of an application. */
+#ifndef RINGTAP_CLI_INTERFACES_H
+#define RINGTAP_CLI_INTERFACES_H
+
+#include "ringtap/reader.h"
+
+struct app_view {
+	const char *name, *dir;
+	int error; /* 0, or -errno: why the rest is empty */
+	char why[256];
+	struct ringtap_app_info info;
+	struct ringtap_port_info *ports;
+	struct ringtap_session_info *sessions;
+	size_t port_count, session_count;
+};
+
+/* Asks the i-th application. Free with app_view_free(). */
+void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i);
+void app_view_free(struct app_view *v);
+
+/* record -D. Returns enum status. */
+int interfaces_list(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+
+json_t *json_text(const char *text)
+{
+	json_t *j;
+	char *copy;
+
+	if (!text)
+		return json_null();
+	j = json_string(text);
+	if (j)
+		return j;
+	copy = strdup(text);
+	if (!copy)
+		return NULL;
+	for (char *p = copy; *p; p++)
+		if (*p & 0x80)
+			*p = '?';
+	j = json_string(copy);
+	free(copy);
+	return j;
+}
+
+json_t *json_count(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+int json_print(json_t *j, FILE *f)
+{
+	int ret = j ? json_dumpf(j, f, JSON_INDENT(2)) : -1;
+
+	json_decref(j);
+	fputc('\n', f);
+	return ret || fflush(f) || ferror(f) ? -EIO : 0;
+}

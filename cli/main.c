@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "ringtap/reader.h"
+#include "command.h"
+#include "util.h"
+
+static void help(void)
+{
+	printf("Usage: ringtap COMMAND [options]\n       ringtap --version | "
+	       "--help\n\nCommands:\n");
+	for (const struct command *const *c = commands; *c; c++)
+		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
+	printf("\n'ringtap COMMAND --help' lists the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(name, "--version") || !strcmp(name, "-v")) {
+		printf("ringtap %s\n", ringtap_version());
+		return STATUS_OK;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+		help();
+		return STATUS_OK;
+	}
+	/* For the build only, so in no help. */
+	if (!strcmp(name, "--generate") && argc == 4)
+		return generate(argv[2], argv[3]);
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp(name, (*c)->name))
+			return (*c)->run(*c, argc - 1, argv + 1);
+	if (*name)
+		say("%s: unknown command; see 'ringtap --help'", name);
+	else
+		say("no command given; see 'ringtap --help'");
+	return STATUS_USAGE;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "util.h"
+
+#define OPTIONS_MAX 64
+#define HELP_INDENT 30
+#define HELP_WIDTH  100
+
+static const struct option_def help_option = {
+	.kind = OPTION_FLAG, .letter = 'h', .name = "help", .help = "Print this help and exit"};
+
+int choice_index(const char *choices, const char *text, size_t len)
+{
+	int i = 0;
+
+	for (const char *p = choices; *p; i++) {
+		size_t n = strcspn(p, "|");
+
+		if (n == len && !memcmp(p, text, len))
+			return i;
+		p += n + (p[n] == '|');
+	}
+	return -1;
+}
+
+/* getopt_long()'s tables out of ours. */
+struct tables {
+	struct option longs[OPTIONS_MAX + 2];
+	char shorts[2 * OPTIONS_MAX + 8];
+};
+
+static void tables_add(struct tables *t, const struct option_def *o, int index, int *longs, int *at)
+{
+	bool value = o->kind != OPTION_FLAG;
+
+	if (o->name)
+		t->longs[(*longs)++] = (struct option){.name = o->name,
+			.has_arg = value ? required_argument : no_argument,
+			.val = 256 + index};
+	if (o->letter) {
+		t->shorts[(*at)++] = o->letter;
+		if (value)
+			t->shorts[(*at)++] = ':';
+	}
+}
+
+static void tables_build(struct tables *t, const struct command *cmd)
+{
+	int longs = 0;
+	int at = 0;
+
+	memset(t, 0, sizeof(*t));
+	/* +: stop at the first word that is no option; ':': tell a missing value apart. */
+	t->shorts[at++] = '+';
+	t->shorts[at++] = ':';
+	tables_add(t, &help_option, OPTIONS_MAX, &longs, &at);
+	for (size_t i = 0; i < cmd->option_count && i < OPTIONS_MAX; i++)
+		if (cmd->options[i].kind != OPTION_HEADING)
+			tables_add(t, &cmd->options[i], (int)i, &longs, &at);
+}
+
+static const struct option_def *find(const struct command *cmd, int c)
+{
+	if (c == 'h' || c == 256 + OPTIONS_MAX)
+		return &help_option;
+	if (c >= 256)
+		return &cmd->options[c - 256];
+	for (size_t i = 0; i < cmd->option_count; i++)
+		if (cmd->options[i].kind != OPTION_HEADING && cmd->options[i].letter == c)
+			return &cmd->options[i];
+	return NULL;
+}
+
+static const char *spelled(const struct option_def *o)
+{
+	static char text[64];
+
+	if (o->name)
+		snprintf(text, sizeof(text), "--%s", o->name);
+	else
+		snprintf(text, sizeof(text), "-%c", o->letter);
+	return text;
+}
+
+static int bad_range(const struct command *cmd, const struct option_def *o, const char *text)
+{
+	say("%s: %s %s: out of range; give %" PRIu64 " to %" PRIu64, cmd->name, spelled(o), text,
+		o->min, o->max);
+	return -EINVAL;
+}
+
+/* Checks a value against the table and turns it into a number where it is one. */
+static int convert(const struct command *cmd, const struct option_def *o, const char *text,
+	struct option_value *v)
+{
+	int ret = 0;
+
+	*v = (struct option_value){.text = text};
+	if (o->kind == OPTION_NUMBER)
+		ret = parse_number(text, UINT64_MAX, &v->number);
+	else if (o->kind == OPTION_SIZE)
+		ret = parse_size(text, &v->number);
+	else if (o->kind == OPTION_CHOICE) {
+		int i = choice_index(o->choices, text, strlen(text));
+
+		v->number = (uint64_t)i;
+		ret = i < 0 ? -ENOENT : 0;
+	}
+	if (ret == -ENOENT)
+		say("%s: %s %s: unknown; choose from %s", cmd->name, spelled(o), text, o->choices);
+	else if (ret == -EINVAL)
+		say("%s: %s %s: not a %s", cmd->name, spelled(o), text,
+			o->kind == OPTION_SIZE ? "size; give a number with K, M or G"
+					       : "number; give decimal digits");
+	if (ret == -ENOENT || ret == -EINVAL)
+		return -EINVAL;
+	if (ret == -ERANGE || ((o->kind == OPTION_NUMBER || o->kind == OPTION_SIZE) &&
+				      (v->number < o->min || v->number > o->max)))
+		return bad_range(cmd, o, text);
+	return 0;
+}
+
+static int complain(const struct command *cmd, int c, const char *word)
+{
+	if (c == ':')
+		say("%s: %s: needs a value; see 'ringtap %s --help'", cmd->name, word, cmd->name);
+	else if (word[0] == '-' && word[1] == '-')
+		say("%s: %s: unknown option or wrong use of it; see 'ringtap %s --help'", cmd->name,
+			word, cmd->name);
+	else
+		say("%s: -%c: unknown option; see 'ringtap %s --help'", cmd->name, optopt,
+			cmd->name);
+	return -EINVAL;
+}
+
+/* getopt_long() takes beginnings of long names: scripts would break when options are added. */
+static bool abbreviated(const struct option_def *o, int c, const char *word)
+{
+	return c >= 256 && strcspn(word + 2, "=") != strlen(o->name);
+}
+
+int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
+{
+	struct tables t;
+	struct option_value v;
+	const struct option_def *o;
+	const char *word;
+	int c;
+
+	tables_build(&t, cmd);
+	opterr = 0;
+	optind = 0; /* restarts glibc's parser */
+	for (;;) {
+		word = argv[optind ? optind : 1];
+		c = getopt_long(argc, argv, t.shorts, t.longs, NULL);
+		if (c == -1)
+			break;
+		o = c == '?' || c == ':' ? NULL : find(cmd, c);
+		if (!o || abbreviated(o, c, word))
+			return complain(cmd, o ? '?' : c, word);
+		if (o == &help_option) {
+			options_help(cmd);
+			return 0;
+		}
+		if (convert(cmd, o, optarg, &v) || cmd->set(ctx, o->id, &v))
+			return -EINVAL;
+	}
+	if (optind < argc) {
+		say("%s: %s: not an option; see 'ringtap %s --help'", cmd->name, argv[optind],
+			cmd->name);
+		return -EINVAL;
+	}
+	return 1;
+}
+
+/* Prints text with line breaks, each line but the first behind HELP_INDENT blanks. */
+static void print_wrapped(const char *text, int column)
+{
+	while (*text) {
+		int len = (int)strcspn(text, " \n");
+
+		if (column > HELP_INDENT && column + 1 + len > HELP_WIDTH) {
+			printf("\n%*s", HELP_INDENT, "");
+			column = HELP_INDENT;
+		}
+		column += printf("%s%.*s", column > HELP_INDENT ? " " : "", len, text);
+		text += len;
+		text += strspn(text, " \n");
+	}
+	putchar('\n');
+}
+
+static void help_line(const struct option_def *o)
+{
+	char left[96];
+	int n = 0;
+
+	if (o->kind == OPTION_HEADING) {
+		printf("\n%s:\n", o->help);
+		return;
+	}
+	if (o->letter)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "  -%c", o->letter);
+	else
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "    ");
+	if (o->name)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "%s --%s", o->letter ? "," : " ",
+			o->name);
+	if (o->arg)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->arg);
+	n = printf("%-*s", HELP_INDENT - 1, left);
+	if (n >= HELP_INDENT)
+		printf("\n%*s", HELP_INDENT - 1, "");
+	putchar(' ');
+	print_wrapped(o->help, HELP_INDENT);
+}
+
+void options_help(const struct command *cmd)
+{
+	printf("Usage: ringtap %s [options]\n\n%s: %s.\n", cmd->name, cmd->name, cmd->summary);
+	for (size_t i = 0; i < cmd->option_count; i++)
+		help_line(&cmd->options[i]);
+	putchar('\n');
+	help_line(&help_option);
+	printf("\nMore in the manual: man ringtap-%s\n", cmd->name);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "convert.h"
+#include "output.h"
+
+/* Fits the second-level cache together with its source, and the largest block. */
+#define SCRATCH (1u << 20)
+
+int output_init(struct output *o, const struct record_config *cfg)
+{
+	*o = (struct output){.pcap = cfg->pcap};
+	for (unsigned i = 0; i < cfg->iface_count; i++)
+		if (cfg->ifaces[i].snaplen > o->snaplen)
+			o->snaplen = cfg->ifaces[i].snaplen;
+	o->scratch = malloc(SCRATCH);
+	if (!o->scratch)
+		return -ENOMEM;
+	return cfg->compress == COMPRESS_NONE ? 0 : compressor_new(&o->compressor, cfg->compress);
+}
+
+void output_free(struct output *o)
+{
+	compressor_free(o->compressor);
+	free(o->scratch);
+}
+
+int output_open(struct output *o, const struct record_config *cfg, const char *path,
+	struct sink_patience *patience)
+{
+	const struct sink_options options = {
+		.format = cfg->compress != COMPRESS_NONE ? SINK_OPAQUE
+			  : cfg->pcap                    ? SINK_PCAP
+							 : SINK_PCAPNG,
+		.group_read = cfg->group_read,
+		.no_direct = cfg->no_direct,
+		.patience = patience,
+	};
+
+	o->bytes = o->packets = o->sent = 0;
+	o->iov_count = 0;
+	return sink_open(&o->sink, path, &options);
+}
+
+static int end_frame(struct output *o)
+{
+	struct iovec iov;
+	int ret;
+
+	if (!o->compressor || !compressor_pending(o->compressor))
+		return 0;
+	ret = compressor_end(o->compressor, &iov.iov_base, &iov.iov_len);
+	if (!ret)
+		ret = sink_write(o->sink, &iov, 1, o->sent);
+	o->sent = o->packets;
+	return ret;
+}
+
+/* Bytes that are whole blocks, and that may change when this returns. */
+static int put_now(struct output *o, const void *data, size_t len)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+
+	if (!o->compressor)
+		return sink_write(o->sink, &iov, 1, o->sent);
+	return compressor_put(o->compressor, data, len);
+}
+
+int output_start(struct output *o)
+{
+	uint8_t header[PCAP_FILE_HEADER];
+	int ret = sink_start(o->sink);
+
+	if (ret || !o->pcap)
+		return ret;
+	pcap_file_header(header, o->snaplen);
+	o->bytes = sizeof(header);
+	return put_now(o, header, sizeof(header));
+}
+
+int output_push(struct output *o)
+{
+	int ret;
+
+	if (!o->iov_count)
+		return 0;
+	ret = sink_write(o->sink, o->iov, o->iov_count, o->sent);
+	o->iov_count = 0;
+	o->sent = o->packets;
+	return ret;
+}
+
+int output_block(struct output *o, const void *data, size_t len)
+{
+	int ret;
+
+	if (o->pcap)
+		return 0;
+	ret = output_push(o);
+	if (ret)
+		return ret;
+	o->bytes += len;
+	return put_now(o, data, len);
+}
+
+/* The usual case: nothing is touched but the list. */
+static int gather(struct output *o, const struct slice *s)
+{
+	int ret = o->iov_count == OUTPUT_IOV ? output_push(o) : 0;
+
+	if (ret)
+		return ret;
+	o->iov[o->iov_count++] = (struct iovec){
+		.iov_base = (void *)(uintptr_t)(s->run->data + s->offset), .iov_len = s->len};
+	o->bytes += s->len;
+	o->packets += s->packets;
+	return 0;
+}
+
+static int put_chunk(struct output *o, const struct ringtap_capture *cap, const struct slice *s)
+{
+	const uint8_t *data = s->run->data + s->offset;
+	uint64_t len = s->len;
+	int ret;
+
+	if (o->pcap) {
+		int64_t n = pcap_convert(o->scratch, data, len);
+
+		if (n < 0)
+			return (int)n;
+		data = o->scratch;
+		len = (uint64_t)n;
+	} else if (s->run->renumber) {
+		ringtap_run_copy(cap, s->run, s->offset, len, o->scratch);
+		data = o->scratch;
+	}
+	ret = put_now(o, data, len);
+	o->bytes += len;
+	o->packets += s->packets;
+	if (!o->compressor)
+		o->sent = o->packets;
+	else if (!ret && compressor_pending(o->compressor) >= COMPRESS_FRAME)
+		ret = end_frame(o);
+	return ret;
+}
+
+int output_slice(struct output *o, const struct ringtap_capture *cap, const struct slice *s)
+{
+	struct slice rest = *s;
+	int ret = 0;
+
+	if (!o->pcap && !s->run->renumber && !o->compressor)
+		return gather(o, s);
+	ret = output_push(o);
+	while (rest.len && !ret) {
+		struct slice chunk = rest;
+
+		if (rest.len > SCRATCH) {
+			struct ringtap_run part = *rest.run;
+
+			part.data += rest.offset;
+			part.len = rest.len;
+			part.packets = rest.packets;
+			chunk.packets = ringtap_run_fit(&part, SCRATCH, &chunk.len);
+			if (!chunk.packets)
+				return -EBADMSG;
+		}
+		ret = put_chunk(o, cap, &chunk);
+		rest.offset += chunk.len;
+		rest.len -= chunk.len;
+		rest.packets -= chunk.packets;
+	}
+	return ret;
+}
+
+int output_flush(struct output *o)
+{
+	int ret = output_push(o);
+
+	if (!ret)
+		ret = end_frame(o);
+	return ret ? ret : sink_flush(o->sink);
+}
+
+int output_close(struct output *o, uint64_t *bytes, uint64_t *packets)
+{
+	int first = output_push(o);
+	int ret;
+
+	if (!first)
+		first = end_frame(o);
+	*packets = first ? o->sent : o->packets;
+	ret = sink_close(o->sink, bytes, packets);
+	o->sink = NULL;
+	return ret ? ret : first;
+}

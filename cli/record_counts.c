@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pcapng.h"
+#include "record.h"
+
+uint64_t counts_lost(const struct ringtap_counts *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+		sum += c->lost[i];
+	return sum;
+}
+
+static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *c)
+{
+	sum->seen += c->seen;
+	sum->captured += c->captured;
+	sum->filtered += c->filtered;
+	sum->bytes += c->bytes;
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+		sum->lost[i] += c->lost[i];
+}
+
+static int grow(struct recorder *r, unsigned count)
+{
+	struct share *shares;
+
+	if (count <= r->share_count)
+		return 0;
+	shares = realloc(r->shares, count * sizeof(*shares));
+	if (!shares)
+		return -ENOMEM;
+	memset(shares + r->share_count, 0, (count - r->share_count) * sizeof(*shares));
+	r->shares = shares;
+	r->share_count = count;
+	return 0;
+}
+
+int shares_update(struct recorder *r)
+{
+	unsigned taps = ringtap_capture_tap_count(r->cap);
+	int ret = grow(r, ringtap_capture_interface_count(r->cap));
+
+	if (ret)
+		return ret;
+	for (unsigned i = 0; i < r->share_count; i++)
+		r->shares[i].counts = (struct ringtap_counts){0};
+	for (unsigned i = 0; i < taps; i++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+
+		if (!ringtap_capture_tap(r->cap, i, &t) && t.interface < r->share_count)
+			counts_add(&r->shares[t.interface].counts, &t.counts);
+	}
+	return 0;
+}
+
+int shares_discard(struct recorder *r, const struct slice *s)
+{
+	const struct ringtap_run *run = s->run;
+	struct rt_packet p;
+	uint8_t *copy;
+	int64_t n;
+	int ret = grow(r, ringtap_capture_interface_count(r->cap));
+
+	if (ret)
+		return ret;
+	for (uint64_t at = s->offset; at < s->offset + s->len; at += (uint64_t)n) {
+		n = rt_pcapng_packet(run->data + at, s->offset + s->len - at, &p);
+		if (n < 0)
+			return (int)n;
+		if (run->renumber) {
+			/* The scratch of the output is free between slices, and holds any block. */
+			copy = r->out.scratch;
+			ringtap_run_copy(r->cap, run, at, (uint64_t)n, copy);
+			memcpy(&p.interface_id, copy + 8, sizeof(p.interface_id));
+		}
+		if (p.interface_id < r->share_count)
+			r->shares[p.interface_id].discarded++;
+	}
+	return 0;
+}
+
+uint64_t recorder_written(const struct recorder *r)
+{
+	return r->written + (r->out.sink ? r->out.packets : 0);
+}

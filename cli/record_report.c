@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What people read on standard error. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+#include "util.h"
+
+const char *const loss_names[RINGTAP_LOST_COUNT] = {
+	[RINGTAP_LOST_FULL] = "ring_full",
+	[RINGTAP_LOST_NO_RING] = "no_ring",
+	[RINGTAP_LOST_WAIT] = "wait",
+	[RINGTAP_LOST_BAD] = "bad_mbuf",
+};
+
+const char *end_name(enum end_reason why)
+{
+	static const char *const names[] = {
+		[END_NONE] = "none",
+		[END_SIGNAL] = "signal",
+		[END_PACKETS] = "packets",
+		[END_DURATION] = "duration",
+		[END_FILESIZE] = "filesize",
+		[END_FILES] = "files",
+		[END_APPLICATION] = "application",
+		[END_OUTPUT] = "output",
+		[END_CORRUPT] = "corrupt",
+		[END_ERROR] = "error",
+	};
+
+	return names[why];
+}
+
+/* Of the fullest ring. */
+static unsigned ring_fill_percent(const struct recorder *r)
+{
+	unsigned count = ringtap_capture_ring_count(r->cap);
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_ring ring = {.size = sizeof(ring)};
+		unsigned percent;
+
+		if (ringtap_capture_ring(r->cap, i, &ring) || !ring.ring_size)
+			continue;
+		percent = (unsigned)(100.0 * (double)ring.used / (double)ring.ring_size);
+		most = percent > most ? percent : most;
+	}
+	return most;
+}
+
+void report_live(struct recorder *r, uint64_t now)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char packets[FORMAT_LEN], rate[FORMAT_LEN], lost[FORMAT_LEN];
+	double seconds = (double)(now - r->report_ns) / NS_PER_S;
+	bool tty = isatty(STDERR_FILENO);
+	int len;
+
+	if (ringtap_capture_stats(r->cap, &s) || seconds <= 0)
+		return;
+	format_count(packets, recorder_written(r));
+	format_si(rate, (double)(s.total.seen - r->report_seen) / seconds);
+	format_count(lost, counts_lost(&s.total));
+	len = fprintf(stderr, "%spackets: %s  rate: %s/s  ring: %u%%  lost: %s%s", tty ? "\r" : "",
+		packets, rate, ring_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
+	fflush(stderr);
+	say_live(tty && len > 0 ? (size_t)len : 0);
+	r->report_ns = now;
+	r->report_seen = s.total.seen;
+}
+
+static void print_counts(FILE *f, const char *what, const struct ringtap_counts *c)
+{
+	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
+		bytes[FORMAT_LEN];
+
+	fprintf(f, "%-28s %15s %15s %15s %13s %10sB", what, format_count(seen, c->seen),
+		format_count(captured, c->captured), format_count(filtered, c->filtered),
+		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+		if (c->lost[i])
+			fprintf(f, "  %s %" PRIu64, loss_names[i], c->lost[i]);
+	fputc('\n', f);
+}
+
+static void print_taps(const struct recorder *r, FILE *f, unsigned interface)
+{
+	unsigned count = ringtap_capture_tap_count(r->cap);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+		char what[64];
+
+		if (ringtap_capture_tap(r->cap, i, &t) || t.interface != interface)
+			continue;
+		snprintf(what, sizeof(what), "  %s queue %u",
+			t.direction == RINGTAP_TX ? "tx" : "rx", t.queue);
+		print_counts(f, what, &t.counts);
+	}
+}
+
+static void print_interface(const struct recorder *r, FILE *f, unsigned i)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	char what[2 * RINGTAP_NAME_LEN + 2];
+
+	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
+		return;
+	snprintf(what, sizeof(what), "%s:%s", info.app_name, info.name);
+	print_counts(f, what, &r->shares[i].counts);
+	print_taps(r, f, i);
+	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
+		fprintf(f,
+			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
+			", oerrors %" PRIu64 "\n",
+			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
+}
+
+static void print_files(const struct recorder *r, FILE *f)
+{
+	/* Of many files those that were written last tell enough. */
+	size_t from = r->files.count > 5 ? r->files.count - 5 : 0;
+
+	if (from)
+		fprintf(f, "%zu files, the last of them:\n", r->files.count);
+	for (size_t i = from; i < r->files.count; i++) {
+		char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+
+		fprintf(f, "%s: %s packets, %s bytes\n", r->files.list[i].name,
+			format_count(packets, r->files.list[i].packets),
+			format_count(bytes, r->files.list[i].bytes));
+	}
+}
+
+void report_summary(const struct recorder *r, FILE *f)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
+
+	if (ringtap_capture_stats(r->cap, &s))
+		return;
+	fprintf(f, "\n%-28s %15s %15s %15s %13s %11s\n", "interface", "seen", "captured",
+		"filtered", "lost", "bytes");
+	for (unsigned i = 0; i < r->share_count; i++)
+		print_interface(r, f, i);
+	print_counts(f, "total", &s.total);
+	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s; ended by: %s\n",
+		format_count(written, r->written),
+		format_count(discarded,
+			s.total.captured > r->written ? s.total.captured - r->written : 0),
+		seconds, format_si(rate, seconds > 0 ? (double)s.total.seen / seconds : 0),
+		end_name(r->end));
+	if (s.reordered)
+		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);
+	if (s.queues_refused)
+		fprintf(f, "not captured: %" PRIu64 " queues beyond what fits\n", s.queues_refused);
+	print_files(r, f);
+}

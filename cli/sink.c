@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "sink_impl.h"
+
+static bool given_up(const struct sink_patience *p)
+{
+	return p && p->give_up;
+}
+
+static int wait_writable(int fd, const struct sink_patience *patience)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	if (given_up(patience))
+		return -ECANCELED;
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* Takes len written bytes off the front of iov. */
+static void advance(struct iovec **iov, unsigned *count, uint64_t len)
+{
+	while (*count && len >= (*iov)->iov_len) {
+		len -= (*iov)->iov_len;
+		(*iov)++;
+		(*count)--;
+	}
+	if (*count && len) {
+		(*iov)->iov_base = (uint8_t *)(*iov)->iov_base + len;
+		(*iov)->iov_len -= len;
+	}
+}
+
+int fd_write(
+	int fd, struct iovec *iov, unsigned count, uint64_t *done, struct sink_patience *patience)
+{
+	int ret = 0;
+
+	while (count && !ret) {
+		ssize_t n = writev(fd, iov, count < IOV_MAX ? (int)count : IOV_MAX);
+
+		if (n >= 0) {
+			*done += (uint64_t)n;
+			advance(&iov, &count, (uint64_t)n);
+			if (patience)
+				patience->stalled = 0;
+			if (count && given_up(patience))
+				ret = -ECANCELED;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+			ret = wait_writable(fd, patience);
+		} else {
+			ret = -errno;
+		}
+	}
+	return ret;
+}
+
+int fd_pwrite(int fd, const uint8_t *data, uint64_t len, uint64_t offset, uint64_t *done)
+{
+	while (*done < len) {
+		ssize_t n = pwrite(fd, data + *done, len - *done, (off_t)(offset + *done));
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			*done += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int open_file(struct sink *s)
+{
+	mode_t mode = s->options.group_read ? 0640 : 0600;
+
+	s->fd = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	s->created = s->fd >= 0;
+	if (s->fd < 0 && errno == EEXIST)
+		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
+	return s->fd < 0 ? -errno : 0;
+}
+
+/* Memory file systems take O_DIRECT nowadays, but there is nothing to win. */
+static bool on_disk(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
+}
+
+int sink_open(struct sink **out, const char *path, const struct sink_options *options)
+{
+	struct sink *s = calloc(1, sizeof(*s));
+	struct stat st;
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->options = *options;
+	s->path = strdup(path);
+	if (!s->path)
+		goto err;
+	if (strcmp(path, "-"))
+		ret = open_file(s);
+	else
+		ret = (s->fd = dup(STDOUT_FILENO)) < 0 ? -errno : 0;
+	if (ret)
+		goto err;
+	s->regular = !fstat(s->fd, &st) && S_ISREG(st.st_mode);
+	*out = s;
+	return 0;
+err:
+	free(s->path);
+	free(s);
+	return ret;
+}
+
+int sink_start(struct sink *s)
+{
+	bool own = strcmp(s->path, "-") != 0;
+
+	s->started = true;
+	if (!s->regular)
+		return 0;
+	if (!own) {
+		/* Standard output may be shared, or opened for appending: others' data stand before
+		 * ours, and only plain writes go where they should. */
+		s->regular = false;
+		return 0;
+	}
+	if (ftruncate(s->fd, 0) < 0)
+		return -errno;
+	if (!s->options.no_direct && on_disk(s->fd))
+		s->direct = direct_open(s->fd);
+	return 0;
+}
+
+static int plain_write(struct sink *s, struct iovec *iov, unsigned count)
+{
+	uint64_t done = 0;
+	int ret = fd_write(s->fd, iov, count, &done, s->options.patience);
+
+	s->offset += done;
+	if (ret) {
+		s->error = ret;
+		s->good_end = s->offset;
+		s->checkpoint = s->call_start;
+		s->packets = s->call_packets;
+	}
+	return ret;
+}
+
+int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t packets)
+{
+	if (s->error)
+		return s->error;
+	s->call_start = s->offset;
+	s->call_packets = packets;
+	return s->direct ? direct_write(s, iov, count) : plain_write(s, iov, count);
+}
+
+int sink_flush(struct sink *s)
+{
+	return s->error || !s->direct ? s->error : direct_flush(s);
+}
+
+/* Cuts a file that could not be written to its end. Some file systems report a full disk only on
+ * close; there is nothing to cut then, as nothing tells what is missing. */
+static void salvage(struct sink *s)
+{
+	uint64_t end =
+		salvage_end(s->fd, s->options.format, s->checkpoint, s->good_end, &s->packets);
+
+	if (!ftruncate(s->fd, (off_t)end))
+		s->offset = end;
+}
+
+int sink_close(struct sink *s, uint64_t *bytes, uint64_t *packets)
+{
+	int ret;
+
+	if (s->direct && !s->error)
+		direct_finish(s);
+	direct_free(s->direct);
+	if (s->error && s->regular)
+		salvage(s);
+	ret = s->error;
+	if (close(s->fd) < 0 && !ret)
+		ret = -errno;
+	*bytes = s->offset;
+	if (s->error)
+		*packets = s->packets;
+	free(s->path);
+	free(s);
+	return ret;
+}
+
+void sink_abandon(struct sink *s)
+{
+	if (s->created)
+		unlink(s->path);
+	close(s->fd);
+	free(s->path);
+	free(s);
+}
+
+const char *sink_kind(const struct sink *s)
+{
+	return s->direct ? "io_uring" : "write";
+}
