@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The smallest reader: counts the packets of the first application found, for a few seconds.
- *   cc count.c $(pkg-config --cflags --libs libringtap) -o count && ./count [seconds] */
+/* The smallest reader: counts the packets of one application (default: the first) for some seconds.
+ *   cc count.c $(pkg-config --cflags --libs libringtap) -o count && ./count [seconds [file-prefix]]
+ */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <ringtap/reader.h>
@@ -16,12 +18,17 @@ int main(int argc, char **argv)
 	struct ringtap_capture *cap;
 	struct ringtap_apps *apps;
 	unsigned long long bytes = 0;
+	size_t which = 0;
 	int n = 0;
 
-	if (ringtap_apps_find(&apps) || ringtap_apps_count(apps) == 0 ||
-		ringtap_capture_create(&cap))
-		return fprintf(stderr, "no DPDK application found\n"), 1;
-	if (ringtap_capture_attach(cap, ringtap_apps_dir(apps, 0), &all, 1, NULL))
+	if (ringtap_apps_find(&apps) || ringtap_capture_create(&cap))
+		return fprintf(stderr, "not enough memory\n"), 1;
+	while (argc > 2 && which < ringtap_apps_count(apps) &&
+		strcmp(ringtap_apps_name(apps, which), argv[2]))
+		which++;
+	if (which == ringtap_apps_count(apps))
+		return fprintf(stderr, "no such DPDK application\n"), 1;
+	if (ringtap_capture_attach(cap, ringtap_apps_dir(apps, which), &all, 1, NULL))
 		return fprintf(stderr, "%s\n", ringtap_capture_error(cap)), 1;
 	while (time(NULL) < end && (n = ringtap_capture_next(cap, runs, 64, 100)) >= 0) {
 		for (int i = 0; i < n; i++) /* runs[i].data holds pcapng Enhanced Packet Blocks */

@@ -5,16 +5,25 @@
 
 #define PREFETCH_AHEAD 6 /* packets */
 
+/* 32 bytes: one register where there is AVX2, two where there is not. */
+typedef uint32_t v8 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint8_t v16 __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint8_t v32 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint32_t u32 __attribute__((aligned(1), may_alias));
-typedef uint64_t u64 __attribute__((aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Where in the burst and in the ring. The data area is mapped twice, so pointers run straight. */
+struct cursor {
+	uint8_t *at;    /* next record */
+	uint8_t *end;   /* of the room */
+	uint8_t *owned; /* lines before it have been asked for */
+	uint64_t bytes;
+	unsigned i, n; /* packets */
+};
+
 /* Copies exactly n bytes: reading past the mbuf could leave its page, writing past the record
  * would need more guard. The last store overlaps the one before it. */
-INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n, unsigned width)
+INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n)
 {
 	uint32_t i = 0;
 
@@ -23,132 +32,151 @@ INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n, unsigned width)
 			d[i] = s[i];
 		return;
 	}
-	if (width >= 32) {
-		for (; i + 32 <= n; i += 32)
-			*(v32 *)(d + i) = *(const v32 *)(s + i);
-	}
-	for (; i + 16 <= n; i += 16)
+	for (; i + 32 <= n; i += 32)
+		*(v8 *)(d + i) = *(const v8 *)(s + i);
+	if (i + 16 <= n) {
 		*(v16 *)(d + i) = *(const v16 *)(s + i);
+		i += 16;
+	}
 	if (i < n)
 		*(v16 *)(d + n - 16) = *(const v16 *)(s + n - 16);
 }
 
-INLINE uint32_t write_record(uint8_t *p, const struct rt_tap *tap, const struct rte_mbuf *m,
-	uint32_t len, uint32_t padded, uint64_t if_ts, uint32_t ts_low, unsigned width)
-{
-	const uint8_t *src = rte_pktmbuf_mtod(m, const uint8_t *);
-	bool hash = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH && tap->direction == RT_DIR_RX;
-	uint32_t total = RT_EPB_HEADER + padded + (hash ? RT_TRAILER_HASH : RT_TRAILER);
-	uint8_t *t = p + RT_EPB_HEADER + padded;
-
-	*(u64 *)p = RT_EPB_TYPE | (uint64_t)total << 32;
-	*(u64 *)(p + 8) = if_ts;
-	*(u64 *)(p + 16) = ts_low | (uint64_t)len << 32;
-	*(u32 *)(p + 24) = len;
-	*(u32 *)(t - 4) = 0; /* the padding; the packet goes over what it has of it */
-	copy(p + RT_EPB_HEADER, src, len, width);
-	if (rt_likely(!hash)) {
-		if (width >= 32) {
-			*(v32 *)t = *(const v32 *)tap->trailer;
-		} else {
-			*(v16 *)t = *(const v16 *)tap->trailer;
-			*(u64 *)(t + 16) = 0;
-		}
-		*(u32 *)(t + RT_TRAILER_LEN_AT) = total;
-	} else {
-		memcpy(t, tap->trailer_hash, RT_TRAILER_HASH);
-		*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
-		*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
-	}
-	return total;
-}
-
-INLINE bool is_plain(const struct rt_tap *tap, const struct rte_mbuf *m)
-{
-	return rt_likely(!(m->ol_flags & tap->slow_flags) && m->nb_segs == 1 &&
-			 m->data_len == m->pkt_len && m->data_len <= tap->snaplen);
-}
-
 /* To write a line costs a trip to the core of the reader, which has read it: ask for it early,
  * once, and never for one that the reader may still be reading. */
-INLINE uint64_t own_ahead(const struct rt_ring *r, uint64_t owned, uint64_t pos, uint64_t limit)
+INLINE void own_ahead(struct cursor *c, uint32_t ahead)
 {
-	uint64_t to = pos + r->own_ahead;
+	uint8_t *to = c->at + ahead;
 
-	if (to > limit)
-		to = limit;
-	for (; owned < to; owned += RT_CACHE_LINE)
-		__builtin_prefetch(r->data + (owned & r->mask), 1, 3);
-	return owned;
+	if (to > c->end)
+		to = c->end;
+	for (; c->owned < to; c->owned += RT_CACHE_LINE)
+		__builtin_prefetch(c->owned, 1, 3);
+}
+
+/* Copies plain packets until one is not plain or does not fit. What may change only between bursts
+ * is taken into locals: the stores into the ring could alias anything. */
+INLINE void push_plain(struct cursor *cursor, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	uint64_t ns, uint32_t ahead)
+{
+	const uint64_t slow_flags = tap->slow_flags;
+	const uint64_t hash_flag = tap->direction == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
+	const uint32_t snaplen = tap->snaplen;
+	struct cursor c = *cursor;
+	v8 head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns};
+	v8 tail = *(const v8 *)tap->trailer;
+	uint32_t last_len = UINT32_MAX, padded = 0, total = 0;
+
+	for (; c.i < c.n; c.i++) {
+		const struct rte_mbuf *m = pkts[c.i];
+		uint64_t flags = m->ol_flags;
+		uint32_t len = m->data_len;
+		uint8_t *t;
+
+		if (c.i + PREFETCH_AHEAD < c.n)
+			rte_prefetch0(rte_pktmbuf_mtod(pkts[c.i + PREFETCH_AHEAD], void *));
+		if (rt_unlikely((flags & slow_flags) || m->nb_segs != 1 || len != m->pkt_len ||
+				len > snaplen))
+			break;
+		if (rt_unlikely(len != last_len)) {
+			last_len = len;
+			padded = (len + 3) & ~3u;
+			total = RT_EPB_HEADER + padded + RT_TRAILER;
+			head[1] = total;
+			head[5] = head[6] = len;
+			tail[RT_TRAILER_LEN_AT / 4] = total;
+		}
+		if (rt_unlikely(c.at + total + (RT_TRAILER_HASH - RT_TRAILER) > c.end))
+			break;
+		if (ahead)
+			own_ahead(&c, ahead);
+		t = c.at + RT_EPB_HEADER + padded;
+		*(v8 *)c.at = head;
+		*(u32 *)(t - 4) = 0; /* the padding; the packet goes over what it has of it */
+		copy(c.at + RT_EPB_HEADER, rte_pktmbuf_mtod(m, const uint8_t *), len);
+		if (rt_likely(!(flags & hash_flag))) {
+			*(v8 *)t = tail;
+			c.at += total;
+		} else {
+			uint32_t longer = total + RT_TRAILER_HASH - RT_TRAILER;
+
+			((u32 *)c.at)[1] = longer;
+			memcpy(t, tap->trailer_hash, RT_TRAILER_HASH);
+			*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+			*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = longer;
+			c.at += longer;
+		}
+		c.bytes += len;
+	}
+	*cursor = c;
+}
+
+INLINE void set_cursor(struct cursor *c, const struct rt_ring *r)
+{
+	uint64_t room = r->limit > r->head ? r->limit - r->head : 0;
+
+	c->at = r->data + (r->head & r->mask);
+	c->end = c->at + room;
+	c->owned = r->owned > r->head ? c->at + (r->owned - r->head) : c->at;
+}
+
+/* The packet at the cursor is unusual or does not fit. False: the ring is full. */
+static __attribute__((noinline)) bool push_one(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
+{
+	return rt_epb_slow(r, tap, m, ns);
 }
 
 INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
-	uint64_t ns, unsigned width)
+	uint64_t ns)
 {
-	struct rt_seg_count *c = &r->counts[tap->index];
-	uint64_t if_ts = tap->if_index | (ns & 0xffffffff00000000ull);
-	uint64_t pos = r->head, limit = r->limit, owned = r->owned, bytes = 0, copied = 0;
-	uint8_t *data = r->data;
+	struct rt_seg_count *count = &r->counts[tap->index];
+	struct cursor c = {.n = n};
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct rte_mbuf *m = pkts[i];
-		uint32_t len = m->data_len, padded = (len + 3) & ~3u;
-		uint64_t need = RT_EPB_HEADER + padded + RT_TRAILER_HASH;
+	while (c.i < n) {
+		unsigned from = c.i;
+		uint8_t *start;
 
-		if (i + PREFETCH_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
-		if (rt_unlikely(!is_plain(tap, m) || r->pending[tap->index])) {
-			r->head = pos;
-			if (!rt_epb_slow(r, tap, m, ns)) {
-				rt_epb_lost(r, tap, n - i);
-				break;
-			}
-			pos = r->head;
-			limit = r->limit;
-			continue;
+		set_cursor(&c, r);
+		start = c.at;
+		if (rt_likely(!r->pending[tap->index]))
+			push_plain(&c, tap, pkts, ns, r->own_ahead);
+		r->owned = r->head + (uint64_t)(c.owned - start);
+		r->head += (uint64_t)(c.at - start);
+		count->captured += c.i - from;
+		if (rt_likely(c.i == n))
+			break;
+		if (!push_one(r, tap, pkts[c.i], ns)) {
+			rt_epb_lost(r, tap, n - c.i);
+			break;
 		}
-		if (rt_unlikely(pos + need > limit)) {
-			r->head = pos;
-			if (rt_epb_room(r, tap, need) != RT_ROOM_OK) {
-				rt_epb_lost(r, tap, n - i);
-				break;
-			}
-			limit = r->limit;
-		}
-		if (r->own_ahead)
-			owned = own_ahead(r, owned, pos, limit);
-		pos += write_record(
-			data + (pos & r->mask), tap, m, len, padded, if_ts, (uint32_t)ns, width);
-		bytes += len;
-		copied++;
+		c.i++;
 	}
-	r->head = pos;
-	r->owned = owned;
-	c->captured += copied;
-	c->bytes += bytes;
+	count->bytes += c.bytes;
 }
 
 static void push_generic(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
 	unsigned n, uint64_t ns)
 {
-	push(r, tap, pkts, n, ns, 16);
+	push(r, tap, pkts, n, ns);
 }
-
-#ifdef __x86_64__
-__attribute__((target("avx2"))) static void push_avx2(struct rt_ring *r, const struct rt_tap *tap,
-	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
-{
-	push(r, tap, pkts, n, ns, 32);
-}
-#endif
 
 rt_epb_push_fn rt_epb_push = push_generic;
+
+#ifdef __x86_64__
+/* tune: the generic one splits unaligned 32-byte accesses. */
+__attribute__((target("avx2,prfchw,tune=haswell"))) static void push_avx2(struct rt_ring *r,
+	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	push(r, tap, pkts, n, ns);
+}
+#endif
 
 void rt_epb_init(void)
 {
 #ifdef __x86_64__
-	__builtin_cpu_init();
 	/* AVX-512 was measured and is no faster: docs/performance.md. */
+	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2"))
 		rt_epb_push = push_avx2;
 #endif
