@@ -7,14 +7,16 @@ _MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
 
 
 def parse(data):
-    """Returns a list of (ns, bytes, original length)."""
+    """Returns a list of (ns, bytes, original length). As libpcap does, it cuts what is longer than
+    the file's snapshot length."""
     order, scale = _MAGICS[data[:4]]
+    snaplen, = struct.unpack_from(order + "I", data, 16)
     out, at = [], 24
     while at < len(data):
         sec, frac, captured, length = struct.unpack_from(order + "IIII", data, at)
         at += 16
         assert at + captured <= len(data), "the last packet is cut off"
-        out.append((sec * 10**9 + frac * scale, data[at:at + captured], length))
+        out.append((sec * 10**9 + frac * scale, data[at:at + min(captured, snaplen)], length))
         at += captured
     return out
 
@@ -38,7 +40,8 @@ def write(path, packets, snaplen=262144):
 
 
 def frame(length, seq=0):
-    """An Ethernet frame of the given length that looks like no other."""
+    """An Ethernet frame of the given length that looks like no other; rt_play makes the same."""
     head = bytes.fromhex("020000000001020000000002") + b"\x88\xb5" + struct.pack(">I", seq)
-    body = bytes((i * 7 + seq) & 0xFF for i in range(max(0, length - len(head))))
-    return (head + body)[:length]
+    period = bytes((i * 7 + seq) & 0xFF for i in range(256))
+    body = period * (max(0, length - len(head)) // 256 + 1)
+    return (head + body)[:length] if length < len(head) else head + body[:length - len(head)]

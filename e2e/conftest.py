@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures: whatever a test starts is gone when the test is over."""
+import os
+import shutil
+
+import pytest
+
+from harness import ovs as ovs_module
+from harness.netns import Net
+from harness.ovs import Ovs
+from harness.paths import BUILD, RINGTAP, Plugin, corpus, private_folder
+from harness.play import Play
+from harness.ringtap import Recorder
+from harness.testpmd import Testpmd
+
+
+def pytest_collection_modifyitems(items):
+    """Says once, for all tests, why none of them can run."""
+    reason = None
+    if os.geteuid() != 0:
+        reason = "needs root: network namespaces and DPDK's run-time folders"
+    elif not RINGTAP.exists():
+        reason = f"{RINGTAP} is not built"
+    elif not (BUILD / "probe" / "libringtap-probe.so").exists():
+        reason = "built without the probe"
+    elif not shutil.which("dpdk-testpmd"):
+        reason = "dpdk-testpmd is not installed (dpdk-dev)"
+    if reason:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def plugin():
+    """Path of the probe, in a folder that EAL takes plugins from."""
+    it = Plugin()
+    yield it.path
+    it.close()
+
+
+@pytest.fixture
+def closing():
+    """closing(x) returns x and calls x.close() after the test, last come first."""
+    things = []
+
+    def keep(thing):
+        things.append(thing)
+        return thing
+
+    yield keep
+    for thing in reversed(things):
+        thing.close()
+
+
+@pytest.fixture
+def testpmd(plugin, closing):
+    def start(*vdevs, **kwargs):
+        return closing(Testpmd(vdevs, kwargs.pop("plugin", plugin), **kwargs))
+
+    return start
+
+
+@pytest.fixture
+def play(plugin, closing):
+    def start(linkin=False, **kwargs):
+        return closing(Play(None if linkin else plugin, **kwargs))
+
+    return start
+
+
+@pytest.fixture
+def record(closing, tmp_path):
+    """record(app, option...) starts `ringtap record` on an application. With attach=True it returns
+    once packets flow. out: a file name, None for none of ours."""
+    count = iter(range(1000))
+
+    def start(app, *args, out="", attach=True, ports=(None,), **kwargs):
+        if out == "":
+            out = tmp_path / f"out{next(count)}.pcapng"
+        which = []
+        for port in ports:
+            which += ["-i", f"{app.prefix}:{'' if port is None else port}"]
+        # Filters and the like hold for the -i that stands before them.
+        recorder = closing(Recorder([*which, *args], out, **kwargs))
+        return recorder.attached() if attach else recorder
+
+    return start
+
+
+@pytest.fixture
+def net(closing):
+    return closing(Net())
+
+
+@pytest.fixture
+def ovs(plugin, net, closing):
+    reason = ovs_module.missing()
+    if reason:
+        pytest.skip(reason)
+
+    def start(**kwargs):
+        return closing(Ovs(net.hub, plugin, **kwargs))
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def corpus_files():
+    files = corpus()
+    if not files:
+        pytest.skip("no corpus: ../shared/pcaps is not there")
+    return files
+
+
+@pytest.fixture
+def private_dir():
+    """A folder outside of world-writable ones."""
+    path = private_folder()
+    yield path
+    shutil.rmtree(path, ignore_errors=True)

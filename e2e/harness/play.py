@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rt_play, our application that sends and receives what it is told; see apps/rt_play.c."""
+from . import dpdk
+from .paths import BUILD
+from .proc import Proc
+
+
+class Refused(AssertionError):
+    """rt_play could not do it."""
+
+
+class Play:
+    """plugin: loaded with -d; None: the program with the probe linked in."""
+
+    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=()):
+        self.prefix = dpdk.new_prefix("play")
+        program = BUILD / "e2e" / ("rt_play" if plugin else "rt_play_linkin")
+        self.proc = Proc([program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
+                                                  eal)])
+        try:
+            self.proc.expect("^ready$", 60)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self):
+        return self.proc.pid
+
+    def do(self, line, timeout=60):
+        """Sends a command; returns the numbers of its answer."""
+        self.proc.send(line)
+        found = self.proc.expect(r"^(ok|error) ?(.*)$", timeout)
+        text = found.group(2).decode()
+        if found.group(1) == b"error":
+            raise Refused(f"{line[:100]}: {text}")
+        return [int(word) for word in text.split()]
+
+    def one(self, line, timeout=60):
+        """The only, or first, number of the answer."""
+        return self.do(line, timeout)[0]
+
+    def ring(self, name, rxq=1, txq=1):
+        """A port net_ring_NAME whose other side is ours; returns its id."""
+        return self.one(f"ring {name} rxq={rxq} txq={txq}")
+
+    def plug(self, name, args="", rxq=1, txq=1):
+        return self.one(f"plug {name} args={args} rxq={rxq} txq={txq}")
+
+    def burst(self, direction, port=0, queue=0, data=None, **shape):
+        """One rx or tx command. data: exact bytes. Returns (packets, before_ns, after_ns)."""
+        words = [direction, str(port), str(queue), *(f"{k}={v}" for k, v in shape.items())]
+        if data is not None:
+            words.append("hex=" + data.hex())
+        return self.do(" ".join(words))
+
+    def rx(self, *args, **shape):
+        return self.burst("rx", *args, **shape)
+
+    def tx(self, *args, **shape):
+        return self.burst("tx", *args, **shape)
+
+    def quit(self):
+        self.proc.send("quit")
+        return self.proc.wait(30)
+
+    def close(self):
+        self.proc.close()
+        dpdk.remove_run_dir(self.prefix)

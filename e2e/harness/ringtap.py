@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ringtap command."""
+import json
+import signal
+
+from . import pcapng
+from .paths import RINGTAP
+from .proc import Proc, run
+
+OK, FAILED, USAGE, LOSS = 0, 1, 2, 3  # exit status
+
+
+def listing():
+    """Applications, as `ringtap list` tells."""
+    done = run([RINGTAP, "list", "--json"])
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["applications"]
+
+
+def sessions(app):
+    """Sessions that the application has, as `ringtap list` tells."""
+    return [s for a in listing() if a["name"] == app.prefix for s in a["sessions"] or ()]
+
+
+class Recorder:
+    """A `ringtap record` that runs. Use record() of the tests: it also cleans up."""
+
+    def __init__(self, args, out=None, stdout=None, prefix=(), **kwargs):
+        self.out = out
+        argv = [*prefix, RINGTAP, "record", *args]
+        if out:
+            argv += ["-w", out]
+        self.proc = Proc(argv, stdout=stdout, **kwargs)
+
+    def attached(self, timeout=30):
+        self.proc.expect(r"^Capturing on", timeout)
+        return self
+
+    def finish(self, number=signal.SIGINT, status=OK, timeout=60):
+        """Ends the capture as Ctrl-C does; returns what it printed."""
+        self.proc.send_signal(number)
+        return self.done(status, timeout)
+
+    def done(self, status=OK, timeout=60):
+        """Waits until it has ended by itself; returns what it printed."""
+        got = self.proc.wait(timeout)
+        assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
+        return self.proc.output
+
+    def file(self, path=None):
+        """What was recorded, strictly read."""
+        return pcapng.read(path or self.out)
+
+    def close(self):
+        self.proc.close()
+
+
+def frames_of(file, interface=None, direction=None):
+    """The packets' bytes of one interface (by name) and direction."""
+    return [p.data for p in packets_of(file, interface, direction)]
+
+
+def packets_of(file, interface=None, direction=None):
+    return [p for p in file.packets
+            if (interface is None or file.interfaces[p.interface].name == interface)
+            and (direction is None or p.direction == direction)]

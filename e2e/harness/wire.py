@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The control protocol and the segment as docs/format.md has them, written a second time: for readers
+and applications that lie."""
+import array
+import mmap
+import os
+import socket
+import struct
+import threading
+
+MAGIC, VERSION, SEG_VERSION = 0x70617472, 1, 1
+HELLO, LIST, OPEN, STOP = 1, 2, 3, 4
+WELCOME, PORTS, SESSIONS, OPENED, STOPPED, ERROR = 65, 66, 67, 68, 69, 70
+ALL, NO_FILTER = 0xFFFFFFFF, 0xFFFFFFFF
+HEADER = struct.Struct("<IHHI")
+
+
+def text(value, size=64):
+    return value.encode()[:size - 1].ljust(size, b"\0")
+
+
+def message(kind, body=b"", magic=MAGIC, version=VERSION, length=None):
+    return HEADER.pack(magic, version, kind, 12 + len(body) if length is None else length) + body
+
+
+def hello():
+    return message(HELLO, struct.pack("<I", os.getpid()) + text("e2e"))
+
+
+def want(port="", queue=ALL, directions=3, snaplen=262144, first=NO_FILTER, count=0):
+    return text(port) + struct.pack("<IIIII", queue, directions, snaplen, first, count)
+
+
+def open_request(wants=(want(),), insns=(), on_full=0, timestamp=0, ring_size=1 << 20,
+                 want_count=None, insn_count=None):
+    head = struct.pack("<IIIII", on_full, timestamp,
+                       len(wants) if want_count is None else want_count,
+                       len(insns) if insn_count is None else insn_count, 0)
+    return message(OPEN, head + struct.pack("<Q", ring_size) + b"".join(wants)
+                   + b"".join(struct.pack("<HBBI", *i) for i in insns))
+
+
+class Reader:
+    """A connection to a probe. Telemetry must have woken it (`ringtap list` does)."""
+
+    def __init__(self, run_dir, greet=True):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(10)
+        self.sock.connect(str(run_dir / "ringtap.sock"))
+        self.fds = []
+        if greet:
+            self.send(hello())
+            assert self.receive()[0] == WELCOME
+
+    def send(self, data):
+        self.sock.send(data)
+
+    def receive(self):
+        """(type, body), or (None, b"") when the probe has closed."""
+        fds = array.array("i")
+        try:
+            data, ancillary, _, _ = self.sock.recvmsg(200000, socket.CMSG_SPACE(12))
+        except ConnectionResetError:
+            data, ancillary = b"", []
+        for level, kind, payload in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds.frombytes(payload[:len(payload) - len(payload) % fds.itemsize])
+        self.fds += list(fds)
+        return (HEADER.unpack_from(data)[2], data[12:]) if data else (None, b"")
+
+    def open(self, **kwargs):
+        self.send(open_request(**kwargs))
+        kind, body = self.receive()
+        assert kind == OPENED, body
+        assert len(self.fds) == 3
+
+    def lie_about_tails(self, value):
+        """Writes value into the tail of every ring."""
+        size = os.fstat(self.fds[2]).st_size
+        with mmap.mmap(self.fds[2], size) as tails:
+            for at in range(0, size - size % 64, 64):
+                struct.pack_into("<Q", tails, at, value)
+
+    def close(self):
+        self.sock.close()
+        for fd in self.fds:
+            os.close(fd)
+
+
+class Impostor:
+    """Listens where an application's sockets would be, and answers with what it is given.
+    answer(connection) is called in a thread of its own for each connection."""
+
+    def __init__(self, run_dir, name, answer):
+        self.dir = run_dir
+        self.dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = self.dir / name
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._sock.bind(str(self.path))
+        self._sock.listen(8)
+        self._answer = answer
+        self._open = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self._sock.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            threading.Thread(target=self._one, args=(connection,), daemon=True).start()
+
+    def _one(self, connection):
+        try:
+            self._answer(connection)
+        except OSError:
+            pass  # the other side has had enough: that is what we are here for
+
+    def close(self):
+        self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+        for connection in self._open:
+            connection.close()
+        self.path.unlink(missing_ok=True)
+
+
+def sealed(data, seal=True):
+    """A memfd with the contents."""
+    import fcntl
+    fd = os.memfd_create("e2e", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.write(fd, data)
+    if seal:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
+
+
+def segment(ring_size=65536, records=b"", head=None, **fields):
+    """A segment with one interface, one tap and one ring that holds the records, as three memfds.
+    fields replace those of the header."""
+    header = dict(magic=b"RINGTAP\0", version=SEG_VERSION, header_size=256, segment_size=0,
+                  ring_size=ring_size, ring_count=1, if_capacity=1, tap_capacity=1,
+                  clock_offset=256, if_offset=4096, tap_offset=4096 + 256, ring_offset=8192,
+                  count_offset=8192 + 128, pid=os.getpid(), reserved=0, start_ns=1, state=1,
+                  if_count=1, tap_count=1, refused=0)
+    header["segment_size"] = 16384
+    header.update(fields)
+    out = bytearray(max(header["segment_size"], 16384) if header["segment_size"] < 1 << 20 else 16384)
+    struct.pack_into("<8sIIQQIIIIQQQQIIQIIII", out, 0, *header.values())
+    struct.pack_into("<IIQQQ", out, 256, 0, 0, 0, 10**18, 1 << 40)
+    struct.pack_into("<64s64s6sHIIIIII", out, 4096, text("port0"), text("net_fake"), b"\2" * 6, 0,
+                     0, 262144, 1, 1, 0, 1)
+    struct.pack_into("<IHB", out, 4096 + 256, 0, 0, 0)
+    end = len(records) if head is None else head
+    struct.pack_into("<QQII", out, 8192, end, 10**18, 0, 0)
+    n = len(records)
+    struct.pack_into("<QQ", out, 8192 + 128, n and 1, n and 1)
+    data = records.ljust(ring_size, b"\0")
+    return [sealed(bytes(out)), sealed(data), sealed(bytes(4096))]
+
+
+def epb(data, ns=10**18, interface=0, total=None, captured=None):
+    """An Enhanced Packet Block as the probe writes it, or nearly so."""
+    body = data + b"\0" * (-len(data) % 4)
+    options = struct.pack("<HHIHHIHH", 2, 4, 1, 6, 4, 0, 0, 0)
+    size = 28 + len(body) + len(options) + 4
+    return struct.pack("<IIIIIII", 6, size if total is None else total, interface, ns >> 32,
+                       ns & 0xFFFFFFFF, len(data) if captured is None else captured, len(data)) \
+        + body + options + struct.pack("<I", size)
+
+
+def fake_probe(fds, opened=True):
+    """An answer for Impostor: greets, and passes the descriptors as a session."""
+    def answer(connection):
+        while True:
+            request = connection.recv(200000)
+            if not request:
+                return
+            kind = HEADER.unpack_from(request)[2]
+            if kind == HELLO:
+                connection.send(message(WELCOME, struct.pack("<I", os.getpid())
+                                        + text("fake") + text("fake") + text("DPDK") + text("0")))
+            elif kind == LIST:
+                port = struct.pack("<64s64s6sHIHHIII", text("port0"), text("net_fake"), b"\2" * 6,
+                                   0, 0, 1, 1500, 1, 1, 1)
+                connection.send(message(PORTS, port))
+                connection.send(message(SESSIONS))
+            elif kind == OPEN and opened:
+                socket.send_fds(connection, [message(OPENED)], fds)
+            elif kind == STOP:
+                connection.send(message(STOPPED))
+    return answer

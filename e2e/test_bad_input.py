@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whatever is wrong: one clear line, no file left, no hang, and the application goes on."""
+import os
+import stat
+import struct
+
+import pytest
+
+from harness import dpdk, wire
+from harness.paths import RINGTAP
+from harness.proc import run, until
+from harness.ringtap import FAILED, OK, USAGE, listing, sessions
+
+PATIENCE = 30  # s; a refusal that takes longer is a hang
+
+
+def attempt(tmp_path, *args, prefix=(), status=(FAILED, USAGE)):
+    """Runs `ringtap record`, which must refuse with one line; returns the line."""
+    out = tmp_path / "refused.pcapng"
+    done = run([*prefix, RINGTAP, "record", *args, "-w", out], timeout=PATIENCE)
+    assert done.returncode in status, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("ringtap: "), lines[0]
+    assert not out.exists(), "a file was left behind"
+    return lines[0]
+
+
+@pytest.fixture
+def alone():
+    """Puts before a command that it sees no DPDK application at all."""
+    return ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
+
+
+@pytest.fixture
+def app(play):
+    it = play()
+    it.ring("a")
+    return it
+
+
+def test_no_application(tmp_path, alone):
+    assert "no " in attempt(tmp_path, prefix=alone).lower()
+
+
+def test_nothing_to_list(alone):
+    done = run([*alone, RINGTAP, "list"], timeout=PATIENCE)
+    assert done.returncode in (OK, FAILED)
+    assert len((done.stdout + done.stderr).strip().splitlines()) <= 1
+
+
+def test_wrong_application(tmp_path, app):
+    assert "nosuchapp" in attempt(tmp_path, "-i", "nosuchapp:0")
+
+
+@pytest.mark.parametrize("port", ["nosuchport", "31", "99999", "-1"])
+def test_wrong_port(tmp_path, app, port):
+    assert port in attempt(tmp_path, "-i", f"{app.prefix}:{port}")
+    assert app.one("callbacks 0") == 0
+
+
+def test_application_must_be_named_when_there_are_two(tmp_path, app, play):
+    other = play()
+    line = attempt(tmp_path)
+    assert app.prefix in line or other.prefix in line or "several" in line
+
+
+def test_application_without_the_probe(tmp_path, testpmd):
+    pmd = testpmd("net_null0", plugin=None)
+    line = attempt(tmp_path, "-i", f"{pmd.prefix}:")
+    assert "probe" in line
+
+
+def test_socket_that_may_not_be_opened(tmp_path, app):
+    """root without its privileges meets the mode bits as anybody does."""
+    listing()
+    folder = dpdk.RUN_DIR / app.prefix
+    for sock in folder.glob("*"):
+        if stat.S_ISSOCK(sock.stat().st_mode):
+            sock.chmod(0)
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    line = attempt(tmp_path, "-i", f"{app.prefix}:", prefix=powerless)
+    assert "ermission" in line
+
+
+@pytest.mark.parametrize("args", [
+    ["-s", "x"], ["-s", "-5"], ["-c", "0"], ["-c", "9" * 30], ["-a", "duration"], ["-a", "moon:1"],
+    ["-b", "filesize:0"], ["-b", "files:3"], ["--direction", "up"], ["--queue", "70000"],
+    ["--ring-size", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
+    ["--timestamp", "sundial"], ["--nonsense"], ["-i"], ["stray"], ["--ring-siz", "1M"]])
+def test_bad_options(tmp_path, args):
+    """Refused before any application is looked for."""
+    attempt(tmp_path, *args, status=(USAGE,))
+
+
+def test_bad_command():
+    for args in ([], ["nosuch"], ["--nosuch"]):
+        done = run([RINGTAP, *args])
+        assert done.returncode == USAGE
+        assert done.stderr
+
+
+# ---- Applications that lie -------------------------------------------------------------------
+
+
+@pytest.fixture
+def impostor(closing):
+    """impostor(socket name, answer) stands where an application would; returns its prefix."""
+    made = []
+
+    def start(name, answer):
+        prefix = dpdk.new_prefix("fake")
+        made.append(prefix)
+        closing(wire.Impostor(dpdk.RUN_DIR / prefix, name, answer))
+        return prefix
+
+    yield start
+    for prefix in made:
+        dpdk.remove_run_dir(prefix)
+
+
+def nonsense(connection):
+    connection.send(b"\0\xff{]" * 20)
+    while connection.recv(4096):
+        connection.send(b"42")
+
+
+def silence(connection):
+    while connection.recv(4096):
+        pass
+
+
+def slam(connection):
+    connection.close()
+
+
+def endless(connection):
+    while True:
+        connection.send(b'{"version":"DPDK 22.11.0","pid":1,"max_output_len":16384}')
+
+
+@pytest.mark.parametrize("answer", [nonsense, silence, slam, endless])
+@pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
+def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
+    prefix = impostor(name, answer)
+    assert prefix in attempt(tmp_path, "-i", f"{prefix}:")
+
+
+def test_a_liar_does_not_spoil_the_list(impostor, app):
+    impostor("ringtap.sock", nonsense)
+    assert app.prefix in str(listing())
+
+
+def test_other_protocol_version(tmp_path, impostor):
+    prefix = impostor("ringtap.sock", lambda c: (c.recv(4096), c.send(
+        wire.message(wire.WELCOME, b"\0" * 260, version=wire.VERSION + 1))))
+    assert "version" in attempt(tmp_path, "-i", f"{prefix}:")
+
+
+BROKEN = {
+    "foreign magic": dict(magic=b"SOMEONE\0"),
+    "older version": dict(version=0),
+    "newer version": dict(version=wire.SEG_VERSION + 1),
+    "header size": dict(header_size=128),
+    "larger than the file": dict(segment_size=1 << 40),
+    "smaller than its header": dict(segment_size=16),
+    "ring size no power of two": dict(ring_size=65537),
+    "ring size zero": dict(ring_size=0),
+    "ring size beyond the data": dict(ring_size=1 << 30),
+    "ring count": dict(ring_count=1 << 20),
+    "interface table outside": dict(if_offset=1 << 32),
+    "interface table unaligned": dict(if_offset=(1 << 64) - 8),
+    "tap table outside": dict(tap_offset=16384),
+    "rings outside": dict(ring_offset=16384),
+    "counters outside": dict(count_offset=16380),
+    "clock outside": dict(clock_offset=0xFFFFFFF0),
+    "more interfaces than room": dict(if_count=1000),
+    "more taps than room": dict(tap_count=1000),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_segments(tmp_path, impostor, what):
+    fields = dict(BROKEN[what])
+    fds = wire.segment(**{k: v for k, v in fields.items() if k != "ring_size"})
+    if "ring_size" in fields:
+        os.pwrite(fds[0], struct.pack("<Q", fields["ring_size"]), 24)
+    prefix = impostor("ringtap.sock", wire.fake_probe(fds))
+    attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
+
+
+def test_segment_that_could_be_cut_off(tmp_path, impostor):
+    """Without seals the application could shrink it under our feet: SIGBUS."""
+    fds = wire.segment()
+    fds[0] = wire.sealed(os.pread(fds[0], 16384, 0), seal=False)
+    prefix = impostor("ringtap.sock", wire.fake_probe(fds))
+    attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
+
+
+def test_good_fake_is_recorded(record, impostor):
+    """The fake itself is right, or the tests of broken ones would show nothing."""
+    class App:
+        prefix = impostor("ringtap.sock", wire.fake_probe(
+            wire.segment(records=wire.epb(b"A" * 60) + wire.epb(b"B" * 61, ns=10**18 + 5))))
+    recorder = record(App, "-c", "2", attach=False)
+    recorder.done()
+    assert [p.data for p in recorder.file().packets] == [b"A" * 60, b"B" * 61]
+
+
+GOOD = wire.epb(b"A" * 60)
+CORRUPT = {
+    "length zero": wire.epb(b"B" * 60, total=0),
+    "length odd": wire.epb(b"B" * 60, total=97),
+    "length beyond the head": wire.epb(b"B" * 60, total=4096),
+    "captured beyond the block": wire.epb(b"B" * 60, captured=1 << 20),
+    "no such interface": wire.epb(b"B" * 60, interface=7),
+    "not a packet": b"\7" * 32,
+    "cut off": GOOD[:20],
+}
+
+
+@pytest.mark.parametrize("what", CORRUPT)
+def test_corrupt_records(record, impostor, what):
+    """What came before is saved; the error says where."""
+    class App:
+        prefix = impostor("ringtap.sock", wire.fake_probe(
+            wire.segment(records=GOOD * 3 + CORRUPT[what])))
+    recorder = record(App, attach=False)
+    output = recorder.done(status=FAILED)
+    assert [p.data for p in recorder.file().packets] == [b"A" * 60] * 3
+    assert str(3 * len(GOOD)) in output or "corrupt" in output.lower()
+
+
+@pytest.mark.parametrize("head", [1 << 40, (1 << 64) - 1, 65536 + 4])
+def test_head_beyond_the_ring(record, impostor, head):
+    class App:
+        prefix = impostor("ringtap.sock", wire.fake_probe(wire.segment(records=GOOD, head=head)))
+    recorder = record(App, attach=False)
+    recorder.done(status=FAILED)
+
+
+# ---- Readers that lie ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(app, closing):
+    listing()  # wakes the probe
+    return lambda **kwargs: closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **kwargs))
+
+
+@pytest.mark.parametrize("tail", [1, 1 << 20, 1 << 63, (1 << 64) - 1])
+def test_lying_tail_ends_the_session_not_the_application(app, reader, record, tail):
+    good = record(app)
+    liar = reader()
+    liar.open()
+    liar.lie_about_tails(tail)
+    until(lambda: app.rx(n=500, len=1500) and len(sessions(app)) == 1, 10, "liar thrown out")
+    app.rx(n=3, len=77)
+    good.finish()
+    assert [p.length for p in good.file().packets if p.length == 77] == [77] * 3
+
+
+MESSAGES = {
+    "empty": b"",
+    "short": b"\1",
+    "noise": bytes(range(256)) * 4,
+    "magic": wire.message(wire.HELLO, b"\0" * 68, magic=1),
+    "version": wire.message(wire.HELLO, b"\0" * 68, version=77),
+    "length": wire.message(wire.HELLO, b"\0" * 68, length=4),
+    "type": wire.message(999),
+    "huge": wire.message(wire.OPEN, b"\0" * 100000),
+    "no wants": wire.open_request(wants=()),
+    "wants that are not there": wire.open_request(want_count=64),
+    "too many wants": wire.open_request(want_count=0xFFFFFFFF),
+    "instructions that are not there": wire.open_request(insn_count=4096),
+    "instruction range": wire.open_request(
+        wants=(wire.want(first=5, count=0xFFFFFFFF),), insns=((6, 0, 0, 1),)),
+    "jump out of the filter": wire.open_request(
+        wants=(wire.want(first=0, count=2),), insns=((0x15, 200, 200, 0), (6, 0, 0, 1))),
+    "filter without return": wire.open_request(
+        wants=(wire.want(first=0, count=1),), insns=((0x00, 0, 0, 0),)),
+    "scratch memory out of range": wire.open_request(
+        wants=(wire.want(first=0, count=2),), insns=((0x60, 0, 0, 9999), (6, 0, 0, 1))),
+    "snaplen": wire.open_request(wants=(wire.want(snaplen=0xFFFFFFFF),)),
+    "direction": wire.open_request(wants=(wire.want(directions=0xFF),)),
+    "policy": wire.open_request(on_full=9),
+    "time stamps": wire.open_request(timestamp=9),
+    "ring size": wire.open_request(ring_size=1 << 60),
+    "name without end": wire.open_request(wants=(b"A" * 64 + wire.want()[64:],)),
+}
+
+
+@pytest.mark.parametrize("greet", [True, False])
+@pytest.mark.parametrize("what", MESSAGES)
+def test_broken_control_messages(app, reader, what, greet):
+    """Refused; no callback stays, and the next reader is served."""
+    liar = reader(greet=greet)
+    liar.send(MESSAGES[what])
+    liar.sock.shutdown(1)
+    while True:
+        kind, _ = liar.receive()
+        assert kind != wire.OPENED, "that should not have been granted"
+        if kind is None:
+            break
+    assert app.one("callbacks 0") == 0
+    reader().close()
+
+
+def test_many_connections(app, reader):
+    """Idle ones do not keep others out for ever, nor bring the application down."""
+    crowd = []
+    for _ in range(200):
+        try:
+            crowd.append(reader(greet=False))
+        except OSError:
+            break
+    for one in crowd:
+        one.sock.close()
+    until(lambda: app.prefix in str(listing()), 10, "served again")
+    assert app.one("now")

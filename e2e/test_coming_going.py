@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Readers and applications that come and go, politely and otherwise."""
+import signal
+
+import pytest
+
+from harness import dpdk, pcap, pcapng
+from harness.paths import BUILD
+from harness.proc import check, until
+from harness.ringtap import sessions
+
+CYCLES = 2000
+RATE_WINDOW = 200_000  # packets; long enough to tell a stuck application from a running one
+
+
+def detached(app, ports=(0,)):
+    """Waits until no callback is left, for a second at most."""
+    until(lambda: all(app.one(f"callbacks {p}") == 0 for p in ports), 1, "callbacks gone")
+
+
+def keeps_moving(app):
+    start = app.one("count")
+    until(lambda: app.one("count") > start + RATE_WINDOW, 5, "traffic")
+
+
+@pytest.fixture
+def busy(play):
+    """net_null at full rate through a worker of rt_play."""
+    app = play()
+    app.plug("net_null0")
+    app.do("loop 0 0")
+    return app
+
+
+def test_killed_recorder_leaves_nothing_behind(busy, record):
+    before = dpdk.Resources(busy.pid)
+    recorder = record(busy, "-s", "64")
+    assert busy.one("callbacks 0") == 2
+    recorder.proc.kill()
+    detached(busy)
+    keeps_moving(busy)
+    until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 2, 5, "descriptors closed")
+
+
+def test_recorder_killed_while_it_attaches(busy, record):
+    for _ in range(10):
+        record(busy, "-s", "64", attach=False).proc.kill()
+    detached(busy)
+    keeps_moving(busy)
+
+
+def test_stopped_reader_does_not_hold_up_the_application(busy, record):
+    recorder = record(busy, "--ring-size", "64K", "-s", "64")
+    recorder.proc.send_signal(signal.SIGSTOP)
+    keeps_moving(busy)
+    recorder.proc.send_signal(signal.SIGCONT)
+    recorder.finish()
+    assert pcapng.stat(recorder.file().interfaces[0], 7) > 0
+    detached(busy)
+
+
+def test_killed_application_leaves_a_whole_file(play, record):
+    """Everything that was published is in the file, which ends properly and says why."""
+    app = play()
+    app.ring("a")
+    recorder = record(app, "--ring-size", "4M")
+    recorder.proc.send_signal(signal.SIGSTOP)  # so that all of it still is in the ring
+    app.rx(n=3000, len=500)
+    app.tx(n=3000, len=500)
+    app.proc.kill()
+    recorder.proc.send_signal(signal.SIGCONT)
+    output = recorder.proc
+    output.wait(20)
+    file = recorder.file()
+    for direction in (pcapng.RX, pcapng.TX):
+        got = [p.data for p in file.packets if p.direction == direction]
+        assert got == [pcap.frame(500, i) for i in range(3000)]
+    assert pcapng.stat(file.interfaces[0], 8) == 6000
+    assert app.prefix in output.output
+    check(["capinfos", recorder.out])
+
+
+def test_killed_application_under_full_traffic(busy, record):
+    recorder = record(busy, "-s", "64")
+    keeps_moving(busy)
+    busy.proc.kill()
+    recorder.proc.wait(20)
+    file = recorder.file()
+    assert file.packets
+    pcapng.assert_in_order(file)
+
+
+def test_application_that_ends_by_itself(play, record):
+    app = play()
+    app.ring("a")
+    recorder = record(app)
+    app.rx(n=10)
+    assert app.quit() == 0
+    recorder.proc.wait(20)
+    assert len(recorder.file().packets) == 10
+
+
+def test_one_of_two_applications_dies(play, record):
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a")
+    recorder = record(apps[0], "-i", f"{apps[1].prefix}:")
+    apps[0].rx(n=10)
+    apps[0].proc.kill()
+    recorder.proc.expect(apps[0].prefix, 20)
+    apps[1].rx(n=20)
+    recorder.finish()
+    assert [p.interface for p in recorder.file().packets] == [0] * 10 + [1] * 20
+
+
+def test_thread_that_stopped_polling_does_not_block_detaching(play, record):
+    """rt_play's main thread has polled, and now waits for a command."""
+    app = play()
+    app.ring("a")
+    for _ in range(3):
+        recorder = record(app)
+        app.rx(n=5)
+        recorder.finish()
+        assert len(recorder.file().packets) == 5
+        detached(app)
+
+
+def test_four_sessions_with_filters_of_their_own(play, record):
+    app = play()
+    app.ring("a")
+    wanted = {"less 100": [64], "len = 200": [200], "greater 300": [400], "ether[0] = 2": [64, 200, 400]}
+    recorders = {f: record(app, "-f", f) for f in wanted}
+    assert len(sessions(app)) == 4
+    for length in (64, 200, 400):
+        app.rx(n=100, len=length)
+        app.tx(n=100, len=length)
+    for expression, recorder in recorders.items():
+        recorder.finish()
+        lengths = [p.length for p in recorder.file().packets]
+        assert lengths == [n for n in wanted[expression] for _ in range(200)], expression
+    detached(app)
+
+
+def test_four_sessions_under_full_traffic(busy, record):
+    recorders = [record(busy, "-s", "64", "--ring-size", "1M", "-f", f, out="/dev/null")
+                 for f in ("less 100", "greater 60", "not ip", "ether[0] = 0")]
+    keeps_moving(busy)
+    for recorder in recorders[::2]:
+        recorder.proc.kill()
+    keeps_moving(busy)
+    for recorder in recorders[1::2]:
+        recorder.finish()
+    detached(busy)
+    keeps_moving(busy)
+
+
+def test_two_thousand_attachments_under_full_traffic(testpmd):
+    """No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
+    pmd = testpmd("net_null0", "net_null1")
+    pmd.start()
+    cycle = [BUILD / "e2e" / "rt_cycle", dpdk.RUN_DIR / pmd.prefix]
+    check([*cycle, 20], timeout=60)  # what is made once and stays is there now
+    before = dpdk.Resources(pmd.pid)
+    said = check([*cycle, CYCLES], timeout=300)
+    assert said.startswith(f"{CYCLES} cycles, ")
+    assert int(said.split()[2]) > 0
+    until(lambda: dpdk.Resources(pmd.pid).fds <= before.fds, 5, "descriptors closed")
+    after = dpdk.Resources(pmd.pid)
+    assert after.threads == before.threads
+    assert after.maps <= before.maps + 8, f"{before} became {after}"
+    assert after.rss_kb < before.rss_kb + 4096, f"{before} became {after}"
+    forwarded = pmd.stop()
+    assert forwarded[0][0] > 0
+    assert pmd.quit() == 0

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A filter selects what tcpdump selects on the same bytes, in the application and after the fact."""
+import struct
+
+import pytest
+
+from harness import pcap
+from harness.proc import check, run, until
+from harness.paths import RINGTAP
+from harness.ringtap import USAGE, sessions
+
+EXPRESSIONS = [
+    "ip", "ip6", "arp", "tcp", "udp", "icmp", "icmp6", "sctp", "igmp", "pim",
+    "not ip", "not (ip or ip6)", "ip and not tcp", "tcp or udp", "stp", "isis", "ip proto 89",
+    "ip6 proto 89", "ip protochain 6", "ip6 protochain 58",
+    "port 53", "port 179", "tcp port 179", "udp port 67 or udp port 68", "src port 179",
+    "dst port 5353", "portrange 1-1023", "udp dst portrange 3000-4000",
+    "host 10.0.0.1", "src net 10.0.0.0/8", "dst net 192.168.0.0/16", "net 224.0.0.0/4",
+    "ip6 net fe80::/10", "ether multicast", "ether broadcast", "ip multicast",
+    "ether host 01:80:c2:00:00:00", "ether proto 0x88cc", "ether proto 0x8847", "ether[0] & 1 = 1",
+    "less 64", "greater 1000", "len > 100 and len <= 200", "ip[8] < 5", "ip[6:2] & 0x1fff != 0",
+    "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "tcp[tcpflags] = tcp-ack", "icmp[icmptype] = 8",
+    "ip[2:2] > 576", "vlan", "vlan and ip", "vlan 5", "vlan 5 and tcp", "not vlan",
+    "vlan and vlan", "ip or (vlan and ip)", "mpls", "pppoes", "ether[12:2] = 0x8100",
+    "ether[len - 1] = 0", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
+]
+AT_ONCE = 8  # sessions side by side: also a test of filters that do not meddle with each other
+
+
+def groups(items, n):
+    return [items[i:i + n] for i in range(0, len(items), n)]
+
+
+def with_tag(data, tci, tpid=0x8100):
+    return data[:12] + struct.pack(">HH", tpid, tci) + data[12:]
+
+
+@pytest.fixture(scope="module")
+def frames(corpus_files):
+    """The corpus, and part of it once more with one or two tags, as tags are rare in it."""
+    plain = [f for path in corpus_files for f in pcap.frames(path)]
+    some = [f for f in plain[::7] if len(f) >= 14]
+    tagged = [with_tag(f, 5 + i % 3) for i, f in enumerate(some)]
+    double = [with_tag(with_tag(f, 5), 7, 0x88A8) for f in some[::5]]
+    return plain + tagged + double
+
+
+@pytest.fixture(scope="module")
+def reference(frames, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("filters")
+    source = pcap.write(folder / "all.pcap", frames)
+
+    def selected(expression):
+        out = folder / "selected.pcap"
+        check(["tcpdump", "-r", source, "-w", out, expression])
+        return pcap.frames(out)
+
+    selected.source = source
+    return selected
+
+
+def compare(recorders, reference):
+    for expression, recorder in recorders.items():
+        got = [p.data for p in recorder.file().packets]
+        expected = reference(expression)
+        assert len(got) == len(expected), f"{expression}: {len(got)}, tcpdump has {len(expected)}"
+        assert got == expected, expression
+
+
+@pytest.mark.parametrize("expressions", groups(EXPRESSIONS, AT_ONCE), ids=lambda g: g[0])
+def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
+    pmd = testpmd(f"net_pcap0,rx_pcap={reference.source},tx_pcap=/dev/null", "net_null1",
+                  args=["--no-flush-rx", "--forward-mode=rxonly"])
+    recorders = {e: record(pmd, "--on-full", "wait", "--ring-size", "1M", "-f", e,
+                           ports=["net_pcap0"]) for e in expressions}
+    total = len(pcap.frames(reference.source))
+    pmd.start()
+    until(lambda: pmd.stats(0)["RX-packets"] >= total, 30, "all frames played")
+    pmd.stop()
+    for recorder in recorders.values():
+        recorder.finish()
+    compare(recorders, reference)
+
+
+def strip(data):
+    """As a NIC does: tags off the frame, into words for rt_play."""
+    if data[12:14] == b"\x88\xa8" and data[16:18] == b"\x81\x00":
+        outer, inner = struct.unpack(">H2xH", data[14:20])
+        return data[:12] + data[20:], {"vlan": inner, "qinq": outer}
+    if data[12:14] == b"\x81\x00":
+        return data[:12] + data[16:], {"vlan": struct.unpack(">H", data[14:16])[0]}
+    return data, {}
+
+
+@pytest.mark.parametrize("direction", ["rx", "tx"])
+def test_filters_see_tags_that_the_nic_handles(play, record, reference, frames, direction):
+    """The tags are only in the mbuf's fields; the filter sees the frame as it is in the file."""
+    expressions = ["vlan", "not vlan", "vlan 5 and ip", "ether[12:2] = 0x8100", "vlan and vlan",
+                   "ip", "ether proto 0x88a8", "less 68"]
+    app = play()
+    app.ring("a")
+    some = [f for f in frames if len(f) <= 2000][::9] + frames[-60:]
+    source = pcap.write(reference.source.with_name("some.pcap"), some)
+    recorders = {e: record(app, "--on-full", "wait", "--ring-size", "1M", "-f", e)
+                 for e in expressions}
+    for data in some:
+        bare, words = strip(data)
+        app.burst(direction, data=bare, **words)
+    for expression, recorder in recorders.items():
+        recorder.finish()
+        out = source.with_name("selected.pcap")
+        check(["tcpdump", "-r", source, "-w", out, expression])
+        got = [p.data for p in recorder.file().packets]
+        assert got == pcap.frames(out), expression
+    assert recorders["vlan"].file().packets, "no packet with a tag: this shows nothing"
+
+
+def test_filters_on_chains_of_segments(play, record):
+    """What the filter looks at lies in the third segment."""
+    app = play()
+    app.ring("a")
+    recorder = record(app, "-f", "ether[40] = 0x42")
+    data = bytearray(pcap.frame(120))
+    for value in (0x41, 0x42, 0x43):
+        data[40] = value
+        app.rx(data=bytes(data), seg=16)
+    recorder.finish()
+    assert [p.data[40] for p in recorder.file().packets] == [0x42]
+
+
+@pytest.mark.parametrize("expression", ["ip", "tcp port 80", "vlan 5 and udp", "ip6 protochain 58"])
+def test_dump_is_tcpdumps(expression):
+    ours = check([RINGTAP, "record", "-d", "-f", expression])
+    theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
+    assert [line for line in theirs.splitlines() if line.startswith("(")] == \
+        [line for line in ours.splitlines() if line.startswith("(")]
+
+
+@pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "frobnicate", "tcp port"])
+def test_bad_expression(play, expression, tmp_path):
+    """libpcap's own words, nothing attached, no file."""
+    app = play()
+    port = app.ring("a")
+    out = tmp_path / "none.pcapng"
+    done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-f", expression, "-w", out])
+    assert done.returncode == USAGE
+    theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
+    words = theirs.removeprefix("tcpdump: ").strip()
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not out.exists()
+    assert app.one(f"callbacks {port}") == 0
+    assert sessions(app) == []

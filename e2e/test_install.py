@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `make install` puts down is enough to build against, in C and C++, and to run."""
+import os
+import shutil
+
+import pytest
+
+from harness import dpdk
+from harness.paths import BUILD
+from harness.proc import Proc, check
+from harness.ringtap import listing
+
+READER = """
+#include <ringtap/reader.h>
+#include <stdio.h>
+int main(void)
+{
+	struct ringtap_apps *apps;
+	int rc = ringtap_apps_find(&apps);
+	printf("%s %d\\n", ringtap_version(), rc);
+	ringtap_apps_free(apps);
+	return 0;
+}
+"""
+LINK_IN = """
+#include <ringtap/probe.h>
+#include <rte_eal.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	int rc = rte_eal_init(argc, argv) < 0 ? -1 : ringtap_probe_start();
+	printf("started %d\\n", rc);
+	fflush(stdout);
+	getchar();
+	ringtap_probe_stop();
+	return rte_eal_cleanup();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A staged installation."""
+    path = tmp_path_factory.mktemp("root")
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
+    return path
+
+
+@pytest.fixture(scope="module")
+def pkg_config(root):
+    folder = next(root.rglob("pkgconfig"))
+    prefix = next(p for p in (folder, *folder.parents) if (p / "include").is_dir())
+
+    def flags(package, *which):
+        env = dict(os.environ, PKG_CONFIG_PATH=str(folder))
+        return check(["pkg-config", f"--define-variable=prefix={prefix}", *which, package],
+                     env=env).split()
+
+    flags.lib = folder.parent
+    return flags
+
+
+def compile_(source, suffix, folder, compiler, flags):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    path = folder / f"program.{suffix}"
+    path.write_text(source)
+    check([compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", path, "-o", folder / "program", *flags])
+    return folder / "program"
+
+
+@pytest.mark.parametrize("compiler,suffix", [("gcc", "c"), ("g++", "cc"), ("clang", "c")])
+def test_reader_library(pkg_config, tmp_path, compiler, suffix):
+    flags = pkg_config("libringtap", "--cflags", "--libs")
+    program = compile_(READER, suffix, tmp_path, compiler, flags)
+    env = dict(os.environ, LD_LIBRARY_PATH=str(pkg_config.lib))
+    assert check([program], env=env).endswith(" 0\n")
+
+
+def test_link_in(pkg_config, tmp_path):
+    """The probe without telemetry, which a plugin would need."""
+    flags = pkg_config("libringtap-probe", "--cflags", "--libs")
+    program = compile_(LINK_IN, "c", tmp_path, "gcc", [f for f in flags if f != "-pedantic"])
+    prefix = dpdk.new_prefix("link")
+    proc = Proc([program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])],
+                env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
+    try:
+        proc.expect(r"^started 0$")
+        assert [a for a in listing() if a["name"] == prefix]
+        proc.send("")
+        assert proc.wait() == 0
+        assert not (dpdk.RUN_DIR / prefix / "ringtap.sock").exists()
+    finally:
+        proc.close()
+        dpdk.remove_run_dir(prefix)
+
+
+def test_only_public_names_are_exported(root):
+    for name, prefix in (("libringtap.so", "ringtap_"), ("libringtap-probe.so", "ringtap_")):
+        lib = next(p for p in root.rglob(name))
+        for line in check(["nm", "-D", "--defined-only", lib]).splitlines():
+            symbol = line.split()[-1].split("@")[0]
+            assert symbol.startswith((prefix, "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
+
+
+def test_binaries_run_from_the_installation(root, pkg_config):
+    program = next(p for p in root.rglob("ringtap") if p.is_file())
+    env = dict(os.environ, LD_LIBRARY_PATH=str(pkg_config.lib))
+    assert check([program, "--version"], env=env)
+
+
+def test_link_in_program_captures(play, record):
+    app = play(linkin=True, eal=["--no-telemetry"])
+    app.ring("a")
+    assert app.one("probe_start") == 0
+    recorder = record(app)
+    app.rx(n=10)
+    app.do("probe_stop")
+    recorder.proc.wait(20)
+    assert len(recorder.file().packets) == 10
+    assert app.one("callbacks 0") == 0
+    assert app.one("probe_start") == 0
+    again = record(app)
+    app.rx(n=10)
+    again.finish()
+    assert len(again.file().packets) == 10
+
+

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One file, many polling threads: time never steps back, and what causes stands before what follows."""
+import pytest
+
+from harness import pcap, pcapng
+
+QUEUES = 2
+FRAMES = 8000
+CROSSED = "(0-3)@(0,1)"  # four lcores that share two CPUs: they preempt each other inside of bursts
+
+
+@pytest.fixture
+def unique_frames(tmp_path):
+    """For each port and queue a file; no frame is twice in any of them."""
+    paths = {}
+    for port in (0, 1):
+        for queue in range(QUEUES):
+            first = (port * QUEUES + queue) * FRAMES
+            paths[port, queue] = pcap.write(tmp_path / f"p{port}q{queue}.pcap", [
+                pcap.frame(60 + i % 200, first + i) for i in range(FRAMES)])
+    return paths
+
+
+def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_frames):
+    vdevs = []
+    for port in (0, 1):
+        files = ",".join(f"rx_pcap={unique_frames[port, q]}" for q in range(QUEUES))
+        sinks = ",".join(["tx_pcap=/dev/null"] * QUEUES)
+        vdevs.append(f"net_pcap{port},{files},{sinks}")
+    pmd = testpmd(*vdevs, lcores=CROSSED, args=[
+        "--no-flush-rx", "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
+    recorder = record(pmd, "--on-full", "wait", "-c", str(2 * 2 * QUEUES * FRAMES))
+    pmd.start()
+    recorder.done()
+    pmd.stop()
+    file = recorder.file()
+    pcapng.assert_in_order(file)
+    received = {}
+    for i, p in enumerate(file.packets):
+        if p.direction == pcapng.RX:
+            assert p.data not in received, f"packet {i} came in twice"
+            received[p.data] = (i, p.interface)
+        else:
+            assert p.data in received, f"packet {i} went out before it came in"
+            assert received[p.data][1] != p.interface, "io forwarding sends out of the other port"
+    assert len(received) == 2 * QUEUES * FRAMES
+
+
+def test_order_at_full_rate(testpmd, record):
+    """Packets that circle through net_ring, as fast as they can, losses and all."""
+    pmd = testpmd("net_ring0", "net_ring1", lcores=CROSSED, args=[
+        "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
+    recorder = record(pmd, "-c", "400000", "-s", "64", attach=False)
+    pmd.start("start tx_first 4")
+    recorder.attached().done()
+    pmd.stop()
+    file = recorder.file()
+    assert len(file.packets) == 400000
+    pcapng.assert_in_order(file)
+    seen = {(p.interface, p.queue, p.direction) for p in file.packets}
+    assert len(seen) == 2 * QUEUES * 2
+
+
+def test_two_applications_in_one_file(play, record, closing, tmp_path):
+    """Interfaces of both, merged by time; bursts sent by turns come out by turns."""
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a")
+    recorder = record(apps[0], "-i", f"{apps[1].prefix}:", "-c", "400")
+    for i in range(200):
+        for app in apps:
+            app.rx(n=1, seq=i)
+    recorder.done()
+    file = recorder.file()
+    pcapng.assert_in_order(file)
+    assert [p.interface for p in file.packets] == [0, 1] * 200
+    assert [p.data for p in file.packets] == [pcap.frame(64, i // 2) for i in range(400)]

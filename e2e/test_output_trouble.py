@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pipes that close, disks that fill: what was written stays valid, and the error names the file."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import pcapng
+from harness.paths import RINGTAP
+from harness.proc import Proc, check, run
+from harness.ringtap import FAILED, Recorder
+
+
+@pytest.fixture
+def app(play):
+    it = play()
+    it.ring("a")
+    return it
+
+
+@pytest.fixture
+def busy(play):
+    it = play()
+    it.plug("net_null0")
+    it.do("loop 0 0")
+    return it
+
+
+@pytest.fixture
+def small_disk(tmp_path, closing):
+    """small_disk(options) mounts a tmpfs of its own."""
+    class Disk:
+        def __init__(self, options):
+            self.path = tmp_path / "disk"
+            self.path.mkdir()
+            check(["mount", "-t", "tmpfs", "-o", options, "none", self.path])
+
+        def close(self):
+            check(["umount", "-l", self.path])
+
+    return lambda options: closing(Disk(options)).path
+
+
+@pytest.mark.parametrize("options", [(), ("-P",), ("--no-direct",)])
+def test_full_disk(busy, record, small_disk, options):
+    out = small_disk("size=1M") / "out.pcapng"
+    recorder = record(busy, *options, out=out, attach=False)
+    said = recorder.done(status=FAILED, timeout=20)
+    assert "No space left" in said and str(out) in said
+    assert out.stat().st_size > 900_000
+    check(["capinfos", out])
+    if "-P" not in options:
+        assert pcapng.read(out).packets
+
+
+def test_full_disk_of_a_real_file_system(busy, record, private_dir, closing):
+    """ext4 in a file: O_DIRECT and allocation behave as on a disk."""
+    image, mount = private_dir / "image", private_dir / "mnt"
+    mount.mkdir()
+    check(["truncate", "-s", "16M", image])
+    if run(["mkfs.ext4", "-q", image]).returncode or run(
+            ["mount", "-o", "loop", image, mount]).returncode:
+        pytest.skip("no loop device, or no ext4, to be had here")
+    closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", mount])})())
+    recorder = record(busy, out=mount / "out.pcapng", attach=False)
+    said = recorder.done(status=FAILED, timeout=30)
+    assert "No space left" in said
+    assert pcapng.read(mount / "out.pcapng").packets
+
+
+def test_read_only_file_system(app, record, small_disk):
+    out = small_disk("ro") / "out.pcapng"
+    said = record(app, out=out, attach=False).done(status=FAILED)
+    assert "ead-only" in said and str(out) in said
+    assert app.one("callbacks 0") == 0
+
+
+@pytest.mark.parametrize("path,why", [("/nonexistent/out.pcapng", "No such file"),
+                                      ("/", "s a directory")])
+def test_places_where_no_file_can_be(app, record, path, why):
+    said = record(app, out=path, attach=False).done(status=FAILED)
+    assert why in said
+
+
+def pipeline(app, command, *options):
+    """ringtap record -w - | command; returns the command's output."""
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    recorder = Recorder(["-i", f"{app.prefix}:", *options], "-", stdout=reader.stdin)
+    reader.stdin.close()
+    try:
+        recorder.attached()
+        app.rx(n=50)
+        app.tx(n=50)
+        recorder.done()
+        out, err = reader.communicate(timeout=30)
+        assert reader.returncode == 0, err
+        return out
+    finally:
+        recorder.close()
+        reader.kill()
+
+
+@pytest.mark.parametrize("options", [(), ("-P",)])
+def test_pipe_into_tcpdump(app, options):
+    out = pipeline(app, ["tcpdump", "-nn", "-r", "-"], "-c", "100", *options)
+    assert len([line for line in out.splitlines() if not line.startswith("\t")]) == 100
+
+
+def test_pipe_into_tshark(app):
+    assert len(pipeline(app, ["tshark", "-r", "-"], "-c", "100").splitlines()) == 100
+
+
+def test_packets_reach_a_pipe_while_the_capture_goes_on(app, closing):
+    """Somebody looks on: a packet must not wait for a buffer to fill."""
+    read, write = os.pipe()
+    recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=os.fdopen(write, "wb")))
+    recorder.attached()
+    app.rx(n=1)
+    data = b""
+    while not pcapng.parse(data, whole=False).packets if data else True:
+        data += os.read(read, 65536)
+    os.close(read)
+    recorder.proc.send_signal(signal.SIGINT)
+    recorder.proc.wait()
+
+
+def test_closed_pipe(busy, closing):
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as out:
+        recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))
+    recorder.attached()
+    os.close(read)
+    said = recorder.done(status=FAILED, timeout=10)
+    assert "roken pipe" in said or "closed" in said
+    assert busy.one("count")
+
+
+def test_pipe_that_nobody_reads_can_be_interrupted(busy, closing):
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as out:
+        recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))
+    recorder.attached()
+    recorder.proc.send_signal(signal.SIGINT)
+    recorder.proc.send_signal(signal.SIGINT)
+    try:
+        recorder.proc.wait(10)
+    finally:
+        os.close(read)
+
+
+def test_terminal_gets_no_binary(app, closing):
+    proc = closing(Proc([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", "-"], tty=True))
+    assert proc.wait(10) != 0
+    assert "erminal" in proc.output

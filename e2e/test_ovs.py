@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stock Open vSwitch, unmodified: hosts in namespaces talk, and what they said is in the file."""
+from pathlib import Path
+
+import pytest
+
+from harness import pcapng
+from harness.proc import check
+from harness.ringtap import packets_of
+
+HUGE_PAGES_NEEDED = 256  # of 2 MiB
+BYTES = 3_000_000
+
+# Sends BYTES over TCP and waits until the peer has closed; the peer counts them.
+SEND = f"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], 5001))
+s.sendall(b'ringtap!' * ({BYTES} // 8))
+s.shutdown(socket.SHUT_WR)
+s.recv(1)
+"""
+RECEIVE = """
+import socket
+s = socket.create_server(('', 5001))
+print('listening', flush=True)
+c, _ = s.accept()
+n = 0
+while data := c.recv(65536):
+    n += len(data)
+print('got', n, flush=True)
+"""
+PYTHON = "/usr/bin/python3"
+
+
+def free_huge_pages():
+    path = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    return int(path.read_text()) if path.exists() else 0
+
+
+@pytest.fixture(params=[False, True], ids=["no huge pages", "huge pages"])
+def switch(request, ovs, net):
+    """Two hosts on one bridge. Returns (ovs, hosts, ethdev names)."""
+    if request.param and free_huge_pages() < HUGE_PAGES_NEEDED:
+        pytest.skip(f"needs {HUGE_PAGES_NEEDED} free huge pages of 2 MiB")
+    hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
+    it = ovs(huge=request.param)
+    names = [it.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)]
+    return it, [host for host, _ in hosts], names
+
+
+def tshark(path, expression, *fields):
+    args = [a for f in fields for a in ("-e", f)]
+    return [line.split("\t") for line in check(
+        ["tshark", "-r", path, "-Y", expression, "-T", "fields", *args]).splitlines()]
+
+
+def check_accounts(file):
+    for i, iface in enumerate(file.interfaces):
+        assert pcapng.stat(iface, 7) == 0, "packets were lost at a leisurely pace"
+        assert pcapng.stat(iface, 8) == sum(p.interface == i for p in file.packets)
+
+
+def test_ping(switch, record):
+    ovs, (a, _b), names = switch
+    recorder = record(ovs)
+    a.check(["ping", "-q", "-c", "20", "-i", "0.01", "10.99.0.2"])
+    recorder.finish()
+    file = recorder.file()
+    assert [i.name for i in file.interfaces][:2] == names
+    pcapng.assert_in_order(file)
+    check_accounts(file)
+    # Every echo and every answer: in at one port, then out of the other.
+    rows = tshark(recorder.out, "icmp", "frame.interface_name", "frame.packet_flags_direction",
+                  "icmp.type", "icmp.seq")
+    per_seq = {}
+    for name, direction, kind, seq in rows:
+        per_seq.setdefault(seq, []).append((names.index(name), int(direction, 16), int(kind)))
+    assert len(per_seq) == 20
+    for steps in per_seq.values():
+        assert steps == [(0, 1, 8), (1, 2, 8), (1, 1, 0), (0, 2, 0)]
+
+
+def test_tcp(switch, record):
+    ovs, (a, b), names = switch
+    recorder = record(ovs, "-f", "tcp port 5001")
+    server = b.start([PYTHON, "-c", RECEIVE])
+    server.expect("listening")
+    a.check([PYTHON, "-c", SEND, "10.99.0.2"])
+    assert int(server.expect(r"got (\d+)").group(1)) == BYTES
+    assert server.wait() == 0
+    recorder.finish()
+    file = recorder.file()
+    pcapng.assert_in_order(file)
+    check_accounts(file)
+    # Each frame that came in went out unchanged, and later.
+    came = [p.data for p in packets_of(file, names[0], pcapng.RX)]
+    went = [p.data for p in packets_of(file, names[1], pcapng.TX)]
+    assert came == went
+    # The stream that tshark puts together is the stream that was sent.
+    single = recorder.out.with_suffix(".in.pcapng")
+    check(["tshark", "-r", recorder.out, "-w", single, "-Y",
+           f'frame.interface_name == "{names[0]}" && frame.packet_flags_direction == 1'])
+    followed = check(["tshark", "-r", single, "-q", "-z", "follow,tcp,raw,0"])
+    stream = "".join(line.strip() for line in followed.splitlines()
+                     if line and all(c in "0123456789abcdef" for c in line.strip()))
+    assert bytes.fromhex(stream) == b"ringtap!" * (BYTES // 8)
+
+
+def test_ports_that_the_switch_adds_and_removes(switch, record, net):
+    ovs, (a, _b), names = switch
+    recorder = record(ovs)
+    c, port = net.add_host("10.99.0.3")
+    late = ovs.add_port("late", port)
+    a.check(["ping", "-q", "-c", "40", "-i", "0.05", "-w", "10", "10.99.0.3"])
+    ovs.del_port("late")
+    a.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+    recorder.finish()
+    file = recorder.file()
+    assert [i.name for i in file.interfaces if i.name.startswith("net_af")] == [*names, late]
+    check_accounts(file)
+    assert packets_of(file, late, pcapng.RX), "nothing of the new port's was captured"
+
+
+def test_switch_killed_while_recording(switch, record):
+    ovs, (a, _b), _ = switch
+    recorder = record(ovs)
+    a.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+    ovs.switch.kill()
+    recorder.proc.wait(20)
+    assert len([r for r in tshark(recorder.out, "icmp", "icmp.seq")]) == 20

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the options of `ringtap record` promise, on files and standard output."""
+import json
+import re
+import signal
+
+import pytest
+
+from harness import pcap, pcapng
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.ringtap import LOSS, OK, Recorder, sessions
+
+NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
+
+
+@pytest.fixture
+def app(play):
+    it = play()
+    it.ring("a")
+    return it
+
+
+@pytest.fixture
+def busy(play):
+    it = play()
+    it.plug("net_null0")
+    it.do("loop 0 0")
+    return it
+
+
+def numbered(packets):
+    """The sequence numbers of rt_play's frames."""
+    return [int.from_bytes(p.data[14:18], "big") for p in packets]
+
+
+def ring_files(folder):
+    """Files of -b, by number; every name is dumpcap's."""
+    found = {}
+    for path in folder.iterdir():
+        match = NAME.match(path.name)
+        assert match, path.name
+        found[int(match.group(1))] = path
+    return dict(sorted(found.items()))
+
+
+# ---- When to stop -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
+def test_exact_number_of_packets(app, record, option):
+    recorder = record(app, *option)
+    app.rx(n=100)
+    recorder.done()
+    assert numbered(recorder.file().packets) == list(range(7))
+
+
+def test_duration(busy, record):
+    recorder = record(busy, "-a", "duration:0.5", "-s", "64")
+    recorder.done(timeout=10)
+    packets = recorder.file().packets
+    assert 0.3e9 < packets[-1].ns - packets[0].ns < 0.8e9
+
+
+def test_filesize(busy, record):
+    """kB of 1000 bytes, as dumpcap counts; no packet is cut for it."""
+    recorder = record(busy, "-a", "filesize:500")
+    recorder.done(timeout=10)
+    assert 480_000 < recorder.out.stat().st_size <= 510_000
+    assert recorder.file().packets
+
+
+def test_number_of_files(busy, record, tmp_path):
+    folder = tmp_path / "ring"
+    folder.mkdir()
+    record(busy, "-b", "packets:1000", "-a", "files:3", out=folder / "cap.pcapng").done(timeout=10)
+    files = ring_files(folder)
+    assert list(files) == [1, 2, 3]
+    assert [len(pcapng.read(p).packets) for p in files.values()] == [1000] * 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_finish_the_file(app, record, number):
+    recorder = record(app)
+    app.rx(n=1000)
+    recorder.finish(number)
+    file = recorder.file()
+    assert numbered(file.packets) == list(range(1000))
+    assert file.interfaces[0].stats, "no statistics at the end"
+
+
+# ---- Files ------------------------------------------------------------------------------------
+
+
+def test_ring_of_files_by_packets(app, record, tmp_path):
+    folder = tmp_path / "ring"
+    folder.mkdir()
+    recorder = record(app, "-b", "packets:100", "-b", "files:3", out=folder / "cap.pcapng")
+    app.rx(n=950)
+    recorder.finish()
+    files = ring_files(folder)
+    assert list(files) == [8, 9, 10]
+    got = [numbered(pcapng.read(p).packets) for p in files.values()]
+    assert got == [list(range(700, 800)), list(range(800, 900)), list(range(900, 950))]
+
+
+def test_ring_of_files_by_size_loses_nothing_between(app, record, tmp_path):
+    folder = tmp_path / "ring"
+    folder.mkdir()
+    recorder = record(app, "-b", "filesize:20", out=folder / "cap.pcapng")
+    app.rx(n=1000, len=500)
+    recorder.finish()
+    files = ring_files(folder)
+    assert len(files) > 20
+    assert all(p.stat().st_size <= 20_000 for p in files.values())
+    assert [n for p in files.values() for n in numbered(pcapng.read(p).packets)] == list(range(1000))
+    for path in files.values():
+        check(["capinfos", path])
+
+
+def test_ring_of_files_by_time(busy, record, tmp_path):
+    folder = tmp_path / "ring"
+    folder.mkdir()
+    record(busy, "-s", "64", "-b", "duration:0.2", "-a", "files:3",
+           out=folder / "cap.pcapng").done(timeout=10)
+    assert list(ring_files(folder)) == [1, 2, 3]
+
+
+def test_pcap_with_nanoseconds(app, record, tmp_path):
+    recorder = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
+    _, before, after = app.rx(n=1, len=100)
+    app.tx(n=1, len=50, vlan=5)
+    recorder.finish()
+    assert recorder.out.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
+    first, second = pcap.read(recorder.out)
+    assert first[1:] == (pcap.frame(100)[:60], 100)
+    assert before - 10**6 <= first[0] <= after + 10**6
+    assert second[2] == 54
+    assert len(check(["tcpdump", "-r", recorder.out, "-nn"]).splitlines()) >= 2
+
+
+@pytest.mark.parametrize("tool,suffix", [("zstd", "zst"), ("lz4", "lz4")])
+def test_compression(app, record, tmp_path, tool, suffix):
+    recorder = record(app, "--compress", tool, out=tmp_path / f"out.pcapng.{suffix}")
+    app.rx(n=5000, len=300)
+    recorder.finish()
+    plain = tmp_path / "plain.pcapng"
+    check([tool, "-d", "-q", "-f", recorder.out, "-o", plain] if tool == "zstd"
+          else [tool, "-d", "-q", "-f", recorder.out, plain])
+    assert numbered(pcapng.read(plain).packets) == list(range(5000))
+    assert recorder.out.stat().st_size < plain.stat().st_size / 2
+
+
+@pytest.mark.parametrize("direct", [(), ("--no-direct",)])
+@pytest.mark.parametrize("count", [0, 1, 5000])
+def test_every_way_to_write_a_file(app, record, private_dir, direct, count):
+    """On disk, where O_DIRECT wants whole pages, and files end in the middle of one."""
+    recorder = record(app, *direct, out=private_dir / "out.pcapng")
+    if count:
+        app.rx(n=count, len=333)
+    recorder.finish()
+    assert numbered(recorder.file().packets) == list(range(count))
+
+
+def test_file_that_exists_is_replaced(app, record, tmp_path):
+    out = tmp_path / "old.pcapng"
+    out.write_bytes(b"x" * 1_000_000)
+    recorder = record(app, out=out)
+    app.rx(n=5)
+    recorder.finish()
+    assert len(recorder.file().packets) == 5
+
+
+@pytest.mark.parametrize("option,mode", [((), 0o600), (("-g",), 0o640)])
+def test_who_may_read_the_file(app, record, option, mode):
+    recorder = record(app, *option)
+    recorder.finish()
+    assert recorder.out.stat().st_mode & 0o777 == mode
+
+
+# ---- What is in it ----------------------------------------------------------------------------
+
+
+def test_names_and_comments(app, record):
+    recorder = record(app, "--ifname", "uplink", "--ifdescr", "to the world", "-f", "ether[0] = 2",
+                      "--capture-comment", "taken by a test")
+    app.rx(n=1)
+    recorder.finish()
+    file = recorder.file()
+    iface = file.interfaces[0]
+    assert (iface.name, iface.text(3)) == ("uplink", "to the world")
+    assert iface.options[11] == [b"\0ether[0] = 2"]
+    assert iface.text(15) == "net_ring"
+    assert len(iface.options[6][0]) == 6
+    assert file.section[1] == [b"taken by a test"]
+    assert b"ringtap" in file.section[4][0]
+    assert file.section[2] and file.section[3]
+    said = check(["capinfos", recorder.out])
+    assert "taken by a test" in said and "uplink" in said
+
+
+def test_options_of_one_interface(play, record):
+    app = play()
+    app.ring("a")
+    app.ring("b")
+    recorder = record(app, "-s", "50", "-i", f"{app.prefix}:net_ring_b", "-s", "70",
+                      "--direction", "tx", ports=["net_ring_a"])
+    for port in (0, 1):
+        app.rx(port, n=1, len=100)
+        app.tx(port, n=1, len=100)
+    recorder.finish()
+    file = recorder.file()
+    got = sorted((file.interfaces[p.interface].name, p.direction, len(p.data)) for p in file.packets)
+    assert got == [("net_ring_a", 1, 50), ("net_ring_a", 2, 50), ("net_ring_b", 2, 70)]
+
+
+def test_port_by_number(play, record):
+    app = play()
+    app.ring("a")
+    app.ring("b")
+    recorder = record(app, ports=[1])
+    app.rx(0, n=3)
+    app.rx(1, n=2)
+    recorder.finish()
+    assert [i.name for i in recorder.file().interfaces] == ["net_ring_b"]
+    assert len(recorder.file().packets) == 2
+
+
+# ---- What it tells ----------------------------------------------------------------------------
+
+
+def attached(app):
+    """For recorders that say nothing themselves."""
+    until(lambda: sessions(app), 10, "attached")
+
+
+def test_json_summary(app, record, tmp_path):
+    report = tmp_path / "report.json"
+    with open(report, "wb") as f:
+        recorder = record(app, "--json", "-q", attach=False, stdout=f)
+        attached(app)
+        app.rx(n=11, len=100)
+        app.tx(n=7, len=100)
+        recorder.finish()
+    summary = json.loads(report.read_text())
+    assert 18 in numbers_in(summary) and 11 in numbers_in(summary) and 7 in numbers_in(summary)
+    assert recorder.out.name in report.read_text()
+
+
+def numbers_in(thing):
+    if isinstance(thing, dict):
+        return [n for value in thing.values() for n in numbers_in(value)]
+    if isinstance(thing, list):
+        return [n for value in thing for n in numbers_in(value)]
+    return [thing]
+
+
+def test_quiet_says_nothing(app, record):
+    recorder = record(app, "-q", attach=False)
+    attached(app)
+    assert recorder.finish() == ""
+
+
+def test_summary_for_people(app, record):
+    recorder = record(app)
+    app.rx(n=1234)
+    said = recorder.finish()
+    assert "1,234" in said or "1234" in said
+    assert recorder.out.name in said
+
+
+def test_live_counts(busy, record):
+    recorder = record(busy, "-s", "64", out="/dev/null")
+    recorder.proc.expect(r"packets.*", 10)
+    recorder.finish()
+
+
+@pytest.mark.parametrize("option,status", [((), OK), (("--fail-on-loss",), LOSS)])
+def test_exit_status_tells_of_losses_only_if_asked(app, record, option, status):
+    recorder = record(app, "--ring-size", "64K", *option)
+    recorder.proc.send_signal(signal.SIGSTOP)
+    app.rx(n=3000, len=500)
+    recorder.proc.send_signal(signal.SIGCONT)
+    recorder.finish(status=status)
+
+
+def test_list_of_interfaces(app):
+    said = check([RINGTAP, "record", "-D"])
+    assert app.prefix in said and "net_ring_a" in said
+
+
+def test_statistics(busy, closing):
+    stats = closing(Recorder(["-S", "-i", f"{busy.prefix}:"]))
+    stats.proc.expect(r"net_null0\s+\d+", 10)
+    stats.proc.expect(r"net_null0\s+\d+", 10)
+    stats.proc.send_signal(signal.SIGINT)
+    stats.proc.wait()
+
+
+def test_help_and_manual():
+    for args in (["--help"], ["record", "--help"], ["list", "--help"], ["--version"]):
+        done = run([RINGTAP, *args])
+        assert done.returncode == OK and done.stdout and not done.stderr

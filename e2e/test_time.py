@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time in the file is CLOCK_REALTIME's. Simulated days and clock steps: see the unit tests of clock.c."""
+import time
+
+from harness import pcap
+
+MS = 1_000_000  # ns
+
+
+def test_within_a_millisecond_of_the_wall_clock(play, record):
+    """Each burst is bracketed by clock_gettime() in the application itself."""
+    app = play()
+    app.ring("a")
+    recorder = record(app)
+    brackets = []
+    end = time.monotonic() + 3  # long enough for the clock to be corrected several times
+    while time.monotonic() < end:
+        for direction in ("rx", "tx"):
+            _, before, after = app.burst(direction, n=1)
+            brackets.append((before, after))
+    recorder.finish()
+    packets = recorder.file().packets
+    assert len(packets) == len(brackets)
+    # A thread may be interrupted between the clock and the burst: the bracket then is wide, not wrong.
+    off = [max(before - p.ns, p.ns - after, 0) for p, (before, after) in zip(packets, brackets)]
+    assert max(off) < MS, f"{max(off)} ns outside of what the wall clock said"
+
+
+def test_kernel_and_capture_agree(testpmd, record, net, closing, tmp_path):
+    """The same frames, stamped by the kernel as they cross the veth, and by us as the burst that
+    fetched them returns. On a busy machine that may be later; it is never before."""
+    hosts = [net.add_host(f"10.98.0.{i}") for i in (1, 2)]
+    pmd = testpmd(*(f"net_af_packet{i},iface={port}" for i, (_, port) in enumerate(hosts)),
+                  namespace=net.hub)
+    pmd.start()
+    kernel_file = tmp_path / "kernel.pcap"
+    kernel = closing(net.hub.start(["tcpdump", "-i", hosts[0][1], "-Q", "in", "-w", kernel_file,
+                                    "--time-stamp-precision=nano", "-U", "-c", "20", "icmp"]))
+    kernel.expect("listening on")
+    recorder = record(pmd, "--direction", "rx", "-f", "icmp", ports=["net_af_packet0"])
+    hosts[0][0].check(["ping", "-q", "-c", "20", "-i", "0.01", "10.98.0.2"])
+    assert kernel.wait() == 0
+    recorder.finish()
+    ours = {p.data: p.ns for p in recorder.file().packets}
+    delays = [ours[data] - ns for ns, data, _ in pcap.read(kernel_file)]
+    assert len(delays) == 20
+    assert min(delays) > -MS, f"stamped {-min(delays)} ns before the kernel had it"
+    assert min(abs(d) for d in delays) < MS
