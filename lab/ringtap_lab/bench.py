@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import sys
+import time
 
 from . import capture, machine, measure, process, report, testpmd, yardsticks
 from .hugepages import HugePages
@@ -52,6 +53,7 @@ def complete(o):
     o.build = pathlib.Path(o.build).resolve()
     o.out = pathlib.Path(o.out) if o.out else o.build / "bench"
     o.disk_dir = o.disk_dir or str(o.out)
+    o.retry_until = time.monotonic() + (60 if o.quick else 420)
     return o
 
 

@@ -23,6 +23,7 @@ class Result:
     file_bytes: int  # 0 if not to a file
     file_seconds: float  # from the start of capturing until all was on the disk
     app_pps: float  # of the application, while captured
+    disturbed: float  # greatest share of the time that a thread of ours waited for its cpu
 
 
 def dumpcap_preload():
@@ -42,8 +43,8 @@ def _which(program):
     raise FileNotFoundError(program)
 
 
-class _AppRate(threading.Thread):
-    """Watches the application's rate while a capture starts, runs and ends."""
+class _Watch(threading.Thread):
+    """Watches application and capture while the latter starts, runs and ends."""
 
     INTERVAL_S = 0.05
 
@@ -51,19 +52,34 @@ class _AppRate(threading.Thread):
         super().__init__(daemon=True)
         self.app, self.window_s = app, seconds * 0.6
         self.samples = []
+        self.polling = [app.polling_times()]
+        self.capture = [None]
         self.done = threading.Event()
+
+    def begin(self, pid):
+        self.pid = pid
+        self.capture = [process.cpu_times(pid)]
         self.start()
 
     def run(self):
         while not self.done.wait(self.INTERVAL_S):
             self.samples.append(self.app.received())
+            times = process.cpu_times(self.pid)
+            if times:
+                self.capture.append(times)
 
-    def result(self):
-        """When capturing begins and ends cannot be seen from outside, but it slows the
-        application: the slowest window of 0.6 of its length lies within it."""
+    def end(self):
         self.done.set()
         self.join()
+        self.polling.append(self.app.polling_times())
+
+    def app_pps(self):
+        """When capturing begins and ends cannot be seen from outside, but it slows the
+        application: the slowest window of 0.6 of its length lies within it."""
         return slowest(self.samples, self.window_s)
+
+    def disturbed(self):
+        return max(process.waiting_share(t[0], t[-1]) for t in (self.polling, self.capture))
 
 
 def slowest(samples, window_s):
@@ -86,18 +102,20 @@ def _sync(path):
 
 
 def _capture(app, argv, env, seconds, path):
-    """Runs a capture: (stdout, stderr, application's rate, file bytes, seconds of flushing)."""
-    rate = _AppRate(app, seconds)
-    status, out, err = process.run(argv, env, seconds + 30)
-    pps = rate.result()
+    """Runs a capture: (stdout, stderr, fields of the Result that both tools share)."""
+    watch = _Watch(app, seconds)
+    status, out, err = process.run(argv, env, seconds + 30, watch.begin)
+    watch.end()
     if status != 0:
         raise RuntimeError(f"{argv[0]} ended with status {status}: {err.strip()[-500:]}")
-    if path == "/dev/null":
-        return out, err, pps, 0, 0.0
-    size = os.stat(path).st_size
-    begin = time.monotonic()
-    _sync(path)
-    return out, err, pps, size, time.monotonic() - begin
+    common = {"seconds": seconds, "app_pps": watch.app_pps(), "disturbed": watch.disturbed(),
+              "file_bytes": 0, "file_seconds": 0.0}
+    if path != "/dev/null":
+        begin = time.monotonic()
+        _sync(path)
+        common["file_bytes"] = os.stat(path).st_size
+        common["file_seconds"] = seconds + time.monotonic() - begin
+    return out, err, common
 
 
 class Dumpcap:
@@ -112,15 +130,14 @@ class Dumpcap:
         for i in range(len(app.source.ports)):
             argv += ["-i", str(i)]
         argv += ["-a", f"duration:{seconds}", "-w", path]
-        out, err, pps, size, flush_s = _capture(app, argv, self.env, seconds, path)
+        out, err, common = _capture(app, argv, self.env, seconds, path)
         counts = re.findall(r"received/dropped on interface.*: (\d+)/(\d+)", out + err)
         if not counts:
             raise RuntimeError(f"{DUMPCAP} did not say what it got: {err.strip()[-500:]}")
         # Its "received" are those copied, of which "dropped" did not fit into the ring. Checked
         # against files: they hold the difference, less what it leaves in the ring at the end.
         copied, dropped = (sum(int(n) for n in column) for column in zip(*counts))
-        return Result(captured=max(copied - dropped, 0), lost=dropped, seconds=seconds, file_bytes=size, file_seconds=seconds + flush_s,
-                      app_pps=pps)
+        return Result(captured=max(copied - dropped, 0), lost=dropped, **common)
 
 
 class Ringtap:
@@ -135,8 +152,7 @@ class Ringtap:
         for port in app.source.ports:
             argv += ["-i", f"{app.prefix}:{port}"]
         argv += self.extra + ["-a", f"duration:{seconds}", "-w", path]
-        out, _, pps, size, flush_s = _capture(app, argv, self.env, seconds, path)
+        out, _, common = _capture(app, argv, self.env, seconds, path)
         summary = json.loads(out)
-        return Result(captured=summary["captured"], lost=sum(summary["lost"].values()),
-                      seconds=seconds, file_bytes=size, file_seconds=seconds + flush_s,
-                      app_pps=pps)
+        # "written" leaves out what came after the end of the time that was asked for.
+        return Result(captured=summary["written"], lost=summary["lost_total"], **common)

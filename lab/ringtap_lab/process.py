@@ -22,16 +22,37 @@ def start(argv, env=None, **kwargs):
     return subprocess.Popen(argv, env={**os.environ, **(env or {})}, **kwargs)
 
 
-def run(argv, env=None, timeout_s=60):
-    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs."""
+def run(argv, env=None, timeout_s=60, on_start=None):
+    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs.
+    on_start is called with its pid."""
     p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
               text=True)
+    if on_start:
+        on_start(p.pid)
     try:
         out, err = p.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         stop(p, signal.SIGINT)
         out, err = p.communicate()
     return p.returncode, out, err
+
+
+def cpu_times(task):
+    """Seconds for a task ("PID" or "PID/task/TID"): (now, has run, has waited for a cpu to run on).
+    None if it has ended."""
+    try:
+        with open(f"/proc/{task}/schedstat", encoding="ascii") as f:
+            ran, waited, _ = f.read().split()
+    except (OSError, ValueError):
+        return None
+    return time.monotonic(), int(ran) * 1e-9, int(waited) * 1e-9
+
+
+def waiting_share(before, after):
+    """Part of the time between two cpu_times() that a task wanted to run and others did."""
+    if not before or not after or after[0] <= before[0]:
+        return 0.0
+    return (after[2] - before[2]) / (after[0] - before[0])
 
 
 def stop(p, sig=signal.SIGTERM, patience_s=5):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of what was measured, and the project's aims beside it."""
-from .stats import Series, cell
+from .stats import cell
 
 M = 1e-6
 
@@ -32,9 +32,10 @@ def capture_table(store, sink):
                      cell(store.get("loaded", source, size), M) if tool == "ringtap" else "–",
                      cell(attached, M), _percent(_ratio(attached, untouched)),
                      cell(store.get("after", *key), M), cell(captured, M),
-                     cell(captured, size * 8e-9), cell(store.get("loss", *key), 100, 2)])
+                     cell(captured, size * 8e-9), cell(store.get("loss", *key), 100, 2),
+                     cell(store.get("disturbed", *key), 100, 0)])
     head = ["source", "bytes", "tool", "untouched", "plugin loaded", "attached", "of untouched",
-            "afterwards", "captured Mpps", "captured Gbit/s", "loss %"]
+            "afterwards", "captured Mpps", "captured Gbit/s", "loss %", "disturbed %"]
     return table(head, rows)
 
 
@@ -48,16 +49,15 @@ def disk_table(store):
 
 
 def copy_table(store):
-    """Rate against the bare loop; "in the application" takes out what testpmd itself needs."""
+    """Rate against the bare loop, and without what testpmd itself needs for a packet."""
     rows = []
-    for source, size, tool, sink in _keys(store, "null"):
+    for size in sorted(k[2] for k in store.series if k[0] == "copy"):
         loop = store.get("copy", size=size)
-        if tool != "ringtap" or not loop:
-            continue
-        captured = store.get("captured", source, size, tool, sink)
-        rows.append([source, str(size), cell(loop, M), cell(captured, M),
-                     _percent(_ratio(captured, loop)), _percent(net_ratio(store, source, size))])
-    return table(["source", "bytes", "copy loop Mpps", "captured Mpps", "ratio",
+        captured = store.get("captured", "net_null", size, "ringtap", "null")
+        rows.append([str(size), cell(loop, M), cell(loop, (size + 52) * 1e-9),
+                     cell(captured, M), _percent(_ratio(captured, loop)),
+                     _percent(net_ratio(store, "net_null", size))])
+    return table(["bytes", "copy loop Mpps", "GB/s", "captured Mpps", "ratio",
                   "ratio without testpmd's own time"], rows)
 
 
@@ -127,19 +127,25 @@ def merge_table(store):
                  [[str(k[2]), k[1], cell(store.series[k], M)] for k in keys])
 
 
+def _section(title, *parts):
+    """Nothing at all if its last part is a table without rows."""
+    return [] if parts[-1].count("\n") < 2 else [f"## {title}", ""] + [f"{p}\n" for p in parts]
+
+
 def markdown(store, machine, commands, skipped):
-    dd = store.get("dd") or Series()
+    dd = f"dd oflag=direct in the same folder: {cell(store.get('dd'), M, 0)} MB/s. " \
+         "Until all is on the disk:"
     parts = ["# ringtap benchmark", "",
              ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None), "",
-             "Medians, least and most in brackets; rates of the application in Mpps.", "",
-             "## Aims", "", aims_table(aims(store)), "",
-             "## To /dev/null", "", capture_table(store, "null"), "",
-             "## To a file", "", capture_table(store, "disk"), "",
-             f"dd oflag=direct in the same folder: {cell(dd, M, 0)} MB/s. Until all is on the disk:",
-             "", disk_table(store), "",
-             "## Against the bare copy loop", "", copy_table(store), "",
-             "## Merging", "", merge_table(store), ""]
+             "Medians, least and most in brackets; rates of the application in Mpps. Disturbed: share of "
+             "the time that a thread waited because others used its cpu.", ""]
+    parts += _section("Aims", aims_table(aims(store)))
+    parts += _section("To /dev/null", capture_table(store, "null"))
+    parts += _section("To a file", capture_table(store, "disk"))
+    parts += _section("Speed of the file", dd, disk_table(store))
+    parts += _section("Bare copy loop, and capturing from net_null to /dev/null",
+                      copy_table(store))
+    parts += _section("Merging", merge_table(store))
     if skipped or store.errors:
         parts += ["## Not measured", ""] + [f"- {s}" for s in skipped + store.errors] + [""]
-    parts += ["## What was run", "", "```"] + commands + ["```", ""]
-    return "\n".join(parts)
+    return "\n".join(parts + ["## What was run", "", "```"] + commands + ["```", ""])

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from . import process
 from .hugepages import MOUNT
@@ -56,9 +57,12 @@ class TestPmd:
         self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log,
                                      stderr=subprocess.STDOUT)
         self.telemetry = None
+        self.polling_task = None
         try:
             self.telemetry = process.wait_for(self._connect, 20, "testpmd's telemetry")
             process.wait_for(self._polls, 20, "testpmd to receive packets")
+            time.sleep(0.1)
+            self.polling_task = self._polling_task()
         except Exception as e:
             self.stop()
             raise RuntimeError(f"testpmd did not start: {e}\n{self._tail()}") from e
@@ -89,6 +93,21 @@ class TestPmd:
 
     def rate(self, window_s):
         return self.telemetry.rate(self._ids(), window_s)
+
+    def polling_times(self):
+        """cpu_times() of the thread that polls."""
+        return process.cpu_times(self.polling_task) if self.polling_task else None
+
+    def _polling_task(self):
+        """The busiest thread."""
+        pid = self.process.pid
+        tasks = [f"{pid}/task/{tid}" for tid in os.listdir(f"/proc/{pid}/task")]
+        return max(tasks, key=lambda t: (process.cpu_times(t) or (0, 0, 0))[1])
+
+    def obituary(self):
+        """What to add to an error if the application has died."""
+        status = self.process.poll()
+        return "" if status is None else f" (testpmd has ended with status {status})"
 
     def stop(self):
         if self.telemetry:
