@@ -121,6 +121,10 @@ static void answer(struct fake_probe *p, int sock, uint16_t type)
 		rt_msg_init(&h, RT_MSG_OPENED, sizeof(h));
 		rt_msg_send(sock, &h, p->fds, RT_FD_COUNT);
 		break;
+	case RT_MSG_START:
+		rt_msg_init(&h, RT_MSG_STARTED, sizeof(h));
+		rt_msg_send(sock, &h, NULL, 0);
+		break;
 	case RT_MSG_STOP:
 		/* Pairs with the reader's acquire of state. */
 		rt_store_release(&p->header->state, RT_SEG_STOPPED);

@@ -154,6 +154,8 @@ static int record_attached(struct recorder *r)
 {
 	bool to_stdout = r->cfg->path && !strcmp(r->cfg->path, "-");
 
+	/* A failure is met again, and told, by the loop's first read. */
+	(void)ringtap_capture_start(r->cap);
 	if (!r->cfg->quiet)
 		announce(r);
 	recorder_loop(r);

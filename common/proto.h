@@ -26,12 +26,14 @@ enum rt_msg_type {
 	RT_MSG_HELLO = 1, /* rt_msg_hello; answered by RT_MSG_WELCOME or RT_MSG_ERROR */
 	RT_MSG_LIST,      /* no body; answered by RT_MSG_PORTS, then RT_MSG_SESSIONS */
 	RT_MSG_OPEN,      /* rt_msg_open and what follows it; RT_MSG_OPENED or RT_MSG_ERROR */
+	RT_MSG_START,     /* no body; packets flow; answered by RT_MSG_STARTED */
 	RT_MSG_STOP,      /* no body; answered by RT_MSG_STOPPED once no producer is left */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
 	RT_MSG_SESSIONS,     /* rt_msg_session[] up to the end of the message */
 	RT_MSG_OPENED,       /* no body; carries RT_FD_COUNT descriptors */
+	RT_MSG_STARTED,      /* no body */
 	RT_MSG_STOPPED,      /* no body */
 	RT_MSG_ERROR,        /* rt_msg_error; the probe closes after it */
 };

@@ -21,7 +21,7 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 	rte_thread_t id;
 	int ret = rte_thread_create_control(&id, name, run, NULL);
 
-	return ret ? -ret : rte_thread_detach(id);
+	return ret ? -ret : -rte_thread_detach(id);
 #else
 	pthread_t id;
 	int ret = rte_ctrl_thread_create(&id, name, NULL, (void *(*)(void *))(uintptr_t)run, NULL);

@@ -125,7 +125,15 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 		return fail(c, ret, err);
 	c->session->next = rt_sessions;
 	rt_sessions = c->session;
-	return true; /* answered when it is armed */
+	return true; /* answered when the rings are there */
+}
+
+static bool on_start(struct rt_conn *c, const struct rt_clock_line *clock)
+{
+	if (!c->session || c->session->state != RT_SESSION_READY)
+		return fail(c, -EINVAL, "there is no session to start");
+	rt_session_arm(c->session, clock);
+	return reply(c, RT_MSG_STARTED);
 }
 
 static bool on_stop(struct rt_conn *c)
@@ -137,7 +145,7 @@ static bool on_stop(struct rt_conn *c)
 	return true; /* answered when no producer is left */
 }
 
-bool rt_conn_serve(struct rt_conn *c)
+bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
 	const struct rt_msg_header *h = (const void *)buf;
@@ -155,15 +163,16 @@ bool rt_conn_serve(struct rt_conn *c)
 	case RT_MSG_HELLO: return on_hello(c, buf, (size_t)len);
 	case RT_MSG_LIST: return send_ports(c) && send_sessions(c);
 	case RT_MSG_OPEN: return on_open(c, buf, (size_t)len);
+	case RT_MSG_START: return on_start(c, clock);
 	case RT_MSG_STOP: return on_stop(c);
 	default: return fail(c, -EPROTO, "unknown message");
 	}
 }
 
-static bool arm(struct rt_conn *c, const struct rt_clock_line *clock)
+static bool make_ready(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	struct rt_msg_header h;
-	int ret = rt_session_arm(c->session, clock);
+	int ret = rt_session_ready(c->session, clock);
 
 	if (ret) {
 		char err[RT_TEXT_LEN];
@@ -183,7 +192,8 @@ bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_l
 	if (!s)
 		return true;
 	switch (s->state) {
-	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || arm(c, clock);
+	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || make_ready(c, clock);
+	case RT_SESSION_READY: return true;
 	case RT_SESSION_ARMED:
 		return rt_session_sane(s) ||
 		       fail(c, -EBADMSG, "the reader has written an impossible tail");

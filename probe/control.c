@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void tick_clock(void)
 	if (!rt_hook_set_clock(&ctl.clock.line))
 		return; /* readers must not be ahead of the hooks */
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state != RT_SESSION_ARMED)
+		if (!s->shm.clock)
 			continue;
 		rt_clock_publish(s->shm.clock, &ctl.clock.line);
 		for (uint32_t i = 0; i < s->if_count; i++) {
@@ -165,7 +166,7 @@ static void serve(const struct pollfd *fds, const struct rt_conn *const *order, 
 
 		for (unsigned i = 0; i < n; i++) {
 			if (order[i] == c && fds[i].revents)
-				ok = rt_conn_serve(c);
+				ok = rt_conn_serve(c, &ctl.clock.line);
 		}
 		if (ok && rt_conn_advance(c, now, &ctl.clock.line)) {
 			p = &c->next;
@@ -282,6 +283,11 @@ static void end_all(void)
 
 static uint32_t run(void *arg)
 {
+	sigset_t all;
+
+	/* The application's signals are its own threads' business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	while (step())
 		;
 	/* Not under the lock: an event that is being delivered waits for it. */

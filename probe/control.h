@@ -32,8 +32,9 @@ struct rt_conn {
 extern struct rt_session *rt_sessions;
 
 /* Takes one message. False: the connection is over (the caller closes it). */
-bool rt_conn_serve(struct rt_conn *c);
-/* Moves the connection's session on: arms it, reports that it has stopped, ends it if it must be.
+bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock);
+/* Moves the connection's session on: makes its rings, reports that it has stopped, ends it if it
+ * must be.
  */
 bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock);
 

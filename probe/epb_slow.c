@@ -58,6 +58,11 @@ void rt_epb_prepare(struct rt_tap *tap)
 
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 {
+	/* Whom the end of the session has woken, met it too late to be of it. */
+	if (tap->wait && rt_load(&tap->session->stopping)) {
+		r->counts[tap->index].seen -= n;
+		return;
+	}
 	r->counts[tap->index].lost[tap->wait ? RT_LOSS_WAIT : RT_LOSS_RING_FULL] += n;
 	r->pending[tap->index] += n;
 }

@@ -20,6 +20,65 @@ struct rt_filter {
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
 
+/* DPDK's JIT for x86 (22.11 at least) encodes `test` with an immediate of one byte, which does not
+ * exist: it runs into the bytes behind and crashes. */
+static bool is_short_jset(const struct ebpf_insn *i)
+{
+	return i->code == (BPF_JMP | BPF_JSET | BPF_K) && i->imm >= INT8_MIN && i->imm <= INT8_MAX;
+}
+
+/* A copy of the program in which such tests have their operand in the register that
+ * rte_bpf_convert() uses for passing values only. The caller frees it. */
+static struct ebpf_insn *without_short_jset(const struct ebpf_insn *in, uint32_t n, uint32_t *count)
+{
+	struct ebpf_insn *out = calloc(2 * n, sizeof(*out));
+	uint32_t *at = calloc(n + 1, sizeof(*at)); /* where each instruction goes */
+
+	for (uint32_t i = 0; at && i < n; i++)
+		at[i + 1] = at[i] + 1 + is_short_jset(&in[i]);
+	for (uint32_t i = 0; at && out && i < n; i++) {
+		struct ebpf_insn *o = &out[at[i]];
+
+		if (is_short_jset(&in[i])) {
+			*o++ = (struct ebpf_insn){.code = EBPF_ALU64 | EBPF_MOV | BPF_K,
+				.dst_reg = EBPF_REG_8,
+				.imm = in[i].imm};
+			*o = in[i];
+			o->code = BPF_JMP | BPF_JSET | BPF_X;
+			o->src_reg = EBPF_REG_8;
+			o->imm = 0;
+		} else {
+			*o = in[i];
+		}
+		if (BPF_CLASS(in[i].code) == BPF_JMP)
+			o->off = (int16_t)(at[i + 1 + in[i].off] - at[i + 1]);
+	}
+	*count = at ? at[n] : 0;
+	if (!at) {
+		free(out);
+		out = NULL;
+	}
+	free(at);
+	return out;
+}
+
+static struct rte_bpf *load(const struct rte_bpf_prm *converted)
+{
+	struct rte_bpf_prm prm = *converted;
+	struct ebpf_insn *insns =
+		without_short_jset(converted->ins, converted->nb_ins, &prm.nb_ins);
+	struct rte_bpf *bpf;
+
+	if (!insns) {
+		rte_errno = ENOMEM;
+		return NULL;
+	}
+	prm.ins = insns;
+	bpf = rte_bpf_load(&prm); /* copies them */
+	free(insns);
+	return bpf;
+}
+
 int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count)
 {
 	struct bpf_program prog = {
@@ -32,7 +91,7 @@ int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32
 		return -ENOMEM;
 	prm = rte_bpf_convert(&prog);
 	if (prm) {
-		f->bpf = rte_bpf_load(prm);
+		f->bpf = load(prm);
 		rte_free(prm);
 	}
 	if (!f->bpf) {

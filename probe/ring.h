@@ -53,7 +53,8 @@ static inline void rt_ring_begin(struct rt_ring *r)
 
 static inline void rt_ring_publish(struct rt_ring *r)
 {
-	rt_store(&r->pub->last_ns, r->last_ns);
+	/* Pairs with the acquire in reader/merge.c: who sees this time sees all heads before it. */
+	rt_store_release(&r->pub->last_ns, r->last_ns);
 	/* Pairs with the acquire of head in reader/merge.c. */
 	rt_store_release(&r->pub->head, r->head);
 }

@@ -44,6 +44,7 @@ struct rt_tap {
 
 enum rt_session_state {
 	RT_SESSION_OBSERVING, /* hooks are in, to see which threads poll */
+	RT_SESSION_READY,     /* the rings are there, nothing is linked */
 	RT_SESSION_ARMED,
 	RT_SESSION_STOPPING, /* unlinked, waiting for the grace period */
 	RT_SESSION_STOPPED,  /* no producer left; memory still there */
@@ -109,8 +110,11 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 /* A clock for opened_ms and the like. */
 uint64_t rt_now_ms(void);
 
-/* Makes the rings and lets packets flow. */
-int rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
+/* Makes the rings. 0 or -errno. */
+int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock);
+
+/* Lets packets flow. */
+void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
 
 /* Writes the tables into the segment and links all taps; part of arming. */
 void rt_session_publish(struct rt_session *s);

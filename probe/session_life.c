@@ -236,19 +236,25 @@ static int make_rings(struct rt_session *s, uint64_t seen)
 	return 0;
 }
 
-int rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
+int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 {
 	int ret = make_rings(s, threads_seen(s));
 
 	if (ret)
 		return ret;
 	rt_clock_publish(s->shm.clock, clock);
+	s->state = RT_SESSION_READY;
+	return 0;
+}
+
+void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
+{
+	rt_clock_publish(s->shm.clock, clock);
 	s->start_ns = rt_clock_ns(clock, rt_tsc());
 	s->shm.header->start_ns = s->start_ns;
 	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
 	s->state = RT_SESSION_ARMED;
 	rt_session_publish(s);
-	return 0;
 }
 
 bool rt_session_stopped(struct rt_session *s)

@@ -348,6 +348,49 @@ static unsigned try_next(struct ringtap_capture *cap, struct ringtap_run *runs, 
 	return n;
 }
 
+/* Asks one application for something that it answers at once. */
+static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *err)
+{
+	struct rt_msg_header h;
+	int ret;
+
+	rt_msg_init(&h, type, sizeof(h));
+	ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
+	if (ret) {
+		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
+		return ret == -EPIPE ? -ECONNRESET : ret;
+	}
+	ret = rt_conn_expect(s->conn, answer, NULL, 0, NULL, RT_ANSWER_MS, err, RT_TEXT_LEN);
+	return ret < 0 ? ret : 0;
+}
+
+EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+		int ret;
+
+		if (s->started)
+			continue;
+		ret = request(s, RT_MSG_START, RT_MSG_STARTED, cap->error);
+		s->dead |= ret == -ECONNRESET;
+		s->started = !ret || s->dead;
+		if (ret)
+			return ret;
+		learn_all_ifs(cap, i);
+	}
+	return 0;
+}
+
+static bool all_started(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].started)
+			return false;
+	}
+	return true;
+}
+
 EXPORT int ringtap_capture_next(
 	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
 {
@@ -355,6 +398,12 @@ EXPORT int ringtap_capture_next(
 
 	if (!cap->source_count)
 		return -EPIPE;
+	if (!all_started(cap)) {
+		int ret = ringtap_capture_start(cap);
+
+		if (ret)
+			return ret;
+	}
 	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap))
 		nap(cap, PACE_NS < cap->nap_max_ns ? PACE_NS : cap->nap_max_ns);
 	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
@@ -412,19 +461,14 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
-		struct rt_msg_header h;
 		char err[RT_TEXT_LEN];
 		int ret;
 
 		if (s->dead || s->stopped)
 			continue;
-		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
-		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
-		if (!ret)
-			ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, RT_ANSWER_MS,
-				err, sizeof(err));
+		ret = request(s, RT_MSG_STOP, RT_MSG_STOPPED, err);
 		s->stopped = true; /* even if unanswered: what has been published is all we take */
-		if (ret == -ECONNRESET || ret == -EPIPE)
+		if (ret == -ECONNRESET)
 			s->dead = true;
 		else if (ret < 0)
 			result = fail(cap, ret, err);

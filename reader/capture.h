@@ -35,6 +35,7 @@ struct rt_source {
 	struct rt_clock_line line;
 	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */
 	uint32_t if_known;
+	bool started;
 	bool dead;    /* the connection has ended by itself */
 	bool stopped; /* no producer will write again */
 };

@@ -122,12 +122,16 @@ struct ringtap_capture;
 /* A capture of one or several applications, merged. */
 int ringtap_capture_create(struct ringtap_capture **out);
 
-/* Attaches to the application whose runtime folder is dir; packets flow from then on.
+/* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused; -ENOMEM, … */
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_want *wants, size_t want_count,
 	const struct ringtap_capture_options *opts);
+
+/* Lets packets flow, in all applications attached. ringtap_capture_next() does it if it was not
+ * done before. 0 or -errno. */
+int ringtap_capture_start(struct ringtap_capture *cap);
 
 /* What went wrong last, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
