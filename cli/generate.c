@@ -199,6 +199,8 @@ static void completion_value(FILE *f, const struct option_def *o)
 		fputs("COMPREPLY=($(compgen -W \"", f);
 		completion_words(f, o->choices, o->kind == OPTION_KEYED ? ":" : "");
 		fputs("\" -- \"$cur\"))", f);
+	} else {
+		fputs(":", f);
 	}
 	fputs("; return ;;\n", f);
 }

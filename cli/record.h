@@ -58,7 +58,7 @@ struct recorder {
 	uint64_t next_tick_ns, next_isb_ns, next_report_ns;
 	uint64_t next_interval_ns; /* CLOCK_REALTIME; 0: none */
 	/* of the last live report */
-	uint64_t report_ns, report_seen;
+	uint64_t report_ns, report_captured;
 };
 
 /* ---- record_attach.c */

@@ -115,7 +115,7 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "applications_dead", json_count(s.apps_dead));
 	json_object_set_new(j, "duration_s", json_real(seconds));
 	json_object_set_new(
-		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.seen / seconds : 0));
+		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));
 }
 
 void report_json(const struct recorder *r, FILE *f)

@@ -61,14 +61,14 @@ void report_live(struct recorder *r, uint64_t now)
 	if (ringtap_capture_stats(r->cap, &s) || seconds <= 0)
 		return;
 	format_count(packets, recorder_written(r));
-	format_si(rate, (double)(s.total.seen - r->report_seen) / seconds);
+	format_si(rate, (double)(s.total.captured - r->report_captured) / seconds);
 	format_count(lost, counts_lost(&s.total));
 	len = fprintf(stderr, "%spackets: %s  rate: %s/s  ring: %u%%  lost: %s%s", tty ? "\r" : "",
 		packets, rate, ring_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
 	fflush(stderr);
 	say_live(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
-	r->report_seen = s.total.seen;
+	r->report_captured = s.total.captured;
 }
 
 static void print_counts(FILE *f, const char *what, const struct ringtap_counts *c)
@@ -151,7 +151,7 @@ void report_summary(const struct recorder *r, FILE *f)
 		format_count(written, r->written),
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),
-		seconds, format_si(rate, seconds > 0 ? (double)s.total.seen / seconds : 0),
+		seconds, format_si(rate, seconds > 0 ? (double)s.total.captured / seconds : 0),
 		end_name(r->end));
 	if (s.reordered)
 		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/segment.h"
+#include "fake_reader.h"
+#include "ringtap/reader.h"
+
+struct fake fake;
+
+/* An EPB with epb_flags, as the probe writes it. */
+#define OPTIONS_LEN 12u
+
+struct ringtap_apps {
+	unsigned count;
+};
+
+struct ringtap_capture {
+	uint8_t **buffers;
+	unsigned next_run, handed;
+	bool stopped;
+	uint64_t counter;
+	uint64_t captured[8]; /* by file-wide id */
+};
+
+uint32_t fake_block_len(uint32_t len)
+{
+	return RT_EPB_MIN + ((len + 3) & ~3u) + OPTIONS_LEN;
+}
+
+static unsigned if_count(const struct ringtap_capture *cap)
+{
+	if (fake.late_interface && cap->next_run <= fake.late_interface)
+		return fake.apps;
+	return 2 * fake.apps;
+}
+
+/* With a late interface: first p0 of each application, then p1 of each. */
+static unsigned file_wide(uint32_t app, uint32_t interface)
+{
+	return fake.late_interface ? interface * fake.apps + app : 2 * app + interface;
+}
+
+static void put_packet(uint8_t *at, const struct fake_run *r, uint64_t k)
+{
+	uint64_t ns = FAKE_START_NS + k;
+	uint32_t total = fake_block_len(r->len);
+	const struct rt_epb epb = {.type = RT_EPB_TYPE,
+		.total_len = total,
+		.if_index = fake.renumber ? r->interface : file_wide(r->app, r->interface),
+		.ts_high = (uint32_t)(ns >> 32),
+		.ts_low = (uint32_t)ns,
+		.cap_len = r->len,
+		.orig_len = r->len + 4};
+	const uint32_t options[3] = {2 | 4u << 16, 1, 0};
+
+	memset(at, 0, total);
+	memcpy(at, &epb, sizeof(epb));
+	memcpy(at + sizeof(epb), &k, sizeof(k));
+	memcpy(at + total - 16, options, sizeof(options));
+	memcpy(at + total - 4, &total, sizeof(total));
+}
+
+static struct ringtap_run make_run(struct ringtap_capture *cap, const struct fake_run *r)
+{
+	uint32_t block = fake_block_len(r->len);
+	uint8_t *data = malloc((size_t)block * r->packets);
+
+	for (unsigned i = 0; i < r->packets; i++)
+		put_packet(data + (size_t)i * block, r, cap->counter++);
+	cap->buffers = realloc(cap->buffers, (cap->handed + 1) * sizeof(*cap->buffers));
+	cap->buffers[cap->handed++] = data;
+	cap->captured[file_wide(r->app, r->interface)] += r->packets;
+	return (struct ringtap_run){.data = data,
+		.len = (uint64_t)block * r->packets,
+		.packets = r->packets,
+		.app = r->app,
+		.renumber = fake.renumber};
+}
+
+const char *ringtap_version(void)
+{
+	return "0";
+}
+
+int ringtap_apps_find(struct ringtap_apps **out)
+{
+	*out = calloc(1, sizeof(**out));
+	(*out)->count = fake.apps;
+	return 0;
+}
+
+void ringtap_apps_free(struct ringtap_apps *apps)
+{
+	free(apps);
+}
+
+size_t ringtap_apps_count(const struct ringtap_apps *apps)
+{
+	return apps->count;
+}
+
+const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i)
+{
+	static const char *const names[] = {"app0", "app1", "app2"};
+
+	return names[i];
+}
+
+const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i)
+{
+	static const char *const dirs[] = {"/run/dpdk/app0", "/run/dpdk/app1", "/run/dpdk/app2"};
+
+	return dirs[i];
+}
+
+/* The last application has no probe, if there are three. */
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t len)
+{
+	static char dummy;
+
+	*out = NULL;
+	snprintf(err, len, "no probe");
+	if (strstr(dir, "app2"))
+		return -EPROTONOSUPPORT;
+	*out = (struct ringtap_conn *)&dummy;
+	return 0;
+}
+
+void ringtap_conn_close(struct ringtap_conn *conn)
+{
+}
+
+int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *out)
+{
+	return 0;
+}
+
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
+	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count)
+{
+	*sessions = NULL;
+	*session_count = 0;
+	*port_count = 2;
+	*ports = calloc(2, sizeof(**ports));
+	strcpy((*ports)[0].name, "p0");
+	strcpy((*ports)[1].name, "p1");
+	(*ports)[1].port_id = 1;
+	return 0;
+}
+
+int ringtap_capture_create(struct ringtap_capture **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return 0;
+}
+
+int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_want *wants, size_t want_count,
+	const struct ringtap_capture_options *opts)
+{
+	if (fake.attach_error)
+		return fake.attach_error;
+	fake.wants[fake.attached++] = (unsigned)want_count;
+	return 0;
+}
+
+int ringtap_capture_start(struct ringtap_capture *cap)
+{
+	return 0;
+}
+
+const char *ringtap_capture_error(const struct ringtap_capture *cap)
+{
+	return "fake error";
+}
+
+int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+{
+	int n = 0;
+
+	/* Two at a time, so that batches and runs are not the same. */
+	while (n < 2 && cap->next_run < fake.run_count) {
+		if (n && cap->next_run == fake.late_interface)
+			break;
+		runs[n++] = make_run(cap, &fake.runs[cap->next_run++]);
+	}
+	if (n || (fake.wait_for_stop && !cap->stopped)) {
+		if (!n && fake.signal_at_end)
+			raise(fake.signal_at_end);
+		return n;
+	}
+	return fake.end ? fake.end : -EPIPE;
+}
+
+void ringtap_capture_release(struct ringtap_capture *cap)
+{
+	fake.released++;
+	/* What is used afterwards shall be seen to be wrong, by the tests and by ASan. */
+	for (unsigned i = 0; i < cap->handed; i++)
+		free(cap->buffers[i]);
+	cap->handed = 0;
+}
+
+uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns)
+{
+	return n < run->packets ? n * (run->len / run->packets) : run->len;
+}
+
+uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes)
+{
+	uint64_t block = run->len / run->packets;
+	uint64_t n = max / block < run->packets ? max / block : run->packets;
+
+	*bytes = n * block;
+	return n;
+}
+
+void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
+	uint64_t offset, uint64_t len, uint8_t *dst)
+{
+	uint32_t total, id;
+
+	memcpy(dst, run->data + offset, len);
+	for (uint64_t at = 0; at < len; at += total) {
+		memcpy(&total, dst + at + 4, 4);
+		memcpy(&id, dst + at + 8, 4);
+		id = file_wide(run->app, id);
+		memcpy(dst + at + 8, &id, 4);
+	}
+}
+
+void ringtap_capture_break(struct ringtap_capture *cap)
+{
+}
+
+int ringtap_capture_stop(struct ringtap_capture *cap)
+{
+	fake.stops++;
+	cap->stopped = true;
+	return 0;
+}
+
+void ringtap_capture_close(struct ringtap_capture *cap)
+{
+	ringtap_capture_release(cap);
+	free(cap->buffers);
+	free(cap);
+}
+
+unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)
+{
+	return if_count(cap);
+}
+
+int ringtap_capture_interface(
+	const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out)
+{
+	out->app = fake.late_interface ? i % fake.apps : i / 2;
+	out->port_id = (uint16_t)(fake.late_interface ? i / fake.apps : i % 2);
+	out->want = 0;
+	out->snaplen = RINGTAP_SNAPLEN_MAX;
+	out->link_mbps = 10000;
+	out->nic_imissed = 3;
+	out->nic_nombuf = 4;
+	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);
+	snprintf(out->name, sizeof(out->name), "p%u", out->port_id);
+	snprintf(out->driver, sizeof(out->driver), "net_fake");
+	return 0;
+}
+
+/* One tap for each interface. */
+unsigned ringtap_capture_tap_count(const struct ringtap_capture *cap)
+{
+	return if_count(cap);
+}
+
+int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ringtap_tap *out)
+{
+	out->interface = i;
+	out->direction = RINGTAP_RX;
+	out->counts =
+		(struct ringtap_counts){.captured = cap->captured[i], .seen = cap->captured[i]};
+	if (i == 0) {
+		out->counts.filtered = fake.filtered;
+		out->counts.lost[RINGTAP_LOST_FULL] = fake.lost;
+		out->counts.seen += fake.filtered + fake.lost;
+	}
+	return 0;
+}
+
+unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap)
+{
+	return 0;
+}
+
+int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out)
+{
+	return -EINVAL;
+}
+
+int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
+{
+	for (unsigned i = 0; i < if_count(cap); i++)
+		out->total.captured += cap->captured[i];
+	out->total.filtered = fake.filtered;
+	out->total.lost[RINGTAP_LOST_FULL] = fake.lost;
+	out->total.seen = out->total.captured + fake.filtered + fake.lost;
+	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
+			 !fake.wait_for_stop;
+	return 0;
+}
