@@ -164,7 +164,7 @@ int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 {
 	if (fake.attach_error)
 		return fake.attach_error;
-	fake.wants[fake.attached++] = (unsigned)want_count;
+	fake.wants[fake.attached++ % 4] = (unsigned)want_count;
 	return 0;
 }
 

@@ -48,37 +48,68 @@ struct direct {
 	uint64_t flushed; /* of them already written by flush */
 };
 
-struct direct *direct_open(int fd)
+/* Setting up io_uring and faulting in the buffers costs milliseconds, too long for the next file of
+ * a ring buffer: what the last file used is kept. */
+static struct direct *spare;
+
+static struct direct *direct_new(void)
 {
 	struct direct *d = calloc(1, sizeof(*d));
-	char path[64];
 
 	if (!d)
 		return NULL;
-	d->fd = fd;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	d->dio = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
-	if (d->dio < 0)
-		goto err_free;
 	d->memory = aligned_alloc(SLOT_ALIGN, SLOT_COUNT * SLOT_SIZE);
 	if (!d->memory)
-		goto err_close;
+		goto err_free;
 	madvise(d->memory, SLOT_COUNT * SLOT_SIZE, MADV_HUGEPAGE);
 	/* Refused by kernel.io_uring_disabled, by seccomp in containers, by small memlock limits.
 	 */
 	if (io_uring_queue_init(2 * SLOT_COUNT, &d->ring, 0) < 0)
 		goto err_memory;
-	for (unsigned i = 0; i < SLOT_COUNT; i++)
-		d->slots[i].data = d->memory + (size_t)i * SLOT_SIZE;
 	return d;
 
 err_memory:
 	free(d->memory);
-err_close:
-	close(d->dio);
 err_free:
 	free(d);
 	return NULL;
+}
+
+static void direct_delete(struct direct *d)
+{
+	io_uring_queue_exit(&d->ring);
+	free(d->memory);
+	free(d);
+}
+
+static void reset(struct direct *d, int fd, int dio)
+{
+	d->fd = fd;
+	d->dio = dio;
+	d->lost = false;
+	d->current = d->in_flight = 0;
+	d->fill = d->flushed = 0;
+	for (unsigned i = 0; i < SLOT_COUNT; i++)
+		d->slots[i] = (struct slot){.data = d->memory + (size_t)i * SLOT_SIZE};
+}
+
+struct direct *direct_open(int fd)
+{
+	struct direct *d;
+	char path[64];
+	int dio;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	dio = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+	if (dio < 0)
+		return NULL;
+	d = spare ? spare : direct_new();
+	spare = NULL;
+	if (d)
+		reset(d, fd, dio);
+	else
+		close(dio);
+	return d;
 }
 
 static int submit(struct direct *d, struct slot *s)
@@ -284,8 +315,10 @@ void direct_free(struct direct *d)
 {
 	if (!d)
 		return;
-	io_uring_queue_exit(&d->ring);
 	close(d->dio);
-	free(d->memory);
-	free(d);
+	/* After a failure of io_uring itself writes may still be under way. */
+	if (d->in_flight || spare)
+		direct_delete(d);
+	else
+		spare = d;
 }
