@@ -15,7 +15,6 @@
 #define RINGTAP_PROBE_EPB_H
 
 #include <rte_mbuf.h>
-#include <rte_prefetch.h>
 
 #include "session.h"
 

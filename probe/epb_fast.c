@@ -74,7 +74,7 @@ INLINE void push_plain(struct cursor *cursor, const struct rt_tap *tap, struct r
 		uint8_t *t;
 
 		if (c.i + PREFETCH_AHEAD < c.n)
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[c.i + PREFETCH_AHEAD], void *));
+			__builtin_prefetch(rte_pktmbuf_mtod(pkts[c.i + PREFETCH_AHEAD], void *));
 		if (rt_unlikely((flags & slow_flags) || m->nb_segs != 1 || len != m->pkt_len ||
 				len > snaplen))
 			break;
