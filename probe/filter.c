@@ -21,14 +21,14 @@ struct rt_filter {
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
 
 /*
- * What rte_bpf_convert() and rte_bpf's JIT get wrong (DPDK 22.11; the first up to 26.03 at least), seen
- * in e2e/test_filters.py:
+ * What rte_bpf_convert() and rte_bpf's JIT get wrong (DPDK 22.11; the first up to 26.03 at least),
+ * seen in e2e/test_filters.py:
  *  - LD IND of bytes and words adds A, not X, to the offset. Halfwords are right only because
  *    BPF_H happens to be the bit of BPF_X.
  *  - The JIT for x86 encodes `test` with an immediate of one byte, which does not exist: it runs
  *    into the bytes behind and crashes.
  */
-#define REG_X	EBPF_REG_7 /* as rte_bpf_convert() assigns them */
+#define REG_X   EBPF_REG_7 /* as rte_bpf_convert() assigns them */
 #define REG_TMP EBPF_REG_8
 
 static bool is_short_jset(const struct ebpf_insn *i)
@@ -40,9 +40,8 @@ static bool is_short_jset(const struct ebpf_insn *i)
 static struct ebpf_insn *mend_insn(struct ebpf_insn *out, const struct ebpf_insn *in)
 {
 	if (is_short_jset(in)) {
-		*out++ = (struct ebpf_insn){.code = EBPF_ALU64 | EBPF_MOV | BPF_K,
-			.dst_reg = REG_TMP,
-			.imm = in->imm};
+		*out++ = (struct ebpf_insn){
+			.code = EBPF_ALU64 | EBPF_MOV | BPF_K, .dst_reg = REG_TMP, .imm = in->imm};
 		*out = (struct ebpf_insn){.code = BPF_JMP | BPF_JSET | BPF_X,
 			.dst_reg = in->dst_reg,
 			.src_reg = REG_TMP};
@@ -81,8 +80,7 @@ static struct ebpf_insn *mend(const struct ebpf_insn *in, uint32_t n, uint32_t *
 static struct rte_bpf *load(const struct rte_bpf_prm *converted)
 {
 	struct rte_bpf_prm prm = *converted;
-	struct ebpf_insn *insns =
-		mend(converted->ins, converted->nb_ins, &prm.nb_ins);
+	struct ebpf_insn *insns = mend(converted->ins, converted->nb_ins, &prm.nb_ins);
 	struct rte_bpf *bpf;
 
 	if (!insns) {
