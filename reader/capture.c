@@ -467,6 +467,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		if (s->dead || s->stopped)
 			continue;
 		ret = request(s, RT_MSG_STOP, RT_MSG_STOPPED, err);
+		s->started = true; /* never again: next() must not try */
 		s->stopped = true; /* even if unanswered: what has been published is all we take */
 		if (ret == -ECONNRESET)
 			s->dead = true;
