@@ -4,7 +4,9 @@
 
 #include "clock.h"
 
-#define BASELINE_NS 30000000000ull /* the rate is measured over up to so long */
+#define BASELINE_NS 30000000000ull /* the rate is measured over half of it up to so long */
+#define SETTLED_NS  1000000000ull  /* over less, jitter makes a worse rate than a known one */
+#define DOUBTS_MAX  2              /* so many steps in a row are none: the rate must be wrong */
 
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out)
 {
@@ -39,30 +41,28 @@ static uint64_t mult_of(double ns_per_tick)
 	return (uint64_t)(ns_per_tick * (double)(1ull << RT_CLOCK_SHIFT) + 0.5);
 }
 
+static void new_baseline(struct rt_clock *c, uint64_t tsc, uint64_t ns)
+{
+	c->first_tsc = c->mid_tsc = tsc;
+	c->first_ns = c->mid_ns = ns;
+}
+
 void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
 	uint64_t hz_guess)
 {
 	double guess = 1e9 / (double)(hz_guess ? hz_guess : 1000000000ull);
-	double rate = guess;
+	double rate = 0;
 
-	/* CLOCK_REALTIME may have been set between the samples: believe them only if near. */
-	if (tsc1 - tsc0 > hz_guess / 1000 && ns1 > ns0) {
+	if (tsc1 - tsc0 > hz_guess / 1000 && ns1 > ns0)
 		rate = (double)(ns1 - ns0) / (double)(tsc1 - tsc0);
-		if (rate < guess * 0.9 || rate > guess * 1.1)
-			rate = guess;
-	}
-	*c = (struct rt_clock){
-		.line = {.tsc_base = tsc1, .ns_base = ns1, .mult = mult_of(rate)},
-		.first_tsc = tsc0,
-		.first_ns = ns0,
-		.last_tsc = tsc1,
-		.last_ns = ns1,
-		.rate = rate,
-	};
-	if (rate == guess) {
-		c->first_tsc = tsc1;
-		c->first_ns = ns1;
-	}
+	/* CLOCK_REALTIME may have been set between the samples: believe them only if near. */
+	if (hz_guess && (rate < guess * 0.9 || rate > guess * 1.1))
+		rate = 0;
+	*c = (struct rt_clock){.last_tsc = tsc1, .last_ns = ns1, .guessed = true};
+	new_baseline(c, rate > 0 ? tsc0 : tsc1, rate > 0 ? ns0 : ns1);
+	c->rate = rate > 0 ? rate : guess;
+	c->line =
+		(struct rt_clock_line){.tsc_base = tsc1, .ns_base = ns1, .mult = mult_of(c->rate)};
 }
 
 /* Updates the measured rate from the new sample; a step of CLOCK_REALTIME (the sample is
@@ -72,21 +72,30 @@ static void measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	double expect = (double)(tsc - c->last_tsc) * c->rate;
 	double off = (double)(int64_t)(ns - c->last_ns) - expect;
 	/* A first guess of the rate may be off by percents: only a step is larger. */
-	double limit = RT_CLOCK_JUMP_NS + (c->first_tsc == c->last_tsc ? expect * 0.1 : 0);
+	double limit = RT_CLOCK_JUMP_NS + (c->guessed ? expect * 0.1 : 0);
+	uint64_t age = ns - c->first_ns;
 
-	if (off > limit || off < -limit) {
-		c->first_tsc = tsc;
-		c->first_ns = ns;
-	} else {
-		c->rate = (double)(ns - c->first_ns) / (double)(tsc - c->first_tsc);
-		/* Let the baseline follow: a frequency that NTP changed must show. */
-		if (ns - c->first_ns > BASELINE_NS) {
-			c->first_tsc = c->last_tsc;
-			c->first_ns = c->last_ns;
-		}
-	}
 	c->last_tsc = tsc;
 	c->last_ns = ns;
+	if (off > limit || off < -limit) {
+		new_baseline(c, tsc, ns);
+		c->guessed |= ++c->doubts >= DOUBTS_MAX;
+		return;
+	}
+	c->doubts = 0;
+	if (c->guessed || age >= SETTLED_NS)
+		c->rate = (double)age / (double)(tsc - c->first_tsc);
+	if (age >= SETTLED_NS)
+		c->guessed = false;
+	/* Let the baseline follow: a frequency that NTP changed must show. */
+	if (age > BASELINE_NS) {
+		c->first_tsc = c->mid_tsc;
+		c->first_ns = c->mid_ns;
+	}
+	if (ns - c->mid_ns > BASELINE_NS / 2) {
+		c->mid_tsc = tsc;
+		c->mid_ns = ns;
+	}
 }
 
 void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns)
@@ -110,7 +119,9 @@ void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 
 		rate *= slow < 1.0 / RT_CLOCK_SLOW ? 1.0 / RT_CLOCK_SLOW : slow;
 	} else {
-		double slew = (double)err / 1e9; /* gone in one second */
+		/* Gone in a second, or at the next update: if it went on longer than the error
+		 * lasts, the error would come back larger each time. */
+		double slew = (double)err / (since_ns > 1e9 ? since_ns : 1e9);
 		double max = RT_CLOCK_SLEW_PPM * 1e-6;
 
 		rate *= 1 + (slew > max ? max : slew < -max ? -max : slew);

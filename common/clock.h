@@ -3,6 +3,7 @@
 #ifndef RINGTAP_COMMON_CLOCK_H
 #define RINGTAP_COMMON_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "atomics.h"
@@ -50,19 +51,24 @@ void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line);
 struct rt_clock {
 	struct rt_clock_line line;
 	uint64_t first_tsc, first_ns; /* oldest sample of the current baseline */
+	uint64_t mid_tsc, mid_ns;     /* where the baseline begins when it has become too long */
 	uint64_t last_tsc, last_ns;   /* newest sample */
 	double rate;                  /* measured, ns per tick, before correction */
+	bool guessed;                 /* rate may be off by percents */
+	unsigned doubts;              /* samples in a row that disagreed with rate */
 };
 
-/* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second, at most at
- * RT_CLOCK_SLEW_PPM. Larger ones are a step of CLOCK_REALTIME: forward we follow at once, backward
- * we run RT_CLOCK_SLOW times slower than real time until it has caught up. */
+/* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second (or until
+ * the next update, where that is later), at most at RT_CLOCK_SLEW_PPM. Larger ones are a step of
+ * CLOCK_REALTIME: forward we follow at once, backward we run RT_CLOCK_SLOW times slower than real
+ * time until it has caught up. */
 #define RT_CLOCK_JUMP_NS  1000000
 #define RT_CLOCK_SLEW_PPM 500
 #define RT_CLOCK_SLOW     8
 
 /* Starts a line through two samples (ticks, ns since the epoch) taken some time apart; if they are
- * equal, hz_guess (ticks per second) stands in for the slope until a second sample comes. */
+ * equal, hz_guess (ticks per second) stands in for the slope until a second sample comes. With
+ * hz_guess 0 the two samples are believed whatever they say. */
 void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
 	uint64_t hz_guess);
 
