@@ -164,7 +164,7 @@ def main(argv=None):
     finally:
         pages.release()
     bench.write()
-    return 1 if bench.store.errors else 0
+    return 0 if bench.store.series else 1
 
 
 if __name__ == "__main__":

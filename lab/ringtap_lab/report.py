@@ -138,7 +138,8 @@ def markdown(store, machine, commands, skipped):
     parts = ["# ringtap benchmark", "",
              ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None), "",
              "Medians, least and most in brackets; rates of the application in Mpps. Disturbed: share of "
-             "the time that a thread waited because others used its cpu.", ""]
+             "the time that a thread waited because others used its cpu; such measurements are left "
+             "out where there are undisturbed ones.", ""]
     parts += _section("Aims", aims_table(aims(store)))
     parts += _section("To /dev/null", capture_table(store, "null"))
     parts += _section("To a file", capture_table(store, "disk"))

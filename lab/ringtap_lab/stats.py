@@ -2,14 +2,32 @@
 """Several measurements of one thing: median, least and most."""
 import statistics
 
+DISTURBED = 0.03  # share of the time waiting for a cpu from which a measurement counts as disturbed
+
 
 class Series(list):
+    """Values; beside each, how much others disturbed its measurement (0 to 1)."""
+
+    def __init__(self):
+        super().__init__()
+        self.disturbed = []
+
+    def add(self, value, disturbed=0.0):
+        self.append(value)
+        self.disturbed.append(disturbed)
+
+    def calm(self):
+        """Only what was measured in peace, if there is such."""
+        calm = Series()
+        for value, disturbed in zip(self, self.disturbed):
+            if disturbed < DISTURBED:
+                calm.add(value, disturbed)
+        return calm or self
+
     def median(self):
         return statistics.median(self) if self else None
 
     def summary(self):
-        if not self:
-            return None
         return {"median": self.median(), "min": min(self), "max": max(self), "n": len(self)}
 
 

@@ -45,11 +45,12 @@ class TestPmd:
 
     def __init__(self, source, cpus, huge, plugin=None):
         self.source = source
+        self.plugin = plugin
         self.prefix = f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
-        app_cpu, capture_cpu = cpus
+        self.cpu, capture_cpu = cpus
         argv = [PROGRAM, "-m", str(MEMORY_MB), "--no-pci", f"--file-prefix={self.prefix}",
-                "--lcores", f"{app_cpu}@{app_cpu},{MAIN_LCORE}@{capture_cpu}",
+                "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}",
                 "--main-lcore", str(MAIN_LCORE)]
         argv += [] if huge else ["--no-huge"]
         argv += ["-d", plugin] if plugin else []
@@ -67,9 +68,9 @@ class TestPmd:
             self.stop()
             raise RuntimeError(f"testpmd did not start: {e}\n{self._tail()}") from e
 
-    def _tail(self):
+    def _tail(self, lines=15):
         self.log.seek(0)
-        return "".join(self.log.readlines()[-15:])
+        return "".join(self.log.readlines()[-lines:]).strip()
 
     def _connect(self):
         if self.process.poll() is not None:
@@ -107,7 +108,9 @@ class TestPmd:
     def obituary(self):
         """What to add to an error if the application has died."""
         status = self.process.poll()
-        return "" if status is None else f" (testpmd has ended with status {status})"
+        if status is None:
+            return ""
+        return f" (testpmd has ended with status {status}: {self._tail(3)})"
 
     def stop(self):
         if self.telemetry:
