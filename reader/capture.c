@@ -139,7 +139,7 @@ static int receive_segment(struct ringtap_capture *cap, struct rt_source *s)
 	int fds[RT_FD_COUNT], ret;
 	unsigned n = 0;
 
-	ret = rt_conn_expect(s->conn, RT_MSG_OPENED, fds, RT_FD_COUNT, &n, RT_OPEN_MS, cap->error,
+	ret = rt_conn_expect(s->conn, RT_MSG_OPENED, fds, RT_FD_COUNT, &n, rt_open_ms, cap->error,
 		sizeof(cap->error));
 	if (ret < 0)
 		return ret;
@@ -360,7 +360,7 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	ret = rt_conn_expect(s->conn, answer, NULL, 0, NULL, RT_ANSWER_MS, err, RT_TEXT_LEN);
+	ret = rt_conn_expect(s->conn, answer, NULL, 0, NULL, rt_answer_ms, err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;
 }
 

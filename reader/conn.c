@@ -10,6 +10,8 @@
 #include "export.h"
 #include "telemetry.h"
 
+int rt_answer_ms = 5000, rt_open_ms = 60000;
+
 EXPORT const char *ringtap_version(void)
 {
 	return RINGTAP_VERSION;
@@ -85,7 +87,7 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret;
 	}
-	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, RT_ANSWER_MS, err, errlen);
+	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_answer_ms, err, errlen);
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(c->app)) {
@@ -234,13 +236,13 @@ EXPORT int ringtap_conn_list(struct ringtap_conn *c, struct ringtap_port_info **
 	ret = rt_msg_send(c->fd, &h, NULL, 0);
 	if (ret)
 		return ret;
-	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, RT_ANSWER_MS, err, sizeof(err));
+	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, rt_answer_ms, err, sizeof(err));
 	if (ret < 0)
 		return ret;
 	ret = take_ports(c, ret, ports, port_count);
 	if (ret)
 		return ret;
-	ret = rt_conn_expect(c, RT_MSG_SESSIONS, NULL, 0, NULL, RT_ANSWER_MS, err, sizeof(err));
+	ret = rt_conn_expect(c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_answer_ms, err, sizeof(err));
 	if (ret >= 0)
 		ret = take_sessions(c, ret, sessions, session_count);
 	if (ret) {

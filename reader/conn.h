@@ -5,8 +5,9 @@
 #include "common/proto.h"
 #include "ringtap/reader.h"
 
-#define RT_ANSWER_MS 5000
-#define RT_OPEN_MS   60000 /* faulting in gigabytes of rings takes its time */
+/* How long the probe may take for an answer, and for rings: faulting in gigabytes takes its time.
+ * Variables for the tests' sake. */
+extern int rt_answer_ms, rt_open_ms;
 
 struct ringtap_conn {
 	int fd;

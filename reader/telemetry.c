@@ -14,8 +14,9 @@
 #include "common/proto.h"
 #include "telemetry.h"
 
-#define ANSWER_MS  3000
 #define ANSWER_MAX 16384 /* bytes; what rte_telemetry sends at most */
+
+int rt_telemetry_ms = 3000;
 
 int rt_connect(const char *dir, const char *name)
 {
@@ -42,7 +43,7 @@ static int receive(int fd, char *buf, size_t size)
 	int ret;
 
 	do {
-		ret = poll(&p, 1, ANSWER_MS);
+		ret = poll(&p, 1, rt_telemetry_ms);
 	} while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
