@@ -235,6 +235,8 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why)
 {
+	if (cap->corrupt) /* the first is the one to tell */
+		return;
 	cap->corrupt = -EBADMSG;
 	snprintf(cap->error, sizeof(cap->error), "ring %u of %s is corrupt at byte %llu: %s",
 		in->index, cap->sources[in->source].conn->app.prefix, (unsigned long long)in->pos,
@@ -286,7 +288,7 @@ static uint64_t look_at_rings(struct ringtap_capture *cap)
 		rt_clock_read(s->seg.clock, &s->line);
 		now[i] = rt_clock_ns(&s->line, rt_tsc());
 	}
-	for (uint32_t i = 0; i < cap->in_count && !cap->corrupt; i++) {
+	for (uint32_t i = 0; i < cap->in_count; i++) {
 		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
 
 		if (m < mark)
@@ -338,9 +340,11 @@ static uint64_t mono_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+/* Once a ring is corrupt, only what has been published up to then is taken. */
 static unsigned try_next(struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max)
 {
-	unsigned n = rt_merge(cap, look_at_rings(cap), runs, max);
+	uint64_t watermark = cap->corrupt ? RT_FOREVER : look_at_rings(cap);
+	unsigned n = rt_merge(cap, watermark, runs, max);
 
 	cap->last_batch = 0;
 	for (unsigned i = 0; i < n; i++)
@@ -404,20 +408,23 @@ EXPORT int ringtap_capture_next(
 		if (ret)
 			return ret;
 	}
-	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap))
+	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap) && !cap->corrupt)
 		nap(cap, PACE_NS < cap->nap_max_ns ? PACE_NS : cap->nap_max_ns);
 	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
 		bool over = all_over(cap); /* before the last look at the rings */
+		bool corrupt = cap->corrupt;
 		unsigned n;
 
-		if (cap->corrupt)
-			return cap->corrupt;
-		if (rt_tsc() - cap->checked_tsc > LOOK_TICKS)
+		if (!corrupt && rt_tsc() - cap->checked_tsc > LOOK_TICKS)
 			look_at_sources(cap);
 		n = try_next(cap, runs, max);
 		if (n)
 			return (int)n;
-		if (over && !cap->corrupt)
+		if (corrupt)
+			return cap->corrupt;
+		if (cap->corrupt)
+			continue;
+		if (over)
 			return -EPIPE;
 		if (take_break(cap))
 			return 0;
@@ -427,8 +434,7 @@ EXPORT int ringtap_capture_next(
 			return 0;
 		if (cap->nap_ns > cap->nap_max_ns)
 			cap->nap_ns = cap->nap_max_ns;
-		if (!cap->corrupt)
-			nap(cap, cap->nap_ns);
+		nap(cap, cap->nap_ns);
 	}
 }
 

@@ -60,7 +60,7 @@ struct ringtap_capture {
 	uint64_t nap_ns;
 	int wake_fd;
 	uint32_t broken; /* ringtap_capture_break() was called */
-	int corrupt;     /* -errno: a ring is unusable from pos on */
+	int corrupt;     /* -errno: a ring is unusable from some place on */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
@@ -76,7 +76,8 @@ unsigned rt_merge(
 /* Makes sure that the interface is known. False: the probe has not announced it. */
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
 
-/* Notes that a ring is corrupt at its pos. */
+/* Notes that a ring is corrupt at its pos: nothing is published any more as far as we are
+ * concerned, but what other rings hold is good and still handed out. */
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why);
 
 #endif

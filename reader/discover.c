@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/proto.h"
@@ -20,6 +21,8 @@ struct app {
 struct ringtap_apps {
 	struct app *apps;
 	size_t count;
+	struct stat seen[2]; /* folders that have been looked into */
+	unsigned seen_count;
 };
 
 static bool answers(const char *dir, const char *socket)
@@ -67,6 +70,22 @@ static int add(struct ringtap_apps *list, const char *parent, const char *name)
 	return 0;
 }
 
+/* XDG_RUNTIME_DIR may be /var/run or /tmp. */
+static bool seen_before(struct ringtap_apps *list, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (unsigned i = 0; i < list->seen_count; i++) {
+		if (list->seen[i].st_dev == st.st_dev && list->seen[i].st_ino == st.st_ino)
+			return true;
+	}
+	if (list->seen_count < sizeof(list->seen) / sizeof(list->seen[0]))
+		list->seen[list->seen_count++] = st;
+	return false;
+}
+
 static int scan(struct ringtap_apps *list, const char *parent)
 {
 	DIR *d = opendir(parent);
@@ -75,6 +94,10 @@ static int scan(struct ringtap_apps *list, const char *parent)
 
 	if (!d)
 		return 0;
+	if (seen_before(list, dirfd(d))) {
+		closedir(d);
+		return 0;
+	}
 	while (!ret && (e = readdir(d))) {
 		if (e->d_name[0] != '.')
 			ret = add(list, parent, e->d_name);

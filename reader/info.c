@@ -91,15 +91,17 @@ EXPORT int ringtap_capture_tap(
 		const struct rt_source *s = &cap->sources[k];
 		uint32_t n = rt_segment_tap_count(&s->seg);
 		struct ringtap_tap v = {0};
+		uint32_t local;
 
 		if (i >= n) {
 			i -= n;
 			continue;
 		}
 		/* An interface that has sent nothing may not have been met yet. */
-		if (s->seg.taps[i].if_index >= s->if_known)
+		local = rt_load(&s->seg.taps[i].if_index); /* once: the probe may change it */
+		if (local >= s->if_known)
 			return -EAGAIN;
-		v.interface = s->if_ids[s->seg.taps[i].if_index];
+		v.interface = s->if_ids[local];
 		v.queue = s->seg.taps[i].queue;
 		v.direction = s->seg.taps[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
 		v.counts = sum_tap(&s->seg, i);

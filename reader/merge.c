@@ -30,6 +30,7 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 	uint64_t head = rt_load_acquire(&pub->head);
 
 	if (head - in->pos > in->size || head < in->head || head % 4) {
+		/* What was published before was good. */
 		rt_capture_corrupt(cap, in, "impossible head");
 		return 0;
 	}
@@ -100,6 +101,13 @@ static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct c
 	return NULL;
 }
 
+/* The record at pos cannot be used, and so no later one can be found. */
+static void end_ring(struct ringtap_capture *cap, struct rt_in *in, const char *why)
+{
+	rt_capture_corrupt(cap, in, why);
+	in->head = in->pos;
+}
+
 /* Walks from in->pos on, as far as times are up to limit, and makes it a run. */
 static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t limit,
 	uint64_t max_bytes, struct ringtap_run *run)
@@ -147,7 +155,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 	cap->emitted_ns = last;
 	cap->delivered += run->packets;
 	if (why)
-		rt_capture_corrupt(cap, in, why);
+		end_ring(cap, in, why);
 }
 
 /* Finds the time of the record at pos. False: there is none, or it is corrupt. */
@@ -162,7 +170,7 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 		return true;
 	why = inspect(in, in->pos, &c);
 	if (why) {
-		rt_capture_corrupt(cap, in, why);
+		end_ring(cap, in, why);
 		return false;
 	}
 	if (c.ns > in->key)
@@ -199,11 +207,11 @@ unsigned rt_merge(
 	uint64_t left = cap->batch_bytes;
 	unsigned n = 0;
 
-	while (n < max && left && !cap->corrupt) {
+	while (n < max && left) {
 		uint64_t next;
 		struct rt_in *in = earliest(cap, &next);
 
-		if (cap->corrupt || !in || in->key > watermark)
+		if (!in || in->key > watermark)
 			break;
 		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
 		left -= runs[n].len < left ? runs[n].len : left;

@@ -23,6 +23,12 @@ static int bad(char *err, size_t errlen, const char *what)
 	return -EBADMSG;
 }
 
+static int cannot_map(int error, char *err, size_t errlen)
+{
+	snprintf(err, errlen, "cannot map the rings: %s", strerror(error));
+	return -error;
+}
+
 /* Memory that can shrink under us would kill us with SIGBUS. Returns its size. */
 static int64_t sealed_size(int fd)
 {
@@ -138,7 +144,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, 
 	/* First the header alone: what it says of the rest is checked on a private copy. */
 	p = mmap(NULL, sizeof(s->h), PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
 	if (p == MAP_FAILED)
-		return -errno;
+		return cannot_map(errno, err, errlen);
 	memcpy(&s->h, p, sizeof(s->h));
 	munmap(p, sizeof(s->h));
 	ret = check_header(&s->h, sizes, err, errlen);
@@ -146,14 +152,14 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, 
 		return ret;
 	p = mmap(NULL, s->h.segment_size, PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
 	if (p == MAP_FAILED)
-		return -errno;
+		return cannot_map(errno, err, errlen);
 	s->live = p;
 	ret = map_all(s, fds);
 	if (ret) {
-		snprintf(err, errlen, "cannot map the rings: %s", strerror(-ret));
 		rt_segment_unmap(s);
+		return cannot_map(-ret, err, errlen);
 	}
-	return ret;
+	return 0;
 }
 
 void rt_segment_unmap(struct rt_segment *s)
