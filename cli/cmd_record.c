@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "interfaces.h"
@@ -161,7 +162,8 @@ static int record_attached(struct recorder *r)
 	recorder_loop(r);
 	signals_release();
 	if (!r->cfg->quiet) {
-		report_live(r, r->end_mono_ns);
+		if (isatty(STDERR_FILENO))
+			report_live(r, r->end_mono_ns);
 		report_summary(r, stderr);
 	}
 	if (r->cfg->json)

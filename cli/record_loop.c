@@ -30,6 +30,8 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 						       : strerror(-error));
 	else if (error == -EPIPE && r->cfg->quiet)
 		return;
+	else if (error == -EPIPE)
+		say("record: writing %s: %s; its reader has closed it", name, strerror(EPIPE));
 	else
 		say("record: writing %s: %s; what was written before is whole",
 			r->bad_path ? r->bad_path : name, strerror(-error));

@@ -116,7 +116,12 @@ int sink_open(struct sink **out, const char *path, const struct sink_options *op
 		ret = (s->fd = dup(STDOUT_FILENO)) < 0 ? -errno : 0;
 	if (ret)
 		goto err;
-	s->regular = !fstat(s->fd, &st) && S_ISREG(st.st_mode);
+	/* Standard output may be shared, or opened for appending: others' data stand before ours,
+	 * and only plain writes go where they should. */
+	s->regular = strcmp(path, "-") && !fstat(s->fd, &st) && S_ISREG(st.st_mode);
+	/* Before anything is captured, as it takes a while. */
+	if (s->regular && !s->options.no_direct && on_disk(s->fd))
+		s->direct = direct_open(s->fd);
 	*out = s;
 	return 0;
 err:
@@ -127,21 +132,8 @@ err:
 
 int sink_start(struct sink *s)
 {
-	bool own = strcmp(s->path, "-") != 0;
-
-	s->started = true;
-	if (!s->regular)
-		return 0;
-	if (!own) {
-		/* Standard output may be shared, or opened for appending: others' data stand before
-		 * ours, and only plain writes go where they should. */
-		s->regular = false;
-		return 0;
-	}
-	if (ftruncate(s->fd, 0) < 0)
+	if (s->regular && ftruncate(s->fd, 0) < 0)
 		return -errno;
-	if (!s->options.no_direct && on_disk(s->fd))
-		s->direct = direct_open(s->fd);
 	return 0;
 }
 
@@ -207,6 +199,7 @@ int sink_close(struct sink *s, uint64_t *bytes, uint64_t *packets)
 
 void sink_abandon(struct sink *s)
 {
+	direct_free(s->direct);
 	if (s->created)
 		unlink(s->path);
 	close(s->fd);

@@ -62,6 +62,7 @@ static struct direct *direct_new(void)
 	if (!d->memory)
 		goto err_free;
 	madvise(d->memory, SLOT_COUNT * SLOT_SIZE, MADV_HUGEPAGE);
+	memset(d->memory, 0, SLOT_COUNT * SLOT_SIZE);
 	/* Refused by kernel.io_uring_disabled, by seccomp in containers, by small memlock limits.
 	 */
 	if (io_uring_queue_init(2 * SLOT_COUNT, &d->ring, 0) < 0)

@@ -11,7 +11,6 @@ struct sink {
 	int fd; /* through the page cache */
 	bool regular;
 	bool created; /* by sink_open() */
-	bool started;
 	char *path;
 	struct sink_options options;
 	struct direct *direct; /* NULL: plain writes */
