@@ -31,6 +31,8 @@ def arguments(argv):
     p.add_argument("--repeat", type=int, help="repetitions (3)")
     p.add_argument("--seconds", type=int, help="length of one capture (2)")
     p.add_argument("--cpus", default="0,1", help="of application and capture")
+    p.add_argument("--nice", type=int, default=0,
+                   help="niceness of all that is measured, for machines that others use too (0)")
     p.add_argument("--record-options", default="", help="more options for ringtap record")
     p.add_argument("--build", default=build, help="build folder")
     p.add_argument("--out", help="folder for report and data (BUILD/bench)")
@@ -152,6 +154,7 @@ def main(argv=None):
     if not set(options.cpus) <= os.sched_getaffinity(0) or len(set(options.cpus)) != 2:
         sys.exit("ringtap_lab.bench: needs two cpus, one for the application and one for capture")
     options.out.mkdir(parents=True, exist_ok=True)
+    os.nice(options.nice)
     pages = HugePages(testpmd.MEMORY_MB + SPARE_MB)
     options.huge = pages.reason is None
     bench = Bench(options)
