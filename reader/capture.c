@@ -402,10 +402,10 @@ EXPORT int ringtap_capture_next(
 
 	if (!cap->source_count)
 		return -EPIPE;
-	if (!all_started(cap)) {
+	while (!all_started(cap)) {
 		int ret = ringtap_capture_start(cap);
 
-		if (ret)
+		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
 			return ret;
 	}
 	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap) && !cap->corrupt)

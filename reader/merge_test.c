@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The merge with times under the test's control: rings are looked at and merged by hand. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "test_peer.h"
+
+#define RINGS   3u
+#define NOW     (1700000000ull * 1000000000)
+#define SLACK   50000ull /* as in merge.c */
+#define HOLD    500000000ull
+#define RUN_MAX 64u
+
+static struct test_session session;
+static struct test_peer peer;
+static struct ringtap_capture *cap;
+static struct ringtap_run runs[RUN_MAX];
+
+static int set_up(void **state)
+{
+	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+
+	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	peer = (struct test_peer){.session = &session};
+	test_peer_start(&peer, true);
+	assert_int_equal(ringtap_capture_create(&cap), 0);
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	ringtap_capture_close(cap);
+	test_peer_stop(&peer);
+	test_session_free(&session);
+	return 0;
+}
+
+/* Looks at all rings at this time. Returns the watermark. */
+static uint64_t look_at(uint64_t now)
+{
+	uint64_t mark = RT_FOREVER;
+
+	for (uint32_t i = 0; i < RINGS; i++) {
+		uint64_t m = rt_in_look(cap, &cap->ins[i], now);
+
+		mark = m < mark ? m : mark;
+	}
+	return mark;
+}
+
+static uint64_t look_at_second(uint64_t now)
+{
+	return rt_in_look(cap, &cap->ins[1], now);
+}
+
+static unsigned merge(uint64_t watermark)
+{
+	return rt_merge(cap, watermark, runs, RUN_MAX);
+}
+
+static uint64_t time_at(const struct ringtap_run *r, uint64_t off)
+{
+	struct rt_epb e;
+
+	memcpy(&e, r->data + off, sizeof(e));
+	return (uint64_t)e.ts_high << 32 | e.ts_low;
+}
+
+/* Every packet of the runs in turn is not before the one before. Returns their number. */
+static uint64_t assert_in_order(unsigned n, uint64_t *last)
+{
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t off = 0;
+
+		for (uint64_t k = 0; k < runs[i].packets; k++) {
+			struct rt_epb e;
+
+			memcpy(&e, runs[i].data + off, sizeof(e));
+			assert_true(time_at(&runs[i], off) >= *last);
+			*last = time_at(&runs[i], off);
+			off += e.total_len;
+		}
+		assert_int_equal(off, runs[i].len);
+		assert_int_equal(runs[i].last_ns, *last);
+		packets += runs[i].packets;
+	}
+	return packets;
+}
+
+static void put(uint32_t ring, uint64_t ns)
+{
+	test_put(&session, ring, ns, 0, 60);
+}
+
+static void publish_all(uint64_t last_ns)
+{
+	for (uint32_t i = 0; i < RINGS; i++)
+		test_publish(&session, i, last_ns);
+}
+
+static void test_records_come_in_time_order(void **state)
+{
+	uint64_t last = 0;
+
+	for (uint64_t i = 0; i < 300; i++)
+		put((uint32_t)(i * i % RINGS), NOW + i * 10);
+	publish_all(NOW + 3000);
+	look_at(NOW + 1000000);
+	for (uint64_t packets = 0; packets < 300;) {
+		unsigned n = merge(RT_FOREVER);
+
+		assert_true(n > 0);
+		packets += assert_in_order(n, &last);
+	}
+	assert_int_equal(merge(RT_FOREVER), 0);
+}
+
+static void test_neighbours_make_one_run(void **state)
+{
+	for (uint64_t i = 0; i < 10; i++)
+		put(0, NOW + i);
+	put(1, NOW + 100);
+	publish_all(NOW + 100);
+	look_at(NOW + 1000000);
+	assert_int_equal(merge(RT_FOREVER), 2);
+	assert_int_equal(runs[0].packets, 10);
+	assert_int_equal(runs[0].first_ns, NOW);
+	assert_int_equal(runs[0].last_ns, NOW + 9);
+	assert_int_equal(runs[1].packets, 1);
+}
+
+static void test_equal_times_are_neither_lost_nor_late(void **state)
+{
+	uint64_t last = 0;
+
+	for (uint64_t i = 0; i < 30; i++)
+		put((uint32_t)(i % RINGS), NOW);
+	publish_all(NOW);
+	look_at(NOW + 1000000);
+	assert_int_equal(assert_in_order(merge(NOW), &last), 30);
+	assert_int_equal(cap->reordered, 0);
+}
+
+static void test_nothing_passes_the_watermark(void **state)
+{
+	put(0, NOW);
+	put(0, NOW + 1);
+	put(0, NOW + 2);
+	publish_all(NOW + 2);
+	look_at(NOW + 1000000);
+	assert_int_equal(merge(NOW + 1), 1);
+	assert_int_equal(runs[0].packets, 2);
+	assert_int_equal(merge(NOW + 1), 0);
+	assert_int_equal(merge(NOW + 2), 1);
+}
+
+static void test_no_more_runs_than_asked_for(void **state)
+{
+	for (uint64_t i = 0; i < 9; i++)
+		put((uint32_t)(i % RINGS), NOW + i);
+	publish_all(NOW + 9);
+	look_at(NOW + 1000000);
+	assert_int_equal(rt_merge(cap, RT_FOREVER, runs, 2), 2);
+	assert_int_equal(rt_merge(cap, RT_FOREVER, runs, RUN_MAX), 7);
+}
+
+static void test_idle_producer_allows_all_but_a_slack(void **state)
+{
+	assert_int_equal(look_at(NOW), NOW - SLACK);
+}
+
+/* It has read the TSC after its last publication, and may yet publish that time. */
+static void test_busy_producer_holds_back_to_its_last_publication(void **state)
+{
+	put(0, NOW - 2000000);
+	test_publish(&session, 0, NOW - 2000000);
+	rt_store(&session.rings[0].busy, 1);
+	assert_int_equal(look_at(NOW), NOW - 2000000);
+}
+
+static void test_stuck_producer_holds_back_for_a_bounded_time(void **state)
+{
+	rt_store(&session.rings[1].busy, 1);
+	test_publish(&session, 1, NOW - 1000);
+	assert_int_equal(look_at_second(NOW), NOW - 1000);
+	assert_int_equal(look_at_second(NOW + HOLD), NOW - 1000);
+	assert_int_equal(look_at_second(NOW + HOLD + 1), NOW + HOLD + 1 - SLACK);
+}
+
+/* Busy each time that it is looked at, but getting on. */
+static void test_producer_that_moves_is_not_stuck(void **state)
+{
+	rt_store(&session.rings[1].busy, 1);
+	for (uint64_t t = NOW; t < NOW + 4 * HOLD; t += HOLD / 2) {
+		put(1, t);
+		test_publish(&session, 1, t);
+		assert_int_equal(look_at_second(t + 1000), t);
+		merge(t);
+		ringtap_capture_release(cap);
+	}
+}
+
+static void test_stuck_producer_is_waited_for_anew_once_it_was_idle(void **state)
+{
+	rt_store(&session.rings[1].busy, 1);
+	look_at_second(NOW);
+	rt_store(&session.rings[1].busy, 0);
+	look_at_second(NOW + HOLD);
+	rt_store(&session.rings[1].busy, 1);
+	test_publish(&session, 1, NOW + HOLD);
+	look_at_second(NOW + HOLD + 10);
+	assert_int_equal(look_at_second(NOW + HOLD + 20), NOW + HOLD);
+}
+
+static void test_late_records_are_handed_out_and_counted(void **state)
+{
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+
+	put(0, NOW + 1000);
+	publish_all(NOW);
+	look_at(NOW + 1000000);
+	assert_int_equal(merge(RT_FOREVER), 1);
+	put(1, NOW);
+	put(1, NOW + 1);
+	put(1, NOW + 2000);
+	publish_all(NOW + 2000);
+	look_at(NOW + 2000000);
+	assert_int_equal(merge(RT_FOREVER), 1);
+	assert_int_equal(runs[0].packets, 3);
+	ringtap_capture_stats(cap, &stats);
+	assert_int_equal(stats.reordered, 2);
+	assert_int_equal(stats.delivered, 4);
+}
+
+/* NIC time stamps of one ring may: the run is still one, the others' order is not broken. */
+static void test_time_going_back_within_a_ring_is_counted(void **state)
+{
+	put(0, NOW + 10);
+	put(0, NOW + 5);
+	put(0, NOW + 20);
+	put(1, NOW + 15);
+	publish_all(NOW + 20);
+	look_at(NOW + 1000000);
+	assert_int_equal(merge(RT_FOREVER), 3);
+	assert_int_equal(runs[0].packets, 2);
+	assert_int_equal(cap->reordered, 1);
+}
+
+static void test_rings_are_walked_round_and_round(void **state)
+{
+	uint64_t last = 0, t = NOW;
+
+	for (int round = 0; round < 100; round++) {
+		uint64_t packets = 0;
+
+		for (int i = 0; i < 400; i++)
+			test_put(&session, (uint32_t)i % RINGS, ++t, 0, (uint32_t)(i * 7 % 300));
+		publish_all(t);
+		look_at(t + 1000000);
+		while (packets < 400)
+			packets += assert_in_order(merge(t), &last);
+		ringtap_capture_release(cap);
+		for (uint32_t r = 0; r < RINGS; r++)
+			assert_int_equal(rt_load(&session.tails[r].tail), session.pos[r]);
+	}
+	assert_true(session.pos[0] > 10 * RT_RING_SIZE_MIN);
+}
+
+static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **state)
+{
+	uint64_t bytes = 0;
+	unsigned n;
+
+	while (session.pos[0] < RT_RING_SIZE_MIN - 1000)
+		put(0, NOW);
+	publish_all(NOW);
+	look_at(NOW + 1000000);
+	n = merge(RT_FOREVER);
+	for (unsigned i = 0; i < n; i++)
+		bytes += runs[i].len;
+	assert_in_range(bytes, 1, RT_RING_SIZE_MIN / 4 + 200);
+}
+
+/* ---- what a lying application can do ---- */
+
+/* Ten good packets in ring 0, the bad one, and three good ones in ring 1 after all that. */
+static uint64_t ten_good_and(uint64_t *bad)
+{
+	for (uint64_t i = 0; i < 10; i++)
+		put(0, NOW + i);
+	*bad = test_put(&session, 0, NOW + 10, 0, 60);
+	put(0, NOW + 11);
+	for (uint64_t i = 0; i < 3; i++)
+		put(1, NOW + 20 + i);
+	return *bad;
+}
+
+/* What was good comes out, then the error, which names the place. */
+static void assert_good_then_corrupt(uint64_t good, uint64_t place, const char *reason)
+{
+	char where[64];
+	uint64_t packets = 0, last = 0;
+	int n;
+
+	publish_all(NOW + 30);
+	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 1000)) > 0) {
+		packets += assert_in_order((unsigned)n, &last);
+		ringtap_capture_release(cap);
+	}
+	assert_int_equal(n, -EBADMSG);
+	assert_int_equal(packets, good);
+	snprintf(where, sizeof(where),
+		"ring 0 of test is corrupt at byte %llu: ", (unsigned long long)place);
+	assert_ptr_equal(strstr(ringtap_capture_error(cap), where), ringtap_capture_error(cap));
+	assert_non_null(strstr(ringtap_capture_error(cap), reason));
+	/* And so it stays. */
+	assert_int_equal(ringtap_capture_next(cap, runs, RUN_MAX, 0), -EBADMSG);
+}
+
+static void corrupt_word(size_t offset, uint32_t value, const char *reason)
+{
+	uint64_t bad;
+
+	ten_good_and(&bad);
+	test_spoil(&session, 0, bad + offset, value);
+	assert_good_then_corrupt(13, bad, reason);
+}
+
+static void test_other_block_type_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, type), 5, "not a packet");
+}
+
+static void test_length_zero_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, total_len), 0, "impossible length");
+}
+
+static void test_length_below_its_header_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, total_len), RT_EPB_MIN - 4, "impossible length");
+}
+
+static void test_unaligned_length_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, total_len), 97, "impossible length");
+}
+
+static void test_length_beyond_head_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, total_len), 96 * 3, "impossible length");
+}
+
+static void test_huge_length_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, total_len), UINT32_MAX - 3, "impossible length");
+}
+
+static void test_trailing_length_that_differs_is_corrupt(void **state)
+{
+	corrupt_word(RT_EPB_HEADER + 60 + 4, 92, "lengths disagree");
+}
+
+static void test_captured_beyond_the_record_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, cap_len), 96 - RT_EPB_MIN + 1, "captured length");
+}
+
+static void test_captured_beyond_the_original_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, orig_len), 59, "captured length");
+}
+
+static void test_interface_that_was_never_announced_is_corrupt(void **state)
+{
+	corrupt_word(offsetof(struct rt_epb, if_index), 2, "unknown interface");
+}
+
+static void test_interface_beyond_its_table_is_corrupt(void **state)
+{
+	session.h->if_count = UINT32_MAX;
+	corrupt_word(offsetof(struct rt_epb, if_index), TEST_IFS, "unknown interface");
+}
+
+static void test_half_a_record_before_head_is_corrupt(void **state)
+{
+	uint64_t bad;
+
+	ten_good_and(&bad);
+	session.pos[0] = bad + 28;
+	assert_good_then_corrupt(13, bad, "not a packet");
+}
+
+static void test_first_record_corrupt_still_saves_other_rings(void **state)
+{
+	test_spoil(&session, 0, 0, 0);
+	session.pos[0] = 96;
+	put(1, NOW + 100);
+	put(2, NOW + 200);
+	assert_good_then_corrupt(2, 0, "not a packet");
+}
+
+/* A head is good, the next a lie: what the good one has published is saved. */
+static void lying_head(uint64_t head)
+{
+	uint64_t last = 0;
+
+	put(0, NOW);
+	put(1, NOW + 5);
+	publish_all(NOW + 5);
+	look_at(NOW);
+	rt_store(&session.rings[0].head, head);
+	look_at(NOW);
+	assert_int_equal(cap->corrupt, -EBADMSG);
+	assert_int_equal(
+		assert_in_order((unsigned)ringtap_capture_next(cap, runs, RUN_MAX, 0), &last), 2);
+	assert_int_equal(ringtap_capture_next(cap, runs, RUN_MAX, 0), -EBADMSG);
+	assert_non_null(strstr(ringtap_capture_error(cap), "impossible head"));
+}
+
+static void test_head_that_goes_back_is_corrupt(void **state)
+{
+	lying_head(0);
+}
+
+static void test_head_more_than_a_ring_ahead_is_corrupt(void **state)
+{
+	lying_head(RT_RING_SIZE_MIN + 4);
+}
+
+static void test_head_near_overflow_is_corrupt(void **state)
+{
+	lying_head(UINT64_MAX - 3);
+}
+
+static void test_unaligned_head_is_corrupt(void **state)
+{
+	lying_head(98);
+}
+
+static void test_interface_that_comes_later_is_learnt_with_its_first_packet(void **state)
+{
+	assert_int_equal(ringtap_capture_interface_count(cap), 2);
+	memcpy(session.ifs[2].name, "late0", 6);
+	rt_store_release(&session.h->if_count, 3);
+	test_put(&session, 0, NOW, 2, 60);
+	publish_all(NOW);
+	look_at(NOW + 1000000);
+	assert_int_equal(merge(RT_FOREVER), 1);
+	assert_int_equal(ringtap_capture_interface_count(cap), 3);
+}
+
+#define with_capture(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_capture(test_records_come_in_time_order),
+		with_capture(test_neighbours_make_one_run),
+		with_capture(test_equal_times_are_neither_lost_nor_late),
+		with_capture(test_nothing_passes_the_watermark),
+		with_capture(test_no_more_runs_than_asked_for),
+		with_capture(test_idle_producer_allows_all_but_a_slack),
+		with_capture(test_busy_producer_holds_back_to_its_last_publication),
+		with_capture(test_stuck_producer_holds_back_for_a_bounded_time),
+		with_capture(test_producer_that_moves_is_not_stuck),
+		with_capture(test_stuck_producer_is_waited_for_anew_once_it_was_idle),
+		with_capture(test_late_records_are_handed_out_and_counted),
+		with_capture(test_time_going_back_within_a_ring_is_counted),
+		with_capture(test_rings_are_walked_round_and_round),
+		with_capture(test_runs_of_a_call_are_bounded_so_that_space_comes_back),
+		with_capture(test_other_block_type_is_corrupt),
+		with_capture(test_length_zero_is_corrupt),
+		with_capture(test_length_below_its_header_is_corrupt),
+		with_capture(test_unaligned_length_is_corrupt),
+		with_capture(test_length_beyond_head_is_corrupt),
+		with_capture(test_huge_length_is_corrupt),
+		with_capture(test_trailing_length_that_differs_is_corrupt),
+		with_capture(test_captured_beyond_the_record_is_corrupt),
+		with_capture(test_captured_beyond_the_original_is_corrupt),
+		with_capture(test_interface_that_was_never_announced_is_corrupt),
+		with_capture(test_interface_beyond_its_table_is_corrupt),
+		with_capture(test_half_a_record_before_head_is_corrupt),
+		with_capture(test_first_record_corrupt_still_saves_other_rings),
+		with_capture(test_head_that_goes_back_is_corrupt),
+		with_capture(test_head_more_than_a_ring_ahead_is_corrupt),
+		with_capture(test_head_near_overflow_is_corrupt),
+		with_capture(test_unaligned_head_is_corrupt),
+		with_capture(test_interface_that_comes_later_is_learnt_with_its_first_packet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

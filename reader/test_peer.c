@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/atomics.h"
+#include "common/ipc.h"
+#include "telemetry.h"
+#include "test_peer.h"
+
+#define CONNS_MAX 8
+
+static int listen_at(const char *dir, const char *name)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, CONNS_MAX))
+		abort();
+	return fd;
+}
+
+void test_peer_send(int sock, uint16_t type, const int *fds, unsigned fd_count)
+{
+	struct rt_msg_header h;
+
+	rt_msg_init(&h, type, sizeof(h));
+	(void)rt_msg_send(sock, &h, fds, fd_count);
+}
+
+bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_welcome w = {
+		.pid = 77, .prefix = "test", .program = "peer", .dpdk = "DPDK 0", .probe = "0.0"};
+
+	switch (type) {
+	case RT_MSG_HELLO:
+		rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
+		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
+	case RT_MSG_OPEN:
+		test_peer_send(sock, RT_MSG_OPENED, p->session->fds, RT_FD_COUNT);
+		return true;
+	case RT_MSG_START: test_peer_send(sock, RT_MSG_STARTED, NULL, 0); return true;
+	case RT_MSG_STOP: test_peer_send(sock, RT_MSG_STOPPED, NULL, 0); return true;
+	default: return false;
+	}
+}
+
+static bool serve(struct test_peer *p, int sock)
+{
+	static _Thread_local uint64_t buf[RT_MSG_MAX / 8];
+	const struct rt_msg_header *h = (const void *)buf;
+
+	if (rt_msg_recv(sock, buf, sizeof(buf), NULL, 0, NULL, 0) <= 0)
+		return false;
+	return p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
+}
+
+/* Like rte_telemetry: a greeting, then an answer for each command. */
+static void serve_telemetry(struct test_peer *p)
+{
+	int sock = accept(p->telemetry_listener, NULL, NULL);
+	char cmd[256];
+
+	rt_fetch_add(&p->asked, 1);
+	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
+	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
+		if (p->telemetry_wakes)
+			p->listener = listen_at(p->dir, RT_SOCKET_NAME);
+		if (!p->telemetry_silent)
+			(void)send(sock, p->telemetry, strlen(p->telemetry), MSG_NOSIGNAL);
+		else
+			(void)!recv(sock, cmd, sizeof(cmd), 0);
+	}
+	close(sock);
+}
+
+static void *run(void *arg)
+{
+	struct test_peer *p = arg;
+	struct pollfd fds[3 + CONNS_MAX];
+	int conns = 0;
+
+	for (;;) {
+		fds[0] = (struct pollfd){.fd = p->quit[0], .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = p->listener, .events = POLLIN};
+		fds[2] = (struct pollfd){.fd = p->telemetry_listener, .events = POLLIN};
+		if (poll(fds, 3 + (nfds_t)conns, -1) < 0 || fds[0].revents)
+			break;
+		for (int i = conns - 1; i >= 0; i--) {
+			struct pollfd *c = &fds[3 + i];
+
+			if (c->revents && !serve(p, c->fd)) {
+				close(c->fd);
+				*c = fds[3 + --conns];
+			}
+		}
+		if (fds[1].revents && conns < CONNS_MAX)
+			fds[3 + conns++] = (struct pollfd){
+				.fd = accept(p->listener, NULL, NULL), .events = POLLIN};
+		if (fds[2].revents)
+			serve_telemetry(p);
+	}
+	while (conns)
+		close(fds[3 + --conns].fd);
+	return NULL;
+}
+
+void test_peer_start(struct test_peer *p, bool awake)
+{
+	strcpy(p->dir, "/tmp/ringtap-test.XXXXXX");
+	if (!mkdtemp(p->dir) || pipe(p->quit))
+		abort();
+	p->asked = 0;
+	p->listener = awake ? listen_at(p->dir, RT_SOCKET_NAME) : -1;
+	p->telemetry_listener = p->telemetry ? listen_at(p->dir, RT_TELEMETRY_SOCKET) : -1;
+	if (pthread_create(&p->thread, NULL, run, p))
+		abort();
+}
+
+static void remove_socket(const struct test_peer *p, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	unlink(path);
+}
+
+void test_peer_stop(struct test_peer *p)
+{
+	if (write(p->quit[1], "", 1) != 1 || pthread_join(p->thread, NULL))
+		abort();
+	close(p->quit[0]);
+	close(p->quit[1]);
+	if (p->listener >= 0)
+		close(p->listener);
+	if (p->telemetry_listener >= 0)
+		close(p->telemetry_listener);
+	remove_socket(p, RT_SOCKET_NAME);
+	remove_socket(p, RT_TELEMETRY_SOCKET);
+	rmdir(p->dir);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "test_session.h"
+
+#define CLOCK_AT 256u
+#define IF_AT    512u
+#define TAP_AT   (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
+#define RING_AT  (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
+#define TRAILER  8u /* end of options, total length */
+
+int test_memfd(uint64_t size, int seals)
+{
+	int fd = memfd_create("ringtap-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, seals))
+		abort();
+	return fd;
+}
+
+static void *map(int fd, uint64_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+static void start_clock(struct test_session *s)
+{
+	struct rt_clock c;
+	uint64_t tsc, ns, tsc0, ns0;
+
+	rt_clock_sample(&tsc0, &ns0);
+	do {
+		rt_clock_sample(&tsc, &ns);
+	} while (ns - ns0 < 2000000);
+	rt_clock_init(&c, tsc0, ns0, tsc, ns, 0);
+	rt_clock_publish(s->clock, &c.line);
+}
+
+static void fill_tables(struct test_session *s)
+{
+	for (int i = 0; i < 2; i++) {
+		memcpy(s->ifs[i].name, i ? "port1" : "port0", 6);
+		s->ifs[i].port_id = (uint16_t)i;
+		s->ifs[i].snaplen = 262144;
+		s->ifs[i].state = RT_IF_PRESENT;
+		s->taps[i] = (struct rt_seg_tap){.if_index = (uint32_t)i, .queue = 3};
+	}
+	s->h->if_count = s->h->tap_count = 2;
+}
+
+void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size)
+{
+	uint64_t count_at = RING_AT + rings * sizeof(struct rt_seg_ring);
+	uint64_t size = count_at + (rings + 1) * TEST_TAPS * sizeof(struct rt_seg_count);
+	uint8_t *base;
+
+	memset(s, 0, sizeof(*s));
+	size = (size + 4095) / 4096 * 4096;
+	s->fds[RT_FD_SEGMENT] = test_memfd(size, F_SEAL_SHRINK | F_SEAL_GROW);
+	s->fds[RT_FD_DATA] = test_memfd(rings * ring_size, F_SEAL_SHRINK | F_SEAL_GROW);
+	s->fds[RT_FD_TAILS] = test_memfd(4096, F_SEAL_SHRINK | F_SEAL_GROW);
+	base = map(s->fds[RT_FD_SEGMENT], size);
+	s->data = map(s->fds[RT_FD_DATA], rings * ring_size);
+	s->tails = map(s->fds[RT_FD_TAILS], 4096);
+	s->h = (void *)base;
+	s->clock = (void *)(base + CLOCK_AT);
+	s->ifs = (void *)(base + IF_AT);
+	s->taps = (void *)(base + TAP_AT);
+	s->rings = (void *)(base + RING_AT);
+	s->counts = (void *)(base + count_at);
+	*s->h = (struct rt_seg_header){.magic = RT_SEG_MAGIC,
+		.version = RT_SEG_VERSION,
+		.header_size = sizeof(*s->h),
+		.segment_size = size,
+		.ring_size = ring_size,
+		.ring_count = rings,
+		.if_capacity = TEST_IFS,
+		.tap_capacity = TEST_TAPS,
+		.clock_offset = CLOCK_AT,
+		.if_offset = IF_AT,
+		.tap_offset = TAP_AT,
+		.ring_offset = RING_AT,
+		.count_offset = count_at,
+		.state = RT_SEG_ARMED};
+	fill_tables(s);
+	start_clock(s);
+}
+
+void test_session_free(struct test_session *s)
+{
+	uint64_t data = s->h->ring_count * s->h->ring_size, size = s->h->segment_size;
+
+	munmap(s->data, data);
+	munmap(s->tails, 4096);
+	munmap(s->h, size);
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		close(s->fds[i]);
+}
+
+static void put_bytes(
+	struct test_session *s, uint32_t ring, uint64_t pos, const void *src, uint64_t len)
+{
+	uint64_t size = s->h->ring_size;
+	uint8_t *data = s->data + ring * size;
+
+	for (uint64_t i = 0; i < len; i++)
+		data[(pos + i) % size] = ((const uint8_t *)src)[i];
+}
+
+uint64_t test_put(
+	struct test_session *s, uint32_t ring, uint64_t ns, uint32_t if_index, uint32_t len)
+{
+	uint32_t padded = (len + 3) & ~3u, total = RT_EPB_HEADER + padded + TRAILER;
+	struct rt_epb e = {.type = RT_EPB_TYPE,
+		.total_len = total,
+		.if_index = if_index,
+		.ts_high = (uint32_t)(ns >> 32),
+		.ts_low = (uint32_t)ns,
+		.cap_len = len,
+		.orig_len = len};
+	uint32_t trailer[2] = {0, total};
+	uint64_t pos = s->pos[ring];
+
+	put_bytes(s, ring, pos, &e, sizeof(e));
+	put_bytes(s, ring, pos + total - TRAILER, trailer, TRAILER);
+	s->pos[ring] += total;
+	return pos;
+}
+
+void test_spoil(struct test_session *s, uint32_t ring, uint64_t pos, uint32_t value)
+{
+	put_bytes(s, ring, pos, &value, sizeof(value));
+}
+
+void test_publish(struct test_session *s, uint32_t ring, uint64_t last_ns)
+{
+	rt_store_release(&s->rings[ring].last_ns, last_ns);
+	rt_store_release(&s->rings[ring].head, s->pos[ring]); /* pairs with rt_in_look() */
+}
+
+uint64_t test_now(const struct test_session *s)
+{
+	struct rt_clock_line line;
+
+	if (rt_clock_read(s->clock, &line))
+		abort();
+	return rt_clock_ns(&line, rt_tsc());
+}

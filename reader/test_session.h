@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A session's memory as a probe would make it, for tests that fill or spoil it themselves. */
+#ifndef RINGTAP_READER_TEST_SESSION_H
+#define RINGTAP_READER_TEST_SESSION_H
+
+#include <stdint.h>
+
+#include "common/segment.h"
+
+#define TEST_IFS  4
+#define TEST_TAPS 4
+
+struct test_session {
+	int fds[RT_FD_COUNT];
+	struct rt_seg_header *h;
+	struct rt_seg_clock *clock;
+	struct rt_seg_if *ifs;
+	struct rt_seg_tap *taps;
+	struct rt_seg_ring *rings;
+	struct rt_seg_count *counts;
+	struct rt_seg_tail *tails;
+	uint8_t *data;
+	uint64_t pos[RT_MAX_RINGS]; /* written, published or not */
+};
+
+/* Aborts where memory is missing. Interfaces: two. The clock is that of this machine. */
+void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
+void test_session_free(struct test_session *s);
+
+/* A memfd of size bytes with these seals. The caller closes it. */
+int test_memfd(uint64_t size, int seals);
+
+/* Appends a record of a packet of len bytes. Returns its position. */
+uint64_t test_put(
+	struct test_session *s, uint32_t ring, uint64_t ns, uint32_t if_index, uint32_t len);
+
+/* Overwrites 32 bits at a position of a ring. */
+void test_spoil(struct test_session *s, uint32_t ring, uint64_t pos, uint32_t value);
+
+/* Makes what was appended visible, with this time of the last burst. */
+void test_publish(struct test_session *s, uint32_t ring, uint64_t last_ns);
+
+/* Now, by the session's clock. */
+uint64_t test_now(const struct test_session *s);
+
+#endif
