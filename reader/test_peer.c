@@ -131,7 +131,7 @@ static void remove_socket(const struct test_peer *p, const char *name)
 	unlink(path);
 }
 
-void test_peer_stop(struct test_peer *p)
+void test_peer_die(struct test_peer *p)
 {
 	if (write(p->quit[1], "", 1) != 1 || pthread_join(p->thread, NULL))
 		abort();
@@ -141,7 +141,17 @@ void test_peer_stop(struct test_peer *p)
 		close(p->listener);
 	if (p->telemetry_listener >= 0)
 		close(p->telemetry_listener);
+}
+
+void test_peer_bury(struct test_peer *p)
+{
 	remove_socket(p, RT_SOCKET_NAME);
 	remove_socket(p, RT_TELEMETRY_SOCKET);
 	rmdir(p->dir);
+}
+
+void test_peer_stop(struct test_peer *p)
+{
+	test_peer_die(p);
+	test_peer_bury(p);
 }

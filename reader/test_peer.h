@@ -31,6 +31,9 @@ struct test_peer {
  * of the machine. */
 void test_peer_start(struct test_peer *p, bool awake);
 void test_peer_stop(struct test_peer *p);
+/* The two halves of stopping: like a killed application it leaves its folder behind at first. */
+void test_peer_die(struct test_peer *p);
+void test_peer_bury(struct test_peer *p);
 
 /* An honest probe's answer. */
 bool test_peer_answer(struct test_peer *p, int sock, uint16_t type);

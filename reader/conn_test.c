@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reaching an application: discovery, telemetry, greeting, listing; and all that can go wrong. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/atomics.h"
+#include "common/ipc.h"
+#include "conn.h"
+#include "telemetry.h"
+#include "test_peer.h"
+
+#define SHORT_MS 30
+
+static char err[RT_TEXT_LEN];
+
+/* Opens a connection to a peer that behaves like that. */
+static int open_peer(struct test_peer *p, bool awake, struct ringtap_conn **conn)
+{
+	memset(err, 0, sizeof(err));
+	test_peer_start(p, awake);
+	return ringtap_conn_open(conn, p->dir, err, sizeof(err));
+}
+
+static void assert_fails(struct test_peer p, bool awake, int code, const char *text)
+{
+	struct ringtap_conn *conn = (void *)1;
+
+	assert_int_equal(open_peer(&p, awake, &conn), code);
+	test_peer_stop(&p);
+	assert_null(conn);
+	assert_non_null(strstr(err, text));
+}
+
+/* ---- telemetry ---- */
+
+#define WOKEN "{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,\"socket\":\"ringtap.sock\"}}"
+
+static void test_sleeping_probe_is_woken(void **state)
+{
+	struct test_peer p = {.telemetry = WOKEN, .telemetry_wakes = true};
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, false, &conn), 0);
+	assert_int_equal(p.asked, 1);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+}
+
+static void test_probe_that_is_awake_is_not_woken(void **state)
+{
+	struct test_peer p = {.telemetry = WOKEN};
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, true, &conn), 0);
+	assert_int_equal(rt_load(&p.asked), 0);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+}
+
+static void test_probe_that_says_it_woke_but_did_not(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = WOKEN}, false, -ENOENT, "cannot connect to");
+}
+
+static void test_application_without_probe_is_named_so(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":null}"}, false,
+		-EPROTONOSUPPORT, "without the ringtap probe");
+}
+
+static void test_probe_of_another_protocol_is_refused(void **state)
+{
+	assert_fails(
+		(struct test_peer){
+			.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0}}"},
+		false, -EPROTOTYPE, "version 2");
+}
+
+static void test_probe_that_cannot_start_says_why(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":1,"
+						     "\"status\":-12}}"},
+		false, -ENOMEM, "cannot start: Cannot allocate memory");
+}
+
+static void test_status_that_is_no_errno_is_nonsense(void **state)
+{
+	static const char *const answers[] = {
+		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":5}}",
+		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":-5000000000}}",
+		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":9223372036854775807}}",
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		assert_fails((struct test_peer){.telemetry = answers[i]}, false, -EPROTO,
+			"cannot start");
+}
+
+static void test_telemetry_nonsense_is_named_so(void **state)
+{
+	static const char *const answers[] = {"x", "[]", "3", "{}", "{\"/ringtap/attach\":[]}",
+		"{\"/ringtap/attach\":{}}", "{\"/ringtap/attach\":{\"protocol\":\"1\"}}",
+		"{\"/ringtap/attach\":{\"protocol\":1", "{\"/ringtap/attach\":7}", "\xff\xfe",
+		"[[[[[["};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		assert_fails((struct test_peer){.telemetry = answers[i]}, false, -EPROTO,
+			"answers nonsense");
+}
+
+static void test_telemetry_that_hangs_up_is_no_hang(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = ""}, false, -ECONNRESET, "does not answer");
+}
+
+static void test_telemetry_answer_without_end_is_nonsense(void **state)
+{
+	static char huge[40000];
+
+	memset(huge, ' ', sizeof(huge) - 1);
+	assert_fails((struct test_peer){.telemetry = huge}, false, -EPROTO, "nonsense");
+}
+
+static void test_silent_telemetry_times_out(void **state)
+{
+	int saved = rt_telemetry_ms;
+
+	rt_telemetry_ms = SHORT_MS;
+	assert_fails((struct test_peer){.telemetry = "", .telemetry_silent = true}, false,
+		-ETIMEDOUT, "does not answer");
+	rt_telemetry_ms = saved;
+}
+
+/* ---- greeting ---- */
+
+static bool hang_up(struct test_peer *p, int sock, uint16_t type)
+{
+	return false;
+}
+
+static bool say_nothing(struct test_peer *p, int sock, uint16_t type)
+{
+	return true;
+}
+
+static bool say_started(struct test_peer *p, int sock, uint16_t type)
+{
+	test_peer_send(sock, RT_MSG_STARTED, NULL, 0);
+	return true;
+}
+
+static bool say_short_welcome(struct test_peer *p, int sock, uint16_t type)
+{
+	test_peer_send(sock, RT_MSG_WELCOME, NULL, 0);
+	return true;
+}
+
+static bool say_garbage(struct test_peer *p, int sock, uint16_t type)
+{
+	assert_int_equal(send(sock, "garbage garbage garbage", 23, MSG_NOSIGNAL), 23);
+	return true;
+}
+
+static bool say_other_version(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_header h;
+
+	rt_msg_init(&h, RT_MSG_WELCOME, sizeof(h));
+	h.version = RT_PROTO_VERSION + 1;
+	return rt_msg_send(sock, &h, NULL, 0) == 0;
+}
+
+static bool say_error(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_error m = {.code = -EBUSY};
+
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	memset(m.text, 'A', sizeof(m.text)); /* not terminated */
+	m.text[1] = '\n';
+	m.text[2] = '\033';
+	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
+}
+
+static bool say_positive_error(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_error m = {.code = 17, .text = "seventeen"};
+
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
+}
+
+static bool say_short_error(struct test_peer *p, int sock, uint16_t type)
+{
+	test_peer_send(sock, RT_MSG_ERROR, NULL, 0);
+	return true;
+}
+
+static bool say_unterminated_names(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_welcome w;
+
+	memset(&w, 'B', sizeof(w));
+	rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
+	return rt_msg_send(sock, &w.h, NULL, 0) == 0;
+}
+
+static void test_probe_that_hangs_up_is_no_hang(void **state)
+{
+	assert_fails((struct test_peer){.answer = hang_up}, true, -ECONNRESET, "went away");
+}
+
+static void test_silent_probe_times_out(void **state)
+{
+	int saved = rt_answer_ms;
+
+	rt_answer_ms = SHORT_MS;
+	assert_fails(
+		(struct test_peer){.answer = say_nothing}, true, -ETIMEDOUT, "does not answer");
+	rt_answer_ms = saved;
+}
+
+static void test_unexpected_answers_are_nonsense(void **state)
+{
+	static const test_answer_fn answers[] = {
+		say_started, say_short_welcome, say_garbage, say_short_error};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		assert_fails((struct test_peer){.answer = answers[i]}, true, -EPROTO, "nonsense");
+}
+
+static void test_probe_of_another_version_is_refused(void **state)
+{
+	assert_fails((struct test_peer){.answer = say_other_version}, true, -EPROTOTYPE,
+		"different versions");
+}
+
+static void test_refusal_reaches_the_caller_fit_for_a_terminal(void **state)
+{
+	assert_fails((struct test_peer){.answer = say_error}, true, -EBUSY, "A  AAA");
+}
+
+static void test_error_codes_are_always_negative(void **state)
+{
+	assert_fails((struct test_peer){.answer = say_positive_error}, true, -EPROTO, "seventeen");
+}
+
+static void test_names_are_always_terminated(void **state)
+{
+	struct test_peer p = {.answer = say_unterminated_names};
+	struct ringtap_app_info info = {.size = sizeof(info)};
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, true, &conn), 0);
+	ringtap_conn_app(conn, &info);
+	assert_int_equal(strlen(info.prefix), RINGTAP_NAME_LEN - 1);
+	assert_int_equal(strlen(info.program), RINGTAP_NAME_LEN - 1);
+	assert_int_equal(strlen(info.dpdk), RINGTAP_NAME_LEN - 1);
+	assert_int_equal(strlen(info.probe), RINGTAP_NAME_LEN - 1);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+}
+
+static void test_structures_are_filled_as_far_as_the_caller_knows_them(void **state)
+{
+	struct test_peer p = {0};
+	struct ringtap_app_info info;
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, true, &conn), 0);
+	memset(&info, 0x55, sizeof(info));
+	info.size = offsetof(struct ringtap_app_info, program);
+	ringtap_conn_app(conn, &info);
+	assert_int_equal(info.pid, 77);
+	assert_string_equal(info.prefix, "test");
+	assert_int_equal(info.program[0], 0x55);
+	assert_int_equal(info.size, offsetof(struct ringtap_app_info, program));
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+}
+
+static void test_missing_application_is_no_entry(void **state)
+{
+	struct ringtap_conn *conn;
+
+	assert_int_equal(ringtap_conn_open(&conn, "/nonexistent/app", err, sizeof(err)), -ENOENT);
+	assert_null(conn);
+	assert_non_null(strstr(err, "/nonexistent/app"));
+}
+
+static void test_folder_name_too_long_for_a_socket_is_an_error(void **state)
+{
+	struct ringtap_conn *conn;
+	char dir[300];
+
+	memset(dir, 'd', sizeof(dir));
+	dir[0] = '/';
+	dir[sizeof(dir) - 1] = 0;
+	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), -ENAMETOOLONG);
+}
+
+/* ---- listing ---- */
+
+static bool list_two_ports(struct test_peer *p, int sock, uint16_t type)
+{
+	struct {
+		struct rt_msg_header h;
+		struct rt_msg_port port[2];
+	} ports = {.port = {{.name = "net_a",
+				    .driver = "x",
+				    .port_id = 4,
+				    .mtu = 1500,
+				    .nb_rx_queues = 3},
+			   {.port_id = 5}}};
+	struct {
+		struct rt_msg_header h;
+		uint32_t reserved;
+		struct rt_msg_session session;
+	} sessions = {.session = {.id = 9, .reader_pid = 8, .ring_size = 1u << 20}};
+
+	if (type != RT_MSG_LIST)
+		return test_peer_answer(p, sock, type);
+	memset(ports.port[1].name, 'N', sizeof(ports.port[1].name));
+	memset(sessions.session.reader, 'R', sizeof(sessions.session.reader));
+	rt_msg_init(&ports.h, RT_MSG_PORTS, sizeof(ports));
+	rt_msg_send(sock, &ports.h, NULL, 0);
+	rt_msg_init(&sessions.h, RT_MSG_SESSIONS,
+		(uint32_t)(offsetof(__typeof__(sessions), session) + sizeof(sessions.session)));
+	rt_msg_send(sock, &sessions.h, NULL, 0);
+	return true;
+}
+
+static bool list_nothing(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_LIST)
+		return test_peer_answer(p, sock, type);
+	/* Bodies shorter than they can be. */
+	test_peer_send(sock, RT_MSG_PORTS, NULL, 0);
+	test_peer_send(sock, RT_MSG_SESSIONS, NULL, 0);
+	return true;
+}
+
+static bool list_half(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_LIST)
+		return test_peer_answer(p, sock, type);
+	test_peer_send(sock, RT_MSG_PORTS, NULL, 0);
+	return false;
+}
+
+static int list(test_answer_fn answer, struct ringtap_port_info **ports, size_t *port_count,
+	struct ringtap_session_info **sessions, size_t *session_count)
+{
+	struct test_peer p = {.answer = answer};
+	struct ringtap_conn *conn;
+	int ret;
+
+	assert_int_equal(open_peer(&p, true, &conn), 0);
+	ret = ringtap_conn_list(conn, ports, port_count, sessions, session_count);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+	return ret;
+}
+
+static void test_ports_and_sessions_are_listed(void **state)
+{
+	struct ringtap_session_info *sessions;
+	struct ringtap_port_info *ports;
+	size_t np, ns;
+
+	assert_int_equal(list(list_two_ports, &ports, &np, &sessions, &ns), 0);
+	assert_int_equal(np, 2);
+	assert_string_equal(ports[0].name, "net_a");
+	assert_int_equal(ports[0].port_id, 4);
+	assert_int_equal(ports[0].mtu, 1500);
+	assert_int_equal(ports[0].rx_queues, 3);
+	assert_int_equal(strlen(ports[1].name), RINGTAP_NAME_LEN - 1);
+	assert_int_equal(ns, 1);
+	assert_int_equal(sessions[0].id, 9);
+	assert_int_equal(sessions[0].ring_size, 1u << 20);
+	assert_int_equal(strlen(sessions[0].reader), RINGTAP_NAME_LEN - 1);
+	free(ports);
+	free(sessions);
+}
+
+static void test_empty_lists_are_lists(void **state)
+{
+	struct ringtap_session_info *sessions;
+	struct ringtap_port_info *ports;
+	size_t np = 9, ns = 9;
+
+	assert_int_equal(list(list_nothing, &ports, &np, &sessions, &ns), 0);
+	assert_int_equal(np, 0);
+	assert_int_equal(ns, 0);
+	free(ports);
+	free(sessions);
+}
+
+static void test_half_a_list_is_an_error_and_leaves_nothing(void **state)
+{
+	struct ringtap_session_info *sessions;
+	struct ringtap_port_info *ports;
+	size_t np, ns;
+
+	assert_int_equal(list(list_half, &ports, &np, &sessions, &ns), -ECONNRESET);
+	assert_null(ports);
+	assert_null(sessions);
+}
+
+/* ---- discovery ---- */
+
+/* A folder as XDG_RUNTIME_DIR, with dpdk/NAME -> the peer's folder. */
+struct home {
+	char dir[64], dpdk[80], app[160];
+};
+
+static void make_home(struct home *h, const char *name, const char *target)
+{
+	strcpy(h->dir, "/tmp/ringtap-home.XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	snprintf(h->dpdk, sizeof(h->dpdk), "%s/dpdk", h->dir);
+	assert_int_equal(mkdir(h->dpdk, 0700), 0);
+	snprintf(h->app, sizeof(h->app), "%s/%s", h->dpdk, name);
+	assert_int_equal(symlink(target, h->app), 0);
+	setenv("XDG_RUNTIME_DIR", h->dir, 1);
+}
+
+static void remove_home(struct home *h)
+{
+	unlink(h->app);
+	rmdir(h->dpdk);
+	rmdir(h->dir);
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
+/* How often an application of this name is found. Others may run on this machine. */
+static unsigned found(const char *name, const char *dir)
+{
+	struct ringtap_apps *apps;
+	unsigned n = 0;
+
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (strcmp(ringtap_apps_name(apps, i), name))
+			continue;
+		assert_string_equal(ringtap_apps_dir(apps, i), dir);
+		n++;
+	}
+	assert_null(ringtap_apps_name(apps, ringtap_apps_count(apps)));
+	ringtap_apps_free(apps);
+	return n;
+}
+
+static void test_application_with_a_probe_awake_is_found(void **state)
+{
+	struct test_peer p = {0};
+	struct home h;
+
+	test_peer_start(&p, true);
+	make_home(&h, "discovered-awake", p.dir);
+	assert_int_equal(found("discovered-awake", h.app), 1);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_application_with_telemetry_is_found(void **state)
+{
+	struct test_peer p = {.telemetry = WOKEN};
+	struct home h;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-asleep", p.dir);
+	assert_int_equal(found("discovered-asleep", h.app), 1);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_folder_of_a_dead_application_is_passed_over(void **state)
+{
+	struct test_peer p = {.telemetry = WOKEN};
+	struct home h;
+	char config[128];
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-dead", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	close(open(config, O_CREAT | O_RDWR, 0600));
+	test_peer_die(&p); /* its sockets are still there, but nobody listens */
+	assert_int_equal(found("discovered-dead", h.app), 0);
+	unlink(config);
+	remove_home(&h);
+	test_peer_bury(&p);
+}
+
+/* --no-telemetry, and the probe not linked in: all there is to see is EAL's lock. */
+static void test_application_without_sockets_is_found_by_its_lock(void **state)
+{
+	struct flock lock = {.l_type = F_WRLCK};
+	struct test_peer p = {0};
+	int up[2], fd;
+	struct home h;
+	char config[128], c;
+	pid_t pid;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-locked", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	if (pid == 0) {
+		fd = open(config, O_CREAT | O_RDWR, 0600);
+		if (fcntl(fd, F_SETLK, &lock) == 0 && write(up[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(up[0], &c, 1), 1);
+	assert_int_equal(found("discovered-locked", h.app), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(found("discovered-locked", h.app), 0);
+	close(up[0]);
+	close(up[1]);
+	unlink(config);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_folder_that_is_named_twice_is_listed_once(void **state)
+{
+	char app[80];
+	struct test_peer p = {0};
+
+	/* Not root's applications live in /tmp/dpdk where there is no XDG_RUNTIME_DIR. */
+	test_peer_start(&p, true);
+	mkdir("/tmp/dpdk", 0700);
+	snprintf(app, sizeof(app), "/tmp/dpdk/ringtap-test-%d", (int)getpid());
+	if (symlink(p.dir, app)) {
+		test_peer_stop(&p);
+		skip();
+	}
+	setenv("XDG_RUNTIME_DIR", "/tmp", 1);
+	assert_int_equal(found(strrchr(app, '/') + 1, app), 1);
+	unsetenv("XDG_RUNTIME_DIR");
+	unlink(app);
+	rmdir("/tmp/dpdk");
+	test_peer_stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sleeping_probe_is_woken),
+		cmocka_unit_test(test_probe_that_is_awake_is_not_woken),
+		cmocka_unit_test(test_probe_that_says_it_woke_but_did_not),
+		cmocka_unit_test(test_application_without_probe_is_named_so),
+		cmocka_unit_test(test_probe_of_another_protocol_is_refused),
+		cmocka_unit_test(test_probe_that_cannot_start_says_why),
+		cmocka_unit_test(test_status_that_is_no_errno_is_nonsense),
+		cmocka_unit_test(test_telemetry_nonsense_is_named_so),
+		cmocka_unit_test(test_telemetry_that_hangs_up_is_no_hang),
+		cmocka_unit_test(test_telemetry_answer_without_end_is_nonsense),
+		cmocka_unit_test(test_silent_telemetry_times_out),
+		cmocka_unit_test(test_probe_that_hangs_up_is_no_hang),
+		cmocka_unit_test(test_silent_probe_times_out),
+		cmocka_unit_test(test_unexpected_answers_are_nonsense),
+		cmocka_unit_test(test_probe_of_another_version_is_refused),
+		cmocka_unit_test(test_refusal_reaches_the_caller_fit_for_a_terminal),
+		cmocka_unit_test(test_error_codes_are_always_negative),
+		cmocka_unit_test(test_names_are_always_terminated),
+		cmocka_unit_test(test_structures_are_filled_as_far_as_the_caller_knows_them),
+		cmocka_unit_test(test_missing_application_is_no_entry),
+		cmocka_unit_test(test_folder_name_too_long_for_a_socket_is_an_error),
+		cmocka_unit_test(test_ports_and_sessions_are_listed),
+		cmocka_unit_test(test_empty_lists_are_lists),
+		cmocka_unit_test(test_half_a_list_is_an_error_and_leaves_nothing),
+		cmocka_unit_test(test_application_with_a_probe_awake_is_found),
+		cmocka_unit_test(test_application_with_telemetry_is_found),
+		cmocka_unit_test(test_folder_of_a_dead_application_is_passed_over),
+		cmocka_unit_test(test_application_without_sockets_is_found_by_its_lock),
+		cmocka_unit_test(test_folder_that_is_named_twice_is_listed_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
