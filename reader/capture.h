@@ -64,6 +64,10 @@ struct ringtap_capture {
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
+/* How long a thread that stands still inside of a hook holds up the merge; a variable for the
+ * tests' sake. */
+extern uint64_t rt_hold_ns;
+
 /* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
  * published later will bear a time not before it. now_ns must have been taken before. -EBADMSG via
  * cap->corrupt. */

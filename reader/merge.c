@@ -7,7 +7,7 @@
  * that a store takes to become visible (SLACK_NS, generously); busy: it may be stamped as early as
  * its last publication. The least of that over all rings is the watermark; what is stamped up to it
  * can be handed out. A thread that is stopped inside of a hook would hold everything up: after
- * HOLD_NS it is ignored, and what it publishes then may be late, which is counted.
+ * rt_hold_ns it is ignored, and what it publishes then may be late, which is counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,9 @@
 #include "capture.h"
 
 #define SLACK_NS    50000ull
-#define HOLD_NS     500000000ull
 #define FETCH_AHEAD 4096 /* bytes; docs/performance.md: without it the walk is the bottleneck */
+
+uint64_t rt_hold_ns = 500000000;
 
 uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns)
 {
@@ -45,7 +46,7 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 		in->busy_since_ns = now_ns;
 		in->busy_head = head;
 	}
-	return now_ns - in->busy_since_ns > HOLD_NS ? RT_FOREVER : last_ns;
+	return now_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
 }
 
 static inline void prefetch(struct rt_in *in, uint64_t pos)
