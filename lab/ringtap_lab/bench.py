@@ -13,6 +13,7 @@ import time
 
 from . import capture, machine, measure, process, report, testpmd, yardsticks
 from .hugepages import HugePages
+from .niceness import Niceness
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SIZES = [64, 128, 256, 320, 384, 512, 1518]
@@ -154,7 +155,7 @@ def main(argv=None):
     if not set(options.cpus) <= os.sched_getaffinity(0) or len(set(options.cpus)) != 2:
         sys.exit("ringtap_lab.bench: needs two cpus, one for the application and one for capture")
     options.out.mkdir(parents=True, exist_ok=True)
-    os.nice(options.nice)
+    niceness = Niceness(options.nice)
     pages = HugePages(testpmd.MEMORY_MB + SPARE_MB)
     options.huge = pages.reason is None
     bench = Bench(options)
@@ -166,6 +167,7 @@ def main(argv=None):
         bench.skip("the rest: interrupted")
     finally:
         pages.release()
+        niceness.release()
     bench.write()
     return 0 if bench.store.series else 1
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Priority of a benchmark over others on the same machine."""
+import os
+
+AUTOGROUP = "/proc/self/autogroup"  # "/autogroup-25 nice 0": what counts between login sessions
+
+
+def _autogroup():
+    try:
+        with open(AUTOGROUP, encoding="ascii") as f:
+            return int(f.read().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _set_autogroup(nice):
+    try:
+        with open(AUTOGROUP, "w", encoding="ascii") as f:
+            f.write(str(nice))
+    except OSError:
+        pass  # then only niceness within the session counts
+
+
+class Niceness:
+    """Applies to this process and what it starts; release() gives the session its own back."""
+
+    def __init__(self, nice):
+        self.session = None
+        if nice == 0:
+            return
+        os.nice(nice)
+        self.session = _autogroup()
+        if self.session is not None:
+            _set_autogroup(nice)
+
+    def release(self):
+        if self.session is not None:
+            _set_autogroup(self.session)
