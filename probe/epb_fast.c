@@ -3,7 +3,8 @@
 
 #include "epb.h"
 
-#define PREFETCH_AHEAD 6 /* packets */
+#define PREFETCH_AHEAD 6    /* packets */
+#define OWN_AHEAD      8192 /* bytes; docs/performance.md */
 
 /* 32 bytes: one register where there is AVX2, two where there is not. */
 typedef uint32_t v8 __attribute__((vector_size(32), aligned(1), may_alias));
@@ -12,14 +13,24 @@ typedef uint32_t u32 __attribute__((aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Where in the burst and in the ring. The data area is mapped twice, so pointers run straight. */
+/* Progress of a burst. The data area is mapped twice, so pointers run straight. */
 struct cursor {
-	uint8_t *at;    /* next record */
-	uint8_t *end;   /* of the room */
-	uint8_t *owned; /* lines before it have been asked for */
+	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
+	uint8_t *at;                    /* next record */
+	const uint8_t *end;             /* of the room */
 	uint64_t bytes;
-	unsigned i, n; /* packets */
 };
+
+INLINE void copy_short(uint8_t *d, const uint8_t *s, uint32_t n)
+{
+	if (n >= 16) {
+		*(v16 *)d = *(const v16 *)s;
+		*(v16 *)(d + n - 16) = *(const v16 *)(s + n - 16);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		d[i] = s[i];
+}
 
 /* Copies exactly n bytes: reading past the mbuf could leave its page, writing past the record
  * would need more guard. The last store overlaps the one before it. */
@@ -27,130 +38,131 @@ INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n)
 {
 	uint32_t i = 0;
 
-	if (rt_unlikely(n < 16)) {
-		for (; i < n; i++)
-			d[i] = s[i];
+	if (rt_unlikely(n < 32)) {
+		copy_short(d, s, n);
 		return;
+	}
+	if (n > 64) {
+		/* Stores that split a cache line cost more than loads that do. */
+		*(v8 *)d = *(const v8 *)s;
+		i = 32 - ((uintptr_t)d & 31);
 	}
 	for (; i + 32 <= n; i += 32)
 		*(v8 *)(d + i) = *(const v8 *)(s + i);
-	if (i + 16 <= n) {
-		*(v16 *)(d + i) = *(const v16 *)(s + i);
-		i += 16;
-	}
 	if (i < n)
-		*(v16 *)(d + n - 16) = *(const v16 *)(s + n - 16);
+		*(v8 *)(d + n - 32) = *(const v8 *)(s + n - 32);
 }
 
-/* To write a line costs a trip to the core of the reader, which has read it: ask for it early,
- * once, and never for one that the reader may still be reading. */
-INLINE void own_ahead(struct cursor *c, uint32_t ahead)
+/* To write a line costs a trip to the core of the reader, which has read it: ask for it early. */
+INLINE void own_ahead(const uint8_t *at, uint32_t len)
 {
-	uint8_t *to = c->at + ahead;
-
-	if (to > c->end)
-		to = c->end;
-	for (; c->owned < to; c->owned += RT_CACHE_LINE)
-		__builtin_prefetch(c->owned, 1, 3);
+	__builtin_prefetch(at, 1, 3);
+	__builtin_prefetch(at + RT_CACHE_LINE, 1, 3);
+	for (uint32_t o = 2 * RT_CACHE_LINE; o < len; o += RT_CACHE_LINE)
+		__builtin_prefetch(at + o, 1, 3);
 }
 
-/* Copies plain packets until one is not plain or does not fit. What may change only between bursts
- * is taken into locals: the stores into the ring could alias anything. */
-INLINE void push_plain(struct cursor *cursor, const struct rt_tap *tap, struct rte_mbuf **pkts,
-	uint64_t ns, uint32_t ahead)
+/* The record at p has no options yet; an RSS hash goes with them. Returns its length. */
+static __attribute__((noinline)) uint32_t finish_hash(
+	uint8_t *p, uint32_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
+{
+	uint32_t total = options_at + RT_TRAILER_HASH;
+	uint8_t *t = p + options_at;
+
+	((u32 *)p)[1] = total;
+	memcpy(t, tap->trailer_hash, RT_TRAILER_HASH);
+	*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+	*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
+	return total;
+}
+
+/* Copies plain packets until one is not plain or does not fit. Everything that cannot change within
+ * a burst is in locals: the stores into the ring could alias anything else. */
+INLINE void push_plain(
+	struct cursor *cursor, const struct rt_tap *tap, uint64_t ns, const uint32_t ahead)
 {
 	const uint64_t slow_flags = tap->slow_flags;
-	const uint64_t hash_flag = tap->direction == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
+	const uint64_t odd_flags =
+		slow_flags | (tap->direction == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0);
 	const uint32_t snaplen = tap->snaplen;
-	struct cursor c = *cursor;
+	struct rte_mbuf **pkts = cursor->pkts, **const last = cursor->last;
+	const uint8_t *const end = cursor->end - (RT_TRAILER_HASH - RT_TRAILER);
+	uint8_t *at = cursor->at;
 	v8 head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns};
 	v8 tail = *(const v8 *)tap->trailer;
-	uint32_t last_len = UINT32_MAX, padded = 0, total = 0;
+	uint32_t last_len = UINT32_MAX, options_at = 0;
+	uint64_t bytes = 0;
 
-	for (; c.i < c.n; c.i++) {
-		const struct rte_mbuf *m = pkts[c.i];
+	for (; pkts != last; pkts++) {
+		const struct rte_mbuf *m = *pkts;
 		uint64_t flags = m->ol_flags;
 		uint32_t len = m->data_len;
-		uint8_t *t;
 
-		if (c.i + PREFETCH_AHEAD < c.n)
-			__builtin_prefetch(rte_pktmbuf_mtod(pkts[c.i + PREFETCH_AHEAD], void *));
-		if (rt_unlikely((flags & slow_flags) || m->nb_segs != 1 || len != m->pkt_len ||
-				len > snaplen))
+		if (pkts + PREFETCH_AHEAD < last)
+			__builtin_prefetch(rte_pktmbuf_mtod(pkts[PREFETCH_AHEAD], void *));
+		if (rt_unlikely(m->nb_segs != 1 || len != m->pkt_len || len > snaplen))
 			break;
 		if (rt_unlikely(len != last_len)) {
 			last_len = len;
-			padded = (len + 3) & ~3u;
-			total = RT_EPB_HEADER + padded + RT_TRAILER;
-			head[1] = total;
+			options_at = RT_EPB_HEADER + ((len + 3) & ~3u);
+			head[1] = tail[RT_TRAILER_LEN_AT / 4] = options_at + RT_TRAILER;
 			head[5] = head[6] = len;
-			tail[RT_TRAILER_LEN_AT / 4] = total;
 		}
-		if (rt_unlikely(c.at + total + (RT_TRAILER_HASH - RT_TRAILER) > c.end))
+		if (rt_unlikely(at + options_at + RT_TRAILER > end))
 			break;
 		if (ahead)
-			own_ahead(&c, ahead);
-		t = c.at + RT_EPB_HEADER + padded;
-		*(v8 *)c.at = head;
-		*(u32 *)(t - 4) = 0; /* the padding; the packet goes over what it has of it */
-		copy(c.at + RT_EPB_HEADER, rte_pktmbuf_mtod(m, const uint8_t *), len);
-		if (rt_likely(!(flags & hash_flag))) {
-			*(v8 *)t = tail;
-			c.at += total;
+			own_ahead(at + ahead, options_at + RT_TRAILER);
+		if (rt_unlikely(flags & odd_flags) && (flags & slow_flags))
+			break;
+		*(v8 *)at = head;
+		*(u32 *)(at + options_at - 4) =
+			0; /* the padding; the packet goes over what it has of it */
+		copy(at + RT_EPB_HEADER, rte_pktmbuf_mtod(m, const uint8_t *), len);
+		bytes += len;
+		if (rt_likely(!(flags & odd_flags))) {
+			*(v8 *)(at + options_at) = tail;
+			at += options_at + RT_TRAILER;
 		} else {
-			uint32_t longer = total + RT_TRAILER_HASH - RT_TRAILER;
-
-			((u32 *)c.at)[1] = longer;
-			memcpy(t, tap->trailer_hash, RT_TRAILER_HASH);
-			*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
-			*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = longer;
-			c.at += longer;
+			at += finish_hash(at, options_at, tap, m);
 		}
-		c.bytes += len;
 	}
-	*cursor = c;
+	cursor->pkts = pkts;
+	cursor->at = at;
+	cursor->bytes += bytes;
 }
 
-INLINE void set_cursor(struct cursor *c, const struct rt_ring *r)
+/* Asking for lines that the reader may still be reading would slow both. */
+INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
 {
-	uint64_t room = r->limit > r->head ? r->limit - r->head : 0;
-
-	c->at = r->data + (r->head & r->mask);
-	c->end = c->at + room;
-	c->owned = r->owned > r->head ? c->at + (r->owned - r->head) : c->at;
-}
-
-/* The packet at the cursor is unusual or does not fit. False: the ring is full. */
-static __attribute__((noinline)) bool push_one(
-	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
-{
-	return rt_epb_slow(r, tap, m, ns);
+	return r->own_ahead && c->end - c->at > 2 * OWN_AHEAD;
 }
 
 INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
 	struct rt_seg_count *count = &r->counts[tap->index];
-	struct cursor c = {.n = n};
+	struct cursor c = {.pkts = pkts, .last = pkts + n};
 
-	while (c.i < n) {
-		unsigned from = c.i;
-		uint8_t *start;
+	for (; c.pkts != c.last; c.pkts++) {
+		struct rte_mbuf **from = c.pkts;
+		uint8_t *start = r->data + (r->head & r->mask);
 
-		set_cursor(&c, r);
-		start = c.at;
-		if (rt_likely(!r->pending[tap->index]))
-			push_plain(&c, tap, pkts, ns, r->own_ahead);
-		r->owned = r->head + (uint64_t)(c.owned - start);
+		c.at = start;
+		c.end = start + (r->limit > r->head ? r->limit - r->head : 0);
+		if (rt_unlikely(r->pending[tap->index]))
+			; /* the slow path tells of the gap */
+		else if (rt_likely(may_own_ahead(r, &c)))
+			push_plain(&c, tap, ns, OWN_AHEAD);
+		else
+			push_plain(&c, tap, ns, 0);
 		r->head += (uint64_t)(c.at - start);
-		count->captured += c.i - from;
-		if (rt_likely(c.i == n))
+		count->captured += (uint64_t)(c.pkts - from);
+		if (rt_likely(c.pkts == c.last))
 			break;
-		if (!push_one(r, tap, pkts[c.i], ns)) {
-			rt_epb_lost(r, tap, n - c.i);
+		if (!rt_epb_slow(r, tap, *c.pkts, ns)) {
+			rt_epb_lost(r, tap, (unsigned)(c.last - c.pkts));
 			break;
 		}
-		c.i++;
 	}
 	count->bytes += c.bytes;
 }

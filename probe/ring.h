@@ -13,13 +13,13 @@
 #include "common/segment.h"
 
 struct rt_ring {
-	uint8_t *data;      /* mapped twice, back to back */
-	uint64_t mask;      /* size - 1 */
-	uint64_t head;      /* bytes written, also those not yet published */
-	uint64_t limit;     /* head must not pass it; from the last tail that was looked at */
-	uint64_t tail;      /* the last tail that was looked at */
-	uint64_t owned;     /* lines before it have been asked for */
-	uint32_t own_ahead; /* bytes; 0: the ring is so small that asking does harm */
+	uint8_t *data;  /* mapped twice, back to back */
+	uint64_t mask;  /* size - 1 */
+	uint64_t head;  /* bytes written, also those not yet published */
+	uint64_t limit; /* head must not pass it; from the last tail that was looked at */
+	uint64_t tail;  /* the last tail that was looked at */
+	bool own_ahead; /* ask for lines before they are written; a ring in the L2 cache is slowed
+			   by it */
 	uint64_t last_ns;
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */

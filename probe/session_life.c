@@ -20,9 +20,9 @@
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
 #define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
-#define RING_SIZE_DEFAULT \
-	(32u << 20)             /* 3 ms at 10 GB/s; docs/performance.md has larger and smaller */
-#define OWN_AHEAD          8192 /* bytes; docs/performance.md */
+/* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the reader:
+ * docs/performance.md. */
+#define RING_SIZE_DEFAULT  (32u << 20)
 #define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
 
 uint64_t rt_now_ms(void)
@@ -182,7 +182,7 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 		.data = s->shm.data[i],
 		.mask = s->ring_size - 1,
 		.limit = s->ring_size - RT_RING_GUARD,
-		.own_ahead = s->ring_size >= OWN_AHEAD_MIN_RING ? OWN_AHEAD : 0,
+		.own_ahead = s->ring_size >= OWN_AHEAD_MIN_RING,
 		.pub = &s->shm.rings[i],
 		.peer = &s->shm.tails[i],
 		.counts = &s->shm.counts[(size_t)i * s->tap_capacity],

@@ -408,7 +408,8 @@ EXPORT int ringtap_capture_next(
 		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
 			return ret;
 	}
-	if (cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap) && !cap->corrupt)
+	if (cap->dry && cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap) &&
+		!cap->corrupt)
 		nap(cap, PACE_NS < cap->nap_max_ns ? PACE_NS : cap->nap_max_ns);
 	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
 		bool over = all_over(cap); /* before the last look at the rings */

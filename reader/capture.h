@@ -56,6 +56,7 @@ struct ringtap_capture {
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
 	uint64_t last_batch;  /* bytes handed out by the last call */
+	bool dry;             /* it took all that there was */
 	uint64_t checked_tsc; /* when the connections were last looked at */
 	uint64_t nap_ns;
 	int wake_fd;

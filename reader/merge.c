@@ -208,12 +208,15 @@ unsigned rt_merge(
 	uint64_t left = cap->batch_bytes;
 	unsigned n = 0;
 
+	cap->dry = false;
 	while (n < max && left) {
 		uint64_t next;
 		struct rt_in *in = earliest(cap, &next);
 
-		if (!in || in->key > watermark)
+		if (!in || in->key > watermark) {
+			cap->dry = true;
 			break;
+		}
 		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
 		left -= runs[n].len < left ? runs[n].len : left;
 		n += runs[n].packets != 0;
