@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_ethdev.h>
 
@@ -11,7 +12,18 @@
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
+static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: was there before us */
 static void (*on_change)(void);
+
+#define SETTLE_MS 500
+
+static uint64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
 
 uint32_t rt_port_generation(uint16_t port)
 {
@@ -20,6 +32,8 @@ uint32_t rt_port_generation(uint16_t port)
 
 static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
 {
+	if (event == RTE_ETH_EVENT_NEW)
+		rt_store(&new_ms[port], clock_ms());
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
 	rt_fetch_add(&generations[port], 1);
 	on_change();
@@ -51,9 +65,22 @@ void rt_ports_unwatch(void)
 		;
 }
 
+/* ethdev announces a port from within its driver's probe function. Only when that has returned does
+ * the bus tell the device who its driver is, and rte_eth_dev_info_get() looks there without asking.
+ * An application that has set up a queue had the device by then; else time must do. */
+static bool probed(uint16_t port)
+{
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
+
+	return rte_eth_rx_queue_info_get(port, 0, &rx) != -EINVAL ||
+	       rte_eth_tx_queue_info_get(port, 0, &tx) != -EINVAL ||
+	       clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
+}
+
 bool rt_port_alive(uint16_t port)
 {
-	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]);
+	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]) && probed(port);
 }
 
 uint16_t rt_port_next(uint16_t port)
