@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,9 +15,24 @@
 #include "common/proto.h"
 #include "telemetry.h"
 
+#define RETRY_MS   10
 #define ANSWER_MAX 16384 /* bytes; what rte_telemetry sends at most */
 
 int rt_telemetry_ms = 3000;
+
+/* Telemetry keeps only a handful of callers waiting; EAGAIN says that there are more just now. */
+static int connect_patiently(int fd, const struct sockaddr_un *addr)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
+
+	for (int ms = 0;; ms += RETRY_MS) {
+		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
+			return 0;
+		if (errno != EAGAIN || ms >= rt_telemetry_ms)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+}
 
 int rt_connect(const char *dir, const char *name)
 {
@@ -28,9 +44,9 @@ int rt_connect(const char *dir, const char *name)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+	n = connect_patiently(fd, &addr);
+	if (n == 0)
 		return fd;
-	n = -errno;
 	close(fd);
 	return n;
 }
