@@ -27,6 +27,9 @@
 /* Fills in tap->trailer and tap->trailer_hash from its direction and queue. */
 void rt_epb_prepare(struct rt_tap *tap);
 
+/* on-full=wait gives up after so long without any room; a variable for the tests' sake. */
+extern uint32_t rt_epb_wait_ms;
+
 /* What became of a burst. */
 enum rt_room { RT_ROOM_OK, RT_ROOM_NONE, RT_ROOM_NEVER };
 

@@ -16,8 +16,9 @@
 #define FLAG_INBOUND  1u
 #define FLAG_OUTBOUND 2u
 #define MAC_BYTES     12u
-#define WAIT_S        5 /* on-full=wait gives up after so long without any room */
 #define OPTIONS_MAX   48u
+
+uint32_t rt_epb_wait_ms = 5000;
 
 static uint8_t *put16(uint8_t *p, uint16_t a, uint16_t b)
 {
@@ -75,7 +76,7 @@ static bool fits(const struct rt_ring *r, uint64_t need)
 /* Only for labs: the application stands still until the reader has caught up. */
 static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
-	uint64_t deadline = rte_rdtsc() + WAIT_S * rte_get_tsc_hz();
+	uint64_t deadline = rte_rdtsc() + rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
 
 	if (r->gave_up)
 		return false;

@@ -135,44 +135,63 @@ static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
 static bool run_tagged(
 	const struct rt_filter *f, const struct rte_mbuf *m, const uint8_t *tags, unsigned tag_len)
 {
-	uint8_t head[MAC_BYTES + 8];
-	struct rte_mbuf first = *m, rest = *m;
+	uint8_t macs[MAC_BYTES], head[MAC_BYTES + 8];
+	struct rte_mbuf first = *m, rest;
+	uint32_t skip = MAC_BYTES;
 
-	memcpy(head, rte_pktmbuf_mtod(m, void *), MAC_BYTES);
+	memcpy(head, rte_pktmbuf_read(m, 0, MAC_BYTES, macs), MAC_BYTES);
 	memcpy(head + MAC_BYTES, tags, tag_len);
 	first.buf_addr = head;
 	first.data_off = 0;
 	first.data_len = (uint16_t)(MAC_BYTES + tag_len);
 	first.pkt_len = m->pkt_len + tag_len;
-	first.nb_segs = (uint16_t)(m->nb_segs + 1);
+	for (; skip >= m->data_len && m->next; m = m->next)
+		skip -= m->data_len;
+	rest = *m;
+	rest.data_off = (uint16_t)(m->data_off + skip);
+	rest.data_len = (uint16_t)(m->data_len - skip);
 	first.next = &rest;
-	rest.data_off = (uint16_t)(m->data_off + MAC_BYTES);
-	rest.data_len = (uint16_t)(m->data_len - MAC_BYTES);
+	first.nb_segs = (uint16_t)(first.nb_segs + 1);
 	return run(f, &first);
+}
+
+/* False: the segments hold less than pkt_len says. rte_bpf would run off their end. */
+static bool is_whole(const struct rte_mbuf *m)
+{
+	uint32_t left = m->pkt_len, segs = m->nb_segs;
+
+	for (; m && segs; m = m->next, segs--) {
+		if (left <= m->data_len)
+			return true;
+		left -= m->data_len;
+	}
+	return false;
+}
+
+static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m)
+{
+	const uint64_t tagged = dir == RT_DIR_RX
+					? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+					: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
+	unsigned len = 0;
+	uint8_t tags[8];
+
+	/* The copy will find it broken, too, and count it. */
+	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
+		return true;
+	if (rt_unlikely(m->ol_flags & tagged))
+		len = rt_epb_vlan(m, dir, tags);
+	return len ? run_tagged(f, m, tags, len) : run(f, m);
 }
 
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass)
 {
-	const uint64_t tagged = dir == RT_DIR_RX
-					? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
-					: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-		bool ok;
-
-		if (rt_unlikely(m->ol_flags & tagged) && m->data_len >= MAC_BYTES) {
-			uint8_t tags[8];
-			unsigned len = rt_epb_vlan(m, dir, tags);
-
-			ok = run_tagged(f, m, tags, len);
-		} else {
-			ok = run(f, m);
-		}
-		pass[k] = m;
-		k += ok;
+		pass[k] = pkts[i];
+		k += passes(f, dir, pkts[i]);
 	}
 	return k;
 }
