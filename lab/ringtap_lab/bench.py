@@ -56,7 +56,7 @@ def complete(o):
     o.build = pathlib.Path(o.build).resolve()
     o.out = pathlib.Path(o.out) if o.out else o.build / "bench"
     o.disk_dir = o.disk_dir or str(o.out)
-    o.retry_until = time.monotonic() + (60 if o.quick else 420)
+    o.retry_until = time.monotonic() + (30 if o.quick else 240)
     return o
 
 
