@@ -14,6 +14,7 @@ from .telemetry import Telemetry, runtime_dir
 
 PROGRAM = "dpdk-testpmd"
 MEMORY_MB = 512
+SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
 # Lcores of a secondary process are named after their cpus, and mempool caches belong to lcore ids:
 # two processes with a common id corrupt each other's. So the main lcore, on the capture's cpu, has
@@ -49,10 +50,10 @@ class TestPmd:
         self.prefix = f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.cpu, capture_cpu = cpus
-        argv = [PROGRAM, "-m", str(MEMORY_MB), "--no-pci", f"--file-prefix={self.prefix}",
+        memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
+        argv = [PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
                 "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}",
                 "--main-lcore", str(MAIN_LCORE)]
-        argv += [] if huge else ["--no-huge"]
         argv += ["-d", plugin] if plugin else []
         argv += source.eal + ["--"] + source.app + ["--auto-start"]
         self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log,
