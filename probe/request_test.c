@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests of readers, well-formed and not. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "request.h"
+
+#define WANTS 2
+#define INSNS 5
+
+struct message {
+	struct rt_msg_open open;
+	struct rt_msg_want want[WANTS];
+	struct rt_insn insn[INSNS];
+};
+
+static struct message good(void)
+{
+	struct message m = {
+		.open = {.want_count = WANTS, .insn_count = INSNS, .ring_size = 1 << 20},
+		.want = {{.port = "net_null0",
+				 .queue = RT_QUEUE_ALL,
+				 .directions = RT_WANT_RX | RT_WANT_TX,
+				 .snaplen = 262144,
+				 .insn_first = RT_NO_FILTER},
+			{.queue = 3,
+				.directions = RT_WANT_TX,
+				.snaplen = 1,
+				.insn_first = 2,
+				.insn_count = 3}}};
+
+	for (uint32_t i = 0; i < INSNS; i++)
+		m.insn[i].k = i;
+	return m;
+}
+
+static struct rt_request req;
+
+static int parse_len(const struct message *m, size_t len)
+{
+	char err[RT_TEXT_LEN] = "";
+	/* Of exactly that size, so that a sanitizer sees reading beyond it. */
+	void *copy = malloc(len ? len : 1);
+	int ret;
+
+	memcpy(copy, m, len);
+	ret = rt_request_parse(&req, copy, len, err);
+	free(copy);
+	if (ret == -EINVAL)
+		assert_true(strlen(err) > 20);
+	return ret;
+}
+
+static int parse(const struct message *m)
+{
+	int ret = parse_len(m, sizeof(*m));
+
+	rt_request_free(&req);
+	return ret;
+}
+
+static void test_good_request_is_copied(void **state)
+{
+	struct message m = good();
+
+	assert_int_equal(parse_len(&m, sizeof(m)), 0);
+	assert_int_equal(req.open.ring_size, 1 << 20);
+	assert_memory_equal(req.wants, m.want, sizeof(m.want));
+	assert_memory_equal(req.insns, m.insn, sizeof(m.insn));
+	rt_request_free(&req);
+	assert_null(req.wants);
+	assert_null(req.insns);
+}
+
+static void test_every_other_length_is_refused(void **state)
+{
+	struct message m[2] = {good()};
+
+	for (size_t len = 0; len < sizeof(m[0]) + 40; len++) {
+		if (len == sizeof(m[0]))
+			continue;
+		assert_int_equal(parse_len(&m[0], len), -EINVAL);
+		rt_request_free(&req);
+	}
+}
+
+static void test_number_of_wants_is_bounded(void **state)
+{
+	static const uint32_t bad[] = {0, 1, 3, RT_MAX_WANTS + 1, UINT32_MAX, 0x2000000};
+	struct message m = good();
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.open.want_count = bad[i];
+		assert_int_equal(parse(&m), -EINVAL);
+	}
+}
+
+static void test_number_of_instructions_is_bounded(void **state)
+{
+	static const uint32_t bad[] = {0, 4, 6, 1u << 29, UINT32_MAX, RT_MSG_MAX};
+	struct message m = good();
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.open.insn_count = bad[i];
+		assert_int_equal(parse(&m), -EINVAL);
+	}
+}
+
+static void test_options_are_checked(void **state)
+{
+	struct message m = good();
+
+	m.open.on_full = RT_ON_FULL_WAIT + 1;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = good();
+	m.open.timestamp = RT_TIMESTAMP_NIC + 1;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = good();
+	m.open.ring_size = RT_RING_SIZE_MAX + 1;
+	assert_int_equal(parse(&m), -EINVAL);
+	m.open.ring_size = RT_RING_SIZE_MAX;
+	assert_int_equal(parse(&m), 0);
+}
+
+static void test_unterminated_port_name_is_refused(void **state)
+{
+	struct message m = good();
+
+	memset(m.want[0].port, 'p', sizeof(m.want[0].port));
+	assert_int_equal(parse(&m), -EINVAL);
+}
+
+static void test_directions_are_checked(void **state)
+{
+	static const uint32_t bad[] = {0, 4, 7, UINT32_MAX};
+	struct message m = good();
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.want[1].directions = bad[i];
+		assert_int_equal(parse(&m), -EINVAL);
+	}
+}
+
+static void test_queue_is_checked(void **state)
+{
+	struct message m = good();
+
+	m.want[0].queue = 65536;
+	assert_int_equal(parse(&m), -EINVAL);
+	m.want[0].queue = 65535;
+	assert_int_equal(parse(&m), 0);
+}
+
+static void test_snaplen_is_checked(void **state)
+{
+	struct message m = good();
+
+	m.want[1].snaplen = 0;
+	assert_int_equal(parse(&m), -EINVAL);
+	m.want[1].snaplen = 262145;
+	assert_int_equal(parse(&m), -EINVAL);
+}
+
+static void test_filter_must_lie_inside_of_the_message(void **state)
+{
+	static const uint32_t bad[][2] = {{0, 0}, {0, INSNS + 1}, {INSNS, 1}, {4, 2},
+		{UINT32_MAX - 1, 3}, {3, UINT32_MAX - 1}, {INSNS + 1, UINT32_MAX},
+		{0, RT_MAX_INSNS + 1}};
+	struct message m = good();
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.want[1].insn_first = bad[i][0];
+		m.want[1].insn_count = bad[i][1];
+		assert_int_equal(parse(&m), -EINVAL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good_request_is_copied),
+		cmocka_unit_test(test_every_other_length_is_refused),
+		cmocka_unit_test(test_number_of_wants_is_bounded),
+		cmocka_unit_test(test_number_of_instructions_is_bounded),
+		cmocka_unit_test(test_options_are_checked),
+		cmocka_unit_test(test_unterminated_port_name_is_refused),
+		cmocka_unit_test(test_directions_are_checked),
+		cmocka_unit_test(test_queue_is_checked),
+		cmocka_unit_test(test_snaplen_is_checked),
+		cmocka_unit_test(test_filter_must_lie_inside_of_the_message),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

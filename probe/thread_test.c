@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots, and when memory that polling threads may look at can be freed. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "thread.h"
+
+static uint32_t used_slots(void)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < RT_MAX_THREADS; i++)
+		n += rt_load(&rt_threads[i].used) != 0;
+	return n;
+}
+
+/* A thread that does one thing at a time, when told. */
+enum order { ORDER_NONE, ORDER_CLAIM, ORDER_ENTER, ORDER_EXIT, ORDER_END };
+
+struct puppet {
+	pthread_t thread;
+	uint32_t order, done;
+	struct rt_thread *slot;
+};
+
+static void *obey(void *arg)
+{
+	struct puppet *p = arg;
+
+	for (;;) {
+		uint32_t order = rt_load_acquire(&p->order);
+
+		if (order == p->done) {
+			sched_yield();
+			continue;
+		}
+		if (order % 8 == ORDER_CLAIM)
+			p->slot = rt_thread_claim(order);
+		else if (order % 8 == ORDER_ENTER)
+			rt_thread_enter(p->slot);
+		else if (order % 8 == ORDER_EXIT)
+			rt_thread_exit(p->slot);
+		rt_store_release(&p->done, order);
+		if (order % 8 == ORDER_END)
+			return NULL;
+	}
+}
+
+static void tell(struct puppet *p, enum order what)
+{
+	uint32_t order = (p->order / 8 + 1) * 8 + what;
+
+	rt_store_release(&p->order, order);
+	while (rt_load_acquire(&p->done) != order)
+		sched_yield();
+}
+
+static void wake(struct puppet *p)
+{
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(pthread_create(&p->thread, NULL, obey, p), 0);
+	tell(p, ORDER_CLAIM);
+}
+
+static void dismiss(struct puppet *p)
+{
+	tell(p, ORDER_END);
+	pthread_join(p->thread, NULL);
+}
+
+static void test_ending_thread_gives_its_slot_back(void **state)
+{
+	struct puppet p;
+	uint32_t before = used_slots(), index;
+
+	wake(&p);
+	assert_int_equal(used_slots(), before + 1);
+	index = p.slot->index;
+	dismiss(&p);
+	assert_int_equal(used_slots(), before);
+	wake(&p);
+	assert_int_equal(p.slot->index, index);
+	dismiss(&p);
+}
+
+static void test_more_threads_than_slots_get_none(void **state)
+{
+	static struct puppet p[RT_MAX_THREADS + 3];
+	uint64_t seen = 0;
+
+	for (int i = 0; i < RT_MAX_THREADS + 3; i++)
+		wake(&p[i]);
+	for (int i = 0; i < RT_MAX_THREADS; i++) {
+		assert_non_null(p[i].slot);
+		assert_int_equal(seen >> p[i].slot->index & 1, 0);
+		seen |= 1ull << p[i].slot->index;
+	}
+	for (int i = RT_MAX_THREADS; i < RT_MAX_THREADS + 3; i++)
+		assert_null(p[i].slot);
+	/* The next that ends makes room. */
+	dismiss(&p[7]);
+	tell(&p[RT_MAX_THREADS], ORDER_CLAIM);
+	assert_non_null(p[RT_MAX_THREADS].slot);
+	for (int i = 0; i < RT_MAX_THREADS + 3; i++) {
+		if (i != 7)
+			dismiss(&p[i]);
+	}
+	assert_int_equal(used_slots(), 0);
+}
+
+static void test_thread_inside_holds_up_until_it_leaves(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	tell(&p, ORDER_ENTER);
+	rt_grace_begin(&g);
+	assert_false(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	assert_true(rt_grace_over(&g));
+	/* Coming in again cannot bring back what has been unlinked. */
+	tell(&p, ORDER_ENTER);
+	assert_true(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	dismiss(&p);
+}
+
+static void test_thread_outside_holds_nobody_up(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	rt_grace_begin(&g);
+	assert_true(rt_grace_over(&g));
+	tell(&p, ORDER_ENTER);
+	assert_true(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	dismiss(&p);
+}
+
+static void test_callback_lists_need_every_thread_to_come_again(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	rt_grace_begin(&g);
+	assert_false(rt_grace_passed(&g));
+	tell(&p, ORDER_ENTER);
+	assert_true(rt_grace_passed(&g));
+	tell(&p, ORDER_EXIT);
+	assert_true(rt_grace_passed(&g));
+	dismiss(&p);
+}
+
+/* Having been inside, it may still be walking on in the list after it leaves. */
+static void test_callback_lists_need_who_was_inside_to_leave_and_come_again(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	tell(&p, ORDER_ENTER);
+	rt_grace_begin(&g);
+	assert_false(rt_grace_passed(&g));
+	tell(&p, ORDER_EXIT);
+	assert_false(rt_grace_passed(&g));
+	tell(&p, ORDER_ENTER);
+	assert_true(rt_grace_passed(&g));
+	tell(&p, ORDER_EXIT);
+	dismiss(&p);
+}
+
+static void test_callback_lists_do_not_wait_for_dead_threads(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	rt_grace_begin(&g);
+	assert_false(rt_grace_passed(&g));
+	dismiss(&p);
+	assert_true(rt_grace_passed(&g));
+}
+
+/* ---- stress ---- */
+
+#define THREADS 4u
+#define SWAPS   400u
+
+struct object {
+	uint64_t value, same;
+};
+
+static struct object *current;
+static uint32_t quit;
+
+static void *poll_flat_out(void *arg)
+{
+	struct rt_thread *t = rt_thread_claim(0);
+	uint64_t *bad = arg;
+
+	for (unsigned n = 0; !rt_load(&quit); n++) {
+		struct object *o;
+
+		/* Else, on few CPUs, it is always inside when its time is up. */
+		if (n % 64 == 0)
+			sched_yield();
+
+		rt_thread_enter(t);
+		o = rt_load_acquire(&current); /* pairs with the release in the test */
+		if (o && (o->value ^ o->same) != UINT64_MAX)
+			(*bad)++;
+		rt_thread_exit(t);
+	}
+	return NULL;
+}
+
+/* Comes and goes, so that slots change hands meanwhile. */
+static void *come_and_go(void *arg)
+{
+	while (!rt_load(&quit)) {
+		struct puppet p;
+
+		wake(&p);
+		if (p.slot) {
+			tell(&p, ORDER_ENTER);
+			tell(&p, ORDER_EXIT);
+		}
+		dismiss(&p);
+	}
+	return NULL;
+}
+
+/* Freed memory is poisoned, and a sanitizer would see every late access. */
+static void swap_and_free(uint64_t i)
+{
+	struct object *next = i % 5 ? malloc(sizeof(*next)) : NULL, *old = current;
+	struct rt_grace g;
+
+	if (next)
+		*next = (struct object){.value = i, .same = ~i};
+	rt_store_release(&current, next);
+	rt_grace_begin(&g);
+	while (!rt_grace_over(&g))
+		sched_yield();
+	if (old)
+		memset(old, 0, sizeof(*old));
+	free(old);
+}
+
+static void stress(void)
+{
+	uint64_t bad[THREADS] = {0};
+	pthread_t t[THREADS], changing;
+
+	rt_store(&quit, 0);
+	current = NULL;
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, poll_flat_out, &bad[i]), 0);
+	assert_int_equal(pthread_create(&changing, NULL, come_and_go, NULL), 0);
+	for (uint64_t i = 1; i <= SWAPS; i++)
+		swap_and_free(i);
+	rt_store(&quit, 1);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(t[i], NULL);
+		assert_int_equal(bad[i], 0);
+	}
+	pthread_join(changing, NULL);
+	free(current);
+}
+
+static void test_nobody_sees_freed_memory(void **state)
+{
+	stress();
+}
+
+/* As on a kernel without membarrier(). */
+static void test_nobody_sees_freed_memory_with_fences(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it knows no fences */
+#endif
+	rt_thread_fence = true;
+	stress();
+	rt_thread_fence = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ending_thread_gives_its_slot_back),
+		cmocka_unit_test(test_more_threads_than_slots_get_none),
+		cmocka_unit_test(test_thread_inside_holds_up_until_it_leaves),
+		cmocka_unit_test(test_thread_outside_holds_nobody_up),
+		cmocka_unit_test(test_callback_lists_need_every_thread_to_come_again),
+		cmocka_unit_test(test_callback_lists_need_who_was_inside_to_leave_and_come_again),
+		cmocka_unit_test(test_callback_lists_do_not_wait_for_dead_threads),
+		cmocka_unit_test(test_nobody_sees_freed_memory),
+		cmocka_unit_test(test_nobody_sees_freed_memory_with_fences),
+	};
+
+	if (rt_threads_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
