@@ -89,6 +89,7 @@ def pipeline(app, command, *options):
                               stderr=subprocess.PIPE, text=True)
     recorder = Recorder(["-i", f"{app.prefix}:", *options], "-", stdout=reader.stdin)
     reader.stdin.close()
+    reader.stdin = None  # communicate() would flush it
     try:
         recorder.attached()
         app.rx(n=50)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from . import dpdk
 from .paths import private_folder
-from .proc import Proc, check
+from .proc import Proc, check, run
 
 VSWITCHD = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -69,7 +69,10 @@ class Ovs:
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
     def vsctl(self, *args):
-        return check(["ovs-vsctl", f"--db=unix:{self.dir}/db.sock", "--timeout=30", *args])
+        done = run(["ovs-vsctl", f"--db=unix:{self.dir}/db.sock", "--timeout=30", *args])
+        state = "alive" if not self.switch or self.switch.alive() else "dead"
+        assert done.returncode == 0, f"{args}: {done.stderr} (the switch is {state})"
+        return done.stdout
 
     def appctl(self, *args):
         return check(["ovs-appctl", f"--target={self.dir}/sw.ctl", *args])

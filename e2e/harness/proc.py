@@ -134,11 +134,11 @@ class Proc:
             self._in = -1
 
 
-def run(argv, timeout=60, **kwargs):
-    """Runs argv to its end; returns the CompletedProcess with text output."""
+def run(argv, timeout=60, env=None, **kwargs):
+    """Runs argv to its end; env is added to ours. Returns the CompletedProcess with text output."""
     return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, timeout=timeout, text=True,
-                          env=dict(os.environ, LC_ALL="C"), **kwargs)
+                          env=dict(os.environ, LC_ALL="C", **(env or {})), **kwargs)
 
 
 def check(argv, timeout=60, **kwargs):

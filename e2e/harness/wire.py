@@ -9,8 +9,8 @@ import struct
 import threading
 
 MAGIC, VERSION, SEG_VERSION = 0x70617472, 1, 1
-HELLO, LIST, OPEN, STOP = 1, 2, 3, 4
-WELCOME, PORTS, SESSIONS, OPENED, STOPPED, ERROR = 65, 66, 67, 68, 69, 70
+HELLO, LIST, OPEN, START, STOP = range(1, 6)
+WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR = range(65, 72)
 ALL, NO_FILTER = 0xFFFFFFFF, 0xFFFFFFFF
 HEADER = struct.Struct("<IHHI")
 
@@ -73,6 +73,8 @@ class Reader:
         kind, body = self.receive()
         assert kind == OPENED, body
         assert len(self.fds) == 3
+        self.send(message(START))
+        assert self.receive()[0] == STARTED
 
     def lie_about_tails(self, value):
         """Writes value into the tail of every ring."""
@@ -187,6 +189,8 @@ def fake_probe(fds, opened=True):
                 connection.send(message(SESSIONS))
             elif kind == OPEN and opened:
                 socket.send_fds(connection, [message(OPENED)], fds)
+            elif kind == START:
+                connection.send(message(STARTED))
             elif kind == STOP:
                 connection.send(message(STOPPED))
     return answer
