@@ -48,7 +48,7 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
 	}
-	snprintf(err, errlen, "%s", e.text);
+	snprintf(err, errlen, "%s", e.text[0] ? e.text : "the probe refuses without a reason");
 	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
 }
 
