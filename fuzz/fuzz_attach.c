@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The attach path: what an application's sockets answer. The input is a list of datagrams:
+ *    1 byte   bits 0-1: 0 telemetry socket, else the probe's; bits 2-4: how many of the three
+ *             descriptors go with it (more: all, in the wrong order); bit 5: a good message of the
+ *             type in the low byte of what follows replaces the data
+ *    1 byte   length
+ *    n bytes  the datagram
+ * A thread plays the application: it sends the list of the socket that is connected to, and hangs
+ * up.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "reader/capture.h"
+#include "reader/telemetry.h"
+#include "reader/test_session.h"
+
+#define RUN_MAX 16u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char dir[] = "/tmp/ringtap-fuzz.XXXXXX";
+static int telemetry_listener, probe_listener;
+static struct test_session session;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the input */
+static uint8_t input[1 << 16];
+static size_t input_size;
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
+	unlink(addr.sun_path);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 4))
+		abort();
+	return fd;
+}
+
+/* A well-formed message of a type: an obstacle that the fuzzer need not learn to take. */
+static void send_good(int sock, uint16_t type, const int *fds, unsigned n)
+{
+	union {
+		struct rt_msg_header h;
+		struct rt_msg_welcome welcome;
+		struct rt_msg_error error;
+	} m = {0};
+	uint32_t len = type == RT_MSG_WELCOME ? sizeof(m.welcome)
+		       : type == RT_MSG_ERROR ? sizeof(m.error)
+					      : sizeof(m.h);
+
+	rt_msg_init(&m.h, type, len);
+	(void)rt_msg_send(sock, &m.h, fds, n);
+}
+
+static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
+{
+	int fds[] = {session.fds[2], session.fds[0], session.fds[1]};
+	unsigned n = how >> 2 & 7;
+	struct {
+		struct rt_msg_header h;
+		uint8_t body[256];
+	} m;
+
+	if (how & 32) {
+		send_good(sock, len ? p[0] : RT_MSG_WELCOME, n > 3 ? fds : session.fds,
+			n > 3 ? 3 : n);
+		return;
+	}
+	/* The header is mended now and then, or hardly a datagram would be looked into. */
+	if (how & 64 && len > sizeof(m.h)) {
+		memcpy(&m, p, len);
+		rt_msg_init(&m.h, m.h.type, (uint32_t)len);
+		(void)rt_msg_send(sock, &m.h, n > 3 ? fds : session.fds, n > 3 ? 3 : n);
+		return;
+	}
+	(void)send(sock, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void play(int listener, bool probe)
+{
+	int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	const uint8_t *p = input;
+	char sink[4096];
+	size_t left;
+
+	/* Whoever connected may have gone again: then this is the next input already. */
+	pthread_mutex_lock(&lock);
+	left = input_size;
+	while (left >= 2) {
+		size_t n = p[1] < left - 2 ? p[1] : left - 2;
+
+		if (((p[0] & 3) != 0) == probe)
+			send_one(sock, p[0], p + 2, n);
+		p += 2 + n;
+		left -= 2 + n;
+	}
+	pthread_mutex_unlock(&lock);
+	/* Not close(): what is unread on our side would take away what they have not read yet. */
+	shutdown(sock, SHUT_WR);
+	while (recv(sock, sink, sizeof(sink), 0) > 0)
+		;
+	close(sock);
+}
+
+static void *be_application(void *arg)
+{
+	for (;;) {
+		struct pollfd fds[2] = {{.fd = telemetry_listener, .events = POLLIN},
+			{.fd = probe_listener, .events = POLLIN}};
+
+		poll(fds, 2, -1);
+		for (int i = 0; i < 2; i++) {
+			if (fds[i].revents)
+				play(fds[i].fd, i == 1);
+		}
+	}
+	return NULL;
+}
+
+static void clean_up(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, RT_SOCKET_NAME);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%s", dir, RT_TELEMETRY_SOCKET);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void set_up(void)
+{
+	pthread_t thread;
+
+	if (telemetry_listener)
+		return;
+	if (!mkdtemp(dir))
+		abort();
+	atexit(clean_up);
+	test_session_make(&session, 2, RT_RING_SIZE_MIN);
+	for (uint32_t i = 0; i < 8; i++)
+		test_put(&session, i % 2, 1700000000000000000ull + i, i % 2, 60);
+	test_publish(&session, 0, 1700000000000000000ull);
+	test_publish(&session, 1, 1700000000000000000ull);
+	telemetry_listener = listen_at(RT_TELEMETRY_SOCKET);
+	probe_listener = listen_at(RT_SOCKET_NAME);
+	if (pthread_create(&thread, NULL, be_application, NULL))
+		abort();
+}
+
+static void list(void)
+{
+	struct ringtap_session_info *sessions;
+	struct ringtap_port_info *ports;
+	struct ringtap_conn *conn;
+	char err[RT_TEXT_LEN] = "";
+	size_t np, ns;
+
+	if (ringtap_conn_open(&conn, dir, err, sizeof(err))) {
+		if (!err[0] || conn)
+			abort();
+		return;
+	}
+	if (ringtap_conn_list(conn, &ports, &np, &sessions, &ns) == 0) {
+		free(ports);
+		free(sessions);
+	}
+	ringtap_conn_close(conn);
+}
+
+static void record(void)
+{
+	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	struct ringtap_run runs[RUN_MAX];
+	struct ringtap_capture *cap;
+
+	if (ringtap_capture_create(&cap))
+		return;
+	if (ringtap_capture_attach(cap, dir, &all, 1, NULL) == 0) {
+		int n = 0;
+
+		for (int i = 0; i < 20 && n >= 0; i++) {
+			n = ringtap_capture_next(cap, runs, RUN_MAX, 1);
+			ringtap_capture_release(cap);
+		}
+		(void)ringtap_capture_stop(cap);
+	} else if (!ringtap_capture_error(cap)[0]) {
+		abort();
+	}
+	ringtap_capture_close(cap);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char err[RT_TEXT_LEN] = "";
+
+	set_up();
+	if (size > sizeof(input))
+		return -1;
+	pthread_mutex_lock(&lock);
+	memcpy(input, data, size);
+	input_size = size;
+	pthread_mutex_unlock(&lock);
+	if (rt_telemetry_wake(dir, err, sizeof(err)) && !err[0])
+		abort();
+	if (size && data[0] & 128)
+		list();
+	else
+		record();
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Control messages to the probe: the input is one datagram, as it arrives at its socket. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "probe/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the probe relies on once a request has been accepted. */
+static void check(const struct rt_request *r)
+{
+	if (!r->open.want_count || r->open.want_count > RT_MAX_WANTS)
+		abort();
+	for (uint32_t i = 0; i < r->open.want_count; i++) {
+		const struct rt_msg_want *w = &r->wants[i];
+
+		if (strlen(w->port) >= RT_NAME_LEN || !w->snaplen || !w->directions)
+			abort();
+		if (w->insn_first == RT_NO_FILTER)
+			continue;
+		for (uint32_t k = 0; k < w->insn_count; k++) {
+			volatile uint16_t code = r->insns[w->insn_first + k].code;
+
+			(void)code;
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)];
+	const struct rt_msg_header *h = (const void *)buf;
+	char err[RT_TEXT_LEN] = "";
+	struct rt_request req;
+	int pair[2], len;
+
+	if (size < sizeof(*h) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return 0;
+	if (send(pair[0], data, size, MSG_DONTWAIT) == (ssize_t)size) {
+		len = rt_msg_recv(pair[1], buf, sizeof(buf), NULL, 0, NULL, 0);
+		if (len > 0 && h->type == RT_MSG_OPEN) {
+			if (rt_request_parse(&req, buf, (size_t)len, err) == 0)
+				check(&req);
+			rt_request_free(&req);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A session's memory as a lying probe might make it. The input is a list of writes over an honest
+ * session, so that the fuzzer need not find out how to make one:
+ *    1 byte   where: 0 segment, 1 data, 2 tails, 3 publishes what follows as a ring's head
+ *    3 bytes  offset
+ *    1 byte   length
+ *    n bytes  what is written
+ * Then it is mapped, read and merged to its end, as after the death of the application.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "reader/capture.h"
+#include "reader/test_session.h"
+
+#define RINGS   2u
+#define RUN_MAX 16u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void put_some(struct test_session *s)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		test_put(s, i % RINGS, 1700000000000000000ull + i, i % 2, 20 + i);
+	for (uint32_t i = 0; i < RINGS; i++)
+		test_publish(s, i, 1700000000000000000ull + 8);
+}
+
+static void overwrite(
+	struct test_session *s, unsigned where, uint32_t offset, const uint8_t *src, uint32_t n)
+{
+	uint8_t *base[] = {(uint8_t *)s->h, s->data, (uint8_t *)s->tails, (uint8_t *)s->rings};
+	uint64_t room[] = {
+		lseek(s->fds[0], 0, SEEK_END), RINGS * RT_RING_SIZE_MIN, 4096, RINGS * 128};
+
+	offset %= room[where];
+	if (n > room[where] - offset)
+		n = (uint32_t)(room[where] - offset);
+	memcpy(base[where] + offset, src, n);
+}
+
+static void apply(struct test_session *s, const uint8_t *p, size_t left)
+{
+	while (left >= 5) {
+		uint32_t offset = p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16, n = p[4];
+
+		if (n > left - 5)
+			n = (uint32_t)left - 5;
+		overwrite(s, p[0] % 4, offset, p + 5, n);
+		p += 5 + n;
+		left -= 5 + n;
+	}
+}
+
+/* Everything that a program may do with a run. */
+static void use_run(const struct ringtap_capture *cap, const struct ringtap_run *run)
+{
+	uint64_t last, bytes, part = ringtap_run_prefix(run, run->packets / 2, &last);
+	uint8_t *copy = malloc(run->len ? run->len : 1);
+
+	if (part > run->len)
+		abort();
+	ringtap_run_fit(run, run->len / 2, &bytes);
+	if (bytes > run->len / 2)
+		abort();
+	ringtap_run_copy(cap, run, 0, run->len, copy);
+	free(copy);
+}
+
+static void use_info(const struct ringtap_capture *cap)
+{
+	struct ringtap_interface port = {.size = sizeof(port)};
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+	struct ringtap_ring ring = {.size = sizeof(ring)};
+	struct ringtap_tap tap = {.size = sizeof(tap)};
+
+	for (unsigned i = 0; ringtap_capture_interface(cap, i, &port) == 0; i++) {
+		if (strlen(port.name) >= RINGTAP_NAME_LEN)
+			abort();
+	}
+	for (unsigned i = 0; i < ringtap_capture_tap_count(cap); i++)
+		(void)ringtap_capture_tap(cap, i, &tap);
+	for (unsigned i = 0; ringtap_capture_ring(cap, i, &ring) == 0; i++) {
+		if (ring.used > ring.ring_size)
+			abort();
+	}
+	ringtap_capture_stats(cap, &stats);
+}
+
+static void read_to_the_end(struct ringtap_capture *cap)
+{
+	struct ringtap_run runs[RUN_MAX];
+	uint64_t last = 0;
+	int n;
+
+	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 0)) > 0) {
+		for (int i = 0; i < n; i++) {
+			if (runs[i].last_ns < last || !runs[i].packets)
+				abort();
+			last = runs[i].last_ns;
+			use_run(cap, &runs[i]);
+		}
+		use_info(cap);
+		ringtap_capture_release(cap);
+	}
+	use_info(cap);
+	if (n == 0)
+		abort(); /* the application is dead: there is an end */
+}
+
+/* As ringtap_capture_attach() leaves it, when the application has died since. */
+static void capture(struct rt_segment *seg, struct ringtap_conn *conn)
+{
+	uint32_t ids[RT_MAX_IFS] = {0};
+	struct rt_source source = {
+		.conn = conn, .seg = *seg, .if_ids = ids, .dead = true, .started = true};
+	struct rt_in ins[RT_MAX_RINGS];
+	struct ringtap_capture cap = {.sources = &source,
+		.source_count = 1,
+		.ins = ins,
+		.in_count = seg->h.ring_count,
+		.batch_bytes = seg->h.ring_size / 4,
+		.nap_max_ns = 1000,
+		.wake_fd = -1};
+
+	for (uint32_t i = 0; i < cap.in_count; i++)
+		ins[i] = (struct rt_in){.data = seg->data[i], .size = seg->h.ring_size, .index = i};
+	read_to_the_end(&cap);
+	free(cap.ifs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ringtap_conn conn = {.fd = -1};
+	struct test_session s;
+	struct rt_segment seg;
+	char err[RT_TEXT_LEN] = "";
+	uint64_t segment_size;
+
+	test_session_make(&s, RINGS, RT_RING_SIZE_MIN);
+	segment_size = s.h->segment_size;
+	put_some(&s);
+	apply(&s, data, size);
+	if (rt_segment_map(&seg, s.fds, err, sizeof(err)) == 0) {
+		capture(&seg, &conn);
+		rt_segment_unmap(&seg);
+	} else if (!err[0]) {
+		abort();
+	}
+	s.h->ring_count = RINGS;
+	s.h->ring_size = RT_RING_SIZE_MIN;
+	s.h->segment_size = segment_size;
+	test_session_free(&s);
+	return 0;
+}
