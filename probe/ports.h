@@ -28,7 +28,7 @@ uint16_t rt_port_next(uint16_t port);
 int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);
 
-/* Does a want's port field (name, decimal id, empty for all) mean this port? */
+/* Does the port field of a want (name, decimal id, empty for all) mean this port? */
 bool rt_port_matches(const struct rt_msg_port *port, const char *want);
 
 #endif
