@@ -123,4 +123,5 @@ def _life(store, app, tool, left, options):
     print(f"{app.source.name} {app.source.size} B, "
           f"{'plugin loaded' if app.plugin else 'untouched'}: {rate / 1e6:.1f} Mpps", flush=True)
     while left:
-        _captured(store, app, tool, left.pop(0), options)
+        _captured(store, app, tool, left[0], options)
+        left.pop(0)
