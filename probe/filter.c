@@ -10,6 +10,7 @@
 
 #include "epb.h"
 #include "filter.h"
+#include "program.h"
 
 #define MAC_BYTES 12u
 
@@ -97,10 +98,13 @@ int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32
 {
 	struct bpf_program prog = {
 		.bf_len = count, .bf_insns = (struct bpf_insn *)(uintptr_t)insns};
-	struct rt_filter *f = calloc(1, sizeof(*f));
 	struct rte_bpf_prm *prm;
 	struct rte_bpf_jit jit = {0};
+	struct rt_filter *f;
 
+	if (!rt_program_valid(insns, count))
+		return -EINVAL;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	prm = rte_bpf_convert(&prog);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "program.h"
+
+/* Codes of classic BPF, as in <pcap/bpf.h>, which a reader's request is made of. */
+#define CLASS(code) ((code)&0x07)
+#define MODE(code)  ((code)&0xe0)
+#define OP(code)    ((code)&0xf0)
+#define BY_X(code)  ((code)&0x08)
+#define MEM         0x60
+#define DIV         0x30
+#define MOD         0x90
+#define LSH         0x60
+#define RSH         0x70
+#define JA          0x00
+#define WORDS       16u /* of scratch memory */
+
+enum { LD, LDX, ST, STX, ALU, JMP, RET, MISC };
+
+static bool alu_valid(const struct rt_insn *i)
+{
+	if (BY_X(i->code))
+		return true;
+	switch (OP(i->code)) {
+	case DIV:
+	case MOD: return i->k != 0;
+	case LSH:
+	case RSH: return i->k < 32;
+	default: return true;
+	}
+}
+
+/* left: how many instructions come after this one. */
+static bool insn_valid(const struct rt_insn *i, uint32_t left)
+{
+	switch (CLASS(i->code)) {
+	case LD:
+	case LDX: return MODE(i->code) != MEM || i->k < WORDS;
+	case ST:
+	case STX: return i->k < WORDS;
+	case ALU: return alu_valid(i);
+	case JMP: return OP(i->code) == JA ? i->k < left : i->jt < left && i->jf < left;
+	default: return true;
+	}
+}
+
+bool rt_program_valid(const struct rt_insn *insns, uint32_t count)
+{
+	if (!count || count > RT_MAX_INSNS || CLASS(insns[count - 1].code) != RET)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!insn_valid(&insns[i], count - i - 1))
+			return false;
+	}
+	return true;
+}
