@@ -15,8 +15,11 @@
 
 #include "capture.h"
 
-#define SLACK_NS    50000ull
-#define FETCH_AHEAD 4096 /* bytes; docs/performance.md: without it the walk is the bottleneck */
+#define SLACK_NS 50000ull
+/* Without fetching ahead the walk would be the bottleneck: docs/performance.md. */
+#define FETCH_AHEAD   4096 /* bytes */
+#define FETCH_LARGE   192  /* bytes; of records so long only the ends are fetched, */
+#define FETCH_RECORDS 8    /* so many records ahead */
 
 uint64_t rt_hold_ns = 500000000;
 
@@ -49,7 +52,8 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 	return now_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
 }
 
-static inline void prefetch(struct rt_in *in, uint64_t pos)
+/* Small records: every line holds one. */
+static inline void fetch_lines(struct rt_in *in, uint64_t pos)
 {
 	uint64_t to = pos + FETCH_AHEAD;
 
@@ -59,6 +63,19 @@ static inline void prefetch(struct rt_in *in, uint64_t pos)
 		in->fetched = pos & ~(uint64_t)(RT_CACHE_LINE - 1);
 	for (; in->fetched < to; in->fetched += RT_CACHE_LINE)
 		__builtin_prefetch(in->data + (in->fetched & (in->size - 1)), 0, 3);
+}
+
+/* Large records: only their ends are looked at, and they will be where they are if the next ones
+ * are as long as the last. */
+static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t last_len)
+{
+	uint64_t at = pos + (uint64_t)FETCH_RECORDS * last_len;
+	const uint8_t *p = in->data + ((at - 4) & (in->size - 1));
+
+	if (at + RT_EPB_HEADER > in->head)
+		return;
+	__builtin_prefetch(p, 0, 3);
+	__builtin_prefetch(p + RT_EPB_HEADER + 3, 0, 3);
 }
 
 static inline const struct rt_epb *record(const struct rt_in *in, uint64_t pos)
@@ -115,6 +132,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 {
 	uint32_t known = cap->sources[in->source].if_known;
 	uint64_t pos = in->pos, key = in->key, last = cap->emitted_ns;
+	uint32_t last_len = 0;
 	const char *why = NULL;
 
 	*run = (struct ringtap_run){.data = in->data + (pos & (in->size - 1)),
@@ -125,7 +143,10 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 	while (pos < in->head && pos - in->pos < max_bytes) {
 		struct claim c;
 
-		prefetch(in, pos);
+		if (last_len < FETCH_LARGE)
+			fetch_lines(in, pos);
+		else
+			fetch_ends(in, pos, last_len);
 		why = inspect(in, pos, &c);
 		if (rt_unlikely(why != NULL))
 			break;
@@ -147,6 +168,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 		else
 			last = c.ns;
 		pos += c.len;
+		last_len = c.len;
 		run->packets++;
 	}
 	run->len = pos - in->pos;
