@@ -94,8 +94,8 @@ wait_for_traffic
 title 'Three seconds at full rate, every packet of both ports and directions, to /dev/null'
 "$ringtap" record -i "$name:" -a duration:3 -w /dev/null
 
-title "$packets packets to $out"
-"$ringtap" record -i "$name:" -c "$packets" -w "$out"
+title "$packets packets to $out; --on-full wait: the application waits rather than lose one"
+"$ringtap" record -i "$name:" --on-full wait -c "$packets" -w "$out"
 
 if command -v capinfos >/dev/null; then
 	title 'What Wireshark says of the file'
