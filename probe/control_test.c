@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control thread and its socket, with libringtap and with raw messages at the other end. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+
+#include "common/ipc.h"
+#include "reader/capture.h"
+#include "reader/telemetry.h"
+#include "ringtap/probe.h"
+#include "ringtap/reader.h"
+#include "test_eal.h"
+
+#define BURST   32u
+#define RUN_MAX 64u
+
+static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_capture_options small = {
+	.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
+static const char *dir;
+static pthread_t poller;
+static uint32_t quit;
+
+static void *forward(void *arg)
+{
+	for (unsigned i = 0; !rt_load(&quit); i++) {
+		struct rte_mbuf *m[BURST];
+		uint16_t n = rte_eth_rx_burst(0, 0, m, BURST);
+		uint16_t sent = rte_eth_tx_burst(0, 0, m, n);
+
+		if (sent < n)
+			rte_pktmbuf_free_bulk(m + sent, n - sent);
+		if (i % 64 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static int start_application(void **state)
+{
+	struct rte_eth_conf conf = {0};
+
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_ring_c", ""), 0);
+	assert_int_equal(rte_eth_dev_configure(0, 1, 1, &conf), 0);
+	assert_int_equal(rte_eth_rx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(0), 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		struct rte_mbuf *m = test_frame(i, 60 + i);
+
+		assert_int_equal(rte_eth_tx_burst(0, 0, &m, 1), 1);
+	}
+	dir = rte_eal_get_runtime_dir();
+	return pthread_create(&poller, NULL, forward, NULL);
+}
+
+static int stop_application(void **state)
+{
+	rt_store(&quit, 1);
+	return pthread_join(poller, NULL);
+}
+
+static int start_probe(void **state)
+{
+	return ringtap_probe_start();
+}
+
+static int stop_probe(void **state)
+{
+	ringtap_probe_stop();
+	return 0;
+}
+
+/* ---- life of the thread ---- */
+
+static void test_probe_starts_once_and_again_after_stop(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(ringtap_probe_start(), 0);
+		assert_int_equal(ringtap_probe_start(), -EALREADY);
+		ringtap_probe_stop();
+		ringtap_probe_stop();
+	}
+	assert_int_equal(rt_connect(dir, RT_SOCKET_NAME), -ENOENT);
+}
+
+static void test_socket_is_the_users_own(void **state)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" RT_SOCKET_NAME, dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+/* ---- with the reader ---- */
+
+static struct ringtap_capture *record(void)
+{
+	struct ringtap_capture *cap;
+
+	assert_int_equal(ringtap_capture_create(&cap), 0);
+	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
+		fail_msg("%s", ringtap_capture_error(cap));
+	assert_int_equal(ringtap_capture_start(cap), 0);
+	return cap;
+}
+
+/* Reads until so many packets have come, or to the end. Returns how it ended. */
+static int read_packets(struct ringtap_capture *cap, uint64_t want, uint64_t *got, uint64_t *last)
+{
+	struct ringtap_run runs[RUN_MAX];
+	int n = 0;
+
+	while (*got < want && (n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
+		for (int i = 0; i < n; i++) {
+			assert_true(runs[i].first_ns >= *last);
+			*last = runs[i].last_ns;
+			*got += runs[i].packets;
+		}
+		ringtap_capture_release(cap);
+	}
+	return n;
+}
+
+static void assert_complete(struct ringtap_capture *cap, uint64_t got)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	uint64_t lost = 0;
+
+	ringtap_capture_stats(cap, &s);
+	for (int i = 0; i < RINGTAP_LOST_COUNT; i++)
+		lost += s.total.lost[i];
+	assert_int_equal(s.total.captured, got);
+	assert_int_equal(s.total.seen, s.total.captured + s.total.filtered + lost);
+}
+
+static void test_capture_is_complete_once_stopped(void **state)
+{
+	struct ringtap_capture *cap = record();
+	uint64_t got = 0, last = 0;
+
+	assert_true(read_packets(cap, 5000, &got, &last) > 0);
+	assert_int_equal(ringtap_capture_stop(cap), 0);
+	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+	assert_complete(cap, got);
+	ringtap_capture_close(cap);
+}
+
+static void test_capture_ends_with_the_probe(void **state)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	struct ringtap_capture *cap = record();
+	uint64_t got = 0, last = 0;
+
+	assert_true(read_packets(cap, 1000, &got, &last) > 0);
+	ringtap_probe_stop();
+	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+	assert_complete(cap, got);
+	ringtap_capture_stats(cap, &s);
+	assert_int_equal(s.apps_dead, 1);
+	ringtap_capture_close(cap);
+	assert_int_equal(ringtap_probe_start(), 0);
+}
+
+static size_t sessions_now(void)
+{
+	struct ringtap_session_info *sessions;
+	struct ringtap_port_info *ports;
+	struct ringtap_conn *conn;
+	size_t np, ns;
+	char err[256];
+
+	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
+	assert_int_equal(np, 1);
+	assert_string_equal(ports[0].name, "net_ring_c");
+	free(ports);
+	free(sessions);
+	ringtap_conn_close(conn);
+	return ns;
+}
+
+static void test_reader_that_goes_takes_its_session_with_it(void **state)
+{
+	struct ringtap_capture *a = record(), *b = record();
+
+	assert_int_equal(sessions_now(), 2);
+	ringtap_capture_close(a);
+	while (sessions_now() != 1)
+		sched_yield();
+	ringtap_capture_close(b);
+	while (sessions_now() != 0)
+		sched_yield();
+}
+
+static void test_attached_but_never_started_ends_as_well(void **state)
+{
+	struct ringtap_capture *cap;
+
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(ringtap_capture_create(&cap), 0);
+		assert_int_equal(ringtap_capture_attach(cap, dir, &all, 1, &small), 0);
+		ringtap_capture_close(cap);
+	}
+	while (sessions_now() != 0)
+		sched_yield();
+}
+
+static void test_lying_tail_ends_the_session_and_only_that(void **state)
+{
+	struct ringtap_capture *liar = record(), *honest = record();
+	struct ringtap_run runs[RUN_MAX];
+	uint64_t got = 0, last = 0;
+	int n;
+
+	for (uint32_t i = 0; i < liar->in_count; i++)
+		rt_store(&liar->sources[0].seg.tails[i].tail, UINT64_MAX / 2);
+	/* Nothing is released: that would put the tails right. */
+	while ((n = ringtap_capture_next(liar, runs, RUN_MAX, 5000)) > 0)
+		;
+	assert_int_equal(n, -EPIPE);
+	assert_string_equal(
+		ringtap_capture_error(liar), "the reader has written an impossible tail");
+	ringtap_capture_close(liar);
+	assert_true(read_packets(honest, 3000, &got, &last) > 0);
+	assert_int_equal(ringtap_capture_stop(honest), 0);
+	ringtap_capture_close(honest);
+}
+
+static void test_refusals_say_why(void **state)
+{
+	static const struct ringtap_insn endless = {.code = 0x30};
+	struct ringtap_want want = all;
+	struct ringtap_capture *cap;
+
+	assert_int_equal(ringtap_capture_create(&cap), 0);
+	want.port = "eth7";
+	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -ENODEV);
+	assert_string_equal(ringtap_capture_error(cap), "no port 'eth7'; there is net_ring_c");
+	want = all;
+	want.filter = &endless;
+	want.filter_len = 1;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "refuses the filter"));
+	want = all;
+	want.directions = 0;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "direction"));
+	ringtap_capture_close(cap);
+	assert_int_equal(sessions_now(), 0);
+}
+
+/* ---- with raw messages ---- */
+
+static int greeted(void)
+{
+	struct rt_msg_hello hello = {.pid = 1};
+	struct rt_msg_welcome w;
+	int fd = rt_connect(dir, RT_SOCKET_NAME);
+
+	assert_true(fd >= 0);
+	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
+	assert_int_equal(rt_msg_send(fd, &hello.h, NULL, 0), 0);
+	assert_int_equal(rt_msg_recv(fd, &w, sizeof(w), NULL, 0, NULL, 5000), sizeof(w));
+	assert_int_equal(w.pid, getpid());
+	return fd;
+}
+
+/* The answer is an error, if there is one, and then the connection is closed. */
+static void assert_thrown_out(int fd)
+{
+	struct rt_msg_error e;
+	int n = rt_msg_recv(fd, &e, sizeof(e), NULL, 0, NULL, 5000);
+
+	if (n == (int)sizeof(e)) {
+		assert_int_equal(e.h.type, RT_MSG_ERROR);
+		assert_true(e.code < 0 && e.text[0]);
+		n = rt_msg_recv(fd, &e, sizeof(e), NULL, 0, NULL, 5000);
+	}
+	assert_true(n == 0 || n == -ECONNRESET);
+	close(fd);
+}
+
+static void assert_refused(uint16_t type, uint32_t len)
+{
+	static uint64_t buf[RT_MSG_MAX / 8];
+	struct rt_msg_header *h = (void *)buf;
+	int fd = greeted();
+
+	rt_msg_init(h, type, len);
+	assert_int_equal(rt_msg_send(fd, h, NULL, 0), 0);
+	assert_thrown_out(fd);
+}
+
+static void test_messages_out_of_place_end_the_connection(void **state)
+{
+	assert_refused(RT_MSG_START, sizeof(struct rt_msg_header));
+	assert_refused(RT_MSG_STOP, sizeof(struct rt_msg_header));
+	assert_refused(RT_MSG_WELCOME, sizeof(struct rt_msg_header));
+	assert_refused(0, sizeof(struct rt_msg_header));
+	assert_refused(RT_MSG_HELLO, sizeof(struct rt_msg_header));
+	assert_refused(RT_MSG_OPEN, sizeof(struct rt_msg_header));
+	assert_refused(RT_MSG_OPEN, sizeof(struct rt_msg_open));
+	assert_refused(RT_MSG_OPEN, 100000);
+	assert_int_equal(sessions_now(), 0);
+}
+
+static void test_nonsense_ends_the_connection(void **state)
+{
+	static const char *const nonsense[] = {"x", "GET / HTTP/1.0\r\n\r\n", "rtap", "rtap\1\0\1"};
+
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+		int fd = rt_connect(dir, RT_SOCKET_NAME);
+
+		assert_true(fd >= 0);
+		assert_true(send(fd, nonsense[i], strlen(nonsense[i]), 0) > 0);
+		assert_thrown_out(fd);
+	}
+}
+
+static void test_nothing_is_done_without_a_greeting(void **state)
+{
+	int fd = rt_connect(dir, RT_SOCKET_NAME);
+	struct rt_msg_header h;
+
+	assert_true(fd >= 0);
+	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
+	assert_int_equal(rt_msg_send(fd, &h, NULL, 0), 0);
+	assert_thrown_out(fd);
+}
+
+/* Those who connect and say nothing take places, but nobody who is connected is hurt. */
+static void test_too_many_connections_are_turned_away(void **state)
+{
+	int fds[40], last = greeted();
+	struct rt_msg_header h;
+	uint8_t answer[8192];
+
+	for (int i = 0; i < 40; i++)
+		fds[i] = rt_connect(dir, RT_SOCKET_NAME);
+	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
+	assert_int_equal(rt_msg_send(last, &h, NULL, 0), 0);
+	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
+	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
+	/* The fortieth is one of those for whom there was no place. */
+	if (fds[39] >= 0)
+		assert_int_equal(rt_msg_recv(fds[39], answer, 1, NULL, 0, NULL, 5000), 0);
+	for (int i = 0; i < 40; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	close(last);
+}
+
+#define probing(f) cmocka_unit_test_setup_teardown(f, start_probe, stop_probe)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probe_starts_once_and_again_after_stop),
+		probing(test_socket_is_the_users_own),
+		probing(test_capture_is_complete_once_stopped),
+		probing(test_capture_ends_with_the_probe),
+		probing(test_reader_that_goes_takes_its_session_with_it),
+		probing(test_attached_but_never_started_ends_as_well),
+		probing(test_lying_tail_ends_the_session_and_only_that),
+		probing(test_refusals_say_why),
+		probing(test_messages_out_of_place_end_the_connection),
+		probing(test_nonsense_ends_the_connection),
+		probing(test_nothing_is_done_without_a_greeting),
+		probing(test_too_many_connections_are_turned_away),
+	};
+
+	test_eal_start();
+	return cmocka_run_group_tests(tests, start_application, stop_application);
+}
