@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finding applications by their runtime folders. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ringtap/reader.h"
+#include "test_peer.h"
+
+/* A folder as XDG_RUNTIME_DIR, with dpdk/NAME -> the peer's folder. */
+struct home {
+	char dir[64], dpdk[80], app[160];
+};
+
+static void make_home(struct home *h, const char *name, const char *target)
+{
+	strcpy(h->dir, "/tmp/ringtap-home.XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	snprintf(h->dpdk, sizeof(h->dpdk), "%s/dpdk", h->dir);
+	assert_int_equal(mkdir(h->dpdk, 0700), 0);
+	snprintf(h->app, sizeof(h->app), "%s/%s", h->dpdk, name);
+	assert_int_equal(symlink(target, h->app), 0);
+	setenv("XDG_RUNTIME_DIR", h->dir, 1);
+}
+
+static void remove_home(struct home *h)
+{
+	unlink(h->app);
+	rmdir(h->dpdk);
+	rmdir(h->dir);
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
+/* How often an application of this name is found. Others may run on this machine. */
+static unsigned found(const char *name, const char *dir)
+{
+	struct ringtap_apps *apps;
+	unsigned n = 0;
+
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (strcmp(ringtap_apps_name(apps, i), name))
+			continue;
+		assert_string_equal(ringtap_apps_dir(apps, i), dir);
+		n++;
+	}
+	assert_null(ringtap_apps_name(apps, ringtap_apps_count(apps)));
+	ringtap_apps_free(apps);
+	return n;
+}
+
+static void test_application_with_a_probe_awake_is_found(void **state)
+{
+	struct test_peer p = {0};
+	struct home h;
+
+	test_peer_start(&p, true);
+	make_home(&h, "discovered-awake", p.dir);
+	assert_int_equal(found("discovered-awake", h.app), 1);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_application_with_telemetry_is_found(void **state)
+{
+	struct test_peer p = {.telemetry = "{}"};
+	struct home h;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-asleep", p.dir);
+	assert_int_equal(found("discovered-asleep", h.app), 1);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_folder_of_a_dead_application_is_passed_over(void **state)
+{
+	struct test_peer p = {.telemetry = "{}"};
+	struct home h;
+	char config[128];
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-dead", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	close(open(config, O_CREAT | O_RDWR, 0600));
+	test_peer_die(&p); /* its sockets are still there, but nobody listens */
+	assert_int_equal(found("discovered-dead", h.app), 0);
+	unlink(config);
+	remove_home(&h);
+	test_peer_bury(&p);
+}
+
+/* --no-telemetry, and the probe not linked in: all there is to see is EAL's lock. */
+static void test_application_without_sockets_is_found_by_its_lock(void **state)
+{
+	struct flock lock = {.l_type = F_WRLCK};
+	struct test_peer p = {0};
+	int up[2], fd;
+	struct home h;
+	char config[128], c;
+	pid_t pid;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-locked", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	if (pid == 0) {
+		fd = open(config, O_CREAT | O_RDWR, 0600);
+		if (fcntl(fd, F_SETLK, &lock) == 0 && write(up[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(up[0], &c, 1), 1);
+	assert_int_equal(found("discovered-locked", h.app), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(found("discovered-locked", h.app), 0);
+	close(up[0]);
+	close(up[1]);
+	unlink(config);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+static void test_folder_that_is_named_twice_is_listed_once(void **state)
+{
+	char app[80];
+	struct test_peer p = {0};
+
+	/* Not root's applications live in /tmp/dpdk where there is no XDG_RUNTIME_DIR. */
+	test_peer_start(&p, true);
+	mkdir("/tmp/dpdk", 0700);
+	snprintf(app, sizeof(app), "/tmp/dpdk/ringtap-test-%d", (int)getpid());
+	if (symlink(p.dir, app)) {
+		test_peer_stop(&p);
+		skip();
+	}
+	setenv("XDG_RUNTIME_DIR", "/tmp", 1);
+	assert_int_equal(found(strrchr(app, '/') + 1, app), 1);
+	unsetenv("XDG_RUNTIME_DIR");
+	unlink(app);
+	rmdir("/tmp/dpdk");
+	test_peer_stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_application_with_a_probe_awake_is_found),
+		cmocka_unit_test(test_application_with_telemetry_is_found),
+		cmocka_unit_test(test_folder_of_a_dead_application_is_passed_over),
+		cmocka_unit_test(test_application_without_sockets_is_found_by_its_lock),
+		cmocka_unit_test(test_folder_that_is_named_twice_is_listed_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
