@@ -220,7 +220,7 @@ struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thre
 	struct rt_ring *r = i < s->ring_count ? &s->rings[i] : &s->no_ring;
 
 	if (r->pub)
-		rt_store(&r->pub->lcore, t->lcore);
+		rt_store(&r->pub->lcore, rt_load(&t->lcore));
 	s->ring_of[t->index] = r;
 	return r;
 }

@@ -17,6 +17,7 @@ __thread struct rt_thread *rt_thread_self __attribute__((tls_model("initial-exec
 
 static pthread_key_t exit_key;
 static bool exit_key_usable;
+static uint32_t ready; /* all of the above may be used */
 
 static void thread_ends(void *slot)
 {
@@ -34,10 +35,9 @@ static int membarrier(int cmd)
 
 int rt_threads_init(void)
 {
-	static bool done;
 	int ret;
 
-	if (done)
+	if (ready)
 		return 0;
 	ret = pthread_key_create(&exit_key, thread_ends);
 	if (ret)
@@ -47,12 +47,15 @@ int rt_threads_init(void)
 		rt_thread_fence = true;
 	for (uint32_t i = 0; i < RT_MAX_THREADS; i++)
 		rt_threads[i].index = i;
-	done = true;
+	rt_store_release(&ready, 1); /* pairs with the acquire in rt_thread_claim() */
 	return 0;
 }
 
 struct rt_thread *rt_thread_claim(uint32_t lcore)
 {
+	/* ethdev hands a callback over without an acquire. */
+	if (!rt_load_acquire(&ready))
+		return NULL;
 	for (uint32_t i = 0; i < RT_MAX_THREADS; i++) {
 		uint32_t expected = 0;
 
