@@ -25,7 +25,7 @@ EXPRESSIONS = [
     "tcp[4:4] > 1000000", "udp[ip[0] & 0xf:4] != 0", "ip[ip[8] & 0x1f] < 0x20", "ip[2:2] / 3 > 100",
     "ip[2:2] % ip[8] = 3", "ip[0] << 2 = 276", "ip[12:4] & 0x80000000 != 0", "ip[8] - ip[9] > 40",
     "ip[4:2] * ip[8] > 0x100000", "ip[12:4] > 0xc0000000", "ether[6:4] | ether[8:4] > 0xf0000000",
-    "ether[len - 1] = 0", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
+    "ether[len - 1] = 0", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
 ]
 AT_ONCE = 8  # sessions side by side: also a test of filters that do not meddle with each other
 

@@ -26,6 +26,9 @@ static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instructi
  * seen in e2e/test_filters.py:
  *  - LD IND of bytes and words adds A, not X, to the offset. Halfwords are right only because
  *    BPF_H happens to be the bit of BPF_X.
+ *  - An offset near 2^32 passes rte_pktmbuf_read()'s check, whose sum wraps, and is then followed
+ *    to where no packet is: `ether[len - 64:4]` of a short frame is a crash. Here such a load ends
+ * the program with 0, as libpcap has it for all that lies outside of the packet.
  *  - The JIT for x86 encodes `test` with an immediate of one byte, which does not exist: it runs
  *    into the bytes behind and crashes.
  */
@@ -37,8 +40,20 @@ static bool is_short_jset(const struct ebpf_insn *i)
 	return i->code == (BPF_JMP | BPF_JSET | BPF_K) && i->imm >= INT8_MIN && i->imm <= INT8_MAX;
 }
 
-/* Writes one or two instructions, two where the operand needs a register. Returns the last. */
-static struct ebpf_insn *mend_insn(struct ebpf_insn *out, const struct ebpf_insn *in)
+static bool is_indirect(const struct ebpf_insn *i)
+{
+	return BPF_CLASS(i->code) == BPF_LD && BPF_MODE(i->code) == BPF_IND;
+}
+
+static uint32_t mended_len(const struct ebpf_insn *i)
+{
+	return is_short_jset(i) || is_indirect(i) ? 2 : 1;
+}
+
+/* Writes mended_len() instructions, the last of which stands for the original. Returns it. fail is
+ * where the program returns 0. */
+static struct ebpf_insn *mend_insn(
+	struct ebpf_insn *out, const struct ebpf_insn *in, const struct ebpf_insn *fail)
 {
 	if (is_short_jset(in)) {
 		*out++ = (struct ebpf_insn){
@@ -48,32 +63,45 @@ static struct ebpf_insn *mend_insn(struct ebpf_insn *out, const struct ebpf_insn
 			.src_reg = REG_TMP};
 		return out;
 	}
-	*out = *in;
-	if (BPF_CLASS(in->code) == BPF_LD && BPF_MODE(in->code) == BPF_IND)
+	if (is_indirect(in)) {
+		*out = (struct ebpf_insn){.code = BPF_JMP | BPF_JGT | BPF_K,
+			.dst_reg = REG_X,
+			.off = (int16_t)(fail - out - 1),
+			.imm = RT_OFFSET_MAX};
+		*++out = *in;
 		out->src_reg = REG_X;
+		return out;
+	}
+	*out = *in;
 	return out;
 }
 
 /* A corrected copy of n instructions; *count becomes their number. The caller frees it. */
 static struct ebpf_insn *mend(const struct ebpf_insn *in, uint32_t n, uint32_t *count)
 {
-	struct ebpf_insn *out = calloc(2 * (size_t)n, sizeof(*out));
+	struct ebpf_insn *out = calloc(2 * (size_t)n + 2, sizeof(*out)), *fail;
 	uint32_t *at = calloc((size_t)n + 1, sizeof(*at)); /* where each instruction goes */
+	bool guarded = false;
 
 	if (!out || !at) {
 		free(out);
 		free(at);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		at[i + 1] = at[i] + 1 + is_short_jset(&in[i]);
 	for (uint32_t i = 0; i < n; i++) {
-		struct ebpf_insn *o = mend_insn(&out[at[i]], &in[i]);
+		at[i + 1] = at[i] + mended_len(&in[i]);
+		guarded |= is_indirect(&in[i]);
+	}
+	fail = &out[at[n]];
+	for (uint32_t i = 0; i < n; i++) {
+		struct ebpf_insn *o = mend_insn(&out[at[i]], &in[i], fail);
 
 		if (BPF_CLASS(in[i].code) == BPF_JMP)
 			o->off = (int16_t)(at[i + 1 + in[i].off] - at[i + 1]);
 	}
-	*count = at[n];
+	fail[0] = (struct ebpf_insn){.code = BPF_ALU | EBPF_MOV | BPF_K, .dst_reg = EBPF_REG_0};
+	fail[1] = (struct ebpf_insn){.code = BPF_JMP | EBPF_EXIT};
+	*count = at[n] + (guarded ? 2 : 0);
 	free(at);
 	return out;
 }

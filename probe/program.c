@@ -6,7 +6,10 @@
 #define MODE(code)  ((code)&0xe0)
 #define OP(code)    ((code)&0xf0)
 #define BY_X(code)  ((code)&0x08)
+#define ABS         0x20
+#define IND         0x40
 #define MEM         0x60
+#define MSH         0xa0
 #define DIV         0x30
 #define MOD         0x90
 #define LSH         0x60
@@ -29,12 +32,20 @@ static bool alu_valid(const struct rt_insn *i)
 	}
 }
 
+static bool reads_packet(const struct rt_insn *i)
+{
+	return MODE(i->code) == ABS || MODE(i->code) == IND || MODE(i->code) == MSH;
+}
+
 /* left: how many instructions come after this one. */
 static bool insn_valid(const struct rt_insn *i, uint32_t left)
 {
 	switch (CLASS(i->code)) {
 	case LD:
-	case LDX: return MODE(i->code) != MEM || i->k < WORDS;
+	case LDX:
+		if (MODE(i->code) == MEM)
+			return i->k < WORDS;
+		return !reads_packet(i) || i->k <= RT_OFFSET_MAX;
 	case ST:
 	case STX: return i->k < WORDS;
 	case ALU: return alu_valid(i);
