@@ -154,6 +154,13 @@ def test_four_sessions_under_full_traffic(busy, record):
     keeps_moving(busy)
 
 
+def test_attachments_leave_no_callback(busy):
+    """Every third of them ends without a word, under full traffic."""
+    check([BUILD / "e2e" / "rt_cycle", dpdk.RUN_DIR / busy.prefix, 100])
+    detached(busy)
+    keeps_moving(busy)
+
+
 def test_two_thousand_attachments_under_full_traffic(testpmd):
     """No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
     pmd = testpmd("net_null0", "net_null1")

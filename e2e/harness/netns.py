@@ -27,7 +27,7 @@ class Namespace:
     @property
     def prefix(self):
         """What to put before a command so that it runs inside."""
-        return ["ip", "netns", "exec", self.name]
+        return ["nsenter", f"--net=/run/netns/{self.name}"]
 
     def check(self, argv, **kwargs):
         return check([*self.prefix, *argv], **kwargs)
