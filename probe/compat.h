@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <rte_lcore.h>
 #include <rte_version.h>
@@ -21,12 +22,12 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 	rte_thread_t id;
 	int ret = rte_thread_create_control(&id, name, run, NULL);
 
-	return ret ? -ret : -rte_thread_detach(id);
+	return ret ? -abs(ret) : -abs(rte_thread_detach(id));
 #else
 	pthread_t id;
 	int ret = rte_ctrl_thread_create(&id, name, NULL, (void *(*)(void *))(uintptr_t)run, NULL);
 
-	return ret ? ret : -pthread_detach(id);
+	return ret ? -abs(ret) : -pthread_detach(id);
 #endif
 }
 

@@ -26,6 +26,7 @@
 #define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within that time of waking us */
 #define TICK_MS     50   /* clock, ports, tails */
+#define EVENT_MS    100  /* that the application waits for us at most when a port comes or goes */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
 
@@ -36,6 +37,7 @@ static struct {
 	int listen_fd, wake_fd;
 	struct sockaddr_un addr;
 	struct rt_conn *conns;
+	uint64_t life; /* counts the threads that have ended */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	uint64_t early_tsc, early_ns;
@@ -64,9 +66,8 @@ static void tick_clock(void)
 	if (!rt_hook_set_clock(&ctl.clock.line))
 		return; /* readers must not be ahead of the hooks */
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (!s->shm.clock)
-			continue;
-		rt_clock_publish(s->shm.clock, &ctl.clock.line);
+		if (s->shm.clock)
+			rt_clock_publish(s->shm.clock, &ctl.clock.line);
 		for (uint32_t i = 0; i < s->if_count; i++) {
 			struct rt_session_if *f = &s->ifs[i];
 
@@ -81,7 +82,16 @@ static void tick_clock(void)
  * holder of a port id can be taken for one of the old. */
 static void ports_changed(void)
 {
-	pthread_mutex_lock(&ctl.lock);
+	struct timespec until;
+
+	/* The control thread may be busy, even with a lock that this thread holds: the next tick
+	 * will do it then. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += EVENT_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_mutex_timedlock(&ctl.lock, &until))
+		return;
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
 		if (s->state <= RT_SESSION_ARMED)
 			rt_session_rescan(s);
@@ -298,6 +308,7 @@ static uint32_t run(void *arg)
 	close(ctl.wake_fd);
 	unlink(ctl.addr.sun_path);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
+	ctl.life++;
 	pthread_cond_broadcast(&ctl.gone);
 	pthread_mutex_unlock(&ctl.lock);
 	return 0;
@@ -381,7 +392,7 @@ void rt_control_stop(void)
 
 		ctl.quit = true;
 		(void)!write(ctl.wake_fd, &one, sizeof(one));
-		while (ctl.running)
+		for (uint64_t life = ctl.life; ctl.life == life;)
 			pthread_cond_wait(&ctl.gone, &ctl.lock);
 	}
 	pthread_mutex_unlock(&ctl.lock);

@@ -122,7 +122,8 @@ unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t ta
 
 		p = put16(p, rte_cpu_to_be_16(0x88a8), tci);
 	}
-	if (m->ol_flags & (vlan | qinq))
+	/* On the way in each flag stands for the one tag that the NIC has taken away. */
+	if (m->ol_flags & (dir == RT_DIR_RX ? vlan : vlan | qinq))
 		p = put16(p, rte_cpu_to_be_16(0x8100), rte_cpu_to_be_16(m->vlan_tci));
 	return (unsigned)(p - tags);
 }
@@ -208,7 +209,7 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	put32(p + total - 4, total);
 	if (tap->nic_ts_offset >= 0 && (m->ol_flags & tap->nic_ts_flag))
 		ns = rt_nic_time(tap->nic_clock,
-			*RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *));
+			*RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *), ns);
 	e.total_len = total;
 	e.ts_high = (uint32_t)(ns >> 32);
 	e.ts_low = (uint32_t)ns;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 
@@ -14,8 +15,13 @@ struct limbo {
 	void *callback;
 };
 
+#define LIMBO_PATIENCE 60 /* times rt_limbo_ms, for threads that do not come again */
+
+uint64_t rt_limbo_ms = 10000;
+
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
 /* Unlinked since the last grace period began, and what that period is for. */
+static uint64_t limbo_since_ms;
 static struct limbo *limbo_new, *limbo_old;
 static struct rt_tapset *sets_new, *sets_old;
 static struct rt_grace limbo_grace, sets_grace;
@@ -81,7 +87,7 @@ int rt_hook_use(struct rt_hook *h)
 	if (h->callback)
 		return 0;
 	h->users--;
-	return -ENODEV;
+	return -rte_errno;
 }
 
 /* Takes the callback out of ethdev's list. ethdev refuses where the port is gone or has fewer
@@ -125,6 +131,13 @@ static void replace(struct rt_hook *h, struct rt_tapset *set)
 	sets_new = old;
 }
 
+static void add(struct rt_tapset *set, struct rt_tap *tap)
+{
+	set->tap[set->count++] = tap;
+	if (!tap->wait)
+		set->wait_from = set->count;
+}
+
 int rt_hook_link(struct rt_hook *h, struct rt_tap *tap)
 {
 	struct rt_tapset *set;
@@ -139,9 +152,15 @@ int rt_hook_link(struct rt_hook *h, struct rt_tap *tap)
 		tap->spare = NULL;
 		return -ENOMEM;
 	}
-	if (h->taps)
-		*set = *h->taps;
-	set->tap[set->count++] = tap;
+	/* Taps that wait come last, so that nobody else waits with them. */
+	for (uint32_t i = 0; h->taps && i < h->taps->wait_from; i++)
+		add(set, h->taps->tap[i]);
+	if (!tap->wait)
+		add(set, tap);
+	for (uint32_t i = h->taps ? h->taps->wait_from : 0; h->taps && i < h->taps->count; i++)
+		add(set, h->taps->tap[i]);
+	if (tap->wait)
+		add(set, tap);
 	replace(h, set);
 	return 0;
 }
@@ -153,7 +172,7 @@ void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
 	tap->spare = NULL;
 	for (uint32_t i = 0; i < h->taps->count; i++) {
 		if (h->taps->tap[i] != tap)
-			set->tap[set->count++] = h->taps->tap[i];
+			add(set, h->taps->tap[i]);
 	}
 	if (!set->count) {
 		free(set);
@@ -197,16 +216,22 @@ static void free_limbo(struct limbo *l)
 }
 
 /* ethdev reads callback->next after our function has returned: being outside of the hook is not
- * enough, the thread must have come in again. */
+ * enough, the thread must have come in again. One that has never been here, or has no slot, may
+ * have loaded the callback before it was removed, too: hence the time on top. And some threads
+ * never come again: then only time is left, a long one. */
 static void reclaim_callbacks(void)
 {
-	if (limbo_old && rt_grace_passed(&limbo_grace)) {
+	uint64_t age = rt_now_ms() - limbo_since_ms;
+
+	if (limbo_old && age >= rt_limbo_ms &&
+		(rt_grace_passed(&limbo_grace) || age >= LIMBO_PATIENCE * rt_limbo_ms)) {
 		free_limbo(limbo_old);
 		limbo_old = NULL;
 	}
 	if (!limbo_old && limbo_new) {
 		limbo_old = limbo_new;
 		limbo_new = NULL;
+		limbo_since_ms = rt_now_ms();
 		rt_grace_begin(&limbo_grace);
 	}
 }
@@ -219,7 +244,7 @@ void rt_hook_retry_removals(void)
 		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {
 			struct rt_hook *h = table[q];
 
-			if (h && !h->users && h->callback && rte_eth_dev_is_valid_port(h->port))
+			if (h && !h->users && h->callback && rt_port_alive(h->port))
 				remove_callback(h);
 		}
 	}

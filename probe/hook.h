@@ -16,6 +16,7 @@
 /* What a hook does; immutable once linked. */
 struct rt_tapset {
 	uint32_t count;
+	uint32_t wait_from; /* the taps from here on may wait for their readers */
 	struct rt_tap *tap[RT_HOOK_TAPS];
 	struct rt_tapset *next_free; /* control thread: waiting for a grace period */
 };
@@ -29,6 +30,9 @@ struct rt_hook {
 	uint8_t direction;
 	const void *callback; /* ethdev's handle; NULL: not installed */
 } __attribute__((aligned(RT_CACHE_LINE)));
+
+/* How long a removed callback is kept at least; a variable for the tests' sake. */
+extern uint64_t rt_limbo_ms;
 
 /* All functions: control lock held. */
 

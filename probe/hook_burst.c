@@ -79,14 +79,15 @@ static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thre
 	return rt_likely(r != NULL) ? r : rt_session_claim_ring(s, t);
 }
 
-static void run_taps(
-	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+/* The taps from first to behind last, all stamped with the same time. */
+static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
+	const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	const struct rt_clock_line *line;
 	uint64_t ns;
 
-	for (unsigned i = 0; i < set->count; i++) {
+	for (unsigned i = first; i < last; i++) {
 		ring[i] = ring_of(set->tap[i]->session, t);
 		if (rt_likely(ring[i]->data != NULL))
 			rt_ring_begin(ring[i]);
@@ -94,7 +95,7 @@ static void run_taps(
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_load_acquire(&rt_hook_clock);
 	ns = rt_clock_ns(line, rt_tsc());
-	for (unsigned i = 0; i < set->count; i++) {
+	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(ring[i]->data == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
 			continue;
@@ -102,6 +103,17 @@ static void run_taps(
 		feed(ring[i], set->tap[i], pkts, n, ns);
 		rt_ring_end(ring[i]);
 	}
+}
+
+/* Who waits comes last and one by one: a ring must not be busy while another's reader is waited
+ * for. */
+static void run_set(
+	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	if (rt_likely(set->wait_from))
+		run_taps(set, 0, set->wait_from, t, pkts, n);
+	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
+		run_taps(set, i, i + 1, t, pkts, n);
 }
 
 static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
@@ -123,7 +135,7 @@ static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
 	/* Pairs with the release in rt_hook_link(). */
 	set = rt_load_acquire(&h->taps);
 	if (set && n)
-		run_taps(set, t, pkts, n);
+		run_set(set, t, pkts, n);
 	rt_thread_exit(t);
 }
 

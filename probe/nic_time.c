@@ -7,6 +7,8 @@
 
 #include "nic_time.h"
 
+#define UPDATE_NS 20000000ull
+
 static struct rt_nic_clock clocks[RTE_MAX_ETHPORTS];
 
 int rt_nic_time_lookup(int *offset, uint64_t *flag)
@@ -23,25 +25,33 @@ int rt_nic_time_lookup(int *offset, uint64_t *flag)
 
 static void set_line(struct rt_nic_clock *c, const struct rt_clock_line *line)
 {
-	/* A hook may still use the other one: it was current until the last update, at least tens
-	 * of milliseconds ago, and is only overwritten now. */
 	struct rt_clock_line *next = &c->lines[c->line == &c->lines[0]];
 
+	/* Somebody who was inside a hook at the last change may still use the line before it. */
+	if (c->line && !rt_grace_over(&c->grace))
+		return;
 	*next = *line;
 	rt_store_release(&c->line, next); /* pairs with the acquire in rt_nic_time() */
+	rt_grace_begin(&c->grace);
 }
 
-struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver)
+struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver, uint32_t generation)
 {
 	struct rt_nic_clock *c = &clocks[port];
 	uint64_t ns_per_unit = strcmp(driver, "net_pcap") == 0 ? 1000 : 1;
 	struct rt_clock_line line = {.mult = ns_per_unit << RT_CLOCK_SHIFT};
 	uint64_t ticks;
 
+	if (c->generation == generation + 1)
+		return c; /* another session uses it already */
+	c->generation = generation + 1;
 	c->ticking = ns_per_unit == 1 && rte_eth_read_clock(port, &ticks) == 0;
 	c->started = false;
-	c->first_ticks = 0;
-	set_line(c, &line);
+	c->first_ticks = c->updated_ns = 0;
+	if (c->ticking)
+		rt_store_release(&c->line, NULL);
+	else
+		set_line(c, &line);
 	return c;
 }
 
@@ -49,8 +59,10 @@ void rt_nic_clock_update(struct rt_nic_clock *c, uint16_t port, uint64_t now_ns)
 {
 	uint64_t ticks;
 
-	if (!c->ticking || rte_eth_read_clock(port, &ticks))
+	/* Once a tick, however many sessions want it. */
+	if (!c->ticking || now_ns - c->updated_ns < UPDATE_NS || rte_eth_read_clock(port, &ticks))
 		return;
+	c->updated_ns = now_ns;
 	if (!c->first_ticks) {
 		c->first_ticks = ticks;
 		c->first_ns = now_ns;

@@ -45,6 +45,8 @@ int rt_ports_watch(void (*changed)(void))
 	int ret;
 
 	on_change = changed;
+	/* What happened while nobody watched is not known: believe ethdev. */
+	memset(dying, 0, sizeof(dying));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
 	if (ret)
 		return ret;
@@ -65,17 +67,19 @@ void rt_ports_unwatch(void)
 		;
 }
 
+/* A stopped port has the same receive function as one that does not exist. */
+static bool stopped(uint16_t port)
+{
+	return rte_eth_fp_ops[port].rx_pkt_burst ==
+	       rte_eth_fp_ops[RTE_MAX_ETHPORTS - 1].rx_pkt_burst;
+}
+
 /* ethdev announces a port from within its driver's probe function. Only when that has returned does
  * the bus tell the device who its driver is, and rte_eth_dev_info_get() looks there without asking.
- * An application that has set up a queue had the device by then; else time must do. */
+ * A started port had its device by then; else time must do. */
 static bool probed(uint16_t port)
 {
-	struct rte_eth_rxq_info rx;
-	struct rte_eth_txq_info tx;
-
-	return rte_eth_rx_queue_info_get(port, 0, &rx) != -EINVAL ||
-	       rte_eth_tx_queue_info_get(port, 0, &tx) != -EINVAL ||
-	       clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
+	return !stopped(port) || clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
 }
 
 bool rt_port_alive(uint16_t port)
@@ -115,11 +119,24 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 	return 0;
 }
 
+int rt_port_queues(uint16_t port, uint32_t out[2])
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port, &info))
+		return -ENODEV;
+	out[RT_DIR_RX] = info.nb_rx_queues;
+	out[RT_DIR_TX] = info.nb_tx_queues;
+	return 0;
+}
+
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 {
 	struct rte_eth_stats s;
 
-	if (rte_eth_stats_get(port, &s))
+	/* A port is stopped before it is closed, and closing frees what drivers count with before
+	 * ethdev tells anybody. */
+	if (stopped(port) || rte_eth_stats_get(port, &s))
 		return -ENODEV;
 	out[0] = s.ipackets;
 	out[1] = s.opackets;

@@ -27,6 +27,8 @@ uint16_t rt_port_next(uint16_t port);
 /* 0 or -ENODEV. */
 int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);
+/* Numbers of queues by direction; cheap, and reads only. */
+int rt_port_queues(uint16_t port, uint32_t out[2]);
 
 /* Does the port field of a want (name, decimal id, empty for all) mean this port? */
 bool rt_port_matches(const struct rt_msg_port *port, const char *want);

@@ -52,7 +52,6 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
 		.nic_ts_offset = -1,
-		.orphaned = rt_load(&hook->orphaned),
 		.slow_flags = dir == RT_DIR_RX
 				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
 				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
@@ -68,6 +67,7 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
 	publish_tap(s, t);
+	t->orphaned = rt_load(&t->hook->orphaned);
 	if (rt_hook_link(t->hook, t) == 0)
 		t->linked = true;
 	else
@@ -83,8 +83,11 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 		s->taps_refused++;
 		return;
 	}
-	if (rt_hook_use(hook))
-		return; /* a hairpin queue: no packet of it is ever seen by software */
+	switch (rt_hook_use(hook)) {
+	case 0: break;
+	case -EINVAL: return; /* a hairpin queue: no packet of it is ever seen by software */
+	default: s->taps_refused++; return;
+	}
 	t = make_tap(s, if_index, dir, queue, hook);
 	if (!t) {
 		rt_hook_unuse(hook);
@@ -125,24 +128,28 @@ static void publish_if(struct rt_session *s, uint32_t i)
 	rt_store_release(&s->shm.header->if_count, i + 1);
 }
 
-static struct rt_session_if *add_if(struct rt_session *s, const struct rt_msg_port *port)
+static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
+	struct rt_msg_port desc, *port = &desc;
 	struct rt_session_if *f = &s->ifs[s->if_count];
 	uint32_t want = 0;
 
+	if (rt_port_describe(id, port))
+		return NULL;
 	while (want < s->want_count && !rt_port_matches(port, s->wants[want].port))
 		want++;
 	if (want == s->want_count)
 		return NULL;
 	if (s->if_count == RT_MAX_IFS) {
-		s->taps_refused++;
+		s->taps_refused += !s->ifs_full; /* told once, not at every look */
+		s->ifs_full = true;
 		return NULL;
 	}
 	*f = (struct rt_session_if){
 		.port = *port, .want = want, .generation = rt_port_generation(port->port_id)};
 	rt_port_counters(port->port_id, f->base);
 	if (s->timestamp == RT_TIMESTAMP_NIC)
-		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver);
+		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver, f->generation);
 	s->if_count++;
 	if (s->state == RT_SESSION_ARMED)
 		publish_if(s, s->if_count - 1);
@@ -169,6 +176,20 @@ static void mark_gone(struct rt_session *s, uint32_t i)
 	}
 }
 
+static void add_queues(struct rt_session *s, struct rt_session_if *f)
+{
+	uint32_t n[2];
+
+	if (rt_port_queues(f->port.port_id, n))
+		return;
+	for (int dir = 0; dir < 2; dir++) {
+		for (; f->queues[dir] < n[dir]; f->queues[dir]++) {
+			if (wants_queue(s, f, dir, f->queues[dir]))
+				add_tap(s, (uint32_t)(f - s->ifs), dir, (uint16_t)f->queues[dir]);
+		}
+	}
+}
+
 void rt_session_rescan(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->if_count; i++) {
@@ -180,23 +201,11 @@ void rt_session_rescan(struct rt_session *s)
 	}
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
 		struct rt_session_if *f = find_if(s, p);
-		struct rt_msg_port port;
 
-		if (rt_port_describe(p, &port))
-			continue;
 		if (!f)
-			f = add_if(s, &port);
-		if (!f)
-			continue;
-		for (int dir = 0; dir < 2; dir++) {
-			uint32_t n = dir == RT_DIR_RX ? port.nb_rx_queues : port.nb_tx_queues;
-
-			for (; f->queues[dir] < n; f->queues[dir]++) {
-				if (wants_queue(s, f, dir, f->queues[dir]))
-					add_tap(s, (uint32_t)(f - s->ifs), dir,
-						(uint16_t)f->queues[dir]);
-			}
-		}
+			f = add_if(s, p);
+		if (f)
+			add_queues(s, f);
 	}
 	if (s->state == RT_SESSION_ARMED)
 		rt_store(&s->shm.header->taps_refused, s->taps_refused);

@@ -81,13 +81,14 @@ struct rt_session {
 	uint32_t if_count, tap_count, tap_capacity, taps_refused;
 	struct rt_session_if ifs[RT_MAX_IFS];
 	struct rt_tap **taps; /* tap_capacity */
-	uint32_t *pending;    /* ring_count * tap_capacity */
+	uint64_t *pending;    /* ring_count * tap_capacity */
 	struct rt_shm shm;
 	struct rt_grace grace;
 	uint64_t opened_ms; /* CLOCK_MONOTONIC */
 	uint64_t start_ns;
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
+	bool ifs_full;
 	bool abandoned; /* its connection is gone: free it as soon as it has stopped */
 	struct rt_session *next;
 };

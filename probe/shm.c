@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/pages.h"
 #include "shm.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -13,9 +14,6 @@
 #endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
 #endif
 
 static uint64_t round_up(uint64_t v, uint64_t to)
@@ -46,7 +44,6 @@ static int fault_in(void *p, uint64_t size)
 		for (uint64_t o = 0; o < size; o += page_size())
 			((volatile uint8_t *)p)[o] = 0;
 	}
-	(void)mlock(p, size); /* RLIMIT_MEMLOCK may forbid it: then it can be swapped out */
 	return 0;
 }
 
@@ -56,7 +53,6 @@ static int make_fd(const char *name, uint64_t size)
 
 	if (fd < 0)
 		return -errno;
-	/* Reserves the memory: running out shows here and not as SIGBUS later. */
 	if (ftruncate(fd, (off_t)size)) {
 		int err = errno;
 
@@ -110,10 +106,12 @@ static int map_data(struct rt_shm *m)
 				(void)madvise(p, m->ring_size, MADV_HUGEPAGE);
 			if (fault_in(p, m->ring_size))
 				return -ENOMEM;
-			/* Where shmem_enabled is "never", asking for it by name still helps. */
 			if (huge)
-				(void)madvise(p, m->ring_size, MADV_COLLAPSE);
+				rt_pages_collapse(p, m->ring_size);
 		}
+		/* RLIMIT_MEMLOCK may forbid it: then it can be swapped out. One half is enough, and
+		 * does not count twice. */
+		(void)mlock(at, m->ring_size);
 		m->data[i] = at;
 	}
 	return 0;
@@ -200,6 +198,9 @@ int rt_shm_create(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t
 		.ring_size = ring_size,
 		.ring_count = rings,
 		.tap_capacity = taps};
+	/* memfds reserve nothing: past the limit no error would come, but the OOM killer. */
+	if (ring_size > rt_pages_available() / 2 / rings)
+		return -ENOMEM;
 	ret = create_all(m);
 	if (ret)
 		rt_shm_destroy(m);

@@ -33,7 +33,7 @@ struct test_ring {
 	struct rt_ring ring;
 	struct rt_session *session;
 	struct rt_tap tap[2]; /* RX and TX of one queue */
-	uint32_t pending[2];
+	uint64_t pending[2];
 	uint64_t read; /* test_ring_next() is here */
 };
 

@@ -268,10 +268,10 @@ static void look_at_sources(struct ringtap_capture *cap)
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
-		if (!s->dead && !s->stopped)
-			listen_to(cap, s);
-		if (!s->dead && !s->stopped)
-			learn_all_ifs(cap, i);
+		if (s->dead || s->stopped)
+			continue;
+		listen_to(cap, s);
+		learn_all_ifs(cap, i);
 	}
 	cap->checked_tsc = rt_tsc();
 }
@@ -476,6 +476,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		ret = request(s, RT_MSG_STOP, RT_MSG_STOPPED, err);
 		s->started = true; /* never again: next() must not try */
 		s->stopped = true; /* even if unanswered: what has been published is all we take */
+		learn_all_ifs(cap, i);
 		if (ret == -ECONNRESET)
 			s->dead = true;
 		else if (ret < 0)

@@ -24,6 +24,7 @@ struct rt_in {
 	uint64_t head;    /* published, from the last look */
 	uint64_t fetched; /* lines before it have been prefetched */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
+	uint64_t now_ns;  /* of the last look */
 	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
 	uint32_t source, index;
 	bool keyed; /* key is that of the record at pos */

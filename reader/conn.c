@@ -29,9 +29,14 @@ void rt_copy_out(void *dst, const void *src, size_t size)
 			theirs - sizeof(theirs));
 }
 
+/* What a peer calls itself may go to a terminal. */
 static void terminate(char *s, size_t size)
 {
 	s[size - 1] = 0;
+	for (; *s; s++) {
+		if ((unsigned char)*s < ' ')
+			*s = ' ';
+	}
 }
 
 static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t errlen)
@@ -44,10 +49,6 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 	}
 	memcpy(&e, &c->msg, sizeof(e));
 	terminate(e.text, sizeof(e.text));
-	for (char *p = e.text; *p; p++) { /* it goes to a terminal */
-		if ((unsigned char)*p < ' ')
-			*p = ' ';
-	}
 	snprintf(err, errlen, "%s", e.text[0] ? e.text : "the probe refuses without a reason");
 	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
 }

@@ -43,7 +43,8 @@ static bool holds_config(const char *dir)
 	int fd, ret;
 
 	snprintf(path, sizeof(path), "%s/config", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path,
+		O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* anybody may have put it there */
 	if (fd < 0)
 		return false;
 	ret = fcntl(fd, F_GETLK, &lock);

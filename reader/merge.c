@@ -15,6 +15,7 @@
 
 #include "capture.h"
 
+#define AHEAD_NS 1000000000ull
 #define SLACK_NS 50000ull
 /* Without fetching ahead the walk would be the bottleneck: docs/performance.md. */
 #define FETCH_AHEAD   4096 /* bytes */
@@ -39,11 +40,12 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 		return 0;
 	}
 	in->head = head;
+	in->now_ns = now_ns;
 	if (s->dead || s->stopped)
 		return RT_FOREVER;
 	if (!busy) {
 		in->busy_since_ns = 0;
-		return now_ns - SLACK_NS;
+		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
 	}
 	if (!in->busy_since_ns || in->busy_head != head) {
 		in->busy_since_ns = now_ns;
@@ -126,6 +128,16 @@ static void end_ring(struct ringtap_capture *cap, struct rt_in *in, const char *
 	in->head = in->pos;
 }
 
+/* The place of a record in the order: its time, but never before the record before it. A time far
+ * ahead (a NIC clock that counts TAI, a file that is replayed) would block the ring until it comes:
+ * the record is taken as if stamped now. */
+static inline uint64_t later(uint64_t key, uint64_t ns, uint64_t now_ns)
+{
+	if (rt_unlikely(ns > now_ns + AHEAD_NS))
+		ns = now_ns;
+	return ns > key ? ns : key;
+}
+
 /* Walks from in->pos on, as far as times are up to limit, and makes it a run. */
 static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t limit,
 	uint64_t max_bytes, struct ringtap_run *run)
@@ -157,8 +169,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 			}
 			known = cap->sources[in->source].if_known;
 		}
-		if (c.ns > key)
-			key = c.ns;
+		key = later(key, c.ns, in->now_ns);
 		if (key > limit) {
 			in->keyed = true;
 			break;
@@ -196,8 +207,7 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 		end_ring(cap, in, why);
 		return false;
 	}
-	if (c.ns > in->key)
-		in->key = c.ns;
+	in->key = later(in->key, c.ns, in->now_ns);
 	in->keyed = true;
 	return true;
 }
@@ -241,7 +251,12 @@ unsigned rt_merge(
 		}
 		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
 		left -= runs[n].len < left ? runs[n].len : left;
-		n += runs[n].packets != 0;
+		/* An empty run: the application changes what it has published. Later, perhaps. */
+		if (!runs[n].packets) {
+			cap->dry = true;
+			break;
+		}
+		n++;
 	}
 	return n;
 }

@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "common/atomics.h"
+#include "common/pages.h"
 #include "segment.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
 #endif
 
 static int bad(char *err, size_t errlen, const char *what)
@@ -29,6 +27,8 @@ static int cannot_map(int error, char *err, size_t errlen)
 	return -error;
 }
 
+#define HOLES_MAX (256ll << 20) /* bytes */
+
 /* Memory that can shrink under us would kill us with SIGBUS. Returns its size. */
 static int64_t sealed_size(int fd)
 {
@@ -36,6 +36,9 @@ static int64_t sealed_size(int fd)
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st))
+		return -1;
+	/* Holes would be filled with memory when we read them. */
+	if (st.st_size - (int64_t)st.st_blocks * 512 > HOLES_MAX)
 		return -1;
 	return st.st_size;
 }
@@ -100,8 +103,7 @@ static int map_data(struct rt_segment *s, int fd)
 			if (p == MAP_FAILED)
 				return -errno;
 			/* Only for speed: same huge pages as the probe, no faults while reading. */
-			if (size >= huge)
-				(void)madvise(p, size, MADV_COLLAPSE);
+			rt_pages_collapse(p, size);
 			(void)madvise(p, size, MADV_POPULATE_READ);
 		}
 		s->data[i] = at;

@@ -131,8 +131,9 @@ static void offloads(struct rte_mbuf *m, const struct shape *s, bool rx)
 	}
 	if (s->qinq >= 0) {
 		m->vlan_tci_outer = s->qinq;
-		m->ol_flags |=
-			rx ? RTE_MBUF_F_RX_QINQ | RTE_MBUF_F_RX_QINQ_STRIPPED : RTE_MBUF_F_TX_QINQ;
+		m->ol_flags |= rx ? RTE_MBUF_F_RX_QINQ | RTE_MBUF_F_RX_QINQ_STRIPPED |
+					       RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED
+				  : RTE_MBUF_F_TX_QINQ;
 	}
 	if (s->hash >= 0) {
 		m->hash.rss = s->hash;
