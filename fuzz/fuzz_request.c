@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
+#include "probe/program.h"
 #include "probe/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,11 +24,9 @@ static void check(const struct rt_request *r)
 			abort();
 		if (w->insn_first == RT_NO_FILTER)
 			continue;
-		for (uint32_t k = 0; k < w->insn_count; k++) {
-			volatile uint16_t code = r->insns[w->insn_first + k].code;
-
-			(void)code;
-		}
+		if (rt_program_valid(&r->insns[w->insn_first], w->insn_count) &&
+			r->insns[w->insn_first + w->insn_count - 1].code % 8 != 6)
+			abort(); /* it does not end with a return */
 	}
 }
 
