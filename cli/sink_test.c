@@ -201,6 +201,7 @@ static void pcap_files_end_with_a_whole_record(void **state)
 		uint64_t bytes, packets;
 		struct iovec iov = {header, sizeof(header)};
 		int64_t len = pcap_convert(records, blocks, TOTAL);
+		int written;
 
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 		now = (struct rlimit){8192, old.rlim_max};
@@ -208,7 +209,9 @@ static void pcap_files_end_with_a_whole_record(void **state)
 		pcap_file_header(header, 262144);
 		assert_int_equal(sink_write(s, &iov, 1, 0), 0);
 		iov = (struct iovec){records, (size_t)len};
-		assert_int_equal(sink_write(s, &iov, 1, 0), -EFBIG);
+		/* io_uring may tell of it only later: at the end at the latest. */
+		written = sink_write(s, &iov, 1, 0);
+		assert_true(written == -EFBIG || (!no_direct && !written));
 		assert_int_equal(sink_close(s, &bytes, &packets), -EFBIG);
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 		assert_int_equal(packets, (8192 - 24) / 76);
