@@ -2,6 +2,7 @@
 /* The smallest reader: counts the packets of one application (default: the first) for some seconds.
  *   cc count.c $(pkg-config --cflags --libs libringtap) -o count && ./count [seconds [file-prefix]]
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +31,20 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "no such DPDK application\n"), 1;
 	if (ringtap_capture_attach(cap, ringtap_apps_dir(apps, which), &all, 1, NULL))
 		return fprintf(stderr, "%s\n", ringtap_capture_error(cap)), 1;
-	while (time(NULL) < end && (n = ringtap_capture_next(cap, runs, 64, 100)) >= 0) {
+	while ((n = ringtap_capture_next(cap, runs, 64, 100)) >= 0) {
 		for (int i = 0; i < n; i++) /* runs[i].data holds pcapng Enhanced Packet Blocks */
 			bytes += runs[i].len;
 		ringtap_capture_release(cap);
+		if (time(NULL) >= end)
+			ringtap_capture_stop(cap); /* and on until everything is handed out */
 	}
-	ringtap_capture_stop(cap);
 	ringtap_capture_stats(cap, &st);
 	printf("%llu packets seen, %llu captured, %llu lost, %llu delivered, %llu bytes\n",
 		(unsigned long long)st.total.seen, (unsigned long long)st.total.captured,
 		(unsigned long long)(st.total.lost[RINGTAP_LOST_FULL]),
 		(unsigned long long)st.delivered, bytes);
-	if (n < 0)
-		fprintf(stderr, "ended: %s\n", ringtap_capture_error(cap));
+	if (n != -EPIPE)
+		fprintf(stderr, "%s\n", ringtap_capture_error(cap));
 	ringtap_capture_close(cap);
 	ringtap_apps_free(apps);
 	return 0;

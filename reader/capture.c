@@ -127,8 +127,8 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 	/* Give space back often enough, and sleep short enough, for the smallest ring. */
 	if (cap->batch_bytes > seg->h.ring_size / 4)
 		cap->batch_bytes = seg->h.ring_size / 4;
-	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 2)
-		cap->nap_max_ns = seg->h.ring_size / FASTEST_BYTES_PER_NS / 2;
+	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 4)
+		cap->nap_max_ns = seg->h.ring_size / FASTEST_BYTES_PER_NS / 4;
 	if (cap->nap_max_ns < NAP_MIN_NS)
 		cap->nap_max_ns = NAP_MIN_NS;
 	return 0;
@@ -243,6 +243,14 @@ void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, con
 		why);
 }
 
+static uint64_t mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
 /* ---- reading ---- */
 
 /* Takes what the probe says; the end of the connection is the end of the application, or of
@@ -263,6 +271,19 @@ static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
 		snprintf(cap->error, sizeof(cap->error), "%s", err);
 }
 
+/* Who does not say that it has stopped is believed to: what it has published is all we take. */
+static void give_up_waiting(struct ringtap_capture *cap)
+{
+	if (!cap->stop_until_ns || mono_ns() < cap->stop_until_ns)
+		return;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (cap->sources[i].dead || cap->sources[i].stopped)
+			continue;
+		cap->sources[i].stopped = true;
+		cap->stop_error = fail(cap, -ETIMEDOUT, "the probe does not answer");
+	}
+}
+
 static void look_at_sources(struct ringtap_capture *cap)
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
@@ -273,6 +294,7 @@ static void look_at_sources(struct ringtap_capture *cap)
 		listen_to(cap, s);
 		learn_all_ifs(cap, i);
 	}
+	give_up_waiting(cap);
 	cap->checked_tsc = rt_tsc();
 }
 
@@ -330,14 +352,6 @@ static bool take_break(struct ringtap_capture *cap)
 	rt_store(&cap->broken, 0);
 	(void)!read(cap->wake_fd, &v, sizeof(v));
 	return true;
-}
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 /* Once a ring is corrupt, only what has been published up to then is taken. */
@@ -416,7 +430,7 @@ EXPORT int ringtap_capture_next(
 		bool corrupt = cap->corrupt;
 		unsigned n;
 
-		if (!corrupt && rt_tsc() - cap->checked_tsc > LOOK_TICKS)
+		if (!corrupt && (cap->stop_until_ns || rt_tsc() - cap->checked_tsc > LOOK_TICKS))
 			look_at_sources(cap);
 		n = try_next(cap, runs, max);
 		if (n)
@@ -426,7 +440,7 @@ EXPORT int ringtap_capture_next(
 		if (cap->corrupt)
 			continue;
 		if (over)
-			return -EPIPE;
+			return cap->stop_error ? cap->stop_error : -EPIPE;
 		if (take_break(cap))
 			return 0;
 		if (!deadline && timeout_ms >= 0)
@@ -466,22 +480,24 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 {
 	int result = 0;
 
+	if (cap->stop_until_ns)
+		return 0; /* asked for already */
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
-		char err[RT_TEXT_LEN];
+		struct rt_msg_header h;
 		int ret;
 
 		if (s->dead || s->stopped)
 			continue;
-		ret = request(s, RT_MSG_STOP, RT_MSG_STOPPED, err);
 		s->started = true; /* never again: next() must not try */
-		s->stopped = true; /* even if unanswered: what has been published is all we take */
-		learn_all_ifs(cap, i);
-		if (ret == -ECONNRESET)
+		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
+		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
+		if (ret == -EPIPE)
 			s->dead = true;
-		else if (ret < 0)
-			result = fail(cap, ret, err);
+		else if (ret)
+			result = fail(cap, ret, "cannot talk to the probe");
 	}
+	cap->stop_until_ns = mono_ns() + (uint64_t)rt_answer_ms * 1000000ull;
 	return result;
 }
 

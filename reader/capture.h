@@ -60,6 +60,8 @@ struct ringtap_capture {
 	bool dry;             /* it took all that there was */
 	uint64_t checked_tsc; /* when the connections were last looked at */
 	uint64_t nap_ns;
+	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, wait so long for the end; 0: not asked for */
+	int stop_error;
 	int wake_fd;
 	uint32_t broken; /* ringtap_capture_break() was called */
 	int corrupt;     /* -errno: a ring is unusable from some place on */

@@ -363,10 +363,10 @@ static void test_probe_that_never_stops_is_drained_all_the_same(void **state)
 	peer.answer = never_stop;
 	put_some(7);
 	rt_answer_ms = 30;
-	assert_int_equal(ringtap_capture_stop(cap), -ETIMEDOUT);
+	assert_int_equal(ringtap_capture_stop(cap), 0);
 	rt_answer_ms = saved;
 	assert_int_equal(drain(&end), 7);
-	assert_int_equal(end, -EPIPE);
+	assert_int_equal(end, -ETIMEDOUT);
 }
 
 static bool complain_after_start(struct test_peer *p, int sock, uint16_t type)
@@ -470,7 +470,7 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 	test_publish(&session, 0, now + 18);
 	test_publish(&other, 0, now + 19);
 	assert_int_equal(ringtap_capture_stop(cap), 0);
-	while ((n = next(0)) > 0) {
+	while ((n = next(5000)) > 0) {
 		for (int i = 0; i < n; i++) {
 			uint8_t copy[96];
 			struct rt_epb e;

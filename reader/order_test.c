@@ -127,7 +127,7 @@ static void test_running_producers_are_merged_in_order(void **state)
 		dropped += p[i].dropped;
 	}
 	assert_int_equal(ringtap_capture_stop(cap), 0);
-	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 0)) > 0) {
+	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
 		got += assert_ordered(n, &last);
 		ringtap_capture_release(cap);
 	}

@@ -172,8 +172,10 @@ void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_ru
 /* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
 void ringtap_capture_break(struct ringtap_capture *cap);
 
-/* Ends the capture at its source: no packet is captured after it returned. What is in the rings is
- * still handed out by ringtap_capture_next(), up to -EPIPE; then counters are final. */
+/* Asks for the end of the capture and returns at once. Go on with ringtap_capture_next(): it hands
+ * out what is still captured and in the rings, up to -EPIPE; then counters are final. An
+ * application that does not answer makes that -ETIMEDOUT. (To wait here would fill the rings
+ * meanwhile.) */
 int ringtap_capture_stop(struct ringtap_capture *cap);
 
 /* Detaches and frees. Runs become invalid. */
