@@ -2,7 +2,10 @@
 """Time in the file is CLOCK_REALTIME's. Simulated days and clock steps: see the unit tests of clock.c."""
 import time
 
-from harness import pcap
+from harness import pcap, pcapng
+from harness.paths import RINGTAP
+from harness.proc import run
+from harness.ringtap import FAILED
 
 MS = 1_000_000  # ns
 
@@ -46,3 +49,27 @@ def test_kernel_and_capture_agree(testpmd, record, net, closing, tmp_path):
     assert len(delays) == 20
     assert min(delays) > -MS, f"stamped {-min(delays)} ns before the kernel had it"
     assert min(abs(d) for d in delays) < MS
+
+
+def test_time_stamps_of_the_nic(testpmd, record, tmp_path):
+    """net_pcap stamps what it plays with the time in its file; what is sent has none, so it bears ours."""
+    path = pcap.write(tmp_path / "p.pcap", [pcap.frame(64, i) for i in range(500)])
+    stamps = [ns for ns, _data, _length in pcap.read(path)]
+    pmd = testpmd(f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null", args=["--no-flush-rx"])
+    recorder = record(pmd, "--timestamp", "nic", "--on-full", "wait", "-c", 1000)
+    started = time.time_ns()
+    pmd.start()
+    recorder.done()
+    pmd.stop()
+    packets = recorder.file().packets
+    assert [p.ns for p in packets if p.direction == pcapng.RX] == stamps
+    sent = [p.ns for p in packets if p.direction == pcapng.TX]
+    assert len(sent) == 500 and started - MS <= min(sent) and max(sent) <= time.time_ns() + MS
+
+
+def test_time_stamps_of_a_nic_that_has_none(testpmd):
+    pmd = testpmd("net_null0")
+    done = run([RINGTAP, "record", "-i", f"{pmd.prefix}:", "--timestamp", "nic", "-c", "1",
+                "-w", "/dev/null"], timeout=30)
+    assert done.returncode == FAILED
+    assert "NIC time stamps" in done.stderr and len(done.stderr.strip().splitlines()) == 1

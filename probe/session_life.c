@@ -20,9 +20,9 @@
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
 #define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
-/* Bytes; 1.6 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
+/* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
  * reader: docs/performance.md. */
-#define RING_SIZE_DEFAULT  (16u << 20)
+#define RING_SIZE_DEFAULT  (32u << 20)
 #define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
 
 uint64_t rt_now_ms(void)

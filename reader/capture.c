@@ -15,11 +15,12 @@
 
 #define BATCH_MAX \
 	(1ull << 20) /* bytes: what was walked is still in the L2 cache when it is written */
+/* How far to fall behind: twice the L2 cache of current servers, but no longer than that. */
+#define LAG_BYTES            (4ull << 20)
+#define LAG_NS               1000000ull
 #define NAP_MIN_NS           20000ull
 #define NAP_MAX_NS           1000000ull
-#define PACE_NS              50000ull /* after a small batch, so that the producer's lines rest */
-#define PACE_BELOW           (64u << 10) /* bytes */
-#define FASTEST_BYTES_PER_NS 16          /* how fast we believe that a ring can fill */
+#define FASTEST_BYTES_PER_NS 16           /* how fast we believe that a ring can fill */
 #define LOOK_TICKS           (1ull << 25) /* TSC ticks between looks at the connections, about 10 ms */
 
 EXPORT int ringtap_capture_create(struct ringtap_capture **out)
@@ -36,6 +37,7 @@ EXPORT int ringtap_capture_create(struct ringtap_capture **out)
 	}
 	cap->batch_bytes = BATCH_MAX;
 	cap->nap_max_ns = NAP_MAX_NS;
+	cap->lag_bytes = LAG_BYTES;
 	*out = cap;
 	return 0;
 }
@@ -125,6 +127,8 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 			.source = source,
 			.index = i};
 	/* Give space back often enough, and sleep short enough, for the smallest ring. */
+	if (cap->lag_bytes > seg->h.ring_size / 4)
+		cap->lag_bytes = seg->h.ring_size / 4;
 	if (cap->batch_bytes > seg->h.ring_size / 4)
 		cap->batch_bytes = seg->h.ring_size / 4;
 	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 4)
@@ -355,14 +359,28 @@ static bool take_break(struct ringtap_capture *cap)
 }
 
 /* Once a ring is corrupt, only what has been published up to then is taken. */
-static unsigned try_next(struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max)
+/* Lines that have left the caches of the producer's core are cheaper to take from it, for both:
+ * after having taken everything, let it get ahead. Measured in docs/performance.md. */
+static bool is_ripe(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		if (cap->ins[i].head - cap->ins[i].pos >= cap->lag_bytes)
+			return true;
+	}
+	return mono_ns() - cap->dry_ns >= LAG_NS;
+}
+
+static unsigned try_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, bool eager)
 {
 	uint64_t watermark = cap->corrupt ? RT_FOREVER : look_at_rings(cap);
-	unsigned n = rt_merge(cap, watermark, runs, max);
+	unsigned n;
 
-	cap->last_batch = 0;
-	for (unsigned i = 0; i < n; i++)
-		cap->last_batch += runs[i].len;
+	if (cap->dry && !eager && !cap->corrupt && !is_ripe(cap))
+		return 0;
+	n = rt_merge(cap, watermark, runs, max);
+	if (cap->dry)
+		cap->dry_ns = mono_ns();
 	return n;
 }
 
@@ -422,9 +440,6 @@ EXPORT int ringtap_capture_next(
 		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
 			return ret;
 	}
-	if (cap->dry && cap->last_batch && cap->last_batch < PACE_BELOW && !all_over(cap) &&
-		!cap->corrupt)
-		nap(cap, PACE_NS < cap->nap_max_ns ? PACE_NS : cap->nap_max_ns);
 	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
 		bool over = all_over(cap); /* before the last look at the rings */
 		bool corrupt = cap->corrupt;
@@ -432,7 +447,7 @@ EXPORT int ringtap_capture_next(
 
 		if (!corrupt && (cap->stop_until_ns || rt_tsc() - cap->checked_tsc > LOOK_TICKS))
 			look_at_sources(cap);
-		n = try_next(cap, runs, max);
+		n = try_next(cap, runs, max, over || !timeout_ms || cap->stop_until_ns);
 		if (n)
 			return (int)n;
 		if (corrupt)

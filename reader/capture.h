@@ -56,7 +56,8 @@ struct ringtap_capture {
 	uint32_t if_count;
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
-	uint64_t last_batch;  /* bytes handed out by the last call */
+	uint64_t lag_bytes;   /* to fall behind before taking more */
+	uint64_t dry_ns;      /* CLOCK_MONOTONIC, when there was nothing left */
 	bool dry;             /* it took all that there was */
 	uint64_t checked_tsc; /* when the connections were last looked at */
 	uint64_t nap_ns;
