@@ -71,6 +71,23 @@ def play(plugin, closing):
 
 
 @pytest.fixture
+def app(play):
+    """An application that sends what it is told to, on one port."""
+    it = play()
+    it.ring("a")
+    return it
+
+
+@pytest.fixture
+def busy(play):
+    """An application that receives as fast as it can."""
+    it = play()
+    it.plug("net_null0")
+    it.do("loop 0 0")
+    return it
+
+
+@pytest.fixture
 def record(closing, tmp_path):
     """record(app, option...) starts `ringtap record` on an application. With attach=True it returns
     once packets flow. out: a file name, None for none of ours."""

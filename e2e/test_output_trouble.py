@@ -13,21 +13,6 @@ from harness.ringtap import FAILED, Recorder
 
 
 @pytest.fixture
-def app(play):
-    it = play()
-    it.ring("a")
-    return it
-
-
-@pytest.fixture
-def busy(play):
-    it = play()
-    it.plug("net_null0")
-    it.do("loop 0 0")
-    return it
-
-
-@pytest.fixture
 def small_disk(tmp_path, closing):
     """small_disk(options) mounts a tmpfs of its own."""
     class Disk:

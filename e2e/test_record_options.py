@@ -14,21 +14,6 @@ from harness.ringtap import LOSS, OK, Recorder, sessions
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
 
 
-@pytest.fixture
-def app(play):
-    it = play()
-    it.ring("a")
-    return it
-
-
-@pytest.fixture
-def busy(play):
-    it = play()
-    it.plug("net_null0")
-    it.do("loop 0 0")
-    return it
-
-
 def numbered(packets):
     """The sequence numbers of rt_play's frames."""
     return [int.from_bytes(p.data[14:18], "big") for p in packets]
