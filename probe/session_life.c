@@ -261,7 +261,8 @@ bool rt_session_stopped(struct rt_session *s)
 {
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
-		/* Pairs with the acquire in reader/segment.c: counters and heads are final. */
+		/* Counters and heads are final before it: our reader is told by RT_MSG_STOPPED,
+		 * others may look. */
 		if (s->shm.header)
 			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);
 	}

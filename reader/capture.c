@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching, waiting, stopping. */
+/* Attaching, starting, stopping. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/ipc.h"
@@ -15,13 +13,10 @@
 
 #define BATCH_MAX \
 	(1ull << 20) /* bytes: what was walked is still in the L2 cache when it is written */
-/* How far to fall behind: twice the L2 cache of current servers, but no longer than that. */
+/* How far to fall behind: twice the L2 cache of current servers, see next.c. */
 #define LAG_BYTES            (4ull << 20)
-#define LAG_NS               1000000ull
-#define NAP_MIN_NS           20000ull
 #define NAP_MAX_NS           1000000ull
-#define FASTEST_BYTES_PER_NS 16           /* how fast we believe that a ring can fill */
-#define LOOK_TICKS           (1ull << 25) /* TSC ticks between looks at the connections, about 10 ms */
+#define FASTEST_BYTES_PER_NS 16 /* how fast we believe that a ring can fill */
 
 EXPORT int ringtap_capture_create(struct ringtap_capture **out)
 {
@@ -47,7 +42,7 @@ EXPORT const char *ringtap_capture_error(const struct ringtap_capture *cap)
 	return cap->error;
 }
 
-static int fail(struct ringtap_capture *cap, int code, const char *text)
+int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 {
 	snprintf(cap->error, sizeof(cap->error), "%s", text);
 	return code;
@@ -65,7 +60,7 @@ static int put_wants(struct ringtap_capture *cap, const struct ringtap_want *wan
 		const char *port = w->port ? w->port : "";
 
 		if (strlen(port) >= sizeof(out[i].port))
-			return fail(cap, -EINVAL, "port name is too long");
+			return rt_capture_fail(cap, -EINVAL, "port name is too long");
 		rt_str_set(out[i].port, sizeof(out[i].port), port);
 		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
 		out[i].directions = w->directions;
@@ -91,10 +86,10 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 		insns += wants[i].filter ? wants[i].filter_len : 0;
 	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
 	if (!count || count > RT_MAX_WANTS || len > RT_MSG_MAX)
-		return fail(cap, -E2BIG, "too many ports or too long filters");
+		return rt_capture_fail(cap, -E2BIG, "too many ports or too long filters");
 	m = calloc(1, len);
 	if (!m)
-		return fail(cap, -ENOMEM, "not enough memory");
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	rt_msg_init(&m->h, RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
@@ -106,7 +101,7 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
 		if (ret)
-			fail(cap, ret, "cannot send the request to the probe");
+			rt_capture_fail(cap, ret, "cannot send the request to the probe");
 	}
 	free(m);
 	return ret;
@@ -119,7 +114,7 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 	struct rt_in *ins = realloc(cap->ins, (cap->in_count + n) * sizeof(*ins));
 
 	if (!ins)
-		return fail(cap, -ENOMEM, "not enough memory");
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->ins = ins;
 	for (uint32_t i = 0; i < n; i++)
 		ins[cap->in_count++] = (struct rt_in){.data = seg->data[i],
@@ -133,8 +128,8 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 		cap->batch_bytes = seg->h.ring_size / 4;
 	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 4)
 		cap->nap_max_ns = seg->h.ring_size / FASTEST_BYTES_PER_NS / 4;
-	if (cap->nap_max_ns < NAP_MIN_NS)
-		cap->nap_max_ns = NAP_MIN_NS;
+	if (cap->nap_max_ns < RT_NAP_MIN_NS)
+		cap->nap_max_ns = RT_NAP_MIN_NS;
 	return 0;
 }
 
@@ -148,7 +143,7 @@ static int receive_segment(struct ringtap_capture *cap, struct rt_source *s)
 	if (ret < 0)
 		return ret;
 	ret = n == RT_FD_COUNT ? rt_segment_map(&s->seg, fds, cap->error, sizeof(cap->error))
-			       : fail(cap, -EPROTO, "the probe sent no memory");
+			       : rt_capture_fail(cap, -EPROTO, "the probe sent no memory");
 	while (n)
 		close(fds[--n]);
 	return ret;
@@ -163,12 +158,12 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		return ret;
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
-		return fail(cap, -ENOMEM, "not enough memory");
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	ret = send_open(cap, s->conn, wants, count, o);
 	if (!ret)
 		ret = receive_segment(cap, s);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
-		ret = fail(cap, -EBADMSG, "the probe's clock is not readable");
+		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
 }
 
@@ -179,7 +174,7 @@ static void close_source(struct rt_source *s)
 	free(s->if_ids);
 }
 
-static void learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
+void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 {
 	uint32_t n = rt_segment_if_count(&cap->sources[source].seg);
 
@@ -200,10 +195,10 @@ EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 		rt_copy_out(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
 	}
 	if (cap->source_count == RT_MAX_SOURCES)
-		return fail(cap, -E2BIG, "too many applications");
+		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
 	if (!more)
-		return fail(cap, -ENOMEM, "not enough memory");
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->sources = more;
 	s = &more[cap->source_count];
 	memset(s, 0, sizeof(*s));
@@ -214,7 +209,7 @@ EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 		close_source(s);
 		return ret;
 	}
-	learn_all_ifs(cap, cap->source_count++);
+	rt_capture_learn_all_ifs(cap, cap->source_count++);
 	return 0;
 }
 
@@ -247,143 +242,6 @@ void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, con
 		why);
 }
 
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-/* ---- reading ---- */
-
-/* Takes what the probe says; the end of the connection is the end of the application, or of
- * its trust in us. */
-static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
-{
-	char err[RT_TEXT_LEN];
-	int ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, 0, err, sizeof(err));
-
-	if (ret == -ETIMEDOUT || ret == -EAGAIN)
-		return;
-	if (ret > 0) {
-		s->stopped = true;
-		return;
-	}
-	s->dead = true;
-	if (ret != -ECONNRESET)
-		snprintf(cap->error, sizeof(cap->error), "%s", err);
-}
-
-/* Who does not say that it has stopped is believed to: what it has published is all we take. */
-static void give_up_waiting(struct ringtap_capture *cap)
-{
-	if (!cap->stop_until_ns || mono_ns() < cap->stop_until_ns)
-		return;
-	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (cap->sources[i].dead || cap->sources[i].stopped)
-			continue;
-		cap->sources[i].stopped = true;
-		cap->stop_error = fail(cap, -ETIMEDOUT, "the probe does not answer");
-	}
-}
-
-static void look_at_sources(struct ringtap_capture *cap)
-{
-	for (uint32_t i = 0; i < cap->source_count; i++) {
-		struct rt_source *s = &cap->sources[i];
-
-		if (s->dead || s->stopped)
-			continue;
-		listen_to(cap, s);
-		learn_all_ifs(cap, i);
-	}
-	give_up_waiting(cap);
-	cap->checked_tsc = rt_tsc();
-}
-
-static uint64_t look_at_rings(struct ringtap_capture *cap)
-{
-	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER;
-
-	for (uint32_t i = 0; i < cap->source_count; i++) {
-		struct rt_source *s = &cap->sources[i];
-
-		/* If it cannot be read, the writer is preempted or dead: the old line is as good.
-		 */
-		rt_clock_read(s->seg.clock, &s->line);
-		now[i] = rt_clock_ns(&s->line, rt_tsc());
-	}
-	for (uint32_t i = 0; i < cap->in_count; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
-
-		if (m < mark)
-			mark = m;
-	}
-	return mark;
-}
-
-static bool all_over(const struct ringtap_capture *cap)
-{
-	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (!cap->sources[i].dead && !cap->sources[i].stopped)
-			return false;
-	}
-	return true;
-}
-
-static void nap(struct ringtap_capture *cap, uint64_t ns)
-{
-	struct timespec ts = {.tv_nsec = (long)ns};
-	struct pollfd p[RT_MAX_SOURCES + 1];
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (!cap->sources[i].dead && !cap->sources[i].stopped)
-			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
-	}
-	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
-	if (ppoll(p, n, &ts, NULL) > 0)
-		look_at_sources(cap);
-}
-
-static bool take_break(struct ringtap_capture *cap)
-{
-	uint64_t v;
-
-	if (!rt_load(&cap->broken))
-		return false;
-	rt_store(&cap->broken, 0);
-	(void)!read(cap->wake_fd, &v, sizeof(v));
-	return true;
-}
-
-/* Once a ring is corrupt, only what has been published up to then is taken. */
-/* Lines that have left the caches of the producer's core are cheaper to take from it, for both:
- * after having taken everything, let it get ahead. Measured in docs/performance.md. */
-static bool is_ripe(const struct ringtap_capture *cap)
-{
-	for (uint32_t i = 0; i < cap->in_count; i++) {
-		if (cap->ins[i].head - cap->ins[i].pos >= cap->lag_bytes)
-			return true;
-	}
-	return mono_ns() - cap->dry_ns >= LAG_NS;
-}
-
-static unsigned try_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, bool eager)
-{
-	uint64_t watermark = cap->corrupt ? RT_FOREVER : look_at_rings(cap);
-	unsigned n;
-
-	if (cap->dry && !eager && !cap->corrupt && !is_ripe(cap))
-		return 0;
-	n = rt_merge(cap, watermark, runs, max);
-	if (cap->dry)
-		cap->dry_ns = mono_ns();
-	return n;
-}
-
 /* Asks one application for something that it answers at once. */
 static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *err)
 {
@@ -413,80 +271,18 @@ EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 		s->started = !ret || s->dead;
 		if (ret)
 			return ret;
-		learn_all_ifs(cap, i);
+		rt_capture_learn_all_ifs(cap, i);
 	}
 	return 0;
 }
 
-static bool all_started(const struct ringtap_capture *cap)
+bool rt_capture_started(const struct ringtap_capture *cap)
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		if (!cap->sources[i].started)
 			return false;
 	}
 	return true;
-}
-
-EXPORT int ringtap_capture_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
-{
-	uint64_t deadline = 0;
-
-	if (!cap->source_count)
-		return -EPIPE;
-	while (!all_started(cap)) {
-		int ret = ringtap_capture_start(cap);
-
-		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
-			return ret;
-	}
-	for (cap->nap_ns = NAP_MIN_NS;; cap->nap_ns *= 2) {
-		bool over = all_over(cap); /* before the last look at the rings */
-		bool corrupt = cap->corrupt;
-		unsigned n;
-
-		if (!corrupt && (cap->stop_until_ns || rt_tsc() - cap->checked_tsc > LOOK_TICKS))
-			look_at_sources(cap);
-		n = try_next(cap, runs, max, over || !timeout_ms || cap->stop_until_ns);
-		if (n)
-			return (int)n;
-		if (corrupt)
-			return cap->corrupt;
-		if (cap->corrupt)
-			continue;
-		if (over)
-			return cap->stop_error ? cap->stop_error : -EPIPE;
-		if (take_break(cap))
-			return 0;
-		if (!deadline && timeout_ms >= 0)
-			deadline = mono_ns() + (uint64_t)timeout_ms * 1000000ull;
-		if (timeout_ms >= 0 && mono_ns() >= deadline)
-			return 0;
-		if (cap->nap_ns > cap->nap_max_ns)
-			cap->nap_ns = cap->nap_max_ns;
-		nap(cap, cap->nap_ns);
-	}
-}
-
-EXPORT void ringtap_capture_release(struct ringtap_capture *cap)
-{
-	for (uint32_t i = 0; i < cap->in_count; i++) {
-		struct rt_in *in = &cap->ins[i];
-
-		if (in->tail == in->pos)
-			continue;
-		in->tail = in->pos;
-		/* Pairs with the acquire in rt_ring_refresh(): we have finished reading. */
-		rt_store_release(&cap->sources[in->source].seg.tails[in->index].tail, in->tail);
-	}
-}
-
-EXPORT void ringtap_capture_break(struct ringtap_capture *cap)
-{
-	uint64_t one = 1;
-
-	rt_store(&cap->broken, 1);
-	(void)!write(cap->wake_fd, &one, sizeof(one));
 }
 
 /* ---- the end ---- */
@@ -510,9 +306,9 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		if (ret == -EPIPE)
 			s->dead = true;
 		else if (ret)
-			result = fail(cap, ret, "cannot talk to the probe");
+			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
-	cap->stop_until_ns = mono_ns() + (uint64_t)rt_answer_ms * 1000000ull;
+	cap->stop_until_ns = rt_mono_ns() + (uint64_t)rt_answer_ms * 1000000ull;
 	return result;
 }
 

@@ -82,6 +82,20 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 unsigned rt_merge(
 	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
 
+#define RT_NAP_MIN_NS 20000ull
+
+/* CLOCK_MONOTONIC. */
+uint64_t rt_mono_ns(void);
+
+/* Keeps text as the capture's error; returns code. */
+int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text);
+
+/* Have all applications been told to let packets flow? */
+bool rt_capture_started(const struct ringtap_capture *cap);
+
+/* Takes over all interfaces that the probe has announced. */
+void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);
+
 /* Makes sure that the interface is known. False: the probe has not announced it. */
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading: when to look at the rings, when to wait, when it is over. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "export.h"
+
+#define LAG_NS     1000000ull
+#define LOOK_TICKS (1ull << 25) /* TSC ticks between looks at the connections, about 10 ms */
+
+uint64_t rt_mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* Takes what the probe says; the end of the connection is the end of the application, or of
+ * its trust in us. */
+static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
+{
+	char err[RT_TEXT_LEN];
+	int ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, 0, err, sizeof(err));
+
+	if (ret == -ETIMEDOUT || ret == -EAGAIN)
+		return;
+	if (ret > 0) {
+		s->stopped = true;
+		return;
+	}
+	s->dead = true;
+	if (ret != -ECONNRESET)
+		snprintf(cap->error, sizeof(cap->error), "%s", err);
+}
+
+/* Who does not say that it has stopped is believed to: what it has published is all we take. */
+static void give_up_waiting(struct ringtap_capture *cap)
+{
+	if (!cap->stop_until_ns || rt_mono_ns() < cap->stop_until_ns)
+		return;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (cap->sources[i].dead || cap->sources[i].stopped)
+			continue;
+		cap->sources[i].stopped = true;
+		cap->stop_error = rt_capture_fail(cap, -ETIMEDOUT, "the probe does not answer");
+	}
+}
+
+static void look_at_sources(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		if (s->dead || s->stopped)
+			continue;
+		listen_to(cap, s);
+		rt_capture_learn_all_ifs(cap, i);
+	}
+	give_up_waiting(cap);
+	cap->checked_tsc = rt_tsc();
+}
+
+static uint64_t look_at_rings(struct ringtap_capture *cap)
+{
+	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		/* If it cannot be read, the writer is preempted or dead: the old line is as good.
+		 */
+		rt_clock_read(s->seg.clock, &s->line);
+		now[i] = rt_clock_ns(&s->line, rt_tsc());
+	}
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
+
+		if (m < mark)
+			mark = m;
+	}
+	return mark;
+}
+
+static bool all_over(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			return false;
+	}
+	return true;
+}
+
+static void nap(struct ringtap_capture *cap, uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+	struct pollfd p[RT_MAX_SOURCES + 1];
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
+	}
+	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
+	if (ppoll(p, n, &ts, NULL) > 0)
+		look_at_sources(cap);
+}
+
+static bool take_break(struct ringtap_capture *cap)
+{
+	uint64_t v;
+
+	if (!rt_load(&cap->broken))
+		return false;
+	rt_store(&cap->broken, 0);
+	(void)!read(cap->wake_fd, &v, sizeof(v));
+	return true;
+}
+
+/* Once a ring is corrupt, only what has been published up to then is taken. */
+/* Lines that have left the caches of the producer's core are cheaper to take from it, for both:
+ * after having taken everything, let it get ahead. Measured in docs/performance.md. */
+static bool is_ripe(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		if (cap->ins[i].head - cap->ins[i].pos >= cap->lag_bytes)
+			return true;
+	}
+	return rt_mono_ns() - cap->dry_ns >= LAG_NS;
+}
+
+static unsigned try_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, bool eager)
+{
+	uint64_t watermark = cap->corrupt ? RT_FOREVER : look_at_rings(cap);
+	unsigned n;
+
+	if (cap->dry && !eager && !cap->corrupt && !is_ripe(cap))
+		return 0;
+	n = rt_merge(cap, watermark, runs, max);
+	if (cap->dry)
+		cap->dry_ns = rt_mono_ns();
+	return n;
+}
+
+EXPORT int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+{
+	uint64_t deadline = 0;
+
+	if (!cap->source_count)
+		return -EPIPE;
+	while (!rt_capture_started(cap)) {
+		int ret = ringtap_capture_start(cap);
+
+		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
+			return ret;
+	}
+	for (cap->nap_ns = RT_NAP_MIN_NS;; cap->nap_ns *= 2) {
+		bool over = all_over(cap); /* before the last look at the rings */
+		bool corrupt = cap->corrupt;
+		unsigned n;
+
+		if (!corrupt && (cap->stop_until_ns || rt_tsc() - cap->checked_tsc > LOOK_TICKS))
+			look_at_sources(cap);
+		n = try_next(cap, runs, max, over || !timeout_ms || cap->stop_until_ns);
+		if (n)
+			return (int)n;
+		if (corrupt)
+			return cap->corrupt;
+		if (cap->corrupt)
+			continue;
+		if (over)
+			return cap->stop_error ? cap->stop_error : -EPIPE;
+		if (take_break(cap))
+			return 0;
+		if (!deadline && timeout_ms >= 0)
+			deadline = rt_mono_ns() + (uint64_t)timeout_ms * 1000000ull;
+		if (timeout_ms >= 0 && rt_mono_ns() >= deadline)
+			return 0;
+		if (cap->nap_ns > cap->nap_max_ns)
+			cap->nap_ns = cap->nap_max_ns;
+		nap(cap, cap->nap_ns);
+	}
+}
+
+EXPORT void ringtap_capture_release(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		struct rt_in *in = &cap->ins[i];
+
+		if (in->tail == in->pos)
+			continue;
+		in->tail = in->pos;
+		/* Pairs with the acquire in rt_ring_refresh(): we have finished reading. */
+		rt_store_release(&cap->sources[in->source].seg.tails[in->index].tail, in->tail);
+	}
+}
+
+EXPORT void ringtap_capture_break(struct ringtap_capture *cap)
+{
+	uint64_t one = 1;
+
+	rt_store(&cap->broken, 1);
+	(void)!write(cap->wake_fd, &one, sizeof(one));
+}
