@@ -105,7 +105,8 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 	if (rte_eth_dev_get_name_by_port(port, name) || rte_eth_dev_info_get(port, &info))
 		return -ENODEV;
 	rte_eth_macaddr_get(port, &mac);
-	rte_eth_link_get_nowait(port, &link);
+	if (rte_eth_link_get_nowait(port, &link))
+		link.link_status = RTE_ETH_LINK_DOWN;
 	rte_eth_dev_get_mtu(port, &out->mtu);
 	rt_str_set(out->name, sizeof(out->name), name);
 	rt_str_set(out->driver, sizeof(out->driver), info.driver_name ? info.driver_name : "");
