@@ -322,7 +322,8 @@ static int listen_on(void)
 	const char *dir = rte_eal_get_runtime_dir();
 	int fd, n;
 
-	if (!dir || !dir[0])
+	/* A secondary process shares the folder: it would take the socket from its primary. */
+	if (!dir || !dir[0] || rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
 	ctl.addr = (struct sockaddr_un){.sun_family = AF_UNIX};
 	n = snprintf(ctl.addr.sun_path, sizeof(ctl.addr.sun_path), "%s/%s", dir, RT_SOCKET_NAME);

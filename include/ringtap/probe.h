@@ -12,7 +12,8 @@ extern "C" {
 
 /* Opens the control socket `ringtap.sock` in the DPDK runtime folder and starts the control
  * thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a reader
- * attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder), … */
+ * attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder, or a
+ * secondary process), … */
 int ringtap_probe_start(void);
 
 /* Ends every session, removes all hooks, stops the control thread and removes the socket.
