@@ -328,8 +328,10 @@ static void pcap_and_compression(void **state)
 	assert_int_equal(t.gaps, 0);
 	assert_int_equal(t.snaplen, 1000);
 	assert_int_equal(t.first_ns, FAKE_START_NS);
-	if (system("command -v zstd lz4 >/dev/null"))
+	if (system("command -v zstd lz4 >/dev/null")) {
+		print_message("skipped: the programs zstd and lz4 are not installed\n");
 		skip();
+	}
 	assert_int_equal(record("-q -w z.zst --compress zstd"), STATUS_OK);
 	assert_int_equal(system("zstd -q -d -f z.zst -o z"), 0);
 	assert_int_equal(test_pcap_read("z").packets, TOTAL);

@@ -120,8 +120,10 @@ static void direct_is_used_on_disks(void **state)
 
 	assert_int_equal(sink_close(s, &bytes, &packets), 0);
 	assert_int_equal(bytes, 0);
-	if (!direct)
+	if (!direct) {
+		print_message("skipped: no io_uring or no O_DIRECT in this folder\n");
 		skip();
+	}
 }
 
 static void flushed_bytes_can_be_read_at_once(void **state)
@@ -344,8 +346,10 @@ static void full_tmpfs_keeps_whole_blocks(void **state)
 
 	/* Another mount namespace, so that nothing is left behind whatever happens. */
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		mkdir("t", 0700) || mount("none", "t", "tmpfs", 0, "size=1m"))
+		mkdir("t", 0700) || mount("none", "t", "tmpfs", 0, "size=1m")) {
+		print_message("skipped: may not mount a tmpfs here: %s\n", strerror(errno));
 		skip();
+	}
 	s = open_sink("t/f", &o);
 	assert_string_equal(sink_kind(s), "write");
 	assert_int_equal(write_blocks(s, 0), -ENOSPC);

@@ -288,7 +288,8 @@ static void test_nobody_sees_freed_memory(void **state)
 static void test_nobody_sees_freed_memory_with_fences(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it knows no fences */
+	print_message("skipped: ThreadSanitizer knows no fences\n");
+	skip();
 #endif
 	rt_thread_fence = true;
 	stress();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,7 @@ static void test_folder_that_is_named_twice_is_listed_once(void **state)
 	mkdir("/tmp/dpdk", 0700);
 	snprintf(app, sizeof(app), "/tmp/dpdk/ringtap-test-%d", (int)getpid());
 	if (symlink(p.dir, app)) {
+		print_message("skipped: cannot write to /tmp/dpdk: %s\n", strerror(errno));
 		test_peer_stop(&p);
 		skip();
 	}
