@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+from datetime import datetime
 
 import pytest
 
@@ -64,6 +65,19 @@ def test_number_of_files(busy, record, tmp_path):
     files = ring_files(folder)
     assert list(files) == [1, 2, 3]
     assert [len(pcapng.read(p).packets) for p in files.values()] == [1000] * 3
+
+
+def test_files_begin_with_the_wall_clocks_interval(app, record, tmp_path):
+    """All but the first begin at a full second, also when nothing is captured."""
+    folder = tmp_path / "ring"
+    folder.mkdir()
+    record(app, "-b", "interval:1", "-a", "files:4", out=folder / "cap.pcapng").done(timeout=20)
+    files = ring_files(folder)
+    assert list(files) == [1, 2, 3, 4]
+    seconds = [datetime.strptime(NAME.match(p.name).group(2), "%Y%m%d%H%M%S") for p in files.values()]
+    assert [(b - a).seconds for a, b in zip(seconds[1:], seconds[2:])] == [1, 1]
+    for path in files.values():
+        assert pcapng.read(path).packets == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
