@@ -56,12 +56,15 @@ struct rt_fig_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Counts may run beyond their table: what is beyond found no
-	 * room. Entries below a count are complete (release; pairs with the reader's acquire). */
+	 * room. Ports and pools below their count are complete (release; pairs with the reader's
+	 * acquire). Hooks, pairs and samplers are taken by many threads at once: one of them is
+	 * complete when its life is not 0 (release; pairs with the reader's acquire). */
 	uint32_t instruments;            /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
 	uint32_t hook_count, pair_count, sampler_count;
-	uint32_t switched;        /* changes whenever instruments or latency_every do */
+	uint32_t switched; /* changes whenever instruments or latency_every do */
+	/* Control thread, about twice a second. */
 	uint64_t no_thread_polls; /* hook calls of threads without a slot: not counted anywhere */
 	uint64_t no_block_polls;  /* hook calls that found no block */
 	uint64_t no_pair_packets; /* latencies that found no block */
@@ -86,7 +89,8 @@ struct rt_fig_port {
 };
 static_assert(sizeof(struct rt_fig_port) == 256, "port entry");
 
-/* One of the longest times from one RX poll of a thread to its next one. */
+/* One of the longest times from one RX poll of a thread to its next one. cycles is 0 while the
+ * other fields change: an entry is whole if cycles is the same before and after reading it. */
 struct rt_fig_gap {
 	uint64_t tsc; /* of the first poll */
 	uint64_t cycles;
@@ -96,7 +100,7 @@ struct rt_fig_gap {
 };
 static_assert(sizeof(struct rt_fig_gap) == 24, "gap entry");
 
-/* A stretch of polls that all brought packets. */
+/* A stretch of polls that all brought packets. packets is to it what cycles is to a gap. */
 struct rt_fig_burst {
 	uint64_t tsc;
 	uint64_t cycles;
@@ -118,26 +122,32 @@ struct rt_fig_window {
 };
 static_assert(sizeof(struct rt_fig_window) == 448, "window");
 
+/* A slot's new owner counts on in the entry and in the blocks of the slot: counters never go back.
+ * It sets life, lcore and tid at its first hook call; what the control thread knows of it follows
+ * within half a second. */
 struct rt_fig_thread {
-	/* Control thread. */
-	uint32_t life;      /* 0: never used; changes when the slot has a new owner */
-	uint32_t alive;     /* its thread lives */
-	uint32_t lcore;     /* EAL lcore, UINT32_MAX: not an EAL thread */
-	uint32_t tid;       /* kernel thread id, in the application's PID namespace; 0: unknown */
-	char name[16];      /* the kernel's name of it */
+	uint32_t life;  /* 0: never used; changes when the slot has a new owner. Release */
+	uint32_t alive; /* its thread lives; control thread, like all that follows but lcore, tid */
+	uint32_t lcore; /* EAL lcore, UINT32_MAX: not an EAL thread */
+	uint32_t tid;   /* kernel thread id, in the application's PID namespace; 0: unknown */
+	char name[16];  /* the kernel's name of it */
 	uint64_t cpu_ns;    /* time on a CPU */
 	uint64_t wait_ns;   /* time runnable without a CPU: schedstat's run_delay */
 	uint64_t preempted; /* involuntary context switches */
 	uint64_t read_ns;   /* since the epoch, when these were read */
 	uint32_t cpu;       /* that it ran on last */
 	uint32_t reserved0[15];
-	/* The thread. */
+	/* The thread. The TSC is read only where polls with packets and empty ones change over, so
+	 * the stretch that lasts is not in the sums: a reader adds now - since_tsc to the sum that
+	 * is_busy says, while RT_INSTR_BUSY is on. since_tsc is 0 while the sums change (or there
+	 * is no stretch) and never the same again: sums, is_busy and since_tsc fit together if
+	 * since_tsc is the same before and after reading them. */
 	uint64_t
 		busy_cycles; /* from an RX poll that brought packets to the thread's next RX poll */
 	uint64_t idle_cycles;         /* from an empty one to the next */
-	uint64_t since_tsc;           /* the stretch that lasts: not yet in the sums; 0: none */
+	uint64_t since_tsc;           /* when the stretch that lasts began; 0: see above */
 	uint32_t is_busy;             /* and of which kind it is */
-	uint32_t window_next;         /* windows are at number % RT_FIG_WINDOWS */
+	uint32_t window_next;         /* windows are at number % RT_FIG_WINDOWS; last number + 1 */
 	uint64_t stretches;           /* busy stretches that have ended */
 	uint64_t stretch_packets[40]; /* they, by log2(packets) */
 	uint64_t gaps_busy[RT_FIG_GAP_SIZES]; /* all gaps by log2(cycles), after a poll with packets
@@ -151,7 +161,7 @@ static_assert(sizeof(struct rt_fig_thread) % 64 == 0, "thread entries are whole 
 /* What one thread did at one (port, queue, direction). */
 struct rt_fig_hook {
 	uint32_t thread;     /* slot */
-	uint32_t life;       /* of the slot when the block was taken */
+	uint32_t life;       /* of the slot when the block was taken; 0: not yet */
 	uint16_t port_index; /* entry of the port table */
 	uint16_t queue;
 	uint8_t direction; /* enum rt_direction */
@@ -175,7 +185,7 @@ static_assert(sizeof(struct rt_fig_hook) % 64 == 0, "hook blocks are whole lines
 
 struct rt_fig_pair {
 	uint32_t thread; /* that sent */
-	uint32_t life;
+	uint32_t life;   /* as in rt_fig_hook */
 	uint16_t
 		rx_index; /* entry of the port table; UINT16_MAX: only unstamped and shared count */
 	uint16_t tx_index;
@@ -244,8 +254,8 @@ struct rt_fig_stretch {
 
 struct rt_fig_sampler {
 	uint32_t thread; /* slot */
-	uint32_t life;
-	uint64_t done; /* number of the last finished stretch */
+	uint32_t life;   /* as in rt_fig_hook */
+	uint64_t done;   /* number of the last finished stretch */
 	uint8_t reserved[48];
 	struct rt_fig_stretch stretch[RT_FIG_STRETCHES];
 	uint8_t pad[32];
