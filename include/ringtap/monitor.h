@@ -111,7 +111,7 @@ struct ringtap_figures_queue {
 
 struct ringtap_figures_pair {
 	uint32_t thread, rx_port, tx_port; /* rx_port RINGTAP_NO_INDEX: untimed packets only */
-	uint64_t count, sum;               /* packets, cycles */
+	uint64_t count, sum;               /* packets (from the histogram), cycles */
 	uint64_t min, max; /* cycles, since the instrument was switched on; valid if count */
 	uint64_t unstamped, shared;
 	const uint64_t
@@ -136,11 +136,12 @@ struct ringtap_figures_pool {
 struct ringtap_sample {
 	uint64_t address, iova;
 	uint32_t tsc;  /* low half */
-	uint32_t port; /* index in ports */
+	uint32_t port; /* index in ports, RINGTAP_NO_INDEX: unknown */
 	uint16_t queue;
 };
 
-/* Packets that one thread received one after the other. */
+/* Packets that one thread received one after the other. Pictures have them only of monitors that
+ * asked for RINGTAP_ADDRESSES; oldest of a thread first. */
 struct ringtap_stretch {
 	uint32_t thread;
 	uint64_t number; /* counts within the thread; pictures repeat those that are still there */
@@ -152,6 +153,7 @@ struct ringtap_stretch {
 struct ringtap_figures {
 	uint64_t taken_ns;    /* since the epoch */
 	uint64_t taken_tsc;   /* ticks */
+	uint64_t interval_ns; /* after ringtap_figures_since(): the time between the two; else 0 */
 	uint64_t tsc_hz;      /* measured against the system's clock where it could be */
 	unsigned instruments; /* on at the moment, ours and others' */
 	unsigned latency_every;
