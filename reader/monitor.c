@@ -118,9 +118,6 @@ EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
 		return;
 	ringtap_conn_close(mon->conn);
 	rt_figures_unmap(&mon->fig);
-	for (uint32_t i = 0; i < mon->thread_count; i++)
-		free(mon->threads[i]);
-	free(mon->threads);
 	free(mon);
 }
 

@@ -8,16 +8,13 @@
 #include "figures.h"
 #include "ringtap/monitor.h"
 
-/* Threads that a block belongs to, of which there cannot be more, and others. */
-#define RT_MON_THREADS (RT_FIG_HOOKS + RT_FIG_PAIRS + RT_FIG_SAMPLERS + 4 * RT_FIG_THREADS)
-
 /* To whom a block belongs, as it was at first sight: it never changes. */
 struct rt_owner {
-	bool known;
-	uint8_t direction;
-	uint16_t queue;
+	uint32_t block;         /* index in its table */
 	uint32_t thread;        /* index in the picture */
 	uint32_t port, rx_port; /* likewise */
+	uint16_t queue;
+	uint8_t direction;
 };
 
 struct ringtap_monitor {
@@ -27,12 +24,15 @@ struct ringtap_monitor {
 	unsigned instruments; /* that we asked for */
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
-	struct ringtap_figures_thread **threads; /* by index in the picture, as last seen */
-	uint32_t thread_count;
 	uint32_t newest_window;
-	struct rt_owner hooks[RT_FIG_HOOKS], pairs[RT_FIG_PAIRS], samplers[RT_FIG_SAMPLERS];
-	uint32_t hook_count, pair_count, sampler_count; /* of this picture */
-	uint32_t port_count, pool_count;
+	/* By index in the pictures, in the order of first sight. */
+	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
+	struct ringtap_figures_thread threads[RT_FIG_THREADS]; /* as last seen */
+	struct rt_owner queues[RT_FIG_HOOKS], pairs[RT_FIG_PAIRS], samplers[RT_FIG_SAMPLERS];
+	/* By index in the segment's tables. */
+	bool slot_met[RT_FIG_THREADS], hook_met[RT_FIG_HOOKS], pair_met[RT_FIG_PAIRS],
+		sampler_met[RT_FIG_SAMPLERS];
+	uint32_t slot_thread[RT_FIG_THREADS];
 };
 
 /* What ringtap_monitor_read() gives out, with what hangs on it. */

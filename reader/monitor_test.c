@@ -243,6 +243,17 @@ static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 	w->burst[at] = (struct rt_fig_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
 }
 
+static void test_entries_that_change_are_left_out(void **state)
+{
+	put_gap(40, 0, 100, 0);
+	fig.threads[3].window[40 % RT_FIG_WINDOWS].gap[0].cycles = 0;
+	fig.threads[3].since_tsc = 0; /* nor is there a stretch that lasts */
+	must_attach();
+	assert_int_equal(f->threads[0].gap_count, 0);
+	assert_int_equal(f->threads[0].microburst_count, 1);
+	assert_int_equal(f->threads[0].idle_cycles, 0);
+}
+
 static void test_worst_of_all_recent_windows_longest_first(void **state)
 {
 	put_gap(40, 0, 100, 0);
@@ -325,50 +336,55 @@ static void test_stretches(void **state)
 
 /* ---- threads come and go ---- */
 
-static void test_a_slots_new_owner_is_another_thread(void **state)
+static void test_a_slots_new_owner_counts_on(void **state)
 {
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX)->burst[1] = 5;
+	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+
+	h->burst[1] = 5;
 	fig.threads[3].busy_cycles = 500;
 	must_attach();
 	fig.threads[3].life = 8;
-	fig.threads[3].busy_cycles = 3;
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX)->burst[1] = 2;
+	fig.threads[3].busy_cycles = 503;
+	h->burst[1] = 6;
 	assert_int_equal(look_again(), 0);
-	assert_int_equal(f->thread_count, 2);
-	assert_int_equal(f->threads[0].life, 7);
-	assert_int_equal(f->threads[0].busy_cycles, 500);
-	assert_false(f->threads[0].alive);
-	assert_int_equal(f->threads[1].life, 8);
-	assert_int_equal(f->threads[1].busy_cycles, 3);
-	assert_true(f->threads[1].alive);
-	assert_int_equal(f->queues[0].thread, 0);
-	assert_int_equal(f->queues[1].thread, 1);
+	assert_int_equal(f->thread_count, 1);
+	assert_int_equal(f->threads[0].life, 8);
+	assert_int_equal(f->threads[0].busy_cycles, 503);
+	assert_int_equal(f->queues[0].packets, 6);
 }
 
-static void test_blocks_of_threads_that_were_never_seen(void **state)
+static void test_a_block_that_is_not_complete_is_left_out(void **state)
 {
-	test_hook(&fig, 3, 0, 0, RT_DIR_TX)->burst[1] = 5;
-	fig.threads[3].life = 9;
+	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->life = 0;
+	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
+	test_pair(&fig, 3, 999, 0)->life = 0;
+	test_stretch(&fig, 1, 4, 10);
 	must_attach();
-	assert_int_equal(f->thread_count, 2);
-	assert_int_equal(f->queues[0].packets, 5);
-	assert_int_equal(f->threads[f->queues[0].thread].life, 7);
-	assert_false(f->threads[f->queues[0].thread].alive);
+	assert_int_equal(f->queue_count, 1);
+	assert_int_equal(f->queues[0].queue, 6);
+	assert_int_equal(f->pair_count, 0);
+	assert_int_equal(f->stretch_count, 1);
+	/* It comes behind those that were there. */
+	fig.hooks[0].port_index = 0;
+	fig.hooks[0].life = 7;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->queue_count, 2);
+	assert_int_equal(f->queues[0].queue, 6);
+	assert_int_equal(f->queues[1].direction, RINGTAP_RX);
 }
 
-static void test_endless_threads_find_an_end(void **state)
+static void test_ports_and_threads_that_appear(void **state)
 {
 	must_attach();
-	for (uint32_t i = 0; i < 3000; i++) {
-		fig.threads[i % RT_FIG_THREADS].life = 100 + i;
-		assert_int_equal(look_again(), 0);
-	}
-	assert_true(f->thread_count <= RT_MON_THREADS);
-	/* There is still room for one that does something. */
-	test_hook(&fig, 5, 0, 0, RT_DIR_RX);
-	fig.hooks[0].life = 99999;
+	fig.threads[60].life = 1;
+	test_hook(&fig, 60, 2, 0, RT_DIR_RX);
+	fig.h->port_count = 3;
 	assert_int_equal(look_again(), 0);
-	assert_int_equal(f->threads[f->queues[0].thread].life, 99999);
+	assert_int_equal(f->thread_count, 2);
+	assert_int_equal(f->port_count, 3);
+	assert_int_equal(f->queues[0].thread, 1);
+	assert_int_equal(f->threads[1].slot, 60);
+	assert_int_equal(f->queues[0].port, 2);
 }
 
 /* ---- lies ---- */
@@ -393,6 +409,8 @@ static void test_impossible_owners_are_nonsense(void **state)
 	h->direction = 0;
 	h->thread = RT_FIG_THREADS;
 	assert_nonsense();
+	h->thread = 4; /* nobody has that slot */
+	assert_nonsense();
 	h->thread = 3;
 	assert_int_equal(look_again(), 0);
 	p = test_pair(&fig, 3, 0, 0);
@@ -403,7 +421,7 @@ static void test_impossible_owners_are_nonsense(void **state)
 	assert_nonsense();
 	p->rx_index = 0;
 	test_stretch(&fig, 0, 1, 1);
-	fig.samplers[0].life = 0;
+	fig.samplers[0].thread = UINT32_MAX;
 	assert_nonsense();
 }
 
@@ -473,13 +491,14 @@ int main(void)
 		TEST(test_memory_that_may_shrink_is_refused),
 		TEST(test_a_picture_shows_what_was_counted),
 		TEST(test_the_stretch_that_lasts_counts),
+		TEST(test_entries_that_change_are_left_out),
 		TEST(test_worst_of_all_recent_windows_longest_first),
 		TEST(test_pairs),
 		TEST(test_pools),
 		TEST(test_stretches),
-		TEST(test_a_slots_new_owner_is_another_thread),
-		TEST(test_blocks_of_threads_that_were_never_seen),
-		TEST(test_endless_threads_find_an_end),
+		TEST(test_a_slots_new_owner_counts_on),
+		TEST(test_a_block_that_is_not_complete_is_left_out),
+		TEST(test_ports_and_threads_that_appear),
 		TEST(test_impossible_owners_are_nonsense),
 		TEST(test_owners_stay_what_they_were),
 		TEST(test_counts_stay_within_their_tables),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One polling thread's figures out of memory that it goes on writing. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/atomics.h"
 #include "monitor.h"
@@ -24,8 +23,6 @@ uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz)
 	return (uint64_t)((unsigned __int128)ticks * 1000000000u / tsc_hz);
 }
 
-/* The sums and the stretch that lasts are written one after the other: if the stretch is the same
- * before and after, they belong together. */
 static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringtap_figures_thread *o)
 {
 	uint64_t since, now;
@@ -37,7 +34,7 @@ static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringta
 		o->busy_cycles = rt_load_acquire(&t->busy_cycles);
 		o->idle_cycles = rt_load_acquire(&t->idle_cycles);
 		now = rt_tsc();
-		if (rt_load(&t->since_tsc) == since)
+		if (since && rt_load(&t->since_tsc) == since)
 			break;
 	}
 	if (!lasts || !since || now <= since)
@@ -45,45 +42,57 @@ static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringta
 	*(busy ? &o->busy_cycles : &o->idle_cycles) += now - since;
 }
 
-/* An entry of a window is several words: they belong together if nothing has changed between two
- * copies. */
-static bool copy_window(const struct rt_fig_window *from, struct rt_fig_window *to)
+static bool copy_gap(const struct rt_fig_gap *from, struct rt_fig_gap *to)
 {
-	struct rt_fig_window again;
-
 	rt_copy_words(to, from, sizeof(*to));
-	for (int i = 0; i < TRIES; i++) {
-		again = *to;
-		rt_copy_words(to, from, sizeof(*to));
-		if (!memcmp(&again, to, sizeof(again)))
-			break;
-	}
-	return to->number && to->number == again.number;
+	return to->cycles && rt_load(&from->cycles) == to->cycles;
 }
 
-static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
-	const struct rt_fig_window *w, struct ringtap_figures_thread *o)
+static bool copy_burst(const struct rt_fig_burst *from, struct rt_fig_burst *to)
 {
-	for (int i = 0; i < RT_FIG_WORST; i++) {
-		const struct rt_fig_gap *g = &w->gap[i];
-		const struct rt_fig_burst *b = &w->burst[i];
+	rt_copy_words(to, from, sizeof(*to));
+	return to->packets && rt_load(&from->packets) == to->packets;
+}
 
-		if (g->cycles)
-			o->gaps[o->gap_count++] =
-				(struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
-					.cycles = g->cycles,
-					.ns = rt_ticks_ns(g->cycles, tsc_hz),
-					.packets = g->packets,
-					.port = g->port_index < mon->port_count ? g->port_index
-										: RINGTAP_NO_INDEX,
-					.queue = g->queue};
-		if (b->packets)
-			o->microbursts[o->microburst_count++] = (struct ringtap_microburst){
-				.start_ns = rt_clock_ns(&mon->line, b->tsc),
-				.cycles = b->cycles,
-				.ns = rt_ticks_ns(b->cycles, tsc_hz),
-				.packets = b->packets};
+static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const struct rt_fig_gap *g,
+	struct ringtap_figures_thread *o)
+{
+	o->gaps[o->gap_count++] = (struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
+		.cycles = g->cycles,
+		.ns = rt_ticks_ns(g->cycles, tsc_hz),
+		.packets = g->packets,
+		.port = g->port_index < mon->port_count ? g->port_index : RINGTAP_NO_INDEX,
+		.queue = g->queue};
+}
+
+static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
+	const struct rt_fig_burst *b, struct ringtap_figures_thread *o)
+{
+	o->microbursts[o->microburst_count++] =
+		(struct ringtap_microburst){.start_ns = rt_clock_ns(&mon->line, b->tsc),
+			.cycles = b->cycles,
+			.ns = rt_ticks_ns(b->cycles, tsc_hz),
+			.packets = b->packets};
+}
+
+/* Nothing of a window that began anew meanwhile. */
+static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
+	const struct rt_fig_window *w, uint32_t number, struct ringtap_figures_thread *o)
+{
+	uint32_t gaps = o->gap_count, bursts = o->microburst_count;
+	struct rt_fig_burst burst;
+	struct rt_fig_gap gap;
+
+	for (int i = 0; i < RT_FIG_WORST; i++) {
+		if (copy_gap(&w->gap[i], &gap))
+			add_gap(mon, tsc_hz, &gap, o);
+		if (copy_burst(&w->burst[i], &burst))
+			add_burst(mon, tsc_hz, &burst, o);
 	}
+	if (rt_load(&w->number) == number)
+		return;
+	o->gap_count = gaps;
+	o->microburst_count = bursts;
 }
 
 static int longer_first(const void *a, const void *b)
@@ -108,16 +117,13 @@ static_assert(RT_FIG_WINDOWS * RT_FIG_WORST == RINGTAP_WORST, "room for all wind
 static void read_worst(const struct ringtap_monitor *mon, const struct rt_fig_thread *t,
 	uint64_t tsc_hz, struct ringtap_figures_thread *o)
 {
-	struct rt_fig_window w;
-
 	o->gap_count = o->microburst_count = 0;
 	for (int i = 0; i < RT_FIG_WINDOWS; i++) {
-		uint32_t number = rt_load(&t->window[i].number);
+		const struct rt_fig_window *w = &t->window[i];
+		uint32_t number = rt_load_acquire(&w->number);
 
-		if (!number || mon->newest_window - number >= RT_FIG_WINDOWS)
-			continue;
-		if (copy_window(&t->window[i], &w))
-			add_window(mon, tsc_hz, &w, o);
+		if (number && mon->newest_window - number < RT_FIG_WINDOWS)
+			add_window(mon, tsc_hz, w, number, o);
 	}
 	qsort(o->gaps, o->gap_count, sizeof(o->gaps[0]), longer_first);
 	qsort(o->microbursts, o->microburst_count, sizeof(o->microbursts[0]), more_first);
@@ -163,7 +169,7 @@ bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t t
 	bool busy_on = rt_load(&mon->fig.live->instruments) & RT_INSTR_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
-		/* Pairs with the control thread's release when it gives the slot to a thread. */
+		/* Pairs with the release of the thread that took the slot. */
 		uint32_t life = rt_load_acquire(&t->life);
 
 		if (!life)

@@ -68,13 +68,14 @@ static_assert(RT_FIG_BURSTS == RINGTAP_BURSTS, "same histogram");
 static void read_queues(const struct ringtap_monitor *mon, struct ringtap_figures *f)
 {
 	for (uint32_t i = 0; i < f->queue_count; i++) {
-		const struct rt_fig_hook *h = &mon->fig.hooks[i];
+		const struct rt_owner *of = &mon->queues[i];
+		const struct rt_fig_hook *h = &mon->fig.hooks[of->block];
 		struct ringtap_figures_queue *o = &f->queues[i];
 
-		o->thread = mon->hooks[i].thread;
-		o->port = mon->hooks[i].port;
-		o->queue = mon->hooks[i].queue;
-		o->direction = mon->hooks[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
+		o->thread = of->thread;
+		o->port = of->port;
+		o->queue = of->queue;
+		o->direction = of->direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
 		o->max_asked = rt_load(&h->max_asked);
 		o->bytes = rt_load(&h->bytes);
 		o->byte_packets = rt_load(&h->byte_packets);
@@ -94,13 +95,14 @@ static void read_queues(const struct ringtap_monitor *mon, struct ringtap_figure
 static void read_pairs(const struct ringtap_monitor *mon, struct rt_picture *pic)
 {
 	for (uint32_t i = 0; i < pic->pub.pair_count; i++) {
-		const struct rt_fig_pair *p = &mon->fig.pairs[i];
+		const struct rt_owner *of = &mon->pairs[i];
+		const struct rt_fig_pair *p = &mon->fig.pairs[of->block];
 		struct ringtap_figures_pair *o = &pic->pub.pairs[i];
 		uint64_t *bucket = pic->buckets + (size_t)i * RT_FIG_BUCKETS;
 
-		o->thread = mon->pairs[i].thread;
-		o->rx_port = mon->pairs[i].rx_port;
-		o->tx_port = mon->pairs[i].port;
+		o->thread = of->thread;
+		o->rx_port = of->rx_port;
+		o->tx_port = of->port;
 		o->sum = rt_load(&p->sum);
 		o->min = rt_load(&p->min);
 		o->max = rt_load(&p->max);
@@ -204,10 +206,11 @@ static int read_stretches(const struct ringtap_monitor *mon, struct rt_picture *
 	if (!f->stretches || !pic->samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < max; i++) {
-		const struct rt_fig_sampler *s = &mon->fig.samplers[i / RT_FIG_STRETCHES];
+		const struct rt_owner *of = &mon->samplers[i / RT_FIG_STRETCHES];
+		const struct rt_fig_sampler *s = &mon->fig.samplers[of->block];
 		struct ringtap_stretch *to = &f->stretches[f->stretch_count];
 
-		to->thread = mon->samplers[i / RT_FIG_STRETCHES].thread;
+		to->thread = of->thread;
 		f->stretch_count += read_stretch(mon, &s->stretch[i % RT_FIG_STRETCHES],
 			pic->samples + i * RT_FIG_STRETCH, to);
 	}
@@ -228,7 +231,7 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_picture *pic)
 
 	f->port_count = mon->port_count;
 	f->thread_count = mon->thread_count;
-	f->queue_count = mon->hook_count;
+	f->queue_count = mon->queue_count;
 	f->pair_count = mon->pair_count;
 	f->pool_count = mon->pool_count;
 	f->ports = room(f->port_count, sizeof(*f->ports));
@@ -266,7 +269,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < f->thread_count; i++)
-		f->threads[i] = *mon->threads[i];
+		f->threads[i] = mon->threads[i];
 	read_ports(mon, f);
 	read_queues(mon, f);
 	read_pairs(mon, pic);

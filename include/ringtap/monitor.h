@@ -80,6 +80,7 @@ struct ringtap_microburst {
 
 #define RINGTAP_WORST 128 /* entries at most: the worst of about the last 16 seconds */
 
+/* A thread that ends leaves its place to one that comes: life changes, and the counters go on. */
 struct ringtap_figures_thread {
 	uint32_t slot, life; /* together they identify a thread within the application's life */
 	bool alive;
