@@ -112,7 +112,7 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	struct rt_request req;
 	int ret;
 
-	if (c->session)
+	if (c->session || c->monitor.attached)
 		return fail(c, -EBUSY, "this connection has a session already");
 	ret = rt_request_parse(&req, msg, len, err);
 	if (!ret) {
@@ -145,6 +145,27 @@ static bool on_stop(struct rt_conn *c)
 	return true; /* answered when no producer is left */
 }
 
+static bool on_monitor(
+	struct rt_conn *c, const void *msg, size_t len, const struct rt_clock_line *clock)
+{
+	bool first = !c->monitor.attached;
+	struct rt_msg_header h;
+	struct rt_msg_monitor m;
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	if (len != sizeof(m))
+		return fail(c, -EPROTO, "malformed request to monitor");
+	if (c->session)
+		return fail(c, -EBUSY, "this connection has a session already");
+	memcpy(&m, msg, sizeof(m));
+	ret = rt_figures_attach(&c->monitor, m.instruments, m.latency_every, clock, err);
+	if (ret)
+		return fail(c, ret, err);
+	rt_msg_init(&h, RT_MSG_MONITORING, sizeof(h));
+	return rt_msg_send(c->fd, &h, &rt_fig_current->fd, first ? 1 : 0) == 0;
+}
+
 bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
@@ -165,6 +186,7 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 	case RT_MSG_OPEN: return on_open(c, buf, (size_t)len);
 	case RT_MSG_START: return on_start(c, clock);
 	case RT_MSG_STOP: return on_stop(c);
+	case RT_MSG_MONITOR: return on_monitor(c, buf, (size_t)len, clock);
 	default: return fail(c, -EPROTO, "unknown message");
 	}
 }

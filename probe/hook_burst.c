@@ -7,6 +7,7 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
+#include "figures_burst.h"
 #include "filter.h"
 #include "hook_burst.h"
 
@@ -116,22 +117,37 @@ static void run_set(
 		run_taps(set, i, i + 1, t, pkts, n);
 }
 
-static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
+/* Without a slot it must not touch what can be freed. */
+static void visit_slotless(struct rt_hook *h, unsigned n)
+{
+	rt_fetch_add(&h->orphaned, n);
+	if (rt_load(&h->figures))
+		rt_fetch_add(&rt_fig_no_thread, 1);
+}
+
+static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n, unsigned asked,
+	enum rt_direction dir)
 {
 	struct rt_thread *t = rt_thread_self;
 	const struct rt_tapset *set;
+	struct rt_fig_site *site;
 
 	if (rt_unlikely(!t)) {
 		t = rt_thread_claim(rte_lcore_id());
 		if (!t) {
-			/* Without a slot it must not touch what can be freed. */
-			rt_fetch_add(&h->orphaned, n);
+			visit_slotless(h, n);
 			return;
 		}
 	}
 	rt_thread_enter(t);
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
+	/* Pairs with the release in rt_figures_link(). */
+	site = rt_load_acquire(&h->figures);
+	if (site && dir == RT_DIR_RX)
+		rt_fig_rx(site, t, pkts, n, asked);
+	else if (site)
+		rt_fig_tx(site, t, pkts, n);
 	/* Pairs with the release in rt_hook_link(). */
 	set = rt_load_acquire(&h->taps);
 	if (set && n)
@@ -142,12 +158,12 @@ static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
 uint16_t rt_hook_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
 {
-	visit(hook, pkts, n);
+	visit(hook, pkts, n, max, RT_DIR_RX);
 	return n;
 }
 
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
 {
-	visit(hook, pkts, n);
+	visit(hook, pkts, n, n, RT_DIR_TX);
 	return n;
 }
