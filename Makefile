@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all deps demo test test-unit test-e2e bench lint format install clean
+.PHONY: all deps demo test test-unit test-e2e bench lab lint format install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -40,6 +40,14 @@ bench: all
 	devtools/deps.sh build demo bench
 	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.bench
 
+# Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
+lab: all .venv/bin/ringtap-lab
+
+.venv/bin/ringtap-lab: lab/pyproject.toml
+	devtools/deps.sh lab
+	$(PYTHON) -m venv --system-site-packages .venv
+	.venv/bin/pip --disable-pip-version-check install -q --no-build-isolation --no-index -e lab
+
 lint:
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
@@ -52,4 +60,4 @@ install: all
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) .venv lab/*.egg-info

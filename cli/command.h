@@ -45,6 +45,9 @@ struct section {
 
 struct command {
 	const char *name;
+	/* A program of its own, not a command of ringtap: its name. What stands behind a -- is left
+	 * to it. */
+	const char *program;
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
@@ -72,7 +75,8 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
-/* Writes man pages ("man") or the bash completion ("completion") into the folder dir. */
+/* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
+ */
 int generate(const char *what, const char *dir);
 
 #endif

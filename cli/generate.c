@@ -117,13 +117,19 @@ static int man_command(const char *dir, const struct command *cmd)
 	char page[64], file[80];
 	FILE *f;
 
-	snprintf(page, sizeof(page), "ringtap-%s", cmd->name);
+	if (cmd->program)
+		snprintf(page, sizeof(page), "%s", cmd->program);
+	else
+		snprintf(page, sizeof(page), "ringtap-%s", cmd->name);
 	snprintf(file, sizeof(file), "%s.1", page);
 	f = create(dir, file);
 	if (!f)
 		return -EIO;
 	head(f, page, cmd->summary);
-	fprintf(f, ".SH SYNOPSIS\n\\fBringtap %s\\fR [\\fIoptions\\fR]", cmd->name);
+	fputs(".SH SYNOPSIS\n\\fB", f);
+	roff_text(f, cmd->program ? cmd->program : "ringtap ");
+	roff_text(f, cmd->program ? "" : cmd->name);
+	fputs("\\fR [\\fIoptions\\fR]", f);
 	if (cmd->operands) {
 		fputs(" \\fI", f);
 		roff_text(f, cmd->operands);
@@ -228,6 +234,26 @@ static void completion_command(FILE *f, const struct command *cmd)
 	fputs("\" ;;\n", f);
 }
 
+/* Of a program of its own: its options are those of its only command. */
+static int completion_program(const char *dir, const struct command *cmd)
+{
+	FILE *f = create(dir, cmd->program);
+
+	if (!f)
+		return -EIO;
+	fprintf(f,
+		"# Generated from the command definitions; do not edit.\n_ringtap_%s()\n{\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
+		"\tCOMPREPLY=()\n\tcase %s in\n",
+		cmd->name, cmd->name);
+	completion_command(f, cmd);
+	fprintf(f,
+		"\tesac\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+		"complete -F _ringtap_%s %s\n",
+		cmd->name, cmd->program);
+	return finish(f, cmd->program);
+}
+
 static int completion(const char *dir)
 {
 	FILE *f = create(dir, "ringtap");
@@ -253,13 +279,15 @@ int generate(const char *what, const char *dir)
 {
 	int ret;
 
+	if (!strcmp(what, "completion") && commands[0]->program)
+		return completion_program(dir, commands[0]) ? STATUS_FAILED : STATUS_OK;
 	if (!strcmp(what, "completion"))
 		return completion(dir) ? STATUS_FAILED : STATUS_OK;
 	if (strcmp(what, "man")) {
 		say("--generate %s: unknown; choose man or completion", what);
 		return STATUS_USAGE;
 	}
-	ret = man_overview(dir);
+	ret = commands[0]->program ? 0 : man_overview(dir);
 	for (const struct command *const *c = commands; *c && !ret; c++)
 		ret = man_command(dir, *c);
 	return ret ? STATUS_FAILED : STATUS_OK;

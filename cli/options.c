@@ -79,6 +79,27 @@ static const struct option_def *find(const struct command *cmd, int c)
 	return NULL;
 }
 
+/* What stands before a message: a program of its own has said its name already. */
+static const char *prefix(const struct command *cmd)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%s%s", cmd->program ? "" : cmd->name,
+		cmd->program ? "" : ": ");
+	return text;
+}
+
+/* How the command is called. */
+static const char *call(const struct command *cmd)
+{
+	static char text[64];
+
+	if (cmd->program)
+		return cmd->program;
+	snprintf(text, sizeof(text), "ringtap %s", cmd->name);
+	return text;
+}
+
 static const char *spelled(const struct option_def *o)
 {
 	static char text[64];
@@ -92,7 +113,7 @@ static const char *spelled(const struct option_def *o)
 
 static int bad_range(const struct command *cmd, const struct option_def *o, const char *text)
 {
-	say("%s: %s %s: out of range; give %" PRIu64 " to %" PRIu64, cmd->name, spelled(o), text,
+	say("%s%s %s: out of range; give %" PRIu64 " to %" PRIu64, prefix(cmd), spelled(o), text,
 		o->min, o->max);
 	return -EINVAL;
 }
@@ -115,9 +136,9 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 		ret = i < 0 ? -ENOENT : 0;
 	}
 	if (ret == -ENOENT)
-		say("%s: %s %s: unknown; choose from %s", cmd->name, spelled(o), text, o->choices);
+		say("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text, o->choices);
 	else if (ret == -EINVAL)
-		say("%s: %s %s: not a %s", cmd->name, spelled(o), text,
+		say("%s%s %s: not a %s", prefix(cmd), spelled(o), text,
 			o->kind == OPTION_SIZE ? "size; give a number with K, M or G"
 					       : "number; give decimal digits");
 	if (ret == -ENOENT || ret == -EINVAL)
@@ -131,13 +152,12 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 static int complain(const struct command *cmd, int c, const char *word)
 {
 	if (c == ':')
-		say("%s: %s: needs a value; see 'ringtap %s --help'", cmd->name, word, cmd->name);
+		say("%s%s: needs a value; see '%s --help'", prefix(cmd), word, call(cmd));
 	else if (word[0] == '-' && word[1] == '-')
-		say("%s: %s: unknown option or wrong use of it; see 'ringtap %s --help'", cmd->name,
-			word, cmd->name);
+		say("%s%s: unknown option or wrong use of it; see '%s --help'", prefix(cmd), word,
+			call(cmd));
 	else
-		say("%s: -%c: unknown option; see 'ringtap %s --help'", cmd->name, optopt,
-			cmd->name);
+		say("%s-%c: unknown option; see '%s --help'", prefix(cmd), optopt, call(cmd));
 	return -EINVAL;
 }
 
@@ -151,8 +171,7 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		say("%s: %s: not an option; see 'ringtap %s --help'", cmd->name, argv[optind],
-			cmd->name);
+		say("%s%s: not an option; see '%s --help'", prefix(cmd), argv[optind], call(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)
@@ -239,11 +258,13 @@ static void help_line(const struct option_def *o)
 
 void options_help(const struct command *cmd)
 {
-	printf("Usage: ringtap %s [options]%s%s\n\n%s: %s.\n", cmd->name, cmd->operands ? " " : "",
-		cmd->operands ? cmd->operands : "", cmd->name, cmd->summary);
+	printf("Usage: %s [options]%s%s\n\n%s: %s.\n", call(cmd), cmd->operands ? " " : "",
+		cmd->operands ? cmd->operands : "", cmd->program ? cmd->program : cmd->name,
+		cmd->summary);
 	for (size_t i = 0; i < cmd->option_count; i++)
 		help_line(&cmd->options[i]);
 	putchar('\n');
 	help_line(&help_option);
-	printf("\nMore in the manual: man ringtap-%s\n", cmd->name);
+	printf("\nMore in the manual: man %s%s\n", cmd->program ? "" : "ringtap-",
+		cmd->program ? cmd->program : cmd->name);
 }

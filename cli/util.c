@@ -9,6 +9,7 @@
 
 #include "util.h"
 
+const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
@@ -25,7 +26,7 @@ void say(const char *format, ...)
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;
-	fprintf(stderr, "ringtap: %s\n", last_text);
+	fprintf(stderr, "%s: %s\n", say_program, last_text);
 }
 
 const char *said(void)

@@ -17,8 +17,10 @@ enum status {
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* One line on stderr: "ringtap: " and the text, which reads "what failed: why; what to do" and
- * from which line ends are taken out. A live line that stands there is kept apart. */
+/* The program's name, which stands before every message; "ringtap" if it is not set. */
+extern const char *say_program;
+/* One line on stderr: the program's name and the text, which reads "what failed: why; what to do"
+ * and from which line ends are taken out. A live line that stands there is kept apart. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The text of the last say(), for tests and for --json; "" if none. */
 const char *said(void);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
-# usage: deps.sh build|demo|test|lint|bench...
+# usage: deps.sh build|demo|test|lint|bench|lab...
 set -eu
 
 packages() {
@@ -10,10 +10,14 @@ packages() {
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump python3-pytest python3-scapy \
-		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux tmux prometheus ;;
+		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
+		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
+		tmux prometheus ;;
 	lint) echo git clang-format codespell pyflakes3 python3 ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
+	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
+		iproute2 ethtool procps util-linux ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }

@@ -5,6 +5,8 @@ import platform
 import re
 import subprocess
 
+from . import clock
+
 
 def _first(pattern, text):
     found = re.search(pattern, text, re.M)
@@ -17,6 +19,23 @@ def _output(argv):
         return done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired):
         return ""
+
+
+def _isolation():
+    """Which CPUs are kept from other work, by the kernel's command line."""
+    with open("/proc/cmdline", encoding="utf-8") as f:
+        words = f.read().split()
+    of = ("isolcpus=", "nohz_full=", "rcu_nocbs=", "irqaffinity=")
+    return " ".join(w for w in words if w.startswith(of)) or "none"
+
+
+def _huge_pages():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        text = f.read()
+    total, size_kb = (_first(rf"^{key}:\s+(\d+)", text) for key in ("HugePages_Total", "Hugepagesize"))
+    with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as f:
+        transparent = _first(r"\[(\w+)\]", f.read())
+    return f"{total} of {size_kb} KiB, transparent: {transparent}"
 
 
 def describe(ringtap):
@@ -32,4 +51,7 @@ def describe(ringtap):
         "dpdk": _first(r"DPDK ([\d.]+)", _output(["dpdk-dumpcap", "--version"])),
         "ringtap": _first(r"(\d+\.\d+\.\d+)", _output([ringtap, "--version"])),
         "load": os.getloadavg()[0],
+        **clock.describe(),
+        "isolation": _isolation(),
+        "huge_pages": _huge_pages(),
     }

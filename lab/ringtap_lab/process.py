@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starting, waiting for and stopping programs; what was started is remembered for the report."""
+import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -8,32 +10,60 @@ import subprocess
 import time
 
 commands = []  # command lines in order of first use
+echo = True  # prints each as it is used for the first time
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+@contextlib.contextmanager
+def recorded():
+    """Within it, the command lines gather in the list that it gives, and nowhere else."""
+    global commands, echo
+    outside = commands, echo
+    commands, echo = [], False
+    try:
+        yield commands
+    finally:
+        commands, echo = outside
 
 
 def remember(argv, env=None):
     line = " ".join([f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()] + [shlex.join(argv)])
     if line not in commands:
         commands.append(line)
-        print(f"$ {line}", flush=True)
+        if echo:
+            print(f"$ {line}", flush=True)
+
+
+def _end_with_parent():
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def start(argv, env=None, **kwargs):
+    """In a process group of its own: of a Ctrl-C only we learn, and end it as is proper. (Not in a
+    session of its own: it would not have our niceness.) It ends with the thread that starts it, even
+    if that is killed: to be called in the main thread."""
     remember(argv, env)
-    return subprocess.Popen(argv, env={**os.environ, **(env or {})}, **kwargs)
+    return subprocess.Popen(argv, env={**os.environ, **(env or {})}, process_group=0,
+                            preexec_fn=_end_with_parent, **kwargs)
 
 
 def run(argv, env=None, timeout_s=60, on_start=None):
-    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs.
-    on_start is called with its pid."""
+    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs or
+    we are interrupted. on_start is called with its pid."""
     p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
               text=True)
-    if on_start:
-        on_start(p.pid)
     try:
+        if on_start:
+            on_start(p.pid)
         out, err = p.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         stop(p, signal.SIGINT)
         out, err = p.communicate()
+    except BaseException:
+        stop(p, signal.SIGINT)
+        raise
     return p.returncode, out, err
 
 

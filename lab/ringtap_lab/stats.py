@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several measurements of one thing: median, least and most."""
+"""Several measurements of one thing: median, least and most, mean and standard deviation."""
 import statistics
 
 DISTURBED = 0.03  # share of the time waiting for a cpu from which a measurement counts as disturbed
@@ -26,6 +26,13 @@ class Series(list):
 
     def median(self):
         return statistics.median(self) if self else None
+
+    def mean(self):
+        return statistics.fmean(self) if self else None
+
+    def deviation(self):
+        """Standard deviation of the sample; None where there are fewer than two."""
+        return statistics.stdev(self) if len(self) > 1 else None
 
     def summary(self):
         return {"median": self.median(), "min": min(self), "max": max(self), "n": len(self)}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap-lab`: runs experiments, and writes their results and a report into a folder."""
+import argparse
+import os
+import pathlib
+import signal
+import sys
+
+from . import experiments, machine, page, scope
+from .experiment import Trouble
+from .lab import Lab
+from .results import Journal
+from .runner import Run
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPORT = "report.html"
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def _parser(known):
+    build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
+    p = argparse.ArgumentParser(
+        prog="ringtap-lab", description="Runs experiments; writes JSON, CSV and an HTML report.",
+        epilog="Experiments: " + "; ".join(f"{e.name}: {e.title}" for e in known.values()) + ".")
+    p.add_argument("experiments", nargs="+", metavar="EXPERIMENT",
+                   help=f"{', '.join(known)}, or all")
+    p.add_argument("-o", "--out", default="lab-results", type=pathlib.Path,
+                   help="folder for results (lab-results); what is there is not measured again")
+    p.add_argument("--fresh", action="store_true", help="forget what is in the folder")
+    p.add_argument("--quick", action="store_true", help="less of everything, less exact")
+    p.add_argument("--repetitions", type=_positive, metavar="N", help="how often each cell is measured")
+    p.add_argument("--only", type=_list, metavar="CELLS", default=[],
+                   help="comma list of (parts of) names of cells, with * and ?")
+    p.add_argument("--list", action="store_true", help="name the cells, measure nothing")
+    p.add_argument("--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B",
+                   help="CPUs to measure on")
+    p.add_argument("--build", default=build, type=pathlib.Path, help="build folder")
+    for e in known.values():
+        e.add_options(p.add_argument_group(e.name))
+    return p
+
+
+def _positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _list(text):
+    return [part for part in text.split(",") if part]
+
+
+def _cpus(text):
+    return [int(c) for c in text.split(",")]
+
+
+def _selected(names, known):
+    if "all" in names:
+        return list(known.values())
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        raise Trouble(f"no such experiment: {', '.join(unknown)}; there are: {', '.join(known)}")
+    return [known[n] for n in known if n in names]
+
+
+def _settings(options, experiment):
+    """What the results depend on: the experiment's own options, and --quick."""
+    own = {k: v for k, v in vars(options).items() if k.startswith(f"{experiment.name}_")}
+    return {"quick": options.quick, **own}
+
+
+def _write_report(folder, known):
+    """Of all experiments that the folder has results of."""
+    found = []
+    for experiment in known.values():
+        journal = Journal(folder, experiment)
+        if journal.results.outcomes:
+            journal.export()
+            found.append((experiment, journal.results))
+    if not found:
+        return
+    path = folder / REPORT
+    path.write_text(page.render(found, found[-1][1].machine), encoding="utf-8")
+    print(path)
+
+
+def _measure(experiment, options):
+    """How many cells failed."""
+    lab = Lab(options)
+    journal = Journal(options.out, experiment)
+    try:
+        experiment.check(lab)
+        journal.begin(_settings(options, experiment), machine.describe(lab.program("ringtap")))
+        run = Run(experiment, lab, journal, options.repetitions, options.only)
+        run.execute()
+        return run.failed
+    finally:
+        # Another Ctrl-C must not interrupt the clearing up, which takes seconds at most.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        lab.close()
+        journal.close()
+        signal.signal(signal.SIGINT, before)
+
+
+def _run(options, known):
+    options.build = options.build.resolve()
+    selected = _selected(options.experiments, known)
+    if options.list:
+        for e in selected:
+            for cell in e.cells(Lab(options)):
+                print(f"{e.name} {cell.key}")
+        return 0
+    for left in scope.remove_leftovers():
+        print(f"removed what a run before had left: {left}", file=sys.stderr)
+    if options.fresh:
+        for e in selected:
+            (options.out / f"{e.name}.jsonl").unlink(missing_ok=True)
+    failed = 0
+    try:
+        for e in selected:
+            failed += _measure(e, options)
+    finally:
+        _write_report(options.out, known)
+    if failed:
+        print(f"ringtap-lab: {failed} measurements failed; the same command tries those again",
+              file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def main(argv=None):
+    known = experiments.load()
+    options = _parser(known).parse_args(argv)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return _run(options, known)
+    except Trouble as e:
+        print(f"ringtap-lab: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ringtap-lab: interrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an experiment has at hand: options, programs, and things that are gone when it is over."""
+import contextlib
+import itertools
+import os
+import shutil
+import sys
+
+from . import netns, process, scope
+from .experiment import Trouble
+from .hugepages import HugePages
+
+# Where a build keeps what an installation has in PATH.
+_BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
+
+
+class Lab:
+    """o: the options of the command line. prepared: what the experiment's prepare() gave. quick,
+    cpus: two of them are enough for all experiments."""
+
+    def __init__(self, options):
+        self.o = options
+        self.quick = options.quick
+        self.cpus = options.cpus
+        self.name = scope.own_name()
+        self.prepared = {}
+        self._number = itertools.count()
+        self._stack = contextlib.ExitStack()
+        self._folder = None
+        os.environ[scope.VARIABLE] = self.name  # all processes that we start have it
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    # Programs
+
+    def program(self, name):
+        """Path of one of our programs: of the build folder, else of PATH."""
+        built = self.o.build / _BUILT.get(name, "") / name
+        found = str(built) if built.exists() else shutil.which(name)
+        if not found:
+            raise Trouble(f"{name} is neither in {built.parent} nor in PATH: build it by `make all`, "
+                          "or name the build folder by --build")
+        return found
+
+    def plugin(self):
+        """Path of the probe, for EAL's -d."""
+        built = self.o.build / "probe" / "libringtap-probe.so"
+        if not built.exists():
+            raise Trouble(f"{built} is not there: build it by `make all`, or name the build folder by "
+                          "--build")
+        return str(built)
+
+    def tool(self, name, package):
+        """Path of a program of the system."""
+        found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin")
+        if not found:
+            raise Trouble(f"{name} is not installed: apt install {package}")
+        return found
+
+    # What a run needs at all
+
+    def need_root(self, why="network namespaces and DPDK's run-time folders"):
+        if os.geteuid() != 0:
+            raise Trouble(f"needs root, for {why}: use sudo")
+
+    def need_cpus(self, count):
+        here = os.sched_getaffinity(0)
+        if not set(self.cpus) <= here or len(set(self.cpus)) < count:
+            raise Trouble(f"needs {count} CPUs that may be used: name them by --cpus")
+
+    def need_huge_pages(self, megabytes):
+        """Adds what is missing; given back at the end of the run."""
+        pages = HugePages(megabytes)
+        if pages.reason:
+            raise Trouble(f"{pages.reason}: {megabytes} MB are needed; free memory, or set "
+                          "vm.nr_hugepages")
+        self._stack.callback(pages.release)
+
+    # Things with names that only this run has
+
+    def unique(self, kind):
+        """A name, such as for --file-prefix. What bears it is removed if this run cannot."""
+        return f"{self.name}-{kind}{next(self._number)}"
+
+    def folder(self):
+        """A folder for sockets and the like, below no world-writable one."""
+        if not self._folder:
+            self._folder = os.path.join(scope.FOLDERS, self.name)
+            os.mkdir(self._folder, 0o700)
+        return self._folder
+
+    def keep(self, context):
+        """Enters a context that lasts until the experiment is over, for what cells share."""
+        return self._stack.enter_context(context)
+
+    @contextlib.contextmanager
+    def hosts(self, options=()):
+        """Two network namespaces, joined by a pair of veth whose ends are both called eth0."""
+        with contextlib.ExitStack() as stack:
+            a, b = (stack.enter_context(contextlib.closing(netns.Namespace(self.unique("n"))))
+                    for _ in range(2))
+            netns.join(a, b, options=options)
+            yield a, b
+
+    @contextlib.contextmanager
+    def running(self, argv, env=None, **kwargs):
+        """A process that is there within the context. Its command is one of the measurement's."""
+        p = process.start([str(a) for a in argv], env, **kwargs)
+        try:
+            yield p
+        finally:
+            process.stop(p)
+
+    def close(self):
+        """After this nothing is left of the run in the system, however it went."""
+        try:
+            self._stack.close()
+        finally:
+            scope.remove(lambda name: name == self.name)
+            self._folder = None

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was measured. A journal, written line by line, so that nothing is lost when a run is
+interrupted; JSON and CSV are made of it."""
+import csv
+import datetime
+import io
+import json
+import os
+
+from .experiment import Trouble
+from .stats import Series
+
+FORMAT = 1
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+class Outcome:
+    """All runs of one cell."""
+
+    def __init__(self, cell):
+        self.key = cell["cell"]
+        self.params = cell["params"]
+        self.runs = []  # {"repetition", "values", "data", "commands", "seconds", "at"}
+        self.unavailable = None
+        self.errors = {}  # of repetitions whose last attempt failed
+
+    def series(self, metric):
+        s = Series()
+        for run in self.runs:
+            if run["values"].get(metric) is not None:
+                s.add(run["values"][metric])
+        return s
+
+    def metrics(self):
+        """Names, in order of first use."""
+        return list(dict.fromkeys(name for run in self.runs for name in run["values"]))
+
+    def commands(self):
+        return list(dict.fromkeys(c for run in self.runs for c in run["commands"]))
+
+    def data(self, name, default=None):
+        """From the first repetition that has it."""
+        return next((run["data"][name] for run in self.runs if name in run["data"]), default)
+
+    def as_dict(self):
+        statistics = {}
+        for metric in self.metrics():
+            s = self.series(metric)
+            statistics[metric] = {**s.summary(), "mean": s.mean(), "deviation": s.deviation()}
+        return {"cell": self.key, "params": self.params, "statistics": statistics,
+                "runs": self.runs, "commands": self.commands(), "unavailable": self.unavailable,
+                "errors": list(self.errors.values())}
+
+
+class Results:
+    """of one experiment, in memory. Cells in order of first measurement."""
+
+    def __init__(self):
+        self.settings = {}
+        self.prepared = None
+        self.prepared_by = []
+        self.machine = {}
+        self.began = None
+        self.ended = None
+        self.outcomes = {}
+
+    def apply(self, event):
+        """One line of the journal."""
+        kind = event["event"]
+        if kind == "begin":
+            self.began = self.began or event["at"]
+            self.settings, self.machine = event["settings"], event["machine"]
+        elif kind == "prepared":
+            self.prepared, self.prepared_by = event["prepared"], event["commands"]
+        elif kind == "end":
+            self.ended = event["at"]
+        else:
+            outcome = self.outcomes.setdefault(event["cell"], Outcome(event))
+            outcome.unavailable = event.get("unavailable")
+            outcome.errors.pop(event["repetition"], None)
+            if kind == "failed":
+                outcome.errors[event["repetition"]] = event["error"]
+            elif kind == "run":
+                outcome.runs.append({k: event[k] for k in ("repetition", "values", "data", "commands",
+                                                            "seconds", "at")})
+
+    def cell(self, key):
+        """Outcome, or None where nothing of this cell is known."""
+        return self.outcomes.get(key)
+
+    def series(self, key, metric):
+        outcome = self.cell(key)
+        return outcome.series(metric) if outcome else Series()
+
+    def mean(self, key, metric):
+        """None where it was not measured."""
+        return self.series(key, metric).mean()
+
+    def measured(self):
+        """Outcomes that have values."""
+        return [o for o in self.outcomes.values() if o.runs]
+
+    def done(self, key, repetition):
+        """Whether there is nothing to be measured any more."""
+        outcome = self.cell(key)
+        return bool(outcome) and (outcome.unavailable is not None or
+                                  any(r["repetition"] == repetition for r in outcome.runs))
+
+    def as_dict(self, experiment):
+        return {"format": FORMAT, "experiment": experiment.name, "title": experiment.title,
+                "conditions": experiment.conditions, "settings": self.settings,
+                "machine": self.machine, "began": self.began, "ended": self.ended,
+                "prepared": self.prepared, "prepared_by": self.prepared_by,
+                "published": [vars(p) for p in experiment.published],
+                "cells": [o.as_dict() for o in self.outcomes.values()]}
+
+    def as_csv(self):
+        """A row for each run: cell, parameters, repetition, values."""
+        runs = [(o, r) for o in self.measured() for r in o.runs]
+        params = list(dict.fromkeys(name for o, _ in runs for name in o.params))
+        metrics = list(dict.fromkeys(name for o in self.measured() for name in o.metrics()))
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["cell", *params, "repetition", *metrics])
+        for o, r in runs:
+            writer.writerow([o.key, *(o.params.get(p) for p in params), r["repetition"] + 1,
+                             *(r["values"].get(m) for m in metrics)])
+        return text.getvalue()
+
+
+class Journal:
+    """Results of one experiment in a folder, and on the disk whatever happens."""
+
+    def __init__(self, folder, experiment):
+        self.folder = folder
+        self.experiment = experiment
+        self.path = folder / f"{experiment.name}.jsonl"
+        self.results = Results()
+        self.file = None
+        self._load()
+
+    def _load(self):
+        """A last line that was cut off, because the machine went down, is dropped."""
+        if not self.path.exists():
+            return
+        good = 0
+        with open(self.path, "rb") as f:
+            for line in f:
+                try:
+                    self.results.apply(json.loads(line))
+                except (ValueError, KeyError, TypeError) as e:
+                    if line.endswith(b"\n"):
+                        raise Trouble(f"{self.path}: not a journal of ringtap-lab: {e!r}; use another "
+                                      "folder, or --fresh") from e
+                    break
+                good += len(line)
+        os.truncate(self.path, good)
+
+    def begin(self, settings, machine):
+        """settings: what must be equal for results to belong together."""
+        if self.results.began and self.results.settings != settings:
+            raise Trouble(f"{self.path} holds results of other settings: "
+                          f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
+                          "--fresh to measure anew")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.file = open(self.path, "a", encoding="utf-8")
+        self.write({"event": "begin", "at": now(), "settings": settings, "machine": machine})
+
+    def write(self, event):
+        line = json.dumps(event) + "\n"
+        self.file.write(line)
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.results.apply(json.loads(line))  # what is in memory is what would be read back
+
+    def export(self):
+        """NAME.json and NAME.csv."""
+        with open(self.folder / f"{self.experiment.name}.json", "w", encoding="utf-8") as f:
+            json.dump(self.results.as_dict(self.experiment), f, indent=1)
+        (self.folder / f"{self.experiment.name}.csv").write_text(self.results.as_csv(), encoding="utf-8")
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+
+def _difference(a, b):
+    return ", ".join(f"{k} {a.get(k)!r} instead of {b.get(k)!r}"
+                     for k in sorted({*a, *b}) if a.get(k) != b.get(k))
