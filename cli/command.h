@@ -48,6 +48,11 @@ struct command {
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
+	/* What stands besides the options, for --help; NULL: nothing may. */
+	const char *operands;
+	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
+	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
+	int (*operand)(void *ctx, const char *text);
 	const struct section *sections;
 	size_t section_count;
 	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */

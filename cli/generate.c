@@ -123,7 +123,13 @@ static int man_command(const char *dir, const struct command *cmd)
 	if (!f)
 		return -EIO;
 	head(f, page, cmd->summary);
-	fprintf(f, ".SH SYNOPSIS\n\\fBringtap %s\\fR [\\fIoptions\\fR]\n", cmd->name);
+	fprintf(f, ".SH SYNOPSIS\n\\fBringtap %s\\fR [\\fIoptions\\fR]", cmd->name);
+	if (cmd->operands) {
+		fputs(" \\fI", f);
+		roff_text(f, cmd->operands);
+		fputs("\\fR", f);
+	}
+	fputc('\n', f);
 	for (size_t i = 0; i < cmd->section_count; i++) {
 		if (i == 1) {
 			fputs(".SH OPTIONS\n", f);
