@@ -45,6 +45,7 @@ struct section {
 
 struct command {
 	const char *name;
+	const char *program; /* if it is one of its own; NULL: ringtap NAME */
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
@@ -74,5 +75,7 @@ void options_help(const struct command *cmd);
 
 /* Writes man pages ("man") or the bash completion ("completion") into the folder dir. */
 int generate(const char *what, const char *dir);
+/* Writes the man page of one command. 0 or -EIO, said. */
+int generate_man(const char *dir, const struct command *cmd);
 
 #endif

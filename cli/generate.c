@@ -112,7 +112,7 @@ static void head(FILE *f, const char *page, const char *summary)
 	fputc('\n', f);
 }
 
-static int man_command(const char *dir, const struct command *cmd)
+int generate_man(const char *dir, const struct command *cmd)
 {
 	char page[64], file[80];
 	FILE *f;
@@ -123,7 +123,10 @@ static int man_command(const char *dir, const struct command *cmd)
 	if (!f)
 		return -EIO;
 	head(f, page, cmd->summary);
-	fprintf(f, ".SH SYNOPSIS\n\\fBringtap %s\\fR [\\fIoptions\\fR]", cmd->name);
+	fputs(".SH SYNOPSIS\n\\fB", f);
+	roff_text(f, cmd->program ? cmd->program : "ringtap ");
+	roff_text(f, cmd->program ? "" : cmd->name);
+	fputs("\\fR [\\fIoptions\\fR]", f);
 	if (cmd->operands) {
 		fputs(" \\fI", f);
 		roff_text(f, cmd->operands);
@@ -261,6 +264,6 @@ int generate(const char *what, const char *dir)
 	}
 	ret = man_overview(dir);
 	for (const struct command *const *c = commands; *c && !ret; c++)
-		ret = man_command(dir, *c);
+		ret = generate_man(dir, *c);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

@@ -128,16 +128,26 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	return 0;
 }
 
+/* How the command is called. */
+static const char *program(const struct command *cmd)
+{
+	static char text[64];
+
+	if (cmd->program)
+		return cmd->program;
+	snprintf(text, sizeof(text), "ringtap %s", cmd->name);
+	return text;
+}
+
 static int complain(const struct command *cmd, int c, const char *word)
 {
 	if (c == ':')
-		say("%s: %s: needs a value; see 'ringtap %s --help'", cmd->name, word, cmd->name);
+		say("%s: %s: needs a value; see '%s --help'", cmd->name, word, program(cmd));
 	else if (word[0] == '-' && word[1] == '-')
-		say("%s: %s: unknown option or wrong use of it; see 'ringtap %s --help'", cmd->name,
-			word, cmd->name);
+		say("%s: %s: unknown option or wrong use of it; see '%s --help'", cmd->name, word,
+			program(cmd));
 	else
-		say("%s: -%c: unknown option; see 'ringtap %s --help'", cmd->name, optopt,
-			cmd->name);
+		say("%s: -%c: unknown option; see '%s --help'", cmd->name, optopt, program(cmd));
 	return -EINVAL;
 }
 
@@ -151,8 +161,8 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		say("%s: %s: not an option; see 'ringtap %s --help'", cmd->name, argv[optind],
-			cmd->name);
+		say("%s: %s: not an option; see '%s --help'", cmd->name, argv[optind],
+			program(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)
@@ -239,7 +249,7 @@ static void help_line(const struct option_def *o)
 
 void options_help(const struct command *cmd)
 {
-	printf("Usage: ringtap %s [options]%s%s\n\n%s: %s.\n", cmd->name, cmd->operands ? " " : "",
+	printf("Usage: %s [options]%s%s\n\n%s: %s.\n", program(cmd), cmd->operands ? " " : "",
 		cmd->operands ? cmd->operands : "", cmd->name, cmd->summary);
 	for (size_t i = 0; i < cmd->option_count; i++)
 		help_line(&cmd->options[i]);
