@@ -134,7 +134,7 @@ int generate_man(const char *dir, const struct command *cmd)
 	}
 	fputc('\n', f);
 	for (size_t i = 0; i < cmd->section_count; i++) {
-		if (i == 1) {
+		if (i == 1 && cmd->option_count) {
 			fputs(".SH OPTIONS\n", f);
 			for (size_t j = 0; j < cmd->option_count; j++)
 				roff_option(f, &cmd->options[j]);

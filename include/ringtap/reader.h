@@ -145,7 +145,7 @@ struct ringtap_run {
 	uint64_t last_ns;
 	uint32_t app;  /* index in order of attaching */
 	bool renumber; /* interface ids are the application's: use ringtap_run_copy() */
-	bool stale;    /* captured under an earlier filter, or by it: see ringtap_capture_filter() */
+	bool stale; /* captured under an earlier filter, or by it: see ringtap_capture_filter() */
 };
 
 /* Hands out the next runs, in non-decreasing time order, at most max. They stay valid until
