@@ -94,7 +94,7 @@ static const struct section sections[] = {
 		     "the key has "
 		     "'_' for all that is no letter or digit:\n"
 		     "\n"
-		     "  tshark -o extcap.ringtap_ovs_dpdk0.direction:rx -i ringtap:ovs:dpdk0\n"},
+		     "  tshark -o extcap.ringtap_ovs_dpdk0.ringsize:64M -i ringtap:ovs:dpdk0\n"},
 	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the extcap "
 		  "path, or "
 		  "in the one that the environment variable WIRESHARK_EXTCAP_DIR names. To use it "
