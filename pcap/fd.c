@@ -6,7 +6,14 @@ EXPORT int pcap_get_selectable_fd(pcap_t *p)
 {
 	struct handle *h = handle_of(p);
 
-	return h ? PCAP_ERROR : real()->pcap_get_selectable_fd(p);
+	int fd;
+
+	if (!h)
+		return real()->pcap_get_selectable_fd(p);
+	if (!h->activated)
+		return PCAP_ERROR; /* libpcap's "none" */
+	fd = ringtap_capture_fd(h->cap, read_has_more(h));
+	return fd >= 0 ? fd : handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
 }
 
 EXPORT int pcap_fileno(pcap_t *p)

@@ -104,6 +104,7 @@ void handle_free(struct handle *h)
 	if (h->inner)
 		real()->pcap_close(h->inner);
 	real()->pcap_close(h->user);
+	fork_release(h);
 	free(h->filter.bf_insns);
 	free(h->device);
 	free(h);

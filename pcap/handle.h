@@ -37,6 +37,8 @@ struct handle {
 	bool filter_here; /* the application does not run it: all packets are checked here */
 	uint32_t broken;  /* pcap_breakloop(); atomic */
 	bool reading, closing;
+	uint32_t generation; /* of processes, see fork.c */
+	int32_t *owner;      /* process that reads, shared with children */
 
 	/* What is being handed out. */
 	struct ringtap_run runs[RUNS];
@@ -62,6 +64,32 @@ int handle_fail(struct handle *h, int code, const char *format, ...)
 int handle_not_activated(struct handle *h);
 /* Takes over the text that an operation on h->inner left. */
 void handle_take_error(struct handle *h);
+
+/* ---- read.c ---- */
+
+/* Has something been fetched that was not handed out yet? */
+static inline bool read_has_more(const struct handle *h)
+{
+	return h->run_at + 1 < h->run_count ||
+	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].len);
+}
+
+/* ---- fork.c ---- */
+
+/* Forks between the first of the processes and this one. */
+extern uint32_t fork_generation;
+
+int fork_prepare(struct handle *h);
+void fork_release(struct handle *h);
+/* The slow part of fork_may_read(). */
+bool fork_claim(struct handle *h);
+
+/* May this process read? The first to read does, and who comes after it when it has ended. False:
+ * the handle's error says so. */
+static inline bool fork_may_read(struct handle *h)
+{
+	return rt_likely(h->generation == fork_generation) || fork_claim(h);
+}
 
 /* ---- name.c ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What can be changed while packets flow: filter, direction, blocking. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +8,28 @@
 
 #include "handle.h"
 
+static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "handed on as they are");
+
 /* pcap_compile("") makes one instruction, "return snaplen": that is no filter. */
 static bool takes_all(const struct bpf_program *prog)
 {
 	return prog->bf_len == 1 && prog->bf_insns[0].code == (BPF_RET | BPF_K) &&
 	       prog->bf_insns[0].k != 0;
+}
+
+/* Into the applications. What they refuse (loops; a DPDK without BPF) is checked here, and so is
+ * what was captured before they answered. */
+static int install(struct handle *h)
+{
+	const struct ringtap_insn *insns = (const struct ringtap_insn *)h->filter.bf_insns;
+	int ret = ringtap_capture_filter(h->cap, insns, insns ? h->filter.bf_len : 0);
+
+	h->filter_here = ret != 0;
+	if (ret == -EINVAL || ret == -ENOTSUP || ret == -E2BIG)
+		ret = ringtap_capture_filter(h->cap, NULL, 0);
+	for (int i = h->run_at; i < h->run_count; i++)
+		h->runs[i].stale = true;
+	return ret ? handle_fail(h, PCAP_ERROR, "setfilter: %s", ringtap_capture_error(h->cap)) : 0;
 }
 
 EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
@@ -35,8 +53,7 @@ EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 	}
 	free(h->filter.bf_insns);
 	h->filter = (struct bpf_program){.bf_len = prog->bf_len, .bf_insns = copy};
-	h->filter_here = true;
-	return 0;
+	return install(h);
 }
 
 /* Checked packet by packet, as libpcap does on Linux: so it holds for those, too, that are waiting.

@@ -71,6 +71,8 @@ EXPORT int pcap_activate(pcap_t *p)
 	if (h->snaplen <= 0 || h->snaplen > SNAPLEN_MAX)
 		h->snaplen = SNAPLEN_MAX;
 	ret = make_inner(h);
+	if (!ret && !h->owner)
+		ret = fork_prepare(h);
 	if (!ret)
 		ret = start(h);
 	h->activated = !ret;

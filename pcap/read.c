@@ -202,9 +202,12 @@ static int read_packets(struct handle *h, int max, pcap_handler callback, u_char
 
 	if (!h->activated)
 		return handle_not_activated(h);
+	if (rt_unlikely(!fork_may_read(h)))
+		return PCAP_ERROR;
 	h->reading = true;
 	n = read_some(h, max > 0 ? max : INT_MAX, callback, user);
 	h->reading = false;
+	ringtap_capture_rearm(h->cap, read_has_more(h));
 	if (h->closing) {
 		handle_free(h);
 		return PCAP_ERROR_BREAK;
