@@ -63,7 +63,7 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
 
-extern const struct command cmd_list, cmd_record, cmd_top;
+extern const struct command cmd_list, cmd_record, cmd_run, cmd_top;
 /* All commands, NULL at the end. */
 extern const struct command *const commands[];
 
@@ -78,5 +78,7 @@ void options_help(const struct command *cmd);
 /* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
  */
 int generate(const char *what, const char *dir);
+/* Writes the man page of one command. 0 or -EIO, said. */
+int generate_man(const char *dir, const struct command *cmd);
 
 #endif

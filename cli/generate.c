@@ -112,7 +112,7 @@ static void head(FILE *f, const char *page, const char *summary)
 	fputc('\n', f);
 }
 
-static int man_command(const char *dir, const struct command *cmd)
+int generate_man(const char *dir, const struct command *cmd)
 {
 	char page[64], file[80];
 	FILE *f;
@@ -137,7 +137,7 @@ static int man_command(const char *dir, const struct command *cmd)
 	}
 	fputc('\n', f);
 	for (size_t i = 0; i < cmd->section_count; i++) {
-		if (i == 1) {
+		if (i == 1 && cmd->option_count) {
 			fputs(".SH OPTIONS\n", f);
 			for (size_t j = 0; j < cmd->option_count; j++)
 				roff_option(f, &cmd->options[j]);
@@ -289,6 +289,6 @@ int generate(const char *what, const char *dir)
 	}
 	ret = commands[0]->program ? 0 : man_overview(dir);
 	for (const struct command *const *c = commands; *c && !ret; c++)
-		ret = man_command(dir, *c);
+		ret = generate_man(dir, *c);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

@@ -166,6 +166,34 @@ static bool on_monitor(
 	return rt_msg_send(c->fd, &h, &rt_fig_current->fd, first ? 1 : 0) == 0;
 }
 
+static bool filtered(struct rt_conn *c, int code, const char *text)
+{
+	struct rt_msg_filtered m = {.code = code};
+
+	rt_msg_init(&m.h, RT_MSG_FILTERED, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), text);
+	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
+}
+
+static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
+{
+	char err[RT_TEXT_LEN] = "not enough memory";
+	struct rt_insn *insns;
+	uint32_t count;
+	int ret;
+
+	if (!c->session ||
+		(c->session->state != RT_SESSION_READY && c->session->state != RT_SESSION_ARMED))
+		return fail(c, -EINVAL, "there is no session to filter");
+	ret = rt_request_filter(msg, len, &insns, &count, err);
+	if (ret)
+		return fail(c, ret, err);
+	ret = rt_session_set_filter(c->session, insns, count, err);
+	free(insns);
+	/* Else answered when no thread uses the old one. */
+	return ret ? filtered(c, ret, err) : true;
+}
+
 bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
@@ -187,6 +215,7 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 	case RT_MSG_START: return on_start(c, clock);
 	case RT_MSG_STOP: return on_stop(c);
 	case RT_MSG_MONITOR: return on_monitor(c, buf, (size_t)len, clock);
+	case RT_MSG_FILTER: return on_filter(c, buf, (size_t)len);
 	default: return fail(c, -EPROTO, "unknown message");
 	}
 }
@@ -213,6 +242,8 @@ bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_l
 
 	if (!s)
 		return true;
+	if (rt_session_filter_settled(s) && !filtered(c, 0, ""))
+		return false;
 	switch (s->state) {
 	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || make_ready(c, clock);
 	case RT_SESSION_READY: return true;

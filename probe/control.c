@@ -165,7 +165,8 @@ static void free_abandoned(void)
 static bool in_motion(void)
 {
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING)
+		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING ||
+			s->old_filters)
 			return true;
 	}
 	return false;
@@ -229,8 +230,10 @@ static void settle(void)
 	for (int i = 0; i < 100; i++) {
 		bool sets = rt_hook_reclaim(), moving = !rt_figures_reclaim();
 
-		for (struct rt_session *s = rt_sessions; s; s = s->next)
+		for (struct rt_session *s = rt_sessions; s; s = s->next) {
 			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
+			moving |= s->old_filters && !rt_grace_over(&s->filter_grace);
+		}
 		if (sets && !moving)
 			return;
 		sched_yield();

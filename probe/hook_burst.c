@@ -22,14 +22,14 @@ static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsign
 	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
 }
 
-static void push_filtered(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
-	unsigned n, uint64_t ns)
+static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
+	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	struct rte_mbuf *pass[CHUNK];
 
 	while (n) {
 		unsigned look = n < CHUNK ? n : CHUNK;
-		unsigned k = rt_filter_burst(tap->filter, tap->direction, pkts, look, pass);
+		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass);
 
 		r->counts[tap->index].filtered += look - k;
 		if (k)
@@ -40,14 +40,13 @@ static void push_filtered(struct rt_ring *r, const struct rt_tap *tap, struct rt
 }
 
 /* NIC time stamps differ from packet to packet. */
-static void push_each(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
-	unsigned n, uint64_t ns)
+static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *pass;
 
-		if (tap->filter &&
-			!rt_filter_burst(tap->filter, tap->direction, &pkts[i], 1, &pass)) {
+		if (filter && !rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass)) {
 			r->counts[tap->index].filtered++;
 			continue;
 		}
@@ -59,15 +58,18 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, struct rte_mb
 static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
+	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
+	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
+
 	/* The clock does not go back, but another line may have rounded up before. */
 	if (rt_unlikely(ns < r->last_ns))
 		ns = r->last_ns;
 	r->last_ns = ns;
 	r->counts[tap->index].seen += n;
 	if (rt_unlikely(tap->nic_ts_offset >= 0))
-		push_each(r, tap, pkts, n, ns);
-	else if (tap->filter)
-		push_filtered(r, tap, pkts, n, ns);
+		push_each(r, tap, filter, pkts, n, ns);
+	else if (filter)
+		push_filtered(r, tap, filter, pkts, n, ns);
 	else
 		rt_epb_push(r, tap, pkts, n, ns);
 	rt_ring_publish(r);
