@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "command.h"
 
+/* In the order of the overview. */
 const struct command *const commands[] = {
-	&cmd_list, &cmd_record, &cmd_run, &cmd_top, NULL};
+	&cmd_list,
+	&cmd_record,
+	&cmd_run,
+	&cmd_host,
+	&cmd_top,
+	NULL,
+};

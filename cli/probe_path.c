@@ -49,3 +49,10 @@ const char *pcap_shim_dir(void)
 
 	return in_build(path, "pcap/shim") ? path : RINGTAP_LIBDIR "/ringtap";
 }
+
+const char *host_path(void)
+{
+	static char path[PATH_MAX];
+
+	return in_build(path, "host/ringtap-host") ? path : RINGTAP_LIBEXECDIR "/ringtap-host";
+}

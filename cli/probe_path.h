@@ -11,5 +11,7 @@ const char *probe_path(void);
 const char *pcap_path(void);
 /* The folder where a library called as libpcap leads to it. */
 const char *pcap_shim_dir(void);
+/* The program that `ringtap host` starts. */
+const char *host_path(void);
 
 #endif

@@ -37,6 +37,7 @@ struct handle {
 	bool filter_here; /* the application does not run it: all packets are checked here */
 	uint32_t broken;  /* pcap_breakloop(); atomic */
 	bool reading, closing;
+	int over;            /* -errno: why nothing comes any more; 0: something may */
 	uint32_t generation; /* of processes, see fork.c */
 	int32_t *owner;      /* process that reads, shared with children */
 
@@ -67,10 +68,10 @@ void handle_take_error(struct handle *h);
 
 /* ---- read.c ---- */
 
-/* Has something been fetched that was not handed out yet? */
+/* Would reading not wait: is there something fetched and not handed out yet, or only an error? */
 static inline bool read_has_more(const struct handle *h)
 {
-	return h->run_at + 1 < h->run_count ||
+	return h->over || h->run_at + 1 < h->run_count ||
 	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].len);
 }
 

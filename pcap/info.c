@@ -43,12 +43,19 @@ EXPORT int pcap_list_datalinks(pcap_t *p, int **list)
 EXPORT int pcap_set_datalink(pcap_t *p, int dlt)
 {
 	struct handle *h = handle_of(p);
+	const char *name;
 	int ret;
 
 	if (!h)
 		return real()->pcap_set_datalink(p, dlt);
-	if (!h->activated)
-		return handle_not_activated(h);
+	if (!h->activated) { /* libpcap's type is 0 then, and these are its words */
+		name = real()->pcap_datalink_val_to_name(dlt);
+		return dlt == DLT_NULL
+			       ? 0
+			       : handle_fail(h, PCAP_ERROR,
+					 "%s is not one of the DLTs supported by this device",
+					 name ? name : "That");
+	}
 	ret = real()->pcap_set_datalink(h->inner, dlt);
 	if (ret)
 		handle_take_error(h);

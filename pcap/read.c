@@ -50,6 +50,7 @@ static bool ports_are_gone(const struct handle *h)
 
 static int over(struct handle *h, int error)
 {
+	h->over = error;
 	if (error == -EPIPE)
 		return handle_fail(h, PCAP_ERROR, "The interface disappeared");
 	return handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
@@ -64,11 +65,13 @@ static int fetch(struct handle *h, int wait_ms)
 	ringtap_capture_release(h->cap);
 	h->run_at = h->run_count = 0;
 	h->offset = 0;
-	n = ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
+	n = h->over ?: ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
+	if (!n && ports_are_gone(h)) {
+		n = ringtap_capture_next(h->cap, h->runs, RUNS, 0); /* what came just before */
+		n = n ?: -EPIPE;
+	}
 	if (n < 0)
 		return over(h, n);
-	if (!n && ports_are_gone(h))
-		return over(h, -EPIPE);
 	h->run_count = n;
 	return n;
 }

@@ -47,6 +47,7 @@
 	X(pcap_stats)
 #define REAL_POINTERS(X)                        \
 	X(pcap_create)                          \
+	X(pcap_datalink_val_to_name)            \
 	X(pcap_dump_fopen)                      \
 	X(pcap_dump_open)                       \
 	X(pcap_dump_open_append)                \

@@ -12,6 +12,7 @@
 #include "control.h"
 #include "epb.h"
 #include "plugin.h"
+#include "ports.h"
 #include "ringtap/probe.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -52,4 +53,14 @@ EXPORT int ringtap_probe_start(void)
 EXPORT void ringtap_probe_stop(void)
 {
 	rt_control_stop();
+}
+
+EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
+{
+	return rt_port_set_name(port, name);
+}
+
+EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
+{
+	return rt_port_set_missed(port, packets);
 }

@@ -14,6 +14,9 @@ static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
 static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: was there before us */
 static void (*on_change)(void);
+/* What the application says of its ports. */
+static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
+static uint64_t given_missed[RTE_MAX_ETHPORTS];
 
 #define SETTLE_MS 500
 
@@ -108,7 +111,7 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 	if (rte_eth_link_get_nowait(port, &link))
 		link.link_status = RTE_ETH_LINK_DOWN;
 	rte_eth_dev_get_mtu(port, &out->mtu);
-	rt_str_set(out->name, sizeof(out->name), name);
+	rt_str_set(out->name, sizeof(out->name), *given_names[port] ? given_names[port] : name);
 	rt_str_set(out->driver, sizeof(out->driver), info.driver_name ? info.driver_name : "");
 	memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
 	out->port_id = port;
@@ -146,10 +149,26 @@ int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 		return -ENODEV;
 	out[0] = s.ipackets;
 	out[1] = s.opackets;
-	out[2] = s.imissed;
+	out[2] = s.imissed + rt_load(&given_missed[port]);
 	out[3] = s.ierrors;
 	out[4] = s.rx_nombuf;
 	out[5] = s.oerrors;
+	return 0;
+}
+
+int rt_port_set_name(uint16_t port, const char *name)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_str_set(given_names[port], sizeof(given_names[port]), name);
+	return 0;
+}
+
+int rt_port_set_missed(uint16_t port, uint64_t packets)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_store(&given_missed[port], packets);
 	return 0;
 }
 

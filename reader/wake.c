@@ -34,6 +34,7 @@ struct rt_waker {
 	bool watching;        /* the thread is to look at the rings */
 	bool quit;
 	uint64_t *seen; /* by ring: what the reader has taken */
+	uint32_t ports; /* see count_ports() */
 	int conns[RT_MAX_SOURCES];
 	unsigned conn_count;
 	struct rt_waker *next;
@@ -48,6 +49,22 @@ static uint64_t head_of(const struct ringtap_capture *cap, uint32_t i)
 	const struct rt_in *in = &cap->ins[i];
 
 	return rt_load_acquire(&cap->sources[in->source].seg.rings[in->index].head);
+}
+
+/* A number that changes when a port comes or goes: this, too, is for the reader to know. */
+static uint32_t count_ports(const struct ringtap_capture *cap)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < cap->source_count; s++) {
+		const struct rt_segment *seg = &cap->sources[s].seg;
+		uint32_t ifs = rt_segment_if_count(seg);
+
+		n += ifs;
+		for (uint32_t i = 0; i < ifs; i++)
+			n += rt_load(&seg->ifs[i].state) == RT_IF_GONE;
+	}
+	return n;
 }
 
 static void raise_event(int fd)
@@ -72,7 +89,7 @@ static bool has_news(const struct rt_waker *w)
 		if (head_of(w->cap, i) != w->seen[i])
 			return true;
 	}
-	return false;
+	return count_ports(w->cap) != w->ports;
 }
 
 /* Sleeps for a nap, or without end if nobody waits. True: a probe says something, or its
@@ -213,6 +230,7 @@ static void begin_watching(struct rt_waker *w)
 	w->readable = false;
 	for (uint32_t i = 0; i < cap->in_count; i++)
 		w->seen[i] = cap->ins[i].pos;
+	w->ports = count_ports(cap);
 	w->conn_count = 0;
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		if (!cap->sources[i].dead && !cap->sources[i].stopped)

@@ -171,6 +171,21 @@ static void test_readable_at_the_end_and_for_ever(void **state)
 	test_peer_start(&peer, true); /* for the tear-down */
 }
 
+static void test_ports_that_come_and_go(void **state)
+{
+	int fd = descriptor();
+
+	assert_false(readable(fd, 5));
+	rt_store(&session.ifs[1].state, RT_IF_GONE);
+	assert_true(readable(fd, PATIENCE_MS));
+	assert_int_equal(read_all(), 0);
+	assert_false(readable(fd, 5));
+	rt_store(&session.h->if_count, 3);
+	assert_true(readable(fd, PATIENCE_MS));
+	assert_int_equal(read_all(), 0);
+	assert_false(readable(fd, 5));
+}
+
 /* A program that goes into the background waits and reads in the child. */
 static void test_child_reads_on(void **state)
 {
@@ -223,6 +238,7 @@ int main(void)
 		started(test_select_and_epoll),
 		started(test_edge_triggered),
 		started(test_readable_at_the_end_and_for_ever),
+		started(test_ports_that_come_and_go),
 		started(test_child_reads_on),
 		started(test_many_come_and_go),
 	};

@@ -6,6 +6,8 @@
 #ifndef RINGTAP_PROBE_H
 #define RINGTAP_PROBE_H
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,6 +21,17 @@ int ringtap_probe_start(void);
 /* Ends every session, removes all hooks, stops the control thread and removes the socket.
  * Returns when done. No-op if it was not started. */
 void ringtap_probe_stop(void);
+
+/* For applications that know more of a port than its driver tells. Both may be called from any
+ * thread, also before ringtap_probe_start(). -EINVAL: no port can have this number. */
+
+/* Calls the port by this name instead of ethdev's, cut to 63 bytes. Call it once, before the port
+ * is started; it holds until the process ends. */
+int ringtap_probe_port_name(uint16_t port, const char *name);
+
+/* Packets that were lost on their way to the port and that its driver does not count, since the
+ * port was made: readers find them added to ethdev's imissed. */
+int ringtap_probe_port_missed(uint16_t port, uint64_t packets);
 
 #ifdef __cplusplus
 }

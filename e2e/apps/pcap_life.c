@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Programs that do with libpcap's handles what programs do: break loops, fork, open many, close in
+ * odd places, outlive their interface. pcap_life WHAT INTERFACE [COUNT] Prints "good" at the end,
+ * or what was not. A line "send COUNT LENGTH" asks for so many frames, a line "WORD" for something
+ * else; it goes on when a line comes in.
+ */
+#include <dirent.h>
+#include <pcap/pcap.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(x)                            \
+	do {                                \
+		if (!(x))                   \
+			fail(__LINE__, #x); \
+	} while (0)
+#define SMALL_BUFFER (256 << 10)
+
+static pcap_t *handle;
+static const char *device;
+static int count;
+
+static void fail(int line, const char *what)
+{
+	printf("line %d: %s (%s)\n", line, what, handle ? pcap_geterr(handle) : "");
+	fflush(stdout);
+	_exit(1);
+}
+
+static void ask(const char *what)
+{
+	char line[16];
+
+	printf("%s\n", what);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		_exit(2);
+}
+
+static void send_frames(int n, int length)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "send %d %d", n, length);
+	ask(line);
+}
+
+static pcap_t *open_it(int buffer)
+{
+	char err[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *p = pcap_create(device, err);
+
+	CHECK(p);
+	handle = p;
+	CHECK(!pcap_set_timeout(p, 50) && !pcap_set_promisc(p, 1));
+	CHECK(!pcap_set_buffer_size(p, buffer));
+	CHECK(!pcap_activate(p));
+	return p;
+}
+
+static void on_packet(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	if (user)
+		++*(int *)user;
+}
+
+static void filter(pcap_t *p, const char *expression)
+{
+	struct bpf_program prog;
+
+	CHECK(!pcap_compile(p, &prog, expression, 1, PCAP_NETMASK_UNKNOWN));
+	CHECK(!pcap_setfilter(p, &prog));
+	pcap_freecode(&prog);
+}
+
+/* ---- breaking loops ---- */
+
+static void *break_it(void *arg)
+{
+	pcap_breakloop(handle);
+	return NULL;
+}
+
+static void breaks_from_a_thread(void)
+{
+	open_it(SMALL_BUFFER);
+	for (int i = 0; i < count; i++) {
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, NULL, break_it, NULL));
+		CHECK(pcap_loop(handle, -1, on_packet, NULL) == PCAP_ERROR_BREAK);
+		pthread_join(thread, NULL);
+	}
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number)
+{
+	if (++signals % 3 == 0) /* one that does not break must not end the loop */
+		pcap_breakloop(handle);
+}
+
+static void breaks_from_a_signal(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+
+	open_it(SMALL_BUFFER);
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < count; i++) {
+		int before = signals;
+
+		CHECK(pcap_loop(handle, -1, on_packet, NULL) == PCAP_ERROR_BREAK);
+		CHECK(signals > before);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void break_in_callback(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	++*(int *)user;
+	pcap_breakloop(handle);
+}
+
+static void breaks_from_the_callback(void)
+{
+	int seen = 0;
+
+	open_it(SMALL_BUFFER);
+	send_frames(count, 100);
+	for (int i = 1; i <= count; i++) {
+		CHECK(pcap_loop(handle, -1, break_in_callback, (u_char *)&seen) ==
+			PCAP_ERROR_BREAK);
+		CHECK(seen == i);
+	}
+}
+
+/* ---- opening and closing ---- */
+
+static int entries(const char *folder)
+{
+	DIR *d = opendir(folder);
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int lines_of(const char *file)
+{
+	FILE *f = fopen(file, "r");
+	int c, n = 0;
+
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+static void opens_and_closes(void)
+{
+	int fds = 0, threads = 0, maps = 0;
+
+	for (int i = 0; i < count; i++) {
+		open_it(SMALL_BUFFER);
+		if (i % 2)
+			CHECK(pcap_get_selectable_fd(handle) >= 0);
+		if (i % 3)
+			CHECK(pcap_dispatch(handle, 1, on_packet, NULL) >= 0);
+		if (i % 5 == 0)
+			filter(handle, "tcp port 80");
+		pcap_close(handle);
+		if (i == 20) {
+			fds = entries("/proc/self/fd");
+			threads = entries("/proc/self/task");
+			maps = lines_of("/proc/self/maps");
+		}
+	}
+	CHECK(entries("/proc/self/fd") == fds);
+	CHECK(entries("/proc/self/task") == threads);
+	CHECK(lines_of("/proc/self/maps") <= maps + 2); /* the heap's */
+}
+
+static void close_in_callback(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	++*(int *)user;
+	pcap_close(handle);
+}
+
+static void closes_in_the_callback(void)
+{
+	int seen = 0;
+
+	open_it(SMALL_BUFFER);
+	send_frames(5, 100);
+	CHECK(pcap_loop(handle, -1, close_in_callback, (u_char *)&seen) == PCAP_ERROR_BREAK);
+	CHECK(seen == 1);
+	handle = NULL;
+}
+
+static void two_handles(void)
+{
+	pcap_t *a = open_it(SMALL_BUFFER), *b = open_it(SMALL_BUFFER);
+	struct pcap_stat st;
+	int of_a = 0, of_b = 0;
+
+	filter(a, "len = 100");
+	filter(b, "len = 200");
+	send_frames(3, 100);
+	send_frames(4, 200);
+	CHECK(!pcap_loop(b, 4, on_packet, (u_char *)&of_b) && of_b == 4);
+	CHECK(!pcap_loop(a, 3, on_packet, (u_char *)&of_a) && of_a == 3);
+	CHECK(!pcap_stats(b, &st) && st.ps_recv == 4 && !st.ps_drop);
+	pcap_close(b);
+	handle = a;
+	send_frames(3, 100);
+	CHECK(!pcap_loop(a, 3, on_packet, (u_char *)&of_a) && of_a == 6);
+	CHECK(!pcap_stats(a, &st) && st.ps_recv == 6 && !st.ps_drop);
+	pcap_close(a);
+}
+
+/* ---- fork ---- */
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	CHECK(waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void child_closes(void)
+{
+	int seen = 0;
+	pid_t child;
+
+	open_it(SMALL_BUFFER);
+	CHECK(pcap_get_selectable_fd(handle) >= 0);
+	child = fork();
+	if (!child) {
+		pcap_close(handle);
+		_exit(0);
+	}
+	CHECK(wait_for(child) == 0);
+	send_frames(10, 100);
+	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 10);
+}
+
+static void child_may_not_read_along(void)
+{
+	int seen = 0;
+	pid_t child;
+
+	open_it(SMALL_BUFFER);
+	send_frames(20, 100);
+	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 10);
+	child = fork();
+	if (!child)
+		_exit(pcap_dispatch(handle, 1, on_packet, NULL) == PCAP_ERROR &&
+					strstr(pcap_geterr(handle), "reads from this handle")
+				? 0
+				: 1);
+	CHECK(wait_for(child) == 0);
+	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 20);
+}
+
+/* daemon(): the parent ends, the child waits on the descriptor and reads. */
+static void child_takes_over(void)
+{
+	struct pollfd p = {.events = POLLIN};
+	int seen = 0;
+
+	open_it(SMALL_BUFFER);
+	p.fd = pcap_get_selectable_fd(handle);
+	if (fork()) {
+		_exit(0);
+	}
+	CHECK(!pcap_setnonblock(handle, 1, (char[PCAP_ERRBUF_SIZE]){0}));
+	CHECK(poll(&p, 1, 20) == 0);
+	for (int i = 1; i <= 20; i++) {
+		send_frames(1, 100);
+		CHECK(poll(&p, 1, 10000) == 1);
+		while (seen < i)
+			CHECK(pcap_dispatch(handle, -1, on_packet, (u_char *)&seen) >= 0);
+		CHECK(poll(&p, 1, 5) == 0);
+	}
+}
+
+/* ---- the end of an application ---- */
+
+static void outlives_the_application(void)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct pcap_stat st;
+	int seen = 0;
+
+	open_it(SMALL_BUFFER);
+	p.fd = pcap_get_selectable_fd(handle);
+	send_frames(7, 100);
+	ask("kill");
+	CHECK(poll(&p, 1, 10000) == 1);
+	CHECK(pcap_loop(handle, -1, on_packet, (u_char *)&seen) == PCAP_ERROR);
+	CHECK(seen == 7);
+	CHECK(!strcmp(pcap_geterr(handle), "The interface disappeared"));
+	CHECK(poll(&p, 1, 10000) == 1);
+	CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == PCAP_ERROR);
+	CHECK(pcap_next(handle, &(struct pcap_pkthdr){0}) == NULL);
+	CHECK(!pcap_stats(handle, &st) && st.ps_recv == 7);
+	filter(handle, "ip");
+	pcap_breakloop(handle);
+	CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == PCAP_ERROR_BREAK);
+	pcap_close(handle);
+	handle = NULL;
+}
+
+/* Somebody else's fault, but not a crash: whatever the application writes. */
+static void meets_a_liar(void)
+{
+	int ret;
+
+	open_it(SMALL_BUFFER);
+	do {
+		ret = pcap_dispatch(handle, -1, on_packet, NULL);
+	} while (ret >= 0);
+	CHECK(ret == PCAP_ERROR);
+	ask(pcap_geterr(handle));
+}
+
+/* ---- filters in flight ---- */
+
+static struct {
+	bool odd;
+	unsigned long long packets, last;
+	unsigned long long wrong, gaps;
+} stream;
+
+static void on_stream(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	unsigned long long seq =
+		(unsigned)data[14] << 24 | data[15] << 16 | data[16] << 8 | data[17];
+
+	stream.wrong += (seq & 1) != stream.odd;
+	stream.gaps += stream.packets && seq != stream.last + 2;
+	stream.last = seq;
+	stream.packets++;
+}
+
+/* From the moment that setfilter returns: nothing that the new filter refuses, and everything that
+ * it takes without a gap. */
+static void changes_filters(void)
+{
+	struct pcap_stat st;
+	int switches = 0;
+
+	open_it(32 << 20);
+	ask("go");
+	while (switches++ < count) {
+		stream.odd = switches % 2;
+		filter(handle, stream.odd ? "ether[17] & 1 = 1" : "ether[17] & 1 = 0");
+		stream.packets = 0;
+		while (stream.packets < 2000)
+			CHECK(pcap_dispatch(handle, 500, on_stream, NULL) >= 0);
+		CHECK(!stream.wrong);
+		CHECK(!stream.gaps);
+	}
+	CHECK(!pcap_stats(handle, &st) && !st.ps_drop);
+	ask("stop");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} table[] = {
+	{"breaks_from_a_thread", breaks_from_a_thread},
+	{"breaks_from_a_signal", breaks_from_a_signal},
+	{"breaks_from_the_callback", breaks_from_the_callback},
+	{"opens_and_closes", opens_and_closes},
+	{"closes_in_the_callback", closes_in_the_callback},
+	{"two_handles", two_handles},
+	{"child_closes", child_closes},
+	{"child_may_not_read_along", child_may_not_read_along},
+	{"child_takes_over", child_takes_over},
+	{"outlives_the_application", outlives_the_application},
+	{"meets_a_liar", meets_a_liar},
+	{"changes_filters", changes_filters},
+};
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	device = argv[2];
+	count = argc > 3 ? atoi(argv[3]) : 10;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(table[i].name, argv[1]))
+			continue;
+		table[i].run();
+		printf("good\n");
+		return 0;
+	}
+	return 2;
+}

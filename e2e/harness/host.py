@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap host` in a namespace."""
+import itertools
+import os
+import signal
+
+from . import dpdk
+from .paths import BUILD, RINGTAP
+from .proc import Proc, until
+
+PROGRAM = BUILD / "host" / "ringtap-host"
+_number = itertools.count()
+
+
+class Host:
+    """Receives from the interfaces; listens to records as an application of the tests does."""
+
+    def __init__(self, namespace, *ifaces, args=()):
+        self.prefix = f"rt-host-{os.getpid()}-{next(_number)}"
+        self.proc = namespace.start([RINGTAP, "host", "--name", self.prefix, *args, *ifaces])
+        try:
+            self.proc.expect(r"Ctrl-C ends it$", 60)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self):
+        return self.proc.pid
+
+    @property
+    def run_dir(self):
+        return dpdk.RUN_DIR / self.prefix
+
+    def finish(self, number=signal.SIGINT):
+        self.proc.send_signal(number)
+        assert self.proc.wait(30) == 0, self.proc.output
+        return self.proc.output
+
+    def looked_after(self):
+        """Waits until its main thread has looked at the kernel's counters."""
+        def wake_ups():
+            with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
+                return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        before = wake_ups()
+        until(lambda: wake_ups() >= before + 3, 10, "its main thread wakes up")
+
+    def close(self):
+        self.proc.close()
+        dpdk.remove_run_dir(self.prefix)
+
+
+def start_refused(namespace, *args, prefix=()):
+    """A `ringtap host` that does not come up: (exit status, what it said)."""
+    proc = Proc([*namespace.prefix, *prefix, RINGTAP, "host", *args])
+    try:
+        return proc.wait(30), proc.output
+    finally:
+        proc.close()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Several consumers of one port at once, of all kinds, some of them unfriendly: the others lose
+nothing, the application goes on, and everybody's counts add up."""
+import json
+import re
+import signal
+import struct
+
+import pytest
+
+from harness import pcap, pcapng, wireshark
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, until
+from harness.ringtap import sessions
+
+LENGTHS = (64, 200, 400)
+ROUND = 3000  # packets of a length and direction
+RING = "64M"  # holds all that is played, so that a friendly reader cannot be too slow
+STEP = 200_000  # packets of an application at full rate
+RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
+
+
+def play_rounds(app, first, rounds):
+    """Every length in both directions, with running numbers; returns (direction, frame) of all."""
+    played = []
+    for i in range(first, first + rounds):
+        for length in LENGTHS:
+            for direction in ("rx", "tx"):
+                assert app.burst(direction, n=ROUND, len=length, seq=i * ROUND)[0] == ROUND
+                played += [pcap.frame(length, i * ROUND + k) for k in range(ROUND)]
+    return played
+
+
+def armed(app, count):
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, 30, f"{count} sessions")
+
+
+def counts(file):
+    iface, = file.interfaces
+    return [pcapng.stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED)]
+
+
+class Tcpdump:
+    """tcpdump with the drop-in loaded."""
+
+    def __init__(self, app, out, *args):
+        self.out = out
+        self.proc = Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
+                          f"ringtap:{app.prefix}:net_ring_a", "-B", "65536", "-w", out, *args])
+        self.proc.expect("listening on", 30)
+
+    def finish(self, packets):
+        """Its file's frames, once it has so many, and what it says of them."""
+        until(lambda: len(self.frames()) >= packets, 30, "tcpdump has them all")
+        assert self.proc.stop(signal.SIGINT) == 0
+        numbers = {what: int(n) for n, what in re.findall(
+            r"(\d+) packets? (captured|received by filter|dropped by kernel)", self.proc.output)}
+        return self.frames(), numbers
+
+    def frames(self):
+        try:
+            return pcap.frames(self.out)
+        except (AssertionError, KeyError, OSError, struct.error):
+            return []  # it is being written
+
+    def close(self):
+        self.proc.close()
+
+
+class Tshark:
+    """tshark by the capture program."""
+
+    def __init__(self, app, out, expression, snaplen):
+        name = wireshark.interface(app, "net_ring_a")
+        self.out = out
+        self.proc = wireshark.Tshark([
+            *wireshark.preference(name, "snaplen", snaplen),
+            *wireshark.preference(name, "ring-size", RING), "-i", name, "-f", expression, "-w", out])
+
+    def finish(self, packets):
+        until(lambda: self.out.exists() and len(pcapng.read(self.out, False).packets) >= packets, 30,
+              "tshark has them all")
+        self.proc.send_signal(signal.SIGINT)
+        assert self.proc.wait() == 0
+        return pcapng.read(self.out), self.proc.output
+
+    def close(self):
+        self.proc.close()
+
+
+@pytest.mark.skipif(wireshark.missing() is not None, reason=str(wireshark.missing()))
+def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
+    short = record(app, "-f", "less 100", "-s", "60", "--ring-size", RING, "--json")
+    middle = closing(Tcpdump(app, tmp_path / "tcpdump.pcap", "-s", "96", "len = 200"))
+    long = closing(Tshark(app, tmp_path / "tshark.pcapng", "greater 300", 80))
+    stopped = record(app, "--ring-size", "64K")
+    killed = record(app, "--ring-size", RING)
+    armed(app, 5)
+    played = play_rounds(app, 0, 1)
+    stopped.proc.send_signal(signal.SIGSTOP)
+    played += play_rounds(app, 1, 1)
+    killed.proc.kill()
+    armed(app, 4)
+    played += play_rounds(app, 2, 1)
+
+    wanted = [f[:60] for f in played if len(f) == 64]
+    short.finish()
+    file = short.file()
+    assert [p.data for p in file.packets] == wanted
+    assert counts(file) == [len(played), len(wanted), 0, len(wanted)]
+    pcapng.assert_in_order(file)
+
+    frames, said = middle.finish(len(wanted))
+    assert frames == [f[:96] for f in played if len(f) == 200]
+    assert said == {"captured": len(wanted), "received by filter": len(wanted),
+                    "dropped by kernel": 0}
+
+    file, said = long.finish(len(wanted))
+    assert [p.data for p in file.packets] == [f[:80] for f in played if len(f) == 400]
+    assert "lost" not in said
+
+    stopped.proc.send_signal(signal.SIGCONT)
+    stopped.finish()
+    seen, accepted, lost, delivered = counts(stopped.file())
+    assert seen == accepted == len(played) == lost + delivered
+    assert lost > ROUND and delivered == len(stopped.file().packets)
+    until(lambda: sessions(app) == [], 20, "all sessions ended")
+    assert app.one("callbacks 0") == 0
+
+
+def keeps_moving(app):
+    start = app.one("count")
+    until(lambda: app.one("count") > start + STEP, 10, "traffic")
+
+
+def test_five_at_full_rate(busy, record, closing):
+    """More than anybody can take: the application goes on, and all the same nobody miscounts."""
+    expressions = ["", "less 100", "ether[0] & 1 = 0"]
+    recorders = [record(busy, "-f", f, "-s", "64", "--ring-size", "4M", "--json", out="/dev/null")
+                 for f in expressions]
+    counter = closing(Proc([RINGTAP, "run", "--", BUILD / "bench" / "pcap_count",
+                            f"ringtap:{busy.prefix}:net_null0", "600"]))
+    counter.expect("^ready", 30)
+    killed = record(busy, "--ring-size", "1M", out="/dev/null")
+    keeps_moving(busy)
+    recorders[0].proc.send_signal(signal.SIGSTOP)
+    keeps_moving(busy)
+    killed.proc.kill()
+    keeps_moving(busy)
+    counter.send_signal(signal.SIGINT)
+    assert counter.wait() == 0
+    counted = json.loads(counter.output[counter.output.index("{"):])
+    assert 0 < counted["packets"] <= counted["received"]
+    recorders[0].proc.send_signal(signal.SIGCONT)
+    for recorder in recorders:
+        output = recorder.finish()
+        summary = json.loads(output[output.index("{\n"):output.rindex("}") + 1])
+        total = summary["interfaces"][0]
+        assert total["seen"] == total["captured"] + total["filtered"] + sum(total["lost"].values())
+        rx, tx = (tap["seen"] for tap in total["taps"])
+        assert abs(rx - tx) <= 32  # it sends what it receives, a burst at a time
+        assert total["seen"] > 2 * STEP
+    until(lambda: sessions(busy) == [], 20, "all sessions ended")
+    keeps_moving(busy)

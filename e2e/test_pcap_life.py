@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What programs do with libpcap's handles besides reading, done to ours. apps/pcap_life.c judges."""
+import threading
+
+import pytest
+
+from harness import dpdk, wire
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, run, until
+from harness.ringtap import sessions
+
+LIFE = BUILD / "e2e" / "pcap_life"
+
+
+@pytest.fixture
+def life(closing):
+    """life(what, device, count, answer) runs it to its end; what it asks for beyond frames, answer()
+    gives."""
+    def start(what, prefix, count=10, send=None, answer=None, timeout=60):
+        proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
+        while True:
+            line = proc.expect(r"^(.*)\r?\n", timeout).group(1).decode()
+            if line == "good":
+                return
+            if line.startswith("send "):
+                _, n, length = line.split()
+                send(n=int(n), len=int(length))
+            elif not answer or not answer(line):
+                raise AssertionError(line)
+            proc.send("")
+    return start
+
+
+@pytest.mark.parametrize("what", ["breaks_from_a_thread", "breaks_from_a_signal",
+                                  "breaks_from_the_callback"])
+def test_breakloop(life, app, what):
+    life(what, app.prefix, 100, app.rx)
+
+
+def test_a_thousand_times(life, busy):
+    """Nothing is left behind, neither here nor there."""
+    before = dpdk.Resources(busy.pid)
+    life("opens_and_closes", busy.prefix, 1000, timeout=120)
+    until(lambda: sessions(busy) == [], 10, "all sessions ended")
+    after = dpdk.Resources(busy.pid)
+    assert after.fds <= before.fds + 3 and after.maps <= before.maps + 8, (before, after)
+
+
+@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "child_closes",
+                                  "child_may_not_read_along", "child_takes_over"])
+def test_handles(life, app, what):
+    life(what, app.prefix, send=app.rx)
+    until(lambda: sessions(app) == [], 10, "all sessions ended")
+
+
+def test_application_that_dies(life, app):
+    life("outlives_the_application", app.prefix, send=app.rx,
+         answer=lambda line: line == "kill" and app.proc.kill() is not None)
+
+
+def test_port_that_vanishes(life, app):
+    """As when a kernel's interface is removed."""
+    life("outlives_the_application", app.prefix, send=app.rx,
+         answer=lambda line: line == "kill" and app.do("unplug net_ring_a") is not None)
+
+
+class Stream(threading.Thread):
+    """Frames with running numbers, burst upon burst, until it is told to stop."""
+
+    def __init__(self, app):
+        super().__init__()
+        self.app, self.done, self.seq = app, threading.Event(), 0
+
+    def run(self):
+        while not self.done.is_set():
+            self.app.rx(n=512, len=64, seq=self.seq)
+            self.seq += 512
+
+    def answer(self, line):
+        if line == "go":
+            self.start()
+        elif line == "stop":
+            self.done.set()
+            self.join()
+        return line in ("go", "stop")
+
+
+def test_filter_that_changes_in_mid_stream(life, app):
+    stream = Stream(app)
+    try:
+        life("changes_filters", app.prefix, 60, answer=stream.answer)
+    finally:
+        stream.done.set()
+    assert stream.seq > 60 * 4000
+
+
+# ---- applications that are none ------------------------------------------------------------------
+
+
+@pytest.fixture
+def impostor(closing):
+    made = []
+
+    def start(answer):
+        prefix = dpdk.new_prefix("fake")
+        made.append(prefix)
+        closing(wire.Impostor(dpdk.RUN_DIR / prefix, "ringtap.sock", answer))
+        return prefix
+
+    yield start
+    for prefix in made:
+        dpdk.remove_run_dir(prefix)
+
+
+GOOD = wire.epb(b"A" * 60)
+CORRUPT = {
+    "length zero": wire.epb(b"B" * 60, total=0),
+    "length beyond the head": wire.epb(b"B" * 60, total=4096),
+    "captured beyond the block": wire.epb(b"B" * 60, captured=1 << 20),
+    "no such interface": wire.epb(b"B" * 60, interface=7),
+}
+
+
+@pytest.mark.parametrize("what", CORRUPT)
+def test_corrupt_records(life, impostor, what):
+    said = []
+    prefix = impostor(wire.fake_probe(wire.segment(records=GOOD * 3 + CORRUPT[what])))
+    life("meets_a_liar", prefix, answer=lambda line: said.append(line) or True)
+    assert "corrupt" in said[0]
+
+
+def tcpdump(prefix, *args):
+    return run([RINGTAP, "run", "tcpdump", "-nn", "-i", f"ringtap:{prefix}:0", *args], timeout=30)
+
+
+def test_other_version(impostor):
+    prefix = impostor(lambda c: (c.recv(1000), c.send(
+        wire.message(wire.WELCOME, b"\0" * 260, version=wire.VERSION + 1))))
+    done = tcpdump(prefix)
+    assert done.returncode == 1
+    assert "different versions" in done.stderr
+
+
+def test_application_without_the_probe(testpmd):
+    pmd = testpmd("net_null0", plugin=None)
+    done = tcpdump(pmd.prefix)
+    assert done.returncode == 1
+    assert "probe" in done.stderr
+
+
+def test_sockets_that_answer_nonsense(impostor):
+    prefix = impostor(lambda c: (c.recv(1000), c.send(b"\xff" * 100)))
+    done = tcpdump(prefix)
+    assert done.returncode == 1
+    assert "nonsense" in done.stderr

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The same program, linked with the system's libpcap, makes the same calls on a veth and, under
+`ringtap run`, on a port. What libpcap does on the veth is what it must do on the port."""
+import re
+import stat
+
+import pytest
+
+from harness import dpdk
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, run
+from harness.ringtap import listing
+from harness.veth import Veth
+
+TABLE = BUILD / "e2e" / "pcap_table"
+POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+# Name of the call: (on the veth, on the port). The reason must stand next to it.
+INTENDED = {
+    # libpcap offers DOCSIS on every Ethernet interface, for those who know better. We do not.
+    "pcap_list_datalinks": ("2, first 1", "1, first 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def veth():
+    it = Veth()
+    yield it
+    it.close()
+
+
+def lines_of(proc, send=None):
+    """Runs it, sends what it asks for; returns its lines."""
+    lines, seq = [], 0
+    while not lines or not lines[-1].startswith("end:"):
+        line = proc.expect(r"^(.*)\r?\n", 30).group(1).decode()
+        found = re.fullmatch(r"send (rx|tx) (\d+) (\d+)", line)
+        if found:
+            send(found[1], int(found[2]), int(found[3]), seq)
+            seq += int(found[2])
+            proc.send("")
+        elif not line.startswith("Warning: "):  # libpcap's own, on standard error
+            lines.append(line)
+    assert proc.wait() == 0
+    return lines
+
+
+def differences(theirs, ours):
+    """By the name of the call, what it gave on either side where that was not the same."""
+    theirs = [line.split(": ", 1) for line in theirs]
+    ours = [line.split(": ", 1) for line in ours]
+    assert [name for name, _ in ours] == [name for name, _ in theirs]
+    return {name: (t, o) for (name, t), (_, o) in zip(theirs, ours) if t != o}
+
+
+def test_same_calls_same_answers(veth, app, closing):
+    theirs = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
+    ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, f"ringtap:{app.prefix}:0"])),
+                    lambda direction, n, length, seq: app.burst(direction, n=n, len=length,
+                                                                seq=seq))
+    assert len(ours) > 100
+    assert differences(theirs, ours) == INTENDED
+
+
+def refusals(lines, device):
+    """The name of the interface, and the reasons in brackets, differ of course."""
+    return [re.sub(r" \(.*\)$", " (why)", line.replace(device, "DEVICE")) for line in lines]
+
+
+@pytest.mark.parametrize("device", ["ringtap:nosuchapp:0", "ringtap:", "ringtap:{}:nosuchport",
+                                    "ringtap:{}:0+nosuchport", "ringtap:{}:0+nosuchapp:0"])
+def test_interfaces_that_are_not_there(veth, app, closing, device):
+    device = device.format(app.prefix)
+    theirs = lines_of(closing(veth.space.start([TABLE, "nosuch0", "refusals"])))
+    ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, device, "refusals"])))
+    assert not differences(refusals(theirs, "nosuch0"), refusals(ours, device))
+    assert app.one("callbacks 0") == 0
+
+
+def test_interfaces_that_we_may_not_open(veth, app, closing):
+    listing()  # wakes the probe, so that there is a socket
+    for sock in (dpdk.RUN_DIR / app.prefix).glob("*"):
+        if stat.S_ISSOCK(sock.stat().st_mode):
+            sock.chmod(0)
+    device = f"ringtap:{app.prefix}:0"
+    theirs = lines_of(closing(veth.space.start([*POWERLESS, TABLE, veth.name, "refusals"])))
+    ours = lines_of(closing(Proc([*POWERLESS, RINGTAP, "run", TABLE, device, "refusals"])))
+    assert not differences(refusals(theirs, veth.name), refusals(ours, device))
+
+
+def test_other_names_go_to_the_system(veth, closing):
+    """With the library loaded, nothing is different for the kernel's interfaces."""
+    plain = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
+    loaded = lines_of(closing(veth.space.start([RINGTAP, "run", TABLE, veth.name])), veth.burst)
+    assert plain == loaded
+
+
+def test_devices_are_listed(veth, app):
+    """After the system's own, which stay as they are; for those who load libpcap by hand as well."""
+    other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout
+    both = run([*veth.space.prefix, RINGTAP, "run", "tcpdump", "-D"]).stdout
+    names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]
+    assert both.startswith(other)
+    assert f"ringtap:{app.prefix}:net_ring_a" in names
+    assert f"ringtap:{app.prefix}" not in names, "all of one port is the port"

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ringtap-host: a DPDK application that does nothing but receive from kernel interfaces, so that
+ * the probe in it can show the packets. `ringtap host` finds out how, and starts it.
+ */
+#ifndef RINGTAP_HOST_H
+#define RINGTAP_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mempool.h>
+
+#define PORTS_MAX  32
+#define QUEUES_MAX 64 /* of a port */
+
+struct port {
+	const char *iface;
+	const char *vdev; /* name and arguments of the DPDK device */
+	uint16_t id;
+	uint16_t queues;
+	/* The driver's AF_PACKET sockets: it does not ask them what they dropped. */
+	int sockets[QUEUES_MAX];
+	unsigned socket_count;
+	uint64_t dropped;
+	int promiscuous; /* socket whose life is that of the mode; -1: none */
+	bool plugged, gone;
+};
+
+struct host {
+	struct port ports[PORTS_MAX];
+	unsigned port_count;
+	uint16_t queues;    /* of each port */
+	uint32_t data_room; /* bytes of an mbuf */
+	uint32_t mbufs;     /* per queue */
+	bool promiscuous, busy_poll, verbose;
+	struct rte_mempool *pool;
+};
+
+/* One line on standard error, as the ringtap command's. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- port.c. 0 or -errno, said. */
+int port_open(struct host *h, struct port *p);
+void port_close(struct port *p);
+/* Looks what the kernel dropped, and whether the interface is still there. */
+void port_watch(struct port *p);
+
+/* ---- poll.c: a thread on every worker lcore, sharing out the queues. */
+int poll_start(const struct host *h);
+void poll_stop(void);
+
+#endif
