@@ -139,6 +139,9 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
 
+/* Says who owns a slot; what refers to the slot is published after it. */
+void rt_fig_introduce(struct rt_fig_own *o, const struct rt_thread *t);
+
 /* In a thread that ends and still owns t: it does not work any more. */
 void rt_fig_thread_ends(struct rt_thread *t);
 
