@@ -8,5 +8,7 @@ const struct command *const commands[] = {
 	&cmd_run,
 	&cmd_host,
 	&cmd_top,
+	&cmd_doctor,
+	&cmd_latency,
 	NULL,
 };

@@ -6,9 +6,6 @@
 #include "rates.h"
 #include "util.h"
 
-/* What is below may be what the clocks of driver and hooks differ by, not packets. */
-#define REFUSED_NOISE 0.002
-
 bool span_of(const struct watched *a, struct span *s)
 {
 	if (!a->now || !a->mark || a->now == a->mark || a->now->taken_ns <= a->mark->taken_ns)
@@ -191,7 +188,7 @@ void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *o
 {
 	const struct reading *b = port < a->reading_count ? &a->to[port] : NULL;
 	const struct reading *e = port < a->reading_count ? &a->from[port] : NULL;
-	double seconds;
+	double seconds, least, most;
 
 	*out = (struct driver_rates){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
 	if (!b || !e->ns || b->ns <= e->ns)
@@ -206,12 +203,18 @@ void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *o
 		.ierrors = RATE(ierrors),
 		.rx_nombuf = RATE(rx_nombuf),
 		.oerrors = RATE(oerrors),
-		.handed = (b->handed - e->handed) / seconds,
+		.handed = NAN,
+		.unsent = NAN,
 		.known = true};
 #undef RATE
-	out->refused = out->handed - out->opackets;
-	if (out->refused < REFUSED_NOISE * out->handed || !(a->now->instruments & RINGTAP_POLLS))
-		out->refused = 0;
+	if (!(a->now->instruments & RINGTAP_POLLS))
+		return;
+	least = (double)(b->least - e->most);
+	most = (double)(b->most - e->least);
+	out->handed = (least + most) / 2 / seconds;
+	out->unsent = b->least < e->most || least / seconds <= out->opackets
+			      ? 0
+			      : out->handed - out->opackets;
 }
 
 char *printable(char *dst, size_t size, const char *text)

@@ -79,9 +79,11 @@ void rates_latency(
 struct driver_rates {
 	double ipackets, opackets, ibytes, obytes;
 	double imissed, ierrors, rx_nombuf, oerrors;
-	double handed;  /* to TX, over the same time */
-	double refused; /* of them, not sent: refused, or lost by the driver */
-	bool known;     /* false: all are NAN */
+	double handed; /* to TX, over the same time */
+	/* Of them, not sent: refused, or lost by the driver. 0 unless it is certain that there are
+	 * some: hooks and driver are not read at one moment. */
+	double unsent;
+	bool known; /* false: all are NAN */
 };
 void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *out);
 

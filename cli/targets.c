@@ -53,7 +53,7 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *what, const char *const *names, size_t count)
+static void say_names(const char *command, const char *what, const char *const *names, size_t count)
 {
 	char list[512] = "";
 	size_t at = 0;
@@ -61,12 +61,12 @@ static void say_names(const char *what, const char *const *names, size_t count)
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("record: %s: there are several applications (%s); name one, as in -i %s:", what, list,
-		names[0]);
+	say("%s: %s: there are several applications (%s); name one, as in -i %s:", command, what,
+		list, names[0]);
 }
 
-/* The application that is meant where none is named; -1 after saying why there is none. */
-static int only_app(const struct ringtap_apps *apps, const char *const *names, const char *port)
+int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
+	const char *port)
 {
 	size_t count = ringtap_apps_count(apps);
 	int found = -1;
@@ -83,11 +83,11 @@ static int only_app(const struct ringtap_apps *apps, const char *const *names, c
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(port ? port : "no -i given", names, count);
+		say_names(command, port ? port : "no -i given", names, count);
 	else
-		say("record: -i %s: no application has such a port, and none is called so; see "
+		say("%s: -i %s: no application has such a port, and none is called so; see "
 		    "'ringtap record -D'",
-			port);
+			command, port);
 	return -1;
 }
 
@@ -148,7 +148,7 @@ static int resolve_one(struct targets *t, const struct iface_config *i, const ch
 
 	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
 	if (app < 0)
-		app = only_app(t->apps, names, port);
+		app = targets_only_app("record", t->apps, names, port);
 	if (app < 0)
 		return -ENOENT;
 	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));

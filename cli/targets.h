@@ -28,6 +28,11 @@ struct targets {
 void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 
+/* The application that is meant where none is named: the one that has such a port (NULL: the
+ * probe). -1 after saying, as command, why there is none. */
+int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
+	const char *port);
+
 /* Finds the applications and fills in wants. Says what is wrong and returns -errno: -ENOENT,
  * -EINVAL, … Free with targets_free() in any case. */
 int targets_resolve(struct targets *t, const struct record_config *cfg);

@@ -86,7 +86,7 @@ static json_t *driver_json(const struct watched *a, uint32_t port)
 	number(j, "rx_nombuf", d.rx_nombuf);
 	number(j, "oerrors", d.oerrors);
 	number(j, "handed", d.handed);
-	number(j, "unsent", d.refused);
+	number(j, "unsent", d.unsent);
 	return j;
 }
 

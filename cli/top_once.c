@@ -152,6 +152,7 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		complain(w);
 		return STATUS_FAILED;
 	}
+	watch_settle(w);
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
 		say("top: no thread to look for applications: %s", strerror(errno));

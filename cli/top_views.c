@@ -96,7 +96,7 @@ static void fill_ports(struct table *t, const struct watched *a, const struct sp
 		r->cell[12].number = d.imissed;
 		r->cell[13].number = d.rx_nombuf;
 		r->cell[14].number = d.ierrors + d.oerrors;
-		r->cell[15].number = d.refused;
+		r->cell[15].number = d.unsent;
 	}
 }
 

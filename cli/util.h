@@ -13,6 +13,7 @@ enum status {
 	STATUS_FAILED = 1, /* the capture or its output */
 	STATUS_USAGE = 2,  /* the command line; nothing was touched */
 	STATUS_LOSS = 3,   /* --fail-on-loss, and packets were lost */
+	STATUS_FAULT = 4,  /* doctor: something is wrong with an application */
 };
 
 #define NS_PER_S UINT64_C(1000000000)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stop.h"
 #include "util.h"
 #include "watch.h"
 
@@ -214,27 +215,14 @@ void watch_free(struct watch *w)
 }
 
 /* Packets given to the TX queues of a port so far. */
-static double handed(const struct ringtap_figures *f, uint32_t port)
+static uint64_t handed(const struct ringtap_figures *f, uint32_t port)
 {
-	double sum = 0;
+	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < f->queue_count; i++)
 		if (f->queues[i].port == port && f->queues[i].direction == RINGTAP_TX)
-			sum += (double)f->queues[i].packets;
+			sum += f->queues[i].packets;
 	return sum;
-}
-
-/* The driver was asked at some time between two pictures. */
-static double handed_at(const struct ringtap_figures *a, const struct ringtap_figures *b,
-	uint32_t port, uint64_t ns)
-{
-	double begin = handed(a, port), end = handed(b, port);
-	double share = (double)((int64_t)(ns - a->taken_ns)) /
-		       (double)((int64_t)(b->taken_ns - a->taken_ns));
-
-	if (b->taken_ns <= a->taken_ns || share > 1)
-		share = 1;
-	return begin + (end - begin) * (share < 0 ? 0 : share);
 }
 
 static int readings_grow(struct watched *a, uint32_t count)
@@ -266,7 +254,8 @@ static void readings_update(struct watched *a, const struct ringtap_figures *las
 		if (p->read_ns == a->to[i].ns || p->read_ns < last->taken_ns)
 			continue;
 		a->to[i] = (struct reading){.ns = p->read_ns,
-			.handed = handed_at(last, a->now, i, p->read_ns),
+			.least = handed(last, i),
+			.most = handed(a->now, i),
 			.port = *p};
 		if (!a->from[i].ns)
 			a->from[i] = a->to[i];
@@ -311,6 +300,34 @@ void watch_mark(struct watch *w)
 		a->mark = a->now;
 		if (a->reading_count)
 			memcpy(a->from, a->to, a->reading_count * sizeof(*a->from));
+	}
+}
+
+static bool settled(const struct watched *a)
+{
+	const struct ringtap_figures *f = a->now;
+
+	if (!f || a->ended)
+		return true;
+	for (uint32_t i = 0; i < f->port_count; i++)
+		if (!f->ports[i].gone && (i >= a->reading_count || !a->to[i].ns))
+			return false;
+	for (uint32_t i = 0; i < f->thread_count; i++)
+		if (f->threads[i].alive && f->threads[i].tid && !f->threads[i].read_ns)
+			return false;
+	return true;
+}
+
+void watch_settle(struct watch *w)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
+	bool done = false;
+
+	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(WATCH_STEP_NS)) {
+		done = true;
+		watch_step(w);
+		for (size_t i = 0; i < w->count; i++)
+			done = settled(w->list[i]) && done;
 	}
 }
 

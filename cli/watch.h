@@ -12,16 +12,17 @@
 #include <stdint.h>
 
 #include "ringtap/monitor.h"
+#include "util.h"
 
-/* Pictures are this far apart at most, so that counts can be set against the drivers'. */
-#define WATCH_STEP_NS (NS_PER_S / 10)
+/* Pictures are about this far apart, so that counts can be set against the drivers'. */
+#define WATCH_STEP_NS (NS_PER_S / 100)
 
-/* What a driver said, and what the application had handed over at that moment. Drivers are asked
- * twice a second only, pictures are taken at any time: handed is read between two pictures, so it
- * is as exact as they are close. */
+/* What a driver said, and what the application had handed over by then. Drivers are asked twice a
+ * second, pictures are taken at other times: least and most are those of the pictures before and
+ * after. */
 struct reading {
-	uint64_t ns;   /* since the epoch; 0: none yet */
-	double handed; /* packets given to TX */
+	uint64_t ns;          /* since the epoch; 0: none yet */
+	uint64_t least, most; /* packets given to TX */
 	struct ringtap_figures_port port;
 };
 
@@ -71,6 +72,9 @@ void watch_free(struct watch *w);
 void watch_step(struct watch *w);
 /* An interval ends, and the next begins, with the picture of now. */
 void watch_mark(struct watch *w);
+/* Pictures until drivers and kernel have been asked once, so that an interval which begins now
+ * knows where they began; 2 seconds at most. */
+void watch_settle(struct watch *w);
 /* Other instruments, now and for those that come. */
 void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);
 /* Applications that show figures. */

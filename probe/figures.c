@@ -64,12 +64,28 @@ static uint32_t wanted_every(void)
 	return every == UINT32_MAX ? 1 : every;
 }
 
-static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t now_ns)
+static void set_state(uint32_t on)
 {
-	uint32_t was = (uint32_t)rt_fig_mode.state, fresh = on & ~was;
 	uint32_t switching = (uint32_t)(rt_fig_mode.state >> 32) + 1;
 
-	if (was == on && rt_fig_mode.latency_every == every && f->header->switched)
+	if (!switching) /* 0 is what a thread has that has followed none yet */
+		switching = 1;
+	/* Pairs with the acquires in hook_burst.c. */
+	rt_store_release(&rt_fig_mode.state, (uint64_t)switching << 32 | on);
+}
+
+void rt_fig_look_again(void)
+{
+	if (rt_fig_current)
+		set_state((uint32_t)rt_fig_mode.state);
+}
+
+static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t now_ns)
+{
+	uint32_t fresh = on & ~(uint32_t)rt_fig_mode.state;
+
+	if (f->header->switched && f->header->instruments == on &&
+		rt_fig_mode.latency_every == every)
 		return;
 	if (fresh & RT_INSTR_BUSY)
 		rt_store(&rt_fig_mode.busy_life, rt_fig_mode.busy_life + 1);
@@ -80,17 +96,15 @@ static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t
 		rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc());
 	}
 	rt_store(&rt_fig_mode.latency_every, every);
-	if (!switching) /* 0 is what a thread has that has followed none yet */
-		switching = 1;
-	/* Pairs with the acquires in figures_burst.h. */
-	rt_store_release(&rt_fig_mode.state, (uint64_t)switching << 32 | on);
+	set_state(on);
 	for (unsigned i = 0; i < RTE_DIM(f->on_ns); i++) {
 		if (fresh & 1u << i)
 			f->on_ns[i] = now_ns;
 	}
 	rt_store(&f->header->instruments, on);
 	rt_store(&f->header->latency_every, every);
-	rt_store_release(&f->header->switched, switching); /* pairs with reader/monitor.c */
+	/* Pairs with reader/monitor.c. */
+	rt_store_release(&f->header->switched, f->header->switched + 1);
 }
 
 /* Nobody is attached any more. */

@@ -21,8 +21,9 @@ struct rt_hook;
 
 /* What hooks do at the moment. A line of its own that polling threads only read. */
 struct rt_fig_mode {
-	/* Low half: RT_INSTR_*, high half: changes at every switching. What follows is complete
-	 * when it is seen (release; pairs with the acquire in figures_burst.h). */
+	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may have
+	 * more to do than to count. What follows is complete when it is seen (release; pairs
+	 * with the acquires in hook_burst.c). */
 	uint64_t state;
 	uint32_t busy_life, gaps_life; /* change when that instrument is switched on */
 	uint32_t latency_life;
@@ -69,8 +70,18 @@ struct rt_fig_own {
 
 enum rt_fig_kind { RT_FIG_NONE, RT_FIG_IDLE, RT_FIG_BUSY };
 
+/* The short way of a thread through a hook that has nothing to do but to count a burst. Valid while
+ * state is that of the mode; only its thread writes it. */
+struct rt_fig_quick {
+	uint64_t state;
+	uint64_t *burst; /* of its block */
+	struct rt_fig_own *own;
+	uint32_t asked; /* larger bursts may be new to the block */
+};
+
 /* What a hook finds: its place in the figures. */
 struct rt_fig_site {
+	struct rt_fig_quick quick[RT_MAX_THREADS];
 	struct rt_fig_own *own; /* by thread slot */
 	struct rt_figures *figures;
 	uint32_t where; /* port_index | queue << 16 */
@@ -138,6 +149,12 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
+
+/* Says who owns a slot; what refers to the slot is published after it. */
+void rt_fig_introduce(struct rt_fig_own *o, const struct rt_thread *t);
+
+/* To be called when a hook has got more to do than counting. */
+void rt_fig_look_again(void);
 
 /* In a thread that ends and still owns t: it does not work any more. */
 void rt_fig_thread_ends(struct rt_thread *t);

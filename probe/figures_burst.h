@@ -82,16 +82,67 @@ static inline void rt_fig_gap(
 	o->last_where = s->where;
 }
 
-static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t,
+/* Whether bursts are all there is to count, so that the short way will do from now on. state was
+ * read before anything else. */
+static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *t, uint64_t state)
+{
+	struct rt_fig_quick *q = &s->quick[t->index];
+	struct rt_fig_hook *b = s->block[t->index];
+	uint32_t more = s->direction == RT_DIR_RX ? RT_INSTR_BYTES | RT_INSTR_GAPS |
+							    RT_INSTR_LATENCY | RT_INSTR_ADDRESSES
+						  : RT_INSTR_BYTES | RT_INSTR_LATENCY;
+
+	if (!b || !(state & RT_INSTR_POLLS) || state & more)
+		return;
+	q->burst = b->burst;
+	q->own = &s->own[t->index];
+	q->asked = RTE_MIN(b->max_asked, (uint32_t)RT_FIG_BURSTS);
+	q->state = state;
+}
+
+/* The short ways. False: the long way it is, nothing has happened. ethdev takes care that n is not
+ * more than asked. */
+static inline bool rt_fig_rx_quick(
+	struct rt_fig_site *s, const struct rt_thread *t, unsigned n, unsigned asked)
+{
+	struct rt_fig_quick *q = &s->quick[t->index];
+	/* Pairs with the release in figures.c. */
+	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
+
+	if (rt_unlikely(q->state != state || asked > q->asked))
+		return false;
+	if (state & RT_INSTR_BUSY) {
+		struct rt_fig_own *o = q->own;
+
+		if (rt_unlikely(o->kind != (n ? RT_FIG_BUSY : RT_FIG_IDLE)))
+			return false;
+		o->packets += n;
+	}
+	RT_FIG_ADD(q->burst[n], 1);
+	return true;
+}
+
+static inline bool rt_fig_tx_quick(struct rt_fig_site *s, const struct rt_thread *t, unsigned n)
+{
+	struct rt_fig_quick *q = &s->quick[t->index];
+
+	/* Pairs with the release in figures.c. */
+	if (rt_unlikely(q->state != rt_load_acquire(&rt_fig_mode.state) || n > RT_FIG_BURSTS))
+		return false;
+	RT_FIG_ADD(q->burst[n], 1);
+	return true;
+}
+
+/* The long ways. */
+static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {
-	/* Pairs with the release in figures.c. */
-	uint64_t on = rt_load_acquire(&rt_fig_mode.state), tsc = 0;
 	struct rt_fig_own *o = &s->own[t->index];
+	uint64_t tsc = 0;
 
 	if (rt_unlikely(on >> 32 != o->switching))
 		rt_fig_follow(o, t, on);
-	if (on & (RT_INSTR_GAPS)) {
+	if (on & RT_INSTR_GAPS) {
 		tsc = rt_tsc();
 		rt_fig_gap(s, o, n, tsc);
 	}
@@ -105,7 +156,7 @@ static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t,
 			rt_fig_turn(o, kind, n, tsc);
 		}
 	}
-	if (rt_likely(on & (RT_INSTR_POLLS | RT_INSTR_BYTES)))
+	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
 		rt_fig_count(s, t, on, pkts, n, asked);
 	if (rt_unlikely(on & (RT_INSTR_LATENCY | RT_INSTR_ADDRESSES)) && n) {
 		tsc = tsc ? tsc : rt_tsc();
@@ -116,16 +167,17 @@ static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t,
 	}
 }
 
-static inline void rt_fig_tx(
-	struct rt_fig_site *s, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+static inline void rt_fig_tx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
+	struct rte_mbuf **pkts, unsigned n)
 {
-	/* Pairs with the release in figures.c. */
-	uint64_t on = rt_load_acquire(&rt_fig_mode.state);
+	struct rt_fig_own *o = &s->own[t->index];
 
-	if (rt_likely(on & (RT_INSTR_POLLS | RT_INSTR_BYTES)))
+	if (rt_unlikely(on >> 32 != o->switching))
+		rt_fig_follow(o, t, on);
+	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
 		rt_fig_count(s, t, on, pkts, n, 0);
 	if ((on & RT_INSTR_LATENCY) && n)
-		rt_fig_time(s, &s->own[t->index], t, pkts, n);
+		rt_fig_time(s, o, t, pkts, n);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 
+#include "figures.h"
 #include "hook_burst.h"
 
 /* A callback out of ethdev's list that a thread may still be walking over. */
@@ -125,6 +126,7 @@ static void replace(struct rt_hook *h, struct rt_tapset *set)
 
 	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
 	rt_store_release(&h->taps, set);
+	rt_fig_look_again();
 	if (!old)
 		return;
 	old->next_free = sets_new;

@@ -127,45 +127,75 @@ static void visit_slotless(struct rt_hook *h, unsigned n)
 		rt_fetch_add(&rt_fig_no_thread, 1);
 }
 
-static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n, unsigned asked,
-	enum rt_direction dir)
+/* The thread is inside. Out of line, so that the quick way needs no stack. */
+static __rte_noinline uint16_t visit(
+	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
 {
-	struct rt_thread *t = rt_thread_self;
+	/* First of all: who changes what a hook has to do changes the state after it. Pairs with
+	 * the release in figures.c. */
+	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
 	const struct rt_tapset *set;
 	struct rt_fig_site *site;
 
-	if (rt_unlikely(!t)) {
-		t = rt_thread_claim(rte_lcore_id());
-		if (!t) {
-			visit_slotless(h, n);
-			return;
-		}
-	}
-	rt_thread_enter(t);
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
-	/* Pairs with the release in rt_figures_link(). */
+	/* Pairs with the release in figures_ports.c. */
 	site = rt_load_acquire(&h->figures);
-	if (site && dir == RT_DIR_RX)
-		rt_fig_rx(site, t, pkts, n, asked);
+	if (site && h->direction == RT_DIR_RX)
+		rt_fig_rx(site, t, state, pkts, n, asked);
 	else if (site)
-		rt_fig_tx(site, t, pkts, n);
+		rt_fig_tx(site, t, state, pkts, n);
 	/* Pairs with the release in rt_hook_link(). */
 	set = rt_load_acquire(&h->taps);
 	if (set && n)
 		run_set(set, t, pkts, n);
+	if (site && !set)
+		rt_fig_settle(site, t, state);
 	rt_thread_exit(t);
+	return n;
+}
+
+static __rte_noinline uint16_t visit_first(
+	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
+{
+	struct rt_thread *t = rt_thread_claim(rte_lcore_id());
+
+	if (!t) {
+		visit_slotless(h, n);
+		return n;
+	}
+	rt_thread_enter(t);
+	return visit(h, t, pkts, n, asked);
+}
+
+static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked,
+	enum rt_direction dir)
+{
+	struct rt_thread *t = rt_thread_self;
+	struct rt_fig_site *site;
+	bool done;
+
+	if (rt_unlikely(!t))
+		return visit_first(h, pkts, n, asked);
+	rt_thread_enter(t);
+	/* Pairs with the release in figures_ports.c. */
+	site = rt_load_acquire(&h->figures);
+	if (!site)
+		return visit(h, t, pkts, n, asked);
+	done = dir == RT_DIR_RX ? rt_fig_rx_quick(site, t, n, asked) : rt_fig_tx_quick(site, t, n);
+	if (rt_unlikely(!done))
+		return visit(h, t, pkts, n, asked);
+	rt_thread_exit(t);
+	return n;
 }
 
 uint16_t rt_hook_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
 {
-	visit(hook, pkts, n, max, RT_DIR_RX);
-	return n;
+	return enter(hook, pkts, n, max, RT_DIR_RX);
 }
 
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
 {
-	visit(hook, pkts, n, n, RT_DIR_TX);
-	return n;
+	return enter(hook, pkts, n, n, RT_DIR_TX);
 }

@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
+#include "figures.h"
 #include "hook.h"
 #include "nic_time.h"
 #include "request.h"
@@ -126,6 +127,7 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 	rt_session_rescan(s);
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		rt_store(&s->taps[i]->hook->seen, 0);
+	rt_fig_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
 	return 0;

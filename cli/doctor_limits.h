@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where ringtap doctor draws its lines, and why there. */
+#ifndef RINGTAP_CLI_DOCTOR_LIMITS_H
+#define RINGTAP_CLI_DOCTOR_LIMITS_H
+
+/* ---- mempools */
+/* Levels are read twice a second: one bad moment in ten is no accident. */
+#define LIMIT_POOL_EMPTY 0.1
+/* Where no poll says how much it asks for: what nearly all applications do. */
+#define LIMIT_BURST 32
+
+/* ---- packets lost */
+/* A few are lost whenever a link comes up or a measurement begins. */
+#define LIMIT_LOST_PACKETS 10
+#define LIMIT_LOST_SHARE   1e-5
+/* What is not sent is often offered again: more than noise before it is called a fault. */
+#define LIMIT_UNSENT_SHARE 1e-3
+
+/* ---- threads */
+/* A tenth of its time left lets a thread catch up after a burst of traffic. */
+#define LIMIT_BUSY 0.9
+/* A full burst means that at least as many packets were waiting: if that is the rule, not the
+ * exception, there is a backlog. */
+#define LIMIT_FULL 0.5
+/* All but always busy, all but always full: it takes what it can. */
+#define LIMIT_AT_BUSY 0.95
+#define LIMIT_AT_FULL 0.9
+/* 1,024 descriptors last 0.1 ms at 10 Mpps: a thread kept from running for one hundredth of the
+ * time, in whatever pieces a scheduler gives (milliseconds), loses packets at such rates. Timer
+ * ticks and stray kernel threads take ten times less on a CPU that is otherwise left alone. */
+#define LIMIT_WAIT 0.01
+/* Gaps without work: an interrupt takes some microseconds, and is a thousand times longer than an
+ * empty poll (20 … 100 ns). Not work but someone else took what is longer than both. */
+#define LIMIT_GAP_NS    200e3
+#define LIMIT_GAP_TIMES 1000
+#define LIMIT_GAP_SHARE 0.005
+/* What a burst costs besides its packets (call, doorbell, cache misses of rings) is about what
+ * eight packets of simple forwarding cost: with smaller ones it is more than half of the work. A
+ * thread that has time left loses nothing by it: bursts grow with the load by themselves. */
+#define LIMIT_TINY 8
+
+/* ---- queues */
+/* Largest share of one queue against an equal one: 90:10 of two queues, 45 % of four. Few flows
+ * alone make less, if there are more than a handful of them. */
+#define LIMIT_UNEVEN         1.8
+#define LIMIT_UNEVEN_PACKETS 10000
+/* With less to do the most loaded thread has no trouble. */
+#define LIMIT_UNEVEN_BUSY 0.5
+
+/* ---- memory */
+/* Of packets whose buffer's page a translation cache of 64 entries would not know: half of them
+ * wait for a page walk. Threads that do little are not slowed by it. */
+#define LIMIT_SCATTERED         0.5
+#define LIMIT_SCATTERED_ENTRIES 64
+#define LIMIT_SCATTERED_SAMPLES 1000
+#define LIMIT_SCATTERED_BUSY    0.2
+
+/* ---- nothing to do: what neighbours say to each other */
+#define LIMIT_IDLE_PPS 10
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "out_file.h"
+#include "util.h"
+
+int out_file_open(struct out_file *o, const char *command, const char *path)
+{
+	*o = (struct out_file){.path = path};
+	if (!path)
+		return 0;
+	o->f = fopen(path, "we");
+	if (o->f)
+		return 0;
+	say("%s: %s: %s; choose another file", command, path, strerror(errno));
+	return -EIO;
+}
+
+int out_file_close(struct out_file *o, const char *command, int error)
+{
+	struct stat st = {0};
+
+	if (!o->f)
+		return 0;
+	errno = EIO;
+	if (!error && (ferror(o->f) || fflush(o->f)))
+		error = -errno;
+	(void)fstat(fileno(o->f), &st);
+	if (fclose(o->f) && !error)
+		error = -errno;
+	o->f = NULL;
+	/* Devices and pipes stay. */
+	if (S_ISREG(st.st_mode) && (error || !st.st_size))
+		unlink(o->path);
+	if (error)
+		say("%s: %s: %s; check the disk", command, o->path, strerror(-error));
+	return error;
+}
