@@ -5,7 +5,7 @@ import html
 import pathlib
 
 from . import clock, plots, results as results_module
-from .blocks import Plot, Table, Text, Value
+from .blocks import DASH, Plot, Table, Text, Value
 
 _STYLE = pathlib.Path(__file__).with_name("page.css")
 _FACTS = {"cpu": "CPU", "cpus": "CPUs", "memory_mb": "memory, MB", "kernel": "kernel", "dpdk": "DPDK",
@@ -22,13 +22,14 @@ def esc(text):
 def _value(value, results):
     """Marked with what it is, for whoever compares it with the data."""
     return (f'<span class="value" data-cell="{esc(value.cell)}" data-metric="{esc(value.metric)}" '
-            f'data-scale="{value.scale!r}" data-digits="{value.digits}">{esc(value.text(results))}</span>')
+            f'data-scale="{value.scale!r}" data-digits="{value.digits}" '
+            f'data-greatest="{int(value.greatest)}">{esc(value.text(results))}</span>')
 
 
 def _entry(entry, results, first):
     if isinstance(entry, Value):
         return f"<td>{_value(entry, results)}</td>"
-    kind = "" if first or len(str(entry)) < 16 else ' class="text"'
+    kind = "" if first or len(str(entry)) < 24 else ' class="text"'
     return f"<td{kind}>{esc(entry)}</td>"
 
 
@@ -43,7 +44,8 @@ def _grid(head, rows, results, label):
 
 def _made_by(cells, results, experiment):
     """The command that measures this again, and the commands that it ran."""
-    settings = "".join(f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items() if k != "quick")
+    settings = "".join(f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items()
+                       if k != "quick" and v not in (None, ""))
     quick = " --quick" if results.settings.get("quick") else ""
     some = ""
     if cells and len(cells) <= 3:
@@ -69,7 +71,7 @@ def _around(block, body, results, experiment):
 
 def _block(block, results, experiment, number):
     if isinstance(block, Text):
-        return f"<p>{esc(block.text)}</p>"
+        return f"<p{' class=warning' if block.warning else ''}>{esc(block.text)}</p>"
     if isinstance(block, Table):
         body = _grid(block.head, block.rows, results, block.title)
         return _around(block, body, results, experiment)
@@ -137,10 +139,10 @@ def _summary(found):
 
 
 def _machine(about):
-    rows = [[_FACTS.get(k, k), "–" if v is None else v] for k, v in about.items()]
-    warnings = "".join(f'<p class="warning">{esc(w)}</p>' for w in clock.warnings())
-    return ('<h2 id="machine">The machine</h2>' + warnings
-            + _grid(["", ""], rows, None, "The machine"))
+    rows = "".join(f"<tr><th>{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if v is None else v)}</td></tr>"
+                   for k, v in about.items())
+    warnings = "".join(f'<p class="warning">{esc(w)}</p>' for w in clock.warnings(about))
+    return f'<h2 id="machine">The machine</h2>{warnings}<table class="facts">{rows}</table>'
 
 
 def render(found, about):
