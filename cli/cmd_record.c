@@ -121,18 +121,9 @@ static int dump_filters(const struct record_config *cfg)
 
 static int verdict(const struct recorder *r)
 {
-	struct ringtap_stats s = {.size = sizeof(s)};
-
 	if (r->error)
 		return STATUS_FAILED;
-	if (r->cfg->fail_on_loss && !ringtap_capture_stats(r->cap, &s) && counts_lost(&s.total)) {
-		char lost[FORMAT_LEN];
-
-		say("record: %s packets were lost; try a larger --ring-size or a filter",
-			format_count(lost, counts_lost(&s.total)));
-		return STATUS_LOSS;
-	}
-	return STATUS_OK;
+	return r->cfg->fail_on_loss && report_losses(r) ? STATUS_LOSS : STATUS_OK;
 }
 
 /* dumpcap's words, on which scripts wait: from here on packets are captured. */
@@ -171,7 +162,7 @@ static int record_attached(struct recorder *r)
 	return verdict(r);
 }
 
-static int record(struct recorder *r)
+int recorder_run(struct recorder *r)
 {
 	int ret = targets_resolve(&r->targets, r->cfg);
 
@@ -199,7 +190,7 @@ static int record(struct recorder *r)
 	return record_attached(r);
 }
 
-static void recorder_free(struct recorder *r)
+void recorder_free(struct recorder *r)
 {
 	signals_release();
 	if (r->cap)
@@ -230,7 +221,7 @@ static int run(const struct command *self, int argc, char **argv)
 		} else if (cfg.list_interfaces) {
 			status = interfaces_list();
 		} else {
-			status = record(&r);
+			status = recorder_run(&r);
 			recorder_free(&r);
 		}
 	}

@@ -51,6 +51,11 @@ struct command {
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
+	/* What stands besides the options, for --help; NULL: nothing may. */
+	const char *operands;
+	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
+	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
+	int (*operand)(void *ctx, const char *text);
 	const struct section *sections;
 	size_t section_count;
 	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
@@ -58,7 +63,7 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
 
-extern const struct command cmd_list, cmd_record;
+extern const struct command cmd_list, cmd_record, cmd_run, cmd_top;
 /* All commands, NULL at the end. */
 extern const struct command *const commands[];
 
@@ -73,5 +78,7 @@ void options_help(const struct command *cmd);
 /* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
  */
 int generate(const char *what, const char *dir);
+/* Writes the man page of one command. 0 or -EIO, said. */
+int generate_man(const char *dir, const struct command *cmd);
 
 #endif

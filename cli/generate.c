@@ -112,7 +112,7 @@ static void head(FILE *f, const char *page, const char *summary)
 	fputc('\n', f);
 }
 
-static int man_command(const char *dir, const struct command *cmd)
+int generate_man(const char *dir, const struct command *cmd)
 {
 	char page[64], file[80];
 	FILE *f;
@@ -126,15 +126,18 @@ static int man_command(const char *dir, const struct command *cmd)
 	if (!f)
 		return -EIO;
 	head(f, page, cmd->summary);
-	if (cmd->program)
-		fprintf(f,
-			".SH SYNOPSIS\n\\fB%s\\fR [\\fIoptions\\fR] [\\-\\- \\fIEAL "
-			"options\\fR]\n",
-			cmd->program);
-	else
-		fprintf(f, ".SH SYNOPSIS\n\\fBringtap %s\\fR [\\fIoptions\\fR]\n", cmd->name);
+	fputs(".SH SYNOPSIS\n\\fB", f);
+	roff_text(f, cmd->program ? cmd->program : "ringtap ");
+	roff_text(f, cmd->program ? "" : cmd->name);
+	fputs("\\fR [\\fIoptions\\fR]", f);
+	if (cmd->operands) {
+		fputs(" \\fI", f);
+		roff_text(f, cmd->operands);
+		fputs("\\fR", f);
+	}
+	fputc('\n', f);
 	for (size_t i = 0; i < cmd->section_count; i++) {
-		if (i == 1) {
+		if (i == 1 && cmd->option_count) {
 			fputs(".SH OPTIONS\n", f);
 			for (size_t j = 0; j < cmd->option_count; j++)
 				roff_option(f, &cmd->options[j]);
@@ -286,6 +289,6 @@ int generate(const char *what, const char *dir)
 	}
 	ret = commands[0]->program ? 0 : man_overview(dir);
 	for (const struct command *const *c = commands; *c && !ret; c++)
-		ret = man_command(dir, *c);
+		ret = generate_man(dir, *c);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

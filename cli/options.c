@@ -57,8 +57,9 @@ static void tables_build(struct tables *t, const struct command *cmd)
 	int at = 0;
 
 	memset(t, 0, sizeof(*t));
-	/* +: stop at the first word that is no option; ':': tell a missing value apart. */
-	t->shorts[at++] = '+';
+	/* -: give out words that are no options, as value 1; +: stop at the first of them; ':':
+	 * tell a missing value apart. */
+	t->shorts[at++] = cmd->operand ? '-' : '+';
 	t->shorts[at++] = ':';
 	tables_add(t, &help_option, OPTIONS_MAX, &longs, &at);
 	for (size_t i = 0; i < cmd->option_count && i < OPTIONS_MAX; i++)
@@ -166,6 +167,19 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 	return c >= 256 && strcspn(word + 2, "=") != strlen(o->name);
 }
 
+/* What is left behind the last option. */
+static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
+{
+	if (optind < argc && !cmd->operands) {
+		say("%s%s: not an option; see '%s --help'", prefix(cmd), argv[optind], call(cmd));
+		return -EINVAL;
+	}
+	for (int i = optind; cmd->operand && i < argc; i++)
+		if (cmd->operand(ctx, argv[i]))
+			return -EINVAL;
+	return 1;
+}
+
 int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	struct tables t;
@@ -182,6 +196,11 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 		c = getopt_long(argc, argv, t.shorts, t.longs, NULL);
 		if (c == -1)
 			break;
+		if (c == 1) {
+			if (cmd->operand(ctx, optarg))
+				return -EINVAL;
+			continue;
+		}
 		o = c == '?' || c == ':' ? NULL : find(cmd, c);
 		if (!o || abbreviated(o, c, word))
 			return complain(cmd, o ? '?' : c, word);
@@ -192,11 +211,7 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 		if (convert(cmd, o, optarg, &v) || cmd->set(ctx, o->id, &v))
 			return -EINVAL;
 	}
-	if (optind < argc) {
-		say("%s%s: not an option; see '%s --help'", prefix(cmd), argv[optind], call(cmd));
-		return -EINVAL;
-	}
-	return 1;
+	return operands(cmd, argc, argv, ctx);
 }
 
 /* Prints text with line breaks, each line but the first behind HELP_INDENT blanks. */
@@ -243,8 +258,8 @@ static void help_line(const struct option_def *o)
 
 void options_help(const struct command *cmd)
 {
-	printf("Usage: %s [options]%s\n\n%s: %s.\n", call(cmd),
-		cmd->program ? " [-- EAL options]" : "", cmd->program ? cmd->program : cmd->name,
+	printf("Usage: %s [options]%s%s\n\n%s: %s.\n", call(cmd), cmd->operands ? " " : "",
+		cmd->operands ? cmd->operands : "", cmd->program ? cmd->program : cmd->name,
 		cmd->summary);
 	for (size_t i = 0; i < cmd->option_count; i++)
 		help_line(&cmd->options[i]);

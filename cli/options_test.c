@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "config.h"
@@ -125,6 +126,72 @@ static void mistakes_are_named(void **state)
 	}
 }
 
+/* A command with words besides its options, which it takes one by one. */
+struct words {
+	const char *list[4];
+	unsigned count;
+	bool flag;
+};
+
+static int take_word(void *ctx, const char *text)
+{
+	struct words *w = ctx;
+
+	w->list[w->count++] = text;
+	return *text == '!' ? -EINVAL : 0;
+}
+
+static int take_flag(void *ctx, int id, const struct option_value *v)
+{
+	((struct words *)ctx)->flag = true;
+	return 0;
+}
+
+static const struct option_def flag[] = {{1, OPTION_FLAG, 'x', "extra", NULL, NULL, 0, 0, "It"}};
+
+static void operands_between_options(void **state)
+{
+	const struct command cmd = {.name = "words",
+		.options = flag,
+		.option_count = 1,
+		.operands = "WORD...",
+		.operand = take_word,
+		.set = take_flag};
+	char *good[] = {"words", "a", "--extra", "b", "--", "-c", NULL};
+	char *bad[] = {"words", "a", "!", "b", NULL};
+	struct words w = {.count = 0};
+
+	assert_int_equal(options_parse(&cmd, 6, good, &w), 1);
+	assert_int_equal(w.count, 3);
+	assert_string_equal(w.list[0], "a");
+	assert_string_equal(w.list[1], "b");
+	assert_string_equal(w.list[2], "-c");
+	assert_true(w.flag);
+	w.count = 0;
+	assert_int_equal(options_parse(&cmd, 4, bad, &w), -EINVAL);
+	assert_int_equal(w.count, 2);
+}
+
+static void operands_that_end_the_options(void **state)
+{
+	const struct command cmd = {.name = "words",
+		.options = flag,
+		.option_count = 1,
+		.operands = "COMMAND...",
+		.set = take_flag};
+	char *plain[] = {"words", "-x", "tcpdump", "-x", "-i", "y", NULL};
+	char *dashes[] = {"words", "--", "-tool", "-x", NULL};
+	struct words w = {.count = 0};
+
+	assert_int_equal(options_parse(&cmd, 6, plain, &w), 1);
+	assert_true(w.flag);
+	assert_string_equal(plain[optind], "tcpdump");
+	w.flag = false;
+	assert_int_equal(options_parse(&cmd, 4, dashes, &w), 1);
+	assert_false(w.flag);
+	assert_string_equal(dashes[optind], "-tool");
+}
+
 static void numbers(void **state)
 {
 	uint64_t v;
@@ -212,6 +279,8 @@ int main(void)
 		cmocka_unit_test(options_of_interfaces_have_their_place),
 		cmocka_unit_test(limits_and_values),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(operands_between_options),
+		cmocka_unit_test(operands_that_end_the_options),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(applications_and_ports_with_colons),
 		cmocka_unit_test(names_of_files),

@@ -2,7 +2,14 @@
 #ifndef RINGTAP_CLI_PROBE_PATH_H
 #define RINGTAP_CLI_PROBE_PATH_H
 
-/* Path of the probe for EAL's -d: the one built or installed together with this program. Static. */
+/* Where our libraries are: in the build folder that the command runs from, else where they are
+ * installed, be they there or not. Static. */
+
+/* The plugin that matches this command. */
 const char *probe_path(void);
+/* The libpcap drop-in. */
+const char *pcap_path(void);
+/* The folder where a library called as libpcap leads to it. */
+const char *pcap_shim_dir(void);
 
 #endif

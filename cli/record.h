@@ -61,6 +61,12 @@ struct recorder {
 	uint64_t report_ns, report_captured;
 };
 
+/* ---- cmd_record.c */
+
+/* Attaches, records and reports as r->cfg says. Returns enum status; says what is wrong. */
+int recorder_run(struct recorder *r);
+void recorder_free(struct recorder *r);
+
 /* ---- record_attach.c */
 /* Makes the capture and attaches all targets; ready to record. Says what is wrong. */
 int recorder_attach(struct recorder *r);
@@ -107,6 +113,8 @@ void recorder_loop(struct recorder *r);
 void report_live(struct recorder *r, uint64_t now_ns);
 void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);
+/* Says how many packets were lost, and returns whether any were. */
+bool report_losses(const struct recorder *r);
 const char *end_name(enum end_reason why);
 extern const char *const loss_names[RINGTAP_LOST_COUNT];
 

@@ -159,3 +159,15 @@ void report_summary(const struct recorder *r, FILE *f)
 		fprintf(f, "not captured: %" PRIu64 " queues beyond what fits\n", s.queues_refused);
 	print_files(r, f);
 }
+
+bool report_losses(const struct recorder *r)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char lost[FORMAT_LEN];
+
+	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
+		return false;
+	say("record: %s packets were lost; try a larger --ring-size or a filter",
+		format_count(lost, counts_lost(&s.total)));
+	return true;
+}

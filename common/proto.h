@@ -28,6 +28,9 @@ enum rt_msg_type {
 	RT_MSG_OPEN,      /* rt_msg_open and what follows it; RT_MSG_OPENED or RT_MSG_ERROR */
 	RT_MSG_START,     /* no body; packets flow; answered by RT_MSG_STARTED */
 	RT_MSG_STOP,      /* no body; answered by RT_MSG_STOPPED once no producer is left */
+	RT_MSG_MONITOR,   /* rt_msg_monitor; RT_MSG_MONITORING or RT_MSG_ERROR; may be repeated */
+	RT_MSG_FILTER, /* rt_msg_filter; answered by RT_MSG_FILTERED once no thread uses the old one
+			*/
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
@@ -36,6 +39,8 @@ enum rt_msg_type {
 	RT_MSG_STARTED,      /* no body */
 	RT_MSG_STOPPED,      /* no body */
 	RT_MSG_ERROR,        /* rt_msg_error; the probe closes after it */
+	RT_MSG_MONITORING,   /* no body; the first carries the descriptor of the figures */
+	RT_MSG_FILTERED,     /* rt_msg_filtered */
 };
 
 struct rt_msg_header {
@@ -119,6 +124,27 @@ struct rt_msg_open {
 	uint32_t reserved;
 	uint64_t ring_size; /* bytes, rounded up by the probe; 0: default */
 			    /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
+};
+
+/* Keeps instruments switched on for as long as the connection lasts; see common/figures.h. */
+struct rt_msg_monitor {
+	struct rt_msg_header h;
+	uint32_t instruments;   /* RT_INSTR_* */
+	uint32_t latency_every; /* one packet in so many is timed; 0: every one */
+};
+
+/* The filter of all wants from now on. */
+struct rt_msg_filter {
+	struct rt_msg_header h;
+	uint32_t insn_count; /* 0: every packet passes; followed by rt_insn[insn_count] */
+};
+
+/* 0: every packet of which a ring's head is moved after this passed the new filter, and only those
+ * that it refuses were refused. Else -errno: the filter is refused, the old one stays. */
+struct rt_msg_filtered {
+	struct rt_msg_header h;
+	int32_t code;
+	char text[RT_TEXT_LEN];
 };
 
 struct rt_msg_error {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whatever is wrong: one clear line, no file left, no hang, and the application goes on."""
+import errno
 import os
 import stat
 import struct
@@ -296,6 +297,7 @@ MESSAGES = {
     "time stamps": wire.open_request(timestamp=9),
     "ring size": wire.open_request(ring_size=1 << 60),
     "name without end": wire.open_request(wants=(b"A" * 64 + wire.want()[64:],)),
+    "filter without a session": wire.filter_request(insns=((6, 0, 0, 1),)),
 }
 
 
@@ -313,6 +315,36 @@ def test_broken_control_messages(app, reader, what, greet):
             break
     assert app.one("callbacks 0") == 0
     reader().close()
+
+
+BAD_FILTERS = {
+    "jump out of the filter": wire.filter_request(insns=((0x15, 200, 200, 0), (6, 0, 0, 1))),
+    "filter without return": wire.filter_request(insns=((0x00, 0, 0, 0),)),
+    "scratch memory out of range": wire.filter_request(insns=((0x60, 0, 0, 9999), (6, 0, 0, 1))),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILTERS)
+def test_refused_filter_does_not_end_the_session(app, reader, what):
+    """It is told why; the session goes on and takes a good one."""
+    it = reader()
+    it.open()
+    it.send(BAD_FILTERS[what])
+    kind, body = it.receive()
+    code, sentence = wire.filtered(body)
+    assert kind == wire.FILTERED and code == -errno.EINVAL and "refuses the filter" in sentence
+    it.send(wire.filter_request(insns=((6, 0, 0, 1),)))
+    kind, body = it.receive()
+    assert kind == wire.FILTERED and wire.filtered(body) == (0, "")
+
+
+@pytest.mark.parametrize("count", [1, 4096, 0xFFFFFFFF])
+def test_filter_of_another_length_ends_the_connection(app, reader, count):
+    it = reader()
+    it.open()
+    it.send(wire.filter_request(insns=((6, 0, 0, 1),) * 2, count=count))
+    assert it.receive()[0] == wire.ERROR
+    until(lambda: sessions(app) == [], 10, "session ended")
 
 
 def test_many_connections(app, reader):

@@ -30,6 +30,17 @@ static void check(const struct rt_request *r)
 	}
 }
 
+static void check_filter(const void *msg, size_t len)
+{
+	char err[RT_TEXT_LEN] = "";
+	struct rt_insn *insns;
+	uint32_t count;
+
+	if (rt_request_filter(msg, len, &insns, &count, err) == 0 && count)
+		(void)rt_program_valid(insns, count);
+	free(insns);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)];
@@ -47,6 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				check(&req);
 			rt_request_free(&req);
 		}
+		if (len > 0 && h->type == RT_MSG_FILTER)
+			check_filter(buf, (size_t)len);
 	}
 	close(pair[0]);
 	close(pair[1]);

@@ -112,7 +112,7 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	struct rt_request req;
 	int ret;
 
-	if (c->session)
+	if (c->session || c->monitor.attached)
 		return fail(c, -EBUSY, "this connection has a session already");
 	ret = rt_request_parse(&req, msg, len, err);
 	if (!ret) {
@@ -145,6 +145,55 @@ static bool on_stop(struct rt_conn *c)
 	return true; /* answered when no producer is left */
 }
 
+static bool on_monitor(
+	struct rt_conn *c, const void *msg, size_t len, const struct rt_clock_line *clock)
+{
+	bool first = !c->monitor.attached;
+	struct rt_msg_header h;
+	struct rt_msg_monitor m;
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	if (len != sizeof(m))
+		return fail(c, -EPROTO, "malformed request to monitor");
+	if (c->session)
+		return fail(c, -EBUSY, "this connection has a session already");
+	memcpy(&m, msg, sizeof(m));
+	ret = rt_figures_attach(&c->monitor, m.instruments, m.latency_every, clock, err);
+	if (ret)
+		return fail(c, ret, err);
+	rt_msg_init(&h, RT_MSG_MONITORING, sizeof(h));
+	return rt_msg_send(c->fd, &h, &rt_fig_current->fd, first ? 1 : 0) == 0;
+}
+
+static bool filtered(struct rt_conn *c, int code, const char *text)
+{
+	struct rt_msg_filtered m = {.code = code};
+
+	rt_msg_init(&m.h, RT_MSG_FILTERED, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), text);
+	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
+}
+
+static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
+{
+	char err[RT_TEXT_LEN] = "not enough memory";
+	struct rt_insn *insns;
+	uint32_t count;
+	int ret;
+
+	if (!c->session ||
+		(c->session->state != RT_SESSION_READY && c->session->state != RT_SESSION_ARMED))
+		return fail(c, -EINVAL, "there is no session to filter");
+	ret = rt_request_filter(msg, len, &insns, &count, err);
+	if (ret)
+		return fail(c, ret, err);
+	ret = rt_session_set_filter(c->session, insns, count, err);
+	free(insns);
+	/* Else answered when no thread uses the old one. */
+	return ret ? filtered(c, ret, err) : true;
+}
+
 bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
@@ -165,6 +214,8 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 	case RT_MSG_OPEN: return on_open(c, buf, (size_t)len);
 	case RT_MSG_START: return on_start(c, clock);
 	case RT_MSG_STOP: return on_stop(c);
+	case RT_MSG_MONITOR: return on_monitor(c, buf, (size_t)len, clock);
+	case RT_MSG_FILTER: return on_filter(c, buf, (size_t)len);
 	default: return fail(c, -EPROTO, "unknown message");
 	}
 }
@@ -191,6 +242,8 @@ bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_l
 
 	if (!s)
 		return true;
+	if (rt_session_filter_settled(s) && !filtered(c, 0, ""))
+		return false;
 	switch (s->state) {
 	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || make_ready(c, clock);
 	case RT_SESSION_READY: return true;

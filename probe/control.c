@@ -99,6 +99,7 @@ static void ports_changed(void)
 		if (s->state <= RT_SESSION_ARMED)
 			rt_session_rescan(s);
 	}
+	rt_figures_rescan();
 	pthread_mutex_unlock(&ctl.lock);
 }
 
@@ -137,6 +138,7 @@ static void abandon(struct rt_conn *c)
 	struct rt_session *s = c->session;
 
 	close(c->fd);
+	rt_figures_detach(&c->monitor, &ctl.clock.line);
 	free(c);
 	if (!s)
 		return;
@@ -163,7 +165,8 @@ static void free_abandoned(void)
 static bool in_motion(void)
 {
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING)
+		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING ||
+			s->old_filters)
 			return true;
 	}
 	return false;
@@ -205,6 +208,7 @@ static void tick(void)
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s);
 	}
+	rt_figures_tick(now, &ctl.clock.line);
 	if (now - ctl.counters_ms >= COUNTERS_MS) {
 		ctl.counters_ms = now;
 		rt_hook_retry_removals();
@@ -224,10 +228,12 @@ static bool idle(void)
 static void settle(void)
 {
 	for (int i = 0; i < 100; i++) {
-		bool sets = rt_hook_reclaim(), moving = false;
+		bool sets = rt_hook_reclaim(), moving = !rt_figures_reclaim();
 
-		for (struct rt_session *s = rt_sessions; s; s = s->next)
+		for (struct rt_session *s = rt_sessions; s; s = s->next) {
 			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
+			moving |= s->old_filters && !rt_grace_over(&s->filter_grace);
+		}
 		if (sets && !moving)
 			return;
 		sched_yield();
@@ -236,7 +242,7 @@ static void settle(void)
 
 static int timeout_ms(void)
 {
-	return in_motion() ? BUSY_MS : rt_sessions ? TICK_MS : LINGER_MS / 4;
+	return in_motion() ? BUSY_MS : rt_sessions || rt_fig_current ? TICK_MS : LINGER_MS / 4;
 }
 
 static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
@@ -288,7 +294,7 @@ static void end_all(void)
 		ctl.conns = c->next;
 		abandon(c);
 	}
-	while (rt_sessions) {
+	while (rt_sessions || !rt_figures_reclaim()) {
 		settle();
 		free_abandoned();
 	}

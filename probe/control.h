@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "figures.h"
 #include "session.h"
 
 /* Starts the thread and its socket, or keeps them for another while. stay: until
@@ -24,7 +25,9 @@ struct rt_conn {
 	bool greeted;
 	uint32_t pid;
 	char program[RT_NAME_LEN];
+	/* At most one of both. */
 	struct rt_session *session;
+	struct rt_monitor monitor;
 	struct rt_conn *next;
 };
 

@@ -268,6 +268,68 @@ static void test_refusals_say_why(void **state)
 	assert_int_equal(sessions_now(), 0);
 }
 
+/* ---- another filter ---- */
+
+/* Hands out what there is; of what is not stale, every packet must be longer than min. */
+static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsigned batches)
+{
+	struct ringtap_run runs[RUN_MAX];
+	uint64_t fresh = 0;
+
+	while (batches--) {
+		int n = ringtap_capture_next(cap, runs, RUN_MAX, 5000);
+
+		assert_true(n > 0);
+		for (int i = 0; i < n; i++) {
+			const struct ringtap_run *r = &runs[i];
+
+			for (uint64_t off = 0; off < r->len && !r->stale; fresh++) {
+				struct rt_epb e;
+
+				memcpy(&e, r->data + off, sizeof(e));
+				assert_true(e.orig_len > min);
+				off += e.total_len;
+			}
+		}
+		ringtap_capture_release(cap);
+	}
+	return fresh;
+}
+
+static void test_filter_holds_from_its_answer_on(void **state)
+{
+	/* "greater 100", more or less; frames have 60 to 123 bytes. */
+	static const struct ringtap_insn longer[] = {{.code = 0x80},
+		{.code = 0x25, .jf = 1, .k = 100}, {.code = 0x06, .k = 262144}, {.code = 0x06}};
+	struct ringtap_capture *cap = record();
+
+	for (int i = 0; i < 20; i++) {
+		assert_true(read_longer_than(cap, 59, 3) > 0);
+		assert_int_equal(ringtap_capture_filter(cap, longer, 4), 0);
+		while (!read_longer_than(cap, 100, 3))
+			;
+		assert_int_equal(ringtap_capture_filter(cap, NULL, 0), 0);
+		while (!read_longer_than(cap, 59, 3))
+			;
+	}
+	ringtap_capture_close(cap);
+}
+
+static void test_refused_filter_does_not_end_the_capture(void **state)
+{
+	static const struct ringtap_insn endless = {.code = 0x30};
+	struct ringtap_capture *cap = record();
+	uint64_t got = 0, last = 0;
+
+	assert_int_equal(ringtap_capture_filter(cap, &endless, 1), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "refuses the filter"));
+	assert_true(read_packets(cap, 3000, &got, &last) > 0);
+	assert_int_equal(ringtap_capture_stop(cap), 0);
+	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+	assert_complete(cap, got);
+	ringtap_capture_close(cap);
+}
+
 /* ---- with raw messages ---- */
 
 static int greeted(void)
@@ -383,6 +445,8 @@ int main(void)
 		probing(test_attached_but_never_started_ends_as_well),
 		probing(test_lying_tail_ends_the_session_and_only_that),
 		probing(test_refusals_say_why),
+		probing(test_filter_holds_from_its_answer_on),
+		probing(test_refused_filter_does_not_end_the_capture),
 		probing(test_messages_out_of_place_end_the_connection),
 		probing(test_nonsense_ends_the_connection),
 		probing(test_nothing_is_done_without_a_greeting),

@@ -7,6 +7,7 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
+#include "figures_burst.h"
 #include "filter.h"
 #include "hook_burst.h"
 
@@ -21,14 +22,14 @@ static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsign
 	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
 }
 
-static void push_filtered(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
-	unsigned n, uint64_t ns)
+static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
+	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	struct rte_mbuf *pass[CHUNK];
 
 	while (n) {
 		unsigned look = n < CHUNK ? n : CHUNK;
-		unsigned k = rt_filter_burst(tap->filter, tap->direction, pkts, look, pass);
+		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass);
 
 		r->counts[tap->index].filtered += look - k;
 		if (k)
@@ -39,14 +40,13 @@ static void push_filtered(struct rt_ring *r, const struct rt_tap *tap, struct rt
 }
 
 /* NIC time stamps differ from packet to packet. */
-static void push_each(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
-	unsigned n, uint64_t ns)
+static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *pass;
 
-		if (tap->filter &&
-			!rt_filter_burst(tap->filter, tap->direction, &pkts[i], 1, &pass)) {
+		if (filter && !rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass)) {
 			r->counts[tap->index].filtered++;
 			continue;
 		}
@@ -58,15 +58,18 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, struct rte_mb
 static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
+	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
+	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
+
 	/* The clock does not go back, but another line may have rounded up before. */
 	if (rt_unlikely(ns < r->last_ns))
 		ns = r->last_ns;
 	r->last_ns = ns;
 	r->counts[tap->index].seen += n;
 	if (rt_unlikely(tap->nic_ts_offset >= 0))
-		push_each(r, tap, pkts, n, ns);
-	else if (tap->filter)
-		push_filtered(r, tap, pkts, n, ns);
+		push_each(r, tap, filter, pkts, n, ns);
+	else if (filter)
+		push_filtered(r, tap, filter, pkts, n, ns);
 	else
 		rt_epb_push(r, tap, pkts, n, ns);
 	rt_ring_publish(r);
@@ -116,22 +119,37 @@ static void run_set(
 		run_taps(set, i, i + 1, t, pkts, n);
 }
 
-static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
+/* Without a slot it must not touch what can be freed. */
+static void visit_slotless(struct rt_hook *h, unsigned n)
+{
+	rt_fetch_add(&h->orphaned, n);
+	if (rt_load(&h->figures))
+		rt_fetch_add(&rt_fig_no_thread, 1);
+}
+
+static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n, unsigned asked,
+	enum rt_direction dir)
 {
 	struct rt_thread *t = rt_thread_self;
 	const struct rt_tapset *set;
+	struct rt_fig_site *site;
 
 	if (rt_unlikely(!t)) {
 		t = rt_thread_claim(rte_lcore_id());
 		if (!t) {
-			/* Without a slot it must not touch what can be freed. */
-			rt_fetch_add(&h->orphaned, n);
+			visit_slotless(h, n);
 			return;
 		}
 	}
 	rt_thread_enter(t);
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
+	/* Pairs with the release in rt_figures_link(). */
+	site = rt_load_acquire(&h->figures);
+	if (site && dir == RT_DIR_RX)
+		rt_fig_rx(site, t, pkts, n, asked);
+	else if (site)
+		rt_fig_tx(site, t, pkts, n);
 	/* Pairs with the release in rt_hook_link(). */
 	set = rt_load_acquire(&h->taps);
 	if (set && n)
@@ -142,12 +160,12 @@ static inline void visit(struct rt_hook *h, struct rte_mbuf **pkts, unsigned n)
 uint16_t rt_hook_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
 {
-	visit(hook, pkts, n);
+	visit(hook, pkts, n, max, RT_DIR_RX);
 	return n;
 }
 
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
 {
-	visit(hook, pkts, n);
+	visit(hook, pkts, n, n, RT_DIR_TX);
 	return n;
 }

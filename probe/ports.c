@@ -131,13 +131,18 @@ int rt_port_queues(uint16_t port, uint32_t out[2])
 	return 0;
 }
 
+int rt_port_stats(uint16_t port, struct rte_eth_stats *out)
+{
+	/* A port is stopped before it is closed, and closing frees what drivers count with before
+	 * ethdev tells anybody. */
+	return stopped(port) || rte_eth_stats_get(port, out) ? -ENODEV : 0;
+}
+
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 {
 	struct rte_eth_stats s;
 
-	/* A port is stopped before it is closed, and closing frees what drivers count with before
-	 * ethdev tells anybody. */
-	if (stopped(port) || rte_eth_stats_get(port, &s))
+	if (rt_port_stats(port, &s))
 		return -ENODEV;
 	out[0] = s.ipackets;
 	out[1] = s.opackets;

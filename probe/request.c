@@ -81,3 +81,27 @@ void rt_request_free(struct rt_request *req)
 	req->wants = NULL;
 	req->insns = NULL;
 }
+
+int rt_request_filter(
+	const void *msg, size_t len, struct rt_insn **insns, uint32_t *count, char *err)
+{
+	struct rt_msg_filter m;
+	size_t size;
+
+	*insns = NULL;
+	*count = 0;
+	if (len < sizeof(m))
+		return refuse(err, "message is too short");
+	memcpy(&m, msg, sizeof(m));
+	size = len - sizeof(m);
+	if (m.insn_count > RT_MAX_INSNS || size != m.insn_count * sizeof(**insns))
+		return refuse(err, "length disagrees with its contents");
+	if (!size)
+		return 0;
+	*insns = malloc(size);
+	if (!*insns)
+		return -ENOMEM;
+	memcpy(*insns, (const char *)msg + sizeof(m), size);
+	*count = m.insn_count;
+	return 0;
+}

@@ -21,4 +21,9 @@ struct rt_request {
 int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *err);
 void rt_request_free(struct rt_request *req);
 
+/* Takes the program out of an RT_MSG_FILTER; *insns becomes NULL if it has none. -EINVAL: err
+ * (RT_TEXT_LEN bytes) says why; -ENOMEM. The caller frees *insns. */
+int rt_request_filter(
+	const void *msg, size_t len, struct rt_insn **insns, uint32_t *count, char *err);
+
 #endif

@@ -181,6 +181,46 @@ static void test_filter_must_lie_inside_of_the_message(void **state)
 	}
 }
 
+/* ---- another filter ---- */
+
+struct filter_message {
+	struct rt_msg_filter m;
+	struct rt_insn insns[INSNS];
+};
+
+static int parse_filter(const struct filter_message *m, size_t len, uint32_t *count)
+{
+	char err[RT_TEXT_LEN] = "";
+	struct rt_insn *insns;
+	int ret = rt_request_filter(m, len, &insns, count, err);
+
+	assert_int_equal(insns != NULL, ret == 0 && *count > 0);
+	if (insns)
+		assert_memory_equal(insns, m->insns, *count * sizeof(*insns));
+	if (ret)
+		assert_true(err[0] != 0);
+	free(insns);
+	return ret;
+}
+
+static void test_filter_is_as_long_as_its_message(void **state)
+{
+	struct filter_message m = {.m.insn_count = INSNS, .insns[0].k = 7};
+	uint32_t count;
+
+	assert_int_equal(parse_filter(&m, sizeof(m), &count), 0);
+	assert_int_equal(count, INSNS);
+	for (size_t len = 0; len < sizeof(m); len++)
+		assert_int_equal(parse_filter(&m, len, &count), -EINVAL);
+	m.m.insn_count = UINT32_MAX;
+	assert_int_equal(parse_filter(&m, sizeof(m), &count), -EINVAL);
+	m.m.insn_count = RT_MAX_INSNS + 1;
+	assert_int_equal(parse_filter(&m, sizeof(m), &count), -EINVAL);
+	m.m.insn_count = 0;
+	assert_int_equal(parse_filter(&m, sizeof(m.m), &count), 0);
+	assert_int_equal(count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_queue_is_checked),
 		cmocka_unit_test(test_snaplen_is_checked),
 		cmocka_unit_test(test_filter_must_lie_inside_of_the_message),
+		cmocka_unit_test(test_filter_is_as_long_as_its_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,10 +19,11 @@ struct rt_hook;
 struct rt_session;
 struct rt_tapset;
 
-/* One (port, queue, direction) of one session. Constant once it is linked into a hook. */
+/* One (port, queue, direction) of one session. Constant once it is linked into a hook, but for the
+ * filter. */
 struct rt_tap {
 	struct rt_session *session;
-	const struct rt_filter *filter; /* NULL: everything passes */
+	const struct rt_filter *filter; /* NULL: everything passes; read once per burst */
 	struct rt_hook *hook;
 	uint64_t slow_flags; /* mbuf flags that the fast copy cannot handle */
 	uint32_t index;      /* in the segment's tap table */
@@ -78,6 +79,9 @@ struct rt_session {
 	uint64_t ring_size;
 	struct rt_msg_want *wants;
 	struct rt_filter **filters; /* by want; NULL entries */
+	struct rt_filter *
+		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
+	struct rt_grace filter_grace;
 	uint32_t if_count, tap_count, tap_capacity, taps_refused;
 	struct rt_session_if ifs[RT_MAX_IFS];
 	struct rt_tap **taps; /* tap_capacity */
@@ -119,6 +123,20 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
 
 /* Writes the tables into the segment and links all taps; part of arming. */
 void rt_session_publish(struct rt_session *s);
+
+/* Compiles the filters of wants (want_count of them), whose programs are in insns. The caller frees
+ * *out with rt_session_free_filters(), also after an error; err is as for rt_session_open(). */
+int rt_session_make_filters(struct rt_filter ***out, const struct rt_msg_want *wants,
+	uint32_t want_count, const struct rt_insn *insns, char *err);
+void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
+
+/* Gives all wants another filter, count 0: none. Threads may use the old one until
+ * rt_session_filter_settled(), which frees it. -EBUSY: the last change is not over. On error the
+ * old one stays, and a sentence is in err. */
+int rt_session_set_filter(
+	struct rt_session *s, const struct rt_insn *insns, uint32_t count, char *err);
+/* True, once: no thread uses the old filter any more. False: not yet, or no change is under way. */
+bool rt_session_filter_settled(struct rt_session *s);
 
 /* Follows ports and queues that came, went or changed. */
 void rt_session_rescan(struct rt_session *s);

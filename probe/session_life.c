@@ -10,7 +10,6 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
-#include "filter.h"
 #include "hook.h"
 #include "nic_time.h"
 #include "request.h"
@@ -31,29 +30,6 @@ uint64_t rt_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static int make_filters(struct rt_session *s, const struct rt_request *req, char *err)
-{
-	s->filters = calloc(s->want_count, sizeof(*s->filters));
-	if (!s->filters)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->want_count; i++) {
-		const struct rt_msg_want *w = &s->wants[i];
-		int ret;
-
-		if (w->insn_first == RT_NO_FILTER)
-			continue;
-		ret = rt_filter_create(&s->filters[i], &req->insns[w->insn_first], w->insn_count);
-		if (ret) {
-			snprintf(err, RT_TEXT_LEN,
-				"the application's DPDK refuses the filter (%u instructions): %s",
-				w->insn_count,
-				ret == -ENOTSUP ? "it was built without libpcap" : strerror(-ret));
-			return ret;
-		}
-	}
-	return 0;
 }
 
 /* A port that is asked for by name must be there; "all ports" may be none yet. */
@@ -111,7 +87,7 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
 		return -ENOTSUP;
 	}
-	ret = make_filters(s, req, err);
+	ret = rt_session_make_filters(&s->filters, s->wants, s->want_count, req->insns, err);
 	if (ret)
 		return ret;
 	s->tap_capacity = count_queues() * 2 + TAPS_SPARE;
@@ -276,9 +252,8 @@ void rt_session_free(struct rt_session *s)
 		free(s->taps[i]->spare);
 		free(s->taps[i]);
 	}
-	for (uint32_t i = 0; s->filters && i < s->want_count; i++)
-		rt_filter_free(s->filters[i]);
-	free(s->filters);
+	rt_session_free_filters(s->filters, s->want_count);
+	rt_session_free_filters(s->old_filters, s->want_count);
 	free(s->taps);
 	free(s->wants);
 	free(s->pending);

@@ -449,6 +449,65 @@ static void test_port_that_is_restarted_goes_on(void **state)
 	rt_session_free(s);
 }
 
+static void replace_filter(struct rt_session *s, const struct rt_insn *insn)
+{
+	char err[RT_TEXT_LEN] = "";
+
+	if (rt_session_set_filter(s, insn, insn ? 1 : 0, err))
+		fail_msg("%s", err);
+	while (!rt_session_filter_settled(s))
+		sched_yield();
+	assert_false(rt_session_filter_settled(s));
+}
+
+/* Once it has settled nothing is counted, and so nothing captured, by the old filter. */
+static void test_filter_is_replaced_under_traffic(void **state)
+{
+	static const struct rt_insn none = {.code = 0x06, .k = 0};
+	struct rt_session *s = open_session("", false);
+
+	let_all_poll(10);
+	arm(s);
+	for (int i = 0; i < 300; i++) {
+		struct rt_seg_count before, after;
+
+		replace_filter(s, &none);
+		before = sum(s);
+		let_all_poll(3);
+		after = sum(s);
+		assert_int_equal(after.captured, before.captured);
+		assert_int_equal(after.lost[RT_LOSS_RING_FULL], before.lost[RT_LOSS_RING_FULL]);
+		assert_true(after.filtered > before.filtered);
+		replace_filter(s, NULL);
+		before = sum(s);
+		let_all_poll(3);
+		assert_int_equal(sum(s).filtered, before.filtered);
+	}
+	end_session(s);
+	assert_true(assert_accounted(s) > 0);
+	rt_session_free(s);
+}
+
+static void test_refused_filter_leaves_the_old_one(void **state)
+{
+	static const struct rt_insn endless = {.code = 0x30};
+	struct rt_session *s = open_session("", true);
+	char err[RT_TEXT_LEN] = "";
+
+	arm(s);
+	assert_int_equal(rt_session_set_filter(s, &endless, 1, err), -EINVAL);
+	assert_non_null(strstr(err, "refuses the filter"));
+	assert_false(rt_session_filter_settled(s));
+	let_all_poll(50);
+	assert_int_equal(sum(s).captured, 0);
+	/* A second change while the first is under way is refused; the end of the session is not.
+	 */
+	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), 0);
+	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), -EBUSY);
+	end_session(s);
+	rt_session_free(s);
+}
+
 #define running(f) cmocka_unit_test_setup_teardown(f, start_application, stop_application)
 
 int main(void)
@@ -465,6 +524,8 @@ int main(void)
 		running(test_threads_beyond_the_rings_are_counted),
 		running(test_port_that_vanishes_and_comes_back_is_a_new_interface),
 		running(test_port_that_is_restarted_goes_on),
+		running(test_filter_is_replaced_under_traffic),
+		running(test_refused_filter_leaves_the_old_one),
 	};
 	uint64_t tsc, ns;
 

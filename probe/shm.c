@@ -64,7 +64,7 @@ static int make_fd(const char *name, uint64_t size)
 
 /* The reader trusts only sealed memory, for a truncation would kill it with SIGBUS. What it
  * must not write is closed to new writers, which also forbids punching holes into it. */
-static int seal(int fd, bool peer_writes)
+int rt_shm_seal(int fd, bool peer_writes)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -78,6 +78,26 @@ static void *map_shared(int fd, uint64_t size)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	return p == MAP_FAILED ? NULL : p;
+}
+
+void *rt_shm_make(int *fd, const char *name, uint64_t size)
+{
+	void *p = NULL;
+
+	*fd = make_fd(name, size);
+	if (*fd >= 0)
+		p = map_shared(*fd, size);
+	if (p && fault_in(p, size)) {
+		munmap(p, size);
+		p = NULL;
+	}
+	if (!p && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	if (p)
+		(void)mlock(p, size); /* else it can be swapped out */
+	return p;
 }
 
 /* Maps every ring twice in a row. Huge pages need addresses that are multiples of their size. */
@@ -186,7 +206,7 @@ static int create_all(struct rt_shm *m)
 	find_tables(m);
 	ret = map_data(m);
 	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
-		ret = seal(m->fd[i], i == RT_FD_TAILS);
+		ret = rt_shm_seal(m->fd[i], i == RT_FD_TAILS);
 	return ret;
 }
 

@@ -3,8 +3,10 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "figures.h"
 #include "thread.h"
 
 /* glibc keeps the first 32 keys inside the thread descriptor; pthread_setspecific() of a
@@ -24,6 +26,7 @@ static void thread_ends(void *slot)
 	struct rt_thread *t = slot;
 
 	rt_thread_self = NULL;
+	rt_fig_thread_ends(t);
 	/* Pairs with the acquire of the next owner's compare-and-swap. */
 	rt_store_release(&t->used, 0);
 }
@@ -51,6 +54,15 @@ int rt_threads_init(void)
 	return 0;
 }
 
+/* gettid() would be a system call in a polling thread. The kernel's id is in the clock's: the
+ * layout of such ids is part of the kernel's ABI (clock_gettime(2), "Dynamic clocks"). */
+static uint32_t own_tid(void)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : (uint32_t) ~(clock >> 3);
+}
+
 struct rt_thread *rt_thread_claim(uint32_t lcore)
 {
 	/* ethdev hands a callback over without an acquire. */
@@ -64,6 +76,8 @@ struct rt_thread *rt_thread_claim(uint32_t lcore)
 		if (!rt_cas(&rt_threads[i].used, &expected, 1))
 			continue;
 		rt_store(&rt_threads[i].lcore, lcore);
+		rt_store(&rt_threads[i].tid, own_tid());
+		rt_store(&rt_threads[i].life, rt_threads[i].life + 1);
 		rt_thread_self = &rt_threads[i];
 		/* Without a usable key the slot is simply not given back. */
 		if (exit_key_usable)

@@ -25,6 +25,8 @@ struct rt_thread {
 	uint32_t used;  /* claimed by a living thread */
 	uint32_t index;
 	uint32_t lcore; /* EAL lcore id, UINT32_MAX: none */
+	uint32_t life;  /* counts its owners; written by them, like tid */
+	uint32_t tid;   /* the kernel's id, in the application's PID namespace; 0: unknown */
 } __attribute__((aligned(128)));
 
 extern struct rt_thread rt_threads[RT_MAX_THREADS];

@@ -316,6 +316,7 @@ EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
 {
 	if (!cap)
 		return;
+	rt_waker_free(cap->waker); /* it looks at the rings */
 	for (uint32_t i = 0; i < cap->source_count; i++)
 		close_source(&cap->sources[i]);
 	free(cap->sources);

@@ -23,6 +23,7 @@ struct rt_in {
 	uint64_t pos;     /* handed out up to here */
 	uint64_t head;    /* published, from the last look */
 	uint64_t fetched; /* lines before it have been prefetched */
+	uint64_t stale;   /* what lies before it may have passed another filter */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
 	uint64_t now_ns;  /* of the last look */
 	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
@@ -64,8 +65,9 @@ struct ringtap_capture {
 	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, wait so long for the end; 0: not asked for */
 	int stop_error;
 	int wake_fd;
-	uint32_t broken; /* ringtap_capture_break() was called */
-	int corrupt;     /* -errno: a ring is unusable from some place on */
+	struct rt_waker *waker; /* NULL: nobody has asked for a descriptor */
+	uint32_t broken;        /* ringtap_capture_break() was called */
+	int corrupt;            /* -errno: a ring is unusable from some place on */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
@@ -98,6 +100,9 @@ void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);
 
 /* Makes sure that the interface is known. False: the probe has not announced it. */
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
+
+/* Ends the thread and closes the descriptor of ringtap_capture_fd(). NULL: nothing. */
+void rt_waker_free(struct rt_waker *w);
 
 /* Notes that a ring is corrupt at its pos: nothing is published any more as far as we are
  * concerned, but what other rings hold is good and still handed out. */

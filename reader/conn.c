@@ -29,6 +29,18 @@ void rt_copy_out(void *dst, const void *src, size_t size)
 			theirs - sizeof(theirs));
 }
 
+void rt_copy_text(char *dst, const char *src, size_t size)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < size; i++) {
+		char c = src[i]; /* once: it may change under us */
+
+		ended = ended || !c || i == size - 1;
+		dst[i] = ended ? 0 : (unsigned char)c < ' ' || c == 127 ? '?' : c;
+	}
+}
+
 /* What a peer calls itself may go to a terminal. */
 static void terminate(char *s, size_t size)
 {

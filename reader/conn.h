@@ -26,4 +26,8 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 /* Copies what fits of a library structure to the caller's, whose size its first field tells. */
 void rt_copy_out(void *dst, const void *src, size_t size);
 
+/* Copies a field of text out of memory that the peer writes, terminated, control characters
+ * replaced: it goes to terminals and files. */
+void rt_copy_text(char *dst, const char *src, size_t size);
+
 #endif

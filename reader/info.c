@@ -3,22 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/ipc.h"
 #include "capture.h"
 #include "export.h"
-
-static void copy_name(char *dst, const char *src)
-{
-	char tmp[RT_NAME_LEN];
-
-	memcpy(tmp, src, sizeof(tmp));
-	tmp[sizeof(tmp) - 1] = 0;
-	for (char *p = tmp; *p; p++) { /* it goes to terminals and files */
-		if ((unsigned char)*p < ' ')
-			*p = '?';
-	}
-	rt_str_set(dst, RT_NAME_LEN, tmp);
-}
 
 EXPORT unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)
 {
@@ -38,9 +24,9 @@ EXPORT int ringtap_capture_interface(
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
 	v.want = f->want;
-	copy_name(v.app_name, s->conn->app.prefix);
-	copy_name(v.name, f->name);
-	copy_name(v.driver, f->driver);
+	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
+	rt_copy_text(v.name, f->name, sizeof(v.name));
+	rt_copy_text(v.driver, f->driver, sizeof(v.driver));
 	memcpy(v.mac, f->mac, sizeof(v.mac));
 	v.port_id = f->port_id;
 	v.link_mbps = f->link_mbps;

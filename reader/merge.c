@@ -150,7 +150,10 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 	*run = (struct ringtap_run){.data = in->data + (pos & (in->size - 1)),
 		.first_ns = key,
 		.app = in->source,
-		.renumber = cap->source_count > 1};
+		.renumber = cap->source_count > 1,
+		.stale = pos < in->stale};
+	if (rt_unlikely(run->stale) && max_bytes > in->stale - pos)
+		max_bytes = in->stale - pos;
 	in->keyed = false;
 	while (pos < in->head && pos - in->pos < max_bytes) {
 		struct claim c;

@@ -29,8 +29,7 @@ static int cannot_map(int error, char *err, size_t errlen)
 
 #define HOLES_MAX (256ll << 20) /* bytes */
 
-/* Memory that can shrink under us would kill us with SIGBUS. Returns its size. */
-static int64_t sealed_size(int fd)
+int64_t rt_sealed_size(int fd)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -43,17 +42,17 @@ static int64_t sealed_size(int fd)
 	return st.st_size;
 }
 
-static bool table_fits(const struct rt_seg_header *h, uint64_t offset, uint64_t count,
-	uint64_t each, uint64_t align)
+bool rt_table_fits(
+	uint64_t segment_size, uint64_t offset, uint64_t count, uint64_t each, uint64_t align)
 {
-	return offset >= sizeof(*h) && offset % align == 0 && offset <= h->segment_size &&
-	       count <= (h->segment_size - offset) / each;
+	return offset >= RT_SEG_HEADER && offset % align == 0 && offset <= segment_size &&
+	       count <= (segment_size - offset) / each;
 }
 
 static int check_header(
 	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
 {
-	uint64_t rows = (uint64_t)h->ring_count + 1;
+	uint64_t rows = (uint64_t)h->ring_count + 1, end = h->segment_size;
 
 	if (memcmp(h->magic, RT_SEG_MAGIC, sizeof(h->magic)))
 		return bad(err, errlen, "it does not begin with the magic number");
@@ -73,12 +72,13 @@ static int check_header(
 	if (h->ring_size * h->ring_count > (uint64_t)sizes[RT_FD_DATA] ||
 		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])
 		return bad(err, errlen, "the rings are shorter than it says");
-	if (!table_fits(h, h->clock_offset, 1, sizeof(struct rt_seg_clock), 64) ||
-		!table_fits(h, h->if_offset, h->if_capacity, sizeof(struct rt_seg_if), 8) ||
-		!table_fits(h, h->tap_offset, h->tap_capacity, sizeof(struct rt_seg_tap), 4) ||
-		!table_fits(h, h->ring_offset, h->ring_count, sizeof(struct rt_seg_ring), 64) ||
-		!table_fits(h, h->count_offset, rows * h->tap_capacity, sizeof(struct rt_seg_count),
-			64))
+	if (!rt_table_fits(end, h->clock_offset, 1, sizeof(struct rt_seg_clock), 64) ||
+		!rt_table_fits(end, h->if_offset, h->if_capacity, sizeof(struct rt_seg_if), 8) ||
+		!rt_table_fits(end, h->tap_offset, h->tap_capacity, sizeof(struct rt_seg_tap), 4) ||
+		!rt_table_fits(
+			end, h->ring_offset, h->ring_count, sizeof(struct rt_seg_ring), 64) ||
+		!rt_table_fits(end, h->count_offset, rows * h->tap_capacity,
+			sizeof(struct rt_seg_count), 64))
 		return bad(err, errlen, "a table lies outside of it");
 	return 0;
 }
@@ -137,7 +137,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, 
 
 	memset(s, 0, sizeof(*s));
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		sizes[i] = sealed_size(fds[i]);
+		sizes[i] = rt_sealed_size(fds[i]);
 		if (sizes[i] < 0)
 			return bad(err, errlen, "it is not sealed");
 	}

@@ -29,6 +29,15 @@ struct rt_segment {
 int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, size_t errlen);
 void rt_segment_unmap(struct rt_segment *s);
 
+#define RT_SEG_HEADER 256 /* bytes; of every kind of segment */
+
+/* The size of memory that cannot shrink under us (that would kill us with SIGBUS) and has been
+ * filled, holes would be when we read them; else -1. */
+int64_t rt_sealed_size(int fd);
+/* Does a table lie behind the header, aligned, and within the segment? */
+bool rt_table_fits(
+	uint64_t segment_size, uint64_t offset, uint64_t count, uint64_t each, uint64_t align);
+
 /* The live counts, never more than there is room for. */
 uint32_t rt_segment_if_count(const struct rt_segment *s);
 uint32_t rt_segment_tap_count(const struct rt_segment *s);

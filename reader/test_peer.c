@@ -45,6 +45,9 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 	case RT_MSG_OPEN:
 		test_peer_send(sock, RT_MSG_OPENED, p->session->fds, RT_FD_COUNT);
 		return true;
+	case RT_MSG_MONITOR:
+		test_peer_send(sock, RT_MSG_MONITORING, &p->figures_fd, 1);
+		return true;
 	case RT_MSG_START: test_peer_send(sock, RT_MSG_STARTED, NULL, 0); return true;
 	case RT_MSG_STOP: test_peer_send(sock, RT_MSG_STOPPED, NULL, 0); return true;
 	default: return false;
@@ -58,6 +61,8 @@ static bool serve(struct test_peer *p, int sock)
 
 	if (rt_msg_recv(sock, buf, sizeof(buf), NULL, 0, NULL, 0) <= 0)
 		return false;
+	if (h->type == RT_MSG_MONITOR)
+		memcpy(&p->asked_for, buf, sizeof(p->asked_for));
 	return p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
 }
 

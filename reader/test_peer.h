@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/proto.h"
 #include "test_session.h"
 
 struct test_peer;
@@ -17,11 +18,13 @@ typedef bool (*test_answer_fn)(struct test_peer *p, int sock, uint16_t type);
 
 struct test_peer {
 	char dir[64];
-	test_answer_fn answer;        /* NULL: test_peer_answer() */
-	struct test_session *session; /* given out for RT_MSG_OPEN */
-	const char *telemetry;        /* answer of the telemetry socket; NULL: no such socket */
-	bool telemetry_wakes;         /* the probe's socket appears when telemetry is asked */
-	bool telemetry_silent;        /* it greets, and that is all */
+	test_answer_fn answer;           /* NULL: test_peer_answer() */
+	struct test_session *session;    /* given out for RT_MSG_OPEN */
+	int figures_fd;                  /* given out for RT_MSG_MONITOR */
+	struct rt_msg_monitor asked_for; /* the last RT_MSG_MONITOR */
+	const char *telemetry;           /* answer of the telemetry socket; NULL: no such socket */
+	bool telemetry_wakes;            /* the probe's socket appears when telemetry is asked */
+	bool telemetry_silent;           /* it greets, and that is all */
 	int listener, telemetry_listener, quit[2];
 	uint32_t asked; /* connections of the telemetry socket; atomic */
 	pthread_t thread;

@@ -9,8 +9,8 @@ import struct
 import threading
 
 MAGIC, VERSION, SEG_VERSION = 0x70617472, 1, 1
-HELLO, LIST, OPEN, START, STOP = range(1, 6)
-WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR = range(65, 72)
+HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER = range(1, 8)
+WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED = range(65, 74)
 ALL, NO_FILTER = 0xFFFFFFFF, 0xFFFFFFFF
 HEADER = struct.Struct("<IHHI")
 
@@ -38,6 +38,17 @@ def open_request(wants=(want(),), insns=(), on_full=0, timestamp=0, ring_size=1 
                        len(insns) if insn_count is None else insn_count, 0)
     return message(OPEN, head + struct.pack("<Q", ring_size) + b"".join(wants)
                    + b"".join(struct.pack("<HBBI", *i) for i in insns))
+
+
+def filter_request(insns=(), count=None):
+    return message(FILTER, struct.pack("<I", len(insns) if count is None else count)
+                   + b"".join(struct.pack("<HBBI", *i) for i in insns))
+
+
+def filtered(body):
+    """(code, sentence) of a FILTERED message."""
+    code, sentence = struct.unpack("<i256s", body)
+    return code, sentence.split(b"\0")[0].decode()
 
 
 class Reader:
@@ -193,4 +204,6 @@ def fake_probe(fds, opened=True):
                 connection.send(message(STARTED))
             elif kind == STOP:
                 connection.send(message(STOPPED))
+            elif kind == FILTER:
+                connection.send(message(FILTERED, struct.pack("<i256s", 0, b"")))
     return answer

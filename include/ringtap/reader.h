@@ -145,6 +145,7 @@ struct ringtap_run {
 	uint64_t last_ns;
 	uint32_t app;  /* index in order of attaching */
 	bool renumber; /* interface ids are the application's: use ringtap_run_copy() */
+	bool stale;    /* packets may have passed an earlier filter, see ringtap_capture_filter() */
 };
 
 /* Hands out the next runs, in non-decreasing time order, at most max. They stay valid until
@@ -169,8 +170,26 @@ uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *
 void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
 	uint64_t offset, uint64_t len, uint8_t *dst);
 
+/* Gives all that is captured another filter, NULL for none, before or while packets flow. What an
+ * application's threads capture from its answer on has passed the new filter, and only that: runs
+ * handed out later that are not `stale`. Packets of stale runs, and of those that have been handed
+ * out already, may have passed the old one only: the caller checks them. Applications that have
+ * ended keep what they have, all of it stale.
+ * -EINVAL, -ENOTSUP: an application refuses it. Others have it by then: set one that all take. */
+int ringtap_capture_filter(
+	struct ringtap_capture *cap, const struct ringtap_insn *filter, uint32_t filter_len);
+
 /* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
 void ringtap_capture_break(struct ringtap_capture *cap);
+
+/* A descriptor for select(), poll() and epoll: readable while there is something to hand out, and
+ * at the end. Its first call, when all applications are attached and packets flow, starts a small
+ * thread that watches the rings while nobody reads. Each reading must end with
+ * ringtap_capture_rearm(). more: the caller has not used up what it was handed. It lives as long as
+ * the capture; nobody else may read or close it. -EMFILE. A child process may go on reading after a
+ * fork(); parent and child may not both do it. */
+int ringtap_capture_fd(struct ringtap_capture *cap, bool more);
+void ringtap_capture_rearm(struct ringtap_capture *cap, bool more);
 
 /* Asks for the end of the capture and returns at once. Go on with ringtap_capture_next(): it hands
  * out what is still captured and in the rings, up to -EPIPE; then counters are final. An

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The applications that a command looks at: attached to as they come, forgotten when they are gone,
+ * and a picture of each again and again.
+ */
+#ifndef RINGTAP_CLI_WATCH_H
+#define RINGTAP_CLI_WATCH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ringtap/monitor.h"
+
+/* Pictures are this far apart at most, so that counts can be set against the drivers'. */
+#define WATCH_STEP_NS (NS_PER_S / 10)
+
+/* What a driver said, and what the application had handed over at that moment. Drivers are asked
+ * twice a second only, pictures are taken at any time: handed is read between two pictures, so it
+ * is as exact as they are close. */
+struct reading {
+	uint64_t ns;   /* since the epoch; 0: none yet */
+	double handed; /* packets given to TX */
+	struct ringtap_figures_port port;
+};
+
+struct watched {
+	char *name, *dir;
+	struct ringtap_monitor *mon; /* NULL: not attached */
+	int error;                   /* -errno: why not */
+	char why[256];
+	struct ringtap_app_info info;
+	double tsc_hz; /* of the first picture: what is converted with it must not go back */
+	struct ringtap_figures *now;  /* NULL: none yet */
+	struct ringtap_figures *mark; /* where the interval began; NULL: no interval yet */
+	struct reading *from, *to;    /* by port, over the interval; count: ports of now */
+	uint32_t reading_count;
+	bool ended;        /* now is its last picture */
+	uint64_t retry_ns; /* monotonic; attach again then */
+	bool found;        /* by the scan that goes on */
+};
+
+struct watch {
+	/* Set by the caller before watch_init(). */
+	const char *const *names; /* file-prefixes; they live as long as the watch */
+	size_t name_count;        /* 0: all applications */
+	unsigned instruments, latency_every;
+	/* Those of now; under lock once watch_start() was called. */
+	struct watched **list;
+	size_t count;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* stop, for the thread */
+	pthread_t thread;
+	bool started, stop;
+	int error; /* -errno of the last scan */
+};
+
+void watch_init(struct watch *w);
+/* Attaches to what has come, forgets what is gone. -errno if the folders cannot be read. An
+ * application that cannot be attached to stays listed with its error and is tried again. */
+int watch_refresh(struct watch *w);
+/* Lets a thread of its own do that every second: attaching may take seconds. 0 or -errno. */
+int watch_start(struct watch *w);
+/* Detaches from all and frees what watch_init() and later calls took. */
+void watch_free(struct watch *w);
+
+/* With lock held where watch_start() was called: */
+
+/* A new picture of each application. */
+void watch_step(struct watch *w);
+/* An interval ends, and the next begins, with the picture of now. */
+void watch_mark(struct watch *w);
+/* Other instruments, now and for those that come. */
+void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);
+/* Applications that show figures. */
+size_t watch_attached(const struct watch *w);
+
+#endif

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tshark with our capture program, and nobody else's, in its extcap folder."""
+import re
+import shutil
+
+from .paths import BUILD
+from .proc import Proc, check, run
+
+EXTCAP = BUILD / "extcap" / "ringtap-extcap"
+
+
+def folder():
+    """Where tshark looks for capture programs, None without tshark."""
+    if not shutil.which("tshark"):
+        return None
+    found = re.search(r"^Extcap path:\s*(.*)$", check(["tshark", "-G", "folders"]), re.M)
+    return found.group(1).strip() if found else None
+
+
+def inside(where):
+    """What to put before a command for our folder to stand in place of that one. (For root,
+    Wireshark heeds no WIRESHARK_EXTCAP_DIR.)"""
+    script = f"mount --bind {EXTCAP.parent} {where} && exec \"$@\""
+    return ["unshare", "-m", "sh", "-c", script, "sh"]
+
+
+def missing():
+    """Why it cannot be tested here, or None."""
+    if not EXTCAP.exists():
+        return f"{EXTCAP} is not built"
+    where = folder()
+    if not where:
+        return "tshark is not installed"
+    done = run([*inside(where), "true"])
+    return f"no mount namespace for the extcap folder: {done.stderr.strip()}" if done.returncode else None
+
+
+def interface(app, port=None):
+    return f"ringtap:{app.prefix}" + (f":{port}" if port else "")
+
+
+def preference(interface_name, option, value):
+    """Arguments of tshark that set an option of the capture."""
+    return ["-o", f"extcap.{re.sub('[^a-z0-9]', '_', interface_name.lower())}."
+                  f"{option.replace('-', '')}:{value}"]
+
+
+class Tshark(Proc):
+    def __init__(self, args):
+        super().__init__([*inside(folder()), "tshark", *args])
+
+
+def tshark(*args, **kwargs):
+    return run([*inside(folder()), "tshark", *args], **kwargs)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ports as interfaces of the real tshark, and the capture program by itself."""
+import json
+import os
+import signal
+
+import pytest
+
+from harness import pcap, pcapng, wireshark
+from harness.paths import BUILD
+from harness.proc import Proc, check, run, until
+from harness.ringtap import FAILED, OK, USAGE, sessions
+from harness.wireshark import EXTCAP, Tshark, interface, preference, tshark
+
+pytestmark = pytest.mark.skipif(wireshark.missing() is not None, reason=str(wireshark.missing()))
+
+
+def armed(app, count=1):
+    """Waits until so many captures of the application run."""
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, 30, "capture runs")
+
+
+def gone(app):
+    until(lambda: sessions(app) == [], 20, "no session is left")
+    assert app.one("callbacks 0") == 0
+
+
+def ask(*args, status=OK):
+    done = run([EXTCAP, *args])
+    assert done.returncode == status, done.stderr
+    return done.stdout if status == OK else done.stderr
+
+
+@pytest.fixture
+def capture(closing, tmp_path):
+    """capture(app, interface, args...) starts tshark and waits until packets are seen."""
+
+    def start(app, name, *args):
+        out = tmp_path / "out.pcapng"
+        it = closing(Tshark([*args, "-i", name, "-w", out]))
+        it.out = out
+        armed(app)
+        return it
+
+    return start
+
+
+def finish(shark, packets):
+    """Ends tshark once the file has so many packets, as it does not drain its pipe."""
+    until(lambda: len(frames(shark.out, whole=False)) >= packets, 20, f"{packets} packets in the file")
+    shark.send_signal(signal.SIGINT)
+    assert shark.wait() == 0
+    return pcapng.read(shark.out)
+
+
+def frames(path, whole=True):
+    return [p.data for p in pcapng.read(path, whole).packets] if path.exists() else []
+
+
+def test_tshark_lists_every_port(play, closing):
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a")
+    apps[1].plug("net_null7")
+    listed = tshark("-D").stdout
+    for name in (interface(apps[0], "net_ring_a"), interface(apps[1], "net_ring_a"),
+                 interface(apps[1], "net_null7"), interface(apps[1])):
+        assert f" {name} (" in listed
+    assert f" {interface(apps[0])} (" not in listed  # one port is all ports
+    assert "EN10MB" in tshark("-L", "-i", interface(apps[0], "net_ring_a")).stdout
+    assert apps[0].one("callbacks 0") == 0
+
+
+def test_application_without_the_probe_is_no_interface(testpmd):
+    pmd = testpmd("net_null0", plugin=None)
+    assert pmd.prefix not in ask("--extcap-interfaces")
+
+
+@pytest.mark.parametrize("expression", ["", "tcp or arp"])
+def test_tshark_captures_what_was_played(testpmd, capture, corpus_files, tmp_path, expression):
+    """The very packets of a file that a port plays, those that tcpdump takes from it."""
+    played = [f for path in corpus_files for f in pcap.frames(path)][::3]
+    source = pcap.write(tmp_path / "source.pcap", played)
+    pmd = testpmd(f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1",
+                  args=["--no-flush-rx", "--forward-mode=rxonly"])
+    wanted = played
+    if expression:
+        check(["tcpdump", "-r", source, "-w", tmp_path / "wanted.pcap", expression])
+        wanted = pcap.frames(tmp_path / "wanted.pcap")
+    name = interface(pmd, "net_pcap0")
+    shark = capture(pmd, name, *preference(name, "ring-size", "64M"), *(["-f", expression] if expression else []))
+    pmd.start()
+    file = finish(shark, len(wanted))
+    assert [p.data for p in file.packets] == wanted
+    assert len(wanted) > 100
+    assert {p.direction for p in file.packets} == {pcapng.RX}
+    pmd.stop()
+
+
+def test_options_of_a_capture(play, capture):
+    app = play()
+    app.ring("a", rxq=2, txq=2)
+    name = interface(app, "net_ring_a")
+    options = {"snaplen": 60, "direction": "tx", "queue": 1, "ring-size": "1M"}
+    shark = capture(app, name, *(word for o in options.items() for word in preference(name, *o)))
+    session, = sessions(app)
+    assert session["ring_size"] == 1 << 20
+    for queue in (0, 1):
+        app.rx(0, queue, n=10, len=100)
+        app.tx(0, queue, n=10, len=100)
+    file = finish(shark, 10)
+    assert len(file.packets) == 10
+    assert {(p.direction, p.queue, len(p.data), p.length) for p in file.packets} == \
+        {(pcapng.TX, 1, 60, 100)}
+
+
+def test_all_ports_of_an_application(play, capture):
+    app = play()
+    app.ring("a")
+    app.ring("b")
+    shark = capture(app, interface(app))
+    app.rx(0, n=5)
+    app.rx(1, n=7)
+    file = finish(shark, 12)
+    names = [file.interfaces[p.interface].name for p in file.packets]
+    assert names == ["net_ring_a"] * 5 + ["net_ring_b"] * 7
+
+
+def test_configuration_follows_the_application(play):
+    app = play()
+    app.ring("a", rxq=2, txq=3)
+    said = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
+    for option in ("direction", "queue", "snaplen", "ring-size", "timestamp"):
+        assert f"{{call=--{option}}}" in said
+    reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
+    values = ask(*reload, interface(app, "net_ring_a")).splitlines()
+    assert [line.split("{value=")[1].split("}")[0] for line in values] == ["all", "0", "1", "2"]
+    app.do("stop 0")
+    app.do("reconf 0 rxq=1 txq=1")
+    assert len(ask(*reload, interface(app, "net_ring_a")).splitlines()) == 1
+
+
+@pytest.mark.parametrize("expression", ["tcp port 80", "", "vlan 5 and udp"])
+def test_filter_that_is_right(expression):
+    assert ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression) == ""
+
+
+@pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "tcp port"])
+def test_filter_that_is_wrong(expression):
+    """libpcap's own words."""
+    said = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
+    theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
+    assert said.strip() == theirs.removeprefix("tcpdump: ").strip()
+
+
+@pytest.mark.parametrize("args,status,words", [
+    (["--extcap-interface", "eth0", "--extcap-dlts"], USAGE, "eth0"),
+    (["--extcap-interface", "ringtap:", "--extcap-dlts"], USAGE, "ringtap:"),
+    (["--extcap-dlts"], USAGE, "--extcap-interface"),
+    (["--extcap-interface", "ringtap:x:y"], USAGE, "nothing to do"),
+    (["--capture", "--extcap-interface", "ringtap:x:y"], USAGE, "--fifo"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:no-such-app:y"], FAILED,
+     "no-such-app"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--snaplen", "z"],
+     USAGE, "z"),
+    (["--nonsense"], USAGE, "--nonsense"),
+], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
+def test_mistakes_are_told_in_one_line(app, args, status, words):
+    said = ask(*args, status=status)
+    assert words in said and len(said.strip().splitlines()) == 1
+
+
+class Fifo:
+    """A pipe with the capture program at its other end."""
+
+    def __init__(self, app, folder, *args):
+        self.path = folder / "fifo"
+        os.mkfifo(self.path)
+        self.proc = Proc([EXTCAP, "--capture", "--extcap-interface", interface(app, "net_ring_a"),
+                          "--fifo", self.path, *args])
+        self.reader = open(self.path, "rb", buffering=0)
+        armed(app)
+
+    def read(self):
+        """All that comes until the other end closes."""
+        return pcapng.parse(b"".join(iter(lambda: self.reader.read(65536), b"")))
+
+    def close(self):
+        self.proc.close()
+        self.reader.close()
+
+
+def test_signal_ends_the_capture(app, tmp_path, closing):
+    fifo = closing(Fifo(app, tmp_path))
+    app.rx(n=10)
+    fifo.proc.send_signal(signal.SIGTERM)
+    file = fifo.read()
+    assert fifo.proc.wait() == OK
+    assert fifo.proc.output == ""
+    assert len(file.packets) == 10
+    assert pcapng.stat(file.interfaces[0], 4) == 10
+    gone(app)
+
+
+def test_reader_of_the_pipe_goes(app, tmp_path, closing):
+    fifo = closing(Fifo(app, tmp_path))
+    app.rx(n=10)
+    fifo.reader.close()
+    app.rx(n=10)
+    assert fifo.proc.wait() == OK
+    assert fifo.proc.output == ""
+    gone(app)
+
+
+def test_application_ends(app, tmp_path, closing):
+    fifo = closing(Fifo(app, tmp_path))
+    app.rx(n=10)
+    app.quit()
+    assert len(fifo.read().packets) == 10
+    assert fifo.proc.wait() == OK
+    assert app.prefix in fifo.proc.output
+
+
+def test_losses_are_told(app, tmp_path, closing):
+    """In the file, and at the end for Wireshark to show."""
+    fifo = closing(Fifo(app, tmp_path, "--ring-size", "64K"))
+    app.rx(n=5000, len=500)  # more than pipe and ring hold, and nobody reads
+    fifo.proc.send_signal(signal.SIGTERM)
+    file = fifo.read()
+    assert fifo.proc.wait() == OK
+    seen, lost, delivered = (pcapng.stat(file.interfaces[0], code) for code in (4, 7, 8))
+    assert seen == 5000 == lost + delivered
+    assert lost > 0 and delivered == len(file.packets)
+    assert f"{lost:,} packets were lost" in fifo.proc.output
+    assert len(fifo.proc.output.strip().splitlines()) == 1
+
+
+def test_killed_tshark_leaves_nothing_in_the_application(app, capture):
+    shark = capture(app, interface(app, "net_ring_a"))
+    children = check(["pgrep", "-g", str(os.getpgid(shark.pid))]).split()
+    assert len(children) >= 3  # tshark, dumpcap and ours
+    for pid in children:
+        os.kill(int(pid), signal.SIGKILL)
+    shark.wait()
+    gone(app)
+
+
+def test_installed_where_wireshark_looks(tmp_path):
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
+    found, = tmp_path.rglob("ringtap-extcap")
+    options = json.loads(check(["meson", "introspect", "--buildoptions", BUILD]))
+    if {o["name"]: o["value"] for o in options}["prefix"] in ("/usr", "/usr/local"):
+        assert found.parent == tmp_path / wireshark.folder().lstrip("/")
+    assert "ringtap:APP" in next(tmp_path.rglob("ringtap-extcap.1")).read_text()
+    assert "extcap {version=" in check([found, "--extcap-interfaces"])

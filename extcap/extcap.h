@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What Wireshark asked for: see the "extcap" chapter of its developer's guide. */
+#ifndef RINGTAP_EXTCAP_H
+#define RINGTAP_EXTCAP_H
+
+#include <stdbool.h>
+
+#define EXTCAP_SCHEME "ringtap:"
+
+/* Texts are argv's; NULL: not given. */
+struct extcap {
+	bool interfaces, dlts, config, capture;
+	const char *interface; /* ringtap:APP:PORT, or ringtap:APP for all its ports */
+	const char *reload;
+	const char *filter;
+	const char *fifo;
+	/* Options of the capture, in the words of `ringtap record`. */
+	const char *direction, *queue, *snaplen, *ring_size, *timestamp;
+};
+
+/* ---- sentences.c: answers on standard output. Return enum status. */
+
+int print_interfaces(void);
+int print_dlts(void);
+/* What can be set for the interface; with e->reload, only the values of that option. */
+int print_config(const struct extcap *e);
+
+/* ---- capture.c: until Wireshark has had enough, or the application ends. Returns enum status. */
+int capture(const struct extcap *e);
+
+#endif

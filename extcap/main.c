@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ringtap-extcap: makes the ports of running DPDK applications interfaces of Wireshark and tshark,
+ * which start it whenever they list interfaces, and to capture. Nothing else should be on standard
+ * output and standard error than they expect.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/filter.h"
+#include "cli/util.h"
+#include "extcap.h"
+
+enum {
+	OPT_INTERFACES = 1,
+	OPT_VERSION,
+	OPT_INTERFACE,
+	OPT_DLTS,
+	OPT_CONFIG,
+	OPT_RELOAD,
+	OPT_FILTER,
+	OPT_CAPTURE,
+	OPT_FIFO,
+	OPT_DIRECTION,
+	OPT_QUEUE,
+	OPT_SNAPLEN,
+	OPT_RING_SIZE,
+	OPT_TIMESTAMP,
+};
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What Wireshark asks"},
+	{OPT_INTERFACES, OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
+		"List the ports of all applications that carry the probe"},
+	{OPT_VERSION, OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
+		"Wireshark's version; not looked at"},
+	{OPT_INTERFACE, OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
+		"The interface that the next options are about; without PORT, all ports of the "
+		"application, also those that appear later"},
+	{OPT_DLTS, OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
+	{OPT_CONFIG, OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
+		"Print the options for capturing there"},
+	{OPT_RELOAD, OPTION_TEXT, 0, "extcap-reload-option", "OPTION", NULL, 0, 0,
+		"With --extcap-config: print only the values of this one, as they are now"},
+	{OPT_FILTER, OPTION_TEXT, 0, "extcap-capture-filter", "FILTER", NULL, 0, 0,
+		"Print what is wrong with this libpcap expression, nothing if it is right; with "
+		"--capture, only packets that match it, see pcap-filter(7). It runs in the "
+		"application, before packets are copied"},
+	{OPT_CAPTURE, OPTION_FLAG, 0, "capture", NULL, NULL, 0, 0,
+		"Capture until the pipe's reader goes, a signal comes or the application ends"},
+	{OPT_FIFO, OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
+	{.kind = OPTION_HEADING, .help = "Options of a capture, as those of ringtap record"},
+	{OPT_DIRECTION, OPTION_TEXT, 0, "direction", "rx|tx|both", NULL, 0, 0,
+		"What the port receives, what it sends, or both (the default)"},
+	{OPT_QUEUE, OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
+		"Only this queue; all by default"},
+	{OPT_SNAPLEN, OPTION_TEXT, 0, "snaplen", "BYTES", NULL, 0, 0,
+		"At most so many bytes of each packet; 0, the default, means all"},
+	{OPT_RING_SIZE, OPTION_TEXT, 0, "ring-size", "BYTES", NULL, 0, 0,
+		"Ring of each polling thread of the application, with K, M or G"},
+	{OPT_TIMESTAMP, OPTION_TEXT, 0, "timestamp", "tsc|nic", NULL, 0, 0,
+		"Time stamps: of the burst in which a packet came, or the NIC's"},
+};
+
+static const struct section sections[] = {
+	{"DESCRIPTION",
+		"ringtap-extcap makes the ports of running DPDK applications capture interfaces of "
+		"Wireshark and tshark. They start it themselves; it is installed into the folder "
+		"where "
+		"they look for such programs.\n"
+		"\n"
+		"Interfaces are called ringtap:APP:PORT, where APP is the application's "
+		"--file-prefix. "
+		"ringtap:APP means all its ports. Applications must carry the probe, see "
+		"ringtap(1), and "
+		"Wireshark must run as the application's user or as root.\n"
+		"\n"
+		"Capture filters run in the application, before packets are copied. How many "
+		"packets were "
+		"seen, filtered out and lost is in the Interface Statistics Blocks of the file "
+		"(menu "
+		"Statistics, Capture File Properties); if any were lost, it is told at the end as "
+		"well.\n"},
+	{"EXAMPLES", "Which interfaces are there, and two ways to use one:\n"
+		     "\n"
+		     "  tshark -D\n"
+		     "  tshark -i ringtap:ovs:dpdk0 -f 'tcp port 443'\n"
+		     "  wireshark -k -i ringtap:ovs\n"
+		     "\n"
+		     "With options, which Wireshark offers behind the cog wheel of an interface; "
+		     "the key has "
+		     "'_' for all that is no letter or digit:\n"
+		     "\n"
+		     "  tshark -o extcap.ringtap_ovs_dpdk0.ringsize:64M -i ringtap:ovs:dpdk0\n"},
+	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the extcap "
+		  "path, or "
+		  "in the one that the environment variable WIRESHARK_EXTCAP_DIR names. To use it "
+		  "from a "
+		  "build folder:\n"
+		  "\n"
+		  "  WIRESHARK_EXTCAP_DIR=$PWD/build/extcap tshark -D\n"},
+	{"EXIT STATUS",
+		"0: answered, or captured until the reader of the pipe went, a signal came or the "
+		"application ended. 1: could not attach or write. 2: a wrong command line.\n"},
+};
+/* clang-format on */
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	struct extcap *e = ctx;
+
+	switch (id) {
+	case OPT_INTERFACES: e->interfaces = true; break;
+	case OPT_INTERFACE: e->interface = v->text; break;
+	case OPT_DLTS: e->dlts = true; break;
+	case OPT_CONFIG: e->config = true; break;
+	case OPT_RELOAD: e->reload = v->text; break;
+	case OPT_FILTER: e->filter = v->text; break;
+	case OPT_CAPTURE: e->capture = true; break;
+	case OPT_FIFO: e->fifo = v->text; break;
+	case OPT_DIRECTION: e->direction = v->text; break;
+	case OPT_QUEUE: e->queue = v->text; break;
+	case OPT_SNAPLEN: e->snaplen = v->text; break;
+	case OPT_RING_SIZE: e->ring_size = *v->text ? v->text : NULL; break;
+	case OPT_TIMESTAMP: e->timestamp = v->text; break;
+	default: break;
+	}
+	return 0;
+}
+
+static const struct command cmd_extcap = {
+	.name = "extcap",
+	.program = "ringtap-extcap",
+	.summary = "ports of DPDK applications as interfaces of Wireshark",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.set = set,
+};
+
+/* Whatever is printed is shown as what is wrong with the filter. */
+static int check_filter(const char *expression)
+{
+	struct filter f;
+	char err[512] = "not enough memory";
+
+	if (filter_compile(&f, expression, err, sizeof(err)))
+		puts(err);
+	filter_free(&f);
+	return STATUS_OK;
+}
+
+static int check_interface(const struct extcap *e)
+{
+	size_t len = strlen(EXTCAP_SCHEME);
+
+	if (e->interface && !strncmp(e->interface, EXTCAP_SCHEME, len) && e->interface[len])
+		return 0;
+	say("extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
+		e->interface ? e->interface : "no --extcap-interface given");
+	return -EINVAL;
+}
+
+static int answer(const struct extcap *e)
+{
+	if (e->interfaces)
+		return print_interfaces();
+	if (check_interface(e))
+		return STATUS_USAGE;
+	if (e->dlts)
+		return print_dlts();
+	if (e->config)
+		return print_config(e);
+	if (e->capture && e->fifo)
+		return capture(e);
+	if (e->filter && !e->capture)
+		return check_filter(e->filter);
+	say("extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
+	return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct extcap e = {0};
+	int ret;
+
+	/* For the build only, so in no help. */
+	if (argc == 3 && !strcmp(argv[1], "--generate"))
+		return generate_man(argv[2], &cmd_extcap) ? STATUS_FAILED : STATUS_OK;
+	if (argc == 1) {
+		options_help(&cmd_extcap);
+		return STATUS_USAGE;
+	}
+	ret = options_parse(&cmd_extcap, argc, argv, &e);
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	ret = answer(&e);
+	if (fflush(stdout) && !ret)
+		ret = STATUS_FAILED;
+	return ret;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What Wireshark wants to know before it captures, in the sentences that it reads. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/interfaces.h"
+#include "cli/targets.h"
+#include "cli/util.h"
+#include "extcap.h"
+
+/* Numbers of the options, which their values refer to. */
+enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_RING_SIZE, ARG_TIMESTAMP };
+
+/* Braces and line ends part sentences, and cannot be quoted. */
+static bool speakable(const char *name)
+{
+	return !strpbrk(name, "{}\n\r");
+}
+
+static void print_app(const struct app_view *v, void *ctx)
+{
+	if (v->error || !speakable(v->name))
+		return;
+	for (size_t i = 0; i < v->port_count; i++) {
+		const struct ringtap_port_info *p = &v->ports[i];
+
+		if (speakable(p->name))
+			printf("interface {value=" EXTCAP_SCHEME
+			       "%s:%s}{display=DPDK port %s of %s}\n",
+				v->name, p->name, p->name, v->name);
+	}
+	if (v->port_count > 1)
+		printf("interface {value=" EXTCAP_SCHEME "%s}{display=all DPDK ports of %s}\n",
+			v->name, v->name);
+}
+
+/* Calls each() for every application that can be asked. */
+static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx)
+{
+	struct ringtap_apps *apps;
+	int ret = ringtap_apps_find(&apps);
+
+	if (ret) {
+		say("looking for applications: %s", strerror(-ret));
+		return STATUS_FAILED;
+	}
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		struct app_view v;
+
+		app_view_get(&v, apps, i);
+		each(&v, ctx);
+		app_view_free(&v);
+	}
+	ringtap_apps_free(apps);
+	return STATUS_OK;
+}
+
+int print_interfaces(void)
+{
+	printf("extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n");
+	return each_app(print_app, NULL);
+}
+
+int print_dlts(void)
+{
+	printf("dlt {number=1}{name=EN10MB}{display=Ethernet}\n");
+	return STATUS_OK;
+}
+
+struct queues {
+	const char *interface;
+	uint32_t count;
+};
+
+static void count_queues(const struct app_view *v, void *ctx)
+{
+	struct queues *q = ctx;
+	const char *const names[] = {v->name};
+	const char *port;
+	int app;
+
+	target_split(q->interface, names, 1, &app, &port);
+	for (size_t i = 0; (app == 0 || !strcmp(q->interface, v->name)) && i < v->port_count; i++) {
+		const struct ringtap_port_info *p = &v->ports[i];
+
+		if (app == 0 && port && strcmp(port, p->name))
+			continue;
+		q->count = p->rx_queues > q->count ? p->rx_queues : q->count;
+		q->count = p->tx_queues > q->count ? p->tx_queues : q->count;
+	}
+}
+
+static int print_queues(const char *interface)
+{
+	struct queues q = {.interface = interface + strlen(EXTCAP_SCHEME)};
+	int ret = each_app(count_queues, &q);
+
+	printf("value {arg=%d}{value=all}{display=all}{default=true}\n", ARG_QUEUE);
+	for (uint32_t i = 0; i < q.count && q.count > 1; i++)
+		printf("value {arg=%d}{value=%u}{display=%u}{default=false}\n", ARG_QUEUE, i, i);
+	return ret;
+}
+
+int print_config(const struct extcap *e)
+{
+	if (e->reload && !strcmp(e->reload, "queue"))
+		return print_queues(e->interface);
+	if (e->reload)
+		return STATUS_OK;
+	printf("arg {number=%d}{call=--direction}{display=Direction}{type=selector}"
+	       "{tooltip=What the port receives, what it sends, or both}\n"
+	       "value {arg=%d}{value=both}{display=received and sent}{default=true}\n"
+	       "value {arg=%d}{value=rx}{display=received}{default=false}\n"
+	       "value {arg=%d}{value=tx}{display=sent}{default=false}\n",
+		ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION);
+	printf("arg {number=%d}{call=--queue}{display=Queue}{type=selector}{reload=true}"
+	       "{placeholder=Ask the application again}{tooltip=Only this queue}\n",
+		ARG_QUEUE);
+	if (print_queues(e->interface))
+		return STATUS_FAILED;
+	printf("arg {number=%d}{call=--snaplen}{display=Bytes of each packet}{type=unsigned}"
+	       "{range=0,%d}{default=0}{tooltip=At most so many; 0 means all}\n",
+		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
+	printf("arg {number=%d}{call=--ring-size}{display=Ring size}{type=string}"
+	       "{validation=^[0-9]+[KMGkmg]?$}{placeholder=32M}"
+	       "{tooltip=Bytes for each polling thread of the application, with K, M or G. A "
+	       "larger "
+	       "ring bridges longer pauses of Wireshark; empty: the default}\n",
+		ARG_RING_SIZE);
+	printf("arg {number=%d}{call=--timestamp}{display=Time stamps}{type=selector}"
+	       "{tooltip=Of the burst in which a packet came, by the CPU, or of the NIC if it "
+	       "gives "
+	       "any}\n"
+	       "value {arg=%d}{value=tsc}{display=CPU}{default=true}\n"
+	       "value {arg=%d}{value=nic}{display=NIC}{default=false}\n",
+		ARG_TIMESTAMP, ARG_TIMESTAMP, ARG_TIMESTAMP);
+	return STATUS_OK;
+}

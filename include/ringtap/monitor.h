@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libringtap: how a DPDK application polls, how long packets stay in it, how its memory behaves.
+ *
+ * A monitor is a connection that keeps instruments switched on in the application; they are off
+ * again when no monitor wants them. ringtap_monitor_read() takes a picture of all counters.
+ * They only grow: rates are differences of two pictures. Any number of monitors may be attached.
+ *
+ * Errors, threads and ownership as in reader.h.
+ */
+#ifndef RINGTAP_MONITOR_H
+#define RINGTAP_MONITOR_H
+
+#include "ringtap/reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Instruments. What each costs: docs/performance.md. */
+enum {
+	RINGTAP_POLLS = 1 << 0,     /* burst sizes, empty polls */
+	RINGTAP_BYTES = 1 << 1,     /* bytes on the wire */
+	RINGTAP_BUSY = 1 << 2,      /* busy and idle cycles of the threads, microbursts */
+	RINGTAP_GAPS = 1 << 3,      /* longest iterations */
+	RINGTAP_LATENCY = 1 << 4,   /* from receive to send */
+	RINGTAP_ADDRESSES = 1 << 5, /* samples of buffer addresses */
+	RINGTAP_POOLS = 1 << 6,     /* mempools */
+};
+
+#define RINGTAP_BURSTS   512 /* burst sizes that are counted one by one: 0 … 512 */
+#define RINGTAP_NO_INDEX UINT32_MAX
+
+struct ringtap_monitor;
+
+/* Attaches to the application whose runtime folder is dir and switches instruments on. Timed is
+ * one packet in latency_every (0 or 1: every one; of several monitors the smallest number
+ * counts). Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this library. */
+int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned instruments,
+	unsigned latency_every, char *err, size_t errlen);
+void ringtap_monitor_close(struct ringtap_monitor *mon);
+
+/* Changes what this monitor keeps switched on. */
+int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned instruments,
+	unsigned latency_every, char *err, size_t errlen);
+
+/* Who the application is; as ringtap_conn_app(). */
+int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_info *out);
+
+/* A descriptor that becomes readable when the application ends or throws us out. */
+int ringtap_monitor_fd(const struct ringtap_monitor *mon);
+
+/* ---- A picture --------------------------------------------------------------------------------
+ */
+
+struct ringtap_figures_port {
+	char name[RINGTAP_NAME_LEN];
+	char driver[RINGTAP_NAME_LEN];
+	uint16_t port_id;
+	bool link_up, gone;
+	uint32_t link_mbps; /* 0: unknown */
+	uint32_t rx_queues, tx_queues, rx_descriptors, tx_descriptors, mtu;
+	uint64_t read_ns; /* since the epoch, when the driver was asked for what follows */
+	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
+};
+
+struct ringtap_gap {
+	uint64_t start_ns; /* since the epoch */
+	uint64_t cycles, ns;
+	uint32_t packets; /* that the poll before it brought; 0: there was no work */
+	uint32_t port;    /* index in ports, RINGTAP_NO_INDEX: unknown */
+	uint16_t queue;
+};
+
+struct ringtap_microburst {
+	uint64_t start_ns;
+	uint64_t cycles, ns;
+	uint64_t packets;
+};
+
+#define RINGTAP_WORST 128 /* entries at most: the worst of about the last 16 seconds */
+
+/* A thread that ends leaves its place to one that comes: life changes, and the counters go on. */
+struct ringtap_figures_thread {
+	uint32_t slot, life; /* together they identify a thread within the application's life */
+	bool alive;
+	uint32_t lcore; /* UINT32_MAX: not an EAL thread */
+	uint32_t tid;   /* in the application's PID namespace, 0: unknown */
+	uint32_t cpu;
+	char name[16];
+	uint64_t cpu_ns, wait_ns, preempted, read_ns; /* the kernel's; see common/figures.h */
+	uint64_t busy_cycles, idle_cycles;            /* with the stretch that lasts */
+	uint64_t stretches, stretch_packets[40];
+	uint64_t gaps_busy[48], gaps_idle[48]; /* by log2(cycles) */
+	uint32_t gap_count, microburst_count;
+	struct ringtap_gap gaps[RINGTAP_WORST];               /* longest first */
+	struct ringtap_microburst microbursts[RINGTAP_WORST]; /* most packets first */
+};
+
+/* One thread at one port, queue and direction. */
+struct ringtap_figures_queue {
+	uint32_t thread, port; /* indices in threads and ports */
+	uint16_t queue;
+	uint16_t direction; /* RINGTAP_RX or RINGTAP_TX */
+	uint32_t max_asked;
+	uint64_t polls, empty_polls, packets; /* from the histogram */
+	uint64_t bytes, byte_packets;
+	uint64_t big_polls,
+		big_packets; /* of more than RINGTAP_BURSTS packets; in polls, packets */
+	uint64_t burst[RINGTAP_BURSTS + 1];
+};
+
+struct ringtap_figures_pair {
+	uint32_t thread, rx_port, tx_port; /* rx_port RINGTAP_NO_INDEX: untimed packets only */
+	uint64_t count, sum;               /* packets (from the histogram), cycles */
+	uint64_t min, max; /* cycles, since the instrument was switched on; valid if count */
+	uint64_t unstamped, shared;
+	const uint64_t
+		*bucket; /* ringtap_latency_buckets() of them; lives as long as the picture */
+};
+
+enum ringtap_memory { RINGTAP_MEMORY_UNKNOWN, RINGTAP_MEMORY_DPDK, RINGTAP_MEMORY_EXTERNAL };
+
+struct ringtap_figures_pool {
+	char name[RINGTAP_NAME_LEN];
+	char ops[32];
+	uint64_t address;
+	bool gone, pinned_external;
+	enum ringtap_memory memory;
+	uint32_t size, object_bytes, buffer_bytes, chunks, cache_size;
+	int32_t socket;
+	uint64_t page_bytes, base, span;
+	uint32_t available, in_caches, lowest;
+	uint16_t cache[128];
+};
+
+struct ringtap_sample {
+	uint64_t address, iova;
+	uint32_t tsc;  /* low half */
+	uint32_t port; /* index in ports, RINGTAP_NO_INDEX: unknown */
+	uint16_t queue;
+};
+
+/* Packets that one thread received one after the other. Pictures have them only of monitors that
+ * asked for RINGTAP_ADDRESSES; oldest of a thread first. */
+struct ringtap_stretch {
+	uint32_t thread;
+	uint64_t number; /* counts within the thread; pictures repeat those that are still there */
+	uint64_t start_ns;
+	uint64_t count;
+	const struct ringtap_sample *sample; /* live as long as the picture */
+};
+
+struct ringtap_figures {
+	uint64_t taken_ns;    /* since the epoch */
+	uint64_t taken_tsc;   /* ticks */
+	uint64_t interval_ns; /* after ringtap_figures_since(): the time between the two; else 0 */
+	uint64_t tsc_hz;      /* measured against the system's clock where it could be */
+	unsigned instruments; /* on at the moment, ours and others' */
+	unsigned latency_every;
+	uint32_t switched; /* differs from an earlier picture's: instruments changed in between */
+	uint64_t no_thread_polls, no_block_polls, no_pair_packets; /* what could not be counted */
+	uint32_t port_count, thread_count, queue_count, pair_count, pool_count, stretch_count;
+	struct ringtap_figures_port *ports;
+	struct ringtap_figures_thread *threads;
+	struct ringtap_figures_queue *queues;
+	struct ringtap_figures_pair *pairs;
+	struct ringtap_figures_pool *pools;
+	struct ringtap_stretch *stretches;
+};
+
+/* Takes a picture; the caller frees it with ringtap_figures_free(). -EPIPE: the application is
+ * gone (*out is its last picture still, the memory outlives it); -EBADMSG: it shows nonsense.
+ * Indices within a picture are in range whatever the application does. */
+int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_figures **out);
+void ringtap_figures_free(struct ringtap_figures *f);
+
+/* later becomes the difference to earlier, of the same monitor: counters, sums and histograms;
+ * states (names, min, max, pools' levels, worst lists limited to entries that began after earlier)
+ * stay later's. Entries that earlier has not, count from zero. Indices are stable: an entry of
+ * earlier has the same index in later. */
+void ringtap_figures_since(struct ringtap_figures *later, const struct ringtap_figures *earlier);
+
+/* ---- Latency histograms: log-linear, see common/figures.h
+ * ---------------------------------------- */
+
+uint32_t ringtap_latency_buckets(void);
+/* Lowest value of a bucket, and how many values it covers; cycles. */
+uint64_t ringtap_latency_low(uint32_t bucket, uint64_t *width);
+/* The value below which a share (0 … 1) of the counts lies: the middle of its bucket, within 1 %.
+ * 0 if there are none. */
+double ringtap_latency_quantile(const uint64_t *bucket, double share);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Our ports in the list of devices. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handle.h"
+
+/* Adds a device behind *end. Whoever frees the list, libpcap, does it with free(). */
+static bool add(pcap_if_t ***end, const char *name, const char *description, bool up)
+{
+	pcap_if_t *d = calloc(1, sizeof(*d));
+
+	if (!d || !(d->name = strdup(name)) || !(d->description = strdup(description))) {
+		if (d)
+			free(d->name);
+		free(d);
+		return false;
+	}
+	d->flags =
+		PCAP_IF_UP | PCAP_IF_RUNNING |
+		(up ? PCAP_IF_CONNECTION_STATUS_CONNECTED : PCAP_IF_CONNECTION_STATUS_DISCONNECTED);
+	**end = d;
+	*end = &d->next;
+	return true;
+}
+
+static bool add_ports(pcap_if_t ***end, const char *app, const struct ringtap_app_info *info,
+	const struct ringtap_port_info *ports, size_t count)
+{
+	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN];
+	bool ok = true;
+
+	for (size_t i = 0; i < count && ok; i++) {
+		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, ports[i].name);
+		snprintf(text, sizeof(text), "DPDK port %u of %s (%s)", ports[i].port_id,
+			info->program, ports[i].driver);
+		ok = add(end, name, text, ports[i].link_up);
+	}
+	snprintf(name, sizeof(name), NAME_PREFIX "%s", app);
+	snprintf(text, sizeof(text), "All DPDK ports of %s", info->program);
+	return ok && (count < 2 || add(end, name, text, true));
+}
+
+/* Who cannot be asked, for want of a probe or a permission, is not there for us. */
+static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
+{
+	struct ringtap_app_info info = {.size = sizeof(info)};
+	struct ringtap_session_info *sessions = NULL;
+	struct ringtap_port_info *ports = NULL;
+	size_t port_count = 0, session_count = 0;
+	struct ringtap_conn *conn;
+	char err[256];
+	bool ok = true;
+
+	if (ringtap_conn_open(&conn, dir, err, sizeof(err)))
+		return true;
+	if (!ringtap_conn_app(conn, &info) &&
+		!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
+		ok = add_ports(end, app, &info, ports, port_count);
+	free(ports);
+	free(sessions);
+	ringtap_conn_close(conn);
+	return ok;
+}
+
+EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
+{
+	struct ringtap_apps *apps;
+	pcap_if_t **end = list;
+	bool ok = true;
+	int ret = real()->pcap_findalldevs(list, err);
+
+	if (ret || ringtap_apps_find(&apps))
+		return ret;
+	while (*end)
+		end = &(*end)->next;
+	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
+		ok = add_app(&end, ringtap_apps_name(apps, i), ringtap_apps_dir(apps, i));
+	ringtap_apps_free(apps);
+	return 0;
+}
+
+/* No address, as libpcap has it for "any" and others that are no network interfaces. */
+EXPORT int pcap_lookupnet(const char *device, bpf_u_int32 *net, bpf_u_int32 *mask, char *err)
+{
+	if (!name_is_ours(device))
+		return real()->pcap_lookupnet(device, net, mask, err);
+	*net = *mask = 0;
+	return 0;
+}

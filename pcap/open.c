@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/if_ether.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "handle.h"
+
+EXPORT pcap_t *pcap_create(const char *device, char *err)
+{
+	struct handle *h;
+
+	if (!name_is_ours(device))
+		return real()->pcap_create(device, err);
+	err[0] = 0;
+	h = handle_new(device, err);
+	return h ? h->user : NULL;
+}
+
+/* The handle that answers for snapshot length and precision from now on. */
+static int make_inner(struct handle *h)
+{
+	if (h->inner)
+		real()->pcap_close(h->inner);
+	h->inner = real()->pcap_open_dead_with_tstamp_precision(
+		DLT_EN10MB, h->snaplen, (unsigned)h->precision);
+	return h->inner ? 0 : handle_fail(h, PCAP_ERROR, "malloc: Cannot allocate memory");
+}
+
+/* Attaches and lets packets flow: from here on nothing is missed, as with libpcap. */
+static int start(struct handle *h)
+{
+	struct ringtap_want model = {.queue = -1,
+		.directions = RINGTAP_RX | RINGTAP_TX,
+		.snaplen = (uint32_t)h->snaplen};
+	struct ringtap_capture_options options = {.size = sizeof(options),
+		.timestamp = h->tstamp_type == PCAP_TSTAMP_ADAPTER ? RINGTAP_NIC : RINGTAP_TSC};
+	int ret;
+
+	/* Programs that say what libpcap takes anyway (dumpcap) have made no choice. */
+	if (h->buffer_size != BUFFER_USUAL)
+		options.ring_size = (uint64_t)h->buffer_size;
+	ret = ringtap_capture_create(&h->cap);
+	if (ret)
+		return handle_fail(h, PCAP_ERROR, "cannot begin: %s", strerror(-ret));
+	ret = name_attach(h, &model, &options);
+	if (!ret && (ret = ringtap_capture_start(h->cap)))
+		ret = handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
+	if (!ret)
+		return 0;
+	ringtap_capture_close(h->cap);
+	h->cap = NULL;
+	return ret;
+}
+
+EXPORT int pcap_activate(pcap_t *p)
+{
+	struct handle *h = handle_of(p);
+	int ret;
+
+	if (!h)
+		return real()->pcap_activate(p);
+	if (h->activated)
+		return handle_fail(
+			h, PCAP_ERROR_ACTIVATED, "can't perform  operation on activated capture");
+	if (h->rfmon)
+		return handle_fail(h, PCAP_ERROR_RFMON_NOTSUP, "%s",
+			real()->pcap_statustostr(PCAP_ERROR_RFMON_NOTSUP));
+	if (h->protocol && h->protocol != ETH_P_ALL)
+		return handle_fail(h, PCAP_ERROR, "a port is captured whole: use a filter");
+	if (h->snaplen <= 0 || h->snaplen > SNAPLEN_MAX)
+		h->snaplen = SNAPLEN_MAX;
+	ret = make_inner(h);
+	if (!ret && !h->owner)
+		ret = fork_prepare(h);
+	if (!ret)
+		ret = start(h);
+	h->activated = !ret;
+	return ret;
+}
+
+/* libpcap's, where activating has failed. */
+static void explain(char *err, const char *device, int status, const char *text)
+{
+	const char *generic = real()->pcap_statustostr(status);
+
+	if (status == PCAP_ERROR)
+		snprintf(err, PCAP_ERRBUF_SIZE, "%s: %s", device, text);
+	else if (text[0] &&
+		 (status == PCAP_ERROR_NO_SUCH_DEVICE || status == PCAP_ERROR_PERM_DENIED ||
+			 status == PCAP_ERROR_PROMISC_PERM_DENIED))
+		snprintf(err, PCAP_ERRBUF_SIZE, "%s: %s (%s)", device, generic, text);
+	else
+		snprintf(err, PCAP_ERRBUF_SIZE, "%s: %s", device, generic);
+}
+
+EXPORT pcap_t *pcap_open_live(
+	const char *device, int snaplen, int promisc, int timeout_ms, char *err)
+{
+	struct handle *h;
+	int ret;
+
+	if (!name_is_ours(device))
+		return real()->pcap_open_live(device, snaplen, promisc, timeout_ms, err);
+	h = handle_new(device, err);
+	if (!h)
+		return NULL;
+	h->snaplen = snaplen;
+	h->timeout_ms = timeout_ms;
+	ret = pcap_activate(h->user);
+	if (!ret)
+		return h->user;
+	explain(err, device, ret, real()->pcap_geterr(h->user));
+	handle_free(h);
+	return NULL;
+}
+
+/* A callback that closes the handle it is called for would pull the ground from under itself: the
+ * reading function does it when it is out. */
+EXPORT void pcap_close(pcap_t *p)
+{
+	struct handle *h = handle_of(p);
+
+	if (!h) {
+		real()->pcap_close(p);
+	} else if (h->reading) {
+		h->closing = true;
+		pcap_breakloop(p);
+	} else {
+		handle_free(h);
+	}
+}

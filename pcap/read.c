@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets out of the rings into callbacks. The hot path: no call of ours per packet but theirs. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/segment.h"
+#include "handle.h"
+
+#define SLICE_MS   500 /* between looks whether the ports are still there */
+#define OPT_FLAGS  2   /* epb_flags */
+#define FLAGS_MASK 3u
+#define FLAGS_IN   1u
+#define FLAGS_OUT  2u
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static int take_break(struct handle *h)
+{
+	if (!rt_load(&h->broken))
+		return 0;
+	rt_store(&h->broken, 0);
+	return PCAP_ERROR_BREAK;
+}
+
+/* ---- what there is to hand out ---- */
+
+static bool ports_are_gone(const struct handle *h)
+{
+	unsigned n = ringtap_capture_interface_count(h->cap);
+
+	if (h->all_ports)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		struct ringtap_interface f = {.size = sizeof(f)};
+
+		if (!ringtap_capture_interface(h->cap, i, &f) && !f.gone)
+			return false;
+	}
+	return n > 0;
+}
+
+static int over(struct handle *h, int error)
+{
+	if (error == -EPIPE)
+		return handle_fail(h, PCAP_ERROR, "The interface disappeared");
+	return handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
+}
+
+/* Waits up to wait_ms for runs. Their number or PCAP_ERROR. */
+static int fetch(struct handle *h, int wait_ms)
+{
+	int n;
+
+	/* Only now: what pcap_next() gave out is good up to the next call. */
+	ringtap_capture_release(h->cap);
+	h->run_at = h->run_count = 0;
+	h->offset = 0;
+	n = ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
+	if (n < 0)
+		return over(h, n);
+	if (!n && ports_are_gone(h))
+		return over(h, -EPIPE);
+	h->run_count = n;
+	return n;
+}
+
+/* ---- handing it out ---- */
+
+/* Packets that were captured before a filter was set, that the application cannot filter, or that
+ * go another way. */
+static bool passes(const struct handle *h, const struct ringtap_run *run, const struct rt_epb *e,
+	const struct pcap_pkthdr *hdr, uint32_t len)
+{
+	const uint8_t *packet = (const uint8_t *)e + RT_EPB_HEADER;
+
+	if (h->direction != PCAP_D_INOUT) {
+		uint32_t padded = (hdr->caplen + 3) & ~3u, opt[2];
+
+		if (RT_EPB_MIN + padded + sizeof(opt) > len)
+			return false;
+		memcpy(opt, packet + padded, sizeof(opt));
+		if ((opt[0] & 0xffff) != OPT_FLAGS ||
+			(opt[1] & FLAGS_MASK) != (h->direction == PCAP_D_IN ? FLAGS_IN : FLAGS_OUT))
+			return false;
+	}
+	if (!h->filter.bf_insns || !(h->filter_here || run->stale))
+		return true;
+	return real()->bpf_filter(h->filter.bf_insns, packet, hdr->len, hdr->caplen) != 0;
+}
+
+static inline void set_time(struct handle *h, uint64_t ns)
+{
+	h->ns = ns;
+	h->tv.tv_sec = (time_t)(ns / 1000000000);
+	h->tv.tv_usec = (suseconds_t)(ns % 1000000000);
+	if (h->precision != PCAP_TSTAMP_PRECISION_NANO)
+		h->tv.tv_usec /= 1000;
+}
+
+/* The record at h->offset as libpcap's header; its length, or 0 if the application has made
+ * nonsense of it since the reader looked. */
+static inline uint32_t read_record(
+	struct handle *h, const struct ringtap_run *run, struct pcap_pkthdr *hdr)
+{
+	const struct rt_epb *e = (const struct rt_epb *)(run->data + h->offset);
+	uint64_t left = run->len - h->offset, ns;
+	uint32_t len;
+
+	if (rt_unlikely(left < RT_EPB_MIN))
+		return 0;
+	len = rt_load(&e->total_len);
+	hdr->caplen = rt_load(&e->cap_len);
+	hdr->len = rt_load(&e->orig_len);
+	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
+	if (rt_unlikely(
+		    len < RT_EPB_MIN || len % 4 || len > left || hdr->caplen > len - RT_EPB_MIN))
+		return 0;
+	if (ns != h->ns) /* a burst has one time */
+		set_time(h, ns);
+	hdr->ts = h->tv;
+	return len;
+}
+
+/* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
+static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *user)
+{
+	int n = 0;
+
+	for (; h->run_at < h->run_count; h->run_at++, h->offset = 0) {
+		const struct ringtap_run *run = &h->runs[h->run_at];
+		bool check = run->stale || h->filter_here || h->direction != PCAP_D_INOUT;
+
+		while (h->offset < run->len) {
+			const uint8_t *at = run->data + h->offset;
+			struct pcap_pkthdr hdr;
+			uint32_t len = read_record(h, run, &hdr);
+
+			if (rt_unlikely(!len))
+				return handle_fail(h, PCAP_ERROR, "the ring is corrupt");
+			h->offset += len;
+			if (rt_unlikely(check) &&
+				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
+				continue;
+			callback(user, &hdr, at + RT_EPB_HEADER);
+			if (rt_unlikely(++n == max || rt_load(&h->broken)))
+				return n;
+		}
+	}
+	return n;
+}
+
+/* How long to wait now; the time is up when it is 0 (for one that waits at all). */
+static int wait_ms(const struct handle *h, uint64_t deadline)
+{
+	uint64_t now;
+
+	if (h->nonblock)
+		return 0;
+	if (h->timeout_ms <= 0)
+		return SLICE_MS;
+	now = now_ms();
+	if (now >= deadline)
+		return 0;
+	return deadline - now < SLICE_MS ? (int)(deadline - now) : SLICE_MS;
+}
+
+static int read_some(struct handle *h, int max, pcap_handler callback, u_char *user)
+{
+	uint64_t deadline =
+		h->nonblock || h->timeout_ms <= 0 ? 0 : now_ms() + (uint64_t)h->timeout_ms;
+
+	for (;;) {
+		int wait, n = take_break(h);
+
+		if (n)
+			return n;
+		n = hand_out(h, max, callback, user);
+		if (rt_load(&h->broken))
+			return take_break(h);
+		if (n)
+			return n;
+		wait = wait_ms(h, deadline);
+		n = fetch(h, wait);
+		if (n < 0 || (!n && !wait))
+			return n;
+	}
+}
+
+/* pcap_dispatch(). May free the handle: a callback may have closed it. */
+static int read_packets(struct handle *h, int max, pcap_handler callback, u_char *user)
+{
+	int n;
+
+	if (!h->activated)
+		return handle_not_activated(h);
+	if (rt_unlikely(!fork_may_read(h)))
+		return PCAP_ERROR;
+	h->reading = true;
+	n = read_some(h, max > 0 ? max : INT_MAX, callback, user);
+	h->reading = false;
+	ringtap_capture_rearm(h->cap, read_has_more(h));
+	if (h->closing) {
+		handle_free(h);
+		return PCAP_ERROR_BREAK;
+	}
+	return n;
+}
+
+/* ---- libpcap's ways to ask for it ---- */
+
+EXPORT int pcap_dispatch(pcap_t *p, int count, pcap_handler callback, u_char *user)
+{
+	struct handle *h = handle_of(p);
+
+	return h ? read_packets(h, count, callback, user)
+		 : real()->pcap_dispatch(p, count, callback, user);
+}
+
+EXPORT int pcap_loop(pcap_t *p, int count, pcap_handler callback, u_char *user)
+{
+	struct handle *h = handle_of(p);
+	bool limited = count > 0;
+
+	if (!h)
+		return real()->pcap_loop(p, count, callback, user);
+	for (;;) {
+		int n = read_packets(h, count, callback, user);
+
+		if (n < 0)
+			return n;
+		if (limited && (count -= n) <= 0)
+			return 0;
+	}
+}
+
+struct one {
+	struct pcap_pkthdr *header;
+	const u_char *data;
+};
+
+static void keep(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	struct one *one = (struct one *)user;
+
+	*one->header = *h;
+	one->data = data;
+}
+
+EXPORT const u_char *pcap_next(pcap_t *p, struct pcap_pkthdr *header)
+{
+	struct handle *h = handle_of(p);
+	struct one one = {.header = header};
+
+	if (!h)
+		return real()->pcap_next(p, header);
+	return read_packets(h, 1, keep, (u_char *)&one) > 0 ? one.data : NULL;
+}
+
+EXPORT int pcap_next_ex(pcap_t *p, struct pcap_pkthdr **header, const u_char **data)
+{
+	struct handle *h = handle_of(p);
+	struct one one = {0};
+	int n;
+
+	if (!h)
+		return real()->pcap_next_ex(p, header, data);
+	*header = one.header = &h->header;
+	n = read_packets(h, 1, keep, (u_char *)&one);
+	if (n > 0)
+		*data = one.data;
+	return n;
+}
+
+EXPORT void pcap_breakloop(pcap_t *p)
+{
+	struct handle *h = handle_of(p);
+
+	if (!h) {
+		real()->pcap_breakloop(p);
+		return;
+	}
+	rt_store(&h->broken, 1);
+	if (h->cap)
+		ringtap_capture_break(h->cap);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Monitors: one statistics segment (common/figures.h) for all of them, there while one is attached.
+ * figures.c switches instruments, figures_burst.c counts in the polling threads, the others keep
+ * the tables.
+ */
+#ifndef RINGTAP_PROBE_FIGURES_H
+#define RINGTAP_PROBE_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/figures.h"
+#include "common/proto.h"
+#include "thread.h"
+
+#define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* instruments that need hooks */
+
+struct rt_hook;
+
+/* What hooks do at the moment. A line of its own that polling threads only read. */
+struct rt_fig_mode {
+	/* Low half: RT_INSTR_*, high half: changes at every switching. What follows is complete
+	 * when it is seen (release; pairs with the acquire in figures_burst.h). */
+	uint64_t state;
+	uint32_t busy_life, gaps_life; /* change when that instrument is switched on */
+	uint32_t latency_life;
+	uint32_t latency_every;
+	uint32_t window;         /* number of the current one; changes at any time */
+	int32_t latency_field;   /* offset in the mbuf */
+	uint64_t latency_flag;   /* in ol_flags */
+	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
+	uint64_t wanted;         /* stretch of addresses; changes at any time */
+} __attribute__((aligned(RT_CACHE_LINE)));
+
+extern struct rt_fig_mode rt_fig_mode;
+
+/* The figures that hooks find now; NULL: none. */
+extern struct rt_figures *rt_fig_current;
+
+/* What a polling thread remembers from call to call; its own. */
+struct rt_fig_own {
+	uint32_t switching;  /* high half of the mode's state that it has followed */
+	uint32_t kind;       /* of its last RX poll: enum rt_fig_kind */
+	uint64_t packets;    /* of the busy stretch that lasts */
+	uint64_t since_tsc;  /* that the stretch began */
+	uint64_t last_tsc;   /* of its last RX poll, 0: unknown */
+	uint32_t last_count; /* packets, … */
+	uint32_t last_where; /* … port and queue of it */
+	uint32_t window;     /* number, 0: none yet */
+	uint32_t countdown;  /* packets until one is timed */
+	uint64_t gap_min;    /* shorter ones do not get into the window */
+	/* What follows is used less often. */
+	struct rt_fig_thread *pub;
+	uint64_t burst_min;
+	uint32_t busy_life, gaps_life;
+	struct rt_fig_sampler *sampler;
+	struct rt_fig_stretch *filling; /* NULL: none */
+	uint64_t stretch;               /* number of the last one begun */
+	uint64_t no_block_polls, no_pair_packets;
+	struct rt_fig_pair *pair; /* used last */
+	uint32_t pair_key;        /* of it: receiving port | sending port << 16 */
+	uint32_t pair_life;       /* as pair_lives of it */
+	uint32_t pair_count;
+	bool no_sampler;
+	uint8_t pairs[RT_FIG_PAIRS]; /* its own ones */
+} __attribute__((aligned(128)));
+
+enum rt_fig_kind { RT_FIG_NONE, RT_FIG_IDLE, RT_FIG_BUSY };
+
+/* What a hook finds: its place in the figures. */
+struct rt_fig_site {
+	struct rt_fig_own *own; /* by thread slot */
+	struct rt_figures *figures;
+	uint32_t where; /* port_index | queue << 16 */
+	uint8_t direction;
+	bool linked;                               /* control thread */
+	struct rt_fig_hook *block[RT_MAX_THREADS]; /* NULL: none yet, or there is none left */
+	/* Control thread. */
+	uint64_t full; /* bit per thread slot: found none; that thread's bit, atomic */
+	struct rt_hook *hook;
+	struct rt_fig_site *next;
+} __attribute__((aligned(RT_CACHE_LINE)));
+
+struct rt_fig_port_state {
+	uint32_t generation; /* of the port id, see ports.h */
+	uint32_t queues[2];  /* by direction: queues below have their site */
+};
+
+struct rt_figures {
+	struct rt_fig_own own[RT_MAX_THREADS];
+	uint32_t pair_keys[RT_FIG_PAIRS];
+	uint32_t pair_lives[RT_FIG_PAIRS]; /* latency_life that min and max are of */
+	/* The segment. */
+	struct rt_fig_header *header;
+	struct rt_seg_clock *clock;
+	struct rt_fig_port *ports;
+	struct rt_fig_thread *threads;
+	struct rt_fig_hook *hooks;
+	struct rt_fig_pair *pairs;
+	struct rt_fig_pool *pools;
+	struct rt_fig_sampler *samplers;
+	/* Control thread. */
+	int fd;
+	uint64_t size; /* bytes */
+	struct rt_fig_site *sites;
+	bool linked;
+	struct rt_fig_port_state port_state[RT_FIG_PORTS];
+	uint32_t tids[RT_MAX_THREADS]; /* whose kernel figures are shown */
+	uint64_t no_thread_base;
+	uint64_t on_ns[7]; /* when each instrument was switched on last, since the epoch */
+	struct rt_grace grace;
+	struct rt_figures *next; /* waiting for its grace period */
+};
+
+/* Somebody who keeps instruments on. */
+struct rt_monitor {
+	bool attached;
+	uint32_t instruments;
+	uint32_t latency_every; /* 1 or more */
+	struct rt_monitor *next;
+};
+
+/* All that follows: control lock held. */
+
+/* Keeps instruments on for m, or changes which; every 0 is 1. On error a sentence is in err
+ * (RT_TEXT_LEN bytes) and nothing has changed. */
+int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every,
+	const struct rt_clock_line *clock, char *err);
+void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
+
+/* Ports that came or went. */
+void rt_figures_rescan(void);
+
+/* Every 50 ms or so. */
+void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
+
+/* Frees segments that have outlived their grace period. True: none is left. */
+bool rt_figures_reclaim(void);
+
+/* In a thread that ends and still owns t: it does not work any more. */
+void rt_fig_thread_ends(struct rt_thread *t);
+
+/* Calls of hooks by threads without a slot, while there are figures; atomic. */
+extern uint64_t rt_fig_no_thread;
+
+/* Parts. */
+struct rt_figures *rt_figures_create(const struct rt_clock_line *clock); /* NULL: no memory */
+void rt_figures_free(struct rt_figures *f);
+void rt_figures_link(struct rt_figures *f, bool on); /* all its sites */
+void rt_figures_scan_ports(struct rt_figures *f);
+void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns);
+void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns);
+void rt_figures_refresh_pools(struct rt_figures *f);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long packets stay. A received packet gets a time stamp in a dynamic mbuf field and a flag; at
+ * the sending side the flag says that there is one. Still in the polling threads.
+ *
+ *   63                      22 21      16 15           0
+ *   +------------------------+----------+--------------+
+ *   | TSC, its low 42 bits   | port     | tag          |
+ *   +------------------------+----------+--------------+
+ *
+ * Not all that bears the flag has been received: rte_pktmbuf_clone() and rte_pktmbuf_copy() take
+ * flag and field along, and flags outlive a monitor. Hence the tag, a hash of the mbuf's own
+ * address and the number of the monitoring: a copy is another mbuf. And no time stamp is older than
+ * the switching on. The port is in the field because m->port is what the first driver has set
+ * (net_ring).
+ */
+#include <rte_mbuf_dyn.h>
+
+#include "figures_burst.h"
+
+#define TSC_SHIFT  22
+#define PORT_SHIFT 16
+#define PORT_BITS  6
+#define PORT_MASK  ((1u << PORT_BITS) - 1)
+
+static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
+static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
+
+static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
+{
+	return (uint16_t)((((uintptr_t)m >> 6) + life) * 0x9e3779b97f4a7c15ull >> 48);
+}
+
+/* Others may hold it, too: then nothing in it may be written. */
+static inline bool is_shared(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) != 1;
+}
+
+static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
+{
+	return RTE_MBUF_DYNFIELD(m, offset, uint64_t *);
+}
+
+static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
+{
+	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
+	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		if (rt_unlikely(is_shared(m)))
+			continue;
+		m->ol_flags |= flag;
+		*field_of(m, offset) = stamp | tag_of(m, life);
+	}
+}
+
+/* The others lose the flag that they may have brought along. */
+static void stamp_some(
+	struct rt_fig_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp, uint32_t every)
+{
+	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
+	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		bool chosen = --o->countdown == 0;
+
+		if (rt_unlikely(chosen))
+			o->countdown = every;
+		if (rt_unlikely(is_shared(m)))
+			continue;
+		if (rt_unlikely(chosen)) {
+			m->ol_flags |= flag;
+			*field_of(m, offset) = stamp | tag_of(m, life);
+		} else if (rt_unlikely(m->ol_flags & flag)) {
+			m->ol_flags &= ~flag;
+		}
+	}
+}
+
+void rt_fig_stamp(const struct rt_fig_site *s, struct rt_fig_own *o, struct rte_mbuf **pkts,
+	unsigned n, uint64_t tsc)
+{
+	uint32_t every = rt_load(&rt_fig_mode.latency_every);
+	uint64_t stamp = tsc << TSC_SHIFT | (uint64_t)(s->where & PORT_MASK) << PORT_SHIFT;
+
+	if (every == 1)
+		stamp_all(pkts, n, stamp);
+	else
+		stamp_some(o, pkts, n, stamp, every);
+}
+
+static struct rt_fig_pair *claim_pair(
+	struct rt_figures *f, struct rt_fig_own *o, const struct rt_thread *t, uint32_t key)
+{
+	uint32_t i = rt_fetch_add(&f->header->pair_count, 1);
+	struct rt_fig_pair *p = i < RT_FIG_PAIRS ? &f->pairs[i] : NULL;
+
+	if (!p)
+		return NULL;
+	p->thread = t->index;
+	p->rx_index = (uint16_t)key;
+	p->tx_index = (uint16_t)(key >> 16);
+	p->min = UINT64_MAX;
+	f->pair_keys[i] = key;
+	o->pairs[o->pair_count++] = (uint8_t)i;
+	rt_store_release(&p->life, t->life); /* pairs with the acquire in reader/monitor.c */
+	return p;
+}
+
+/* min and max are since the instrument was switched on. */
+static void renew(struct rt_figures *f, struct rt_fig_pair *p)
+{
+	uint32_t *life = &f->pair_lives[p - f->pairs], now = rt_load(&rt_fig_mode.latency_life);
+
+	if (*life == now)
+		return;
+	*life = now;
+	rt_store(&p->min, UINT64_MAX);
+	rt_store(&p->max, 0);
+}
+
+/* NULL: there is none left. */
+static struct rt_fig_pair *find_pair(
+	struct rt_figures *f, struct rt_fig_own *o, const struct rt_thread *t, uint32_t key)
+{
+	struct rt_fig_pair *p = NULL;
+
+	if (rt_likely(o->pair && o->pair_key == key &&
+		      o->pair_life == rt_load(&rt_fig_mode.latency_life)))
+		return o->pair;
+	for (uint32_t i = 0; i < o->pair_count && !p; i++) {
+		if (f->pair_keys[o->pairs[i]] == key)
+			p = &f->pairs[o->pairs[i]];
+	}
+	if (!p && rt_load(&f->header->pair_count) < RT_FIG_PAIRS)
+		p = claim_pair(f, o, t, key);
+	if (!p)
+		return NULL;
+	renew(f, p);
+	o->pair = p;
+	o->pair_key = key;
+	o->pair_life = rt_load(&rt_fig_mode.latency_life);
+	return p;
+}
+
+/* Packets that came in one burst and leave in one have one latency. */
+static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped)
+{
+	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
+	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
+	struct rt_fig_pair *p;
+
+	/* From an earlier monitoring, or from a CPU whose counter disagrees. */
+	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc))) {
+		*unstamped += run;
+		return;
+	}
+	p = find_pair(s->figures, o, t, key);
+	if (rt_unlikely(!p)) {
+		RT_FIG_ADD(o->no_pair_packets, run);
+		return;
+	}
+	RT_FIG_ADD(p->bucket[rt_fig_bucket(cycles)], run);
+	RT_FIG_ADD(p->sum, cycles * run);
+	if (rt_unlikely(cycles < p->min))
+		rt_store(&p->min, cycles);
+	if (rt_unlikely(cycles > p->max))
+		rt_store(&p->max, cycles);
+	RT_FIG_ADD(p->count, run);
+}
+
+static void add_untimed(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+	uint32_t unstamped, uint32_t shared)
+{
+	struct rt_fig_pair *p = find_pair(s->figures, o, t, UINT16_MAX | s->where << 16);
+
+	if (!p) {
+		RT_FIG_ADD(o->no_pair_packets, unstamped + shared);
+		return;
+	}
+	RT_FIG_ADD(p->unstamped, unstamped);
+	RT_FIG_ADD(p->shared, shared);
+}
+
+void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n)
+{
+	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
+	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+	uint64_t tsc = rt_tsc(), stamp = 0;
+	uint32_t run = 0, unstamped = 0, shared = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		uint64_t flags = m->ol_flags, v;
+
+		if (!(flags & flag)) {
+			unstamped++;
+			continue;
+		}
+		if (rt_unlikely(is_shared(m) || flags & RTE_MBUF_F_INDIRECT)) {
+			shared++;
+			continue;
+		}
+		m->ol_flags = flags & ~flag; /* may circulate, or be offered again */
+		v = *field_of(m, offset);
+		if (rt_unlikely((uint16_t)v != tag_of(m, life))) {
+			unstamped++;
+			continue;
+		}
+		if (v >> PORT_SHIFT != stamp && run) {
+			add_run(s, o, t, stamp, tsc, run, &unstamped);
+			run = 0;
+		}
+		stamp = v >> PORT_SHIFT;
+		run++;
+	}
+	if (run)
+		add_run(s, o, t, stamp, tsc, run, &unstamped);
+	if (unstamped + shared)
+		add_untimed(s, o, t, unstamped, shared);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Another filter while packets flow, as the reader sees it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "common/ipc.h"
+#include "test_peer.h"
+
+#define RINGS   2u
+#define RUN_MAX 64u
+
+static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static struct test_session session;
+static struct test_peer peer;
+static struct ringtap_capture *cap;
+
+static int set_up(void **state)
+{
+	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	peer = (struct test_peer){.session = &session};
+	test_peer_start(&peer, true);
+	return ringtap_capture_create(&cap) ||
+	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
+}
+
+static int tear_down(void **state)
+{
+	ringtap_capture_close(cap);
+	test_peer_stop(&peer);
+	test_session_free(&session);
+	return 0;
+}
+
+static void put_some(uint32_t ring, unsigned n)
+{
+	uint64_t now = test_now(&session);
+
+	for (unsigned i = 0; i < n; i++)
+		test_put(&session, ring, now, i % 2, 60);
+	test_publish(&session, ring, now);
+}
+
+/* ---- the probe's answers ---- */
+
+static const struct ringtap_insn none = {.code = 6};
+
+static void answer_filter(int sock, int code, const char *text)
+{
+	struct rt_msg_filtered m = {.code = code};
+
+	rt_msg_init(&m.h, RT_MSG_FILTERED, sizeof(m));
+	strcpy(m.text, text);
+	(void)rt_msg_send(sock, &m.h, NULL, 0);
+}
+
+static bool filters(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_FILTER)
+		return test_peer_answer(p, sock, type);
+	/* Published while the reader waits. */
+	put_some(0, 3);
+	answer_filter(sock, 0, "");
+	return true;
+}
+
+static bool refuses(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_FILTER)
+		return test_peer_answer(p, sock, type);
+	answer_filter(sock, -ENOTSUP, "not today");
+	return true;
+}
+
+static bool answers_nonsense(struct test_peer *p, int sock, uint16_t type)
+{
+	test_peer_send(sock, RT_MSG_FILTERED, NULL, 0); /* without its body */
+	return true;
+}
+
+static bool is_silent(struct test_peer *p, int sock, uint16_t type)
+{
+	return true;
+}
+
+/* Packets of stale runs and of others. -EPIPE or what else it ended with. */
+static int read_all(uint64_t packets[2])
+{
+	struct ringtap_run runs[RUN_MAX];
+	int n;
+
+	packets[0] = packets[1] = 0;
+	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 10)) > 0) {
+		for (int i = 0; i < n; i++)
+			packets[runs[i].stale] += runs[i].packets;
+		ringtap_capture_release(cap);
+	}
+	return n;
+}
+
+static void test_what_was_published_before_the_answer_is_stale(void **state)
+{
+	uint64_t packets[2];
+
+	put_some(0, 5);
+	put_some(1, 2);
+	peer.answer = filters;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), 0);
+	put_some(0, 7);
+	put_some(1, 1);
+	assert_int_equal(read_all(packets), 0);
+	assert_int_equal(packets[true], 5 + 2 + 3);
+	assert_int_equal(packets[false], 7 + 1);
+}
+
+static void test_refusal_is_told_and_goes_on(void **state)
+{
+	uint64_t packets[2];
+
+	peer.answer = refuses;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ENOTSUP);
+	assert_string_equal(ringtap_capture_error(cap), "not today");
+	put_some(0, 4);
+	assert_int_equal(read_all(packets), 0);
+	assert_int_equal(packets[false], 4);
+}
+
+static void test_nonsense_ends_the_capture(void **state)
+{
+	uint64_t packets[2];
+
+	put_some(0, 4);
+	peer.answer = answers_nonsense;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -EPROTO);
+	assert_int_equal(read_all(packets), -EPIPE);
+	assert_int_equal(packets[true], 4);
+}
+
+static void test_silence_ends_the_capture(void **state)
+{
+	uint64_t packets[2];
+	int before = rt_answer_ms;
+
+	rt_answer_ms = 20;
+	peer.answer = is_silent;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
+	rt_answer_ms = before;
+	assert_int_equal(read_all(packets), -EPIPE);
+}
+
+/* What it left behind is still there to be read, and to be checked. */
+static void test_dead_application_has_nothing_to_filter(void **state)
+{
+	uint64_t packets[2];
+
+	put_some(0, 4);
+	test_peer_die(&peer);
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), 0);
+	assert_int_equal(read_all(packets), -EPIPE);
+	assert_int_equal(packets[true], 4);
+	test_peer_bury(&peer);
+	test_peer_start(&peer, true); /* for the tear-down */
+}
+
+static void test_filter_is_bounded(void **state)
+{
+	assert_int_equal(ringtap_capture_filter(cap, &none, RT_MAX_INSNS + 1), -E2BIG);
+	assert_int_equal(ringtap_capture_filter(cap, &none, 0), -E2BIG);
+}
+
+#define started(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		started(test_what_was_published_before_the_answer_is_stale),
+		started(test_refusal_is_told_and_goes_on),
+		started(test_nonsense_ends_the_capture),
+		started(test_silence_ends_the_capture),
+		started(test_dead_application_has_nothing_to_filter),
+		started(test_filter_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

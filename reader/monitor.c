@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attaching a monitor, switching instruments, looking whether the application is still there. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "capture.h"
+#include "export.h"
+#include "monitor.h"
+
+static_assert((int)RINGTAP_POLLS == RT_INSTR_POLLS && (int)RINGTAP_BYTES == RT_INSTR_BYTES &&
+		      (int)RINGTAP_BUSY == RT_INSTR_BUSY && (int)RINGTAP_GAPS == RT_INSTR_GAPS &&
+		      (int)RINGTAP_LATENCY == RT_INSTR_LATENCY &&
+		      (int)RINGTAP_ADDRESSES == RT_INSTR_ADDRESSES &&
+		      (int)RINGTAP_POOLS == RT_INSTR_POOLS,
+	"instruments go over the wire as they are");
+
+static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
+{
+	snprintf(err, errlen,
+		"its probe (version %s) does not know figures; restart it with that of ringtap %s",
+		mon->conn->app.probe, RINGTAP_VERSION);
+	return -EOPNOTSUPP;
+}
+
+/* The answer to RT_MSG_MONITOR; the first brings the figures. */
+static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
+{
+	bool first = !mon->fig.live;
+	unsigned n = 0;
+	int fd = -1, ret;
+
+	ret = rt_conn_expect(mon->conn, RT_MSG_MONITORING, &fd, 1, &n, rt_answer_ms, err, errlen);
+	if (ret < 0) {
+		/* A probe that knows no monitors calls the message unknown. */
+		return ret == -EPROTO && first && mon->conn->msg.h.type == RT_MSG_ERROR
+			       ? too_old(mon, err, errlen)
+			       : ret;
+	}
+	ret = 0;
+	if (first && n != 1) {
+		snprintf(err, errlen, "the probe sent no figures");
+		ret = -EPROTO;
+	} else if (first) {
+		ret = rt_figures_map(&mon->fig, fd, err, errlen);
+	}
+	if (n)
+		close(fd);
+	return ret;
+}
+
+static int ask(struct ringtap_monitor *mon, unsigned instruments, unsigned latency_every, char *err,
+	size_t errlen)
+{
+	struct rt_msg_monitor m = {.instruments = instruments, .latency_every = latency_every};
+	int ret;
+
+	if (instruments & ~(unsigned)RT_INSTR_ALL) {
+		snprintf(err, errlen, "there is no such instrument");
+		return -EINVAL;
+	}
+	rt_msg_init(&m.h, RT_MSG_MONITOR, sizeof(m));
+	ret = rt_msg_send(mon->conn->fd, &m.h, NULL, 0);
+	if (ret) {
+		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
+		return ret == -EPIPE ? -ECONNRESET : ret;
+	}
+	ret = receive(mon, err, errlen);
+	if (!ret)
+		mon->instruments = instruments;
+	return ret;
+}
+
+static int start(struct ringtap_monitor *mon, const char *dir, unsigned instruments,
+	unsigned latency_every, char *err, size_t errlen)
+{
+	int ret = ringtap_conn_open(&mon->conn, dir, err, errlen);
+
+	if (!ret)
+		ret = ask(mon, instruments, latency_every, err, errlen);
+	if (ret)
+		return ret;
+	if (rt_clock_read(mon->fig.clock, &mon->line)) {
+		snprintf(err, errlen, "the probe's clock is not readable");
+		return -EBADMSG;
+	}
+	mon->open_tsc = rt_tsc();
+	mon->open_mono_ns = rt_mono_ns();
+	return 0;
+}
+
+EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned instruments,
+	unsigned latency_every, char *err, size_t errlen)
+{
+	struct ringtap_monitor *mon = calloc(1, sizeof(*mon));
+	int ret;
+
+	*out = NULL;
+	if (!mon) {
+		snprintf(err, errlen, "not enough memory");
+		return -ENOMEM;
+	}
+	ret = start(mon, dir, instruments, latency_every, err, errlen);
+	if (ret) {
+		ringtap_monitor_close(mon);
+		return ret;
+	}
+	*out = mon;
+	return 0;
+}
+
+EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
+{
+	if (!mon)
+		return;
+	ringtap_conn_close(mon->conn);
+	rt_figures_unmap(&mon->fig);
+	free(mon);
+}
+
+EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned instruments,
+	unsigned latency_every, char *err, size_t errlen)
+{
+	int ret = mon->dead ? -ECONNRESET : 0;
+
+	if (ret)
+		snprintf(err, errlen, "the application went away");
+	else
+		ret = ask(mon, instruments, latency_every, err, errlen);
+	mon->dead |= ret == -ECONNRESET;
+	return ret;
+}
+
+EXPORT int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_info *out)
+{
+	return ringtap_conn_app(mon->conn, out);
+}
+
+EXPORT int ringtap_monitor_fd(const struct ringtap_monitor *mon)
+{
+	return mon->conn->fd;
+}
+
+/* Nothing comes unasked but the end. */
+static void look(struct ringtap_monitor *mon)
+{
+	int len;
+
+	if (mon->dead)
+		return;
+	len = rt_msg_recv(mon->conn->fd, &mon->conn->msg, sizeof(mon->conn->msg), NULL, 0, NULL, 0);
+	mon->dead = len != -ETIMEDOUT && len != -EAGAIN && len != -EINTR;
+}
+
+EXPORT int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_figures **out)
+{
+	struct rt_picture *pic;
+	int ret;
+
+	look(mon);
+	ret = rt_picture_take(mon, &pic);
+	*out = ret ? NULL : &pic->pub;
+	return ret ? ret : mon->dead ? -EPIPE : 0;
+}

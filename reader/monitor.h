@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of a monitor: what it remembers from picture to picture, and the parts of a picture. */
+#ifndef RINGTAP_READER_MONITOR_H
+#define RINGTAP_READER_MONITOR_H
+
+#include "common/clock.h"
+#include "conn.h"
+#include "figures.h"
+#include "ringtap/monitor.h"
+
+/* To whom a block belongs, as it was at first sight: it never changes. */
+struct rt_owner {
+	uint32_t block;         /* index in its table */
+	uint32_t thread;        /* index in the picture */
+	uint32_t port, rx_port; /* likewise */
+	uint16_t queue;
+	uint8_t direction;
+};
+
+struct ringtap_monitor {
+	struct ringtap_conn *conn;
+	struct rt_figures fig;
+	bool dead;            /* the connection has ended */
+	unsigned instruments; /* that we asked for */
+	struct rt_clock_line line;
+	uint64_t open_tsc, open_mono_ns;
+	uint32_t newest_window;
+	/* By index in the pictures, in the order of first sight. */
+	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
+	struct ringtap_figures_thread threads[RT_FIG_THREADS]; /* as last seen */
+	struct rt_owner queues[RT_FIG_HOOKS], pairs[RT_FIG_PAIRS], samplers[RT_FIG_SAMPLERS];
+	/* By index in the segment's tables. */
+	bool slot_met[RT_FIG_THREADS], hook_met[RT_FIG_HOOKS], pair_met[RT_FIG_PAIRS],
+		sampler_met[RT_FIG_SAMPLERS];
+	uint32_t slot_thread[RT_FIG_THREADS];
+};
+
+/* What ringtap_monitor_read() gives out, with what hangs on it. */
+struct rt_picture {
+	struct ringtap_figures pub;
+	uint64_t mono_ns;
+	uint64_t *buckets; /* RT_FIG_BUCKETS of each pair */
+	struct ringtap_sample *samples;
+};
+
+/* picture.c: the picture of the moment, whatever became of the connection. 0, -ENOMEM, -EBADMSG. */
+int rt_picture_take(struct ringtap_monitor *mon, struct rt_picture **out);
+
+/* monitor_who.c: whose the blocks are; finds new threads and brings all up to date. 0, -ENOMEM,
+ * -EBADMSG. */
+int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
+
+/* monitor_thread.c: one thread slot. False: nobody has it, or it changes hands all the time. */
+bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
+	struct ringtap_figures_thread *out);
+uint32_t rt_newest_window(const struct rt_figures *fig);
+
+/* Copies words that their writer may change meanwhile; bytes is a multiple of 8. Acquires, so that
+ * a sequence number read afterwards is not older. */
+void rt_copy_words(void *dst, const void *src, size_t bytes);
+
+uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz);
+
+#endif

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attaching a monitor, and pictures of what a probe, honest or not, counts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/atomics.h"
+#include "common/ipc.h"
+#include "monitor.h"
+#include "test_figures.h"
+#include "test_peer.h"
+
+static struct test_figures fig;
+static struct test_peer peer;
+static struct ringtap_monitor *mon;
+static struct ringtap_figures *f;
+static char err[RT_TEXT_LEN];
+
+static int set_up(void **state)
+{
+	test_figures_make(&fig);
+	peer = (struct test_peer){.figures_fd = fig.fd};
+	test_peer_start(&peer, true);
+	memset(err, 0, sizeof(err));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	ringtap_figures_free(f);
+	ringtap_monitor_close(mon);
+	f = NULL;
+	mon = NULL;
+	test_peer_stop(&peer);
+	test_figures_free(&fig);
+	return 0;
+}
+
+static int attach(void)
+{
+	return ringtap_monitor_open(&mon, peer.dir, RT_INSTR_ALL, 16, err, sizeof(err));
+}
+
+static void assert_refused(int code, const char *text)
+{
+	assert_int_equal(attach(), code);
+	assert_null(mon);
+	assert_non_null(strstr(err, text));
+}
+
+/* A picture instead of the last one. */
+static int look_again(void)
+{
+	ringtap_figures_free(f);
+	return ringtap_monitor_read(mon, &f);
+}
+
+static void must_attach(void)
+{
+	assert_int_equal(attach(), 0);
+	assert_int_equal(look_again(), 0);
+}
+
+/* ---- attaching ---- */
+
+static void test_what_is_wanted_reaches_the_probe(void **state)
+{
+	struct ringtap_app_info info = {.size = sizeof(info)};
+
+	must_attach();
+	assert_int_equal(peer.asked_for.instruments, RT_INSTR_ALL);
+	assert_int_equal(peer.asked_for.latency_every, 16);
+	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
+	assert_int_equal(peer.asked_for.instruments, RT_INSTR_POLLS);
+	assert_int_equal(ringtap_monitor_app(mon, &info), 0);
+	assert_string_equal(info.prefix, "test");
+}
+
+static void test_unknown_instruments_are_refused(void **state)
+{
+	must_attach();
+	assert_int_equal(ringtap_monitor_switch(mon, 1u << 20, 0, err, sizeof(err)), -EINVAL);
+	assert_int_equal(look_again(), 0);
+}
+
+static bool answer_error(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_error m = {.code = -EPROTO, .text = "unknown message"};
+
+	if (type == RT_MSG_HELLO)
+		return test_peer_answer(p, sock, type);
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	(void)rt_msg_send(sock, &m.h, NULL, 0);
+	return false;
+}
+
+static void test_old_probe_is_told_apart(void **state)
+{
+	peer.answer = answer_error;
+	assert_refused(-EOPNOTSUPP, "restart it");
+}
+
+static bool answer_without_memory(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type == RT_MSG_HELLO)
+		return test_peer_answer(p, sock, type);
+	test_peer_send(sock, RT_MSG_MONITORING, NULL, 0);
+	return true;
+}
+
+static void test_missing_memory_is_refused(void **state)
+{
+	peer.answer = answer_without_memory;
+	assert_refused(-EPROTO, "no figures");
+}
+
+static void test_impossible_headers_are_refused(void **state)
+{
+	const struct rt_fig_header good = *fig.h;
+	uint64_t *const offsets[] = {&fig.h->clock_offset, &fig.h->port_offset,
+		&fig.h->thread_offset, &fig.h->hook_offset, &fig.h->pair_offset,
+		&fig.h->pool_offset, &fig.h->sampler_offset};
+	const uint64_t bad[] = {
+		0, 8, sizeof(good) + 8, fig.size - 64 + 8, fig.size, UINT64_MAX, UINT64_MAX - 63};
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+			*offsets[i] = bad[k];
+			assert_refused(-EBADMSG, "outside");
+			*fig.h = good;
+		}
+	}
+	fig.h->segment_size = fig.size + 4096;
+	assert_refused(-EBADMSG, "shorter");
+	*fig.h = good;
+	fig.h->magic[6] = 'X';
+	assert_refused(-EBADMSG, "magic");
+	*fig.h = good;
+	fig.h->tsc_hz = 0;
+	assert_refused(-EBADMSG, "frequency");
+	*fig.h = good;
+	fig.h->version++;
+	assert_refused(-EPROTOTYPE, "version");
+	*fig.h = good;
+	fig.clock->seq = 1;
+	assert_refused(-EBADMSG, "clock");
+	fig.clock->seq = 2;
+	must_attach();
+}
+
+static void test_memory_that_may_shrink_is_refused(void **state)
+{
+	peer.figures_fd = test_memfd(fig.size, F_SEAL_GROW);
+	assert_refused(-EBADMSG, "sealed");
+	close(peer.figures_fd);
+	peer.figures_fd = test_memfd(100, F_SEAL_SHRINK);
+	assert_refused(-EBADMSG, "short");
+	close(peer.figures_fd);
+}
+
+/* ---- pictures ---- */
+
+static void test_a_picture_shows_what_was_counted(void **state)
+{
+	struct rt_fig_hook *h = test_hook(&fig, 3, 1, 5, RT_DIR_RX);
+
+	h->burst[0] = 10;
+	h->burst[32] = 4;
+	h->burst[RT_FIG_BURSTS] = 1;
+	h->big_polls = 2;
+	h->big_packets = 2000;
+	h->bytes = 640;
+	h->byte_packets = 10;
+	h->max_asked = 64;
+	fig.ports[1].imissed = 3;
+	fig.threads[3].busy_cycles = 500;
+	fig.threads[3].idle_cycles = 400;
+	must_attach();
+	assert_int_equal(f->port_count, 2);
+	assert_string_equal(f->ports[1].name, "port1");
+	assert_int_equal(f->ports[1].imissed, 3);
+	assert_false(f->ports[1].gone);
+	assert_int_equal(f->thread_count, 1);
+	assert_int_equal(f->threads[0].slot, 3);
+	assert_int_equal(f->threads[0].life, 7);
+	assert_true(f->threads[0].alive);
+	assert_string_equal(f->threads[0].name, "lcore-worker-1");
+	assert_int_equal(f->threads[0].busy_cycles, 500);
+	assert_int_equal(f->threads[0].idle_cycles, 400);
+	assert_int_equal(f->queue_count, 1);
+	assert_int_equal(f->queues[0].port, 1);
+	assert_int_equal(f->queues[0].queue, 5);
+	assert_int_equal(f->queues[0].direction, RINGTAP_RX);
+	assert_int_equal(f->queues[0].polls, 17);
+	assert_int_equal(f->queues[0].empty_polls, 10);
+	assert_int_equal(f->queues[0].packets, 4 * 32 + RT_FIG_BURSTS + 2000);
+	assert_int_equal(f->queues[0].bytes, 640);
+	assert_int_equal(f->queues[0].max_asked, 64);
+	assert_int_equal(f->instruments, RT_INSTR_ALL);
+}
+
+static void test_the_stretch_that_lasts_counts(void **state)
+{
+	uint64_t before = rt_tsc();
+
+	fig.threads[3].busy_cycles = 500;
+	fig.threads[3].idle_cycles = 400;
+	fig.threads[3].since_tsc = before;
+	fig.threads[3].is_busy = 1;
+	must_attach();
+	assert_true(f->threads[0].busy_cycles > 500);
+	assert_true(f->threads[0].busy_cycles <= 500 + rt_tsc() - before);
+	assert_int_equal(f->threads[0].idle_cycles, 400);
+	before = f->threads[0].busy_cycles;
+	/* The probe's sum is less than the estimate was: a sum never goes back. */
+	fig.threads[3].since_tsc = 0;
+	fig.threads[3].busy_cycles = 501;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->threads[0].busy_cycles, before);
+	/* Nor does it grow while the instrument is off. */
+	fig.threads[3].since_tsc = 1;
+	fig.h->instruments = 0;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->threads[0].busy_cycles, before);
+}
+
+static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
+{
+	struct rt_fig_window *w = &fig.threads[3].window[window % RT_FIG_WINDOWS];
+
+	w->number = window;
+	w->gap[at] = (struct rt_fig_gap){
+		.tsc = rt_tsc(), .cycles = cycles, .port_index = port, .queue = 2};
+	w->burst[at] = (struct rt_fig_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
+}
+
+static void test_entries_that_change_are_left_out(void **state)
+{
+	put_gap(40, 0, 100, 0);
+	fig.threads[3].window[40 % RT_FIG_WINDOWS].gap[0].cycles = 0;
+	fig.threads[3].since_tsc = 0; /* nor is there a stretch that lasts */
+	must_attach();
+	assert_int_equal(f->threads[0].gap_count, 0);
+	assert_int_equal(f->threads[0].microburst_count, 1);
+	assert_int_equal(f->threads[0].idle_cycles, 0);
+}
+
+static void test_worst_of_all_recent_windows_longest_first(void **state)
+{
+	put_gap(40, 0, 100, 0);
+	put_gap(41, 3, 900, 1);
+	put_gap(41, 5, 300, 9);
+	put_gap(20, 0, 5000, 0); /* long ago */
+	must_attach();
+	assert_int_equal(f->threads[0].gap_count, 3);
+	assert_int_equal(f->threads[0].gaps[0].cycles, 900);
+	assert_int_equal(f->threads[0].gaps[0].port, 1);
+	assert_int_equal(f->threads[0].gaps[1].cycles, 300);
+	assert_int_equal(f->threads[0].gaps[1].port, RINGTAP_NO_INDEX);
+	assert_int_equal(f->threads[0].gaps[2].cycles, 100);
+	assert_int_equal(f->threads[0].microburst_count, 3);
+	assert_int_equal(f->threads[0].microbursts[0].packets, 900);
+	assert_in_range(f->threads[0].gaps[0].start_ns, f->taken_ns - 1000000000, f->taken_ns);
+	assert_in_range(f->threads[0].gaps[0].ns, 900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
+}
+
+static void test_pairs(void **state)
+{
+	struct rt_fig_pair *p = test_pair(&fig, 3, 0, 1);
+	struct rt_fig_pair *none = test_pair(&fig, 3, UINT16_MAX, 1);
+
+	p->bucket[rt_fig_bucket(5000)] = 3;
+	p->bucket[rt_fig_bucket(70)] = 2;
+	p->sum = 15140;
+	p->min = 70;
+	p->max = 5000;
+	none->unstamped = 8;
+	must_attach();
+	assert_int_equal(f->pair_count, 2);
+	assert_int_equal(f->pairs[0].rx_port, 0);
+	assert_int_equal(f->pairs[0].tx_port, 1);
+	assert_int_equal(f->pairs[0].count, 5);
+	assert_int_equal(f->pairs[0].bucket[rt_fig_bucket(5000)], 3);
+	assert_int_equal(f->pairs[1].rx_port, RINGTAP_NO_INDEX);
+	assert_int_equal(f->pairs[1].unstamped, 8);
+	assert_int_equal(f->pairs[1].count, 0);
+}
+
+static void test_pools(void **state)
+{
+	memcpy(fig.pools[0].name, "mb\x1b[2J", 7);
+	memset(fig.pools[0].ops, 'x', sizeof(fig.pools[0].ops));
+	fig.pools[0].size = 8192;
+	fig.pools[0].memory = 77;
+	fig.pools[0].cache[4] = 250;
+	fig.pools[0].state = RT_IF_GONE;
+	fig.h->pool_count = 1;
+	must_attach();
+	assert_int_equal(f->pool_count, 1);
+	assert_string_equal(f->pools[0].name, "mb?[2J");
+	assert_int_equal(strlen(f->pools[0].ops), sizeof(fig.pools[0].ops) - 1);
+	assert_int_equal(f->pools[0].size, 8192);
+	assert_int_equal(f->pools[0].memory, RINGTAP_MEMORY_UNKNOWN);
+	assert_int_equal(f->pools[0].cache[4], 250);
+	assert_true(f->pools[0].gone);
+}
+
+static void test_stretches(void **state)
+{
+	test_stretch(&fig, 0, 6, 20);
+	test_stretch(&fig, 0, 5, RT_FIG_STRETCH);
+	test_stretch(&fig, 0, 7, RT_FIG_STRETCH + 1); /* impossible */
+	must_attach();
+	assert_int_equal(f->stretch_count, 2);
+	assert_int_equal(f->stretches[0].number, 5);
+	assert_int_equal(f->stretches[0].count, RT_FIG_STRETCH);
+	assert_int_equal(f->stretches[1].number, 6);
+	assert_int_equal(f->stretches[1].count, 20);
+	assert_int_equal(f->stretches[1].thread, 0);
+	assert_int_equal(f->stretches[1].sample[19].address, 1019);
+	assert_int_equal(f->stretches[1].sample[19].iova, 5019);
+	assert_int_equal(f->stretches[1].sample[19].port, 1);
+	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->stretch_count, 0);
+}
+
+/* ---- threads come and go ---- */
+
+static void test_a_slots_new_owner_counts_on(void **state)
+{
+	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+
+	h->burst[1] = 5;
+	fig.threads[3].busy_cycles = 500;
+	must_attach();
+	fig.threads[3].life = 8;
+	fig.threads[3].busy_cycles = 503;
+	h->burst[1] = 6;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->thread_count, 1);
+	assert_int_equal(f->threads[0].life, 8);
+	assert_int_equal(f->threads[0].busy_cycles, 503);
+	assert_int_equal(f->queues[0].packets, 6);
+}
+
+static void test_a_block_that_is_not_complete_is_left_out(void **state)
+{
+	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->life = 0;
+	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
+	test_pair(&fig, 3, 999, 0)->life = 0;
+	test_stretch(&fig, 1, 4, 10);
+	must_attach();
+	assert_int_equal(f->queue_count, 1);
+	assert_int_equal(f->queues[0].queue, 6);
+	assert_int_equal(f->pair_count, 0);
+	assert_int_equal(f->stretch_count, 1);
+	/* It comes behind those that were there. */
+	fig.hooks[0].port_index = 0;
+	fig.hooks[0].life = 7;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->queue_count, 2);
+	assert_int_equal(f->queues[0].queue, 6);
+	assert_int_equal(f->queues[1].direction, RINGTAP_RX);
+}
+
+static void test_ports_and_threads_that_appear(void **state)
+{
+	must_attach();
+	fig.threads[60].life = 1;
+	test_hook(&fig, 60, 2, 0, RT_DIR_RX);
+	fig.h->port_count = 3;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->thread_count, 2);
+	assert_int_equal(f->port_count, 3);
+	assert_int_equal(f->queues[0].thread, 1);
+	assert_int_equal(f->threads[1].slot, 60);
+	assert_int_equal(f->queues[0].port, 2);
+}
+
+/* ---- lies ---- */
+
+static void assert_nonsense(void)
+{
+	assert_int_equal(look_again(), -EBADMSG);
+	assert_null(f);
+}
+
+static void test_impossible_owners_are_nonsense(void **state)
+{
+	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_fig_pair *p;
+
+	assert_int_equal(attach(), 0);
+	h->port_index = 2;
+	assert_nonsense();
+	h->port_index = 0;
+	h->direction = 2;
+	assert_nonsense();
+	h->direction = 0;
+	h->thread = RT_FIG_THREADS;
+	assert_nonsense();
+	h->thread = 4; /* nobody has that slot */
+	assert_nonsense();
+	h->thread = 3;
+	assert_int_equal(look_again(), 0);
+	p = test_pair(&fig, 3, 0, 0);
+	p->tx_index = UINT16_MAX;
+	assert_nonsense();
+	p->tx_index = 1;
+	p->rx_index = 63;
+	assert_nonsense();
+	p->rx_index = 0;
+	test_stretch(&fig, 0, 1, 1);
+	fig.samplers[0].thread = UINT32_MAX;
+	assert_nonsense();
+}
+
+static void test_owners_stay_what_they_were(void **state)
+{
+	struct rt_fig_hook *h = test_hook(&fig, 3, 1, 4, RT_DIR_TX);
+
+	must_attach();
+	h->port_index = 999;
+	h->thread = 999;
+	h->queue = 1;
+	fig.h->hook_count = fig.h->port_count = 0;
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->port_count, 2);
+	assert_int_equal(f->queue_count, 1);
+	assert_int_equal(f->queues[0].port, 1);
+	assert_int_equal(f->queues[0].queue, 4);
+}
+
+static void test_counts_stay_within_their_tables(void **state)
+{
+	for (uint32_t i = 0; i < RT_FIG_HOOKS; i++)
+		test_hook(&fig, 3, 0, (uint16_t)i, RT_DIR_RX);
+	fig.h->hook_count = UINT32_MAX;
+	fig.h->port_count = UINT32_MAX;
+	fig.h->pool_count = RT_FIG_POOLS + 1;
+	must_attach();
+	assert_int_equal(f->queue_count, RT_FIG_HOOKS);
+	assert_int_equal(f->port_count, RT_FIG_PORTS);
+	assert_int_equal(f->pool_count, RT_FIG_POOLS);
+}
+
+/* ---- the end ---- */
+
+static void test_a_dead_applications_last_picture(void **state)
+{
+	struct pollfd p;
+
+	test_hook(&fig, 3, 0, 0, RT_DIR_RX)->burst[2] = 5;
+	must_attach();
+	p = (struct pollfd){.fd = ringtap_monitor_fd(mon), .events = POLLIN};
+	assert_int_equal(poll(&p, 1, 0), 0);
+	test_peer_die(&peer);
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	fig.hooks[0].burst[2] = 6;
+	assert_int_equal(look_again(), -EPIPE);
+	assert_non_null(f);
+	assert_int_equal(f->queues[0].packets, 12);
+	assert_false(f->threads[0].alive);
+	assert_true(f->ports[0].gone);
+	assert_int_equal(
+		ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), -ECONNRESET);
+	assert_int_equal(look_again(), -EPIPE);
+	test_peer_bury(&peer);
+	test_peer_start(&peer, true); /* for the tear-down */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_wanted_reaches_the_probe),
+		TEST(test_unknown_instruments_are_refused),
+		TEST(test_old_probe_is_told_apart),
+		TEST(test_missing_memory_is_refused),
+		TEST(test_impossible_headers_are_refused),
+		TEST(test_memory_that_may_shrink_is_refused),
+		TEST(test_a_picture_shows_what_was_counted),
+		TEST(test_the_stretch_that_lasts_counts),
+		TEST(test_entries_that_change_are_left_out),
+		TEST(test_worst_of_all_recent_windows_longest_first),
+		TEST(test_pairs),
+		TEST(test_pools),
+		TEST(test_stretches),
+		TEST(test_a_slots_new_owner_counts_on),
+		TEST(test_a_block_that_is_not_complete_is_left_out),
+		TEST(test_ports_and_threads_that_appear),
+		TEST(test_impossible_owners_are_nonsense),
+		TEST(test_owners_stay_what_they_were),
+		TEST(test_counts_stay_within_their_tables),
+		TEST(test_a_dead_applications_last_picture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

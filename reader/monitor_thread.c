@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One polling thread's figures out of memory that it goes on writing. */
+#include <stdlib.h>
+
+#include "common/atomics.h"
+#include "monitor.h"
+
+#define TRIES 8 /* to read what changes under us; then the last try has to do */
+
+typedef uint64_t __attribute__((may_alias)) word;
+
+void rt_copy_words(void *dst, const void *src, size_t bytes)
+{
+	const word *from = src;
+	word *to = dst;
+
+	for (size_t i = 0; i < bytes / sizeof(word); i++)
+		to[i] = rt_load_acquire(&from[i]);
+}
+
+uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz)
+{
+	return (uint64_t)((unsigned __int128)ticks * 1000000000u / tsc_hz);
+}
+
+static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringtap_figures_thread *o)
+{
+	uint64_t since, now;
+	uint32_t busy;
+
+	for (int i = 0; i < TRIES; i++) {
+		since = rt_load_acquire(&t->since_tsc);
+		busy = rt_load_acquire(&t->is_busy);
+		o->busy_cycles = rt_load_acquire(&t->busy_cycles);
+		o->idle_cycles = rt_load_acquire(&t->idle_cycles);
+		now = rt_tsc();
+		if (since && rt_load(&t->since_tsc) == since)
+			break;
+	}
+	if (!lasts || !since || now <= since)
+		return;
+	*(busy ? &o->busy_cycles : &o->idle_cycles) += now - since;
+}
+
+static bool copy_gap(const struct rt_fig_gap *from, struct rt_fig_gap *to)
+{
+	rt_copy_words(to, from, sizeof(*to));
+	return to->cycles && rt_load(&from->cycles) == to->cycles;
+}
+
+static bool copy_burst(const struct rt_fig_burst *from, struct rt_fig_burst *to)
+{
+	rt_copy_words(to, from, sizeof(*to));
+	return to->packets && rt_load(&from->packets) == to->packets;
+}
+
+static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const struct rt_fig_gap *g,
+	struct ringtap_figures_thread *o)
+{
+	o->gaps[o->gap_count++] = (struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
+		.cycles = g->cycles,
+		.ns = rt_ticks_ns(g->cycles, tsc_hz),
+		.packets = g->packets,
+		.port = g->port_index < mon->port_count ? g->port_index : RINGTAP_NO_INDEX,
+		.queue = g->queue};
+}
+
+static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
+	const struct rt_fig_burst *b, struct ringtap_figures_thread *o)
+{
+	o->microbursts[o->microburst_count++] =
+		(struct ringtap_microburst){.start_ns = rt_clock_ns(&mon->line, b->tsc),
+			.cycles = b->cycles,
+			.ns = rt_ticks_ns(b->cycles, tsc_hz),
+			.packets = b->packets};
+}
+
+/* Nothing of a window that began anew meanwhile. */
+static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
+	const struct rt_fig_window *w, uint32_t number, struct ringtap_figures_thread *o)
+{
+	uint32_t gaps = o->gap_count, bursts = o->microburst_count;
+	struct rt_fig_burst burst;
+	struct rt_fig_gap gap;
+
+	for (int i = 0; i < RT_FIG_WORST; i++) {
+		if (copy_gap(&w->gap[i], &gap))
+			add_gap(mon, tsc_hz, &gap, o);
+		if (copy_burst(&w->burst[i], &burst))
+			add_burst(mon, tsc_hz, &burst, o);
+	}
+	if (rt_load(&w->number) == number)
+		return;
+	o->gap_count = gaps;
+	o->microburst_count = bursts;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+	uint64_t x = ((const struct ringtap_gap *)a)->cycles;
+	uint64_t y = ((const struct ringtap_gap *)b)->cycles;
+
+	return (x < y) - (x > y);
+}
+
+static int more_first(const void *a, const void *b)
+{
+	uint64_t x = ((const struct ringtap_microburst *)a)->packets;
+	uint64_t y = ((const struct ringtap_microburst *)b)->packets;
+
+	return (x < y) - (x > y);
+}
+
+static_assert(RT_FIG_WINDOWS * RT_FIG_WORST == RINGTAP_WORST, "room for all windows' entries");
+
+/* A thread that does not poll any more keeps windows of long ago: they do not count. */
+static void read_worst(const struct ringtap_monitor *mon, const struct rt_fig_thread *t,
+	uint64_t tsc_hz, struct ringtap_figures_thread *o)
+{
+	o->gap_count = o->microburst_count = 0;
+	for (int i = 0; i < RT_FIG_WINDOWS; i++) {
+		const struct rt_fig_window *w = &t->window[i];
+		uint32_t number = rt_load_acquire(&w->number);
+
+		if (number && mon->newest_window - number < RT_FIG_WINDOWS)
+			add_window(mon, tsc_hz, w, number, o);
+	}
+	qsort(o->gaps, o->gap_count, sizeof(o->gaps[0]), longer_first);
+	qsort(o->microbursts, o->microburst_count, sizeof(o->microbursts[0]), more_first);
+}
+
+uint32_t rt_newest_window(const struct rt_figures *fig)
+{
+	uint32_t newest = 0;
+
+	for (int t = 0; t < RT_FIG_THREADS; t++) {
+		for (int i = 0; i < RT_FIG_WINDOWS; i++) {
+			uint32_t number = rt_load(&fig->threads[t].window[i].number);
+
+			newest = number > newest ? number : newest;
+		}
+	}
+	return newest;
+}
+
+static void read_kernel(const struct rt_fig_thread *t, struct ringtap_figures_thread *o)
+{
+	o->lcore = rt_load(&t->lcore);
+	o->tid = rt_load(&t->tid);
+	o->cpu = rt_load(&t->cpu);
+	o->cpu_ns = rt_load(&t->cpu_ns);
+	o->wait_ns = rt_load(&t->wait_ns);
+	o->preempted = rt_load(&t->preempted);
+	o->read_ns = rt_load(&t->read_ns);
+	rt_copy_text(o->name, t->name, sizeof(o->name));
+}
+
+static_assert(sizeof(((struct rt_fig_thread *)0)->gaps_busy) ==
+		      sizeof(((struct ringtap_figures_thread *)0)->gaps_busy),
+	"same histogram");
+static_assert(sizeof(((struct rt_fig_thread *)0)->stretch_packets) ==
+		      sizeof(((struct ringtap_figures_thread *)0)->stretch_packets),
+	"same histogram");
+
+bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
+	struct ringtap_figures_thread *o)
+{
+	const struct rt_fig_thread *t = &mon->fig.threads[slot];
+	bool busy_on = rt_load(&mon->fig.live->instruments) & RT_INSTR_BUSY;
+
+	for (int i = 0; i < TRIES; i++) {
+		/* Pairs with the release of the thread that took the slot. */
+		uint32_t life = rt_load_acquire(&t->life);
+
+		if (!life)
+			return false;
+		o->slot = slot;
+		o->life = life;
+		o->alive = !mon->dead && rt_load(&t->alive);
+		read_kernel(t, o);
+		read_cycles(t, o->alive && busy_on, o);
+		o->stretches = rt_load(&t->stretches);
+		rt_copy_words(o->stretch_packets, t->stretch_packets, sizeof(o->stretch_packets));
+		rt_copy_words(o->gaps_busy, t->gaps_busy, sizeof(o->gaps_busy));
+		rt_copy_words(o->gaps_idle, t->gaps_idle, sizeof(o->gaps_idle));
+		read_worst(mon, t, tsc_hz, o);
+		if (rt_load(&t->life) == life)
+			return true;
+	}
+	return false;
+}

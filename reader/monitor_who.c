@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose the blocks of figures are. Indices that were given out stay what they are. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/atomics.h"
+#include "monitor.h"
+
+static uint32_t at_most(uint32_t v, uint32_t max)
+{
+	return v < max ? v : max;
+}
+
+/* Never fewer than before: indices that were given out stay valid. */
+static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
+{
+	uint32_t now = at_most(rt_load_acquire(live), max); /* pairs with its release */
+
+	*count = now > *count ? now : *count;
+}
+
+/* A block's port was there before it. */
+static bool known_port(struct ringtap_monitor *mon, uint32_t index)
+{
+	if (index >= mon->port_count)
+		take_count(&mon->port_count, &mon->fig.live->port_count, RT_FIG_PORTS);
+	return index < mon->port_count;
+}
+
+/* So was its thread. */
+static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *index)
+{
+	if (slot >= RT_FIG_THREADS || !rt_load_acquire(&mon->fig.threads[slot].life))
+		return -EBADMSG;
+	if (!mon->slot_met[slot]) {
+		mon->slot_met[slot] = true;
+		mon->slot_thread[slot] = mon->thread_count;
+		mon->threads[mon->thread_count++].slot = slot;
+	}
+	*index = mon->slot_thread[slot];
+	return 0;
+}
+
+static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
+{
+	const struct rt_fig_hook *h = &mon->fig.hooks[block];
+
+	if (!rt_load_acquire(&h->life)) /* pairs with the release of its thread */
+		return -EAGAIN;
+	o->port = rt_load(&h->port_index);
+	o->queue = rt_load(&h->queue);
+	o->direction = rt_load(&h->direction);
+	if (!known_port(mon, o->port) || o->direction > RT_DIR_TX)
+		return -EBADMSG;
+	return owner_thread(mon, rt_load(&h->thread), &o->thread);
+}
+
+static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
+{
+	const struct rt_fig_pair *p = &mon->fig.pairs[block];
+	uint16_t rx;
+
+	if (!rt_load_acquire(&p->life)) /* likewise */
+		return -EAGAIN;
+	rx = rt_load(&p->rx_index);
+	o->rx_port = rx == UINT16_MAX ? RINGTAP_NO_INDEX : rx;
+	o->port = rt_load(&p->tx_index);
+	if (!known_port(mon, o->port) || (rx != UINT16_MAX && !known_port(mon, rx)))
+		return -EBADMSG;
+	return owner_thread(mon, rt_load(&p->thread), &o->thread);
+}
+
+static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
+{
+	const struct rt_fig_sampler *s = &mon->fig.samplers[block];
+
+	if (!rt_load_acquire(&s->life)) /* likewise */
+		return -EAGAIN;
+	return owner_thread(mon, rt_load(&s->thread), &o->thread);
+}
+
+static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *met,
+	uint32_t *met_count, uint32_t count,
+	int (*meet)(struct ringtap_monitor *, uint32_t, struct rt_owner *))
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct rt_owner o = {.block = i};
+		int ret;
+
+		if (met[i])
+			continue;
+		ret = meet(mon, i, &o);
+		if (ret == -EAGAIN) /* not complete yet */
+			continue;
+		if (ret)
+			return ret;
+		met[i] = true;
+		owners[(*met_count)++] = o;
+	}
+	return 0;
+}
+
+/* Cycles never go back, though the stretch that lasts is estimated. */
+static void take_over(struct ringtap_figures_thread *t, const struct ringtap_figures_thread *now)
+{
+	uint64_t busy = t->busy_cycles, idle = t->idle_cycles;
+
+	*t = *now;
+	if (t->busy_cycles < busy)
+		t->busy_cycles = busy;
+	if (t->idle_cycles < idle)
+		t->idle_cycles = idle;
+}
+
+static int meet_blocks(struct ringtap_monitor *mon)
+{
+	const struct rt_fig_header *live = mon->fig.live;
+	uint32_t hooks = at_most(rt_load(&live->hook_count), RT_FIG_HOOKS);
+	uint32_t pairs = at_most(rt_load(&live->pair_count), RT_FIG_PAIRS);
+	uint32_t samplers = at_most(rt_load(&live->sampler_count), RT_FIG_SAMPLERS);
+	int ret;
+
+	ret = meet_all(mon, mon->queues, mon->hook_met, &mon->queue_count, hooks, meet_hook);
+	if (!ret)
+		ret = meet_all(mon, mon->pairs, mon->pair_met, &mon->pair_count, pairs, meet_pair);
+	if (!ret)
+		ret = meet_all(mon, mon->samplers, mon->sampler_met, &mon->sampler_count, samplers,
+			meet_sampler);
+	return ret;
+}
+
+int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
+{
+	struct ringtap_figures_thread now;
+	uint32_t index;
+	int ret;
+
+	take_count(&mon->port_count, &mon->fig.live->port_count, RT_FIG_PORTS);
+	take_count(&mon->pool_count, &mon->fig.live->pool_count, RT_FIG_POOLS);
+	mon->newest_window = rt_newest_window(&mon->fig);
+	ret = meet_blocks(mon);
+	for (uint32_t slot = 0; slot < RT_FIG_THREADS && !ret; slot++) {
+		if (!rt_thread_read(mon, slot, tsc_hz, &now))
+			continue;
+		ret = owner_thread(mon, slot, &index);
+		if (!ret)
+			take_over(&mon->threads[index], &now);
+	}
+	return ret;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The difference of two pictures, and latency histograms. */
+#include "export.h"
+#include "monitor.h"
+
+/* A counter that went back has been set to zero in between (a driver's may be, by its application):
+ * what it shows has been counted since. */
+static uint64_t grown(uint64_t later, uint64_t earlier)
+{
+	return later >= earlier ? later - earlier : later;
+}
+
+static void subtract(uint64_t *later, const uint64_t *earlier, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		later[i] = grown(later[i], earlier[i]);
+}
+
+#define LESS(field)           l->field = grown(l->field, e->field)
+#define LESS_HISTOGRAM(field) subtract(l->field, e->field, sizeof(l->field) / sizeof(l->field[0]))
+
+static uint32_t fewer(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void since_port(struct ringtap_figures_port *l, const struct ringtap_figures_port *e)
+{
+	LESS(ipackets);
+	LESS(opackets);
+	LESS(ibytes);
+	LESS(obytes);
+	LESS(imissed);
+	LESS(ierrors);
+	LESS(rx_nombuf);
+	LESS(oerrors);
+}
+
+static void since_thread(struct ringtap_figures_thread *l, const struct ringtap_figures_thread *e)
+{
+	LESS(cpu_ns);
+	LESS(wait_ns);
+	LESS(preempted);
+	LESS(busy_cycles);
+	LESS(idle_cycles);
+	LESS(stretches);
+	LESS_HISTOGRAM(stretch_packets);
+	LESS_HISTOGRAM(gaps_busy);
+	LESS_HISTOGRAM(gaps_idle);
+}
+
+/* What began before is not of this time. */
+static void drop_old(struct ringtap_figures_thread *t, uint64_t since_ns)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->gap_count; i++) {
+		if (t->gaps[i].start_ns >= since_ns)
+			t->gaps[n++] = t->gaps[i];
+	}
+	t->gap_count = n;
+	n = 0;
+	for (uint32_t i = 0; i < t->microburst_count; i++) {
+		if (t->microbursts[i].start_ns >= since_ns)
+			t->microbursts[n++] = t->microbursts[i];
+	}
+	t->microburst_count = n;
+}
+
+static void since_queue(struct ringtap_figures_queue *l, const struct ringtap_figures_queue *e)
+{
+	LESS(polls);
+	LESS(empty_polls);
+	LESS(packets);
+	LESS(bytes);
+	LESS(byte_packets);
+	LESS(big_polls);
+	LESS(big_packets);
+	LESS_HISTOGRAM(burst);
+}
+
+static void since_pair(struct ringtap_figures_pair *l, const struct ringtap_figures_pair *e)
+{
+	LESS(count);
+	LESS(sum);
+	LESS(unstamped);
+	LESS(shared);
+}
+
+EXPORT void ringtap_figures_since(
+	struct ringtap_figures *later, const struct ringtap_figures *earlier)
+{
+	struct rt_picture *pic = (struct rt_picture *)later;
+	const struct rt_picture *old = (const struct rt_picture *)earlier;
+	uint32_t n;
+
+	later->interval_ns = pic->mono_ns - old->mono_ns;
+	later->no_thread_polls = grown(later->no_thread_polls, earlier->no_thread_polls);
+	later->no_block_polls = grown(later->no_block_polls, earlier->no_block_polls);
+	later->no_pair_packets = grown(later->no_pair_packets, earlier->no_pair_packets);
+	n = fewer(later->port_count, earlier->port_count);
+	for (uint32_t i = 0; i < n; i++)
+		since_port(&later->ports[i], &earlier->ports[i]);
+	for (uint32_t i = 0; i < later->thread_count; i++) {
+		drop_old(&later->threads[i], earlier->taken_ns);
+		if (i < earlier->thread_count)
+			since_thread(&later->threads[i], &earlier->threads[i]);
+	}
+	n = fewer(later->queue_count, earlier->queue_count);
+	for (uint32_t i = 0; i < n; i++)
+		since_queue(&later->queues[i], &earlier->queues[i]);
+	n = fewer(later->pair_count, earlier->pair_count);
+	for (uint32_t i = 0; i < n; i++)
+		since_pair(&later->pairs[i], &earlier->pairs[i]);
+	subtract(pic->buckets, old->buckets, (size_t)n * RT_FIG_BUCKETS);
+}
+
+/* ---- latency histograms ---- */
+
+EXPORT uint32_t ringtap_latency_buckets(void)
+{
+	return RT_FIG_BUCKETS;
+}
+
+EXPORT uint64_t ringtap_latency_low(uint32_t bucket, uint64_t *width)
+{
+	return rt_fig_bucket_low(bucket < RT_FIG_BUCKETS ? bucket : RT_FIG_BUCKETS - 1, width);
+}
+
+EXPORT double ringtap_latency_quantile(const uint64_t *bucket, double share)
+{
+	uint64_t total = 0, seen = 0, width, rank;
+	uint32_t b;
+
+	for (b = 0; b < RT_FIG_BUCKETS; b++)
+		total += bucket[b];
+	if (!total)
+		return 0;
+	/* The nearest-rank method: the smallest value that so many counts do not exceed. */
+	rank = share <= 0 ? 1 : share >= 1 ? total : (uint64_t)(share * (double)total);
+	if ((double)rank < share * (double)total || !rank)
+		rank++;
+	if (rank > total)
+		rank = total;
+	for (b = 0; b < RT_FIG_BUCKETS - 1; b++) {
+		seen += bucket[b];
+		if (seen >= rank)
+			break;
+	}
+	return (double)rt_fig_bucket_low(b, &width) + (double)(width - 1) / 2;
+}

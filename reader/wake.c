@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A descriptor that is readable when there is something to read.
+ *
+ * The application makes no system call for a packet, so nobody tells us of one: a thread looks at
+ * the rings' heads while somebody waits, that is from the moment that the reader has found them
+ * empty to the moment that they are not. Then it makes the descriptor readable, once, and sleeps
+ * until the reader has found the rings empty again. The reader says so at the end of each reading
+ * (ringtap_capture_rearm()), so the descriptor is level-triggered for whoever waits on it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "export.h"
+
+#define NAP_MAX_NS 1000000ull
+
+struct rt_waker {
+	struct ringtap_capture *cap;
+	pthread_t thread;
+	pthread_mutex_t lock; /* all that follows */
+	int fd;               /* handed out */
+	int kick_fd;          /* wakes the thread */
+	bool readable;        /* fd is */
+	bool watching;        /* the thread is to look at the rings */
+	bool quit;
+	uint64_t *seen; /* by ring: what the reader has taken */
+	int conns[RT_MAX_SOURCES];
+	unsigned conn_count;
+	struct rt_waker *next;
+};
+
+/* All of them, for fork(). */
+static struct rt_waker *wakers;
+static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t head_of(const struct ringtap_capture *cap, uint32_t i)
+{
+	const struct rt_in *in = &cap->ins[i];
+
+	return rt_load_acquire(&cap->sources[in->source].seg.rings[in->index].head);
+}
+
+static void raise_event(int fd)
+{
+	uint64_t one = 1;
+
+	(void)!write(fd, &one, sizeof(one));
+}
+
+static void clear_event(int fd)
+{
+	uint64_t v;
+
+	(void)!read(fd, &v, sizeof(v));
+}
+
+/* ---- the thread ---- */
+
+static bool has_news(const struct rt_waker *w)
+{
+	for (uint32_t i = 0; i < w->cap->in_count; i++) {
+		if (head_of(w->cap, i) != w->seen[i])
+			return true;
+	}
+	return false;
+}
+
+/* Sleeps for a nap, or without end if nobody waits. True: a probe says something, or its
+ * application has ended. */
+static bool sleep_for(struct rt_waker *w, uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+	struct pollfd p[RT_MAX_SOURCES + 1];
+	unsigned n = 0;
+	bool endless;
+
+	p[n++] = (struct pollfd){.fd = w->kick_fd, .events = POLLIN};
+	pthread_mutex_lock(&w->lock);
+	endless = !w->watching;
+	for (unsigned i = 0; !endless && i < w->conn_count; i++)
+		p[n++] = (struct pollfd){.fd = w->conns[i], .events = POLLIN};
+	pthread_mutex_unlock(&w->lock);
+	if (ppoll(p, n, endless ? NULL : &ts, NULL) <= 0)
+		return false;
+	if (p[0].revents)
+		clear_event(w->kick_fd);
+	for (unsigned i = 1; i < n; i++) {
+		if (p[i].revents)
+			return true;
+	}
+	return false;
+}
+
+static void *watch(void *arg)
+{
+	struct rt_waker *w = arg;
+	uint64_t nap = RT_NAP_MIN_NS;
+	bool quit = false;
+
+	while (!quit) {
+		bool event = sleep_for(w, nap);
+
+		pthread_mutex_lock(&w->lock);
+		nap = w->watching ? nap * 2 : RT_NAP_MIN_NS;
+		if (w->watching && (event || has_news(w))) {
+			w->watching = false;
+			w->readable = true;
+			raise_event(w->fd);
+		}
+		quit = w->quit;
+		pthread_mutex_unlock(&w->lock);
+		if (nap > NAP_MAX_NS)
+			nap = NAP_MAX_NS;
+	}
+	return NULL;
+}
+
+/* The program's signals are its own threads' business. */
+static int start_thread(struct rt_waker *w)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = -pthread_create(&w->thread, NULL, watch, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+/* ---- fork(): a child has the descriptor, but not the thread; programs that go into the background
+ * read in the child ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&wakers_lock);
+	for (struct rt_waker *w = wakers; w; w = w->next)
+		pthread_mutex_lock(&w->lock);
+}
+
+static void after_fork(void)
+{
+	for (struct rt_waker *w = wakers; w; w = w->next)
+		pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&wakers_lock);
+}
+
+static void after_fork_in_child(void)
+{
+	after_fork();
+	for (struct rt_waker *w = wakers; w; w = w->next) {
+		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+		/* The old one is the parent's, too. */
+		if (fd >= 0) {
+			dup3(fd, w->kick_fd, O_CLOEXEC);
+			close(fd);
+		}
+		if (start_thread(w))
+			raise_event(w->fd); /* rather too often than never */
+	}
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+/* ---- the reader's side ---- */
+
+static bool is_over(const struct ringtap_capture *cap)
+{
+	bool over = true;
+
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		over &= cap->sources[i].dead || cap->sources[i].stopped;
+	return over || cap->corrupt;
+}
+
+static bool has_more(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		if (head_of(cap, i) != cap->ins[i].pos)
+			return true;
+	}
+	return false;
+}
+
+static void make_readable(struct rt_waker *w)
+{
+	w->watching = false;
+	if (!w->readable)
+		raise_event(w->fd);
+	w->readable = true;
+}
+
+static void begin_watching(struct rt_waker *w)
+{
+	const struct ringtap_capture *cap = w->cap;
+
+	if (w->readable)
+		clear_event(w->fd);
+	w->readable = false;
+	for (uint32_t i = 0; i < cap->in_count; i++)
+		w->seen[i] = cap->ins[i].pos;
+	w->conn_count = 0;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			w->conns[w->conn_count++] = cap->sources[i].conn->fd;
+	}
+	if (!w->watching)
+		raise_event(w->kick_fd);
+	w->watching = true;
+}
+
+EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)
+{
+	struct rt_waker *w = cap->waker;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	if (more || is_over(cap) || has_more(cap))
+		make_readable(w);
+	else
+		begin_watching(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static struct rt_waker *make_waker(struct ringtap_capture *cap)
+{
+	struct rt_waker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = (struct rt_waker){.cap = cap,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.seen = calloc(cap->in_count + 1, sizeof(*w->seen))};
+	if (w->fd >= 0 && w->kick_fd >= 0 && w->seen && !start_thread(w))
+		return w;
+	if (w->fd >= 0)
+		close(w->fd);
+	if (w->kick_fd >= 0)
+		close(w->kick_fd);
+	free(w->seen);
+	free(w);
+	return NULL;
+}
+
+EXPORT int ringtap_capture_fd(struct ringtap_capture *cap, bool more)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (cap->waker)
+		return cap->waker->fd;
+	cap->waker = make_waker(cap);
+	if (!cap->waker)
+		return rt_capture_fail(cap, -EMFILE, "no descriptor or no thread to be had");
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&wakers_lock);
+	cap->waker->next = wakers;
+	wakers = cap->waker;
+	pthread_mutex_unlock(&wakers_lock);
+	ringtap_capture_rearm(cap, more);
+	return cap->waker->fd;
+}
+
+void rt_waker_free(struct rt_waker *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&wakers_lock);
+	for (struct rt_waker **p = &wakers; *p; p = &(*p)->next) {
+		if (*p == w) {
+			*p = w->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&wakers_lock);
+	pthread_mutex_lock(&w->lock);
+	w->quit = true;
+	raise_event(w->kick_fd);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	close(w->fd);
+	close(w->kick_fd);
+	free(w->seen);
+	free(w);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The descriptor that tells that there is something to read. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "common/ipc.h"
+#include "test_peer.h"
+
+#define RINGS   2u
+#define RUN_MAX 64u
+
+static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static struct test_session session;
+static struct test_peer peer;
+static struct ringtap_capture *cap;
+
+static int set_up(void **state)
+{
+	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	peer = (struct test_peer){.session = &session};
+	test_peer_start(&peer, true);
+	return ringtap_capture_create(&cap) ||
+	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
+}
+
+static int tear_down(void **state)
+{
+	ringtap_capture_close(cap);
+	test_peer_stop(&peer);
+	test_session_free(&session);
+	return 0;
+}
+
+static void put_some(uint32_t ring, unsigned n)
+{
+	uint64_t now = test_now(&session);
+
+	for (unsigned i = 0; i < n; i++)
+		test_put(&session, ring, now, i % 2, 60);
+	test_publish(&session, ring, now);
+}
+
+#define PATIENCE_MS 5000
+
+/* Reads what there is, as a program does when the descriptor was readable. */
+static uint64_t read_all(void)
+{
+	struct ringtap_run runs[RUN_MAX];
+	uint64_t packets = 0;
+	int n;
+
+	while ((n = ringtap_capture_next(cap, runs, RUN_MAX, 1)) > 0) {
+		for (int i = 0; i < n; i++)
+			packets += runs[i].packets;
+		ringtap_capture_release(cap);
+	}
+	ringtap_capture_rearm(cap, false);
+	return packets;
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+static int descriptor(void)
+{
+	int fd = ringtap_capture_fd(cap, false);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ringtap_capture_fd(cap, false), fd);
+	return fd;
+}
+
+static void test_readable_while_there_are_packets(void **state)
+{
+	int fd = descriptor();
+
+	for (unsigned i = 1; i < 200; i++) {
+		assert_false(readable(fd, 0));
+		put_some(i % RINGS, i % 7 + 1);
+		assert_true(readable(fd, PATIENCE_MS));
+		assert_true(readable(fd, 0)); /* as long as they are there */
+		assert_int_equal(read_all(), i % 7 + 1);
+	}
+	assert_false(readable(fd, 20));
+}
+
+static void test_packets_that_were_there_before(void **state)
+{
+	put_some(1, 3);
+	assert_true(readable(descriptor(), 0));
+	assert_int_equal(read_all(), 3);
+	assert_false(readable(descriptor(), 5));
+}
+
+static void test_readable_while_the_caller_has_some_left(void **state)
+{
+	int fd = descriptor();
+
+	ringtap_capture_rearm(cap, true);
+	assert_true(readable(fd, 0));
+	ringtap_capture_rearm(cap, true);
+	assert_true(readable(fd, 0));
+	ringtap_capture_rearm(cap, false);
+	assert_false(readable(fd, 0));
+}
+
+static void test_select_and_epoll(void **state)
+{
+	int fd = descriptor(), ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+	fd_set set;
+
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev), 0);
+	assert_int_equal(epoll_wait(ep, &ev, 1, 5), 0);
+	put_some(0, 2);
+	assert_int_equal(epoll_wait(ep, &ev, 1, PATIENCE_MS), 1);
+	assert_int_equal(epoll_wait(ep, &ev, 1, 0), 1);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	assert_int_equal(select(fd + 1, &set, NULL, NULL, &patience), 1);
+	assert_int_equal(read_all(), 2);
+	assert_int_equal(epoll_wait(ep, &ev, 1, 5), 0);
+	close(ep);
+}
+
+static void test_edge_triggered(void **state)
+{
+	int fd = descriptor(), ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev), 0);
+	for (int i = 0; i < 50; i++) {
+		put_some(0, 1);
+		assert_int_equal(epoll_wait(ep, &ev, 1, PATIENCE_MS), 1);
+		assert_int_equal(read_all(), 1);
+	}
+	close(ep);
+}
+
+static void test_readable_at_the_end_and_for_ever(void **state)
+{
+	struct ringtap_run run;
+	int fd = descriptor();
+
+	assert_false(readable(fd, 0));
+	test_peer_die(&peer);
+	assert_true(readable(fd, PATIENCE_MS));
+	while (ringtap_capture_next(cap, &run, 1, 1) != -EPIPE)
+		;
+	ringtap_capture_rearm(cap, false);
+	assert_true(readable(fd, 0));
+	test_peer_bury(&peer);
+	test_peer_start(&peer, true); /* for the tear-down */
+}
+
+/* A program that goes into the background waits and reads in the child. */
+static void test_child_reads_on(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it refuses threads in children of programs that have some */
+#else
+	int fd = descriptor(), status, pipe_fds[2];
+	pid_t child;
+	char ready;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		bool ok = !readable(fd, 0) && write(pipe_fds[1], "", 1) == 1;
+
+		ok = ok && readable(fd, PATIENCE_MS) && read_all() == 4 && !readable(fd, 0);
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(read(pipe_fds[0], &ready, 1), 1);
+	put_some(0, 4);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+#endif
+}
+
+static void test_many_come_and_go(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		descriptor();
+		if (i % 2)
+			put_some(0, 1);
+		ringtap_capture_close(cap);
+		assert_int_equal(ringtap_capture_create(&cap), 0);
+		assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+		assert_int_equal(ringtap_capture_start(cap), 0);
+	}
+}
+
+#define started(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		started(test_readable_while_there_are_packets),
+		started(test_packets_that_were_there_before),
+		started(test_readable_while_the_caller_has_some_left),
+		started(test_select_and_epoll),
+		started(test_edge_triggered),
+		started(test_readable_at_the_end_and_for_ever),
+		started(test_child_reads_on),
+		started(test_many_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
