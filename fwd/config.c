@@ -16,7 +16,6 @@ const char *const role_names[] = {"forward", "oneway", "echo", "generate", "sink
 void config_init(struct fwd_config *c)
 {
 	*c = (struct fwd_config){
-		.burst = 32,
 		.descriptors = 512,
 		.sizes = {FRAME_MIN},
 		.size_count = 1,
@@ -160,6 +159,7 @@ static void set_number(struct fwd_config *c, int id, uint64_t n)
 	switch (id) {
 	case OPT_PLANE: c->plane = (enum plane_id)n; break;
 	case OPT_BURST: c->burst = (uint16_t)n; break;
+	case OPT_TX_FIRST: c->tx_first = n; break;
 	case OPT_DESCRIPTORS: c->descriptors = (uint16_t)n; break;
 	case OPT_COUNT: c->count = n; break;
 	case OPT_EAL_MB: c->eal_mb = n; break;
@@ -255,6 +255,9 @@ static const char *conflict(const struct fwd_config *c)
 int config_check(struct fwd_config *c)
 {
 	const char *why = conflict(c);
+
+	if (!c->burst)
+		c->burst = c->plane == PLANE_PACKET ? 1 : 32;
 
 	for (unsigned i = 0; !why && i < c->size_count; i++)
 		if (c->frame == FRAME_ARP && !c->pcap && c->sizes[i] != FRAME_MIN)

@@ -54,7 +54,8 @@ struct fwd_config {
 	struct role_spec roles[ROLES_MAX];
 	unsigned role_count;
 	bool mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
-	uint16_t burst, descriptors;
+	uint16_t burst, descriptors; /* burst: 0 until config_check() */
+	uint64_t tx_first;
 	struct tx_full tx_full;
 	uint64_t duration_ns, count; /* 0: no such end */
 

@@ -21,8 +21,12 @@ static const struct option_def options[] = {
 		"What forwarding does with packets that the port does not take: drop (default), "
 		"retry (until "
 		"sent), or retry:N (N more times, then drop)"},
+	{OPT_TX_FIRST, OPTION_NUMBER, 0, "tx-first", "N", NULL, 1, 1 << 20,
+		"Each role that forwards begins with sending N packets, which then go round in "
+		"rings"},
 	{OPT_BURST, OPTION_NUMBER, 0, "burst", "N", NULL, 1, BURST_MAX,
-		"Packets in a burst at most (32)"},
+		"Packets in a burst at most (32; on the packet plane 1, as an ordinary program "
+		"does)"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT64_C(1) << 40,
 		"Stop when each generator has sent N packets; without one, when N have been "
 		"received"},

@@ -11,6 +11,14 @@
 #include "samples.h"
 #include "sequence.h"
 
+/* Makes the packet a copy of frame i. */
+static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsigned i)
+{
+	m->data_len = (uint16_t)f->at[i].len;
+	m->pkt_len = f->at[i].len;
+	memcpy(rte_pktmbuf_mtod(m, void *), f->data + f->at[i].offset, f->at[i].len);
+}
+
 /* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
 struct counters {
 	uint64_t rx_bursts;  /* times asked for packets */
@@ -100,6 +108,8 @@ static inline struct counters *role_counters(struct role *r)
 /* Only the role's thread writes: no read-modify-write is needed. */
 #define count_add(field, n) rt_store(&(field), (field) + (n))
 
+/* Sends --tx-first. Before the role's thread runs. 0 or -errno after saying why. */
+int forward_prime(struct role *r);
 /* Prepare what the role needs. 0 or -errno after saying why. */
 int forward_init(struct role *r);
 int generate_init(struct role *r, uint8_t stream);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include <rte_ether.h>
@@ -140,6 +141,37 @@ static void forward_packet(struct role *r)
 static void forward_mmap(struct role *r)
 {
 	forward(r, PLANE_MMAP, false);
+}
+
+int forward_prime(struct role *r)
+{
+	uint64_t left = r->config->tx_first;
+	struct counters *c = role_counters(r);
+	struct frames frames;
+	int ret = frames_make(&frames, r->config, r->to->mac);
+
+	while (left && !ret) {
+		uint16_t n = (uint16_t)(left < r->config->burst ? left : r->config->burst), sent;
+
+		if (!link_alloc(r->plane, r->to, r->held, n)) {
+			say("--tx-first: not enough buffers; give a larger --pool-size");
+			ret = -ENOMEM;
+			break;
+		}
+		for (uint16_t i = 0; i < n; i++)
+			frame_fill(r->held[i], &frames, i % frames.count);
+		sent = link_tx(r->plane, r->to, r->held, n);
+		link_free(r->plane, r->held + sent, n - sent);
+		count_add(c->tx_packets, sent);
+		left -= n;
+		if (sent < n) {
+			say("--tx-first: %s took only %" PRIu64 " packets", r->to->name,
+				c->tx_packets);
+			ret = -ENOBUFS;
+		}
+	}
+	frames_free(&frames);
+	return ret;
 }
 
 int forward_init(struct role *r)

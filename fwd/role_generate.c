@@ -77,14 +77,9 @@ static uint16_t build(struct role *r, const enum plane_id plane, uint16_t n)
 	if (!link_alloc(plane, r->to, r->held + g->built, n - g->built))
 		return g->built;
 	for (; g->built < n; g->built++) {
-		struct frame_at *f = &g->frames.at[g->next_frame];
-		struct rte_mbuf *m = r->held[g->built];
-
+		frame_fill(r->held[g->built], &g->frames, g->next_frame);
 		if (++g->next_frame == g->frames.count)
 			g->next_frame = 0;
-		m->data_len = (uint16_t)f->len;
-		m->pkt_len = f->len;
-		memcpy(rte_pktmbuf_mtod(m, void *), g->frames.data + f->offset, f->len);
 	}
 	return n;
 }

@@ -203,6 +203,10 @@ int app_run(struct app *a)
 {
 	int ret = wait_for_links(a);
 
+	for (unsigned i = 0; i < a->role_count && !ret; i++)
+		if (a->config->tx_first && a->roles[i]->kind != ROLE_GENERATE &&
+			a->roles[i]->kind != ROLE_SINK)
+			ret = forward_prime(a->roles[i]);
 	if (!ret)
 		ret = start_workers(a);
 	if (ret)
