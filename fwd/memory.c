@@ -20,19 +20,25 @@
 #define POOL_NAME    "packets"
 #define EAL_SPARE_MB 64
 
+static uint64_t ordinary_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 uint64_t memory_eal_mb(const struct fwd_config *c)
 {
+	uint64_t page = ordinary_page();
 	/* Header of the object, mbuf, and the ring or stack that holds it. */
 	uint64_t each = 64 + sizeof(struct rte_mbuf) + 32;
 
 	if (c->memory == MEMORY_DPDK)
 		each += c->buffer_size + 64;
+	/* Objects do not cross pages where these may lie anywhere. */
+	if (c->no_huge && each < page)
+		each = page / (page / each);
+	else if (c->no_huge)
+		each = (each + page - 1) / page * page;
 	return EAL_SPARE_MB + (c->pool_size * each + MIB - 1) / MIB;
-}
-
-static uint64_t ordinary_page(void)
-{
-	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static uint64_t page_size(const struct fwd_config *c)

@@ -11,9 +11,11 @@
 #include "cli/util.h"
 
 #define TICK_NS 2000000 /* how often the main thread looks whether the end has come */
-#define QUIET_NS                                                                         \
-	100000000 /* nothing received for so long after the last was sent: all have come \
-		   */
+/* Nothing received for so long, though all asked: what was sent has come. Who does not even ask may
+ * have been kept off its CPU, or be waiting for a port: for so long at most. */
+#define QUIET_NS    100000000
+#define QUIET_POLLS 100
+#define QUIET_MAX   (5 * NS_PER_S)
 
 const char *const end_names[] = {"signal", "duration", "count", "stages", "error"};
 
@@ -130,52 +132,65 @@ static void record_second(struct app *a, struct counters *before, double at, dou
 	*last = at;
 }
 
-/* Packets that roles other than generators have received, and whether those are done. */
-static uint64_t received(struct app *a, bool *generated)
+/* What was received by when, of all roles. */
+struct progress {
+	uint64_t packets, changed; /* changed: ns */
+	uint64_t polls[INSTANCES_MAX];
+};
+
+static bool generators_are_done(const struct app *a)
 {
-	uint64_t sum = 0;
-
-	*generated = true;
-	for (unsigned i = 0; i < a->role_count; i++) {
-		struct role *r = a->roles[i];
-		struct counters c;
-
-		role_total(r, &c);
-		sum += c.rx_packets;
-		if (r->generator)
-			*generated = *generated && rt_load(&r->generator->done);
-	}
-	return sum;
+	for (unsigned i = 0; i < a->role_count; i++)
+		if (a->roles[i]->generator && !rt_load(&a->roles[i]->generator->done))
+			return false;
+	return true;
 }
 
 /* Whether nothing more is to be expected. */
-static bool ended(struct app *a, uint64_t now, uint64_t start)
+static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 {
-	static uint64_t last_received, last_change;
-	bool generated;
-	uint64_t got;
+	uint64_t polls[INSTANCES_MAX], packets = 0;
+	bool asked = true;
 
-	if (a->config->duration_ns && now - start >= a->config->duration_ns) {
+	for (unsigned i = 0; i < a->role_count; i++) {
+		struct counters c;
+
+		role_total(a->roles[i], &c);
+		packets += c.rx_packets;
+		polls[i] = c.rx_bursts;
+		asked = asked && (!a->roles[i]->from || polls[i] - p->polls[i] >= QUIET_POLLS);
+	}
+	if (!over || packets != p->packets) {
+		memcpy(p->polls, polls, sizeof(p->polls));
+		p->packets = packets;
+		p->changed = now;
+		return false;
+	}
+	return now - p->changed >= (asked ? QUIET_NS : QUIET_MAX);
+}
+
+static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t start)
+{
+	const struct fwd_config *c = a->config;
+	bool still;
+
+	if (c->duration_ns && now - start >= c->duration_ns) {
 		a->end = END_DURATION;
 		return true;
 	}
-	got = received(a, &generated);
-	if (!config_has(a->config, ROLE_GENERATE)) {
-		a->end = END_COUNT;
-		return a->config->count && got >= a->config->count;
+	still = quiet(a, p, now, generators_are_done(a));
+	if (config_has(c, ROLE_GENERATE)) {
+		a->end = c->count ? END_COUNT : END_STAGES;
+		return still;
 	}
-	if (!generated || got != last_received) {
-		last_received = got;
-		last_change = now;
-		return false;
-	}
-	a->end = a->config->count ? END_COUNT : END_STAGES;
-	return now - last_change >= QUIET_NS;
+	a->end = END_COUNT;
+	return c->count && p->packets >= c->count;
 }
 
 static void watch(struct app *a)
 {
 	static struct counters before[INSTANCES_MAX];
+	static struct progress progress;
 	uint64_t start = now_ns(CLOCK_MONOTONIC), now = start;
 	uint64_t step = a->config->stats_s * NS_PER_S, next = start + step;
 	double last = 0;
@@ -190,7 +205,7 @@ static void watch(struct app *a)
 			record_second(a, before, (double)(now - start) / 1e9, &last);
 			next += step;
 		}
-		if (ended(a, now, start))
+		if (ended(a, &progress, now, start))
 			break;
 	}
 	now = now_ns(CLOCK_MONOTONIC);
