@@ -98,13 +98,16 @@ def _raw(results, experiment):
             f'<details class="raw"><summary>Look at it</summary><pre>{esc(text)}</pre></details>')
 
 
+def _plain(value):
+    return f"{value:,.0f}" if isinstance(value, float) and value >= 100 else f"{value}"
+
+
 def _prepared(results):
     """What was measured first, and by which commands."""
     numbers = {k: v for k, v in (results.prepared or {}).items() if isinstance(v, (int, float, str))}
     if not numbers:
         return ""
-    text = ", ".join(f"{k.replace('_', ' ')} {v:,.4g}" if isinstance(v, float) else
-                     f"{k.replace('_', ' ')} {v}" for k, v in numbers.items())
+    text = ", ".join(f"{k.replace('_', ' ')} {_plain(v)}" for k, v in numbers.items())
     ran = "\n".join(results.prepared_by)
     return (f"<p>Measured first: {esc(text)}.</p>"
             f'<details class="commands"><summary>How</summary><pre class="commands">{esc(ran)}</pre></details>')
@@ -114,7 +117,7 @@ def _section(experiment, results):
     parts = [f'<h2 id="{experiment.name}">{esc(experiment.title)}</h2>', f"<p>{esc(experiment.question)}</p>"]
     repetitions = max((len(o.runs) for o in results.measured()), default=0)
     quick = " A quick run: fewer packets, fewer repetitions." if results.settings.get("quick") else ""
-    parts.append(f'<p class="soft">{esc(experiment.conditions)} {repetitions} repetitions, in alternating order; '
+    parts.append(f'<p class="soft">{esc(experiment.conditions)} Repetitions: {repetitions}, in alternating order; '
                  f"mean ± standard deviation.{quick}</p>")
     parts.append(_prepared(results))
     for number, block in enumerate(experiment.blocks(results)):
