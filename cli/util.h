@@ -16,6 +16,8 @@ enum status {
 	STATUS_FAULT = 4,  /* doctor: something is wrong with an application */
 };
 
+/* DPDK's headers have an int of that name. */
+#undef NS_PER_S
 #define NS_PER_S UINT64_C(1000000000)
 
 /* The program's name, which stands before every message; "ringtap" if it is not set. */

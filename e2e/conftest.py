@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from harness import ovs as ovs_module
+from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
 from harness.paths import BUILD, RINGTAP, Plugin, corpus, private_folder
@@ -102,6 +103,18 @@ def record(closing, tmp_path):
         # Filters and the like hold for the -i that stands before them.
         recorder = closing(Recorder([*which, *args], out, **kwargs))
         return recorder.attached() if attach else recorder
+
+    return start
+
+
+@pytest.fixture
+def fwd(closing):
+    """fwd(option...) starts ringtap-fwd."""
+    if not FWD.exists():
+        pytest.skip("built without ringtap-fwd")
+
+    def start(*args, **kwargs):
+        return closing(Fwd([str(a) for a in args], **kwargs))
 
     return start
 

@@ -7,23 +7,25 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Value:
-    """Mean and standard deviation of a metric of a cell, times scale. The page marks it with both
-    names, so that it can be checked against the data."""
+    """Mean and standard deviation of a metric of a cell, times scale; or the greatest of all runs.
+    The page marks it with both names, so that it can be checked against the data."""
 
     cell: str
     metric: str
     scale: float = 1.0
     digits: int = 1
     unit: str = ""
+    greatest: bool = False
 
     def text(self, results):
         s = results.series(self.cell, self.metric)
         if not s:
             return self._why_not(results.cell(self.cell))
-        mean = f"{s.mean() * self.scale:,.{self.digits}f}"
-        if s.deviation() is not None:
-            mean += f" ± {s.deviation() * self.scale:,.{self.digits}f}"
-        return f"{mean} {self.unit}".rstrip()
+        value = max(s) if self.greatest else s.mean()
+        text = f"{value * self.scale:,.{self.digits}f}"
+        if s.deviation() is not None and not self.greatest:
+            text += f" ± {s.deviation() * self.scale:,.{self.digits}f}"
+        return f"{text} {self.unit}".rstrip()
 
     @staticmethod
     def _why_not(outcome):
@@ -63,6 +65,7 @@ class Plot:
 
 @dataclass
 class Text:
-    """A paragraph."""
+    """A paragraph; warning: one that must not be overlooked."""
 
     text: str
+    warning: bool = False

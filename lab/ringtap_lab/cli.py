@@ -9,6 +9,7 @@ import sys
 from . import experiments, machine, page, scope
 from .experiment import Trouble
 from .lab import Lab
+from .niceness import Niceness
 from .results import Journal
 from .runner import Run
 
@@ -34,6 +35,8 @@ def _parser(known):
     p.add_argument("--list", action="store_true", help="name the cells, measure nothing")
     p.add_argument("--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B",
                    help="CPUs to measure on")
+    p.add_argument("--nice", type=int, default=0,
+                   help="niceness of all that is measured, for machines that others use too (0)")
     p.add_argument("--build", default=build, type=pathlib.Path, help="build folder")
     for e in known.values():
         e.add_options(p.add_argument_group(e.name))
@@ -117,10 +120,12 @@ def _run(options, known):
         for e in selected:
             (options.out / f"{e.name}.jsonl").unlink(missing_ok=True)
     failed = 0
+    niceness = Niceness(options.nice)
     try:
         for e in selected:
             failed += _measure(e, options)
     finally:
+        niceness.release()
         _write_report(options.out, known)
     if failed:
         print(f"ringtap-lab: {failed} measurements failed; the same command tries those again",

@@ -48,9 +48,10 @@ def describe():
     }
 
 
-def warnings():
-    """Sentences, one for each reason why cycles of the TSC are not cycles of the core."""
-    about, found = describe(), []
+def warnings(about):
+    """Sentences, one for each reason why cycles of the TSC are not cycles of the core. about: what
+    describe() gave."""
+    found = []
     if "constant_tsc" not in about["tsc_flags"]:
         found.append("The TSC is not constant: its ticks follow the core's frequency, and times in "
                      "nanoseconds are wrong where that changes.")

@@ -15,8 +15,8 @@ _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
 
 
 class Lab:
-    """o: the options of the command line. prepared: what the experiment's prepare() gave. quick,
-    cpus: two of them are enough for all experiments."""
+    """o: the options of the command line. prepared: what the experiment's prepare() gave. cpus: two
+    of them are enough for all experiments."""
 
     def __init__(self, options):
         self.o = options
@@ -24,6 +24,7 @@ class Lab:
         self.cpus = options.cpus
         self.name = scope.own_name()
         self.prepared = {}
+        self.repetitions = 1  # of each cell
         self._number = itertools.count()
         self._stack = contextlib.ExitStack()
         self._folder = None

@@ -50,7 +50,7 @@ def describe(ringtap):
         "kernel": platform.release(),
         "dpdk": _first(r"DPDK ([\d.]+)", _output(["dpdk-dumpcap", "--version"])),
         "ringtap": _first(r"(\d+\.\d+\.\d+)", _output([ringtap, "--version"])),
-        "load": os.getloadavg()[0],
+        "load": round(os.getloadavg()[0], 2),
         **clock.describe(),
         "isolation": _isolation(),
         "huge_pages": _huge_pages(),

@@ -5,7 +5,7 @@ import html
 import pathlib
 
 from . import clock, plots, results as results_module
-from .blocks import Plot, Table, Text, Value
+from .blocks import DASH, Plot, Table, Text, Value
 
 _STYLE = pathlib.Path(__file__).with_name("page.css")
 _FACTS = {"cpu": "CPU", "cpus": "CPUs", "memory_mb": "memory, MB", "kernel": "kernel", "dpdk": "DPDK",
@@ -22,13 +22,14 @@ def esc(text):
 def _value(value, results):
     """Marked with what it is, for whoever compares it with the data."""
     return (f'<span class="value" data-cell="{esc(value.cell)}" data-metric="{esc(value.metric)}" '
-            f'data-scale="{value.scale!r}" data-digits="{value.digits}">{esc(value.text(results))}</span>')
+            f'data-scale="{value.scale!r}" data-digits="{value.digits}" '
+            f'data-greatest="{int(value.greatest)}">{esc(value.text(results))}</span>')
 
 
 def _entry(entry, results, first):
     if isinstance(entry, Value):
         return f"<td>{_value(entry, results)}</td>"
-    kind = "" if first or len(str(entry)) < 16 else ' class="text"'
+    kind = "" if first or len(str(entry)) < 24 else ' class="text"'
     return f"<td{kind}>{esc(entry)}</td>"
 
 
@@ -43,7 +44,8 @@ def _grid(head, rows, results, label):
 
 def _made_by(cells, results, experiment):
     """The command that measures this again, and the commands that it ran."""
-    settings = "".join(f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items() if k != "quick")
+    settings = "".join(f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items()
+                       if k != "quick" and v not in (None, ""))
     quick = " --quick" if results.settings.get("quick") else ""
     some = ""
     if cells and len(cells) <= 3:
@@ -69,7 +71,7 @@ def _around(block, body, results, experiment):
 
 def _block(block, results, experiment, number):
     if isinstance(block, Text):
-        return f"<p>{esc(block.text)}</p>"
+        return f"<p{' class=warning' if block.warning else ''}>{esc(block.text)}</p>"
     if isinstance(block, Table):
         body = _grid(block.head, block.rows, results, block.title)
         return _around(block, body, results, experiment)
@@ -96,13 +98,16 @@ def _raw(results, experiment):
             f'<details class="raw"><summary>Look at it</summary><pre>{esc(text)}</pre></details>')
 
 
+def _plain(value):
+    return f"{value:,.0f}" if isinstance(value, float) and value >= 100 else f"{value}"
+
+
 def _prepared(results):
     """What was measured first, and by which commands."""
     numbers = {k: v for k, v in (results.prepared or {}).items() if isinstance(v, (int, float, str))}
     if not numbers:
         return ""
-    text = ", ".join(f"{k.replace('_', ' ')} {v:,.4g}" if isinstance(v, float) else
-                     f"{k.replace('_', ' ')} {v}" for k, v in numbers.items())
+    text = ", ".join(f"{k.replace('_', ' ')} {_plain(v)}" for k, v in numbers.items())
     ran = "\n".join(results.prepared_by)
     return (f"<p>Measured first: {esc(text)}.</p>"
             f'<details class="commands"><summary>How</summary><pre class="commands">{esc(ran)}</pre></details>')
@@ -112,7 +117,7 @@ def _section(experiment, results):
     parts = [f'<h2 id="{experiment.name}">{esc(experiment.title)}</h2>', f"<p>{esc(experiment.question)}</p>"]
     repetitions = max((len(o.runs) for o in results.measured()), default=0)
     quick = " A quick run: fewer packets, fewer repetitions." if results.settings.get("quick") else ""
-    parts.append(f'<p class="soft">{esc(experiment.conditions)} {repetitions} repetitions, in alternating order; '
+    parts.append(f'<p class="soft">{esc(experiment.conditions)} Repetitions: {repetitions}, in alternating order; '
                  f"mean ± standard deviation.{quick}</p>")
     parts.append(_prepared(results))
     for number, block in enumerate(experiment.blocks(results)):
@@ -137,10 +142,10 @@ def _summary(found):
 
 
 def _machine(about):
-    rows = [[_FACTS.get(k, k), "–" if v is None else v] for k, v in about.items()]
-    warnings = "".join(f'<p class="warning">{esc(w)}</p>' for w in clock.warnings())
-    return ('<h2 id="machine">The machine</h2>' + warnings
-            + _grid(["", ""], rows, None, "The machine"))
+    rows = "".join(f"<tr><th>{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if v is None else v)}</td></tr>"
+                   for k, v in about.items())
+    warnings = "".join(f'<p class="warning">{esc(w)}</p>' for w in clock.warnings(about))
+    return f'<h2 id="machine">The machine</h2>{warnings}<table class="facts">{rows}</table>'
 
 
 def render(found, about):

@@ -179,7 +179,7 @@ class Journal:
     def export(self):
         """NAME.json and NAME.csv."""
         with open(self.folder / f"{self.experiment.name}.json", "w", encoding="utf-8") as f:
-            json.dump(self.results.as_dict(self.experiment), f, indent=1)
+            json.dump(self.results.as_dict(self.experiment), f)
         (self.folder / f"{self.experiment.name}.csv").write_text(self.results.as_csv(), encoding="utf-8")
 
     def close(self):

@@ -67,6 +67,7 @@ class Run:
         self.experiment, self.lab, self.journal = experiment, lab, journal
         self.repetitions = repetitions or (experiment.quick_repetitions if lab.quick
                                            else experiment.repetitions)
+        lab.repetitions = self.repetitions
         self.only = only
         self.failed = 0
 

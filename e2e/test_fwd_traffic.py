@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full."""
+import random
+
+import pytest
+
+from harness import pcap
+from harness.fwd import udp
+from harness.proc import check
+
+# Rings that hold what comes while a thread of this busy machine is not scheduled.
+CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
+         "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
+
+
+def due(stage):
+    return stage["tx_packets"] + stage["refused"] + stage["no_buffer"] + stage["not_reached"]
+
+
+def assert_all_accounted(report):
+    """What was sent came, or was dropped for a reason that is counted."""
+    sent, way, sink = report.total("generate"), report.total("oneway"), report.role("sink")
+    assert way["rx_packets"] == sent["tx_packets"]
+    assert way["tx_packets"] + way["tx_dropped"] + way["tx_unsent"] == way["rx_packets"]
+    assert sink["total"]["rx_packets"] == sink["sequence"]["unique"] == way["tx_packets"]
+    assert sink["sequence"]["duplicated"] == sink["sequence"]["reordered"] == 0
+    assert sink["sequence"]["stale"] == sink["foreign"] == 0
+
+
+def assert_rate(role, index, asked):
+    """Within 0.1 %, and what the machine held the thread up by at the edges."""
+    stage = role["stages"][index]
+    held_up = role["backlog_max"] / max(1, stage["tx_packets"])
+    assert stage["rate_reached"] == pytest.approx(asked, rel=0.001 + 2 * held_up)
+
+
+@pytest.mark.parametrize("rate,seconds", [(1000, 1), (100_000, 1), (1_000_000, 1)])
+def test_rate_is_exact_and_nothing_is_lost(fwd, rate, seconds):
+    report = fwd(*CHAIN, "--stages", f"{rate}:{seconds}s").done()
+    generator = report.role("generate")
+    assert due(generator["stages"][0]) == rate * seconds
+    assert_all_accounted(report)
+    assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
+    if not generator["total"]["refused"] and not generator["total"]["not_reached"]:
+        assert_rate(generator, 0, rate)
+
+
+def test_one_packet_a_second(fwd):
+    report = fwd(*CHAIN, "--rate", 1, "--count", 2).done()
+    assert report.total("sink")["rx_packets"] == 2
+    assert report["seconds"] >= 1
+    assert report["end"] == "count"
+
+
+def test_stages_have_their_own_counts(fwd):
+    report = fwd(*CHAIN, "--stages", "20k:300ms,0:100ms,50k:300ms,10k:300ms").done()
+    wanted = [6000, 0, 15000, 3000]
+    assert [due(s) for s in report.role("generate")["stages"]] == wanted
+    assert [s["seconds"] for s in report["stages"]] == [0.3, 0.1, 0.3, 0.3]
+    assert report["end"] == "stages"
+    assert_all_accounted(report)
+    for role in report["roles"]:
+        for key in ("rx_packets", "tx_packets", "rx_bursts", "rx_bursts_nonzero"):
+            assert sum(s[key] for s in role["stages"]) == role["total"][key]
+
+
+def test_poisson_is_random_but_repeatable(fwd):
+    """The count's standard deviation is its root: 100 of 10,000."""
+    counts = []
+    for seed in (1, 1, 2):
+        report = fwd(*CHAIN, "--stages", "20k:500ms", "--poisson", "--seed", seed).done()
+        counts.append(due(report.role("generate")["stages"][0]))
+        assert_all_accounted(report)
+    assert all(abs(n - 10_000) < 600 for n in counts)
+    assert counts[0] == counts[1] != counts[2]
+
+
+def faulty():
+    """Numbers with injected faults, and how many of each."""
+    dice = random.Random(5)
+    out, lost, duplicated, late, held = [], 0, 0, 0, []
+    for n in range(20_000):
+        if held and held[0][0] <= n:
+            out.append(held.pop(0)[1])
+            late += 1
+        what = dice.random()
+        if what < 0.01:
+            lost += 1
+        elif what < 0.02:
+            out += [n, n]
+            duplicated += 1
+        elif what < 0.03 and not held and n < 19_000:
+            held.append((n + 60, n))
+        else:
+            out.append(n)
+    lost_at_end = 0
+    while out[-1] != 19_999:  # numbers behind the last one that came cannot be missed
+        out.append(19_999)
+        lost_at_end = 1
+    return out, lost - lost_at_end, duplicated, late
+
+
+def test_injected_faults_are_found_exactly(fwd, tmp_path):
+    numbers, lost, duplicated, late = faulty()
+    frames = [udp(n, stream=3) for n in numbers]
+    frames.insert(100, pcap.frame(64))
+    frames.insert(200, udp(5, stream=3)[:59])
+    path = pcap.write(tmp_path / "faults.pcap", frames)
+    report = fwd("--ring", "a:32768", "--pool-size", 65535, "--buffer-size", 256, "--role",
+                 "generate:a@0", "--role", "sink:a@1", "--pcap", path, "--rate", "max", "--count",
+                 len(frames)).done()
+    sink = report.role("sink")
+    stream, = sink["streams"]
+    assert stream["stream"] == 3
+    assert stream["received"] == len(numbers)
+    assert (stream["lost"], stream["duplicated"], stream["reordered"]) == (lost, duplicated, late)
+    assert min(lost, duplicated, late) > 100
+    assert stream["stale"] == 0
+    assert sink["foreign"] == 2
+
+
+def through_files(fwd, tmp_path, role, frames, *args, status=0):
+    """What a role makes of the frames of a file."""
+    source, target = pcap.write(tmp_path / "in.pcap", frames), tmp_path / "out.pcap"
+    fwd("--vdev", f"net_pcap0,rx_pcap={source},tx_pcap={target}", "--role", role, "--count",
+        len(frames), *args).done(status)
+    return pcap.frames(target)
+
+
+def test_echo_leaves_frames_alone(fwd, tmp_path):
+    frames = [pcap.frame(n, n) for n in (60, 61, 64, 590, 1500, 1514)]
+    assert through_files(fwd, tmp_path, "echo:0@1", frames) == frames
+
+
+def test_mac_swap(fwd, tmp_path):
+    frames = [pcap.frame(60 + n, n) for n in range(70)]
+    swapped = [f[6:12] + f[:6] + f[12:] for f in frames]
+    assert through_files(fwd, tmp_path, "echo:0@1", frames, "--mac-swap") == swapped
+
+
+def test_frames_of_a_file_go_round(fwd, tmp_path):
+    frames = [pcap.frame(60 + n, n) for n in range(7)]
+    source, target = pcap.write(tmp_path / "in.pcap", frames), tmp_path / "out.pcap"
+    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--pcap", source,
+        "--rate", "5k", "--count", 16).done()
+    assert pcap.frames(target) == [*frames, *frames, *frames[:2]]
+
+
+@pytest.mark.parametrize("args,expected", [
+    ((), "60\tff:ff:ff:ff:ff:ff\t198.18.0.2\t"),
+    (("--frame", "udp", "--sizes", "imix", "--dst-mac", "02:00:00:00:00:77"),
+     "02:00:00:00:00:77\t\t198.18.0.2")])
+def test_built_frames_are_what_tshark_takes_them_for(fwd, tmp_path, args, expected):
+    target = tmp_path / "out.pcap"
+    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k",
+        "--count", 24, *args).done()
+    text = check(["tshark", "-r", target, "-o", "ip.check_checksum:TRUE", "-T", "fields",
+                  "-e", "frame.len", "-e", "eth.dst", "-e", "arp.dst.proto_ipv4", "-e", "ip.dst",
+                  "-e", "ip.checksum.status", "-e", "_ws.malformed", "-e", "udp.length"])
+    lines = text.splitlines()
+    assert len(lines) == 24
+    assert all(expected in line for line in lines)
+    frames = pcap.frames(target)
+    for n, frame in enumerate(frames):
+        assert frame[42:52] == b"RTfw\0" + n.to_bytes(5, "big")
+    if args:
+        lengths = [len(f) for f in frames]
+        assert [lengths.count(n) for n in (60, 590, 1514)] == [14, 8, 2]
+        for line in lines:
+            length, _dst, _arp, _ip, checksum, malformed, udp_length = line.split("\t")
+            assert (checksum, malformed) == ("1", "")
+            assert int(udp_length) == int(length) - 34
+
+
+OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+            "--role", "sink:b@0", "--stages", "50k:600ms", "--sink-rate", "10k")
+
+
+def test_drop_drops_and_never_tries_again(fwd):
+    report = fwd(*OVERLOAD, "--tx-full", "drop").done()
+    way = report.total("oneway")
+    assert way["tx_dropped"] > 0
+    assert way["tx_retried"] == way["tx_unsent"] == 0
+    assert_all_accounted(report)
+    # Those dropped behind the last one that came are not missed by the sink.
+    assert 0 < report.role("sink")["sequence"]["lost"] <= way["tx_dropped"]
+
+
+def test_retry_never_drops(fwd):
+    report = fwd(*OVERLOAD, "--tx-full", "retry").done()
+    way = report.total("oneway")
+    assert way["tx_dropped"] == 0
+    assert way["tx_retried"] > 0
+    assert report.total("generate")["refused"] > 0  # that is where the pressure went
+    assert report.role("sink")["sequence"]["lost"] == 0
+    assert_all_accounted(report)
+
+
+def test_retry_so_many_times(fwd):
+    report = fwd(*OVERLOAD, "--tx-full", "retry:3").done()
+    way = report.total("oneway")
+    assert way["tx_dropped"] > 0
+    assert way["tx_retried"] >= 3
+    assert_all_accounted(report)
+
+
+def test_what_is_held_at_the_end_is_counted(fwd):
+    """Stopped while the ring is full: nothing is dropped, nothing leaks."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--rate", "max", "--tx-full", "retry", "--duration", "500ms")
+    report = app.done()
+    way = report.total("oneway")
+    assert way["tx_packets"] == 64
+    assert way["tx_dropped"] == 0
+    assert way["rx_packets"] == way["tx_packets"] + way["tx_unsent"]
+    rings = 64 + report.total("generate")["tx_packets"] - way["rx_packets"]
+    assert report["memory"]["available"] == report["memory"]["buffers"] - rings
+
+
+def test_exhausted_pool(fwd):
+    """Everything is in the ring: what is due cannot even be built."""
+    report = fwd("--ring", "a:1024", "--pool-size", 127, "--pool-cache", 0, "--role",
+                 "generate:a@0", "--stages", "10k:200ms").done()
+    total = report.total("generate")
+    assert total["no_buffer"] > 0
+    assert due(total) == 2000
+    assert total["tx_packets"] <= 127
+
+
+def test_pair_goes_both_ways(fwd):
+    """Two rings whose packets change places: each way hands over to the other."""
+    report = fwd("--ring", "a", "--ring", "b", "--role", "forward:a,b@1", "--tx-first", 64,
+                 "--duration", "300ms").done()
+    there, back = report["roles"]
+    assert (there["from"], there["to"]) == (back["to"], back["from"])
+    for way in (there, back):
+        assert way["total"]["rx_packets"] > 10_000
+        assert way["total"]["tx_dropped"] == 0
+    sent = sum(w["total"]["tx_packets"] for w in (there, back))
+    received = sum(w["total"]["rx_packets"] for w in (there, back))
+    assert sent == received + 128
+
+
+def test_several_streams(fwd):
+    """Two generators on one thread share a port; the sink tells them apart."""
+    report = fwd("--ring", "a:16384", "--role", "generate:a@0", "--role", "generate:a@0", "--role",
+                 "sink:a@1", "--rate", "10k", "--count", 500).done()
+    streams = report.role("sink")["streams"]
+    assert [(s["stream"], s["received"], s["lost"]) for s in streams] == [(0, 500, 0), (1, 500, 0)]

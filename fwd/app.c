@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "cli/util.h"
+
+static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
+{
+	struct link *l = calloc(1, sizeof(*l));
+	int ret = 0;
+
+	if (!l)
+		return NULL;
+	l->rx = rx;
+	l->tx = tx;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	if (a->config->plane == PLANE_DPDK)
+		ret = ports_find(&a->ports, l, name);
+	if (ret) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+/* from, to: NULL or names of ports; the same one if they are the same pointer. */
+static int add_instance(struct app *a, const struct role_spec *s, enum role_kind kind,
+	const char *from, const char *to)
+{
+	struct role *r;
+
+	if (posix_memalign((void **)&r, RT_CACHE_LINE, sizeof(*r)))
+		return -ENOMEM;
+	memset(r, 0, sizeof(*r));
+	r->kind = kind;
+	r->config = a->config;
+	r->plane = a->config->plane;
+	r->cpu = s->cpu;
+	a->roles[a->role_count++] = r;
+	if (from)
+		r->from = new_link(a, from, true, from == to);
+	if (to)
+		r->to = from == to ? r->from : new_link(a, to, false, true);
+	return (from && !r->from) || (to && !r->to) ? -ENODEV : 0;
+}
+
+static int add_role(struct app *a, const struct role_spec *s)
+{
+	const char *p = s->ports[0], *q = s->ports[1];
+	int ret;
+
+	switch (s->kind) {
+	case ROLE_FORWARD:
+		ret = add_instance(a, s, ROLE_ONEWAY, p, q);
+		return ret ? ret : add_instance(a, s, ROLE_ONEWAY, q, p);
+	case ROLE_ONEWAY: return add_instance(a, s, ROLE_ONEWAY, p, q);
+	case ROLE_ECHO: return add_instance(a, s, ROLE_ECHO, p, p);
+	case ROLE_GENERATE: return add_instance(a, s, ROLE_GENERATE, a->config->rtt ? p : NULL, p);
+	default: return add_instance(a, s, ROLE_SINK, p, NULL);
+	}
+}
+
+/* Roles without a CPU get the allowed ones in turn; both ways of a pair the same one. */
+static int choose_cpus(struct app *a, struct fwd_config *c)
+{
+	cpu_set_t set;
+	int next = -1;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return -errno;
+	for (unsigned i = 0; i < c->role_count; i++) {
+		int cpu = c->roles[i].cpu;
+
+		if (cpu != ANY_CPU && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set))) {
+			say("CPU %d: not there, or not ours; see 'taskset -p $$'", cpu);
+			return -EINVAL;
+		}
+		while (cpu == ANY_CPU) {
+			next = (next + 1) % CPU_SETSIZE;
+			if (CPU_ISSET(next, &set))
+				cpu = next;
+		}
+		c->roles[i].cpu = cpu;
+	}
+	return 0;
+}
+
+/* A queue belongs to one thread, and one role receives from a port: what it takes no other sees. */
+static int check_sharing(const struct app *a)
+{
+	for (unsigned i = 0; i < a->role_count; i++) {
+		for (unsigned j = 0; j < i; j++) {
+			const struct role *r = a->roles[i], *q = a->roles[j];
+
+			if (r->from && q->from && !strcmp(r->from->name, q->from->name)) {
+				say("port %s: two roles receive from it; leave one out",
+					r->from->name);
+				return -EINVAL;
+			}
+			if (r->to && q->to && r->cpu != q->cpu &&
+				!strcmp(r->to->name, q->to->name)) {
+				say("port %s: two threads would send to it; give both roles the "
+				    "same @CPU",
+					r->to->name);
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
+static struct worker *worker_of(struct app *a, int cpu)
+{
+	struct worker *w;
+
+	for (unsigned i = 0; i < a->worker_count; i++)
+		if (a->workers[i].cpu == cpu)
+			return &a->workers[i];
+	w = &a->workers[a->worker_count++];
+	w->cpu = cpu;
+	w->plane = a->config->plane;
+	return w;
+}
+
+int app_make(struct app *a)
+{
+	struct fwd_config *c = (struct fwd_config *)(uintptr_t)a->config;
+	int ret = choose_cpus(a, c);
+
+	for (unsigned i = 0; i < c->role_count && !ret; i++)
+		ret = add_role(a, &c->roles[i]);
+	if (ret == -ENOMEM)
+		say("not enough memory");
+	if (!ret)
+		ret = check_sharing(a);
+	for (unsigned i = 0; i < a->role_count && !ret; i++) {
+		struct worker *w = worker_of(a, a->roles[i]->cpu);
+
+		w->roles[w->count++] = a->roles[i];
+	}
+	return ret;
+}
+
+static int open_link(struct app *a, struct link *l)
+{
+	if (a->config->plane != PLANE_DPDK)
+		return plane_ops(a->config->plane)->open(l, a->config);
+	l->pool = a->ports.memory.pool;
+	return 0;
+}
+
+static int init_role(struct app *a, struct role *r, unsigned *stream)
+{
+	const struct fwd_config *c = a->config;
+	int ret = 0;
+
+	if (r->from)
+		ret = open_link(a, r->from);
+	if (!ret && r->to && r->to != r->from)
+		ret = open_link(a, r->to);
+	if (ret)
+		return ret;
+	if (c->samples && r->kind != ROLE_GENERATE) {
+		r->samples = samples_new(c->sample_every, c->sample_run, c->samples_max);
+		if (!r->samples) {
+			say("--samples: not enough memory; give a smaller --samples-max");
+			return -ENOMEM;
+		}
+	}
+	if (r->kind == ROLE_GENERATE)
+		return generate_init(r, (uint8_t)(*stream)++);
+	return r->kind == ROLE_SINK ? sink_init(r) : forward_init(r);
+}
+
+int app_init_roles(struct app *a)
+{
+	unsigned stream = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; i < a->role_count && !ret; i++)
+		ret = init_role(a, a->roles[i], &stream);
+	return ret;
+}
+
+static void close_link(struct app *a, struct link *l)
+{
+	if (l && a->config->plane != PLANE_DPDK)
+		plane_ops(a->config->plane)->close(l);
+}
+
+void app_free(struct app *a)
+{
+	for (unsigned i = 0; i < a->role_count; i++) {
+		struct role *r = a->roles[i];
+
+		close_link(a, r->from);
+		if (r->to != r->from)
+			close_link(a, r->to);
+		role_free(r);
+		free(r);
+	}
+	free(a->seconds);
+	a->role_count = 0;
+	a->seconds = NULL;
+}
+
+void role_total(struct role *r, struct counters *sum)
+{
+	uint64_t *to = (uint64_t *)sum;
+
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned s = 0; s < STAGES_MAX; s++)
+		for (unsigned i = 0; i < COUNTERS; i++)
+			to[i] += rt_load(&((uint64_t *)&r->counters[s])[i]);
+}
+
+const char *role_text(const struct role *r, char buf[ROLE_TEXT])
+{
+	if (r->kind == ROLE_ONEWAY)
+		snprintf(buf, ROLE_TEXT, "oneway %s to %s", r->from->name, r->to->name);
+	else
+		snprintf(buf, ROLE_TEXT, "%s %s", role_names[r->kind],
+			r->to ? r->to->name : r->from->name);
+	return buf;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "options.h"
+#include "parse.h"
+#include "cli/util.h"
+
+#define ARGS_MAX 24
+
+static struct fwd_config c;
+
+/* Parses a line of words. */
+static int parse(const char *line)
+{
+	static char copy[512];
+	char *argv[ARGS_MAX + 1] = {"ringtap-fwd"};
+	int argc = 1, ret;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w && argc < ARGS_MAX; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	config_init(&c);
+	ret = options_parse(&cmd_fwd, argc, argv, &c);
+	return ret > 0 ? config_check(&c) : ret;
+}
+
+/* The line is refused, and what is said has both words. */
+static void refused(const char *line, const char *what, const char *advice)
+{
+	if (parse(line) >= 0)
+		fail_msg("not refused: %s", line);
+	if (!strstr(said(), what) || !strstr(said(), advice))
+		fail_msg("%s: said: %s", line, said());
+	assert_null(strchr(said(), '\n'));
+}
+
+static void roles(void **state)
+{
+	struct role_spec r;
+
+	assert_int_equal(parse_role("forward:0,net_ring1@12", &r), 0);
+	assert_int_equal(r.kind, ROLE_FORWARD);
+	assert_string_equal(r.ports[0], "0");
+	assert_string_equal(r.ports[1], "net_ring1");
+	assert_int_equal(r.cpu, 12);
+	assert_int_equal(parse_role("echo:0000:03:00.0", &r), 0);
+	assert_string_equal(r.ports[0], "0000:03:00.0");
+	assert_int_equal(r.cpu, ANY_CPU);
+	assert_int_equal(parse_role("generate:a", &r), 0);
+	assert_int_equal(parse_role("sink:b@0", &r), 0);
+	static const char *const wrong[] = {"", "forward", "forward:", "forward:0", "forward:0,",
+		"forward:,0", "forward:0,1,2", "echo:0,1", "echo:", "echo:@1", "echo:0@",
+		"echo:0@x", "echo:0@-1", "echo:0@5000", "nothing:0", "fwd:0,1", "sink@1", "@1:sink",
+		"sink:0123456789012345678901234567890123456789012345678901234567890123"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (!parse_role(wrong[i], &r))
+			fail_msg("not refused: %s", wrong[i]);
+}
+
+static void rates(void **state)
+{
+	uint64_t rate;
+	static const struct {
+		const char *text;
+		uint64_t rate;
+	} good[] = {{"1", 1}, {"1000", 1000}, {"1k", 1000}, {"1.5M", 1500000}, {"5m", 5000000},
+		{"0.25k", 250}, {"1G", 1000000000}, {"max", RATE_UNLIMITED}};
+	static const char *const wrong[] = {"", "0", "k", "1x", "1kk", "-1", "1.", ".5", "1e6",
+		"inf", "nan", "0x10", " 1", "1 ", "2G", "0.5", "1.5", "99999999999999999999",
+		"maxx"};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(parse_rate(good[i].text, false, &rate), 0);
+		assert_int_equal(rate, good[i].rate);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (!parse_rate(wrong[i], false, &rate))
+			fail_msg("not refused: %s", wrong[i]);
+	assert_int_equal(parse_rate("0", true, &rate), 0);
+}
+
+static void stages(void **state)
+{
+	struct stage s[STAGES_MAX];
+	char many[512] = "1:1s";
+	unsigned n = 0;
+
+	assert_int_equal(parse_stages("10M:5s,0:250ms,max:1.5s,1k:2m,7:3", s, &n), 0);
+	assert_int_equal(n, 5);
+	assert_int_equal(s[0].rate, 10000000);
+	assert_int_equal(s[0].ns, 5000000000);
+	assert_int_equal(s[1].rate, 0);
+	assert_int_equal(s[1].ns, 250000000);
+	assert_int_equal(s[2].rate, RATE_UNLIMITED);
+	assert_int_equal(s[2].ns, 1500000000);
+	assert_int_equal(s[3].ns, 120000000000);
+	assert_int_equal(s[4].ns, 3000000000);
+	static const char *const wrong[] = {"", "10M", "10M:", ":5s", "10M:5s,", ",10M:5s",
+		"10M:0s", "10M:-1s", "10M:5h", "10M:5s 1M:5s", "2G:1s", "10M;5s"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (!parse_stages(wrong[i], s, &n))
+			fail_msg("not refused: %s", wrong[i]);
+	for (unsigned i = 1; i < STAGES_MAX; i++)
+		strcat(many, ",1:1s");
+	assert_int_equal(parse_stages(many, s, &n), 0);
+	assert_int_equal(n, STAGES_MAX);
+	strcat(many, ",1:1s");
+	assert_true(parse_stages(many, s, &n) < 0);
+}
+
+static void sizes(void **state)
+{
+	uint16_t s[SIZES_MAX];
+	unsigned n, count[3] = {0};
+
+	assert_int_equal(parse_sizes("64", s, &n), 0);
+	assert_true(n == 1 && s[0] == 64);
+	assert_int_equal(parse_sizes("imix", s, &n), 0);
+	assert_int_equal(n, 12);
+	for (unsigned i = 0; i < n; i++)
+		count[s[i] == 60 ? 0 : s[i] == 590 ? 1 : 2]++;
+	assert_true(count[0] == 7 && count[1] == 4 && count[2] == 1);
+	static const char *const wrong[] = {"", "59", "9601", "60x", "60x0", "x7", "60,,60",
+		"60x65", "60x40,61x40", "abc", "60x-1", "60x7,"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (!parse_sizes(wrong[i], s, &n))
+			fail_msg("not refused: %s", wrong[i]);
+}
+
+static void policies_and_addresses(void **state)
+{
+	struct tx_full p;
+	uint8_t mac[6];
+
+	assert_true(!parse_tx_full("drop", &p) && !p.retry);
+	assert_true(!parse_tx_full("retry", &p) && p.retry && !p.tries);
+	assert_true(!parse_tx_full("retry:5", &p) && p.retry && p.tries == 5);
+	assert_true(parse_tx_full("retry:0", &p) < 0);
+	assert_true(parse_tx_full("retry:", &p) < 0);
+	assert_true(parse_tx_full("wait", &p) < 0);
+	assert_int_equal(parse_mac("02:00:5e:10:Ff:01", mac), 0);
+	assert_memory_equal(mac, "\x02\x00\x5e\x10\xff\x01", 6);
+	assert_true(parse_mac("02:00:5e:10:ff", mac) < 0);
+	assert_true(parse_mac("02:00:5e:10:ff:01:", mac) < 0);
+	assert_true(parse_mac("2:0:5e:10:ff:1", mac) < 0);
+}
+
+static void a_whole_line(void **state)
+{
+	assert_int_equal(parse("-r generate:a@0 -r oneway:a,b@1 -r sink:b --stages 1M:1s,2M:1s "
+			       "--memory 4k --pool-order stack --tx-full retry --json --frame udp"),
+		0);
+	assert_int_equal(c.role_count, 3);
+	assert_int_equal(c.stage_count, 2);
+	assert_int_equal(c.memory, MEMORY_4K);
+	assert_int_equal(c.order, ORDER_STACK);
+	assert_true(c.tx_full.retry && c.json);
+	assert_int_equal(c.burst, 32);
+	assert_int_equal(parse("-r echo:eth0 -p packet"), 0);
+	assert_int_equal(c.burst, 1);
+}
+
+static void what_is_wrong_is_said_in_one_line(void **state)
+{
+	refused("", "--role", "give one");
+	refused("-r echo", "--role echo", "echo:A");
+	refused("-r generate:a --rate 0", "--rate 0", "1 to 1G");
+	refused("-r generate:a --rate 1000G", "--rate 1000G", "1 to 1G");
+	refused("-r generate:a --rate -5", "--rate -5", "give");
+	refused("-r generate:a --stages 1M", "--stages", "RATE:TIME");
+	refused("-r generate:a --sizes 10 --frame udp", "--sizes 10", "60 to 9600");
+	refused("-r generate:a --sizes 1514", "--sizes", "udp");
+	refused("-r generate:a --frame udp --sizes 9000", "--sizes", "--buffer-size");
+	refused("-r echo:a --rtt", "--rtt", "generate");
+	refused("-r generate:a --outstanding 1", "--outstanding", "--rtt");
+	refused("-r echo:a --plane packet --memory 4k", "--memory", "--plane dpdk");
+	refused("-r echo:a --memory 8k", "--memory 8k", "dpdk|4k");
+	refused("-r generate:a --memory gpu", "--memory gpu", "forward");
+	refused("-r echo:a --tx-full never", "--tx-full never", "retry");
+	refused("-r echo:a --nonsense", "--nonsense", "--help");
+	refused("-r echo:a --burst 1000", "--burst 1000", "1 to 256");
+	refused("-r echo:a --dur 1s", "--dur", "--help");
+	refused("-r echo:a nonsense", "nonsense", "--help");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(roles),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(stages),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(policies_and_addresses),
+		cmocka_unit_test(a_whole_line),
+		cmocka_unit_test(what_is_wrong_is_said_in_one_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_debug.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#include "eal.h"
+#include "memory.h"
+#include "cli/util.h"
+
+#define ARGS_MAX (3 * DEVICES_MAX + 64)
+
+/* EAL prints several lines where one says enough; they are kept to tell the first error. */
+static char *messages;
+static size_t messages_len;
+static FILE *log_stream;
+
+struct args {
+	char *argv[ARGS_MAX + 1];
+	int argc;
+	char text[ARGS_MAX][256];
+};
+
+static void add(struct args *a, const char *word)
+{
+	if (a->argc < ARGS_MAX) {
+		snprintf(a->text[a->argc], sizeof(a->text[0]), "%s", word);
+		a->argv[a->argc] = a->text[a->argc];
+		a->argc++;
+	}
+}
+
+static void add_pair(struct args *a, const char *option, const char *value)
+{
+	add(a, option);
+	add(a, value);
+}
+
+static bool given(const struct fwd_config *c, const char *a, const char *b)
+{
+	for (int i = 0; i < c->eal_argc; i++)
+		if (!strncmp(c->eal_argv[i], a, strlen(a)) ||
+			(b && !strncmp(c->eal_argv[i], b, strlen(b))))
+			return true;
+	return false;
+}
+
+/* One lcore that floats over all CPUs we may use: it only waits. The threads that poll are ours. */
+static void add_lcores(struct args *a)
+{
+	char text[256] = "0@(";
+	size_t n = strlen(text);
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (int i = 0; i < CPU_SETSIZE && n < sizeof(text) - 8; i++)
+		if (CPU_ISSET(i, &set))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d",
+				text[n - 1] == '(' ? "" : ",", i);
+	snprintf(text + n, sizeof(text) - n, ")");
+	add_pair(a, "--lcores", text);
+}
+
+static void build(struct args *a, const struct fwd_config *c)
+{
+	char text[64];
+
+	add(a, "ringtap-fwd");
+	snprintf(text, sizeof(text), "ringtap-fwd-%d", getpid());
+	add_pair(a, "--file-prefix", c->name ? c->name : text);
+	if (!given(c, "-l", "--lcores") && !given(c, "-c", NULL))
+		add_lcores(a);
+	/* Huge pages without files: nothing is left behind, however we end, and no file system has
+	 * to be mounted. */
+	add(a, c->no_huge ? "--no-huge" : "--in-memory");
+	if (!given(c, "-m", "--socket-mem")) {
+		snprintf(text, sizeof(text), "%" PRIu64, c->eal_mb ? c->eal_mb : memory_eal_mb(c));
+		add_pair(a, "-m", text);
+	}
+	if (!c->pci_count && !given(c, "-a", "--allow") && !given(c, "-b", "--block")) {
+		add(a, "--no-pci");
+		/* Virtual devices take any address; buffers then lie one after the other. */
+		if (!given(c, "--iova-mode", NULL))
+			add_pair(a, "--iova-mode", "va");
+	}
+	if (c->order == ORDER_STACK)
+		add_pair(a, "--mbuf-pool-ops-name", "stack");
+	for (unsigned i = 0; i < c->pci_count; i++)
+		add_pair(a, "-a", c->pcis[i]);
+	for (unsigned i = 0; i < c->vdev_count; i++)
+		add_pair(a, "--vdev", c->vdevs[i]);
+	for (int i = 0; i < c->eal_argc; i++)
+		add(a, c->eal_argv[i]);
+}
+
+/* Free huge pages in MiB; those of the kernel's default size only, which EAL takes, too. */
+static uint64_t huge_free_mb(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	uint64_t pages = 0, kb = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "HugePages_Free: %" SCNu64, &pages);
+		sscanf(line, "Hugepagesize: %" SCNu64, &kb);
+	}
+	if (f)
+		fclose(f);
+	return pages * kb >> 10;
+}
+
+static int check_huge(const struct fwd_config *c)
+{
+	uint64_t need = c->eal_mb ? c->eal_mb : memory_eal_mb(c);
+
+	if (c->no_huge || given(c, "--no-huge", "-m") || given(c, "--socket-mem", NULL) ||
+		huge_free_mb() >= need)
+		return 0;
+	say("huge pages: %" PRIu64 " MiB are needed, %" PRIu64 " are free; reserve some, such as "
+	    "'sysctl vm.nr_hugepages=N', or give --no-huge",
+		need, huge_free_mb());
+	return -ENOMEM;
+}
+
+/* What the last message that was one says: the first of EAL's errors is often the cause. */
+static const char *first_error(void)
+{
+	char *end;
+
+	fflush(log_stream);
+	if (!messages || !*messages)
+		return NULL;
+	end = strchr(messages, '\n');
+	if (end)
+		*end = '\0';
+	return messages;
+}
+
+static void catch_messages(const struct fwd_config *c)
+{
+	if (c->verbose)
+		return;
+	log_stream = open_memstream(&messages, &messages_len);
+	if (log_stream)
+		rte_openlog_stream(log_stream);
+	rte_log_set_global_level(RTE_LOG_ERR);
+}
+
+int eal_start(const struct fwd_config *c)
+{
+	static struct args a;
+	int ret = check_huge(c);
+	const char *why;
+
+	if (ret)
+		return ret;
+	build(&a, c);
+	if (!c->verbose)
+		add_pair(&a, "--log-level", "error");
+	catch_messages(c);
+	if (rte_eal_init(a.argc, a.argv) >= 0)
+		return 0;
+	ret = rte_errno ? -rte_errno : -EINVAL;
+	why = log_stream ? first_error() : NULL;
+	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(rte_errno));
+	return ret;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+void eal_stop(void)
+{
+	char dir[4096];
+
+	/* EAL leaves its run-time folder behind. */
+	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	rte_eal_cleanup();
+	if (strstr(dir, "/dpdk/"))
+		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	rte_openlog_stream(NULL);
+	if (log_stream)
+		fclose(log_stream);
+	free(messages);
+	log_stream = NULL;
+	messages = NULL;
+}
+
+int eal_enter_thread(void)
+{
+	return rte_thread_register() ? -rte_errno : 0;
+}
+
+void eal_leave_thread(void)
+{
+	rte_thread_unregister();
+}

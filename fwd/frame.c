@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <stdlib.h>
+
+#include "frame.h"
+#include "cli/util.h"
+
+#define PCAP_FRAMES_MAX 1000000
+#define PCAP_BYTES_MAX  (1u << 30)
+
+static uint8_t *put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+	return p + 2;
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t v)
+{
+	return put16(put16(p, v >> 16), v);
+}
+
+static uint8_t *put_mac(uint8_t *p, const uint8_t mac[6])
+{
+	memcpy(p, mac, 6);
+	return p + 6;
+}
+
+/* RFC 826 */
+static void build_arp(uint8_t *p, const struct fwd_config *c, const uint8_t src[6])
+{
+	static const uint8_t everyone[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
+
+	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : everyone), src);
+	p = put16(p, 0x0806);
+	p = put16(put16(p, 1), 0x0800); /* Ethernet, IPv4 */
+	*p++ = 6;
+	*p++ = 4;
+	p = put16(p, 1); /* request */
+	p = put32(put_mac(p, src), c->src_ip);
+	put32(put_mac(p, unknown), c->dst_ip);
+}
+
+static uint16_t ip_checksum(const uint8_t *header)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < 20; i += 2)
+		sum += (uint32_t)header[i] << 8 | header[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* RFC 791, RFC 768. Without a checksum, which IPv4 allows: stamps change at every packet. */
+static void build_udp(uint8_t *p, const struct fwd_config *c, const uint8_t src[6], uint16_t len)
+{
+	static const uint8_t somebody[6] = {0x02, 0, 0, 0, 0, 1};
+	uint8_t *ip;
+
+	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : somebody), src);
+	ip = p = put16(p, 0x0800);
+	p = put16(p, 0x4500);
+	p = put16(p, len - 14u);
+	p = put32(p, 0x4000);                /* do not fragment */
+	p = put32(p, 64u << 24 | 17u << 16); /* hops, UDP, checksum */
+	p = put32(put32(p, c->src_ip), c->dst_ip);
+	put16(ip + 10, ip_checksum(ip));
+	p = put16(put16(p, UDP_PORT), UDP_PORT);
+	put16(p, len - 34u);
+	for (uint16_t i = FRAME_MIN; i < len; i++)
+		ip[i - 14] = (uint8_t)i;
+}
+
+static int build(struct frames *f, const struct fwd_config *c, const uint8_t src[6])
+{
+	f->count = c->size_count;
+	f->stamped = true;
+	f->at = calloc(f->count, sizeof(*f->at));
+	f->data = calloc(f->count, FRAME_MAX);
+	if (!f->at || !f->data)
+		return -ENOMEM;
+	for (unsigned i = 0; i < f->count; i++) {
+		uint8_t *p = f->data + (size_t)i * FRAME_MAX;
+
+		f->at[i] = (struct frame_at){.offset = i * FRAME_MAX, .len = c->sizes[i]};
+		if (c->frame == FRAME_ARP)
+			build_arp(p, c, src);
+		else
+			build_udp(p, c, src, c->sizes[i]);
+	}
+	return 0;
+}
+
+static int add(struct frames *f, const uint8_t *data, uint32_t len)
+{
+	uint32_t offset = f->count ? f->at[f->count - 1].offset + f->at[f->count - 1].len : 0;
+
+	if (f->count == PCAP_FRAMES_MAX || offset + len > PCAP_BYTES_MAX)
+		return -EFBIG;
+	if (f->count % 1024 == 0) {
+		void *more = realloc(f->at, (f->count + 1024) * sizeof(*f->at));
+
+		if (!more)
+			return -ENOMEM;
+		f->at = more;
+	}
+	memcpy(f->data + offset, data, len);
+	f->at[f->count++] = (struct frame_at){.offset = offset, .len = len};
+	return 0;
+}
+
+static int load_all(struct frames *f, pcap_t *p, uint32_t len_max)
+{
+	struct pcap_pkthdr *h;
+	const uint8_t *data;
+	int ret;
+
+	if (pcap_datalink(p) != DLT_EN10MB)
+		return -EPROTONOSUPPORT;
+	/* Reserved, not used: pages that no frame touches cost nothing. */
+	f->data = malloc(PCAP_BYTES_MAX);
+	if (!f->data)
+		return -ENOMEM;
+	while ((ret = pcap_next_ex(p, &h, &data)) == 1) {
+		if (h->caplen > len_max)
+			return -EMSGSIZE;
+		if (h->caplen && (ret = add(f, data, h->caplen)))
+			return ret;
+	}
+	if (ret != PCAP_ERROR_BREAK)
+		return -EBADMSG;
+	return f->count ? 0 : -ENODATA;
+}
+
+static int load(struct frames *f, const struct fwd_config *c)
+{
+	char error[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *p = pcap_open_offline(c->pcap, error);
+	uint32_t len_max = c->plane == PLANE_DPDK ? c->buffer_size - 128 : FRAME_MAX;
+	int ret;
+
+	if (!p) {
+		say("--pcap: %s", error);
+		return -EINVAL;
+	}
+	ret = load_all(f, p, len_max);
+	if (ret == -EPROTONOSUPPORT)
+		say("--pcap %s: not Ethernet", c->pcap);
+	else if (ret == -EMSGSIZE)
+		say("--pcap %s: has frames of more than %u bytes; give a larger --buffer-size",
+			c->pcap, len_max);
+	else if (ret == -ENODATA)
+		say("--pcap %s: has no frames", c->pcap);
+	else if (ret == -EBADMSG)
+		say("--pcap %s: %s", c->pcap, pcap_geterr(p));
+	else if (ret)
+		say("--pcap %s: %s", c->pcap, strerror(-ret));
+	pcap_close(p);
+	return ret;
+}
+
+int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_mac[6])
+{
+	int ret;
+
+	*f = (struct frames){0};
+	if (c->pcap)
+		ret = load(f, c);
+	else if ((ret = build(f, c, src_mac)))
+		say("frames: %s", strerror(-ret));
+	if (ret)
+		frames_free(f);
+	return ret;
+}
+
+void frames_free(struct frames *f)
+{
+	free(f->data);
+	free(f->at);
+	*f = (struct frames){0};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
+#if __has_include(<rte_gpudev.h>)
+#include <rte_errno.h>
+#include <rte_gpudev.h>
+#endif
+
+#include "gpu.h"
+#include "cli/util.h"
+
+#ifdef RTE_GPU_ID_NONE
+int gpu_map(struct memory *m)
+{
+	int16_t gpu = -1;
+
+	RTE_GPU_FOREACH(gpu)
+	break;
+	if (gpu < 0 || !rte_gpu_is_valid(gpu)) {
+		say("--memory gpu: no GPU; it takes one, a driver such as librte_gpu_cuda, and "
+		    "--pci with its address");
+		return -ENODEV;
+	}
+	m->gpu = gpu;
+	m->bytes = (m->bytes + m->page_size - 1) / m->page_size * m->page_size;
+	m->base = rte_gpu_mem_alloc(gpu, m->bytes, (unsigned)m->page_size);
+	if (!m->base) {
+		say("--memory gpu: %s; take a smaller --pool-size", rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	return 0;
+}
+
+void gpu_unmap(struct memory *m)
+{
+	(void)rte_gpu_mem_free((int16_t)m->gpu, m->base);
+}
+#else
+int gpu_map(struct memory *m)
+{
+	say("--memory gpu: built without DPDK's gpudev");
+	return -ENOTSUP;
+}
+
+void gpu_unmap(struct memory *m)
+{
+}
+#endif

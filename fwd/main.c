@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "app.h"
+#include "common/clock.h"
+#include "eal.h"
+#include "ringtap/probe.h"
+#include "options.h"
+#include "signals.h"
+#include "cli/util.h"
+
+#define CALIBRATE_NS 100000000
+
+/* The TSC's rate against CLOCK_REALTIME over at least a tenth of a second: within some 1e-6. EAL
+ * rounds its own figure to 10 MHz, which is off by up to 0.2 %. */
+static void calibrate(uint64_t tsc0, uint64_t ns0)
+{
+	uint64_t tsc1, ns1;
+
+	rt_clock_sample(&tsc1, &ns1);
+	while (ns1 - ns0 < CALIBRATE_NS) {
+		const struct timespec rest = {.tv_nsec = (long)(CALIBRATE_NS - (ns1 - ns0))};
+
+		nanosleep(&rest, NULL);
+		rt_clock_sample(&tsc1, &ns1);
+	}
+	run.hz = (uint64_t)((double)(tsc1 - tsc0) * 1e9 / (double)(ns1 - ns0) + 0.5);
+}
+
+static void start_probe(struct app *a)
+{
+	int ret;
+
+	if (a->config->plane != PLANE_DPDK || a->config->no_probe)
+		return;
+	ret = ringtap_probe_start();
+	a->probe = !ret || ret == -EALREADY;
+	if (!a->probe)
+		say("no ringtap probe: %s; --no-probe goes without it", strerror(-ret));
+}
+
+static int report(struct app *a, int argc, char **argv)
+{
+	int ret = a->config->json ? report_json(a, argc, argv) : report_text(a);
+
+	if (ret)
+		say("writing standard output: %s", strerror(errno));
+	return report_samples(a) || ret ? STATUS_FAILED : STATUS_OK;
+}
+
+/* With the planes' ground in place: roles, the run itself, its report. */
+static int work(struct app *a, int argc, char **argv)
+{
+	int ret;
+
+	if (a->config->plane == PLANE_DPDK && ports_make_rings(a->config))
+		return STATUS_FAILED;
+	if (app_make(a))
+		return STATUS_FAILED;
+	if (a->config->plane == PLANE_DPDK && ports_start(&a->ports, a->config))
+		return STATUS_FAILED;
+	ret = app_init_roles(a);
+	if (!ret) {
+		start_probe(a);
+		ret = app_run(a);
+	}
+	if (a->probe)
+		ringtap_probe_stop();
+	return ret ? STATUS_FAILED : report(a, argc, argv);
+}
+
+static int go(struct fwd_config *c, int argc, char **argv)
+{
+	static struct app a;
+	uint64_t tsc, ns;
+	int status;
+
+	a.config = c;
+	rt_clock_sample(&tsc, &ns);
+	signals_block();
+	if (c->plane == PLANE_DPDK && eal_start(c))
+		return STATUS_FAILED;
+	calibrate(tsc, ns);
+	status = work(&a, argc, argv);
+	app_free(&a);
+	if (c->plane == PLANE_DPDK) {
+		ports_stop(&a.ports);
+		eal_stop();
+	}
+	return status;
+}
+
+static int run_fwd(const struct command *self, int argc, char **argv)
+{
+	static struct fwd_config c;
+	int own = argc, ret;
+
+	config_init(&c);
+	for (int i = 1; i < argc && own == argc; i++)
+		if (!strcmp(argv[i], "--"))
+			own = i;
+	if (own < argc) {
+		c.eal_argv = argv + own + 1;
+		c.eal_argc = argc - own - 1;
+		argv[own] = NULL; /* getopt() looks for it */
+	}
+	ret = options_parse(self, own, argv, &c);
+	if (own < argc)
+		argv[own] = "--";
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	return config_check(&c) ? STATUS_USAGE : go(&c, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	say_program = "ringtap-fwd";
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		printf("ringtap-fwd " RINGTAP_VERSION "\n");
+		return STATUS_OK;
+	}
+	/* For the build only, so in no help. */
+	if (argc == 4 && !strcmp(argv[1], "--generate"))
+		return generate(argv[2], argv[3]);
+	return run_fwd(&cmd_fwd, argc, argv);
+}

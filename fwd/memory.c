@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+
+#include "gpu.h"
+#include "memory.h"
+#include "memory_map.h"
+#include "rate.h"
+#include "cli/util.h"
+
+#define MIB          (UINT64_C(1) << 20)
+#define POOL_NAME    "packets"
+#define EAL_SPARE_MB 64
+
+static uint64_t ordinary_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t memory_eal_mb(const struct fwd_config *c)
+{
+	uint64_t page = ordinary_page();
+	/* Header of the object, mbuf, and the ring or stack that holds it. */
+	uint64_t each = 64 + sizeof(struct rte_mbuf) + 32;
+
+	if (c->memory == MEMORY_DPDK)
+		each += c->buffer_size + 64;
+	/* Objects do not cross pages where these may lie anywhere. */
+	if (c->no_huge && each < page)
+		each = page / (page / each);
+	else if (c->no_huge)
+		each = (each + page - 1) / page * page;
+	return EAL_SPARE_MB + (c->pool_size * each + MIB - 1) / MIB;
+}
+
+static uint64_t page_size(const struct fwd_config *c)
+{
+	switch (c->memory) {
+	case MEMORY_HUGE: return c->page_size;
+	case MEMORY_THP: return 2 * MIB;
+	case MEMORY_GPU: return GPU_PAGE_SIZE;
+	default: return ordinary_page();
+	}
+}
+
+/* With virtual addresses for the devices, buffers lie one after the other. Where devices use
+ * physical ones, no buffer may cross a page: each page is a piece of its own. */
+static struct rte_pktmbuf_extmem *pieces(const struct memory *m, bool paged, unsigned *count)
+{
+	uint64_t size = paged ? m->page_size : m->bytes;
+	struct rte_pktmbuf_extmem *list;
+
+	*count = (unsigned)(m->bytes / size);
+	list = calloc(*count, sizeof(*list));
+	for (unsigned i = 0; list && i < *count; i++) {
+		char *p = (char *)m->base + i * size;
+
+		list[i] = (struct rte_pktmbuf_extmem){.buf_ptr = p,
+			.buf_iova = paged ? rte_mem_virt2iova(p) : (rte_iova_t)(uintptr_t)p,
+			.buf_len = size,
+			.elt_size = (uint16_t)m->stride};
+	}
+	return list;
+}
+
+static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_extmem *list,
+	bool paged, const uint16_t *ports, unsigned count)
+{
+	unsigned pages = (unsigned)(m->bytes / m->page_size);
+	rte_iova_t *iovas = paged ? calloc(pages, sizeof(*iovas)) : NULL;
+	struct rte_eth_dev_info info;
+	int ret;
+
+	for (unsigned i = 0; iovas && i < pages; i++)
+		iovas[i] = list[i].buf_iova;
+	ret = rte_extmem_register(m->base, m->bytes, iovas, iovas ? pages : 0, m->page_size);
+	free(iovas);
+	if (ret) {
+		say("--memory %s: registering it with DPDK: %s", memory_names[m->kind],
+			rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		/* Virtual devices answer 0 and do nothing; those that cannot answer ENOTSUP and
+		 * use the processor's addresses. */
+		if (rte_eth_dev_info_get(ports[i], &info) ||
+			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
+			rte_errno == ENOTSUP)
+			continue;
+		say("--memory %s: mapping it for %s: %s", memory_names[m->kind],
+			rte_dev_name(info.device), rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	return 0;
+}
+
+static int external_pool(
+	struct memory *m, const struct fwd_config *c, const uint16_t *ports, unsigned port_count)
+{
+	bool paged = rte_eal_iova_mode() == RTE_IOVA_PA && m->kind != MEMORY_GPU;
+	struct rte_pktmbuf_extmem *list;
+	unsigned count;
+	int ret;
+
+	if (paged && m->stride > m->page_size) {
+		say("--memory %s: devices use physical addresses, and buffers of %u bytes do not "
+		    "fit into its pages; take a smaller --buffer-size",
+			memory_names[m->kind], c->buffer_size);
+		return -EINVAL;
+	}
+	m->bytes = paged ? (c->pool_size + m->page_size / m->stride - 1) /
+				   (m->page_size / m->stride) * m->page_size
+			 : c->pool_size * m->stride;
+	ret = m->kind == MEMORY_GPU ? gpu_map(m) : memory_map(m);
+	if (ret)
+		return ret;
+	list = pieces(m, paged, &count);
+	ret = list ? register_with_dpdk(m, list, paged, ports, port_count) : -ENOMEM;
+	if (!ret) {
+		m->pool = rte_pktmbuf_pool_create_extbuf(POOL_NAME, c->pool_size, c->pool_cache, 0,
+			(uint16_t)m->stride, SOCKET_ID_ANY, list, count);
+		if (!m->pool)
+			say("--memory %s: pool: %s; give a larger --eal-mb", memory_names[m->kind],
+				rte_strerror(rte_errno));
+		ret = m->pool ? 0 : -rte_errno;
+	}
+	free(list);
+	return ret;
+}
+
+static void widen(struct rte_mempool *pool, void *opaque, struct rte_mempool_memhdr *h, unsigned i)
+{
+	struct memory *m = opaque;
+	char *from = h->addr, *to = from + h->len;
+	char *end = (char *)m->base + m->bytes;
+
+	if (!m->base)
+		end = m->base = from;
+	if (from < (char *)m->base)
+		m->base = from;
+	m->bytes = (uint64_t)((to > end ? to : end) - (char *)m->base);
+}
+
+static int dpdk_pool(struct memory *m, const struct fwd_config *c)
+{
+	struct rte_memseg_list *segments;
+
+	m->pool = rte_pktmbuf_pool_create(POOL_NAME, c->pool_size, (uint16_t)c->pool_cache, 0,
+		(uint16_t)c->buffer_size, SOCKET_ID_ANY);
+	if (!m->pool) {
+		say("pool of %u buffers: %s; give a larger --eal-mb", c->pool_size,
+			rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	rte_mempool_mem_iter(m->pool, widen, m);
+	segments = rte_mem_virt2memseg_list(m->base);
+	m->page_size = segments ? segments->page_sz : 0;
+	m->stride = m->pool->header_size + m->pool->elt_size + m->pool->trailer_size;
+	return smaps_self(m->base, m->bytes, &m->smaps);
+}
+
+/* Takes all buffers out and puts them back in random order; nobody else uses the pool yet. */
+static int shuffle(struct memory *m, uint64_t seed)
+{
+	unsigned n = m->pool->populated_size;
+	void **all = calloc(n, sizeof(*all));
+	uint64_t random = seed;
+
+	if (!all || rte_mempool_ops_dequeue_bulk(m->pool, all, n)) {
+		free(all);
+		say("--pool-order shuffled: not enough memory");
+		return -ENOMEM;
+	}
+	for (unsigned i = n - 1; i; i--) { /* Fisher and Yates */
+		unsigned j = (unsigned)(random_next(&random) % (i + 1));
+		void *other = all[j];
+
+		all[j] = all[i];
+		all[i] = other;
+	}
+	rte_mempool_ops_enqueue_bulk(m->pool, all, n);
+	free(all);
+	return 0;
+}
+
+int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *ports, unsigned count)
+{
+	int ret;
+
+	*m = (struct memory){.kind = c->memory, .order = c->order, .page_size = page_size(c)};
+	m->stride = RTE_ALIGN_CEIL(c->buffer_size, RTE_CACHE_LINE_SIZE);
+	if (c->pool_cache > c->pool_size * 2 / 3) {
+		say("--pool-cache %u: too large for a pool of %u", c->pool_cache, c->pool_size);
+		return -EINVAL;
+	}
+	if (m->kind == MEMORY_DPDK)
+		ret = dpdk_pool(m, c);
+	else
+		ret = external_pool(m, c, ports, count);
+	if (!ret && m->kind != MEMORY_DPDK && m->kind != MEMORY_GPU)
+		ret = memory_verify(m);
+	if (!ret && m->order == ORDER_SHUFFLED)
+		ret = shuffle(m, c->seed);
+	return ret;
+}
+
+void memory_detach(struct memory *m, const uint16_t *ports, unsigned count)
+{
+	struct rte_eth_dev_info info;
+
+	for (unsigned i = 0; i < count && m->base && m->kind != MEMORY_DPDK; i++)
+		if (!rte_eth_dev_info_get(ports[i], &info))
+			(void)rte_dev_dma_unmap(info.device, m->base, (uintptr_t)m->base, m->bytes);
+}
+
+void memory_free(struct memory *m)
+{
+	rte_mempool_free(m->pool);
+	m->pool = NULL;
+	if (m->kind == MEMORY_DPDK || !m->base)
+		return;
+	(void)rte_extmem_unregister(m->base, m->bytes);
+	if (m->kind == MEMORY_GPU)
+		gpu_unmap(m);
+	else
+		memory_unmap(m);
+	m->base = NULL;
+}

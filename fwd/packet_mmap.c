@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packet sockets with rings shared with the kernel: TPACKET_V3,
+ * Documentation/networking/packet_mmap.rst.
+ *
+ * Received packets stay where the kernel put them until they are freed; a block goes back when all
+ * of its packets have. The kernel hands over a block when it is full or BLOCK_MS after its first
+ * packet: that is the latency of this plane when there is little traffic.
+ */
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "common/atomics.h"
+#include "packet_link.h"
+#include "cli/util.h"
+
+#define BLOCK_BYTES (1u << 18)
+#define BLOCKS      64u
+#define BLOCK_MS    1
+#define SLOT_MIN    2048u
+
+struct mmap_rings {
+	uint8_t *map;
+	size_t bytes;
+	uint8_t *rx, *tx; /* NULL: none */
+	uint32_t block;   /* that is read next */
+	uint32_t left;    /* packets of it not yet handed out */
+	struct tpacket3_hdr *next;
+	uint32_t open[BLOCKS]; /* packets of the block that are in use, and one while it is read */
+	uint32_t slot, slots, slot_bytes;
+};
+
+static struct tpacket_block_desc *block(struct mmap_rings *r, uint32_t i)
+{
+	return (struct tpacket_block_desc *)(r->rx + (size_t)i * BLOCK_BYTES);
+}
+
+static int set_rx(struct socket_link *s, struct mmap_rings *r)
+{
+	struct tpacket_req3 q = {.tp_block_size = BLOCK_BYTES,
+		.tp_block_nr = BLOCKS,
+		.tp_frame_size = SLOT_MIN,
+		.tp_frame_nr = BLOCK_BYTES / SLOT_MIN * BLOCKS,
+		.tp_retire_blk_tov = BLOCK_MS};
+
+	r->bytes += (size_t)BLOCK_BYTES * BLOCKS;
+	return setsockopt(s->fd, SOL_PACKET, PACKET_RX_RING, &q, sizeof(q));
+}
+
+static int set_tx(struct socket_link *s, struct mmap_rings *r, const struct fwd_config *c)
+{
+	struct tpacket_req3 q = {.tp_block_size = BLOCK_BYTES};
+
+	r->slot_bytes = FRAME_MAX + TPACKET3_HDRLEN > 8192 ? 16384 : 8192;
+	q.tp_frame_size = r->slot_bytes;
+	q.tp_block_nr = (c->descriptors * r->slot_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+	q.tp_frame_nr = r->slots = q.tp_block_nr * (BLOCK_BYTES / r->slot_bytes);
+	r->bytes += (size_t)q.tp_block_nr * BLOCK_BYTES;
+	return setsockopt(s->fd, SOL_PACKET, PACKET_TX_RING, &q, sizeof(q));
+}
+
+static int make_rings(struct link *l, const struct fwd_config *c)
+{
+	struct socket_link *s = l->socket;
+	struct mmap_rings *r = s->rings = calloc(1, sizeof(*r));
+	int version = TPACKET_V3, skip = 1;
+
+	if (!r)
+		return -ENOMEM;
+	/* Skip what cannot be sent, or one bad frame would stop the ring for ever. */
+	if (setsockopt(s->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+		(l->tx && setsockopt(s->fd, SOL_PACKET, PACKET_LOSS, &skip, sizeof(skip))) ||
+		(l->rx && set_rx(s, r)) || (l->tx && set_tx(s, r, c)))
+		return -errno;
+	r->map = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, 0);
+	if (r->map == MAP_FAILED) {
+		r->map = NULL;
+		return -errno;
+	}
+	r->rx = l->rx ? r->map : NULL;
+	r->tx = l->tx ? r->map + (l->rx ? (size_t)BLOCK_BYTES * BLOCKS : 0) : NULL;
+	return 0;
+}
+
+static int mmap_open(struct link *l, const struct fwd_config *c)
+{
+	int ret = socket_open(l);
+
+	if (ret)
+		return ret;
+	ret = make_rings(l, c);
+	if (ret) {
+		say("%s: rings of the packet socket: %s; give fewer --descriptors", l->name,
+			strerror(-ret));
+		return ret;
+	}
+	return socket_bind(l);
+}
+
+static void mmap_close(struct link *l)
+{
+	struct mmap_rings *r = l->socket ? l->socket->rings : NULL;
+
+	if (r && r->map)
+		munmap(r->map, r->bytes);
+	socket_close(l);
+	free(r);
+}
+
+static void let_go(struct mmap_rings *r, uint32_t i)
+{
+	/* Pairs with the kernel's reading of the status before it writes to the block. */
+	if (!--r->open[i])
+		rt_store_release(&block(r, i)->hdr.bh1.block_status, TP_STATUS_KERNEL);
+}
+
+/* Looks for packets in the next block. */
+static bool next_block(struct mmap_rings *r)
+{
+	struct tpacket_block_desc *b = block(r, r->block);
+
+	/* A block that we still use bears the kernel's old status. Pairs with its store of it. */
+	if (r->open[r->block] || !(rt_load_acquire(&b->hdr.bh1.block_status) & TP_STATUS_USER))
+		return false;
+	r->left = b->hdr.bh1.num_pkts;
+	r->next = (struct tpacket3_hdr *)((uint8_t *)b + b->hdr.bh1.offset_to_first_pkt);
+	r->open[r->block] = 1;
+	return true;
+}
+
+static uint16_t mmap_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
+{
+	struct socket_link *s = l->socket;
+	struct mmap_rings *r = s->rings;
+	uint16_t got = 0;
+
+	if (!r->open[r->block] && !next_block(r))
+		return 0;
+	if (r->next == NULL && !next_block(r))
+		return 0;
+	while (got < n && r->left && s->idle_count) {
+		struct packet *p = s->idle[--s->idle_count];
+
+		p->block = r->block;
+		p->m.buf_addr = r->next;
+		p->m.data_off = r->next->tp_mac;
+		p->m.data_len = (uint16_t)r->next->tp_snaplen;
+		p->m.pkt_len = r->next->tp_len;
+		r->open[r->block]++;
+		r->next = (struct tpacket3_hdr *)((uint8_t *)r->next + r->next->tp_next_offset);
+		r->left--;
+		m[got++] = &p->m;
+	}
+	if (!r->left) {
+		let_go(r, r->block);
+		r->next = NULL;
+		r->block = (r->block + 1) % BLOCKS;
+	}
+	return got;
+}
+
+static void mmap_free(struct rte_mbuf **m, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct packet *p = packet_of(m[i]);
+
+		if (p->m.buf_addr != p->own_buffer)
+			let_go(p->home->rings, p->block);
+		packet_idle(p);
+	}
+}
+
+static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
+{
+	struct mmap_rings *r = l->socket->rings;
+	uint16_t sent = 0;
+
+	for (; sent < n; sent++) {
+		struct tpacket3_hdr *h =
+			(struct tpacket3_hdr *)(r->tx + (size_t)r->slot * r->slot_bytes);
+		uint32_t len = m[sent]->data_len;
+
+		/* Pairs with the kernel's store when it is done with the slot. */
+		if (rt_load_acquire(&h->tp_status) & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING) ||
+			len > FRAME_MAX)
+			break;
+		memcpy((uint8_t *)h + TPACKET3_HDRLEN - sizeof(struct sockaddr_ll),
+			rte_pktmbuf_mtod(m[sent], void *), len);
+		h->tp_len = len;
+		h->tp_next_offset = 0;
+		rt_store_release(&h->tp_status, TP_STATUS_SEND_REQUEST);
+		r->slot = (r->slot + 1) % r->slots;
+	}
+	/* Also when all slots are taken: the kernel may have stopped for want of memory. */
+	(void)send(l->socket->fd, NULL, 0, MSG_DONTWAIT);
+	mmap_free(m, sent);
+	return sent;
+}
+
+const struct plane_ops mmap_ops = {
+	.open = mmap_open,
+	.close = mmap_close,
+	.rx = mmap_rx,
+	.tx = mmap_tx,
+	.alloc = socket_alloc,
+	.free = mmap_free,
+	.missed = socket_missed,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "rate.h"
+
+#define FRACTION      24   /* bits */
+#define ARRIVALS_ONCE 4096 /* bounds one call */
+
+/* Time to the next arrival, in mean gaps * 2^FRACTION. */
+static uint64_t gap(struct rate_clock *c)
+{
+	double u = ((double)(random_next(&c->random) >> 11) + 0.5) * 0x1p-53; /* 0 < u < 1 */
+
+	return (uint64_t)(-log(u) * (1 << FRACTION) + 0.5);
+}
+
+void rate_start(struct rate_clock *c, uint64_t start, uint64_t rate, uint64_t hz)
+{
+	*c = (struct rate_clock){.hz = hz, .rate = rate, .start = start};
+}
+
+void rate_randomize(struct rate_clock *c, uint64_t seed)
+{
+	c->poisson = true;
+	c->random = seed;
+	c->next = gap(c);
+}
+
+uint64_t rate_due(struct rate_clock *c, uint64_t now)
+{
+	uint64_t ticks = now - c->start, position;
+
+	if ((int64_t)ticks < 0 || !c->rate)
+		return 0;
+	/* Below a second the product fits: rate is at most 1e9, hz some 1e9. */
+	while (ticks >= c->hz) {
+		c->start += c->hz;
+		c->base += c->rate;
+		ticks -= c->hz;
+	}
+	if (!c->poisson)
+		return c->base + ticks * c->rate / c->hz + 1;
+	position = (c->base << FRACTION) +
+		   (uint64_t)((double)(ticks * c->rate) / (double)c->hz * (1 << FRACTION));
+	for (int i = 0; i < ARRIVALS_ONCE && c->next <= position; i++) {
+		c->arrived++;
+		c->next += gap(c);
+	}
+	return c->arrived;
+}
+
+uint64_t rate_total(uint64_t rate, uint64_t ns)
+{
+	/* The packet due at the very end belongs to the next stage. */
+	return (uint64_t)(((unsigned __int128)rate * ns + 999999999) / 1000000000);
+}

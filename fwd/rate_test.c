@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "rate.h"
+
+#define START 123456789012345
+
+/* What is due is floor(t * rate / hz) + 1 at any time, whatever the calls before. */
+static void check(uint64_t rate, uint64_t hz, uint64_t seconds, uint64_t step)
+{
+	struct rate_clock c;
+
+	rate_start(&c, START, rate, hz);
+	assert_int_equal(rate_due(&c, START - 1), 0);
+	for (uint64_t t = 0; t < seconds * hz; t += step)
+		assert_int_equal(
+			rate_due(&c, START + t), (uint64_t)((unsigned __int128)t * rate / hz) + 1);
+}
+
+static void rates_are_exact_at_any_time(void **state)
+{
+	static const uint64_t rates[] = {1, 3, 1000, 100000, 1000000, 5000000, 14880952, RATE_MAX};
+	static const uint64_t clocks[] = {25000000, 1000000000, 2596139798, 5000000000};
+
+	for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
+		for (size_t h = 0; h < sizeof(clocks) / sizeof(clocks[0]); h++) {
+			check(rates[r], clocks[h], 7, clocks[h] / 977 + 1);
+			/* days, with one look an hour */
+			check(rates[r], clocks[h], 5 * 86400, 3600 * clocks[h] + 17);
+		}
+}
+
+static void a_pause_is_silent(void **state)
+{
+	struct rate_clock c;
+
+	rate_start(&c, START, 0, 1000000000);
+	assert_int_equal(rate_due(&c, START + 5000000000), 0);
+}
+
+static void totals_of_stages(void **state)
+{
+	assert_int_equal(rate_total(1000, 1000000000), 1000);
+	assert_int_equal(rate_total(10000000, 5000000000), 50000000);
+	assert_int_equal(rate_total(3, 500000000), 2); /* at 0 and 333 ms */
+	assert_int_equal(rate_total(1, 1), 1);
+	assert_int_equal(rate_total(RATE_MAX, 86400000000000), RATE_MAX * 86400);
+}
+
+/* Mean and variance of the count of a Poisson process are rate * t; both within five standard
+ * deviations. */
+static void poisson_has_the_mean_and_the_spread(void **state)
+{
+	const uint64_t hz = 2600000000, rate = 100000;
+	const unsigned pieces = 10000; /* of 1 ms: 100 packets on average */
+	double sum = 0, squares = 0, mean, variance;
+	struct rate_clock c;
+	uint64_t before = 0;
+
+	rate_start(&c, START, rate, hz);
+	rate_randomize(&c, 7);
+	for (unsigned i = 1; i <= pieces; i++) {
+		uint64_t due = rate_due(&c, START + i * (hz / 1000));
+		double n = (double)(due - before);
+
+		sum += n;
+		squares += n * n;
+		before = due;
+	}
+	mean = sum / pieces;
+	variance = squares / pieces - mean * mean;
+	assert_true(fabs(mean - 100) < 5 * sqrt(100.0 / pieces));
+	assert_true(fabs(variance - 100) < 5 * sqrt(2.0 * 100 * 100 / pieces));
+}
+
+static void poisson_catches_up_in_bounded_steps(void **state)
+{
+	struct rate_clock c;
+	uint64_t due = 0, next, calls = 0;
+
+	rate_start(&c, START, 1000000, 1000000000);
+	rate_randomize(&c, 1);
+	while ((next = rate_due(&c, START + 1000000000)) != due) {
+		assert_true(next - due <= 4096);
+		due = next;
+		calls++;
+	}
+	assert_true(calls > 200);
+	assert_true(fabs((double)due - 1e6) < 5e3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates_are_exact_at_any_time),
+		cmocka_unit_test(a_pause_is_silent),
+		cmocka_unit_test(totals_of_stages),
+		cmocka_unit_test(poisson_has_the_mean_and_the_spread),
+		cmocka_unit_test(poisson_catches_up_in_bounded_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

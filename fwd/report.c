@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report.h"
+#include "cli/util.h"
+
+double stage_rate(const struct role *r, unsigned stage)
+{
+	const struct generator *g = r->generator;
+	uint64_t ticks = g->sent[stage].last - g->sent[stage].first;
+	uint64_t n = r->counters[stage].tx_packets;
+
+	return ticks && n > 1 ? (double)(n - 1) * (double)run.hz / (double)ticks : 0;
+}
+
+void sink_total(const struct sink *s, struct sequence *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned i = 0; i < STAMP_STREAMS; i++) {
+		const struct sequence *q = s->streams[i];
+
+		if (!q)
+			continue;
+		sum->next += q->next;
+		sum->received += q->received;
+		sum->unique += q->unique;
+		sum->duplicated += q->duplicated;
+		sum->reordered += q->reordered;
+		sum->stale += q->stale;
+		sum->extent = q->extent > sum->extent ? q->extent : sum->extent;
+	}
+}
+
+void report_second(const struct app *a, const struct second *s)
+{
+	FILE *f = a->config->json ? stderr : stdout;
+	const struct counters *c = &s->counters;
+	char name[ROLE_TEXT], rx[FORMAT_LEN], tx[FORMAT_LEN];
+
+	fprintf(f,
+		"%6.1f s  %s: rx %spps, %.1f per burst, %.1f per non-zero burst (%" PRIu64
+		" of %" PRIu64 "); tx %spps, dropped %" PRIu64 "\n",
+		s->at, role_text(a->roles[s->role], name),
+		format_si(rx, (double)c->rx_packets / s->seconds),
+		ratio(c->rx_packets, c->rx_bursts), ratio(c->rx_packets, c->rx_nonzero),
+		c->rx_nonzero, c->rx_bursts, format_si(tx, (double)c->tx_packets / s->seconds),
+		c->tx_dropped + c->refused + c->no_buffer);
+	fflush(f);
+}
+
+static void text_histogram(const char *what, const struct histogram *h)
+{
+	const double p50 = histogram_percentile(h, 50), p99 = histogram_percentile(h, 99);
+
+	if (!h->count)
+		return;
+	printf("  %s: mean %.0f, p50 %.0f, p90 %.0f, p99 %.0f, max %" PRIu64
+	       " cycles; mean %.0f, p50 %.0f, p99 %.0f, max %.0f ns; of %" PRIu64 "\n",
+		what, histogram_mean(h), p50, histogram_percentile(h, 90), p99, h->max,
+		ns_of(histogram_mean(h)), ns_of(p50), ns_of(p99), ns_of((double)h->max), h->count);
+}
+
+static void text_sequence(const struct sequence *q)
+{
+	printf("  sequence: %" PRIu64 " received, %" PRIu64 " lost, %" PRIu64
+	       " duplicated, %" PRIu64 " reordered, %" PRIu64 " too late to tell\n",
+		q->received, sequence_lost(q), q->duplicated, q->reordered, q->stale);
+}
+
+static void text_generator(const struct role *r)
+{
+	const struct generator *g = r->generator;
+
+	for (unsigned i = 0; i < r->config->stage_count; i++) {
+		char asked[FORMAT_LEN];
+		uint64_t rate = r->config->stages[i].rate;
+
+		printf("  stage %u: %s pps asked for, %.1f sent; %" PRIu64 " refused, %" PRIu64
+		       " without buffer, %" PRIu64 " not reached\n",
+			i, rate == RATE_UNLIMITED ? "max" : format_count(asked, rate),
+			stage_rate(r, i), r->counters[i].refused, r->counters[i].no_buffer,
+			r->counters[i].not_reached);
+	}
+	if (!r->from)
+		return;
+	text_sequence(&g->answers);
+	text_histogram("round trip", &g->rtt);
+}
+
+static void text_role(struct app *a, struct role *r)
+{
+	char name[ROLE_TEXT], rx[FORMAT_LEN], tx[FORMAT_LEN];
+	struct counters c;
+
+	role_total(r, &c);
+	printf("%s (CPU %d)\n", role_text(r, name), r->cpu);
+	if (r->from)
+		printf("  received %s in %" PRIu64 " of %" PRIu64
+		       " bursts: %.2f per burst, %.2f per non-zero burst\n",
+			format_count(rx, c.rx_packets), c.rx_nonzero, c.rx_bursts,
+			ratio(c.rx_packets, c.rx_bursts), ratio(c.rx_packets, c.rx_nonzero));
+	if (r->to)
+		printf("  sent %s, dropped %" PRIu64 ", tried again %" PRIu64
+		       " times, unsent at the end %" PRIu64 "\n",
+			format_count(tx, c.tx_packets), c.tx_dropped, c.tx_retried, c.tx_unsent);
+	if (r->generator)
+		text_generator(r);
+	if (r->latency) {
+		text_histogram("from receive to send", &r->latency->through);
+		text_histogram("cost per packet", &r->latency->cost);
+	}
+	if (r->sink) {
+		struct sequence sum;
+
+		sink_total(r->sink, &sum);
+		text_sequence(&sum);
+		if (r->sink->foreign)
+			printf("  %" PRIu64 " packets were not of a generator\n", r->sink->foreign);
+	}
+}
+
+static void text_ports(const struct app *a)
+{
+	for (unsigned i = 0; i < a->ports.count; i++) {
+		struct rte_eth_stats s;
+		char name[RTE_ETH_NAME_MAX_LEN] = "";
+
+		if (rte_eth_stats_get(a->ports.ids[i], &s))
+			continue;
+		rte_eth_dev_get_name_by_port(a->ports.ids[i], name);
+		printf("port %u %s: in %" PRIu64 ", out %" PRIu64 ", missed %" PRIu64
+		       ", without buffer %" PRIu64 ", errors %" PRIu64 " in, %" PRIu64 " out\n",
+			a->ports.ids[i], name, s.ipackets, s.opackets, s.imissed, s.rx_nombuf,
+			s.ierrors, s.oerrors);
+	}
+}
+
+static void text_memory(const struct app *a)
+{
+	const struct memory *m = &a->ports.memory;
+
+	if (a->config->plane != PLANE_DPDK)
+		return;
+	printf("memory %s, order %s: %u buffers, %" PRIu64 " kB in pages of %" PRIu64
+	       " kB (huge: %" PRIu64 " kB, transparent huge: %" PRIu64 " kB)\n",
+		memory_names[m->kind], order_names[m->order], a->config->pool_size, m->bytes >> 10,
+		m->page_size >> 10, m->smaps.hugetlb_kb, m->smaps.anon_huge_kb);
+}
+
+int report_text(struct app *a)
+{
+	printf("%.3f s, ended by %s\n", a->elapsed, end_names[a->end]);
+	for (unsigned i = 0; i < a->role_count; i++)
+		text_role(a, a->roles[i]);
+	text_ports(a);
+	text_memory(a);
+	return fflush(stdout) || ferror(stdout) ? -1 : 0;
+}
+
+int report_samples(struct app *a)
+{
+	FILE *f = a->config->samples ? fopen(a->config->samples, "we") : NULL;
+	int bad;
+
+	if (!a->config->samples)
+		return 0;
+	if (f)
+		fprintf(f, "role,time_ns,stage,va,iova\n");
+	for (unsigned i = 0; f && i < a->role_count; i++) {
+		const struct samples *s = a->roles[i]->samples;
+
+		for (uint64_t k = 0; s && k < s->count; k++)
+			fprintf(f, "%u,%.0f,%u,%" PRIu64 ",%" PRIu64 "\n", i,
+				ns_of((double)(int64_t)(s->list[k].tsc - run.start_tsc)),
+				s->list[k].stage, s->list[k].va, s->list[k].iova);
+	}
+	bad = !f || ferror(f);
+	if (f && fclose(f))
+		bad = 1;
+	if (bad)
+		say("--samples %s: cannot be written; check the folder and the disk",
+			a->config->samples);
+	return bad ? -1 : 0;
+}

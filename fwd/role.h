@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A role: what one thread does with one port or from one to another, a burst at a time. */
+#ifndef RINGTAP_FWD_ROLE_H
+#define RINGTAP_FWD_ROLE_H
+
+#include "common/atomics.h"
+#include "frame.h"
+#include "histogram.h"
+#include "plane.h"
+#include "rate.h"
+#include "samples.h"
+#include "sequence.h"
+
+/* Makes the packet a copy of frame i. */
+static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsigned i)
+{
+	m->data_len = (uint16_t)f->at[i].len;
+	m->pkt_len = f->at[i].len;
+	memcpy(rte_pktmbuf_mtod(m, void *), f->data + f->at[i].offset, f->at[i].len);
+}
+
+/* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
+struct counters {
+	uint64_t rx_bursts;  /* times asked for packets */
+	uint64_t rx_nonzero; /* … and got some */
+	uint64_t rx_packets;
+	uint64_t tx_packets;
+	uint64_t tx_dropped;  /* freed because the port did not take them */
+	uint64_t tx_retried;  /* further tries to send the same packets */
+	uint64_t tx_unsent;   /* still held when the run was stopped */
+	uint64_t refused;     /* generate: due, but the port did not take them */
+	uint64_t no_buffer;   /* generate: due, but the pool was empty */
+	uint64_t not_reached; /* generate: due in a stage, but its time was over */
+};
+#define COUNTERS (sizeof(struct counters) / sizeof(uint64_t))
+
+/* Times that one forwarder measured, in ticks of the TSC. */
+struct latency {
+	uint64_t every, until; /* bursts: one in so many; bursts until the next one */
+	struct histogram
+		through;       /* of each packet: from when it was received to when it was sent */
+	struct histogram cost; /* per packet: receiving and sending a burst over its packets */
+};
+
+struct generator {
+	struct frames frames;
+	struct rate_clock clock;
+	uint64_t rate;          /* of the stage */
+	uint64_t due_max;       /* packets of the stage */
+	uint64_t settled;       /* of those due in this stage: sent, refused, … */
+	uint64_t end, late_end; /* ticks: of the stage, and of catching up */
+	uint64_t number;        /* next sequence number */
+	uint64_t left;          /* packets to send until done */
+	uint64_t late_max;      /* packets: greatest backlog */
+	struct {
+		uint64_t first, last; /* ticks: when the stage's first and last burst was sent */
+	} sent[STAGES_MAX];
+	unsigned stage, next_frame;
+	uint16_t built; /* of held[]: frames ready to be sent */
+	uint8_t stream;
+	bool done;
+	/* with --rtt */
+	uint64_t flying, timeouts;
+	struct histogram rtt; /* ticks */
+	struct sequence answers;
+};
+
+struct sink {
+	struct sequence *streams[STAMP_STREAMS]; /* NULL: none seen */
+	struct rate_clock clock;
+	uint64_t taken;   /* of --sink-rate */
+	uint64_t foreign; /* packets without a stamp */
+	bool out_of_memory;
+};
+
+struct role {
+	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
+	const struct fwd_config *config;
+	enum plane_id plane;
+	struct link *from, *to; /* NULL where it has none */
+	int cpu;
+	void (*poll)(struct role *r);
+	struct rte_mbuf *held[BURST_MAX];
+	uint16_t held_first, held_end; /* refused packets that wait for another try */
+	uint64_t held_tries;
+	struct latency *latency; /* NULL: not measured */
+	struct samples *samples; /* NULL: not taken */
+	struct generator *generator;
+	struct sink *sink;
+	struct counters counters[STAGES_MAX] __attribute__((aligned(RT_CACHE_LINE)));
+} __attribute__((aligned(RT_CACHE_LINE)));
+
+/* What all roles share; written by few, seldom. */
+struct run {
+	bool stop;          /* all threads end */
+	unsigned stage;     /* of the first generator */
+	uint64_t start_tsc; /* when generators begin */
+	uint64_t hz;        /* ticks per second */
+} __attribute__((aligned(RT_CACHE_LINE)));
+
+extern struct run run;
+
+static inline struct counters *role_counters(struct role *r)
+{
+	return &r->counters[rt_load(&run.stage)];
+}
+
+/* Only the role's thread writes: no read-modify-write is needed. */
+#define count_add(field, n) rt_store(&(field), (field) + (n))
+
+/* Sends --tx-first. Before the role's thread runs. 0 or -errno after saying why. */
+int forward_prime(struct role *r);
+/* Prepare what the role needs. 0 or -errno after saying why. */
+int forward_init(struct role *r);
+int generate_init(struct role *r, uint8_t stream);
+int sink_init(struct role *r);
+/* Sets where the generator's time begins, when all is ready. */
+void generate_start(struct role *r);
+void role_free(struct role *r);
+/* After its thread has ended: gives back what it holds. */
+void role_stop(struct role *r);
+
+#endif

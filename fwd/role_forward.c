@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <rte_ether.h>
+
+#include "common/clock.h"
+#include "role.h"
+#include "cli/util.h"
+
+/* Goes on with refused packets. Returns whether nothing is held any more. */
+static bool try_again(struct role *r, struct counters *c)
+{
+	const struct tx_full *policy = &r->config->tx_full;
+	struct rte_mbuf **m = r->held + r->held_first;
+	uint16_t n = r->held_end - r->held_first;
+	uint16_t sent = link_tx(r->plane, r->to, m, n);
+
+	count_add(c->tx_retried, 1);
+	count_add(c->tx_packets, sent);
+	r->held_first += sent;
+	if (sent == n)
+		return true;
+	if (!policy->tries || ++r->held_tries < policy->tries)
+		return false;
+	link_free(r->plane, m + sent, n - sent);
+	count_add(c->tx_dropped, n - sent);
+	r->held_first = r->held_end;
+	return true;
+}
+
+/* What the port did not take. With retry the packets stay with us and nothing is received before
+ * they are gone; other roles of the thread, which may be who makes room, have their turn. */
+static void refused(struct role *r, struct counters *c, uint16_t from, uint16_t to)
+{
+	if (r->config->tx_full.retry) {
+		r->held_first = from;
+		r->held_end = to;
+		r->held_tries = 0;
+		return;
+	}
+	link_free(r->plane, r->held + from, to - from);
+	count_add(c->tx_dropped, to - from);
+}
+
+static void swap_macs(struct rte_mbuf **m, uint16_t n)
+{
+	for (uint16_t i = 0; i < n && i < 8; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_ether_hdr *h = rte_pktmbuf_mtod(m[i], struct rte_ether_hdr *);
+		struct rte_ether_addr source = h->src_addr;
+
+		if (i + 8 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 8], void *));
+		h->src_addr = h->dst_addr;
+		h->dst_addr = source;
+	}
+}
+
+/* Not before what stands before it is done: at this scale the order matters. */
+static uint64_t tsc_in_order(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_lfence();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" ::: "memory");
+#endif
+	return rt_tsc();
+}
+
+static bool measured(struct latency *l)
+{
+	if (!l || --l->until)
+		return false;
+	l->until = l->every;
+	return true;
+}
+
+static void measure(struct latency *l, uint64_t asked, uint64_t got, uint16_t n, uint16_t sent)
+{
+	uint64_t now = tsc_in_order();
+
+	/* Packets that wait for another try are not measured. */
+	if (sent)
+		histogram_add(&l->through, now - got, sent);
+	histogram_add(&l->cost, (now - asked) / n, n);
+}
+
+/* plain: none of the options that look at packets or at the time. */
+static inline __attribute__((always_inline)) void forward(
+	struct role *r, const enum plane_id plane, const bool plain)
+{
+	struct counters *c = role_counters(r);
+	uint64_t asked = 0, got = 0;
+	bool timed = false;
+	uint16_t n, sent;
+
+	if (rt_unlikely(r->held_first != r->held_end) && !try_again(r, c))
+		return;
+	if (!plain && r->latency)
+		asked = tsc_in_order();
+	n = link_rx(plane, r->from, r->held, r->config->burst);
+	count_add(c->rx_bursts, 1);
+	if (!n)
+		return;
+	if (!plain) {
+		timed = measured(r->latency);
+		got = timed ? tsc_in_order() : 0;
+		if (r->samples)
+			samples_take(r->samples, r->held, n, rt_load(&run.stage));
+		if (r->config->mac_swap)
+			swap_macs(r->held, n);
+	}
+	sent = link_tx(plane, r->to, r->held, n);
+	if (!plain && timed)
+		measure(r->latency, asked, got, n, sent);
+	count_add(c->rx_nonzero, 1);
+	count_add(c->rx_packets, n);
+	count_add(c->tx_packets, sent);
+	if (rt_unlikely(sent < n))
+		refused(r, c, sent, n);
+}
+
+static void forward_dpdk_plain(struct role *r)
+{
+	forward(r, PLANE_DPDK, true);
+}
+
+static void forward_dpdk(struct role *r)
+{
+	forward(r, PLANE_DPDK, false);
+}
+
+static void forward_packet(struct role *r)
+{
+	forward(r, PLANE_PACKET, false);
+}
+
+static void forward_mmap(struct role *r)
+{
+	forward(r, PLANE_MMAP, false);
+}
+
+int forward_prime(struct role *r)
+{
+	uint64_t left = r->config->tx_first;
+	struct counters *c = role_counters(r);
+	struct frames frames;
+	int ret = frames_make(&frames, r->config, r->to->mac);
+
+	while (left && !ret) {
+		uint16_t n = (uint16_t)(left < r->config->burst ? left : r->config->burst), sent;
+
+		if (!link_alloc(r->plane, r->to, r->held, n)) {
+			say("--tx-first: not enough buffers; give a larger --pool-size");
+			ret = -ENOMEM;
+			break;
+		}
+		for (uint16_t i = 0; i < n; i++)
+			frame_fill(r->held[i], &frames, i % frames.count);
+		sent = link_tx(r->plane, r->to, r->held, n);
+		link_free(r->plane, r->held + sent, n - sent);
+		count_add(c->tx_packets, sent);
+		left -= n;
+		if (sent < n) {
+			say("--tx-first: %s took only %" PRIu64 " packets", r->to->name,
+				c->tx_packets);
+			ret = -ENOBUFS;
+		}
+	}
+	frames_free(&frames);
+	return ret;
+}
+
+int forward_init(struct role *r)
+{
+	const struct fwd_config *c = r->config;
+
+	if (c->latency) {
+		r->latency = calloc(1, sizeof(*r->latency));
+		if (!r->latency) {
+			say("--latency: not enough memory");
+			return -ENOMEM;
+		}
+		r->latency->every = r->latency->until = c->latency;
+	}
+	if (r->plane == PLANE_PACKET)
+		r->poll = forward_packet;
+	else if (r->plane == PLANE_MMAP)
+		r->poll = forward_mmap;
+	else
+		r->poll =
+			c->mac_swap || r->latency || r->samples ? forward_dpdk : forward_dpdk_plain;
+	return 0;
+}

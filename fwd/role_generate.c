@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "role.h"
+#include "cli/util.h"
+
+/* So long after the end of a stage packets that were due in it are still sent. */
+#define LATE_NS 20000000
+
+static uint64_t ticks(uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * run.hz / NS_PER_S);
+}
+
+static void enter_stage(struct role *r, unsigned stage, uint64_t start)
+{
+	struct generator *g = r->generator;
+	const struct stage *s = &r->config->stages[stage];
+
+	g->stage = stage;
+	g->rate = s->rate;
+	g->settled = 0;
+	g->due_max = s->ns && s->rate != RATE_UNLIMITED ? rate_total(s->rate, s->ns) : UINT64_MAX;
+	g->end = s->ns ? start + ticks(s->ns) : UINT64_MAX;
+	g->late_end = s->ns ? g->end + ticks(LATE_NS) : UINT64_MAX;
+	rate_start(&g->clock, start, s->rate == RATE_UNLIMITED ? 0 : s->rate, run.hz);
+	if (r->config->poisson) {
+		rate_randomize(&g->clock, r->config->seed + (uint64_t)g->stream * 1000 + stage);
+		g->due_max = UINT64_MAX; /* chance decides, up to the end of the stage */
+	}
+	if (!g->stream)
+		rt_store(&run.stage, stage);
+}
+
+void generate_start(struct role *r)
+{
+	enter_stage(r, 0, run.start_tsc);
+}
+
+/* Packets of the stage that are due and not yet settled. */
+static uint64_t backlog(struct generator *g, uint64_t now)
+{
+	uint64_t due;
+
+	if (g->rate == RATE_UNLIMITED)
+		return now < g->end && (int64_t)(now - g->clock.start) >= 0 ? UINT64_MAX : 0;
+	due = rate_due(&g->clock, now < g->end ? now : g->end - 1);
+	return (due < g->due_max ? due : g->due_max) - g->settled;
+}
+
+/* Goes on to the next stage, if it is time. Returns whether there is something to be done. */
+static bool next_stage(struct role *r, struct counters *c, uint64_t now, uint64_t left)
+{
+	struct generator *g = r->generator;
+
+	if (now < g->end || (left && now < g->late_end))
+		return true;
+	count_add(c->not_reached, left);
+	if (g->stage + 1 == r->config->stage_count) {
+		rt_store(&g->done, true);
+		return false;
+	}
+	enter_stage(r, g->stage + 1, g->end);
+	return false;
+}
+
+/* Fills held[] up to n frames. A frame that was refused before stays the next one to be sent: a NIC
+ * does not give up its buffer either when a packet is missed. Returns how many there are. */
+static uint16_t build(struct role *r, const enum plane_id plane, uint16_t n)
+{
+	struct generator *g = r->generator;
+
+	if (g->built >= n)
+		return n;
+	if (!link_alloc(plane, r->to, r->held + g->built, n - g->built))
+		return g->built;
+	for (; g->built < n; g->built++) {
+		frame_fill(r->held[g->built], &g->frames, g->next_frame);
+		if (++g->next_frame == g->frames.count)
+			g->next_frame = 0;
+	}
+	return n;
+}
+
+static void stamp(struct role *r, uint16_t n)
+{
+	struct generator *g = r->generator;
+	struct stamp s = {.stream = g->stream, .tsc = rt_tsc()};
+
+	for (uint16_t i = 0; i < n; i++) {
+		s.number = g->number + i;
+		stamp_write(rte_pktmbuf_mtod(r->held[i], uint8_t *), &s);
+	}
+}
+
+static uint16_t send_built(struct role *r, const enum plane_id plane, uint16_t n)
+{
+	struct generator *g = r->generator;
+	uint16_t sent;
+
+	if (g->frames.stamped)
+		stamp(r, n);
+	sent = link_tx(plane, r->to, r->held, n);
+	g->built -= sent;
+	g->number += sent;
+	if (rt_unlikely(g->built && sent))
+		memmove(r->held, r->held + sent, g->built * sizeof(r->held[0]));
+	return sent;
+}
+
+/* Takes frames that came back. */
+static void receive(struct role *r, const enum plane_id plane, struct counters *c)
+{
+	struct generator *g = r->generator;
+	struct rte_mbuf *m[BURST_MAX];
+	uint16_t n = link_rx(plane, r->from, m, r->config->burst);
+	uint64_t now = rt_tsc();
+	struct stamp s;
+
+	count_add(c->rx_bursts, 1);
+	if (!n)
+		return;
+	for (uint16_t i = 0; i < n; i++) {
+		uint64_t before = g->answers.unique;
+
+		if (!stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *), m[i]->data_len, &s) ||
+			s.stream != g->stream || s.number >= g->number)
+			continue;
+		sequence_add(&g->answers, s.number);
+		if (g->answers.unique == before)
+			continue;
+		histogram_add(&g->rtt, now - s.tsc, 1);
+		g->flying -= g->flying > 0;
+	}
+	link_free(plane, m, n);
+	count_add(c->rx_nonzero, 1);
+	count_add(c->rx_packets, n);
+}
+
+/* How many of n may be sent while that many are on their way. */
+static uint64_t window(struct role *r, uint64_t n, uint64_t now)
+{
+	struct generator *g = r->generator;
+	uint64_t most = r->config->outstanding;
+
+	if (!most)
+		return n;
+	if (g->flying >= most && now - g->sent[g->stage].last > ticks(r->config->timeout_ns)) {
+		g->timeouts += g->flying;
+		g->flying = 0;
+	}
+	most -= g->flying < most ? g->flying : most;
+	return n < most ? n : most;
+}
+
+static void settle(struct role *r, struct counters *c, uint16_t n, uint16_t ready, uint16_t sent)
+{
+	struct generator *g = r->generator;
+
+	g->left -= sent;
+	g->flying += sent;
+	count_add(c->tx_packets, sent);
+	/* As fast as can be: nothing was due, only possible. */
+	if (g->rate == RATE_UNLIMITED)
+		return;
+	g->settled += n;
+	count_add(c->no_buffer, n - ready);
+	count_add(c->refused, ready - sent);
+}
+
+static inline __attribute__((always_inline)) void generate_burst(
+	struct role *r, const enum plane_id plane)
+{
+	struct counters *c = role_counters(r);
+	struct generator *g = r->generator;
+	uint64_t now, left, n;
+	uint16_t ready, sent;
+
+	if (r->from)
+		receive(r, plane, c);
+	if (g->done)
+		return;
+	now = rt_tsc();
+	left = backlog(g, now);
+	if (rt_unlikely(now >= g->end) && !next_stage(r, c, now, left))
+		return;
+	if (g->rate != RATE_UNLIMITED && left > g->late_max)
+		g->late_max = left;
+	n = window(r, left < g->left ? left : g->left, now);
+	if (!n)
+		return;
+	n = n < r->config->burst ? n : r->config->burst;
+	ready = build(r, plane, (uint16_t)n);
+	sent = ready ? send_built(r, plane, ready) : 0;
+	if (sent && !g->sent[g->stage].first)
+		g->sent[g->stage].first = now;
+	if (sent)
+		g->sent[g->stage].last = now;
+	settle(r, c, (uint16_t)n, ready, sent);
+	if (!g->left)
+		rt_store(&g->done, true);
+}
+
+static void generate_dpdk(struct role *r)
+{
+	generate_burst(r, PLANE_DPDK);
+}
+
+static void generate_packet(struct role *r)
+{
+	generate_burst(r, PLANE_PACKET);
+}
+
+static void generate_mmap(struct role *r)
+{
+	generate_burst(r, PLANE_MMAP);
+}
+
+int generate_init(struct role *r, uint8_t stream)
+{
+	struct generator *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		say("role generate: not enough memory");
+		return -ENOMEM;
+	}
+	r->generator = g;
+	g->stream = stream;
+	g->left = r->config->count ? r->config->count : UINT64_MAX;
+	r->poll = r->plane == PLANE_DPDK     ? generate_dpdk
+		  : r->plane == PLANE_PACKET ? generate_packet
+					     : generate_mmap;
+	return frames_make(&g->frames, r->config, r->to->mac);
+}

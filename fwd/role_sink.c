@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "role.h"
+#include "cli/util.h"
+
+/* A new stream is rare: its first packet may cost an allocation. */
+static struct sequence *stream(struct sink *s, uint8_t number)
+{
+	if (!s->streams[number])
+		s->streams[number] = calloc(1, sizeof(struct sequence));
+	return s->streams[number];
+}
+
+static void look(struct sink *s, struct rte_mbuf **m, uint16_t n)
+{
+	for (uint16_t i = 0; i < n && i < 8; i++)
+		rte_prefetch0(rte_pktmbuf_mtod_offset(m[i], void *, STAMP_OFFSET));
+	for (uint16_t i = 0; i < n; i++) {
+		struct sequence *q;
+		struct stamp stamp;
+
+		if (i + 8 < n)
+			rte_prefetch0(rte_pktmbuf_mtod_offset(m[i + 8], void *, STAMP_OFFSET));
+		if (!stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *), m[i]->data_len, &stamp)) {
+			s->foreign++;
+			continue;
+		}
+		q = stream(s, stamp.stream);
+		if (rt_unlikely(!q))
+			s->out_of_memory = true;
+		else
+			sequence_add(q, stamp.number);
+	}
+}
+
+/* How many packets a wire of that rate would take now. What it could have taken while there was
+ * nothing is not made up for. */
+static uint16_t wire(struct role *r)
+{
+	struct sink *s = r->sink;
+	uint64_t due = rate_due(&s->clock, rt_tsc());
+
+	if (due - s->taken > r->config->burst)
+		s->taken = due - r->config->burst;
+	return (uint16_t)(due - s->taken);
+}
+
+static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
+{
+	struct counters *c = role_counters(r);
+	uint16_t n = r->config->burst;
+
+	if (r->config->sink_rate) {
+		n = wire(r);
+		if (!n)
+			return;
+	}
+	n = link_rx(plane, r->from, r->held, n);
+	count_add(c->rx_bursts, 1);
+	if (!n)
+		return;
+	r->sink->taken += n;
+	if (r->samples)
+		samples_take(r->samples, r->held, n, rt_load(&run.stage));
+	look(r->sink, r->held, n);
+	link_free(plane, r->held, n);
+	count_add(c->rx_nonzero, 1);
+	count_add(c->rx_packets, n);
+}
+
+static void sink_dpdk(struct role *r)
+{
+	sink(r, PLANE_DPDK);
+}
+
+static void sink_packet(struct role *r)
+{
+	sink(r, PLANE_PACKET);
+}
+
+static void sink_mmap(struct role *r)
+{
+	sink(r, PLANE_MMAP);
+}
+
+int sink_init(struct role *r)
+{
+	r->sink = calloc(1, sizeof(*r->sink));
+	/* The first stream is the usual one. */
+	if (!r->sink || !stream(r->sink, 0)) {
+		say("role sink: not enough memory");
+		return -ENOMEM;
+	}
+	if (r->config->sink_rate)
+		rate_start(&r->sink->clock, rt_tsc(), r->config->sink_rate, run.hz);
+	r->poll = r->plane == PLANE_DPDK     ? sink_dpdk
+		  : r->plane == PLANE_PACKET ? sink_packet
+					     : sink_mmap;
+	return 0;
+}

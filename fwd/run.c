@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "common/clock.h"
+#include "eal.h"
+#include "signals.h"
+#include "cli/util.h"
+
+#define TICK_NS 2000000 /* how often the main thread looks whether the end has come */
+/* Nothing received for so long, though all asked: what was sent has come. Who does not even ask may
+ * have been kept off its CPU, or be waiting for a port: for so long at most. */
+#define QUIET_NS    100000000
+#define QUIET_POLLS 100
+#define QUIET_MAX   (5 * NS_PER_S)
+
+const char *const end_names[] = {"signal", "duration", "count", "stages", "error"};
+
+static void poll_all(struct worker *w)
+{
+	struct role *only = w->roles[0];
+
+	if (w->count == 1)
+		while (!rt_load(&run.stop))
+			only->poll(only);
+	else
+		while (!rt_load(&run.stop))
+			for (unsigned i = 0; i < w->count; i++)
+				w->roles[i]->poll(w->roles[i]);
+	for (unsigned i = 0; i < w->count; i++)
+		role_stop(w->roles[i]);
+}
+
+static int enter(struct worker *w)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(w->cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
+		return -EINVAL;
+	return w->plane == PLANE_DPDK ? eal_enter_thread() : 0;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "fwd-%d", w->cpu);
+	pthread_setname_np(pthread_self(), name);
+	w->error = enter(w);
+	/* Pairs with the acquire in start_workers(). */
+	rt_store_release(&w->ready, true);
+	if (w->error)
+		return NULL;
+	/* Pairs with the release in app_run(): generators' clocks are set by then. */
+	while (!rt_load_acquire(&w->running) && !rt_load(&run.stop))
+		rt_pause();
+	if (!rt_load(&run.stop))
+		poll_all(w);
+	if (w->plane == PLANE_DPDK)
+		eal_leave_thread();
+	return NULL;
+}
+
+static void join(struct app *a, unsigned started)
+{
+	rt_store(&run.stop, true);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(a->workers[i].thread, NULL);
+}
+
+static int start_workers(struct app *a)
+{
+	unsigned started = 0;
+	int error = 0;
+
+	for (; started < a->worker_count && !error; started++)
+		if (pthread_create(&a->workers[started].thread, NULL, work, &a->workers[started])) {
+			error = -EAGAIN;
+			break;
+		}
+	for (unsigned i = 0; i < started; i++) {
+		while (!rt_load_acquire(&a->workers[i].ready))
+			sched_yield();
+		error = error ? error : a->workers[i].error;
+	}
+	if (!error)
+		return 0;
+	join(a, started);
+	say("threads: %s", strerror(-error));
+	return error;
+}
+
+/* Waits for the links of those that send first. */
+static int wait_for_links(struct app *a)
+{
+	int ret = 0;
+
+	if (a->config->plane != PLANE_DPDK)
+		return 0;
+	for (unsigned i = 0; i < a->role_count && !ret; i++)
+		if (a->roles[i]->kind == ROLE_GENERATE)
+			ret = ports_wait(a->roles[i]->to, a->config->link_ns);
+	return ret;
+}
+
+static void record_second(struct app *a, struct counters *before, double at, double *last)
+{
+	struct second *more =
+		realloc(a->seconds, (a->second_count + a->role_count) * sizeof(*a->seconds));
+
+	if (!more)
+		return;
+	a->seconds = more;
+	for (unsigned i = 0; i < a->role_count; i++) {
+		struct second *s = &a->seconds[a->second_count++];
+		struct counters now;
+
+		role_total(a->roles[i], &now);
+		*s = (struct second){.at = at, .seconds = at - *last, .role = i};
+		for (unsigned k = 0; k < COUNTERS; k++)
+			((uint64_t *)&s->counters)[k] =
+				((uint64_t *)&now)[k] - ((uint64_t *)&before[i])[k];
+		before[i] = now;
+		report_second(a, s);
+	}
+	*last = at;
+}
+
+/* What was received by when, of all roles. */
+struct progress {
+	uint64_t packets, changed; /* changed: ns */
+	uint64_t polls[INSTANCES_MAX];
+};
+
+static bool generators_are_done(const struct app *a)
+{
+	for (unsigned i = 0; i < a->role_count; i++)
+		if (a->roles[i]->generator && !rt_load(&a->roles[i]->generator->done))
+			return false;
+	return true;
+}
+
+/* Whether nothing more is to be expected. */
+static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
+{
+	uint64_t polls[INSTANCES_MAX], packets = 0;
+	bool asked = true;
+
+	for (unsigned i = 0; i < a->role_count; i++) {
+		struct counters c;
+
+		role_total(a->roles[i], &c);
+		packets += c.rx_packets;
+		polls[i] = c.rx_bursts;
+		asked = asked && (!a->roles[i]->from || polls[i] - p->polls[i] >= QUIET_POLLS);
+	}
+	if (!over || packets != p->packets) {
+		memcpy(p->polls, polls, sizeof(p->polls));
+		p->packets = packets;
+		p->changed = now;
+		return false;
+	}
+	return now - p->changed >= (asked ? QUIET_NS : QUIET_MAX);
+}
+
+static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t start)
+{
+	const struct fwd_config *c = a->config;
+	bool still;
+
+	if (c->duration_ns && now - start >= c->duration_ns) {
+		a->end = END_DURATION;
+		return true;
+	}
+	still = quiet(a, p, now, generators_are_done(a));
+	if (config_has(c, ROLE_GENERATE)) {
+		a->end = c->count ? END_COUNT : END_STAGES;
+		return still;
+	}
+	a->end = END_COUNT;
+	return c->count && p->packets >= c->count;
+}
+
+static void watch(struct app *a)
+{
+	static struct counters before[INSTANCES_MAX];
+	static struct progress progress;
+	uint64_t start = now_ns(CLOCK_MONOTONIC), now = start;
+	uint64_t step = a->config->stats_s * NS_PER_S, next = start + step;
+	double last = 0;
+
+	for (;;) {
+		if (signals_wait(TICK_NS)) {
+			a->end = END_SIGNAL;
+			break;
+		}
+		now = now_ns(CLOCK_MONOTONIC);
+		if (step && now >= next) {
+			record_second(a, before, (double)(now - start) / 1e9, &last);
+			next += step;
+		}
+		if (ended(a, &progress, now, start))
+			break;
+	}
+	now = now_ns(CLOCK_MONOTONIC);
+	a->elapsed = (double)(now - start) / 1e9;
+	if (step && now > next - step + step / 10)
+		record_second(a, before, a->elapsed, &last);
+}
+
+int app_run(struct app *a)
+{
+	int ret = wait_for_links(a);
+
+	for (unsigned i = 0; i < a->role_count && !ret; i++)
+		if (a->config->tx_first && a->roles[i]->kind != ROLE_GENERATE &&
+			a->roles[i]->kind != ROLE_SINK)
+			ret = forward_prime(a->roles[i]);
+	if (!ret)
+		ret = start_workers(a);
+	if (ret)
+		return ret;
+	a->start_ns = now_ns(CLOCK_REALTIME);
+	run.start_tsc = rt_tsc() + run.hz / 1000; /* all threads poll by then */
+	for (unsigned i = 0; i < a->role_count; i++)
+		if (a->roles[i]->generator)
+			generate_start(a->roles[i]);
+	for (unsigned i = 0; i < a->worker_count; i++)
+		rt_store_release(&a->workers[i].running, true);
+	fprintf(stderr, "%s: running\n", say_program);
+	watch(a);
+	signals_unblock();
+	join(a, a->worker_count);
+	return 0;
+}

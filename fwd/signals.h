@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SIGINT and SIGTERM end a run; they are taken by the main thread alone, when it waits. */
+#ifndef RINGTAP_FWD_SIGNALS_H
+#define RINGTAP_FWD_SIGNALS_H
+
+#include <stdint.h>
+
+/* Before any thread is made: threads inherit that the signals are blocked. */
+void signals_block(void);
+/* Waits so long. The signal, 0 if none came. */
+int signals_wait(uint64_t ns);
+/* The next one ends the process the usual way. */
+void signals_unblock(void);
+
+#endif

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where successive packets lay in memory, from the samples that ringtap-fwd takes."""
+import os
+
+import numpy
+
+from . import iotlb
+
+ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)  # of the modelled IOTLB
+PAGES = {"4k": 4096, "2m": 2 << 20, "1g": 1 << 30}
+SHOWN = 1500  # points of a plot
+SUCCESSIVE = 1024  # packets, whose pages are counted
+
+
+class TooFew(RuntimeError):
+    """Fewer samples than asked for: too slow a machine, or too disturbed a run."""
+
+
+class Samples:
+    """A file of them, gone with the context."""
+
+    def __init__(self, lab):
+        self.path = os.path.join(lab.folder(), lab.unique("samples"))
+        self._table = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+    def window(self, role, stage, length):
+        """Addresses of the last `length` successive packets that a role (by number) received wholly in
+        that stage."""
+        if self._table is None:
+            self._table = numpy.loadtxt(self.path, dtype=numpy.int64, delimiter=",", skiprows=1,
+                                        usecols=(0, 2, 3), ndmin=2)
+        mine = self._table[self._table[:, 0] == role]
+        whole = mine[: len(mine) // length * length].reshape(-1, length, 3)
+        fitting = [w for w in whole if w[0, 1] == stage and w[-1, 1] == stage]
+        if not fitting:
+            raise TooFew(f"stage {stage}: fewer than {length} successive packets: too slow a machine, or too "
+                         "disturbed")
+        return fitting[-1][:, 2]
+
+
+def order(addresses, stride):
+    """Share of packets whose buffer is not the neighbour of the one before: 0 in order, 1 at random. Where
+    the pool begins anew counts as well: once in a round."""
+    steps = numpy.diff(addresses)
+    # A pool of several pieces has gaps between them, which are not steps out of order.
+    return float(numpy.mean((steps < stride) | (steps >= 2 * stride)))
+
+
+def describe(addresses, memory):
+    """(numbers, misses per packet by page size and entries) of two rounds through the pool. memory: of
+    ringtap-fwd's report."""
+    own = memory["page_size"]
+    half = len(addresses) // 2
+    curves = {name: iotlb.miss_rates(addresses, size, ENTRIES, half) for name, size in PAGES.items()}
+    at = dict(zip(ENTRIES, iotlb.miss_rates(addresses, own, ENTRIES, half)))
+    successive = addresses[half:half + SUCCESSIVE]
+    found = {"out_of_order": order(addresses, memory["stride"]),
+             "buffers": len(numpy.unique(addresses[half:])),
+             "pages_4k": iotlb.pages_touched(successive, 4096),
+             "pages_own": iotlb.pages_touched(successive, own)}
+    return found | {f"misses_{e}": at[e] for e in (16, 64, 256, 1024, 4096)}, curves
+
+
+def offsets(addresses, memory):
+    """For a plot: KiB from the beginning of the pool, of SHOWN packets out of all."""
+    some = addresses[numpy.linspace(0, len(addresses) - 1, SHOWN).astype(int)]
+    return [int(v) for v in (some - memory["base"]) // 1024]

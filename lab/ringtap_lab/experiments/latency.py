@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long a packet takes through a forwarder, and there and back: DPDK against packet sockets."""
+import argparse
+import contextlib
+
+from .. import clock, forwarder
+from ..blocks import Plot, Table, Text, Value
+from ..experiment import Cell, Experiment, Measurement, Published
+from ..plots import COLOURS
+
+WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
+WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows
+WITHIN, ROUND_TRIP = "within", "roundtrip"
+TESTS = {WITHIN: "test 1, within the forwarder", ROUND_TRIP: "test 2, round trip at the sender"}
+PLANES = {"packet": "PF_PACKET, read and write", "mmap": "PF_PACKET, TPACKET_V3",
+          "af_packet": "DPDK net_af_packet", "af_xdp": "DPDK net_af_xdp", "memif": "DPDK net_memif",
+          "ring": "DPDK net_ring, one process"}
+
+
+def published(test, plane):
+    """Cycles per packet, None where nothing comparable is known."""
+    if plane == "mmap":
+        return None
+    return 4500 if test == ROUND_TRIP else 3000 if plane == "packet" else 30
+
+
+class Latency(Experiment):
+    name = "latency"
+    title = "Latency: DPDK against the kernel"
+    question = ("How many cycles does a packet take from being received to being sent within a forwarder (test "
+                "1), and how many until it is back at the sender (test 2)?")
+    conditions = (
+        "Two hosts: network namespaces joined by a veth pair; net_memif joins two DPDK processes without the "
+        "kernel; net_ring is one process that only passes pointers on, as a bound for test 1. ARP requests of 60 bytes (64 with the check sequence); one host sends them, the other one "
+        f"sends them back. In test 1 {WINDOW} packets are on their way, and cycles are those of receiving "
+        "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
+        "cell, 5 runs of 200,000, if not said otherwise; of TPACKET_V3 a hundredth in test 2, where it waits a "
+        "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
+    published = (
+        Published("test 1, DPDK", "30 cycles per packet"),
+        Published("test 1, PF_PACKET", "3,000 cycles per packet"),
+        Published("test 2, DPDK and PF_PACKET", "4,500 cycles per packet"))
+    order = 10
+    quick_repetitions = 2
+
+    def add_options(self, group):
+        group.add_argument("--latency-packets", type=packets, metavar="N",
+                           help="packets in each run (200000; with --quick 20000)")
+
+    def check(self, lab):
+        lab.need_root()
+        lab.need_cpus(2)
+        lab.program(forwarder.PROGRAM)
+        lab.tool("ip", "iproute2")
+        lab.tool("ethtool", "ethtool")
+
+    def cells(self, lab):
+        seconds = 1.5 if lab.quick else 6.0
+        return [Cell(f"{test}-{plane}", {"test": test, "plane": plane}, seconds)
+                for test in TESTS for plane in _planes(test)]
+
+    def run(self, lab, cell, repetition):
+        count = lab.o.latency_packets or (20000 if lab.quick else 200000)
+        if cell.key == f"{ROUND_TRIP}-mmap":
+            count = max(count // 100, 1)  # of a millisecond or more each
+        if cell.params["plane"] == "ring":
+            return _one_process(lab, count)
+        with contextlib.ExitStack() as stack:
+            if cell.params["plane"] == "memif":
+                ends = forwarder.memif_pair(lab)
+            else:
+                hosts = stack.enter_context(lab.hosts())
+                ends = forwarder.veth_ends(lab, hosts, cell.params["plane"])
+            return measure(lab, ends, cell.params["test"], count)
+
+    def blocks(self, results):
+        parts = [Text(w, warning=True) for w in clock.warnings(results.machine)]
+        for test, text in TESTS.items():
+            parts += _tables(results, test, text)
+            parts.append(_plot(results, test, text))
+        return parts
+
+    def summary(self, results):
+        rows = []
+        for test, plane in ((WITHIN, "ring"), (WITHIN, "memif"), (WITHIN, "packet"), (ROUND_TRIP, "memif"),
+                            (ROUND_TRIP, "packet")):
+            rows.append((f"{TESTS[test]}, {PLANES[plane]}: cycles per packet",
+                         f"{published(test, plane):,}", Value(f"{test}-{plane}", "cycles_mean", 1, 0)))
+        return rows
+
+
+def _planes(test):
+    """A process has nobody to wait for in test 2."""
+    return [p for p in PLANES if test == WITHIN or p != "ring"]
+
+
+def packets(text):
+    value = int(text)
+    if not 1 <= value <= 10**9:
+        raise argparse.ArgumentTypeError("from 1 to 10^9")
+    return value
+
+
+def measure(lab, ends, test, count):
+    """ends: of the echo and of the generator."""
+    echo, generator = ends
+    window = WINDOW if test == WITHIN else 1
+    with forwarder.Forwarder(lab, echo, "echo", ["--latency", "1"]) as there:
+        here = forwarder.run(lab, generator, "generate", [
+            "--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)])
+        other = there.finish()
+    sender = here.role("generate")
+    back = sender["round_trip"]
+    lost = count - back["count"]
+    if lost > count // 100:
+        raise RuntimeError(f"{lost} of {count} packets did not come back")
+    values = _values(back) if test == ROUND_TRIP else _values(other.role("echo")["cost"])
+    return Measurement(values | {"lost": lost,
+                                 "per_burst": other.role("echo")["total"]["rx_per_nonzero_burst"]})
+
+
+def _one_process(lab, count):
+    a, b = lab.cpus[:2]
+    report = forwarder.run_argv([
+        lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--ring", "in", "--ring", "out",
+        "--role", f"generate:in@{a}", "--role", f"oneway:in,out@{b}", "--role", f"sink:out@{a}",
+        "--frame", "arp", "--rate", "max", "--count", str(count), "--tx-full", "retry", "--latency", "1"], 120)
+    forward = report.role("oneway")
+    return Measurement(_values(forward["cost"]) | {
+        "lost": count - report.role("sink")["total"]["rx_packets"],
+        "per_burst": forward["total"]["rx_per_nonzero_burst"]})
+
+
+def _values(found):
+    """found: a histogram of the report."""
+    values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns")
+              for k in ("mean", "p50", "p99", "max")}
+    pps = 1e9 / values["ns_mean"]
+    return values | {"projected_pps": pps, "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
+
+
+def _tables(results, test, text):
+    cycles, times = [], []
+    for plane in _planes(test):
+        key, name, known = f"{test}-{plane}", PLANES[plane], published(test, plane)
+        cycles.append([name, f"{known:,}" if known else "–", *(Value(key, f"cycles_{k}", 1, 0)
+                                                                for k in ("mean", "p50", "p99")),
+                       Value(key, "cycles_max", 1, 0, greatest=True), Value(key, "per_burst"),
+                       f"{sum(results.series(key, 'packets')):,.0f}"])
+        times.append([name, *(Value(key, f"ns_{k}", 1, 0) for k in ("mean", "p50", "p99")),
+                      Value(key, "ns_max", 1, 0, greatest=True), Value(key, "projected_pps", 1e-6, 3),
+                      Value(key, "projected_gbps", 1, 3)])
+    title = text[0].upper() + text[1:]
+    return [Table(f"{title}: cycles per packet", ["plane", "published", "mean", "p50", "p99", "max",
+                                                  "packets in a burst", "packets"], cycles,
+                  note="The greatest is that of all runs."),
+            Table(f"{title}: nanoseconds per packet, and the rate that follows", [
+                "plane", "mean", "p50", "p99", "max", "projected Mpps", "Gbit/s"], times,
+                note="Projected: what one core would do if each packet took the mean, of frames of 64 bytes "
+                     "with preamble and gap.")]
+
+
+def _plot(results, test, text):
+    shown = [p for p in _planes(test) if results.mean(f"{test}-{p}", "cycles_mean")]
+
+    def draw(axes):
+        for i, plane in enumerate(shown):
+            mean, p50, p99 = (results.mean(f"{test}-{plane}", f"cycles_{k}") for k in ("mean", "p50", "p99"))
+            axes.plot([p50, p99], [i, i], color="#999999", linewidth=3, zorder=1, solid_capstyle="butt")
+            axes.plot(mean, i, "o", color=COLOURS[0], markersize=7, label="mean" if i == 0 else None)
+            axes.plot(p50, i, "|", color=COLOURS[2], markersize=14, markeredgewidth=2,
+                      label="p50" if i == 0 else None)
+            axes.plot(p99, i, "|", color=COLOURS[1], markersize=14, markeredgewidth=2,
+                      label="p99" if i == 0 else None)
+            if published(test, plane):
+                axes.plot(published(test, plane), i, "*", color="black", markersize=9,
+                          label="published" if i == 0 else None)
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(shown)), [PLANES[p].replace(", ", ",\n") for p in shown])
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_xlabel("cycles per packet")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.15), ncols=4)
+
+    wanted = "30 with DPDK, 3,000 with PF_PACKET" if test == WITHIN else "4,500 with both"
+    return Plot(f"Cycles per packet, {text}", draw, [f"{test}-{p}" for p in shown],
+                published=f"{wanted} (stars)")
+
+
+EXPERIMENT = Latency()

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What dropped packets do to the order of a pool's buffers, and what that costs."""
+from .. import buffers, forwarder, memory_view
+from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
+
+POOL = 32767  # buffers
+SLOTS = 8192  # of each ring: milliseconds of pause of a thread do not overflow it
+KINDS = ("4k", "thp", "huge", "dpdk")
+CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
+         "retry": ["--tx-full", "retry", "--pool-order", "ring"],
+         "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
+EAL_MB = 256
+ATTEMPTS = 3
+WINDOW = 2 * POOL  # samples: one round through the pool fills the model's cache, one is counted
+STAGE_MAX_S = 5.0
+
+# Of what the machine can do at most: the wire behind the forwarder; of that wire: the loads.
+WIRE, BELOW, ABOVE = 0.1, 0.8, 1.4
+PHASES = {1: 0, 2: 1, 3: 3}  # phases and their stages; between the last two, queues run empty
+DRAIN = "0:200ms"
+
+
+class Memory(Experiment):
+    name = "memory"
+    title = "Memory: what drops do to a pool"
+    question = ("A forwarder is loaded below, above and again below what it can pass on. Where are packets "
+                "dropped, where do buffers lie afterwards, how many pages does a device or a CPU have to "
+                "translate, and what cures it?")
+    conditions = (
+        f"Generator and sink on one CPU, forwarder on the other; between them rings (net_ring) of {SLOTS} packets "
+        "with back-pressure. The sink takes packets as a wire does, at 10 % of the rate that the machine reaches "
+        "with buffers in random order; loads are 80 %, 140 % and 80 % of that wire. "
+        f"{POOL} buffers of 2176 bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
+        "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
+        "order and in random order, every packet touched; cycles are ticks of the TSC.")
+    published = (
+        Published("ring order, drop", "buffers in order at first, scattered by drops, and for good"),
+        Published("retry, stack order, or huge pages", "cure it"))
+    order = 20
+    repetitions = 3
+    quick_repetitions = 1
+
+    def check(self, lab):
+        lab.need_root("packet memory and DPDK's run-time folders")
+        lab.need_cpus(2)
+        lab.program(forwarder.PROGRAM)
+        lab.need_huge_pages(EAL_MB + 64)
+
+    def prepare(self, lab):
+        """What the machine can do, with the memory that makes it slowest."""
+        seconds = 0.5 if lab.quick else 1.0
+        found = {f"limit_{kind}_pps": _cost(lab, kind, "shuffled", seconds)["pps"] for kind in ("4k", "dpdk")}
+        wire = min(found.values()) * WIRE
+        # Each phase holds windows of samples, however slow the machine is.
+        stage_s = max(_stage_s(lab), 4 * WINDOW / (wire * BELOW))
+        return {**found, "wire_pps": wire, "below_pps": wire * BELOW, "above_pps": wire * ABOVE,
+                "stage_s": min(stage_s, STAGE_MAX_S)}
+
+    def cells(self, lab):
+        stage_s = _stage_s(lab)
+        cells = [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 2)
+                 for kind in KINDS for cure in CURES]
+        cells.append(Cell("gpu", {"memory": "gpu", "policy": "drop"}, 0.5))
+        return cells + [Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
+                        for kind in KINDS for order in ("ring", "shuffled")]
+
+    def run(self, lab, cell, repetition):
+        kind = cell.params["memory"]
+        if "order" in cell.params:
+            return Measurement(_cost(lab, kind, cell.params["order"], _stage_s(lab)))
+        if kind == "gpu":
+            return _without_gpu(lab)
+        return _undisturbed(lab, kind, cell.params["policy"], keep=repetition == 0)
+
+    def blocks(self, results):
+        return memory_view.blocks(results)
+
+    def summary(self, results):
+        return memory_view.summary(results)
+
+
+def _stage_s(lab):
+    return 0.5 if lab.quick else 1.0
+
+
+def _argv(lab, more):
+    a, b = lab.cpus[:2]
+    return [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"),
+            "--ring", f"in:{SLOTS}", "--ring", f"out:{SLOTS}",
+            "--role", f"generate:in@{a}", "--role", f"oneway:in,out@{b}", "--role", f"sink:out@{a}",
+            "--frame", "udp", "--mac-swap", "--pool-size", str(POOL), "--pool-cache", "0",
+            "--eal-mb", str(EAL_MB), *more]
+
+
+def _cost(lab, kind, order, seconds):
+    """At full load, every packet's header touched."""
+    report = forwarder.run_argv(_argv(lab, [
+        "--memory", kind, "--pool-order", order, "--tx-full", "retry", "--rate", "max",
+        "--duration", f"{round(seconds * 1000)}ms"]), 60)
+    pps = report.role("sink")["total"]["rx_packets"] / report.data["seconds"]
+    return {"pps": pps, "cycles_per_packet": report.hz / pps}
+
+
+def _undisturbed(lab, kind, policy, keep):
+    """Below the limit nothing is dropped, unless others have taken the CPU for too long: the first of
+    some attempts in which they have not, else the last one."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            m = _stages(lab, kind, policy, keep)
+        except buffers.TooFew:
+            if attempt == ATTEMPTS:
+                raise
+            continue
+        if attempt == ATTEMPTS or m.values["dropped_1"] + m.values["dropped_3"] == 0:
+            break
+    m.values["attempts"] = attempt
+    return m
+
+
+def _stages(lab, kind, policy, keep):
+    """One run of the three phases. keep: data for the plots, too."""
+    p = lab.prepared
+    stage_s = p["stage_s"]
+    # As few windows as may be, with at least one wholly in each phase.
+    each = max(int(p["below_pps"] * stage_s * 0.75) - WINDOW, WINDOW)
+    below, above = round(p["below_pps"]), round(p["above_pps"])
+    span = f"{round(stage_s * 1000)}ms"
+    with buffers.Samples(lab) as samples:
+        report = forwarder.run_argv(_argv(lab, [
+            "--memory", kind, *CURES[policy], "--sink-rate", str(round(p["wire_pps"])),
+            "--stages", f"{below}:{span},{above}:{span},{DRAIN},{below}:{span}",
+            "--samples", samples.path, "--sample-every", str(each), "--sample-run", str(WINDOW)]), 60)
+        windows = {phase: samples.window(report.number("oneway"), stage, WINDOW)
+                   for phase, stage in PHASES.items()}
+    values, data = {}, {}
+    for phase, stage in PHASES.items():
+        values |= {f"{k}_{phase}": v for k, v in _counts(report, stage).items()}
+        found, curves = buffers.describe(windows[phase], report.data["memory"])
+        values |= {f"{k}_{phase}": v for k, v in found.items()}
+        data[str(phase)] = {"misses": curves,
+                            **({"offsets_kib": buffers.offsets(windows[phase], report.data["memory"])}
+                               if keep else {})}
+    values["as_stated"] = memory_view.as_stated(policy, values, POOL)
+    return Measurement(values, {"phases": data, "entries": list(buffers.ENTRIES)} if keep else {})
+
+
+def _counts(report, stage):
+    """Drops by place, and bursts, of one stage."""
+    generator, forward, sink = (report.role(r)["stages"][stage] for r in ("generate", "oneway", "sink"))
+    offered = generator["tx_packets"] + generator["refused"] + generator["no_buffer"]
+    return {"offered": offered, "dropped": forward["tx_dropped"], "refused": generator["refused"],
+            "no_buffer": generator["no_buffer"], "passed": sink["rx_packets"],
+            "per_burst": forward["rx_per_burst"], "per_nonzero_burst": forward["rx_per_nonzero_burst"],
+            "bursts": forward["rx_bursts"], "nonzero_bursts": forward["rx_bursts_nonzero"],
+            "retried": forward["tx_retried"]}
+
+
+def _without_gpu(lab):
+    """Where there is a GPU, it is as good as any other memory: but its packets cannot be touched."""
+    argv = [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--vdev", "net_null0",
+            "--role", "echo:net_null0", "--memory", "gpu", "--duration", "500ms"]
+    try:
+        report = forwarder.run_argv(argv, 60)
+    except RuntimeError as e:
+        raise Unavailable(str(e)) from e
+    pps = report.role("echo")["total"]["rx_packets"] / report.data["seconds"]
+    return Measurement({"pps": pps, "cycles_per_packet": report.hz / pps})
+
+
+EXPERIMENT = Memory()

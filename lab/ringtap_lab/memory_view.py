@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the results of the memory experiment are judged and shown."""
+from .blocks import Plot, Table, Text, Value
+from .plots import COLOURS, MARKERS
+
+PHASES = {1: "below", 2: "above", 3: "below again"}
+KINDS = {"4k": "4 KiB pages", "thp": "transparent huge", "huge": "own huge pages",
+         "dpdk": "DPDK's memory"}
+POLICIES = {"drop": "ring order, drop", "retry": "ring order, retry", "stack": "stack order, drop"}
+IN_ORDER, SCATTERED = 0.05, 0.5  # shares of packets whose buffer is out of order
+FEW = 0.25  # of the pool
+
+
+def as_stated(policy, v, pool):
+    """1 if the three phases of a run differ as they should, else 0. v: its values."""
+    overload_ends = v["dropped_1"] == 0 and v["dropped_3"] == 0
+    order = [v[f"out_of_order_{p}"] for p in PHASES]
+    if policy == "retry":
+        return int(overload_ends and v["dropped_2"] == 0 and v["refused_2"] > 0 and max(order) < IN_ORDER)
+    if policy == "stack":
+        few = max(v["buffers_1"], v["buffers_3"]) < FEW * pool
+        return int(overload_ends and v["dropped_2"] > 0 and few)
+    return int(overload_ends and v["dropped_2"] > 0 and order[0] < IN_ORDER and
+               min(order[1:]) > SCATTERED)
+
+
+def _keys(results):
+    """(cell, its name for people) of all three-phase cells, in a fixed order."""
+    return [(f"{kind}-{policy}", f"{KINDS[kind]}, {POLICIES[policy]}")
+            for kind in KINDS for policy in POLICIES if results.cell(f"{kind}-{policy}")]
+
+
+def _by_phase(results, title, columns, **more):
+    """columns: (head, metric, scale, digits); each once in each phase."""
+    head = ["buffers in", *(f"{h}, {PHASES[p]}" for h, *_ in columns for p in PHASES)]
+    rows = [[name, *(Value(key, f"{metric}_{p}", scale, digits) for _, metric, scale, digits in columns
+                     for p in PHASES)] for key, name in _keys(results)]
+    return Table(title, head, rows, **more)
+
+
+def _verdicts(results):
+    rows = []
+    for key, name in _keys(results):
+        runs = results.series(key, "as_stated")
+        rows.append([name, f"{int(sum(runs))} of {len(runs)} runs" if runs else "–",
+                     Value(key, "attempts", 1, 0, greatest=True)])
+    return Table(
+        "Do the three phases differ as published?", ["buffers in", "as published", "attempts at most"], rows,
+        published="ring order, drop: in order, scattered, scattered for good; retry: always in order, nothing "
+                  "dropped by the forwarder; stack order: few buffers in use whatever was dropped.",
+        note="A run in which packets were dropped below the limit, because other work held a thread up for too long, "
+             "is repeated, up to three times.")
+
+
+def _entries(results):
+    """Misses by the size of the IOTLB, in the last phase, of pages of each size."""
+    rows, head = [], None
+    for key, name in _keys(results):
+        outcome = results.cell(key)
+        phases, entries = outcome.data("phases"), outcome.data("entries")
+        if not phases:
+            continue
+        head = ["buffers in", "pages", *(f"{e}" for e in entries)]
+        for size, text in (("4k", "4 KiB"), ("2m", "2 MiB"), ("1g", "1 GiB")):
+            if key in ("4k-drop", "4k-retry", "4k-stack"):
+                rows.append([name, text, *(f"{m:.4f}" for m in phases["3"]["misses"][size])])
+    if not rows:
+        return []
+    return [Table("Modelled IOTLB misses per packet after the overload, by entries, if pages were of", head, rows,
+                  note="First repetition. A page counts as a miss if as many other pages as there are entries were "
+                       "used since its last use.")]
+
+
+def _addresses(results, key, name):
+    phases = results.cell(key).data("phases") if results.cell(key) else None
+    if not phases or "offsets_kib" not in phases["1"]:
+        return []
+
+    def draw(axes):
+        for ax, (phase, text) in zip(axes, PHASES.items()):
+            y = [k / 1024 for k in phases[str(phase)]["offsets_kib"]]
+            ax.plot([2 * i / len(y) for i in range(len(y))], y, ".", markersize=1.8, color=COLOURS[phase - 1],
+                    rasterized=True)
+            ax.set_title(f"load {text} the limit" if phase < 3 else "load below the limit again",
+                         fontsize=10, loc="left")
+            ax.set_ylabel("MiB")
+        axes[-1].set_xlabel("packets, in rounds through the pool")
+
+    return [Plot(f"Addresses of successive packets' buffers: {name}", draw, [key], height=1.1, rows=3,
+                 note="First repetition; from the beginning of the pool.")]
+
+
+def _misses(results):
+    shown = [k for k in ("4k-drop", "4k-retry", "4k-stack", "huge-drop") if results.cell(k)
+             and results.cell(k).data("phases")]
+    if not shown:
+        return []
+
+    def draw(axes):
+        for i, key in enumerate(shown):
+            size = "4k" if key.startswith("4k") else "2m"
+            outcome = results.cell(key)
+            for phase, style in (("1", ":"), ("3", "-")):
+                axes.plot(outcome.data("entries"), outcome.data("phases")[phase]["misses"][size], style,
+                          marker=MARKERS[i], color=COLOURS[i],
+                          label=f"{key}, {'before' if phase == '1' else 'after'}")
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(-0.03, 1.05)
+        axes.set_xlabel("entries of the IOTLB")
+        axes.set_ylabel("misses per packet")
+        axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.45, 1.3))
+
+    return [Plot("Modelled IOTLB misses before and after the overload", draw, shown, height=0.8,
+                 note="Dotted: before; solid: after. Pages of 4 KiB, of huge-drop 2 MiB. First repetition.")]
+
+
+def _cost(results):
+    rows = []
+    for kind, name in KINDS.items():
+        ring, shuffled = f"cost-{kind}-ring", f"cost-{kind}-shuffled"
+        a, b = (results.mean(k, "cycles_per_packet") for k in (ring, shuffled))
+        more = f"{(b / a - 1) * 100:+.1f} %" if a and b else "–"
+        rows.append([name, Value(ring, "pps", 1e-6, 3), Value(shuffled, "pps", 1e-6, 3),
+                     Value(ring, "cycles_per_packet"), Value(shuffled, "cycles_per_packet"), more])
+    return Table("What random order costs the CPU", [
+        "buffers in", "Mpps, in order", "Mpps, random", "cycles per packet, in order", "random", "more"], rows,
+        note="Of generator, forwarder and sink together at full load: each touches the packet's header. What huge pages do "
+             "not change is the caches' part, the difference to 4 KiB pages that of the TLB.")
+
+
+def blocks(results):
+    found = [_verdicts(results)]
+    for policy in POLICIES:
+        found += _addresses(results, f"4k-{policy}", f"4 KiB pages, {POLICIES[policy]}")
+    found += _addresses(results, "huge-drop", "huge pages, ring order, drop")
+    found += [
+        _by_phase(results, "Packets dropped, by place", [
+            ("by the forwarder", "dropped", 1, 0), ("before it", "refused", 1, 0)],
+            note="By the forwarder: its port took no more. Before it: its own ring was full, as a NIC misses packets; "
+                 "the generator keeps the buffer."),
+        _by_phase(results, "Bursts that the forwarder received", [
+            ("packets per burst", "per_burst", 1, 2), ("per non-zero burst", "per_nonzero_burst", 1, 2)]),
+        _by_phase(results, "Order of buffers", [
+            ("out of order, %", "out_of_order", 100, 2), ("buffers used in a round", "buffers", 1, 0),
+            ("pages of 1,024 packets", "pages_own", 1, 0)],
+            note="Out of order: packets whose buffer is not the neighbour of the one before. A round: as many packets as "
+                 "the pool has buffers. Pages: of the size that they really have."),
+        _by_phase(results, "Modelled IOTLB misses per packet", [
+            ("64 entries", "misses_64", 1, 4), ("1,024 entries", "misses_1024", 1, 4)],
+            note="With pages of the size that they really have.")]
+    found += _misses(results) + _entries(results) + [_cost(results)]
+    if results.cell("gpu") and results.cell("gpu").unavailable:
+        found.append(Text(f"Memory of a GPU: {results.cell('gpu').unavailable}."))
+    return found
+
+
+def summary(results):
+    what = "memory, overload over: packets out of buffer order, 4 KiB pages"
+    rows = [(f"{what}, {POLICIES[p]}", published, Value(f"4k-{p}", "out_of_order_3", 100, 1, "%"))
+            for p, published in (("drop", "scattered for good"), ("retry", "in order"))]
+    misses = "memory, overload over: modelled misses of 64 entries per packet"
+    rows += [(f"{misses}, {KINDS[k]}, drop", published, Value(f"{k}-drop", "misses_64_3", 1, 4))
+             for k, published in (("4k", "many"), ("huge", "few"))]
+    return [row for row in rows if results.cell(row[2].cell)]
