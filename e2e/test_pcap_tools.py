@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import struct
+import time
 
 import pytest
 
@@ -84,6 +85,70 @@ def test_tcpdump_without_privileges(stage, source, private_dir, tmp_path):
     assert (private_dir / "out.pcap").stat().st_uid != 0
     check(["tcpdump", "-r", source, "-c", "20", "-w", tmp_path / "expected.pcap", "tcp"])
     assert pcap.frames(private_dir / "out.pcap") == pcap.frames(tmp_path / "expected.pcap")
+
+
+def test_time_stamps(stage, source, tmp_path):
+    """-j adapter: those of the NIC, which for net_pcap are the file's; otherwise those of today."""
+    nic, host = (stage("tcpdump", "-i", "{}", "-j", kind, "--time-stamp-precision=nano", "-c", 500,
+                       "-w", tmp_path / kind) for kind in ("adapter", "host"))
+    for proc in (nic, host):
+        proc.expect("listening on")
+    before = time.time_ns()
+    stage.play()
+    assert nic.wait() == 0 and host.wait() == 0
+    assert [ns for ns, _, _ in pcap.read(tmp_path / "adapter")] == \
+        [ns for ns, _, _ in pcap.read(source)[:500]]
+    times = [ns for ns, _, _ in pcap.read(tmp_path / "host")]
+    assert times == sorted(times)
+    assert before - 10**6 <= times[0] and times[-1] <= time.time_ns() + 10**6
+
+
+def test_time_stamps_of_a_nic_that_has_none(app):
+    done = run([*RUN, "tcpdump", "-i", f"ringtap:{app.prefix}:0", "-j", "adapter"])
+    assert done.returncode == 1
+    assert "time stamp type" in done.stderr
+
+
+@pytest.mark.parametrize("way,directions", [("in", "rx"), ("out", "tx"), ("inout", "rx tx")])
+def test_direction(app, closing, tmp_path, way, directions):
+    out = tmp_path / "out.pcap"
+    proc = closing(Proc([*RUN, "tcpdump", "-Q", way, "-i", f"ringtap:{app.prefix}:0", "-U", "-w", out]))
+    proc.expect("listening on")
+    app.rx(n=5, len=100)
+    app.tx(n=5, len=101, seq=5)
+    lengths = [length for direction, length in (("rx", 100), ("tx", 101)) if direction in directions]
+    until(lambda: out.exists() and out.stat().st_size >= 24 + 5 * len(lengths) * 116, 10, "written")
+    proc.stop(signal.SIGINT)
+    assert [len(f) for f in pcap.frames(out)] == [n for n in lengths for _ in range(5)]
+
+
+def test_several_ports_and_applications(app, play, closing, tmp_path):
+    """Named, all of an application, and those that come later; merged by time."""
+    app.ring("b")
+    app.ring("c")
+    other = play()
+    other.ring("d")
+    names = [f"ringtap:{app.prefix}:0+net_ring_c+{other.prefix}:", f"ringtap:{app.prefix}"]
+    files = [tmp_path / "some.pcap", tmp_path / "all.pcap"]
+    procs = [closing(Proc([*RUN, "tcpdump", "-i", name, "-U", "--time-stamp-precision=nano", "-w", out]))
+             for name, out in zip(names, files)]
+    for proc in procs:
+        proc.expect("listening on")
+    for seq in range(20):
+        for it, port in ((app, 0), (app, 1), (app, 2), (other, 0)):
+            it.rx(port=port, len=100 + port + 10 * (it is other), seq=seq)
+    late = app.ring("late")
+    until(lambda: app.one(f"callbacks {late}") > 0, 10, "the new port is captured")
+    app.rx(port=late, len=150)
+    for path, packets in zip(files, (60, 61)):
+        until(lambda: len(pcap.frames(path)) == packets, 10, f"{packets} packets")
+    for proc in procs:
+        proc.stop(signal.SIGINT)
+    some, everything = (pcap.read(path) for path in files)
+    assert [len(data) for _, data, _ in some] == [100, 102, 110] * 20
+    assert [len(data) for _, data, _ in everything] == [100, 101, 102] * 20 + [150]
+    for packets in (some, everything):
+        assert [ns for ns, _, _ in packets] == sorted(ns for ns, _, _ in packets)
 
 
 def test_tshark(stage, source, tmp_path):

@@ -270,6 +270,29 @@ static void test_closed_in_its_callback(void **state)
 	handle = NULL;
 }
 
+static void read_on(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	struct pcap_pkthdr next;
+
+	++*(int *)user;
+	if (pcap_next(handle, &next)) {
+		++*(int *)user;
+		assert_int_equal(next.caplen, 60);
+	}
+}
+
+static void test_callback_that_reads_on(void **state)
+{
+	int seen = 0;
+
+	for (int i = 0; i < 10; i++) {
+		put(7, 60); /* odd: the last one finds nothing */
+		while (seen < 7 * (i + 1))
+			assert_true(pcap_dispatch(handle, -1, read_on, (u_char *)&seen) >= 0);
+		assert_int_equal(seen, 7 * (i + 1));
+	}
+}
+
 /* ---- filters ---- */
 
 static void test_filter_checks_what_waits(void **state)
@@ -382,6 +405,7 @@ int main(void)
 		opened(test_rings_are_read_round_and_round),
 		opened(test_lengths_that_change_meanwhile),
 		opened(test_closed_in_its_callback),
+		opened(test_callback_that_reads_on),
 		opened(test_filter_checks_what_waits),
 		opened(test_filter_that_the_application_refuses_is_run_here),
 		opened(test_filter_for_what_has_been_fetched),
