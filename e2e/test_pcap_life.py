@@ -53,6 +53,19 @@ def test_handles(life, app, what):
     until(lambda: sessions(app) == [], 10, "all sessions ended")
 
 
+def test_capture_ends_though_a_child_holds_on(life, app):
+    def ended(line):
+        until(lambda: app.one("callbacks 0") == 0, 10, "nothing is captured any more")
+        return line == "callbacks"
+
+    life("child_holds_on", app.prefix, send=app.rx, answer=ended)
+    until(lambda: sessions(app) == [], 10, "all sessions ended")
+
+
+def test_flood_of_which_nothing_passes(life, busy):
+    life("refuses_a_flood", busy.prefix)
+
+
 def test_application_that_dies(life, app):
     life("outlives_the_application", app.prefix, send=app.rx,
          answer=lambda line: line == "kill" and app.proc.kill() is not None)

@@ -277,6 +277,28 @@ static void child_may_not_read_along(void)
 	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 20);
 }
 
+/* The capture ends with the one who reads, whatever a child still holds. */
+static void child_holds_on(void)
+{
+	int fds[2], seen = 0;
+	pid_t child;
+
+	open_it(SMALL_BUFFER);
+	send_frames(1, 100);
+	CHECK(!pcap_loop(handle, 1, on_packet, (u_char *)&seen) && seen == 1);
+	CHECK(!pipe(fds));
+	child = fork();
+	if (!child) {
+		close(fds[1]);
+		_exit((int)read(fds[0], &seen, 1)); /* until the parent has gone on */
+	}
+	pcap_close(handle);
+	handle = NULL;
+	ask("callbacks");
+	close(fds[1]);
+	CHECK(wait_for(child) == 0);
+}
+
 /* daemon(): the parent ends, the child waits on the descriptor and reads. */
 static void child_takes_over(void)
 {
@@ -339,6 +361,22 @@ static void meets_a_liar(void)
 	ask(pcap_geterr(handle));
 }
 
+/* A flood of which nothing passes, by a filter that only the library can run: whoever asked for a
+ * time gets it. */
+static void refuses_a_flood(void)
+{
+	struct pcap_stat st;
+
+	open_it(SMALL_BUFFER);
+	filter(handle, "ip6 protochain 58 and len = 7");
+	for (int i = 0; i < 10; i++)
+		CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == 0);
+	CHECK(!pcap_setnonblock(handle, 1, (char[PCAP_ERRBUF_SIZE]){0}));
+	for (int i = 0; i < 100; i++)
+		CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == 0);
+	CHECK(!pcap_stats(handle, &st) && st.ps_recv > 0);
+}
+
 /* ---- filters in flight ---- */
 
 static struct {
@@ -392,7 +430,9 @@ static const struct {
 	{"two_handles", two_handles},
 	{"child_closes", child_closes},
 	{"child_may_not_read_along", child_may_not_read_along},
+	{"child_holds_on", child_holds_on},
 	{"child_takes_over", child_takes_over},
+	{"refuses_a_flood", refuses_a_flood},
 	{"outlives_the_application", outlives_the_application},
 	{"meets_a_liar", meets_a_liar},
 	{"changes_filters", changes_filters},
