@@ -132,13 +132,12 @@ static int check_huge(const struct fwd_config *c)
 	return -ENOMEM;
 }
 
-/* What the last message that was one says: the first of EAL's errors is often the cause. */
-static const char *first_error(void)
+/* The first one is often the cause, the others follow from it. */
+const char *eal_said(void)
 {
 	char *end;
 
-	fflush(log_stream);
-	if (!messages || !*messages)
+	if (!log_stream || fflush(log_stream) || !messages || !*messages)
 		return NULL;
 	end = strchr(messages, '\n');
 	if (end)
@@ -171,7 +170,7 @@ int eal_start(const struct fwd_config *c)
 	if (rte_eal_init(a.argc, a.argv) >= 0)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
-	why = log_stream ? first_error() : NULL;
+	why = eal_said();
 	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(rte_errno));
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include <rte_ethdev.h>
 #include <rte_ring.h>
 
+#include "eal.h"
 #include "ports.h"
 #include "signals.h"
 #include "cli/util.h"
@@ -17,7 +18,8 @@
 
 static int say_none(const char *name)
 {
-	char text[RTE_ETH_NAME_MAX_LEN], list[256] = "";
+	char text[RTE_ETH_NAME_MAX_LEN], list[256] = "is none: give --vdev, --ring or --pci";
+	const char *why = eal_said(); /* a device that fails does not keep DPDK from starting */
 	uint16_t id;
 	size_t n = 0;
 
@@ -25,10 +27,10 @@ static int say_none(const char *name)
 	{
 		if (n < sizeof(list) - 80 && !rte_eth_dev_get_name_by_port(id, text))
 			n += (size_t)snprintf(
-				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "", id, text);
+				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
-	say("port %s: no such port; there %s", name,
-		n ? list : "is none: give --vdev, --ring or --pci");
+	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK said: " : "",
+		why ? why : "", why ? "; see --verbose)" : "");
 	return -ENODEV;
 }
 
