@@ -3,6 +3,8 @@
 #ifndef RINGTAP_FWD_ROLE_H
 #define RINGTAP_FWD_ROLE_H
 
+#include <stddef.h>
+
 #include "common/atomics.h"
 #include "frame.h"
 #include "histogram.h"
@@ -31,8 +33,8 @@ struct counters {
 	uint64_t refused;     /* generate: due, but the port did not take them */
 	uint64_t no_buffer;   /* generate: due, but the pool was empty */
 	uint64_t not_reached; /* generate: due in a stage, but its time was over */
-};
-#define COUNTERS (sizeof(struct counters) / sizeof(uint64_t))
+} __attribute__((aligned(2 * RT_CACHE_LINE)));
+#define COUNTERS (offsetof(struct counters, not_reached) / sizeof(uint64_t) + 1)
 
 /* Times that one forwarder measured, in ticks of the TSC. */
 struct latency {
@@ -74,20 +76,22 @@ struct sink {
 };
 
 struct role {
-	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
-	const struct fwd_config *config;
-	enum plane_id plane;
-	struct link *from, *to; /* NULL where it has none */
-	int cpu;
+	/* One line: all that a burst needs but the packets and the counters. */
 	void (*poll)(struct role *r);
-	struct rte_mbuf *held[BURST_MAX];
+	struct link *from, *to;        /* NULL where it has none */
+	struct latency *latency;       /* NULL: not measured */
+	struct samples *samples;       /* NULL: not taken */
+	uint16_t burst;                /* packets at most */
 	uint16_t held_first, held_end; /* refused packets that wait for another try */
+	enum plane_id plane;
 	uint64_t held_tries;
-	struct latency *latency; /* NULL: not measured */
-	struct samples *samples; /* NULL: not taken */
+	const struct fwd_config *config;
 	struct generator *generator;
 	struct sink *sink;
-	struct counters counters[STAGES_MAX] __attribute__((aligned(RT_CACHE_LINE)));
+	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
+	int cpu;
+	struct rte_mbuf *held[BURST_MAX] __attribute__((aligned(RT_CACHE_LINE)));
+	struct counters counters[STAGES_MAX];
 } __attribute__((aligned(RT_CACHE_LINE)));
 
 /* What all roles share; written by few, seldom. */

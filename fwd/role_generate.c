@@ -115,7 +115,7 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 {
 	struct generator *g = r->generator;
 	struct rte_mbuf *m[BURST_MAX];
-	uint16_t n = link_rx(plane, r->from, m, r->config->burst);
+	uint16_t n = link_rx(plane, r->from, m, r->burst);
 	uint64_t now = rt_tsc();
 	struct stamp s;
 
@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) void generate_burst(
 	n = window(r, left < g->left ? left : g->left, now);
 	if (!n)
 		return;
-	n = n < r->config->burst ? n : r->config->burst;
+	n = n < r->burst ? n : r->burst;
 	ready = build(r, plane, (uint16_t)n);
 	sent = ready ? send_built(r, plane, ready) : 0;
 	if (sent && !g->sent[g->stage].first)
