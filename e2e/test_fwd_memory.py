@@ -140,7 +140,7 @@ def test_order_shuffled(fwd, tmp_path):
     assert successive(orders[0]) < 0.01
 
 
-SCATTER = ("--ring", "a:65536", "--ring", "b:512", "--memory", "4k", "--pool-size", POOL,
+SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-size", POOL,
            "--pool-cache", 0, "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role",
            "sink:b@0", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
            "--sample-every", 1)
@@ -156,24 +156,35 @@ def by_stage(path, base, stride):
     return stages
 
 
+def three_phases(fwd, path, *args):
+    """Buffers that the forwarder received below, above and again below what the ring takes. A
+    machine that keeps a thread off its CPU for long makes drops where none should be, or no packets
+    come in a stage at all: such a run shows nothing."""
+    for _ in range(5):
+        report = fwd(*SCATTER, *args, "--samples", path).done()
+        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
+        way = report.role("oneway")["stages"]
+        if min(len(stages[0]), len(stages[3])) > 4000 and not way[0]["tx_dropped"] \
+                and not way[3]["tx_dropped"] and not way[0]["tx_retried"]:
+            return report, stages
+    pytest.skip("the machine is too busy to keep a load for 0.4 s, in five attempts")
+
+
 @pytest.mark.parametrize("policy,order,cured", [
     ("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)])
 def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
-    """Below, above and again below what the ring takes. Scattered: successive packets lie apart and
-    use all of the pool. Cured: they lie side by side, or use little of it."""
-    path = tmp_path / "samples.csv"
-    report = fwd(*SCATTER, "--tx-full", policy, "--pool-order", order, "--samples", path).done()
-    stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
-    way = report.role("oneway")
+    """Scattered: successive packets lie apart and use all of the pool. Cured: they lie side by side,
+    or use little of it."""
+    report, stages = three_phases(fwd, tmp_path / "samples.csv", "--tx-full", policy,
+                                  "--pool-order", order)
     before, after = stages[0], stages[3]
-    assert len(before) > 4000 and len(after) > 4000
-    assert bool(way["stages"][1]["tx_dropped"]) == (policy == "drop")
-    # A machine that stops a thread for long enough makes drops where none should be.
-    quiet = not way["stages"][0]["tx_dropped"] and not way["stages"][3]["tx_dropped"]
+    overload = report.role("oneway")["stages"][1]
+    assert bool(overload["tx_dropped"]) == (policy == "drop")
+    assert bool(overload["tx_retried"]) == (policy == "retry")
     if order == "stack":
-        assert not quiet or len(set(after)) < POOL / 2
+        assert len(set(after)) < POOL / 2
         return
-    assert not quiet or successive(before) > 0.99
+    assert successive(before) > 0.99
     if cured:
         assert successive(after) > 0.99
     else:
