@@ -165,7 +165,7 @@ def three_phases(fwd, path, *args):
         stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
         way = report.role("oneway")["stages"]
         if min(len(stages[0]), len(stages[3])) > 4000 and not way[0]["tx_dropped"] \
-                and not way[3]["tx_dropped"] and not way[0]["tx_retried"]:
+                and ("stack" not in args or not way[3]["tx_dropped"]):
             return report, stages
     pytest.skip("the machine is too busy to keep a load for 0.4 s, in five attempts")
 
