@@ -103,6 +103,8 @@ def test_eal_arguments_are_passed_on(fwd):
      "same @CPU"),
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/nonexistent"), "/nonexistent", "No such"),
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
+    (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
+    (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
     (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
     (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
      "--pool-cache 100", "too large"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include "memory.h"
 #include "cli/util.h"
 
+#define DIR_MAX  4096
 #define ARGS_MAX (3 * DEVICES_MAX + 64)
 
 /* EAL prints several lines where one says enough; they are kept to tell the first error. */
@@ -155,10 +157,53 @@ static void catch_messages(const struct fwd_config *c)
 	rte_log_set_global_level(RTE_LOG_ERR);
 }
 
+/* EAL prints all of its usage, past its log, when it does not like an argument. */
+static int initialize(struct args *a, bool verbose)
+{
+	int out = verbose ? -1 : dup(STDOUT_FILENO), err = verbose ? -1 : dup(STDERR_FILENO);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int ret;
+
+	if (out >= 0 && err >= 0 && null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	ret = rte_eal_init(a->argc, a->argv);
+	fflush(stdout); /* into the void, too */
+	if (out >= 0 && err >= 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(err, STDERR_FILENO);
+	}
+	close(out);
+	close(err);
+	close(null);
+	return ret;
+}
+
+static void run_dir(char dir[DIR_MAX])
+{
+	const char *path = rte_eal_get_runtime_dir();
+
+	snprintf(dir, DIR_MAX, "%s", path ? path : "");
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+/* EAL leaves its run-time folder behind. */
+static void remove_dir(const char *dir)
+{
+	if (strstr(dir, "/dpdk/"))
+		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int eal_start(const struct fwd_config *c)
 {
 	static struct args a;
 	int ret = check_huge(c);
+	char dir[DIR_MAX];
 	const char *why;
 
 	if (ret)
@@ -167,28 +212,25 @@ int eal_start(const struct fwd_config *c)
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
 	catch_messages(c);
-	if (rte_eal_init(a.argc, a.argv) >= 0)
+	if (initialize(&a, c->verbose) >= 0)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
 	why = eal_said();
-	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(rte_errno));
+	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(-ret));
+	run_dir(dir);
+	/* The folder of another one that runs under the same name is not ours. */
+	if (ret != -EALREADY && ret != -EAGAIN && !c->name)
+		remove_dir(dir);
 	return ret;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	return remove(path);
 }
 
 void eal_stop(void)
 {
-	char dir[4096];
+	char dir[DIR_MAX];
 
-	/* EAL leaves its run-time folder behind. */
-	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	run_dir(dir);
 	rte_eal_cleanup();
-	if (strstr(dir, "/dpdk/"))
-		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_dir(dir);
 	rte_openlog_stream(NULL);
 	if (log_stream)
 		fclose(log_stream);

@@ -102,7 +102,7 @@ int ports_make_rings(const struct fwd_config *c)
 	return ret;
 }
 
-/* External memory is beyond what these can pass on. */
+/* External memory is beyond what these can pass on to the other side. */
 static int check_driver(
 	uint16_t port, const struct fwd_config *c, const struct rte_eth_dev_info *info)
 {
@@ -116,10 +116,11 @@ static int check_driver(
 		zero_copy |= !strncmp(c->vdevs[i], name, strlen(name)) &&
 			     strstr(c->vdevs[i], "zero-copy=yes");
 	if (strcmp(info->driver_name, "net_virtio_user") &&
+		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
-	say("--memory %s: %s shares DPDK's own memory with its peer; leave --memory out%s",
-		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
+	say("--memory %s: %s shares DPDK's own memory with its other side; leave --memory out%s",
+		memory_names[c->memory], name, zero_copy ? ", or zero-copy" : "");
 	return -ENOTSUP;
 }
 
