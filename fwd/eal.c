@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -105,20 +106,25 @@ static void build(struct args *a, const struct fwd_config *c)
 		add(a, c->eal_argv[i]);
 }
 
-/* Free huge pages in MiB; those of the kernel's default size only, which EAL takes, too. */
+/* Free huge pages of all sizes, in MiB. */
 static uint64_t huge_free_mb(void)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
-	uint64_t pages = 0, kb = 0;
-	char line[128];
+	uint64_t mb = 0, kb, pages;
+	glob_t found;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		sscanf(line, "HugePages_Free: %" SCNu64, &pages);
-		sscanf(line, "Hugepagesize: %" SCNu64, &kb);
+	if (glob("/sys/kernel/mm/hugepages/hugepages-*kB/free_hugepages", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "re");
+
+		if (f && fscanf(f, "%" SCNu64, &pages) == 1 &&
+			sscanf(strrchr(found.gl_pathv[i], '-'), "-%" SCNu64 "kB", &kb) == 1)
+			mb += pages * kb >> 10;
+		if (f)
+			fclose(f);
 	}
-	if (f)
-		fclose(f);
-	return pages * kb >> 10;
+	globfree(&found);
+	return mb;
 }
 
 static int check_huge(const struct fwd_config *c)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
@@ -30,7 +31,10 @@ static int say_none(const char *name)
 				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
 	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK said: " : "",
-		why ? why : "", why ? "; see --verbose)" : "");
+		why ? why : "",
+		!why        ? ""
+		: geteuid() ? "; it may take root's rights)"
+			    : "; see --verbose)");
 	return -ENODEV;
 }
 
