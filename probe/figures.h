@@ -150,9 +150,6 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
 
-/* Says who owns a slot; what refers to the slot is published after it. */
-void rt_fig_introduce(struct rt_fig_own *o, const struct rt_thread *t);
-
 /* To be called when a hook has got more to do than counting. */
 void rt_fig_look_again(void);
 
