@@ -2,4 +2,4 @@
 #include "command.h"
 
 const struct command *const commands[] = {
-	&cmd_doctor, &cmd_export, &cmd_latency, &cmd_list, &cmd_record, &cmd_top, NULL};
+	&cmd_doctor, &cmd_export, &cmd_latency, &cmd_list, &cmd_memory, &cmd_record, &cmd_top, NULL};
