@@ -16,7 +16,7 @@
  * long. */
 #define CONNECTIONS_MAX    64
 #define CONNECTIONS_PER_IP 32
-#define SILENCE_S          10
+#define SILENCE_S          5
 #define REQUEST_BYTES      8192
 
 #define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
@@ -173,11 +173,13 @@ static int listen_at(const char *listen)
 		.ai_socktype = SOCK_STREAM};
 	struct addrinfo *found = NULL;
 	const char *port;
+	uint64_t number;
 	char host[256];
 	int ret;
 
-	ret = split(listen, host, sizeof(host), &port)
-		      ? EAI_NONAME
+	/* getaddrinfo() takes the lower 16 bits of any number. */
+	ret = split(listen, host, sizeof(host), &port) || parse_number(port, 65535, &number)
+		      ? EAI_SERVICE
 		      : getaddrinfo(*host ? host : NULL, port, &hints, &found);
 	if (ret) {
 		say("export: --listen %s: %s; give HOST:PORT", listen, gai_strerror(ret));
