@@ -38,6 +38,7 @@ static int add_instance(struct app *a, const struct role_spec *s, enum role_kind
 	r->kind = kind;
 	r->config = a->config;
 	r->plane = a->config->plane;
+	r->burst = a->config->burst;
 	r->cpu = s->cpu;
 	a->roles[a->role_count++] = r;
 	if (from)

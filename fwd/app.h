@@ -19,6 +19,7 @@ struct worker {
 	enum plane_id plane;
 	int error;
 	bool ready, running; /* ready: written by the thread */
+	double cpu_seconds;  /* that it ran, of the whole run */
 };
 
 /* What --stats showed of one role: of one interval. */

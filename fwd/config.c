@@ -129,16 +129,21 @@ static int set_parsed(struct fwd_config *c, int id, const struct option_value *v
 
 static int set_time(int id, const struct option_value *v, struct fwd_config *c)
 {
-	uint64_t *to = id == OPT_DURATION  ? &c->duration_ns
-		       : id == OPT_TIMEOUT ? &c->timeout_ns
-					   : &c->link_ns;
-	int ret = parse_time(v->text, to);
+	const struct {
+		int id;
+		const char *name;
+		uint64_t *to;
+	} times[] = {{OPT_DURATION, "--duration", &c->duration_ns},
+		{OPT_TIMEOUT, "--timeout", &c->timeout_ns},
+		{OPT_LINK_WAIT, "--link-wait", &c->link_ns},
+		{OPT_LINGER, "--linger", &c->linger_ns}};
+	unsigned i = 0;
+	int ret;
 
-	return ret ? bad(id == OPT_DURATION      ? "--duration"
-			     : id == OPT_TIMEOUT ? "--timeout"
-						 : "--link-wait",
-			     v, ret, "a time above zero such as 10s, 1.5s or 200ms")
-		   : 0;
+	while (times[i].id != id)
+		i++;
+	ret = parse_time(v->text, times[i].to);
+	return ret ? bad(times[i].name, v, ret, "a time above zero such as 10s, 1.5s or 200ms") : 0;
 }
 
 static void set_flag(struct fwd_config *c, int id)
@@ -195,7 +200,8 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_SAMPLES: c->samples = v->text; return 0;
 	case OPT_DURATION:
 	case OPT_TIMEOUT:
-	case OPT_LINK_WAIT: return set_time(id, v, c);
+	case OPT_LINK_WAIT:
+	case OPT_LINGER: return set_time(id, v, c);
 	case OPT_STAGES:
 	case OPT_SIZES:
 	case OPT_TX_FULL:
@@ -263,8 +269,8 @@ int config_check(struct fwd_config *c)
 		if (c->frame == FRAME_ARP && !c->pcap && c->sizes[i] != FRAME_MIN)
 			why = "--sizes: an ARP request has 60 bytes; give --frame udp";
 	for (unsigned i = 0; !why && i < c->size_count; i++)
-		if (c->plane == PLANE_DPDK && c->sizes[i] + 128u > c->buffer_size)
-			why = "--sizes: frames do not fit; give a --buffer-size of 128 more bytes";
+		if (c->plane == PLANE_DPDK && (c->sizes[i] + 63u) / 64 * 64 + 128u > c->buffer_size)
+			why = "--sizes: frames do not fit; give a --buffer-size of 192 more bytes";
 	if (!why)
 		return 0;
 	say("%s", why);

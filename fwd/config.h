@@ -78,6 +78,7 @@ struct fwd_config {
 	uint32_t src_ip, dst_ip;      /* host order */
 	uint64_t outstanding;         /* 0: no limit */
 	uint64_t timeout_ns, link_ns; /* of an answer; for a link to come up */
+	uint64_t linger_ns;           /* from the report to the closing of ports */
 	uint64_t sink_rate;
 
 	enum memory_kind memory;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include "memory.h"
 #include "cli/util.h"
 
+#define DIR_MAX  4096
 #define ARGS_MAX (3 * DEVICES_MAX + 64)
 
 /* EAL prints several lines where one says enough; they are kept to tell the first error. */
@@ -103,20 +106,25 @@ static void build(struct args *a, const struct fwd_config *c)
 		add(a, c->eal_argv[i]);
 }
 
-/* Free huge pages in MiB; those of the kernel's default size only, which EAL takes, too. */
+/* Free huge pages of all sizes, in MiB. */
 static uint64_t huge_free_mb(void)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
-	uint64_t pages = 0, kb = 0;
-	char line[128];
+	uint64_t mb = 0, kb, pages;
+	glob_t found;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		sscanf(line, "HugePages_Free: %" SCNu64, &pages);
-		sscanf(line, "Hugepagesize: %" SCNu64, &kb);
+	if (glob("/sys/kernel/mm/hugepages/hugepages-*kB/free_hugepages", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "re");
+
+		if (f && fscanf(f, "%" SCNu64, &pages) == 1 &&
+			sscanf(strrchr(found.gl_pathv[i], '-'), "-%" SCNu64 "kB", &kb) == 1)
+			mb += pages * kb >> 10;
+		if (f)
+			fclose(f);
 	}
-	if (f)
-		fclose(f);
-	return pages * kb >> 10;
+	globfree(&found);
+	return mb;
 }
 
 static int check_huge(const struct fwd_config *c)
@@ -132,13 +140,12 @@ static int check_huge(const struct fwd_config *c)
 	return -ENOMEM;
 }
 
-/* What the last message that was one says: the first of EAL's errors is often the cause. */
-static const char *first_error(void)
+/* The first one is often the cause, the others follow from it. */
+const char *eal_said(void)
 {
 	char *end;
 
-	fflush(log_stream);
-	if (!messages || !*messages)
+	if (!log_stream || fflush(log_stream) || !messages || !*messages)
 		return NULL;
 	end = strchr(messages, '\n');
 	if (end)
@@ -156,10 +163,53 @@ static void catch_messages(const struct fwd_config *c)
 	rte_log_set_global_level(RTE_LOG_ERR);
 }
 
+/* EAL prints all of its usage, past its log, when it does not like an argument. */
+static int initialize(struct args *a, bool verbose)
+{
+	int out = verbose ? -1 : dup(STDOUT_FILENO), err = verbose ? -1 : dup(STDERR_FILENO);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int ret;
+
+	if (out >= 0 && err >= 0 && null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	ret = rte_eal_init(a->argc, a->argv);
+	fflush(stdout); /* into the void, too */
+	if (out >= 0 && err >= 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(err, STDERR_FILENO);
+	}
+	close(out);
+	close(err);
+	close(null);
+	return ret;
+}
+
+static void run_dir(char dir[DIR_MAX])
+{
+	const char *path = rte_eal_get_runtime_dir();
+
+	snprintf(dir, DIR_MAX, "%s", path ? path : "");
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+/* EAL leaves its run-time folder behind. */
+static void remove_dir(const char *dir)
+{
+	if (strstr(dir, "/dpdk/"))
+		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int eal_start(const struct fwd_config *c)
 {
 	static struct args a;
 	int ret = check_huge(c);
+	char dir[DIR_MAX];
 	const char *why;
 
 	if (ret)
@@ -168,28 +218,25 @@ int eal_start(const struct fwd_config *c)
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
 	catch_messages(c);
-	if (rte_eal_init(a.argc, a.argv) >= 0)
+	if (initialize(&a, c->verbose) >= 0)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
-	why = log_stream ? first_error() : NULL;
-	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(rte_errno));
+	why = eal_said();
+	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(-ret));
+	run_dir(dir);
+	/* The folder of another one that runs under the same name is not ours. */
+	if (ret != -EALREADY && ret != -EAGAIN && !c->name)
+		remove_dir(dir);
 	return ret;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	return remove(path);
 }
 
 void eal_stop(void)
 {
-	char dir[4096];
+	char dir[DIR_MAX];
 
-	/* EAL leaves its run-time folder behind. */
-	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	run_dir(dir);
 	rte_eal_cleanup();
-	if (strstr(dir, "/dpdk/"))
-		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_dir(dir);
 	rte_openlog_stream(NULL);
 	if (log_stream)
 		fclose(log_stream);

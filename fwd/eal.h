@@ -8,6 +8,8 @@
 /* 0, or -errno after saying why in one line. */
 int eal_start(const struct fwd_config *c);
 void eal_stop(void);
+/* The first error that DPDK logged; NULL: none, or --verbose lets it print. */
+const char *eal_said(void);
 /* Makes the calling thread one that DPDK knows, so that it has caches of pools. 0 or -errno. */
 int eal_enter_thread(void);
 void eal_leave_thread(void);

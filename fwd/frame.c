@@ -98,7 +98,8 @@ static int add(struct frames *f, const uint8_t *data, uint32_t len)
 {
 	uint32_t offset = f->count ? f->at[f->count - 1].offset + f->at[f->count - 1].len : 0;
 
-	if (f->count == PCAP_FRAMES_MAX || offset + len > PCAP_BYTES_MAX)
+	offset = (offset + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM;
+	if (f->count == PCAP_FRAMES_MAX || offset + len + FRAME_ROOM > PCAP_BYTES_MAX)
 		return -EFBIG;
 	if (f->count % 1024 == 0) {
 		void *more = realloc(f->at, (f->count + 1024) * sizeof(*f->at));
@@ -139,7 +140,8 @@ static int load(struct frames *f, const struct fwd_config *c)
 {
 	char error[PCAP_ERRBUF_SIZE] = "";
 	pcap_t *p = pcap_open_offline(c->pcap, error);
-	uint32_t len_max = c->plane == PLANE_DPDK ? c->buffer_size - 128 : FRAME_MAX;
+	uint32_t len_max = c->plane == PLANE_DPDK ? (c->buffer_size - 128) / FRAME_ROOM * FRAME_ROOM
+						  : FRAME_MAX;
 	int ret;
 
 	if (!p) {

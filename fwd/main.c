@@ -51,6 +51,15 @@ static int report(struct app *a, int argc, char **argv)
 	return report_samples(a) || ret ? STATUS_FAILED : STATUS_OK;
 }
 
+static void linger(uint64_t ns)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+
+	fflush(stdout);
+	nanosleep(&t, NULL);
+}
+
 /* With the planes' ground in place: roles, the run itself, its report. */
 static int work(struct app *a, int argc, char **argv)
 {
@@ -69,7 +78,11 @@ static int work(struct app *a, int argc, char **argv)
 	}
 	if (a->probe)
 		ringtap_probe_stop();
-	return ret ? STATUS_FAILED : report(a, argc, argv);
+	if (ret)
+		return STATUS_FAILED;
+	ret = report(a, argc, argv);
+	linger(a->config->linger_ns);
+	return ret;
 }
 
 static int go(struct fwd_config *c, int argc, char **argv)

@@ -54,6 +54,10 @@ static const struct option_def options[] = {
 		"Descriptors of each DPDK queue (512); frames of a ring of a packet socket"},
 	{OPT_LINK_WAIT, OPTION_TEXT, 0, "link-wait", "TIME", NULL, 0, 0,
 		"How long generators wait for their port's link to come up (5s)"},
+	{OPT_LINGER, OPTION_TEXT, 0, "linger", "TIME", NULL, 0, 0,
+		"Keep ports open so long after the report: net_memif's peer, if it still polls, "
+		"may crash when "
+		"when this end goes away"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Generating"},
 	{OPT_FRAME, OPTION_CHOICE, 0, "frame", "KIND", "arp|udp", 0, 0,

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_ring.h>
 
+#include "eal.h"
 #include "ports.h"
 #include "signals.h"
 #include "cli/util.h"
@@ -17,7 +19,8 @@
 
 static int say_none(const char *name)
 {
-	char text[RTE_ETH_NAME_MAX_LEN], list[256] = "";
+	char text[RTE_ETH_NAME_MAX_LEN], list[256] = "is none: give --vdev, --ring or --pci";
+	const char *why = eal_said(); /* a device that fails does not keep DPDK from starting */
 	uint16_t id;
 	size_t n = 0;
 
@@ -25,10 +28,13 @@ static int say_none(const char *name)
 	{
 		if (n < sizeof(list) - 80 && !rte_eth_dev_get_name_by_port(id, text))
 			n += (size_t)snprintf(
-				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "", id, text);
+				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
-	say("port %s: no such port; there %s", name,
-		n ? list : "is none: give --vdev, --ring or --pci");
+	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK said: " : "",
+		why ? why : "",
+		!why        ? ""
+		: geteuid() ? "; it may take root's rights)"
+			    : "; see --verbose)");
 	return -ENODEV;
 }
 
@@ -100,7 +106,7 @@ int ports_make_rings(const struct fwd_config *c)
 	return ret;
 }
 
-/* External memory is beyond what these can pass on. */
+/* External memory is beyond what these can pass on to the other side. */
 static int check_driver(
 	uint16_t port, const struct fwd_config *c, const struct rte_eth_dev_info *info)
 {
@@ -114,10 +120,11 @@ static int check_driver(
 		zero_copy |= !strncmp(c->vdevs[i], name, strlen(name)) &&
 			     strstr(c->vdevs[i], "zero-copy=yes");
 	if (strcmp(info->driver_name, "net_virtio_user") &&
+		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
-	say("--memory %s: %s shares DPDK's own memory with its peer; leave --memory out%s",
-		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
+	say("--memory %s: %s shares DPDK's own memory with its other side; leave --memory out%s",
+		memory_names[c->memory], name, zero_copy ? ", or zero-copy" : "");
 	return -ENOTSUP;
 }
 

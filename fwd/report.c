@@ -9,7 +9,7 @@
 double stage_rate(const struct role *r, unsigned stage)
 {
 	const struct generator *g = r->generator;
-	uint64_t ticks = g->sent[stage].last - g->sent[stage].first;
+	uint64_t ticks = g->sent[stage].last - g->sent[stage].start;
 	uint64_t n = r->counters[stage].tx_packets;
 
 	return ticks && n > 1 ? (double)(n - 1) * (double)run.hz / (double)ticks : 0;

@@ -15,8 +15,8 @@ static inline double ns_of(double ticks)
 	return ticks * 1e9 / (double)run.hz;
 }
 
-/* Packets per second between the first and the last burst of a stage; 0 if it was but one. count:
- * packets after the first burst, nearly: all but one. */
+/* Packets per second that a generator sent from the start of a stage, where the first is due, to
+ * the last; 0 if it was but one. */
 double stage_rate(const struct role *r, unsigned stage);
 /* Sums of the sequence numbers of a sink. */
 void sink_total(const struct sink *s, struct sequence *sum);

@@ -233,6 +233,18 @@ static json_t *json_seconds(const struct app *a)
 	return list;
 }
 
+/* On a machine with more to do, threads run for a part of the time only. */
+static json_t *json_threads(const struct app *a)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < a->worker_count; i++)
+		json_array_append_new(list, json_pack("{s:i,s:i,s:f}", "cpu", a->workers[i].cpu,
+						    "roles", (int)a->workers[i].count,
+						    "cpu_seconds", a->workers[i].cpu_seconds));
+	return list;
+}
+
 static json_t *json_stages(const struct fwd_config *c)
 {
 	json_t *list = json_array();
@@ -266,6 +278,7 @@ int report_json(struct app *a, int argc, char **argv)
 	SET(j, "end", json_text(end_names[a->end]));
 	SET(j, "probe", json_boolean(a->probe));
 	SET(j, "stages", json_stages(a->config));
+	SET(j, "threads", json_threads(a));
 	SET(j, "roles", roles);
 	SET(j, "ports", json_ports(a));
 	SET(j, "memory", json_memory(a));

@@ -3,6 +3,8 @@
 #ifndef RINGTAP_FWD_ROLE_H
 #define RINGTAP_FWD_ROLE_H
 
+#include <stddef.h>
+
 #include "common/atomics.h"
 #include "frame.h"
 #include "histogram.h"
@@ -11,12 +13,17 @@
 #include "samples.h"
 #include "sequence.h"
 
-/* Makes the packet a copy of frame i. */
+/* Makes the packet a copy of frame i. Whole lines are copied, without a call: there is room in
+ * both. */
 static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsigned i)
 {
+	const uint8_t *from = f->data + f->at[i].offset;
+	uint8_t *to = rte_pktmbuf_mtod(m, uint8_t *);
+
 	m->data_len = (uint16_t)f->at[i].len;
 	m->pkt_len = f->at[i].len;
-	memcpy(rte_pktmbuf_mtod(m, void *), f->data + f->at[i].offset, f->at[i].len);
+	for (uint32_t k = 0; k < f->at[i].len; k += FRAME_ROOM)
+		memcpy(to + k, from + k, FRAME_ROOM);
 }
 
 /* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
@@ -31,8 +38,8 @@ struct counters {
 	uint64_t refused;     /* generate: due, but the port did not take them */
 	uint64_t no_buffer;   /* generate: due, but the pool was empty */
 	uint64_t not_reached; /* generate: due in a stage, but its time was over */
-};
-#define COUNTERS (sizeof(struct counters) / sizeof(uint64_t))
+} __attribute__((aligned(2 * RT_CACHE_LINE)));
+#define COUNTERS (offsetof(struct counters, not_reached) / sizeof(uint64_t) + 1)
 
 /* Times that one forwarder measured, in ticks of the TSC. */
 struct latency {
@@ -53,7 +60,7 @@ struct generator {
 	uint64_t left;          /* packets to send until done */
 	uint64_t late_max;      /* packets: greatest backlog */
 	struct {
-		uint64_t first, last; /* ticks: when the stage's first and last burst was sent */
+		uint64_t start, last; /* ticks: of the stage, and of its last burst */
 	} sent[STAGES_MAX];
 	unsigned stage, next_frame;
 	uint16_t built; /* of held[]: frames ready to be sent */
@@ -74,20 +81,22 @@ struct sink {
 };
 
 struct role {
-	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
-	const struct fwd_config *config;
-	enum plane_id plane;
-	struct link *from, *to; /* NULL where it has none */
-	int cpu;
+	/* One line: all that a burst needs but the packets and the counters. */
 	void (*poll)(struct role *r);
-	struct rte_mbuf *held[BURST_MAX];
+	struct link *from, *to;        /* NULL where it has none */
+	struct latency *latency;       /* NULL: not measured */
+	struct samples *samples;       /* NULL: not taken */
+	uint16_t burst;                /* packets at most */
 	uint16_t held_first, held_end; /* refused packets that wait for another try */
+	enum plane_id plane;
 	uint64_t held_tries;
-	struct latency *latency; /* NULL: not measured */
-	struct samples *samples; /* NULL: not taken */
+	const struct fwd_config *config;
 	struct generator *generator;
 	struct sink *sink;
-	struct counters counters[STAGES_MAX] __attribute__((aligned(RT_CACHE_LINE)));
+	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
+	int cpu;
+	struct rte_mbuf *held[BURST_MAX] __attribute__((aligned(RT_CACHE_LINE)));
+	struct counters counters[STAGES_MAX];
 } __attribute__((aligned(RT_CACHE_LINE)));
 
 /* What all roles share; written by few, seldom. */

@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void forward(
 		return;
 	if (!plain && r->latency)
 		asked = tsc_in_order();
-	n = link_rx(plane, r->from, r->held, r->config->burst);
+	n = link_rx(plane, r->from, r->held, r->burst);
 	count_add(c->rx_bursts, 1);
 	if (!n)
 		return;
@@ -151,7 +151,7 @@ int forward_prime(struct role *r)
 	int ret = frames_make(&frames, r->config, r->to->mac);
 
 	while (left && !ret) {
-		uint16_t n = (uint16_t)(left < r->config->burst ? left : r->config->burst), sent;
+		uint16_t n = (uint16_t)(left < r->burst ? left : r->burst), sent;
 
 		if (!link_alloc(r->plane, r->to, r->held, n)) {
 			say("--tx-first: not enough buffers; give a larger --pool-size");

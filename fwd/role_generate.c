@@ -20,6 +20,7 @@ static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 	const struct stage *s = &r->config->stages[stage];
 
 	g->stage = stage;
+	g->sent[stage].start = start;
 	g->rate = s->rate;
 	g->settled = 0;
 	g->due_max = s->ns && s->rate != RATE_UNLIMITED ? rate_total(s->rate, s->ns) : UINT64_MAX;
@@ -76,6 +77,8 @@ static uint16_t build(struct role *r, const enum plane_id plane, uint16_t n)
 		return n;
 	if (!link_alloc(plane, r->to, r->held + g->built, n - g->built))
 		return g->built;
+	for (uint16_t i = g->built; i < n; i++)
+		rte_prefetch0_write(rte_pktmbuf_mtod(r->held[i], void *));
 	for (; g->built < n; g->built++) {
 		frame_fill(r->held[g->built], &g->frames, g->next_frame);
 		if (++g->next_frame == g->frames.count)
@@ -115,7 +118,7 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 {
 	struct generator *g = r->generator;
 	struct rte_mbuf *m[BURST_MAX];
-	uint16_t n = link_rx(plane, r->from, m, r->config->burst);
+	uint16_t n = link_rx(plane, r->from, m, r->burst);
 	uint64_t now = rt_tsc();
 	struct stamp s;
 
@@ -191,11 +194,9 @@ static inline __attribute__((always_inline)) void generate_burst(
 	n = window(r, left < g->left ? left : g->left, now);
 	if (!n)
 		return;
-	n = n < r->config->burst ? n : r->config->burst;
+	n = n < r->burst ? n : r->burst;
 	ready = build(r, plane, (uint16_t)n);
 	sent = ready ? send_built(r, plane, ready) : 0;
-	if (sent && !g->sent[g->stage].first)
-		g->sent[g->stage].first = now;
 	if (sent)
 		g->sent[g->stage].last = now;
 	settle(r, c, (uint16_t)n, ready, sent);

@@ -43,15 +43,15 @@ static uint16_t wire(struct role *r)
 	struct sink *s = r->sink;
 	uint64_t due = rate_due(&s->clock, rt_tsc());
 
-	if (due - s->taken > r->config->burst)
-		s->taken = due - r->config->burst;
+	if (due - s->taken > r->burst)
+		s->taken = due - r->burst;
 	return (uint16_t)(due - s->taken);
 }
 
 static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
 {
 	struct counters *c = role_counters(r);
-	uint16_t n = r->config->burst;
+	uint16_t n = r->burst;
 
 	if (r->config->sink_rate) {
 		n = wire(r);

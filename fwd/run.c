@@ -48,6 +48,7 @@ static int enter(struct worker *w)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	uint64_t before;
 	char name[16];
 
 	snprintf(name, sizeof(name), "fwd-%d", w->cpu);
@@ -60,8 +61,10 @@ static void *work(void *arg)
 	/* Pairs with the release in app_run(): generators' clocks are set by then. */
 	while (!rt_load_acquire(&w->running) && !rt_load(&run.stop))
 		rt_pause();
+	before = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!rt_load(&run.stop))
 		poll_all(w);
+	w->cpu_seconds = (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9;
 	if (w->plane == PLANE_DPDK)
 		eal_leave_thread();
 	return NULL;

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
+import re
+import signal
+import socket
+
+import pytest
+
+from harness.dpdk import RUN_DIR
+from harness.fwd import FWD, refused
+from harness.proc import check, run, until
+from harness.ringtap import listing
+
+NULL = ("--vdev", "net_null0", "--role", "echo:0@1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_with_a_report(fwd, number):
+    app = fwd(*NULL).running()
+    assert (RUN_DIR / app.prefix).exists()
+    report = app.stop(number)
+    assert report["end"] == "signal"
+    assert report.total("echo")["rx_packets"] == report.total("echo")["tx_packets"]
+    assert not (RUN_DIR / app.prefix).exists()
+
+
+def test_duration(fwd):
+    report = fwd(*NULL, "--duration", "300ms").done()
+    assert report["end"] == "duration"
+    assert report["seconds"] >= 0.3
+    assert report.total("echo")["rx_packets"] > 0
+
+
+def test_killed_and_started_again(fwd):
+    """What is left behind is in nobody's way."""
+    app = fwd(*NULL).running()
+    app.proc.kill()
+    again = fwd(*NULL, name=app.prefix).running()
+    assert again.stop()["end"] == "signal"
+
+
+def test_per_second_statistics_add_up(fwd):
+    report = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
+                 "generate:a@0", "--role", "sink:a@1", "--stages", "20k:2500ms", "--stats",
+                 1).done()
+    lines = report["per_second"]
+    assert len(lines) >= 4  # two roles, two whole seconds at least
+    for number, role in enumerate(report["roles"]):
+        mine = [line for line in lines if line["role"] == number]
+        for key in ("rx_packets", "tx_packets"):
+            assert sum(line[key] for line in mine) == role["total"][key]
+    for line in lines:
+        if line["rx_bursts_nonzero"]:
+            assert line["rx_per_nonzero_burst"] == pytest.approx(
+                line["rx_packets"] / line["rx_bursts_nonzero"])
+            assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
+
+
+def test_report_for_people(fwd):
+    text = fwd("--ring", "a:4096", "--role", "generate:a@0", "--role", "sink:a@1", "--stages",
+               "5k:1200ms", "--stats", 1, json_out=False).done()
+    assert re.search(r"1\.\d s  generate net_ring_a: rx 0pps", text)
+    assert "sequence: 6000 received, 0 lost, 0 duplicated, 0 reordered" in text
+    assert "5,000 pps asked for" in text
+    assert "ended by stages" in text
+
+
+def test_ringtap_records_it(fwd, record):
+    app = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
+              "generate:a@0", "--role", "sink:a@1", "--rate", "5k").running()
+    assert app.prefix in [a["name"] for a in listing()]
+    recorder = record(app, "-c", "1000", "--direction", "rx")
+    recorder.done()
+    numbers = [int.from_bytes(p.data[47:52], "big") for p in recorder.file().packets]
+    assert len(numbers) == 1000
+    assert numbers == list(range(numbers[0], numbers[0] + 1000))
+    report = app.stop()
+    assert report["probe"] is True
+    assert report.role("sink")["sequence"]["lost"] == 0
+
+
+def test_without_the_probe(fwd):
+    app = fwd(*NULL, "--no-probe").running()
+    assert not (RUN_DIR / app.prefix / "ringtap.sock").exists()
+    assert app.stop()["probe"] is False
+
+
+def test_eal_arguments_are_passed_on(fwd):
+    app = fwd("--role", "echo:net_null7@1", eal=("--vdev", "net_null7,size=128")).running()
+    port, = app.stop()["ports"]
+    assert port["name"] == "net_null7"
+
+
+@pytest.mark.parametrize("args,what,advice", [
+    (("--role", "echo:5", "--vdev", "net_null0"), "port 5", "net_null0"),
+    (("--role", "echo:eth99", "--vdev", "net_null0"), "port eth99", "net_null0"),
+    (("--role", "echo:0"), "port 0", "--vdev"),
+    (("--role", "echo:0", "--vdev", "net_nonsense0"), "net_nonsense0", "--verbose"),
+    (("--role", "echo:0", "--vdev", "net_af_packet0,iface=nope0"), "No such device", "--verbose"),
+    (("--role", "echo:0@900", "--vdev", "net_null0"), "CPU 900", "taskset"),
+    (("--role", "echo:0@0", "--role", "sink:0@1", "--vdev", "net_null0"), "net_null0", "two roles"),
+    (("--role", "generate:0@0", "--role", "generate:0@1", "--vdev", "net_null0"), "net_null0",
+     "same @CPU"),
+    (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/nonexistent"), "/nonexistent", "No such"),
+    (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
+    (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
+    (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
+    (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
+    (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
+     "--pool-cache 100", "too large"),
+])
+def test_what_cannot_work_is_said_in_one_line(args, what, advice):
+    said = refused("--no-huge", *args)
+    assert what in said and advice in said
+
+
+@pytest.mark.parametrize("args,what", [
+    ((), "--role"), (("--nonsense",), "--nonsense"), (("--role", "echo:0", "--rate", "0"), "--rate 0"),
+    (("--role", "generate:0", "--rate", "5000G"), "--rate 5000G"),
+    (("--role", "generate:0", "--rate", "fast"), "--rate fast"),
+    (("--role", "generate:0", "--stages", "1M"), "--stages 1M"),
+    (("--role", "fly:0"), "--role fly:0"), (("--role", "echo:0", "--burst", "0"), "--burst 0")])
+def test_wrong_command_lines(args, what):
+    assert what in refused(*args, status=2)
+
+
+def test_missing_interface_and_rights():
+    said = refused("--plane", "packet", "--role", "sink:nope0")
+    assert "nope0: no such interface" in said
+    nobody = ["setpriv", "--reuid", 65534, "--clear-groups"]
+    if run([*nobody, FWD, "--version"]).returncode:
+        pytest.skip("another user cannot run the program where it lies")
+    said = refused("--plane", "packet", "--role", "sink:lo", prefix=nobody)
+    assert "CAP_NET_RAW" in said
+
+
+def test_help_manual_and_completion(tmp_path):
+    text = check([FWD, "--help"])
+    check([FWD, "--generate", "man", tmp_path])
+    check([FWD, "--generate", "completion", tmp_path])
+    manual = (tmp_path / "ringtap-fwd.1").read_text().replace("\\-", "-")
+    completion = (tmp_path / "ringtap-fwd").read_text()
+    options = set(re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", text, re.MULTILINE))
+    options.discard("--help")  # man pages do not list it
+    assert len(options) > 40
+    for option in options:
+        assert option in completion
+        assert option in manual
+    assert check([FWD, "--version"]).startswith("ringtap-fwd ")
+    lint = run(["man", "--warnings", "-l", "-Tutf8", tmp_path / "ringtap-fwd.1"]) \
+        if run(["sh", "-c", "command -v man"]).returncode == 0 else None
+    assert lint is None or not lint.stderr
+    words = check(["bash", "-c", f". {tmp_path}/ringtap-fwd; COMP_WORDS=(ringtap-fwd --plane pack); "
+                   "COMP_CWORD=2; _ringtap_fwd; echo ${COMPREPLY[@]}"])
+    assert words.split() == ["packet", "packet-mmap"]
+
+
+def test_output_that_cannot_be_written(fwd, tmp_path):
+    said = fwd(*NULL, "--count", 10, "--samples", "/nonexistent/x").done(status=1)
+    assert "--samples /nonexistent/x" in said
+    done = run(["sh", "-c", f"{FWD} --no-huge --vdev net_null0 --role echo:0 --count 10 >/dev/full"])
+    assert done.returncode == 1
+    assert "standard output" in done.stderr
+
+
+def test_telemetry_of_the_port(fwd):
+    """What DPDK itself counts and what the program reports is the same."""
+    app = fwd(*NULL).running()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
+        s.connect(str(RUN_DIR / app.prefix / "dpdk_telemetry.v2"))
+    report = app.stop()
+    port, = report["ports"]
+    assert port["ipackets"] == report.total("echo")["rx_packets"]
+    assert port["opackets"] == report.total("echo")["tx_packets"]

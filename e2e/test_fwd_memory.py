@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap-fwd: each kind of memory is what it says, and pools hand out buffers in their order."""
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from harness.fwd import refused
+from harness.proc import until
+
+POOL, STRIDE = 4095, 2176
+HUGE = Path("/sys/kernel/mm/hugepages")
+
+
+def mappings(pid):
+    """[(start, end, {field: kB})] of a process, read without the program's help."""
+    out = []
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        head = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        field = re.match(r"(\w+):\s+(\d+) kB", line)
+        if head:
+            out.append((int(head[1], 16), int(head[2], 16), defaultdict(int)))
+        elif field:
+            out[-1][2][field[1]] = int(field[2])
+    return out
+
+
+def kept(fwd, *args, **kwargs):
+    """Memory as the kernel tells while the program runs, over the whole of its pool, and the
+    program's report."""
+    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--pool-size", POOL, *args, **kwargs)
+    app.running()
+    maps = mappings(app.proc.pid)
+    report = app.stop()
+    memory = report["memory"]
+    start, end = memory["base"], memory["base"] + memory["bytes"]
+    mine = [m for m in maps if m[0] < end and m[1] > start]
+    total = defaultdict(int)
+    for _start, _end, fields in mine:
+        for key, kb in fields.items():
+            total[key] += kb
+    pages = {fields["KernelPageSize"] for _start, _end, fields in mine}
+    return memory, total, pages
+
+
+def free_pages(kb):
+    path = HUGE / f"hugepages-{kb}kB" / "free_hugepages"
+    return int(path.read_text()) if path.exists() else 0
+
+
+@pytest.mark.parametrize("huge_eal", [False, True])
+def test_4k(fwd, huge_eal):
+    if huge_eal and free_pages(2048) < 64:
+        pytest.skip("needs 64 free huge pages of 2 MiB")
+    memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
+    assert memory["kind"] == "4k" and memory["page_size"] == 4096
+    assert pages == {4}
+    assert kernel["AnonHugePages"] == 0
+    assert kernel["Private_Hugetlb"] == kernel["Shared_Hugetlb"] == 0
+    assert kernel["Rss"] * 1024 >= memory["bytes"] >= POOL * STRIDE
+    assert memory["smaps"]["rss_kb"] == kernel["Rss"]
+
+
+def test_transparent_huge(fwd):
+    if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
+        pytest.skip("transparent huge pages are switched off")
+    memory, kernel, _pages = kept(fwd, "--memory", "thp")
+    assert kernel["AnonHugePages"] * 1024 >= memory["bytes"] >= POOL * STRIDE
+    assert memory["page_size"] == 2 << 20
+    assert memory["base"] % (2 << 20) == 0
+    assert memory["smaps"]["anon_huge_kb"] == kernel["AnonHugePages"]
+
+
+@pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
+def test_huge_of_ours(fwd, size, kb):
+    if free_pages(kb) < POOL * STRIDE / (kb << 10) + 1:
+        pytest.skip(f"needs free huge pages of {size}")
+    memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)
+    assert pages == {kb}
+    assert kernel["Private_Hugetlb"] * 1024 >= memory["bytes"] >= POOL * STRIDE
+    assert kernel["Private_Hugetlb"] == memory["smaps"]["hugetlb_kb"]
+
+
+@pytest.mark.parametrize("huge_eal,size", [(False, 4), (True, 2048)])
+def test_dpdks_own(fwd, huge_eal, size):
+    if huge_eal and free_pages(2048) < 64:
+        pytest.skip("needs 64 free huge pages of 2 MiB")
+    memory, kernel, pages = kept(fwd, huge=huge_eal)
+    assert (memory["kind"], memory["page_size"]) == ("dpdk", size << 10)
+    assert pages == {size}
+    assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
+
+
+def buffers(path, role=0):
+    with open(path, encoding="ascii") as f:
+        return [int(row["va"]) for row in csv.DictReader(f) if int(row["role"]) == role]
+
+
+def handed_out(fwd, tmp_path, *args):
+    """Numbers of the buffers that net_null takes from the pool, 32 at a time, in that order."""
+    path = tmp_path / "samples.csv"
+    report = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "4k", "--pool-size", POOL,
+                 "--pool-cache", 0, "--samples", path, "--sample-every", 1, "--samples-max",
+                 3 * POOL, "--count", 100_000, *args).done()
+    out = []
+    for va in buffers(path):
+        number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride"])
+        assert rest < report["memory"]["stride"] and 0 <= number < POOL
+        out.append(number)
+    assert len(out) == 3 * POOL
+    assert report.role("echo")["samples_skipped"] > 0
+    return report, out
+
+
+def successive(numbers):
+    """Share of buffers that lie right behind the one before."""
+    return sum((b - a) % POOL == 1 for a, b in zip(numbers, numbers[1:])) / len(numbers)
+
+
+def test_order_ring(fwd, tmp_path):
+    report, order = handed_out(fwd, tmp_path)
+    assert report["memory"]["pool_ops"].startswith("ring")
+    assert successive(order) > 0.99
+    assert set(order) == set(range(POOL))
+
+
+def test_order_stack(fwd, tmp_path):
+    report, order = handed_out(fwd, tmp_path, "--pool-order", "stack")
+    assert report["memory"]["pool_ops"] == "stack"
+    assert len(set(order)) == 32  # the same burst over and over
+
+
+def test_order_shuffled(fwd, tmp_path):
+    orders = [handed_out(fwd, tmp_path, "--pool-order", "shuffled", "--seed", seed)[1][:POOL]
+              for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == list(range(POOL))
+    assert successive(orders[0]) < 0.01
+
+
+SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-size", POOL,
+           "--pool-cache", 0, "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role",
+           "sink:b@0", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
+           "--sample-every", 1)
+
+
+def by_stage(path, base, stride):
+    """Buffer numbers of what the forwarder received, per stage."""
+    stages = defaultdict(list)
+    with open(path, encoding="ascii") as f:
+        for row in csv.DictReader(f):
+            if row["role"] == "1":
+                stages[int(row["stage"])].append((int(row["va"]) - base) // stride)
+    return stages
+
+
+def three_phases(fwd, path, *args):
+    """Buffers that the forwarder received below, above and again below what the ring takes. A
+    machine that keeps a thread off its CPU for long makes drops where none should be, or no packets
+    come in a stage at all: such a run shows nothing."""
+    for _ in range(5):
+        report = fwd(*SCATTER, *args, "--samples", path).done()
+        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
+        way = report.role("oneway")["stages"]
+        if min(len(stages[0]), len(stages[3])) > 4000 and not way[0]["tx_dropped"] \
+                and ("stack" not in args or not way[3]["tx_dropped"]):
+            return report, stages
+    pytest.skip("the machine is too busy to keep a load for 0.4 s, in five attempts")
+
+
+@pytest.mark.parametrize("policy,order,cured", [
+    ("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)])
+def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
+    """Scattered: successive packets lie apart and use all of the pool. Cured: they lie side by side,
+    or use little of it."""
+    report, stages = three_phases(fwd, tmp_path / "samples.csv", "--tx-full", policy,
+                                  "--pool-order", order)
+    before, after = stages[0], stages[3]
+    overload = report.role("oneway")["stages"][1]
+    assert bool(overload["tx_dropped"]) == (policy == "drop")
+    assert bool(overload["tx_retried"]) == (policy == "retry")
+    if order == "stack":
+        assert len(set(after)) < POOL / 2
+        return
+    assert successive(before) > 0.99
+    if cured:
+        assert successive(after) > 0.99
+    else:
+        assert successive(after) < 0.5
+        assert len(set(after)) > POOL * 0.9
+
+
+def test_no_gpu(fwd):
+    assert "no GPU" in refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "gpu")
+
+
+def test_devices_that_share_dpdks_memory_are_refused(tmp_path, fwd):
+    said = refused("--no-huge", "--vdev", f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,"
+                   "socket-abstract=no", "--role", "echo:0", "--memory", "4k", "--",
+                   "--single-file-segments")
+    assert "net_memif0" in said and "zero-copy" in said
+
+
+def test_missing_huge_pages():
+    said = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
+    assert "huge pages" in said and "--no-huge" in said
+    said = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "huge",
+                   "--pool-size", 1 << 24, "--eal-mb", 6000)
+    assert "--memory huge" in said and "nr_hugepages" in said
+
+
+def test_memory_is_given_back(fwd):
+    """Also after kill -9: no huge page stays taken, and the next start works."""
+    if free_pages(2048) < 96:
+        pytest.skip("needs 96 free huge pages of 2 MiB")
+    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True).running()
+    fds = Path(f"/proc/{app.proc.pid}/smaps").read_text()
+    assert "Private_Hugetlb" in fds
+    app.proc.kill()
+    again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True,
+                name=app.prefix).running()
+    assert again.stop()["end"] == "signal"
+    until(lambda: not Path(f"/proc/{app.proc.pid}/maps").exists(), what="the end of the process")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap-fwd: the same roles over DPDK devices and packet sockets, between two hosts."""
+import pytest
+
+from harness import pcap
+from harness.proc import check, run
+
+COUNT = 300
+
+
+@pytest.fixture
+def wire(net):
+    """Two namespaces and a wire; returns (namespace, interface) of both ends."""
+    host, port = net.add_host("192.0.2.1")
+    return (net.hub, port), (host, "eth0")
+
+
+def on(plane, interface):
+    """Options and the port's name of a plane on an interface."""
+    if plane == "af_packet":
+        return ["--vdev", f"net_af_packet0,iface={interface}"], "0"
+    if plane == "af_xdp":
+        return ["--vdev", f"net_af_xdp0,iface={interface},force_copy=1"], "0"
+    return ["--plane", plane], interface
+
+
+PLANES = ["packet", "packet-mmap", "af_packet"]
+
+
+def has_huge(plane):
+    return plane == "af_xdp"
+
+
+@pytest.mark.parametrize("plane", PLANES)
+def test_round_trips_one_at_a_time(fwd, wire, plane):
+    (here, near), (there, far) = wire
+    args, port = on(plane, far)
+    echo = fwd(*args, "--role", f"echo:{port}@1", "--mac-swap", "--latency", 1,
+               namespace=there).running()
+    args, port = on(plane, near)
+    report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "max", "--rtt", "--outstanding", 1,
+                 "--timeout", "20s", "--count", COUNT, namespace=here).done()
+    generator = report.role("generate")
+    assert report["end"] == "count"
+    assert generator["answers"]["unique"] == generator["round_trip"]["count"] == COUNT
+    assert generator["answers"]["lost"] == generator["answers"]["duplicated"] == 0
+    assert generator["timeouts"] == 0
+    trip = generator["round_trip"]["cycles"]
+    assert 0 < trip["min"] <= trip["p50"] <= trip["p90"] <= trip["p99"] <= trip["max"]
+    assert trip["min"] <= trip["mean"] <= trip["max"]
+    way = echo.stop().role("echo")
+    assert way["through"]["count"] == way["cost"]["count"] == COUNT
+    assert way["total"]["rx_packets"] == way["total"]["tx_packets"] == COUNT
+    # A round trip holds what the forwarder took of it.
+    assert generator["round_trip"]["ns"]["mean"] > way["through"]["ns"]["min"]
+
+
+@pytest.mark.parametrize("plane", PLANES)
+def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
+    """UDP of mixed sizes through the wire into a sink of the same plane; the kernel's own capture
+    shows them, too."""
+    (here, near), (there, far) = wire
+    args, port = on(plane, far)
+    sink = fwd(*args, "--role", f"sink:{port}@1", namespace=there).running()
+    path = tmp_path / "wire.pcap"
+    dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
+    dump.expect("listening on")
+    args, port = on(plane, near)
+    report = fwd(*args, "--role", f"generate:{port}@0", "--stages", "1k:240ms", "--frame", "udp",
+                 "--sizes", "imix", namespace=here).done()
+    assert report.total("generate")["tx_packets"] == 240
+    dump.wait()
+    frames = pcap.frames(path)
+    assert [int.from_bytes(f[47:52], "big") for f in frames] == list(range(240))
+    assert sorted(len(f) for f in frames) == [60] * 140 + [590] * 80 + [1514] * 20
+    got = sink.stop().role("sink")
+    assert got["sequence"]["unique"] == 240
+    assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["foreign"] == 0
+
+
+@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
+def test_forwarding_between_interfaces(fwd, net, plane):
+    """A host pings another through the forwarder."""
+    first, left = net.add_host("192.0.2.1")
+    _second, right = net.add_host("192.0.2.2")
+    way = fwd("--plane", plane, "--role", f"forward:{left},{right}@1", namespace=net.hub).running()
+    said = first.check(["ping", "-c", 5, "-i", "0.05", "-W", 10, "-s", 1000, "192.0.2.2"])
+    assert "5 received" in said
+    there, back = way.stop()["roles"]
+    for role in (there, back):
+        assert role["total"]["rx_packets"] >= 6  # pings and who has it
+        assert role["total"]["tx_dropped"] == 0
+
+
+def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire):
+    """No run-time folder, no huge page, no memory of EAL."""
+    (here, near), _far = wire
+    app = fwd("--plane", "packet", "--role", f"sink:{near}@1", namespace=here).running()
+    maps = open(f"/proc/{app.proc.pid}/maps", encoding="ascii").read()
+    assert "hugepage" not in maps and "/dev/hugepages" not in maps
+    threads = run(["ps", "-L", "-o", "comm=", "-p", app.proc.pid]).stdout.split()
+    assert sorted(threads) == ["fwd-1", "ringtap-fwd"]  # none of EAL's
+    assert app.stop()["memory"] is None
+
+
+def test_memif_joins_two_processes(fwd, tmp_path):
+    socket = f"socket-abstract=no,socket={tmp_path}/memif"
+    echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1",
+               "--mac-swap").running()
+    report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
+                 "2k", "--count", COUNT, "--rtt").done()
+    generator = report.role("generate")
+    assert generator["answers"]["unique"] == COUNT
+    assert generator["answers"]["lost"] == 0
+    assert echo.stop().total("echo")["tx_packets"] == COUNT
+
+
+def test_link_that_stays_down(fwd, tmp_path):
+    said = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
+               "generate:0", "--link-wait", "100ms").done(status=1)
+    assert "net_memif0: the link is down" in said
+
+
+def test_interface_goes_away(fwd, wire):
+    """The program lives on and can be stopped."""
+    (here, near), _far = wire
+    app = fwd("--plane", "packet", "--role", f"echo:{near}@1", namespace=here).running()
+    check([*here.prefix, "ip", "link", "del", near])
+    assert app.stop()["end"] == "signal"
