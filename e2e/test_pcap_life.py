@@ -46,7 +46,7 @@ def test_a_thousand_times(life, busy):
     assert after.fds <= before.fds + 3 and after.maps <= before.maps + 100, (before, after)
 
 
-@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "child_closes",
+@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "too_many", "child_closes",
                                   "child_may_not_read_along", "child_takes_over"])
 def test_handles(life, app, what):
     life(what, app.prefix, send=app.rx)

@@ -232,6 +232,35 @@ static void two_handles(void)
 	pcap_close(a);
 }
 
+/* As many as a queue takes; one more is told, and may come when one has gone. */
+static void too_many(void)
+{
+	pcap_t *many[64], *p;
+	char err[PCAP_ERRBUF_SIZE] = "";
+	int n = 0, ret;
+
+	for (; n < 64; n++) {
+		p = pcap_create(device, err);
+		CHECK(p && !pcap_set_buffer_size(p, SMALL_BUFFER));
+		ret = pcap_activate(p);
+		if (ret)
+			break;
+		many[n] = p;
+	}
+	handle = p;
+	CHECK(n == 16 && ret == PCAP_ERROR);
+	CHECK(strstr(pcap_geterr(p), "too many captures"));
+	CHECK(pcap_dispatch(p, 1, on_packet, NULL) == PCAP_ERROR_NOT_ACTIVATED);
+	pcap_close(many[--n]);
+	handle = p;
+	while (pcap_activate(p)) /* the application has the last word on when it has ended */
+		CHECK(strstr(pcap_geterr(p), "too many captures"));
+	pcap_close(p);
+	while (n)
+		pcap_close(many[--n]);
+	handle = NULL;
+}
+
 /* ---- fork ---- */
 
 static int wait_for(pid_t child)
@@ -427,6 +456,7 @@ static const struct {
 	{"breaks_from_the_callback", breaks_from_the_callback},
 	{"opens_and_closes", opens_and_closes},
 	{"closes_in_the_callback", closes_in_the_callback},
+	{"too_many", too_many},
 	{"two_handles", two_handles},
 	{"child_closes", child_closes},
 	{"child_may_not_read_along", child_may_not_read_along},
