@@ -108,12 +108,6 @@ void rt_filter_free(struct rt_filter *f)
 
 static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
 {
-	if (rt_likely(m->data_len >= f->reach)) {
-		uint64_t verdict = f->quick(rte_pktmbuf_mtod(m, void *));
-
-		if (rt_likely(verdict != RT_CODE_UNSURE))
-			return verdict != 0;
-	}
 	return (f->func ? f->func(m) : rte_bpf_exec(f->bpf, m)) != 0;
 }
 
@@ -154,18 +148,22 @@ static bool is_whole(const struct rte_mbuf *m)
 	return false;
 }
 
+/* What there may be in the mbuf of tags that are in the frame, but not in its bytes. */
+static inline uint64_t tag_flags(enum rt_direction dir)
+{
+	return dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+				: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
+}
+
 static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m)
 {
-	const uint64_t tagged = dir == RT_DIR_RX
-					? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
-					: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
 	unsigned len = 0;
 	uint8_t tags[8];
 
 	/* The copy will find it broken, too, and count it. */
 	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
 		return true;
-	if (rt_unlikely(m->ol_flags & tagged))
+	if (rt_unlikely(m->ol_flags & tag_flags(dir)))
 		len = rt_epb_vlan(m, dir, tags);
 	return len ? run_tagged(f, m, tags, len) : run(f, m);
 }
@@ -173,11 +171,21 @@ static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass)
 {
+	uint64_t (*const quick)(void *packet) = f->quick;
+	const uint64_t tagged = tag_flags(dir);
+	const uint32_t reach = f->reach;
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		pass[k] = pkts[i];
-		k += passes(f, dir, pkts[i]);
+		struct rte_mbuf *m = pkts[i];
+		uint64_t verdict = RT_CODE_UNSURE;
+
+		pass[k] = m;
+		if (rt_likely(m->data_len >= reach && !(m->ol_flags & tagged)))
+			verdict = quick(rte_pktmbuf_mtod(m, void *));
+		if (rt_unlikely(verdict == RT_CODE_UNSURE))
+			verdict = passes(f, dir, m);
+		k += verdict != 0;
 	}
 	return k;
 }
