@@ -53,6 +53,10 @@ def test_handles(life, app, what):
     until(lambda: sessions(app) == [], 10, "all sessions ended")
 
 
+def test_descriptor_is_readable_for_each_packet_and_no_other(life, app):
+    life("waits_for_each", app.prefix, 500, app.rx)
+
+
 def test_capture_ends_though_a_child_holds_on(life, app):
     def ended(line):
         until(lambda: app.one("callbacks 0") == 0, 10, "nothing is captured any more")

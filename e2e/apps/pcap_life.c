@@ -261,6 +261,29 @@ static void too_many(void)
 	handle = NULL;
 }
 
+/* As dumpcap reads: wait for the descriptor, take one packet, wait. No packet may be forgotten, and
+ * nobody woken for nothing. */
+static void waits_for_each(void)
+{
+	struct pollfd p = {.events = POLLIN};
+	int seen = 0, sent = 0;
+
+	open_it(SMALL_BUFFER);
+	p.fd = pcap_get_selectable_fd(handle);
+	for (int i = 0; i < count; i++) {
+		int before = seen;
+
+		send_frames(i % 5 + 1, 100);
+		sent += i % 5 + 1;
+		while (seen < sent) {
+			CHECK(poll(&p, 1, 10000) == 1);
+			CHECK(pcap_dispatch(handle, 1, on_packet, (u_char *)&seen) == 1);
+		}
+		CHECK(seen == sent && before < seen);
+		CHECK(poll(&p, 1, 0) == 0);
+	}
+}
+
 /* ---- fork ---- */
 
 static int wait_for(pid_t child)
@@ -457,6 +480,7 @@ static const struct {
 	{"opens_and_closes", opens_and_closes},
 	{"closes_in_the_callback", closes_in_the_callback},
 	{"too_many", too_many},
+	{"waits_for_each", waits_for_each},
 	{"two_handles", two_handles},
 	{"child_closes", child_closes},
 	{"child_may_not_read_along", child_may_not_read_along},
