@@ -225,12 +225,12 @@ def test_af_xdp_takes_what_is_received(wire, xdp, record):
     assert numbers(recorder.file()) == list(range(2000))
     xdp.finish()
     assert "xdp" not in wire.details() and "promiscuity 0" in wire.details()
-    assert wire.ping() == 3
+    until(lambda: wire.ping() == 3, 20, "the host answers")
 
 
 def test_killed_af_xdp_leaves_the_network_to_the_host(wire, xdp, host, record):
     xdp.proc.kill()
-    assert wire.ping() == 3
+    until(lambda: wire.ping() == 3, 20, "the host answers")
     assert "promiscuity 0" in wire.details()
     again = host(wire.here, wire.device, args=["--driver", "af_xdp"])
     recorder = record(again)
