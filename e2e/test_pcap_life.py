@@ -105,10 +105,10 @@ class Stream(threading.Thread):
 def test_filter_that_changes_in_mid_stream(life, app):
     stream = Stream(app)
     try:
-        life("changes_filters", app.prefix, 60, answer=stream.answer)
+        life("changes_filters", app.prefix, 40, answer=stream.answer)
     finally:
         stream.done.set()
-    assert stream.seq > 60 * 4000
+    assert stream.seq > 40 * 2000
 
 
 # ---- applications that are none ------------------------------------------------------------------

@@ -124,8 +124,8 @@ static inline uint32_t read_record(
 	hdr->caplen = rt_load(&e->cap_len);
 	hdr->len = rt_load(&e->orig_len);
 	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
-	if (rt_unlikely(
-		    len < RT_EPB_MIN || len % 4 || len > left || hdr->caplen > len - RT_EPB_MIN))
+	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
+			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len))
 		return 0;
 	if (ns != h->ns) /* a burst has one time */
 		set_time(h, ns);

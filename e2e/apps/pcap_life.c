@@ -433,6 +433,7 @@ static void refuses_a_flood(void)
 
 static struct {
 	bool odd;
+	struct timeval from; /* when the filter had been set for certain */
 	unsigned long long packets, last;
 	unsigned long long wrong, gaps;
 } stream;
@@ -443,30 +444,50 @@ static void on_stream(u_char *user, const struct pcap_pkthdr *h, const u_char *d
 		(unsigned)data[14] << 24 | data[15] << 16 | data[16] << 8 | data[17];
 
 	stream.wrong += (seq & 1) != stream.odd;
+	if (timercmp(&h->ts, &stream.from, <))
+		return; /* waited under other filters, which may have refused its neighbours */
 	stream.gaps += stream.packets && seq != stream.last + 2;
 	stream.last = seq;
 	stream.packets++;
 }
 
-/* From the moment that setfilter returns: nothing that the new filter refuses, and everything that
- * it takes without a gap. */
-static void changes_filters(void)
+static unsigned dropped(void)
 {
 	struct pcap_stat st;
-	int switches = 0;
+
+	CHECK(!pcap_stats(handle, &st));
+	return st.ps_drop;
+}
+
+/* When setfilter has returned nothing comes that the new filter refuses, and of what is captured
+ * from then on everything that it takes, without a gap. Unless this process was kept from its CPU
+ * for so long that the ring was full, which is counted. */
+static void changes_filters(void)
+{
+	const struct timeval doubt = {.tv_usec = 1000}; /* between the two clocks */
+	int complete = 0;
 
 	open_it(32 << 20);
 	ask("go");
-	while (switches++ < count) {
-		stream.odd = switches % 2;
+	for (int i = 0; i < count; i++) {
+		struct timeval now;
+		unsigned before;
+
+		stream.odd = i % 2;
 		filter(handle, stream.odd ? "ether[17] & 1 = 1" : "ether[17] & 1 = 0");
-		stream.packets = 0;
-		while (stream.packets < 2000)
+		gettimeofday(&now, NULL);
+		timeradd(&now, &doubt, &stream.from);
+		stream.packets = stream.gaps = 0;
+		before = dropped();
+		while (stream.packets < 1000)
 			CHECK(pcap_dispatch(handle, 500, on_stream, NULL) >= 0);
 		CHECK(!stream.wrong);
-		CHECK(!stream.gaps);
+		if (dropped() == before) {
+			CHECK(!stream.gaps);
+			complete++;
+		}
 	}
-	CHECK(!pcap_stats(handle, &st) && !st.ps_drop);
+	CHECK(complete > count / 2);
 	ask("stop");
 }
 
