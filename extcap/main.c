@@ -84,24 +84,28 @@ static const struct section sections[] = {
 		"(menu "
 		"Statistics, Capture File Properties); if any were lost, it is told at the end as "
 		"well.\n"},
-	{"EXAMPLES", "Which interfaces are there, and two ways to use one:\n"
-		     "\n"
-		     "  tshark -D\n"
-		     "  tshark -i ringtap:ovs:dpdk0 -f 'tcp port 443'\n"
-		     "  wireshark -k -i ringtap:ovs\n"
-		     "\n"
-		     "With options, which Wireshark offers behind the cog wheel of an interface; "
-		     "the key has "
-		     "'_' for all that is no letter or digit:\n"
-		     "\n"
-		     "  tshark -o extcap.ringtap_ovs_dpdk0.ringsize:64M -i ringtap:ovs:dpdk0\n"},
+	{"EXAMPLES",
+		"Which interfaces are there, and two ways to use one:\n"
+		"\n"
+		"  tshark -D\n"
+		"  tshark -i ringtap:ovs:dpdk0 -f 'tcp port 443'\n"
+		"  wireshark -k -i ringtap:ovs\n"
+		"\n"
+		"With options, which Wireshark offers behind the cog wheel of an interface; "
+		"the key has '_' for all of the interface's name that is no letter or digit, and "
+		"of the option's only the letters:\n"
+		"\n"
+		"  tshark -o extcap.ringtap_ovs_dpdk0.ringsize:64M -i ringtap:ovs:dpdk0\n"},
 	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the extcap "
 		  "path, or "
 		  "in the one that the environment variable WIRESHARK_EXTCAP_DIR names. To use it "
 		  "from a "
 		  "build folder:\n"
 		  "\n"
-		  "  WIRESHARK_EXTCAP_DIR=$PWD/build/extcap tshark -D\n"},
+		  "  WIRESHARK_EXTCAP_DIR=$PWD/build/extcap tshark -D\n"
+		  "\n"
+		  "Root's Wireshark does not heed that variable; a link in its folder serves then. "
+		  "Wireshark 4.2 and later look into ~/.local/lib/wireshark/extcap as well.\n"},
 	{"EXIT STATUS",
 		"0: answered, or captured until the reader of the pipe went, a signal came or the "
 		"application ended. 1: could not attach or write. 2: a wrong command line.\n"},
