@@ -19,19 +19,13 @@ def on(plane, interface):
     """Options and the port's name of a plane on an interface."""
     if plane == "af_packet":
         return ["--vdev", f"net_af_packet0,iface={interface}"], "0"
-    if plane == "af_xdp":
-        return ["--vdev", f"net_af_xdp0,iface={interface},force_copy=1"], "0"
-    return ["--plane", plane], interface
+    return ["--plane", *plane.split()], interface
 
 
 PLANES = ["packet", "packet-mmap", "af_packet"]
 
 
-def has_huge(plane):
-    return plane == "af_xdp"
-
-
-@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("plane", [*PLANES, "packet --sleep", "packet-mmap --sleep"])
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)

@@ -113,6 +113,18 @@ static int check_sharing(const struct app *a)
 	return 0;
 }
 
+/* A role that sleeps would hold up the others of its thread. */
+static int check_sleepers(const struct app *a)
+{
+	for (unsigned i = 0; i < a->worker_count; i++)
+		if (a->config->sleep && a->workers[i].count > 1) {
+			say("--sleep: CPU %d has several roles; give each a CPU of its own",
+				a->workers[i].cpu);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static struct worker *worker_of(struct app *a, int cpu)
 {
 	struct worker *w;
@@ -142,7 +154,7 @@ int app_make(struct app *a)
 
 		w->roles[w->count++] = a->roles[i];
 	}
-	return ret;
+	return ret ? ret : check_sleepers(a);
 }
 
 static int open_link(struct app *a, struct link *l)

@@ -149,6 +149,7 @@ static int set_time(int id, const struct option_value *v, struct fwd_config *c)
 static void set_flag(struct fwd_config *c, int id)
 {
 	switch (id) {
+	case OPT_SLEEP: c->sleep = true; break;
 	case OPT_MAC_SWAP: c->mac_swap = true; break;
 	case OPT_POISSON: c->poisson = true; break;
 	case OPT_RTT: c->rtt = true; break;
@@ -252,6 +253,12 @@ static const char *conflict(const struct fwd_config *c)
 		return "--memory and --pool-order: need --plane dpdk; the kernel has buffers of "
 		       "its "
 		       "own";
+	if (c->sleep && c->plane == PLANE_DPDK)
+		return "--sleep: needs --plane packet or packet-mmap";
+	if (c->sleep && (config_has(c, ROLE_FORWARD) || (generates && c->rtt && !c->outstanding)))
+		return "--sleep: a thread can wait for one thing only; give oneway roles for "
+		       "forward, "
+		       "and --outstanding with --rtt";
 	if (c->memory == MEMORY_GPU && (generates || config_has(c, ROLE_SINK) || c->mac_swap))
 		return "--memory gpu: the CPU does not touch such packets; only roles that forward "
 		       "without --mac-swap are possible";

@@ -53,7 +53,7 @@ struct fwd_config {
 	enum plane_id plane;
 	struct role_spec roles[ROLES_MAX];
 	unsigned role_count;
-	bool mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
+	bool sleep, mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
 	uint16_t burst, descriptors; /* burst: 0 until config_check() */
 	uint64_t tx_first;
 	struct tx_full tx_full;

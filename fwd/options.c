@@ -15,6 +15,10 @@ static const struct option_def options[] = {
 		"How packets come and go: dpdk (default), packet (a packet socket, one read() or "
 		"write() each), or "
 		"packet-mmap (packet socket with rings, TPACKET_V3)"},
+	{OPT_SLEEP, OPTION_FLAG, 0, "sleep", NULL, NULL, 0, 0,
+		"On the packet planes, sleep in poll() while there is nothing to receive, as most "
+		"programs do; a "
+		"role that does has its CPU for itself"},
 	{OPT_MAC_SWAP, OPTION_FLAG, 0, "mac-swap", NULL, NULL, 0, 0,
 		"Forward with the MAC addresses swapped"},
 	{OPT_TX_FULL, OPTION_TEXT, 0, "tx-full", "POLICY", NULL, 0, 0,
