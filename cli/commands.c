@@ -10,5 +10,7 @@ const struct command *const commands[] = {
 	&cmd_top,
 	&cmd_doctor,
 	&cmd_latency,
+	&cmd_memory,
+	&cmd_export,
 	NULL,
 };

@@ -178,32 +178,47 @@ static void set_colour(cairo_t *c, int colour)
 	cairo_set_source_rgb(c, rgb[0], rgb[1], rgb[2]);
 }
 
-static void draw_series(
+static void draw_curve(
 	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
 {
 	bool pen = false;
 
-	set_colour(c, s->colour);
 	for (size_t i = 0; i < s->count; i++) {
 		double x = b->x + place(&p->x, s->x[i]) * b->w;
 		double y = b->y + (1 - place(&p->y, s->y[i])) * b->h;
+		bool there = isfinite(x) && isfinite(y);
 
-		if (!isfinite(x) || !isfinite(y)) {
-			pen = false;
-		} else if (s->points) {
-			cairo_rectangle(c, x - 0.8, y - 0.8, 1.6, 1.6);
-		} else {
+		if (there)
 			(pen ? cairo_line_to : cairo_move_to)(c, x, y);
-			pen = true;
-		}
-	}
-	if (s->points) {
-		cairo_fill(c);
-		return;
+		pen = there;
 	}
 	cairo_set_line_width(c, 1.8);
 	cairo_set_line_join(c, CAIRO_LINE_JOIN_ROUND);
 	cairo_stroke(c);
+}
+
+/* Lines without a length, whose ends are round: in an SVG the shortest way to write a point.
+ * Where they would cover each other, rounded to a quarter of a pixel, one does. */
+static void draw_points(
+	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
+{
+	double last_x = NAN, last_y = NAN;
+
+	for (size_t i = 0; i < s->count; i++) {
+		double x = round((b->x + place(&p->x, s->x[i]) * b->w) * 4) / 4;
+		double y = round((b->y + (1 - place(&p->y, s->y[i])) * b->h) * 4) / 4;
+
+		if (!isfinite(x) || !isfinite(y) || (x == last_x && y == last_y))
+			continue;
+		cairo_move_to(c, x, y);
+		cairo_line_to(c, x, y);
+		last_x = x;
+		last_y = y;
+	}
+	cairo_set_line_width(c, 1.9);
+	cairo_set_line_cap(c, CAIRO_LINE_CAP_ROUND);
+	cairo_stroke(c);
+	cairo_set_line_cap(c, CAIRO_LINE_CAP_BUTT);
 }
 
 /* Cuts a name to what there is room for. */
@@ -257,8 +272,10 @@ static void draw_panel(cairo_t *c, const struct plot_panel *p, double top)
 	cairo_save(c);
 	cairo_rectangle(c, b.x, b.y, b.w, b.h);
 	cairo_clip(c);
-	for (size_t i = 0; i < p->series_count; i++)
-		draw_series(c, p, &p->series[i], &b);
+	for (size_t i = 0; i < p->series_count; i++) {
+		set_colour(c, p->series[i].colour);
+		(p->series[i].points ? draw_points : draw_curve)(c, p, &p->series[i], &b);
+	}
 	cairo_restore(c);
 	draw_legend(c, p, &b);
 }

@@ -37,7 +37,8 @@ enum {
 	RT_INSTR_LATENCY = 1 << 4,   /* from receive to send */
 	RT_INSTR_ADDRESSES = 1 << 5, /* samples of buffer addresses */
 	RT_INSTR_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
-	RT_INSTR_ALL = (1 << 7) - 1,
+	RT_INSTR_COUNT = 7,
+	RT_INSTR_ALL = (1 << RT_INSTR_COUNT) - 1,
 };
 
 struct rt_fig_header {

@@ -102,6 +102,23 @@ def test_only_public_names_are_exported(root):
             assert symbol.startswith((prefix, "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
 
 
+def test_drop_in_exports_libpcaps_names_only(root):
+    """None of ours, and none that libpcap has not."""
+    def names(lib):
+        return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
+
+    ours = names(next(root.rglob("libringtap-pcap.so")))
+    theirs = names(check(["sh", "-c", "ldd $(command -v tcpdump) | awk '/libpcap/{print $3}'"]).strip())
+    assert ours and ours <= theirs
+
+
+def test_programs_that_load_libpcap_by_hand_find_the_drop_in(root, app):
+    """By the installed folder alone, without preloading."""
+    shim = next(root.rglob("ringtap/libpcap.so*"))
+    listed = check(["tcpdump", "-D"], env={"LD_LIBRARY_PATH": str(shim.parent)})
+    assert f"ringtap:{app.prefix}:net_ring_a" in listed
+
+
 def test_binaries_run_from_the_installation(root, pkg_config):
     program = next(root.rglob("bin/ringtap"))
     env = {"LD_LIBRARY_PATH": str(pkg_config.lib)}

@@ -36,7 +36,9 @@ struct handle {
 	struct bpf_program filter; /* our copy; bf_insns NULL: everything passes */
 	bool filter_here; /* the application does not run it: all packets are checked here */
 	uint32_t broken;  /* pcap_breakloop(); atomic */
-	bool reading, closing;
+	unsigned depth;   /* of reading functions: a callback may call one */
+	bool moved;       /* such a one has read on: the one that called the callback must leave */
+	bool closing;
 	int over;            /* -errno: why nothing comes any more; 0: something may */
 	uint32_t generation; /* of processes, see fork.c */
 	int32_t *owner;      /* process that reads, shared with children */

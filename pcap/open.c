@@ -123,7 +123,7 @@ EXPORT void pcap_close(pcap_t *p)
 
 	if (!h) {
 		real()->pcap_close(p);
-	} else if (h->reading) {
+	} else if (h->depth) {
 		h->closing = true;
 		pcap_breakloop(p);
 	} else {

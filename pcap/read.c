@@ -154,7 +154,7 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
 				continue;
 			callback(user, &hdr, at + RT_EPB_HEADER);
-			if (rt_unlikely(++n == max || rt_load(&h->broken)))
+			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;
 		}
 	}
@@ -207,11 +207,12 @@ static int read_packets(struct handle *h, int max, pcap_handler callback, u_char
 		return handle_not_activated(h);
 	if (rt_unlikely(!fork_may_read(h)))
 		return PCAP_ERROR;
-	h->reading = true;
+	h->depth++;
+	h->moved = false;
 	n = read_some(h, max > 0 ? max : INT_MAX, callback, user);
-	h->reading = false;
+	h->moved = --h->depth > 0;
 	ringtap_capture_rearm(h->cap, read_has_more(h));
-	if (h->closing) {
+	if (h->closing && !h->depth) {
 		handle_free(h);
 		return PCAP_ERROR_BREAK;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include <rte_lcore.h>
+#include <rte_telemetry.h>
 #include <rte_version.h>
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
@@ -30,5 +31,15 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 	return ret ? -abs(ret) : -pthread_detach(id);
 #endif
 }
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_uint(dict, name, v)
+#define rt_compat_tel_array_uint(array, v) rte_tel_data_add_array_uint(array, v)
+#define RT_COMPAT_TEL_UINT                 RTE_TEL_UINT_VAL
+#else
+#define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_u64(dict, name, v)
+#define rt_compat_tel_array_uint(array, v) rte_tel_data_add_array_u64(array, v)
+#define RT_COMPAT_TEL_UINT                 RTE_TEL_U64_VAL
+#endif
 
 #endif

@@ -37,7 +37,9 @@ static struct {
 	int listen_fd, wake_fd;
 	struct sockaddr_un addr;
 	struct rt_conn *conns;
-	uint64_t life; /* counts the threads that have ended */
+	struct rt_monitor lease;               /* rt_control_query() */
+	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
+	uint64_t life;                         /* counts the threads that have ended */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	uint64_t early_tsc, early_ns;
@@ -147,6 +149,29 @@ static void abandon(struct rt_conn *c)
 		rt_session_stop(s);
 }
 
+static uint32_t leased(uint64_t now_ms)
+{
+	uint32_t on = 0;
+
+	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+		if (ctl.lease_ms[i] > now_ms)
+			on |= 1u << i;
+	}
+	return on;
+}
+
+static void expire_lease(uint64_t now_ms)
+{
+	char err[RT_TEXT_LEN];
+
+	if (!ctl.lease.attached)
+		return;
+	if (ctl.lease_ms[RT_INSTR_COUNT] <= now_ms)
+		rt_figures_detach(&ctl.lease, &ctl.clock.line);
+	else if (leased(now_ms) != ctl.lease.instruments)
+		rt_figures_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
+}
+
 static void free_abandoned(void)
 {
 	for (struct rt_session **p = &rt_sessions; *p;) {
@@ -208,6 +233,7 @@ static void tick(void)
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s);
 	}
+	expire_lease(now);
 	rt_figures_tick(now, &ctl.clock.line);
 	if (now - ctl.counters_ms >= COUNTERS_MS) {
 		ctl.counters_ms = now;
@@ -217,7 +243,7 @@ static void tick(void)
 
 static bool idle(void)
 {
-	if (ctl.conns || rt_sessions) {
+	if (ctl.conns || rt_sessions || rt_fig_current) {
 		ctl.active_ms = rt_now_ms();
 		return false;
 	}
@@ -294,6 +320,7 @@ static void end_all(void)
 		ctl.conns = c->next;
 		abandon(c);
 	}
+	rt_figures_detach(&ctl.lease, &ctl.clock.line);
 	while (rt_sessions || !rt_figures_reclaim()) {
 		settle();
 		free_abandoned();
@@ -406,4 +433,42 @@ void rt_control_stop(void)
 			pthread_cond_wait(&ctl.gone, &ctl.lock);
 	}
 	pthread_mutex_unlock(&ctl.lock);
+}
+
+static int query(uint32_t instruments,
+	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+{
+	uint64_t now = rt_now_ms(), now_ns = rt_clock_ns(&ctl.clock.line, rt_tsc()), since = 0;
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	if (!ctl.running || ctl.leaving)
+		return -EAGAIN;
+	for (unsigned i = 0; i <= RT_INSTR_COUNT; i++) {
+		if (instruments & 1u << i || i == RT_INSTR_COUNT)
+			ctl.lease_ms[i] = now + RT_LEASE_MS;
+	}
+	ret = rt_figures_attach(&ctl.lease, leased(now), 1, &ctl.clock.line, err);
+	if (ret)
+		return ret;
+	since = rt_fig_current->begun_ns;
+	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+		if (instruments & 1u << i && rt_fig_current->on_ns[i] > since)
+			since = rt_fig_current->on_ns[i];
+	}
+	show(rt_fig_current, now_ns > since ? (now_ns - since) / 1000000 : 0, arg);
+	return 0;
+}
+
+int rt_control_query(uint32_t instruments,
+	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+{
+	int ret = rt_control_start(false);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ctl.lock);
+	ret = query(instruments, show, arg);
+	pthread_mutex_unlock(&ctl.lock);
+	return ret;
 }

@@ -16,6 +16,14 @@ int rt_control_start(bool stay);
 /* Ends all sessions and the thread; returns when it is gone. */
 void rt_control_stop(void);
 
+#define RT_LEASE_MS 10000
+
+/* For those who have no connection: keeps instruments on for RT_LEASE_MS more and shows the
+ * figures, under the control lock. since_ms: how long all of the instruments have been on. Starts
+ * the thread if need be. Any thread but the control thread. 0 or -errno. */
+int rt_control_query(uint32_t instruments,
+	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg);
+
 /* Takes a first sample for the clock: the longer before rt_control_start(), the better. */
 void rt_control_early(void);
 

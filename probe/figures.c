@@ -125,6 +125,7 @@ static int begin(const struct rt_clock_line *clock)
 
 	if (!f)
 		return -ENOMEM;
+	f->begun_ns = now_ns;
 	rt_figures_scan_ports(f);
 	rt_figures_refresh_ports(f, now_ns);
 	refresh_ms = window_ms = stretch_ms = 0;
@@ -143,6 +144,8 @@ static void apply(const struct rt_clock_line *clock)
 			end(f);
 		return;
 	}
+	if (on & ~f->header->instruments & RT_INSTR_POOLS)
+		rt_figures_refresh_pools(f); /* who asks sees them at once */
 	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));
 	rt_figures_link(f, on & RT_INSTR_HOOKS);
 }

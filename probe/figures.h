@@ -120,7 +120,9 @@ struct rt_figures {
 	struct rt_fig_port_state port_state[RT_FIG_PORTS];
 	uint32_t tids[RT_MAX_THREADS]; /* whose kernel figures are shown */
 	uint64_t no_thread_base;
-	uint64_t on_ns[7]; /* when each instrument was switched on last, since the epoch */
+	uint64_t begun_ns;              /* since the epoch */
+	uint64_t on_ns[RT_INSTR_COUNT]; /* when each instrument was switched on last, since the
+					   epoch */
 	struct rt_grace grace;
 	struct rt_figures *next; /* waiting for its grace period */
 };
@@ -149,9 +151,6 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
-
-/* Says who owns a slot; what refers to the slot is published after it. */
-void rt_fig_introduce(struct rt_fig_own *o, const struct rt_thread *t);
 
 /* To be called when a hook has got more to do than counting. */
 void rt_fig_look_again(void);

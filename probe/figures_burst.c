@@ -10,15 +10,6 @@ struct rt_fig_mode rt_fig_mode;
 struct rt_figures *rt_fig_current;
 uint64_t rt_fig_no_thread;
 
-void rt_fig_introduce(struct rt_fig_own *o, const struct rt_thread *t)
-{
-	if (o->pub->life == t->life)
-		return;
-	rt_store(&o->pub->lcore, rt_load(&t->lcore));
-	rt_store(&o->pub->tid, rt_load(&t->tid));
-	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
-}
-
 struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t)
 {
 	struct rt_fig_header *h = s->figures->header;
@@ -32,8 +23,6 @@ struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_th
 		rt_fetch_or(&s->full, 1ull << t->index);
 		return NULL;
 	}
-	/* One that only sends has not been met in rt_fig_follow(). */
-	rt_fig_introduce(&s->own[t->index], t);
 	b = &s->figures->hooks[i];
 	b->thread = t->index;
 	b->port_index = (uint16_t)s->where;
@@ -146,13 +135,23 @@ static void close_stretch(struct rt_fig_own *o)
 		publish_stretch(o, RT_FIG_NONE, rt_tsc());
 }
 
+/* Says who owns the slot, before anything that refers to it. */
+static void introduce(struct rt_fig_own *o, const struct rt_thread *t)
+{
+	if (o->pub->life == t->life)
+		return;
+	rt_store(&o->pub->lcore, rt_load(&t->lcore));
+	rt_store(&o->pub->tid, rt_load(&t->tid));
+	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
+}
+
 /* A thread that is new here, or instruments that have been switched. What was not watched counts
  * neither as work nor as a gap. */
 void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state)
 {
 	uint32_t every = rt_load(&rt_fig_mode.latency_every);
 
-	rt_fig_introduce(o, t);
+	introduce(o, t);
 	if (!(state & RT_INSTR_BUSY))
 		close_stretch(o);
 	if (o->busy_life != rt_load(&rt_fig_mode.busy_life)) {

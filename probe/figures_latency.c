@@ -103,7 +103,6 @@ static struct rt_fig_pair *claim_pair(
 
 	if (!p)
 		return NULL;
-	rt_fig_introduce(o, t);
 	p->thread = t->index;
 	p->rx_index = (uint16_t)key;
 	p->tx_index = (uint16_t)(key >> 16);

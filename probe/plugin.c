@@ -14,6 +14,7 @@
 #include "plugin.h"
 #include "ports.h"
 #include "ringtap/probe.h"
+#include "telemetry.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -43,6 +44,7 @@ __attribute__((constructor)) static void probe_loaded(void)
 	/* rte_telemetry refuses help texts of 64 characters and more. */
 	rte_telemetry_register_cmd(
 		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");
+	rt_telemetry_register();
 }
 
 EXPORT int ringtap_probe_start(void)

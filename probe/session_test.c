@@ -460,7 +460,21 @@ static void replace_filter(struct rt_session *s, const struct rt_insn *insn)
 	assert_false(rt_session_filter_settled(s));
 }
 
-/* Once it has settled nothing is counted, and so nothing captured, by the old filter. */
+/* What has been published so far; as a reader does, it gives the space back. */
+static uint64_t published(const struct rt_session *s)
+{
+	uint64_t sum_of_heads = 0;
+
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		uint64_t head = rt_load_acquire(&s->shm.rings[i].head);
+
+		rt_store_release(&s->shm.tails[i].tail, head);
+		sum_of_heads += head;
+	}
+	return sum_of_heads;
+}
+
+/* Once it has settled nothing is captured by the old filter. */
 static void test_filter_is_replaced_under_traffic(void **state)
 {
 	static const struct rt_insn none = {.code = 0x06, .k = 0};
@@ -469,22 +483,20 @@ static void test_filter_is_replaced_under_traffic(void **state)
 	let_all_poll(10);
 	arm(s);
 	for (int i = 0; i < 300; i++) {
-		struct rt_seg_count before, after;
+		uint64_t before;
 
 		replace_filter(s, &none);
-		before = sum(s);
+		before = published(s);
 		let_all_poll(3);
-		after = sum(s);
-		assert_int_equal(after.captured, before.captured);
-		assert_int_equal(after.lost[RT_LOSS_RING_FULL], before.lost[RT_LOSS_RING_FULL]);
-		assert_true(after.filtered > before.filtered);
+		assert_int_equal(published(s), before);
 		replace_filter(s, NULL);
-		before = sum(s);
+		before = published(s);
 		let_all_poll(3);
-		assert_int_equal(sum(s).filtered, before.filtered);
+		assert_true(published(s) > before);
 	}
 	end_session(s);
 	assert_true(assert_accounted(s) > 0);
+	assert_true(sum(s).filtered > 0);
 	rt_session_free(s);
 }
 
@@ -499,7 +511,7 @@ static void test_refused_filter_leaves_the_old_one(void **state)
 	assert_non_null(strstr(err, "refuses the filter"));
 	assert_false(rt_session_filter_settled(s));
 	let_all_poll(50);
-	assert_int_equal(sum(s).captured, 0);
+	assert_int_equal(published(s), 0);
 	/* A second change while the first is under way is refused; the end of the session is not.
 	 */
 	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), 0);

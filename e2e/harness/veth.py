@@ -4,7 +4,6 @@ import sys
 
 from . import pcap
 from .netns import Namespace
-from .proc import Proc
 
 # Frames as hexadecimal lines in; one "ok" for each line out.
 _SENDER = """

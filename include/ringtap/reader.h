@@ -182,12 +182,12 @@ int ringtap_capture_filter(
 /* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
 void ringtap_capture_break(struct ringtap_capture *cap);
 
-/* A descriptor for select(), poll() and epoll: readable while there is something to hand out, at the
- * end, and when ports have come or gone. Its first call, when all applications are attached and
+/* A descriptor for select(), poll() and epoll: readable while there is something to hand out, at
+ * the end, and when ports have come or gone. Its first call, when all applications are attached and
  * packets flow, starts a small thread that watches the rings while nobody reads. Each reading must
- * end with ringtap_capture_rearm(). more: the caller has not used up what it was handed. It lives as
- * long as the capture; nobody else may read or close it. -EMFILE. A child process may go on reading
- * after a fork(); parent and child may not both do it. */
+ * end with ringtap_capture_rearm(). more: the caller has not used up what it was handed. It lives
+ * as long as the capture; nobody else may read or close it. -EMFILE. A child process may go on
+ * reading after a fork(); parent and child may not both do it. */
 int ringtap_capture_fd(struct ringtap_capture *cap, bool more);
 void ringtap_capture_rearm(struct ringtap_capture *cap, bool more);
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prometheus' text format and OpenMetrics, which differ in little. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+
+void export_printf(struct export_text *t, const char *format, ...)
+{
+	va_list ap;
+
+	for (int tries = 0; tries < 2 && !t->failed; tries++) {
+		size_t room = t->size - t->len, size;
+		char *data;
+		int n;
+
+		va_start(ap, format);
+		n = vsnprintf(t->data ? t->data + t->len : NULL, room, format, ap);
+		va_end(ap);
+		if (n >= 0 && (size_t)n < room) {
+			t->len += (size_t)n;
+			return;
+		}
+		size = 2 * t->size + (size_t)n + 4096;
+		data = n < 0 ? NULL : realloc(t->data, size);
+		t->failed = !data;
+		if (data) {
+			t->data = data;
+			t->size = size;
+		}
+	}
+}
+
+void export_family(struct export_text *t, const char *name, const char *type, const char *help)
+{
+	bool info = !strcmp(type, "info");
+	const char *suffix = "";
+
+	t->family = name;
+	t->type = type;
+	/* OpenMetrics names families, the older format names samples and knows no info. */
+	if (!t->openmetrics)
+		suffix = !strcmp(type, "counter") ? "_total" : info ? "_info" : "";
+	export_printf(t, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
+		info && !t->openmetrics ? "gauge" : type);
+}
+
+static void begin(struct export_text *t, const char *suffix, const char *labels)
+{
+	const char *own = !strcmp(t->type, "counter") ? "_total"
+			  : !strcmp(t->type, "info")  ? "_info"
+						      : "";
+
+	export_printf(t, "%s%s%s%s%s%s ", t->family, own, suffix, *labels ? "{" : "", labels,
+		*labels ? "}" : "");
+}
+
+void export_count(struct export_text *t, const char *suffix, const char *labels, uint64_t v)
+{
+	begin(t, suffix, labels);
+	export_printf(t, "%" PRIu64 "\n", v);
+}
+
+void export_number(struct export_text *t, const char *suffix, const char *labels, double v)
+{
+	begin(t, suffix, labels);
+	export_printf(t, "%.15g\n", v);
+}
+
+/* Escapes as both formats want it. Returns the new end. */
+static size_t add_value(char *buf, size_t at, size_t room, const char *value)
+{
+	for (; *value && at + 2 < room; value++) {
+		char c = *value >= ' ' && *value <= '~' ? *value : '?';
+
+		if (c == '\\' || c == '"')
+			buf[at++] = '\\';
+		buf[at++] = c;
+	}
+	return at;
+}
+
+char *export_labels(char buf[LABELS_LEN], ...)
+{
+	const char *name;
+	size_t at = 0;
+	va_list ap;
+
+	va_start(ap, buf);
+	while ((name = va_arg(ap, const char *)) && at + strlen(name) + 8 < LABELS_LEN) {
+		at += (size_t)sprintf(buf + at, "%s%s=\"", at ? "," : "", name);
+		at = add_value(buf, at, LABELS_LEN - 2, va_arg(ap, const char *));
+		buf[at++] = '"';
+	}
+	va_end(ap);
+	buf[at] = '\0';
+	return buf;
+}
+
+void export_bucket(struct export_text *t, const char *labels, double le, uint64_t v)
+{
+	char text[32] = "+Inf";
+
+	/* A float always, so that series have one name in both formats. */
+	if (!isinf(le)) {
+		snprintf(text, sizeof(text), "%.9g", le);
+		if (!strpbrk(text, ".e"))
+			strcat(text, ".0");
+	}
+	export_printf(t, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", t->family, labels,
+		*labels ? "," : "", text, v);
+}
+
+void export_end(struct export_text *t)
+{
+	if (t->openmetrics)
+		export_printf(t, "# EOF\n");
+}

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The statistics segment as docs/format.md has it, written a second time; and a monitor that keeps
+instruments switched on."""
+import ctypes
+import mmap
+import os
+import struct
+import time
+
+from . import dpdk, wire
+
+POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS = (1 << i for i in range(7))
+ALL = 127
+RX, TX = 0, 1
+NO_INDEX = 0xFFFF
+SUB, LAT_MAX = 6, 42
+BUCKETS = (LAT_MAX - SUB + 1) << SUB
+BURSTS, WINDOWS, WORST, SIZES = 512, 16, 8, 48
+THREADS, PORTS, POOL_COUNT, HOOKS, PAIRS, SAMPLERS = 64, 64, 64, 1024, 128, 8
+STRETCHES, STRETCH = 4, 8192
+
+u8, u16, u32, u64, i32 = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64,
+                          ctypes.c_int32)
+char = ctypes.c_char
+
+
+def _fields(*lines):
+    """('u32', 'a b c[4]') … as ctypes has it."""
+    out = []
+    for kind, names in lines:
+        for name in names.split():
+            name, _, count = name.partition("[")
+            out.append((name, kind * int(count[:-1]) if count else kind))
+    return out
+
+
+class Header(ctypes.Structure):
+    _fields_ = _fields(
+        (char, "magic[8]"), (u32, "version header_size"),
+        (u64, "segment_size clock_offset port_offset thread_offset hook_offset pair_offset"
+              " pool_offset sampler_offset tsc_hz"),
+        (u32, "pid reserved0[3] instruments latency_every port_count pool_count hook_count"
+              " pair_count sampler_count switched"),
+        (u64, "no_thread_polls no_block_polls no_pair_packets"), (u8, "reserved1[96]"))
+
+
+class Clock(ctypes.Structure):
+    _fields_ = _fields((u32, "seq reserved0"), (u64, "tsc_base ns_base mult"), (u8, "reserved1[32]"))
+
+
+class Port(ctypes.Structure):
+    _fields_ = _fields(
+        (char, "name[64] driver[64]"), (u16, "port_id link_up"),
+        (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
+        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"),
+        (u8, "reserved[24]"))
+
+
+class Gap(ctypes.Structure):
+    _fields_ = _fields((u64, "tsc cycles"), (u32, "packets"), (u16, "port_index queue"))
+
+
+class Burst(ctypes.Structure):
+    _fields_ = _fields((u64, "tsc cycles packets"))
+
+
+class Window(ctypes.Structure):
+    _fields_ = [*_fields((u32, "number reserved")), ("gap", Gap * WORST), ("burst", Burst * WORST),
+                ("pad", u8 * 56)]
+
+
+class Thread(ctypes.Structure):
+    _fields_ = [*_fields(
+        (u32, "life alive lcore tid"), (char, "name[16]"),
+        (u64, "cpu_ns wait_ns preempted read_ns"), (u32, "cpu reserved0[15]"),
+        (u64, "busy_cycles idle_cycles since_tsc"), (u32, "is_busy window_next"),
+        (u64, "stretches stretch_packets[40] gaps_busy[48] gaps_idle[48]"), (u8, "reserved1[24]")),
+        ("window", Window * WINDOWS)]
+
+
+class Hook(ctypes.Structure):
+    _fields_ = _fields(
+        (u32, "thread life"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
+        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_asked reserved1"),
+        (u64, "burst[513]"))
+
+
+class Pair(ctypes.Structure):
+    _fields_ = _fields(
+        (u32, "thread life"), (u16, "rx_index tx_index"), (u32, "reserved0"),
+        (u64, f"count sum min max unstamped shared bucket[{BUCKETS}]"))
+
+
+class Pool(ctypes.Structure):
+    _fields_ = _fields(
+        (char, "name[64] ops[32]"), (u64, "address"),
+        (u32, "state size object_bytes buffer_bytes memory pinned_external"),
+        (u64, "page_bytes base span"), (u32, "chunks"), (i32, "socket"),
+        (u32, "cache_size available in_caches lowest"), (u16, "cache[128]"), (u8, "reserved[80]"))
+
+
+class Sample(ctypes.Structure):
+    _fields_ = _fields((u64, "buf_addr iova"), (u32, "tsc"), (u16, "port_index queue"))
+
+
+class Stretch(ctypes.Structure):
+    _fields_ = [*_fields((u64, "number tsc count")), ("sample", Sample * STRETCH)]
+
+
+class Sampler(ctypes.Structure):
+    _fields_ = [*_fields((u32, "thread life"), (u64, "done"), (u8, "reserved[48]")),
+                ("stretch", Stretch * STRETCHES), ("pad", u8 * 32)]
+
+
+SIZES_OF = {Header: 256, Clock: 64, Port: 256, Window: 448, Pool: 512, Sample: 24}
+
+
+def bucket_of(cycles):
+    """The histogram's formula, from the document rather than from the header."""
+    if cycles < 1 << SUB:
+        return cycles
+    octave = cycles.bit_length() - 1
+    return min(((octave - SUB + 1) << SUB) + ((cycles >> (octave - SUB)) - (1 << SUB)), BUCKETS - 1)
+
+
+class Monitor:
+    """A connection that keeps instruments on. Telemetry wakes the probe."""
+
+    def __init__(self, app, instruments=POLLS, every=1):
+        assert dpdk.telemetry(app.prefix, "/ringtap/attach")["/ringtap/attach"]["status"] == 0
+        self.wire = wire.Reader(dpdk.RUN_DIR / app.prefix)
+        self._map = None
+        self.switch(instruments, every)
+        assert len(self.wire.fds) == 1
+        self._map = mmap.mmap(self.wire.fds[0], os.fstat(self.wire.fds[0]).st_size,
+                              prot=mmap.PROT_READ)
+        assert self.header.magic == b"RTFIGUR"
+        assert self.header.segment_size == len(self._map)
+        for kind, size in SIZES_OF.items():
+            assert ctypes.sizeof(kind) == size
+
+    def switch(self, instruments, every=1):
+        self.wire.send(wire.message(wire.MONITOR, struct.pack("<II", instruments, every)))
+        kind, body = self.wire.receive()
+        assert kind == wire.MONITORING, body
+
+    def _table(self, kind, offset, count):
+        return (kind * count).from_buffer_copy(self._map, offset)
+
+    @property
+    def header(self):
+        return Header.from_buffer_copy(self._map)
+
+    @property
+    def ports(self):
+        h = self.header
+        return list(self._table(Port, h.port_offset, min(h.port_count, PORTS)))
+
+    @property
+    def pools(self):
+        h = self.header
+        return list(self._table(Pool, h.pool_offset, min(h.pool_count, POOL_COUNT)))
+
+    @property
+    def threads(self):
+        """By slot."""
+        all_of_them = self._table(Thread, self.header.thread_offset, THREADS)
+        return {slot: t for slot, t in enumerate(all_of_them) if t.life}
+
+    @property
+    def hooks(self):
+        h = self.header
+        return [b for b in self._table(Hook, h.hook_offset, min(h.hook_count, HOOKS)) if b.life]
+
+    @property
+    def pairs(self):
+        h = self.header
+        return [p for p in self._table(Pair, h.pair_offset, min(h.pair_count, PAIRS)) if p.life]
+
+    @property
+    def samplers(self):
+        h = self.header
+        return list(self._table(Sampler, h.sampler_offset, min(h.sampler_count, SAMPLERS)))
+
+    def hook(self, direction, port=0, queue=0):
+        """Burst sizes {packets: calls} and the block of a queue, one thread's."""
+        found = [b for b in self.hooks
+                 if (self.ports[b.port_index].port_id, b.queue, b.direction) == (port, queue, direction)]
+        assert len(found) == 1, found
+        return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
+
+    def fresh(self, field=lambda m: m.threads, patience=10):
+        """Waits until the control thread has looked at everything once more."""
+        begin = time.time_ns()
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if any(p.read_ns > begin for p in self.ports):
+                return self
+            time.sleep(0.02)
+        raise AssertionError("the control thread does not look at the ports any more")
+
+    def close(self):
+        if self._map:
+            self._map.close()
+            self._map = None
+        self.wire.close()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap export, and a real Prometheus that reads it."""
+import json
+import re
+import shutil
+import socket
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from .paths import RINGTAP
+from .proc import Proc, until
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+
+
+def missing():
+    """What keeps the tests from running it, or None."""
+    for program in ("prometheus", "promtool"):
+        if not shutil.which(program):
+            return f"{program} is not installed (prometheus)"
+    return None
+
+
+def get(url, accept=None, method="GET", timeout=20):
+    """(status, content type, text)"""
+    request = urllib.request.Request(url, method=method,
+                                     headers={"Accept": accept} if accept else {})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as e:
+        return e.code, e.headers["Content-Type"], e.read().decode()
+
+
+def parse(text):
+    """{series: value}; fails where a series comes twice."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        series, _, value = line.rpartition(" ")
+        assert series not in found, f"twice: {series}"
+        found[series] = float(value)
+    return found
+
+
+class Exporter:
+    """A `ringtap export` at a free port."""
+
+    def __init__(self, *apps, args=()):
+        self.proc = Proc([RINGTAP, "export", "--listen", "127.0.0.1:0", *args,
+                          *(a.prefix for a in apps)])
+        try:
+            found = self.proc.expect(r"^Exporting at (\S+)$")
+        except BaseException:
+            self.close()
+            raise
+        self.url = found.group(1).decode()
+        self.address = self.url.split("/")[2]
+        for app in apps:
+            self.shows(app)
+
+    def connect(self):
+        host, port = self.address.split(":")
+        return socket.create_connection((host, int(port)), timeout=20)
+
+    def text(self, accept=None):
+        status, _type, text = get(self.url, accept)
+        assert status == 200, text
+        return text
+
+    def series(self, accept=None):
+        return parse(self.text(accept))
+
+    def value(self, name, **labels):
+        """Of the only series of a name with these labels, among others."""
+        wanted = {f'{k}="{v}"' for k, v in labels.items()}
+        found = [v for s, v in self.series().items()
+                 if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))]
+        assert len(found) == 1, f"{name} {labels}: {found}"
+        return found[0]
+
+    def up(self, app):
+        return self.series().get(f'ringtap_up{{app="{app.prefix}"}}')
+
+    def shows(self, app):
+        until(lambda: self.up(app) == 1, 20, f"figures of {app.prefix}")
+
+    def close(self):
+        self.proc.close()
+
+
+class Prometheus:
+    """In a folder of its own, at a free port."""
+
+    def __init__(self, folder, target, interval="500ms"):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = "127.0.0.1:%d" % free.getsockname()[1]
+        config = folder / "prometheus.yml"
+        config.write_text(f"""\
+global: {{scrape_interval: {interval}, scrape_timeout: {interval}}}
+scrape_configs:
+  - job_name: ringtap
+    static_configs: [{{targets: ['{target}']}}]
+""")
+        self.proc = Proc(["prometheus", f"--config.file={config}",
+                          f"--storage.tsdb.path={folder / 'data'}",
+                          f"--web.listen-address={self.address}"])
+        try:
+            self.proc.expect("Server is ready to receive web requests", 60)
+        except BaseException:
+            self.close()
+            raise
+
+    def api(self, what, **args):
+        status, _type, text = get(f"http://{self.address}/api/v1/{what}?"
+                                  + urllib.parse.urlencode(args))
+        answer = json.loads(text)
+        assert answer["status"] == "success", f"{args}: {text}"
+        return answer["data"]
+
+    def query(self, expression):
+        """[(labels, value)]"""
+        return [(r["metric"], float(r["value"][1]))
+                for r in self.api("query", query=expression)["result"]]
+
+    def targets(self):
+        return self.api("targets")["activeTargets"]
+
+    def close(self):
+        self.proc.close()

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap export`: what it says is what was counted, and Prometheus understands it."""
+import json
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import prometheus
+from harness.paths import REPO, RINGTAP
+from harness.prometheus import OPENMETRICS, Exporter, Prometheus, get, parse
+from harness.proc import Proc, run, until
+from harness.ringtap import FAILED, USAGE
+
+DASHBOARD = REPO / "dashboards" / "ringtap.json"
+
+
+@pytest.fixture
+def export(closing):
+    return lambda *apps, args=(): closing(Exporter(*apps, args=args))
+
+
+@pytest.fixture
+def prom(closing, tmp_path):
+    reason = prometheus.missing()
+    if reason:
+        pytest.skip(reason)
+    return lambda exporter: closing(Prometheus(tmp_path, exporter.address))
+
+
+@pytest.fixture
+def forwarding(testpmd):
+    pmd = testpmd("net_ring0", "net_ring1")
+    pmd.start("start tx_first")
+    return pmd
+
+
+def test_counts_are_those_of_the_application(app, export):
+    exporter = export(app)
+    app.rx(n=100, burst=32, len=60)
+    app.rx(n=7, burst=1, len=1000)
+    app.tx(n=50, burst=50, len=128)
+    rx = {"port": "net_ring_a", "queue": "0", "direction": "rx"}
+    tx = {"port": "net_ring_a", "queue": "0", "direction": "tx"}
+    assert exporter.value("ringtap_queue_packets_total", **rx) == 107
+    assert exporter.value("ringtap_queue_bytes_total", **rx) == 100 * 60 + 7 * 1000
+    assert exporter.value("ringtap_queue_packets_total", **tx) == 50
+    assert exporter.value("ringtap_queue_bytes_total", **tx) == 50 * 128
+    assert exporter.value("ringtap_queue_calls_total", **rx) == 4 + 7
+    bursts = {le: exporter.value("ringtap_burst_packets_bucket", le=le, **rx)
+              for le in ("0.0", "1.0", "2.0", "4.0", "16.0", "32.0", "512.0", "+Inf")}
+    assert bursts == {"0.0": 0, "1.0": 7, "2.0": 7, "4.0": 8, "16.0": 8, "32.0": 11,
+                      "512.0": 11, "+Inf": 11}
+    assert exporter.value("ringtap_burst_packets_sum", **rx) == 107
+    assert exporter.value("ringtap_burst_packets_count", **rx) == 11
+    # The driver is asked twice a second.
+    until(lambda: exporter.value("ringtap_port_rx_packets_total", port="net_ring_a") == 107)
+    assert exporter.value("ringtap_port_tx_packets_total", port="net_ring_a") == 50
+
+
+def test_promtool_is_content(forwarding, export):
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed (prometheus)")
+    exporter = export(forwarding, args=("--instruments", "all"))
+    done = subprocess.run(["promtool", "check", "metrics"], input=exporter.text(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    assert done.returncode == 0 and not done.stdout, done.stdout
+
+
+def test_two_formats_of_the_same_series(app, export):
+    exporter = export(app)
+    app.rx(n=3)
+    plain = get(exporter.url)
+    assert plain[1] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "# TYPE ringtap_queue_packets_total counter" in plain[2]
+    for accept in (OPENMETRICS, "application/openmetrics-text"):
+        metrics = get(exporter.url, accept)
+        assert metrics[1].startswith("application/openmetrics-text; version=1.0.0")
+        assert metrics[2].endswith("\n# EOF\n")
+        assert "# TYPE ringtap_queue_packets counter" in metrics[2]
+        assert set(parse(metrics[2])) == set(parse(plain[2]))
+    for accept in ("text/plain", "*/*", "text/plain;q=0.9,application/openmetrics-text;q=0.1",
+                   "application/openmetrics-text;q=0"):
+        assert get(exporter.url, accept)[1].startswith("text/plain")
+    for text in (plain[2], metrics[2]):
+        families = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+        assert len(families) == len(set(families))
+        assert re.findall(r"^# HELP (\S+)", text, re.MULTILINE) == families
+
+
+def test_prometheus_scrapes_it(app, export, prom):
+    exporter = export(app)
+    app.rx(n=100, burst=32, len=60)
+    app.tx(n=50, burst=50)
+    server = prom(exporter)
+    packets = 'ringtap_queue_packets_total{direction="rx"}'
+    until(lambda: server.query(packets), 30, "first scrape")
+    (labels, value), = server.query(packets)
+    assert value == 100
+    assert labels["app"] == app.prefix and labels["port"] == "net_ring_a"
+    (_, value), = server.query('ringtap_burst_packets_bucket{direction="rx",le="16.0"}')
+    assert value == 1
+    app.rx(n=1000, burst=10)
+    until(lambda: server.query(packets)[0][1] == 1100, 30, "second scrape")
+    target, = server.targets()
+    assert target["health"] == "up" and not target["lastError"]
+
+
+def dashboard_expressions():
+    board = json.loads(DASHBOARD.read_text())
+    return [t["expr"] for p in board["panels"] for t in p.get("targets", ())]
+
+
+def test_dashboard_queries_return_data(testpmd, export, prom):
+    # A null port among them: not all polls are busy, and there is latency.
+    pmd = testpmd("net_ring0", "net_null1")
+    pmd.start()
+    exporter = export(pmd, args=("--instruments", "all"))
+    server = prom(exporter)
+    expressions = dashboard_expressions()
+    assert len(expressions) > 15
+    queries = [e.replace("$app", ".*").replace("$__rate_interval", "1m") for e in expressions]
+    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
+    for query in queries:
+        until(lambda: server.query(query), 20, f"data for {query}")
+
+
+def test_dashboard_is_sound():
+    """What Grafana's importer looks at; its schema is not for machines without network."""
+    board = json.loads(DASHBOARD.read_text())
+    assert board["title"] and board["uid"] and board["schemaVersion"] >= 30
+    ids = [p["id"] for p in board["panels"]]
+    assert len(ids) == len(set(ids))
+    taken = set()
+    for p in board["panels"]:
+        at = p["gridPos"]
+        assert at["x"] + at["w"] <= 24
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+                 for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, p["title"]
+        taken |= cells
+        if p["type"] == "row":
+            continue
+        assert p["title"] and p["fieldConfig"]["defaults"]["unit"]
+        refs = [t["refId"] for t in p["targets"]]
+        assert refs and len(refs) == len(set(refs))
+    names = {v["name"] for v in board["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)\}?", DASHBOARD.read_text()))
+    assert used - names <= {"__rate_interval", "__all"}
+
+
+def test_applications_come_and_go(play, export):
+    exporter = export()
+    first = play()
+    first.ring("a")
+    exporter.shows(first)
+    second = play()
+    exporter.shows(second)
+    first.proc.kill()
+    until(lambda: exporter.up(first) is None, 20, "forgotten application")
+    assert not any(first.prefix in s for s in exporter.series())
+    assert exporter.up(second) == 1
+
+
+def test_ports_that_come_again(play, export):
+    """One series a port, whose counters do not go back."""
+    app = play()
+    exporter = export(app)
+    name = 'ringtap_queue_packets_total{app="%s",port="net_null7",queue="0",direction="rx"}' \
+        % app.prefix
+    total = 0
+    for _ in range(3):
+        port = app.plug("net_null7")
+        until(lambda: app.one(f"callbacks {port}") > 0, what="hooks at the new port")
+        app.do(f"poll {port} 0 n=320")
+        total += 320
+        assert exporter.series()[name] == total
+        app.do("unplug net_null7")
+    assert exporter.series()[name] == total
+
+
+def test_counters_never_go_back(forwarding, export):
+    exporter = export(forwarding, args=("--instruments", "all"))
+    last = {}
+    for _ in range(30):
+        now = exporter.series(OPENMETRICS)
+        for series, value in last.items():
+            if series.split("{")[0].endswith(("_total", "_bucket", "_count", "_sum")):
+                assert now[series] >= value, series
+        last = now
+
+
+def test_the_number_of_series_is_bounded(play, export):
+    """Threads that come and go must not leave series behind for each."""
+    app = play()
+    app.ring("a", txq=2)
+    exporter = export(app)
+    app.do("threads 0 0 count=8 n=10")
+    before = len(exporter.series())
+    for _ in range(5):
+        app.do("threads 0 1 count=8 n=10")
+    app.do("threads 0 0 count=8 n=10")
+    after = exporter.series()
+    tx = [s for s in after if s.startswith("ringtap_queue_packets_total")]
+    assert len(tx) <= 3
+    assert len(after) < before + 100
+
+
+def test_bad_requests(app, export):
+    exporter = export(app)
+    base = exporter.url.rsplit("/", 1)[0]
+    assert get(base + "/")[0] == 200
+    assert get(base + "/nothing")[0] == 404
+    assert get(exporter.url, method="POST")[0] == 405
+    assert get(exporter.url, method="HEAD") == (200, "text/plain; version=0.0.4; charset=utf-8", "")
+    for line in (b"\x00\xff\x13 garbage\r\n\r\n", b"GET /metrics\r\n\r\n",
+                 b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 100000 + b"\r\n\r\n",
+                 b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                 b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nx"):
+        with exporter.connect() as s:
+            try:
+                s.sendall(line)
+                s.recv(4096)
+            except OSError:
+                pass  # thrown out while it was still talking
+    assert exporter.up(app) == 1
+
+
+def test_silent_connections_do_not_keep_others_out(app, export):
+    """They are limited in number for each client, and closed after some seconds."""
+    exporter = export(app)
+    silent = [exporter.connect() for _ in range(100)]
+    try:
+        until(lambda: answers(exporter), 60, "an answer in spite of them")
+    finally:
+        for s in silent:
+            s.close()
+    assert exporter.up(app) == 1
+
+
+def answers(exporter):
+    try:
+        return get(exporter.url, timeout=2)[0] == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number,status", [(signal.SIGTERM, 0), (signal.SIGINT, 0),
+                                           (signal.SIGKILL, -9)])
+def test_nothing_is_left_behind(app, export, number, status):
+    exporter = export(app)
+    assert app.one("callbacks 0") > 0
+    exporter.proc.send_signal(number)
+    assert exporter.proc.wait() == status
+    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+
+
+def test_address_in_use(app, export):
+    exporter = export(app)
+    done = run([RINGTAP, "export", "--listen", exporter.address])
+    assert done.returncode == FAILED
+    assert "Address already in use" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("listen", ["nowhere.invalid:1", "127.0.0.1:x", "127.0.0.1:99999", "[::1"])
+def test_bad_addresses(listen):
+    done = run([RINGTAP, "export", "--listen", listen])
+    assert done.returncode == USAGE, done.stderr
+    assert "--listen" in done.stderr
+
+
+def test_only_this_host_by_default(app):
+    """And at the documented port; skipped where somebody has it."""
+    exporter = Proc([RINGTAP, "export", app.prefix])
+    try:
+        exporter.expect("^(Exporting at http://127.0.0.1:9777/metrics|.*in use.*)$")
+    finally:
+        exporter.close()
+    if "in use" in exporter.output:
+        pytest.skip("port 9777 is taken")

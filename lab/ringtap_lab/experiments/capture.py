@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+
+from .. import forwarder, process
+from ..blocks import Plot, Table, Text, Value
+from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
+from ..plots import COLOURS, MARKERS
+
+PUBLISHED_PPS = 450_000
+RATES = (50_000, 100_000, 200_000, 300_000, 450_000, 600_000, 800_000, 1_000_000)
+FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
+QUICK = (100_000, 450_000, 1_000_000)
+QUICK_FASTER = (5_000_000,)
+NONE, LIBPCAP, HOST, XDP, PORT = "none", "libpcap", "host", "xdp", "port"
+WAYS = {NONE: "veth, nobody captures", LIBPCAP: "veth, system's libpcap",
+        HOST: "veth, ringtap host (af_packet)", XDP: "veth, ringtap host (af_xdp)",
+        PORT: "DPDK port, ringtap"}
+CAPTURED = (LIBPCAP, HOST, XDP, PORT)
+PROGRAM = "pcap_count"
+SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
+ATTACH_S = 2
+DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
+START_S = 30
+
+
+class Capture(Experiment):
+    name = "capture"
+    title = "Capture: libpcap as it is, and on ringtap"
+    question = ("How many packets does a libpcap program lose, and how much of the CPUs' time passes in system "
+                "mode, as the packet rate rises?")
+    conditions = (
+        f"{PROGRAM} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
+        "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
+        "sequence, at an even rate. On the veth, ringtap-fwd sends by a packet socket with a ring from one "
+        "network namespace, the other one captures; they are addressed to a host that is not there, so that the "
+        "network stack drops them first thing. The DPDK port is net_null in ringtap-fwd, which sends at the "
+        "same rates, in user mode: it is captured by the probe as any other application is. The sender has "
+        "one CPU, all that captures has the other (with ringtap host, its thread and the program share it). "
+        "System mode is what /proc/stat counts as system, irq and softirq, as a share of the time of both CPUs, "
+        "so that it holds the sender's own work and the kernel's work on its CPU as well: "
+        "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks. "
+        "Loss is what the sender sent and the program did not count.")
+    published = (
+        Published("FreeBSD, the same idea: system load", f"below 12 % at more than {PUBLISHED_PPS:,} packets/s"),
+        Published("FreeBSD, the same idea: loss", f"below 0.02 % at more than {PUBLISHED_PPS:,} packets/s"))
+    order = 30
+
+    def add_options(self, group):
+        group.add_argument("--capture-seconds", type=float, metavar="S",
+                           help="how long each rate is measured (3; with --quick 1)")
+
+    def check(self, lab):
+        lab.need_root()
+        lab.need_cpus(2)
+        lab.program(forwarder.PROGRAM)
+        lab.program("ringtap")
+        lab.tool("ip", "iproute2")
+        lab.tool("ethtool", "ethtool")
+        lab.tool("taskset", "util-linux")
+        counter(lab)
+
+    def cells(self, lab):
+        rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
+        seconds = length(lab) + 3
+        return [Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
+                for way in WAYS for rate in rates + (faster if way == PORT else ())]
+
+    def run(self, lab, cell, repetition):
+        way, rate = cell.params["way"], cell.params["rate"]
+        with contextlib.ExitStack() as stack:
+            if way == PORT:
+                return through_port(lab, rate)
+            hosts = stack.enter_context(lab.hosts())
+            sender = forwarder.End(hosts[0].prefix, ["--plane", "packet-mmap"], "eth0", lab.cpus[0])
+            if way == NONE:
+                return send(lab, sender, rate, None)
+            name = "eth0"
+            if way != LIBPCAP:
+                name = stack.enter_context(kernel_port(lab, hosts[1], way))
+            prefix = hosts[1].prefix if way == LIBPCAP else []
+            with Counter(lab, name, prefix) as count:
+                return send(lab, sender, rate, count)
+
+    def blocks(self, results):
+        return [_table(results), _plot(results, "system", "System mode", "% of both CPUs", 100),
+                _plot(results, "loss", "Loss", "% of packets", 100)]
+
+    def summary(self, results):
+        key = f"{PUBLISHED_PPS // 1000}k"
+        rows = []
+        for way in CAPTURED:
+            rows.append((f"{WAYS[way]}: system mode at {PUBLISHED_PPS:,} packets/s", "below 12 %",
+                         Value(f"{way}-{key}", "system", 100, 1, "%")))
+            rows.append((f"{WAYS[way]}: loss at {PUBLISHED_PPS:,} packets/s", "below 0.02 %",
+                         Value(f"{way}-{key}", "loss", 100, 3, "%")))
+        return rows
+
+
+def length(lab):
+    return lab.o.capture_seconds or (1.0 if lab.quick else 3.0)
+
+
+def counter(lab):
+    """Path of the program that counts."""
+    path = lab.o.build / "bench" / PROGRAM
+    if not path.exists():
+        raise Trouble(f"{path} is not there: build it by `make all`, or name the build folder by --build")
+    return str(path)
+
+
+def said(p, words, what):
+    """Waits until these words come on a process's stderr; its output so far."""
+    text, end = b"", time.monotonic() + START_S
+    while words not in text:
+        ready, _, _ = select.select([p.stderr], [], [], max(end - time.monotonic(), 0))
+        more = os.read(p.stderr.fileno(), 4096) if ready else b""
+        text += more
+        if not more:
+            process.stop(p)
+            raise RuntimeError(f"{what} did not start: {text.decode(errors='replace').strip()}")
+    return text
+
+
+class Counter:
+    """The libpcap program on an interface: the kernel's, with what leads into the namespace before it;
+    or one of ours, by ringtap run."""
+
+    def __init__(self, lab, name, prefix=()):
+        ours = [] if prefix else [lab.program("ringtap"), "run"]
+        self.argv = [*prefix, "taskset", "-c", str(lab.cpus[1]), *ours, counter(lab), name, "600"]
+
+    def __enter__(self):
+        self.process = process.start(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+        try:
+            said(self.process, b"ready", PROGRAM)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def finish(self):
+        """Its counts."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=START_S)
+        if self.process.returncode != 0:
+            raise RuntimeError(f"{PROGRAM}: {err.decode(errors='replace').strip()}")
+        return json.loads(out)
+
+    def __exit__(self, *_):
+        process.stop(self.process)
+        for stream in (self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+@contextlib.contextmanager
+def kernel_port(lab, host, way):
+    """`ringtap host` on the namespace's interface: the name that it has for libpcap programs."""
+    name = lab.unique("host")
+    driver = "af_xdp" if way == XDP else "af_packet"
+    argv = [*host.prefix, lab.program("ringtap"), "host", "--name", name, "--driver", driver,
+            "--cpus", str(lab.cpus[1]), "eth0"]
+    with lab.running(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                     stderr=subprocess.PIPE) as p:
+        try:
+            said(p, b"Ctrl-C ends it", "ringtap host")
+        except RuntimeError as e:
+            if way == XDP and "DPDK port" in str(e):
+                raise Unavailable("the kernel or DPDK has no AF_XDP") from e
+            raise
+        with p.stderr:
+            yield f"ringtap:{name}:eth0"
+            process.stop(p, signal.SIGINT)
+
+
+def system_times(cpus):
+    """Ticks of these CPUs: (in system mode, in all)."""
+    busy = total = 0
+    with open("/proc/stat", encoding="ascii") as f:
+        for line in f:
+            name, *fields = line.split()
+            if name in [f"cpu{c}" for c in cpus]:
+                ticks = [int(x) for x in fields[:8]]
+                busy += ticks[2] + ticks[5] + ticks[6]  # system, irq, softirq
+                total += sum(ticks)
+    return busy, total
+
+
+def share(before, after):
+    return (after[0] - before[0]) / max(after[1] - before[1], 1)
+
+
+def watch(lab):
+    """Shares of system mode while it sends, of both CPUs and of each."""
+    time.sleep(SETTLE_S)
+    sets = {"system": lab.cpus[:2], "system_sender": lab.cpus[:1], "system_capture": lab.cpus[1:2]}
+    before = {k: system_times(v) for k, v in sets.items()}
+    time.sleep(length(lab))
+    return {k: share(before[k], system_times(v)) for k, v in sets.items()}
+
+
+def result(report, seconds, shares, counts):
+    sent = report.role("generate")["total"]["tx_packets"]
+    values = {"pps": sent / seconds, **shares, "sent": sent}
+    if counts:
+        values |= {"loss": (sent - counts["packets"]) / sent, "counted": counts["packets"],
+                   "dropped": counts["dropped"], "ifdropped": counts["ifdropped"],
+                   "user_s": counts["user"], "system_s": counts["system"]}
+    return Measurement(values)
+
+
+TRAFFIC = ["--frame", "udp", "--sizes", "60"]
+
+
+def send(lab, sender, rate, count):
+    with forwarder.Forwarder(lab, sender, "generate", [*TRAFFIC, "--rate", str(rate)]) as it:
+        shares = watch(lab)
+        report = it.finish()
+    time.sleep(DRAIN_S)
+    return result(report, report.data["seconds"], shares, count.finish() if count else None)
+
+
+def through_port(lab, rate):
+    """The sender is the application that is captured: it pauses until its probe has a reader, and again
+    until that is done."""
+    sending_s = length(lab) + 2 * SETTLE_S
+    end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
+    it = forwarder.Forwarder(lab, end, "generate", [
+        *TRAFFIC, "--stages", f"0:{ATTACH_S}s,{rate}:{round(sending_s * 1000)}ms,0:60s"])
+    name = it.argv[it.argv.index("--name") + 1]
+    with it:
+        begin = time.monotonic()
+        with Counter(lab, f"ringtap:{name}:net_null0") as count:
+            left_s = begin + ATTACH_S - time.monotonic()
+            if left_s < 0:
+                raise RuntimeError(f"{PROGRAM} was not ready within {ATTACH_S} s")
+            time.sleep(left_s)
+            shares = watch(lab)
+            time.sleep(SETTLE_S + DRAIN_S)
+            counts = count.finish()
+        return result(it.finish(), sending_s, shares, counts)
+
+
+def _table(results):
+    rows = []
+    for way, text in WAYS.items():
+        for o in results.measured():
+            if o.params["way"] == way:
+                rows.append([f"{text}, {o.params['rate']:,}", Value(o.key, "pps", 1, 0),
+                             Value(o.key, "system", 100, 1), Value(o.key, "system_sender", 100, 1),
+                             Value(o.key, "system_capture", 100, 1),
+                             Value(o.key, "loss", 100, 4) if way != NONE else "–"])
+    return Table("System mode and loss", ["way, packets/s wanted", "packets/s sent", "system mode, %",
+                                           "of the sender's CPU", "of the capturing CPU", "lost, %"], rows)
+
+
+def _plot(results, metric, title, unit, scale):
+    ways = [w for w in WAYS if w != NONE or metric == "system"]
+    shown = [o.key for o in results.measured() if o.params["way"] in ways and o.series(metric)]
+
+    def draw(axes):
+        for i, way in enumerate(WAYS):
+            found = sorted((o for o in results.measured() if o.key in shown and o.params["way"] == way),
+                           key=lambda o: o.params["rate"])
+            if found:
+                series = [o.series(metric) for o in found]
+                axes.errorbar([o.series("pps").mean() for o in found], [x.mean() * scale for x in series],
+                              yerr=[(x.deviation() or 0) * scale for x in series], capsize=2,
+                              color=COLOURS[i], marker=MARKERS[i], label=WAYS[way])
+        limit = 12 if metric == "system" else 0.02
+        axes.plot([PUBLISHED_PPS], [limit], "*", color="black", markersize=10, label="published: below")
+        axes.set_xscale("log")
+        axes.set_xlabel("packets/s")
+        axes.set_ylabel(unit)
+        if metric == "loss":
+            axes.set_yscale("symlog", linthresh=0.01)
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
+
+    return Plot(f"{title} against packet rate", draw, shown, note="Mean and standard deviation.")
+
+
+EXPERIMENT = Capture()

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures for DPDK's own telemetry (dpdk-telemetry.py). */
+#ifndef RINGTAP_PROBE_TELEMETRY_H
+#define RINGTAP_PROBE_TELEMETRY_H
+
+#include <rte_telemetry.h>
+
+#include "figures.h"
+
+/* Before rte_eal_init() or after. */
+void rt_telemetry_register(void);
+
+/* A share of ten thousand of the counts lies below: middle of its bucket, cycles; 0: no counts. */
+uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share);
+
+/* rte_telemetry 22.11 writes arrays of containers on the outermost level only: a list is a
+ * dictionary with the keys 0, 1, …, up to 256 of them. */
+struct rt_tel_list {
+	struct rte_tel_data *dict;
+	unsigned count;
+};
+
+/* What a command shows, control lock held. port: decimal id, NULL: all. */
+void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
+ * most, which is why histograms come only with the port that they are asked for. Names stand in
+ * values, as not all characters of a port's name may stand in a key. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "compat.h"
+#include "telemetry.h"
+
+#define GAPS_SHOWN 8
+
+static struct rte_tel_data *begin(void)
+{
+	struct rte_tel_data *d = rte_tel_data_alloc();
+
+	if (d)
+		rte_tel_data_start_dict(d);
+	return d;
+}
+
+static void add(struct rt_tel_list *list, struct rte_tel_data *d)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", list->count);
+	if (rte_tel_data_add_dict_container(list->dict, name, d, 0))
+		rte_tel_data_free(d);
+	else
+		list->count++;
+}
+
+static void add_under(struct rte_tel_data *dict, const char *name, struct rte_tel_data *d)
+{
+	if (rte_tel_data_add_dict_container(dict, name, d, 0))
+		rte_tel_data_free(d);
+}
+
+static bool asked(const struct rt_fig_port *p, const char *port)
+{
+	return !port || (p->state == RT_IF_PRESENT && p->port_id == strtoul(port, NULL, 10));
+}
+
+static uint64_t to_ns(const struct rt_figures *f, uint64_t cycles)
+{
+	return (uint64_t)((unsigned __int128)cycles * 1000000000 / f->header->tsc_hz);
+}
+
+static uint32_t within(uint32_t count, uint32_t table)
+{
+	return RTE_MIN(count, table);
+}
+
+void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+{
+	for (uint32_t i = 0; i < within(f->header->port_count, RT_FIG_PORTS); i++) {
+		const struct rt_fig_port *p = &f->ports[i];
+		struct rte_tel_data *d =
+			asked(p, port) && p->state == RT_IF_PRESENT ? begin() : NULL;
+
+		if (!d)
+			continue;
+		rte_tel_data_add_dict_string(d, "name", p->name);
+		rte_tel_data_add_dict_string(d, "driver", p->driver);
+		rt_compat_tel_uint(d, "port", p->port_id);
+		rt_compat_tel_uint(d, "link_up", p->link_up);
+		rt_compat_tel_uint(d, "link_mbps", p->link_mbps);
+		rt_compat_tel_uint(d, "rx_queues", p->nb_rx_queues);
+		rt_compat_tel_uint(d, "tx_queues", p->nb_tx_queues);
+		rt_compat_tel_uint(d, "rx_descriptors", p->nb_rxd);
+		rt_compat_tel_uint(d, "tx_descriptors", p->nb_txd);
+		rt_compat_tel_uint(d, "mtu", p->mtu);
+		rt_compat_tel_uint(d, "ipackets", p->ipackets);
+		rt_compat_tel_uint(d, "opackets", p->opackets);
+		rt_compat_tel_uint(d, "ibytes", p->ibytes);
+		rt_compat_tel_uint(d, "obytes", p->obytes);
+		rt_compat_tel_uint(d, "imissed", p->imissed);
+		rt_compat_tel_uint(d, "ierrors", p->ierrors);
+		rt_compat_tel_uint(d, "rx_nombuf", p->rx_nombuf);
+		rt_compat_tel_uint(d, "oerrors", p->oerrors);
+		add(out, d);
+	}
+}
+
+/* The longest of all windows that are still there, longest first. */
+static void show_gaps(struct rt_figures *f, const struct rt_fig_thread *t, struct rte_tel_data *d)
+{
+	struct rte_tel_data *list = rte_tel_data_alloc();
+	uint64_t below = UINT64_MAX;
+
+	if (!list)
+		return;
+	rte_tel_data_start_array(list, RT_COMPAT_TEL_UINT);
+	for (int n = 0; n < GAPS_SHOWN; n++) {
+		uint64_t longest = 0;
+
+		for (int i = 0; i < RT_FIG_WINDOWS * RT_FIG_WORST; i++) {
+			const struct rt_fig_window *w = &t->window[i / RT_FIG_WORST];
+			uint64_t cycles = rt_load(&w->gap[i % RT_FIG_WORST].cycles);
+
+			if (cycles < below && cycles > longest)
+				longest = cycles;
+		}
+		if (!longest)
+			break;
+		rt_compat_tel_array_uint(list, to_ns(f, longest));
+		below = longest;
+	}
+	add_under(d, "longest_gaps_ns", list);
+}
+
+static void show_work(struct rt_figures *f, const struct rt_fig_thread *t, struct rte_tel_data *d)
+{
+	uint64_t busy, idle, since, now = rt_tsc();
+
+	/* figures.h says why; a thread that changes over all the time may win. */
+	for (int i = 0; i < 100; i++) {
+		since = rt_load_acquire(&t->since_tsc);
+		busy = rt_load_acquire(&t->busy_cycles);
+		idle = rt_load_acquire(&t->idle_cycles);
+		if (since && now > since)
+			*(rt_load_acquire(&t->is_busy) ? &busy : &idle) += now - since;
+		if (since == rt_load(&t->since_tsc))
+			break;
+	}
+	rt_compat_tel_uint(d, "busy_cycles", busy);
+	rt_compat_tel_uint(d, "idle_cycles", idle);
+	rt_compat_tel_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
+	rt_compat_tel_uint(d, "busy_stretches", rt_load(&t->stretches));
+}
+
+void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+{
+	for (unsigned i = 0; i < RT_FIG_THREADS; i++) {
+		const struct rt_fig_thread *t = &f->threads[i];
+		struct rte_tel_data *d = rt_load_acquire(&t->life) ? begin() : NULL;
+
+		if (!d)
+			continue;
+		rt_compat_tel_uint(d, "thread", i);
+		rte_tel_data_add_dict_string(d, "name", t->name);
+		rte_tel_data_add_dict_int(d, "lcore", (int)t->lcore);
+		rt_compat_tel_uint(d, "tid", t->tid);
+		rt_compat_tel_uint(d, "cpu", t->cpu);
+		rt_compat_tel_uint(d, "alive", t->alive);
+		rt_compat_tel_uint(d, "cpu_ns", t->cpu_ns);
+		rt_compat_tel_uint(d, "wait_ns", t->wait_ns);
+		rt_compat_tel_uint(d, "preempted", t->preempted);
+		show_work(f, t, d);
+		show_gaps(f, t, d);
+		add(out, d);
+	}
+}
+
+static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
+{
+	struct rte_tel_data *sizes = begin();
+	char name[16];
+
+	if (!sizes)
+		return;
+	/* A dictionary ends at 256 entries; the rest is refused. */
+	for (unsigned n = 0; n <= RT_FIG_BURSTS; n++) {
+		snprintf(name, sizeof(name), "%u", n);
+		if (rt_load(&b->burst[n]))
+			rt_compat_tel_uint(sizes, name, rt_load(&b->burst[n]));
+	}
+	add_under(d, "bursts", sizes);
+}
+
+static void show_queue(
+	struct rt_figures *f, const struct rt_fig_hook *b, bool whole, struct rt_tel_list *out)
+{
+	uint64_t polls = rt_load(&b->big_polls), packets = rt_load(&b->big_packets), empty;
+	struct rte_tel_data *d = begin();
+
+	if (!d)
+		return;
+	empty = rt_load(&b->burst[0]);
+	polls += empty;
+	for (unsigned n = 1; n <= RT_FIG_BURSTS; n++) {
+		uint64_t calls = rt_load(&b->burst[n]);
+
+		polls += calls;
+		packets += n * calls;
+	}
+	rte_tel_data_add_dict_string(d, "port", f->ports[b->port_index].name);
+	rt_compat_tel_uint(d, "queue", b->queue);
+	rte_tel_data_add_dict_string(d, "direction", b->direction == RT_DIR_RX ? "rx" : "tx");
+	rt_compat_tel_uint(d, "thread", b->thread);
+	rt_compat_tel_uint(d, "polls", polls);
+	rt_compat_tel_uint(d, "empty_polls", empty);
+	rt_compat_tel_uint(d, "packets", packets);
+	rt_compat_tel_uint(d, "largest_asked", rt_load(&b->max_asked));
+	if (whole)
+		show_bursts(b, d);
+	add(out, d);
+}
+
+void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+{
+	for (uint32_t i = 0; i < within(f->header->hook_count, RT_FIG_HOOKS); i++) {
+		const struct rt_fig_hook *b = &f->hooks[i];
+
+		if (rt_load_acquire(&b->life) && asked(&f->ports[b->port_index], port))
+			show_queue(f, b, port != NULL, out);
+	}
+}
+
+uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share)
+{
+	uint64_t rank = (uint64_t)((unsigned __int128)count * share / 10000), seen = 0, width;
+
+	if (rank == count)
+		rank--;
+	for (uint32_t i = 0; i < RT_FIG_BUCKETS && count; i++) {
+		seen += bucket[i];
+		if (seen > rank)
+			return rt_fig_bucket_low(i, &width) + width / 2;
+	}
+	return 0;
+}
+
+struct pair_sum {
+	uint64_t count, sum, min, max, untimed, shared;
+	uint64_t bucket[RT_FIG_BUCKETS];
+};
+
+/* All threads' together. */
+static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct pair_sum *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->min = UINT64_MAX;
+	for (uint32_t i = first; i < n; i++) {
+		const struct rt_fig_pair *p = &f->pairs[i];
+
+		if (!rt_load_acquire(&p->life) || p->rx_index != f->pairs[first].rx_index ||
+			p->tx_index != f->pairs[first].tx_index)
+			continue;
+		s->sum += rt_load(&p->sum);
+		s->min = RTE_MIN(s->min, rt_load(&p->min));
+		s->max = RTE_MAX(s->max, rt_load(&p->max));
+		s->untimed += rt_load(&p->unstamped);
+		s->shared += rt_load(&p->shared);
+		for (uint32_t b = 0; b < RT_FIG_BUCKETS; b++) {
+			uint64_t c = rt_load(&p->bucket[b]);
+
+			s->bucket[b] += c;
+			s->count += c;
+		}
+	}
+}
+
+static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const struct pair_sum *s,
+	struct rt_tel_list *out)
+{
+	static const struct {
+		const char *name;
+		unsigned share;
+	} quantiles[] = {{"p50_ns", 5000}, {"p90_ns", 9000}, {"p99_ns", 9900}, {"p99_9_ns", 9990}};
+	bool timed = p->rx_index < RT_FIG_PORTS;
+	struct rte_tel_data *d = begin();
+
+	if (!d)
+		return;
+	rte_tel_data_add_dict_string(d, "rx", timed ? f->ports[p->rx_index].name : "");
+	rte_tel_data_add_dict_string(d, "tx", f->ports[p->tx_index].name);
+	if (timed && s->count) {
+		rt_compat_tel_uint(d, "packets", s->count);
+		rt_compat_tel_uint(d, "min_ns", to_ns(f, s->min));
+		rt_compat_tel_uint(d, "mean_ns", to_ns(f, s->sum / s->count));
+		for (size_t i = 0; i < RTE_DIM(quantiles); i++)
+			rt_compat_tel_uint(d, quantiles[i].name,
+				to_ns(f, rt_telemetry_quantile(
+						 s->bucket, s->count, quantiles[i].share)));
+		rt_compat_tel_uint(d, "max_ns", to_ns(f, s->max));
+	} else {
+		rt_compat_tel_uint(d, "untimed", s->untimed);
+		rt_compat_tel_uint(d, "shared", s->shared);
+	}
+	add(out, d);
+}
+
+void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+{
+	static struct pair_sum sum; /* control lock held */
+	uint32_t n = within(f->header->pair_count, RT_FIG_PAIRS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rt_fig_pair *p = &f->pairs[i];
+		bool first = rt_load_acquire(&p->life) != 0;
+
+		for (uint32_t k = 0; k < i && first; k++)
+			first = !(f->pairs[k].life && f->pairs[k].rx_index == p->rx_index &&
+				  f->pairs[k].tx_index == p->tx_index);
+		if (!first || (port && (p->rx_index >= RT_FIG_PORTS ||
+					       !asked(&f->ports[p->rx_index], port))))
+			continue;
+		sum_pairs(f, n, i, &sum);
+		show_pair(f, p, &sum, out);
+	}
+}
+
+void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+{
+	static const char *const kinds[] = {"unknown", "dpdk", "external"};
+
+	for (uint32_t i = 0; i < within(f->header->pool_count, RT_FIG_POOLS); i++) {
+		const struct rt_fig_pool *p = &f->pools[i];
+		struct rte_tel_data *d = p->state == RT_IF_PRESENT ? begin() : NULL;
+
+		if (!d)
+			continue;
+		rte_tel_data_add_dict_string(d, "name", p->name);
+		rte_tel_data_add_dict_string(d, "ops", p->ops);
+		rte_tel_data_add_dict_string(d, "memory", kinds[p->memory]);
+		rt_compat_tel_uint(d, "page_bytes", p->page_bytes);
+		rt_compat_tel_uint(d, "size", p->size);
+		rt_compat_tel_uint(d, "in_use", p->size - p->available);
+		rt_compat_tel_uint(d, "available", p->available);
+		rt_compat_tel_uint(d, "lowest_available", p->lowest);
+		rt_compat_tel_uint(d, "in_caches", p->in_caches);
+		rt_compat_tel_uint(d, "cache_size", p->cache_size);
+		rt_compat_tel_uint(d, "object_bytes", p->object_bytes);
+		rt_compat_tel_uint(d, "buffer_bytes", p->buffer_bytes);
+		rt_compat_tel_uint(d, "chunks", p->chunks);
+		rte_tel_data_add_dict_int(d, "socket", p->socket);
+		add(out, d);
+	}
+}
