@@ -90,7 +90,8 @@ static const struct option_def options[] = {
 	{OPT_OUTSTANDING, OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"With --rtt: at most N packets on their way; 1: one at a time"},
 	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
-		"With --outstanding: after so long an answer is not waited for (1s)"},
+		"With --rtt: for so long answers are waited for, at the end or with --outstanding "
+		"(1s)"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
 	{OPT_SINK_RATE, OPTION_TEXT, 0, "sink-rate", "RATE", NULL, 0, 0,
