@@ -75,7 +75,7 @@ def test_transparent_huge(fwd):
 
 @pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
 def test_huge_of_ours(fwd, size, kb):
-    if free_pages(kb) < POOL * STRIDE / (kb << 10) + 1:
+    if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
         pytest.skip(f"needs free huge pages of {size}")
     memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)
     assert pages == {kb}

@@ -65,7 +65,7 @@ static int add_role(struct app *a, const struct role_spec *s)
 }
 
 /* Roles without a CPU get the allowed ones in turn; both ways of a pair the same one. */
-static int choose_cpus(struct app *a, struct fwd_config *c)
+static int choose_cpus(struct fwd_config *c)
 {
 	cpu_set_t set;
 	int next = -1;
@@ -138,10 +138,9 @@ static struct worker *worker_of(struct app *a, int cpu)
 	return w;
 }
 
-int app_make(struct app *a)
+int app_make(struct app *a, struct fwd_config *c)
 {
-	struct fwd_config *c = (struct fwd_config *)(uintptr_t)a->config;
-	int ret = choose_cpus(a, c);
+	int ret = choose_cpus(c);
 
 	for (unsigned i = 0; i < c->role_count && !ret; i++)
 		ret = add_role(a, &c->roles[i]);

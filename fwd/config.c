@@ -276,7 +276,9 @@ int config_check(struct fwd_config *c)
 		if (c->frame == FRAME_ARP && !c->pcap && c->sizes[i] != FRAME_MIN)
 			why = "--sizes: an ARP request has 60 bytes; give --frame udp";
 	for (unsigned i = 0; !why && i < c->size_count; i++)
-		if (c->plane == PLANE_DPDK && (c->sizes[i] + 63u) / 64 * 64 + 128u > c->buffer_size)
+		if (c->plane == PLANE_DPDK &&
+			(c->sizes[i] + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM + HEADROOM >
+				c->buffer_size)
 			why = "--sizes: frames do not fit; give a --buffer-size of 192 more bytes";
 	if (!why)
 		return 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
 #include "config.h"
 #include "options.h"
+#include "cli/util.h"
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -204,9 +207,17 @@ static const struct section sections[] = {
 };
 /* clang-format on */
 
+static int operand(void *ctx, const char *text)
+{
+	say("%s: not an option; see 'ringtap-fwd --help'", text);
+	return -EINVAL;
+}
+
 const struct command cmd_fwd = {
 	.name = "fwd",
 	.program = "ringtap-fwd",
+	.operands = "[-- EAL options]",
+	.operand = operand,
 	.summary = "forward, generate and receive packets, and measure it",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
