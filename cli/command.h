@@ -60,7 +60,8 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
 
-extern const struct command cmd_doctor, cmd_export, cmd_latency, cmd_list, cmd_memory, cmd_record, cmd_top;
+extern const struct command cmd_doctor, cmd_export, cmd_latency, cmd_list, cmd_memory, cmd_record,
+	cmd_top;
 /* All commands, NULL at the end. */
 extern const struct command *const commands[];
 
