@@ -21,10 +21,11 @@
 
 TAILQ_HEAD(pool_list, rte_tailq_entry);
 
-/* Created, but not filled yet, it has no ops that could be asked. */
+/* Created, but not filled yet, it has no ops that could be asked, and its lists may grow. */
 static bool usable(const struct rte_mempool *mp)
 {
-	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size && mp->pool_data;
+	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size == mp->size &&
+	       mp->pool_data;
 }
 
 /* The first object, if the pool is one of packet buffers. */
@@ -71,7 +72,7 @@ static uintptr_t show_buffers(struct rt_fig_pool *p, struct rte_mempool *mp)
 	return where;
 }
 
-static uintptr_t show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
+static void show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mempool_ops *ops = rte_mempool_get_ops(mp->ops_index);
 
@@ -86,7 +87,6 @@ static uintptr_t show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
 	p->cache_size = mp->cache_size;
 	p->lowest = UINT32_MAX;
 	show_place(p, mp);
-	return show_buffers(p, mp);
 }
 
 static void show_levels(struct rt_fig_pool *p, const struct rte_mempool *mp)
@@ -191,22 +191,30 @@ static uint32_t walk(
 	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS), n = 0;
 	struct rte_tailq_entry *entry;
 
+	if (!list)
+		return 0;
 	rte_mcfg_mempool_read_lock();
 	rte_mcfg_tailq_read_lock();
 	TAILQ_FOREACH(entry, list, next)
 	{
 		struct rte_mempool *mp = entry->data;
 		struct rt_fig_pool *p;
-		uintptr_t where;
+		bool fresh;
 
 		if (!usable(mp))
 			continue;
 		p = find_pool(f, mp);
 		if (!p && count + n == RT_FIG_POOLS)
 			continue;
-		if (!p) {
+		fresh = !p;
+		if (fresh) {
 			p = &f->pools[count + n++];
-			where = show_identity(p, mp);
+			show_identity(p, mp);
+		}
+		/* Its mbufs may have been made after it was filled. */
+		if (fresh || (!p->buffer_bytes && first_mbuf(mp))) {
+			uintptr_t where = show_buffers(p, mp);
+
 			if (!pages_known(p))
 				unknown[(*unknown_count)++] = (struct newcomer){p, where};
 		}
