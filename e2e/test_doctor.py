@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults produced for real, with the stock testpmd, and what `ringtap doctor` makes of them."""
+import json
 import re
 import signal
 import struct
@@ -9,7 +10,7 @@ import pytest
 from harness.doctor import Diagnosis
 from harness.paths import RINGTAP
 from harness.pcap import frame
-from harness.proc import Proc, run, until
+from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED, USAGE
 
 # 2,000 random writes a packet: tens of microseconds, so that a few ten thousand packets a second
@@ -187,10 +188,22 @@ def test_even_queues(testpmd):
     assert not Diagnosis(pmd).has("uneven_queues")
 
 
+def test_unpolled_queues(testpmd):
+    """testpmd polls no more RX queues than there are TX queues."""
+    pmd = testpmd("net_ring0", args=("--rxq=2", "--txq=1"))
+    pmd.start("start tx_first")
+    found = Diagnosis(pmd)
+    assert found.sound() in ("well", None)
+    assert "of 2 RX queues 1 are polled" in found.evidence("unpolled_queues")
+
+
 def test_scattered_buffers(testpmd):
     """Pages of 4 KiB, and a pool without caches hands out all its buffers in turn."""
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
+    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "-i", "0.2", pmd.prefix]))
+    if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
+        pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
     assert found.others == ["scattered_buffers"]
     pages = re.search(r"lie on (\d+) different pages of 4,096", found.evidence("scattered_buffers"))
