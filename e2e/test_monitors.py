@@ -387,6 +387,20 @@ def test_telemetry_of_latency(testpmd):
     assert [p["rx"] for p in only] == ["net_ring0"]
 
 
+def test_telemetry_of_addresses(testpmd):
+    """testpmd over net_null uses the same few buffers again and again."""
+    pmd = testpmd("net_null0", args=["--forward-mode=rxonly"])
+    pmd.start()
+    ask(pmd, "/ringtap/addresses")
+    (thread,) = until(lambda: [t for t in ask(pmd, "/ringtap/addresses")["threads"].values()
+                               if t["packets"] == fig.STRETCH], 20, "a stretch")
+    pmd.stop()
+    assert 1 <= thread["pages_1g_per_1000"] <= 2
+    assert thread["pages_1g_per_1000"] <= thread["pages_2m_per_1000"] <= thread["pages_4k_per_1000"]
+    assert thread["pages_4k_per_1000"] <= 1000
+    assert 0 <= thread["sequential_permille"] <= 1000
+
+
 def test_dpdk_telemetry_tool_shows_them(app, closing):
     """The script that DPDK ships, at its prompt."""
     tool = closing(Proc(["dpdk-telemetry.py", "-f", app.prefix], tty=True))
