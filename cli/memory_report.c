@@ -201,7 +201,7 @@ void memory_print(const struct memory *mem)
 	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	print_pools(m->last);
 	if (!mem->samples->count) {
-		puts("\nNo packet was received in that time: no buffers were seen.");
+		puts("\nHardly a packet was received in that time: no buffers were seen.");
 	} else {
 		print_patterns(mem);
 		if (mem->distances)

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,46 +20,39 @@
 #define COLUMNS_MAX 128
 #define OUTPUT_MAX  (64 << 20) /* bytes */
 
-extern char **environ;
+#define MISSING 127 /* exit status, as the shell has it */
 
-static int spawn(struct pcm_iio *p)
+/* In the child. However we end, it ends, too: it must not count for ever. */
+static void become_pcm_iio(int out, pid_t parent)
 {
 	char *argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
+	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
-	int ret;
 
-	/* We block the signals that are to end it. */
 	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	/* Ctrl-C is for us. */
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, p->fd, 1);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	ret = posix_spawnp(&p->pid, argv[0], &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return ret;
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* Ctrl-C is for us */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
+		dup2(null, 2) < 0)
+		_exit(1);
+	execvp(argv[0], argv);
+	_exit(errno == ENOENT ? MISSING : 1);
 }
 
 void pcm_iio_begin(struct pcm_iio *p)
 {
-	int ret;
+	pid_t parent = getpid();
 
 	*p = (struct pcm_iio){.why = "Intel PCM's pcm-iio could not be started"};
 	p->fd = memfd_create("pcm-iio", MFD_CLOEXEC);
 	if (p->fd < 0)
 		return;
-	ret = spawn(p);
-	if (!ret)
+	p->pid = fork();
+	if (p->pid == 0)
+		become_pcm_iio(p->fd, parent);
+	if (p->pid > 0)
 		return;
-	if (ret == ENOENT)
-		p->why = "Intel PCM's pcm-iio is not installed";
 	p->pid = 0;
 	close(p->fd);
 }
@@ -141,24 +134,37 @@ static char *output(int fd)
 	return text;
 }
 
+/* Asks it to end, and waits: it puts the counters back first, which must not take long. */
+static int end_child(pid_t pid)
+{
+	int status = 0;
+
+	kill(pid, SIGTERM);
+	for (int i = 0; i < 200; i++) {
+		if (waitpid(pid, &status, WNOHANG) != 0)
+			return status;
+		(void)usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	return status;
+}
+
 void pcm_iio_end(struct pcm_iio *p)
 {
+	int status;
 	char *text;
 
 	if (!p->pid)
 		return;
-	kill(p->pid, SIGTERM);
-	/* It puts the counters back first, which must not take long. */
-	for (int i = 0; i < 200 && waitpid(p->pid, NULL, WNOHANG) == 0; i++) {
-		if (i == 199) {
-			kill(p->pid, SIGKILL);
-			(void)waitpid(p->pid, NULL, 0);
-			break;
-		}
-		(void)usleep(10000);
-	}
+	status = end_child(p->pid);
 	text = output(p->fd);
-	p->why = text && pcm_iio_parse(p, text) ? NULL : "pcm-iio has none on this machine";
+	if (text && pcm_iio_parse(p, text))
+		p->why = NULL;
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
+		p->why = "Intel PCM's pcm-iio is not installed";
+	else
+		p->why = "pcm-iio has none on this machine";
 	free(text);
 	close(p->fd);
 	p->pid = 0;

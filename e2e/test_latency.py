@@ -158,6 +158,13 @@ def test_table_histogram_and_the_end_by_packets(known, latency):
     assert sum(int(n.replace(",", "")) for n in bars) == 960
 
 
+def test_live_line_on_a_terminal(known, latency):
+    it = latency(known, "--duration", "60", tty=True)
+    known.send([3000], rounds=20)
+    it.proc.expect(r"\r\d+\.\d s, 640 packets timed ")
+    assert re.search(r"^net_ring_a > net_ring_b: 640 packets", it.finish(signal.SIGINT), re.MULTILINE)
+
+
 def test_comma_separated_values(known, latency):
     figures = latency(known, "--packets", "320", "--csv", "-i", "0", stdout=-1)
     buckets = latency(known, "--packets", "320", "--csv", "--histogram", stdout=-1)
@@ -192,6 +199,20 @@ def test_an_application_that_dies(known, latency, tmp_path):
     done = json.loads(said[said.index("{"):])
     assert done["application_ended"]
     assert_figures(done["pairs"][0], stays)
+
+
+def test_a_port_that_goes(play, latency):
+    app = play()
+    for name in ("net_null0", "net_null1"):
+        app.plug(name)
+    it = latency(app, "--duration", "60", "--json")
+    app.do("loop 0 1")
+    until(lambda: app.one("count") > 1000, what="packets flow")
+    app.do("unloop")
+    app.do("unplug net_null1")
+    pair, = it.json(signal.SIGINT)["pairs"]
+    assert (pair["rx_port"], pair["tx_port"]) == ("net_null0", "net_null1")
+    assert pair["packets"] > 0
 
 
 def test_a_killed_reader_leaves_nothing_behind(known, latency):

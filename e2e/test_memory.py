@@ -14,7 +14,7 @@ import pytest
 from harness.dpdk import HugePages
 from harness.known import Known, Measuring, png_size, svg_paths
 from harness.paths import RINGTAP
-from harness.proc import run
+from harness.proc import run, until
 
 SHIFTS = (12, 21, 30)
 ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -241,22 +241,32 @@ echo "Socket,Name,Part,IB write,IOTLB Lookup,IOTLB Miss"
 echo "Socket0,IIO Stack 1,Part0,10,0,0"
 echo "Socket0,IIO Stack 1,Total,0,2000,30"
 echo "Socket0,IIO Stack 2,Total,0,1000,12"
+echo $$ >"$0.pid"
 while :; do sleep 0.05; done
 """
 
 
-def test_hardware_counters_beside_the_model(known, tmp_path):
-    def ask(script, *args):
-        if script:
-            (tmp_path / "pcm-iio").write_text(script)
-            (tmp_path / "pcm-iio").chmod(0o755)
-        return run([RINGTAP, "memory", known.prefix, "--duration", "0.3", *args],
-                   env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).stdout
+def test_hardware_counters_beside_the_model(known, closing, tmp_path):
+    tool, pid = tmp_path / "pcm-iio", tmp_path / "pcm-iio.pid"
 
-    assert "pcm-iio is not installed" in ask(None)
-    said = json.loads(ask(PCM, "--json"))["hardware_iotlb"]
+    def begin(script, *args):
+        pid.unlink(missing_ok=True)
+        tool.write_text(script)
+        tool.chmod(0o755)
+        it = closing(Measuring("memory", known, "--duration", "60", *args,
+                               env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+        until(lambda: pid.exists() and pid.read_text().strip(), what="pcm-iio runs")
+        return it
+
+    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"], env={"PATH": "/usr/bin:/bin"})
+    assert "pcm-iio is not installed" in done.stdout
+    said = begin(PCM, "--json").json(signal.SIGINT)["hardware_iotlb"]
     assert said == {"unknown_because": None, "misses": 42, "lookups": 3000}
-    assert "42 misses in 3,000 lookups (1.400 in 100)" in ask(PCM)
-    assert "has none on this machine" in ask("#!/bin/sh\nexit 1\n")
-    said = json.loads(ask(PCM.replace("Lookup", "Hit"), "--json"))["hardware_iotlb"]
+    assert "42 misses in 3,000 lookups (1.400 in 100)" in begin(PCM).finish(signal.SIGINT)
+    said = begin(PCM.replace("Lookup", "Hit"), "--json").json(signal.SIGINT)["hardware_iotlb"]
     assert said["lookups"] == 3042
+    broken = '#!/bin/sh\necho $$ >"$0.pid"\nexit 1\n'
+    assert "has none on this machine" in begin(broken).finish(signal.SIGINT)
+    # Whoever kills us does not leave it behind.
+    begin(PCM).proc.kill()
+    until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), what="pcm-iio has ended")
