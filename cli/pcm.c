@@ -20,39 +20,59 @@
 #define COLUMNS_MAX 128
 #define OUTPUT_MAX  (64 << 20) /* bytes */
 
-#define MISSING 127 /* exit status, as the shell has it */
-
 /* In the child. However we end, it ends, too: it must not count for ever. */
-static void become_pcm_iio(int out, pid_t parent)
+static void become_pcm_iio(int out, int failed, pid_t parent)
 {
 	char *argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
-	int null = open("/dev/null", O_RDWR);
+	int null = open("/dev/null", O_RDWR), error = ESRCH;
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0); /* Ctrl-C is for us */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
-		dup2(null, 2) < 0)
-		_exit(1);
-	execvp(argv[0], argv);
-	_exit(errno == ENOENT ? MISSING : 1);
+	if (getppid() == parent && null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 &&
+		dup2(null, 2) == 2) {
+		execvp(argv[0], argv);
+		error = errno;
+	}
+	(void)!write(failed, &error, sizeof(error));
+	_exit(1);
+}
+
+/* 0 or -errno: also what the child met before it became another program, which closes the pipe. */
+static int spawn(struct pcm_iio *p)
+{
+	pid_t parent = getpid();
+	int failed[2], error = 0;
+
+	if (pipe2(failed, O_CLOEXEC))
+		return -errno;
+	p->pid = fork();
+	if (p->pid == 0)
+		become_pcm_iio(p->fd, failed[1], parent);
+	close(failed[1]);
+	if (p->pid < 0)
+		error = errno;
+	else if (read(failed[0], &error, sizeof(error)) == sizeof(error))
+		(void)waitpid(p->pid, NULL, 0);
+	close(failed[0]);
+	return -error;
 }
 
 void pcm_iio_begin(struct pcm_iio *p)
 {
-	pid_t parent = getpid();
+	int ret;
 
 	*p = (struct pcm_iio){.why = "Intel PCM's pcm-iio could not be started"};
 	p->fd = memfd_create("pcm-iio", MFD_CLOEXEC);
 	if (p->fd < 0)
 		return;
-	p->pid = fork();
-	if (p->pid == 0)
-		become_pcm_iio(p->fd, parent);
-	if (p->pid > 0)
+	ret = spawn(p);
+	if (!ret)
 		return;
+	if (ret == -ENOENT)
+		p->why = "Intel PCM's pcm-iio is not installed";
 	p->pid = 0;
 	close(p->fd);
 }
@@ -135,36 +155,27 @@ static char *output(int fd)
 }
 
 /* Asks it to end, and waits: it puts the counters back first, which must not take long. */
-static int end_child(pid_t pid)
+static void end_child(pid_t pid)
 {
-	int status = 0;
-
 	kill(pid, SIGTERM);
 	for (int i = 0; i < 200; i++) {
-		if (waitpid(pid, &status, WNOHANG) != 0)
-			return status;
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
 		(void)usleep(10000);
 	}
 	kill(pid, SIGKILL);
-	(void)waitpid(pid, &status, 0);
-	return status;
+	(void)waitpid(pid, NULL, 0);
 }
 
 void pcm_iio_end(struct pcm_iio *p)
 {
-	int status;
 	char *text;
 
 	if (!p->pid)
 		return;
-	status = end_child(p->pid);
+	end_child(p->pid);
 	text = output(p->fd);
-	if (text && pcm_iio_parse(p, text))
-		p->why = NULL;
-	else if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
-		p->why = "Intel PCM's pcm-iio is not installed";
-	else
-		p->why = "pcm-iio has none on this machine";
+	p->why = text && pcm_iio_parse(p, text) ? NULL : "pcm-iio has none on this machine";
 	free(text);
 	close(p->fd);
 	p->pid = 0;
