@@ -13,7 +13,7 @@ packages() {
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
-		tmux prometheus ;;
+		tmux prometheus poppler-utils ;;
 	lint) echo git clang-format codespell pyflakes3 python3 ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
@@ -52,16 +52,20 @@ if [ "$(id -u)" != 0 ]; then
 		exit 1
 	}
 fi
-had_ovs=yes
-installed openvswitch-switch || had_ovs=no
+services=
+for package in openvswitch-switch prometheus; do
+	installed "$package" || services="$services $package"
+done
 
 $as_root apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run an Open vSwitch of their own in private folders. The service which the package
-# starts would only keep a CPU and the administrator busy.
-if [ "$had_ovs" = no ] && [ -d /run/systemd/system ] && installed openvswitch-switch; then
-	$as_root systemctl disable --now openvswitch-switch.service || true
-fi
+# The tests run their own Open vSwitch and Prometheus in private folders. The services which the
+# packages start would only keep a CPU and the administrator busy.
+for package in $services; do
+	if [ -d /run/systemd/system ] && installed "$package"; then
+		$as_root systemctl disable --now "$package.service" || true
+	fi
+done

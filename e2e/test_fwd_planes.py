@@ -19,19 +19,13 @@ def on(plane, interface):
     """Options and the port's name of a plane on an interface."""
     if plane == "af_packet":
         return ["--vdev", f"net_af_packet0,iface={interface}"], "0"
-    if plane == "af_xdp":
-        return ["--vdev", f"net_af_xdp0,iface={interface},force_copy=1"], "0"
-    return ["--plane", plane], interface
+    return ["--plane", *plane.split()], interface
 
 
 PLANES = ["packet", "packet-mmap", "af_packet"]
 
 
-def has_huge(plane):
-    return plane == "af_xdp"
-
-
-@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("plane", [*PLANES, "packet --sleep", "packet-mmap --sleep"])
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)
@@ -66,7 +60,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
     dump.expect("listening on")
     args, port = on(plane, near)
-    report = fwd(*args, "--role", f"generate:{port}@0", "--stages", "1k:240ms", "--frame", "udp",
+    report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "1k", "--count", 240, "--frame", "udp",
                  "--sizes", "imix", namespace=here).done()
     assert report.total("generate")["tx_packets"] == 240
     dump.wait()
@@ -108,7 +102,7 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1",
                "--mac-swap").running()
     report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
-                 "2k", "--count", COUNT, "--rtt").done()
+                 "2k", "--count", COUNT, "--rtt", "--timeout", "20s").done()
     generator = report.role("generate")
     assert generator["answers"]["unique"] == COUNT
     assert generator["answers"]["lost"] == 0

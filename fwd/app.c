@@ -65,7 +65,7 @@ static int add_role(struct app *a, const struct role_spec *s)
 }
 
 /* Roles without a CPU get the allowed ones in turn; both ways of a pair the same one. */
-static int choose_cpus(struct app *a, struct fwd_config *c)
+static int choose_cpus(struct fwd_config *c)
 {
 	cpu_set_t set;
 	int next = -1;
@@ -113,6 +113,18 @@ static int check_sharing(const struct app *a)
 	return 0;
 }
 
+/* A role that sleeps would hold up the others of its thread. */
+static int check_sleepers(const struct app *a)
+{
+	for (unsigned i = 0; i < a->worker_count; i++)
+		if (a->config->sleep && a->workers[i].count > 1) {
+			say("--sleep: CPU %d has several roles; give each a CPU of its own",
+				a->workers[i].cpu);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static struct worker *worker_of(struct app *a, int cpu)
 {
 	struct worker *w;
@@ -126,10 +138,9 @@ static struct worker *worker_of(struct app *a, int cpu)
 	return w;
 }
 
-int app_make(struct app *a)
+int app_make(struct app *a, struct fwd_config *c)
 {
-	struct fwd_config *c = (struct fwd_config *)(uintptr_t)a->config;
-	int ret = choose_cpus(a, c);
+	int ret = choose_cpus(c);
 
 	for (unsigned i = 0; i < c->role_count && !ret; i++)
 		ret = add_role(a, &c->roles[i]);
@@ -142,7 +153,7 @@ int app_make(struct app *a)
 
 		w->roles[w->count++] = a->roles[i];
 	}
-	return ret;
+	return ret ? ret : check_sleepers(a);
 }
 
 static int open_link(struct app *a, struct link *l)

@@ -47,8 +47,9 @@ struct app {
 	bool probe;
 };
 
-/* Roles and their threads out of the configuration. -errno after saying why. */
-int app_make(struct app *a);
+/* Roles and their threads out of the configuration, in which CPUs are filled in. -errno after
+ * saying why. */
+int app_make(struct app *a, struct fwd_config *c);
 /* After the ports are there: what each role needs. */
 int app_init_roles(struct app *a);
 void app_free(struct app *a);

@@ -149,6 +149,7 @@ static int set_time(int id, const struct option_value *v, struct fwd_config *c)
 static void set_flag(struct fwd_config *c, int id)
 {
 	switch (id) {
+	case OPT_SLEEP: c->sleep = true; break;
 	case OPT_MAC_SWAP: c->mac_swap = true; break;
 	case OPT_POISSON: c->poisson = true; break;
 	case OPT_RTT: c->rtt = true; break;
@@ -252,6 +253,12 @@ static const char *conflict(const struct fwd_config *c)
 		return "--memory and --pool-order: need --plane dpdk; the kernel has buffers of "
 		       "its "
 		       "own";
+	if (c->sleep && c->plane == PLANE_DPDK)
+		return "--sleep: needs --plane packet or packet-mmap";
+	if (c->sleep && (config_has(c, ROLE_FORWARD) || (generates && c->rtt && !c->outstanding)))
+		return "--sleep: a thread can wait for one thing only; give oneway roles for "
+		       "forward, "
+		       "and --outstanding with --rtt";
 	if (c->memory == MEMORY_GPU && (generates || config_has(c, ROLE_SINK) || c->mac_swap))
 		return "--memory gpu: the CPU does not touch such packets; only roles that forward "
 		       "without --mac-swap are possible";
@@ -269,7 +276,9 @@ int config_check(struct fwd_config *c)
 		if (c->frame == FRAME_ARP && !c->pcap && c->sizes[i] != FRAME_MIN)
 			why = "--sizes: an ARP request has 60 bytes; give --frame udp";
 	for (unsigned i = 0; !why && i < c->size_count; i++)
-		if (c->plane == PLANE_DPDK && (c->sizes[i] + 63u) / 64 * 64 + 128u > c->buffer_size)
+		if (c->plane == PLANE_DPDK &&
+			(c->sizes[i] + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM + HEADROOM >
+				c->buffer_size)
 			why = "--sizes: frames do not fit; give a --buffer-size of 192 more bytes";
 	if (!why)
 		return 0;

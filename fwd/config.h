@@ -17,6 +17,8 @@
 #define RATE_MAX      UINT64_C(1000000000) /* packets per second */
 #define FRAME_MIN     60 /* bytes, without the frame check sequence, as everywhere here */
 #define FRAME_MAX     9600
+#define FRAME_ROOM    64u  /* bytes: frames are copied in whole such places */
+#define HEADROOM      128u /* bytes before the frame in a buffer, as everywhere in DPDK */
 #define ANY_CPU       -1
 
 /* In the order of the choices of --plane, --frame, … */
@@ -53,7 +55,7 @@ struct fwd_config {
 	enum plane_id plane;
 	struct role_spec roles[ROLES_MAX];
 	unsigned role_count;
-	bool mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
+	bool sleep, mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
 	uint16_t burst, descriptors; /* burst: 0 until config_check() */
 	uint64_t tx_first;
 	struct tx_full tx_full;

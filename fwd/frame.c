@@ -140,8 +140,9 @@ static int load(struct frames *f, const struct fwd_config *c)
 {
 	char error[PCAP_ERRBUF_SIZE] = "";
 	pcap_t *p = pcap_open_offline(c->pcap, error);
-	uint32_t len_max = c->plane == PLANE_DPDK ? (c->buffer_size - 128) / FRAME_ROOM * FRAME_ROOM
-						  : FRAME_MAX;
+	uint32_t len_max = c->plane == PLANE_DPDK
+				   ? (c->buffer_size - HEADROOM) / FRAME_ROOM * FRAME_ROOM
+				   : FRAME_MAX;
 	int ret;
 
 	if (!p) {

@@ -62,7 +62,6 @@ static inline bool stamp_read(const uint8_t *frame, uint32_t len, struct stamp *
 }
 
 /* Frames to send in turn. */
-#define FRAME_ROOM 64u /* bytes: a frame's place, and what is copied at once */
 struct frames {
 	uint8_t *data; /* one after the other, each in whole places */
 	struct frame_at {

@@ -61,13 +61,13 @@ static void linger(uint64_t ns)
 }
 
 /* With the planes' ground in place: roles, the run itself, its report. */
-static int work(struct app *a, int argc, char **argv)
+static int work(struct app *a, struct fwd_config *c, int argc, char **argv)
 {
 	int ret;
 
 	if (a->config->plane == PLANE_DPDK && ports_make_rings(a->config))
 		return STATUS_FAILED;
-	if (app_make(a))
+	if (app_make(a, c))
 		return STATUS_FAILED;
 	if (a->config->plane == PLANE_DPDK && ports_start(&a->ports, a->config))
 		return STATUS_FAILED;
@@ -97,7 +97,7 @@ static int go(struct fwd_config *c, int argc, char **argv)
 	if (c->plane == PLANE_DPDK && eal_start(c))
 		return STATUS_FAILED;
 	calibrate(tsc, ns);
-	status = work(&a, argc, argv);
+	status = work(&a, c, argc, argv);
 	app_free(&a);
 	if (c->plane == PLANE_DPDK) {
 		ports_stop(&a.ports);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
 #include "config.h"
 #include "options.h"
+#include "cli/util.h"
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -15,6 +18,10 @@ static const struct option_def options[] = {
 		"How packets come and go: dpdk (default), packet (a packet socket, one read() or "
 		"write() each), or "
 		"packet-mmap (packet socket with rings, TPACKET_V3)"},
+	{OPT_SLEEP, OPTION_FLAG, 0, "sleep", NULL, NULL, 0, 0,
+		"On the packet planes, sleep in poll() while there is nothing to receive, as most "
+		"programs do; a "
+		"role that does has its CPU for itself"},
 	{OPT_MAC_SWAP, OPTION_FLAG, 0, "mac-swap", NULL, NULL, 0, 0,
 		"Forward with the MAC addresses swapped"},
 	{OPT_TX_FULL, OPTION_TEXT, 0, "tx-full", "POLICY", NULL, 0, 0,
@@ -86,7 +93,8 @@ static const struct option_def options[] = {
 	{OPT_OUTSTANDING, OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"With --rtt: at most N packets on their way; 1: one at a time"},
 	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
-		"With --outstanding: after so long an answer is not waited for (1s)"},
+		"With --rtt: for so long answers are waited for, at the end or with --outstanding "
+		"(1s)"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
 	{OPT_SINK_RATE, OPTION_TEXT, 0, "sink-rate", "RATE", NULL, 0, 0,
@@ -199,9 +207,17 @@ static const struct section sections[] = {
 };
 /* clang-format on */
 
+static int operand(void *ctx, const char *text)
+{
+	say("%s: not an option; see 'ringtap-fwd --help'", text);
+	return -EINVAL;
+}
+
 const struct command cmd_fwd = {
 	.name = "fwd",
 	.program = "ringtap-fwd",
+	.operands = "[-- EAL options]",
+	.operand = operand,
 	.summary = "forward, generate and receive packets, and measure it",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

@@ -6,12 +6,12 @@
 
 static int packet_open(struct link *l, const struct fwd_config *c)
 {
-	int ret = socket_open(l);
+	int ret = socket_open(l, c);
 
 	return ret ? ret : socket_bind(l);
 }
 
-static uint16_t packet_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
+static uint16_t read_packets(struct link *l, struct rte_mbuf **m, uint16_t n)
 {
 	struct socket_link *s = l->socket;
 	uint16_t got = 0;
@@ -29,6 +29,16 @@ static uint16_t packet_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
 		m[got++] = &p->m;
 	}
 	return got;
+}
+
+static uint16_t packet_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
+{
+	uint16_t got = read_packets(l, m, n);
+
+	if (got || !l->socket->sleep)
+		return got;
+	socket_sleep(l);
+	return read_packets(l, m, n);
 }
 
 static void packet_free(struct rte_mbuf **m, uint16_t n)

@@ -4,6 +4,7 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,6 +13,8 @@
 
 #include "packet_link.h"
 #include "cli/util.h"
+
+#define SLEEP_MS 10 /* so long may the end of a run be late */
 
 static int fail(const struct link *l, const char *what, int error)
 {
@@ -62,13 +65,21 @@ static int find_interface(struct link *l)
 	return 0;
 }
 
-int socket_open(struct link *l)
+void socket_sleep(struct link *l)
+{
+	struct pollfd p = {.fd = l->socket->fd, .events = POLLIN};
+
+	(void)poll(&p, 1, SLEEP_MS);
+}
+
+int socket_open(struct link *l, const struct fwd_config *c)
 {
 	struct socket_link *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return fail(l, "packet socket", ENOMEM);
 	l->socket = s;
+	s->sleep = c->sleep;
 	/* Protocol 0: nothing is received before socket_bind(). */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)

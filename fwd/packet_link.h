@@ -24,18 +24,22 @@ struct socket_link {
 	struct packet *idle[PACKETS_MAX]; /* free ones, a stack */
 	unsigned idle_count;
 	struct mmap_rings *rings; /* packet-mmap */
+	bool sleep;               /* --sleep */
 	uint64_t missed;
 };
 
 /* Opens a socket on the interface of l->name, of which nothing is received yet, and makes
  * packets. 0, or -errno after saying why. */
-int socket_open(struct link *l);
+int socket_open(struct link *l, const struct fwd_config *c);
 /* Receives from now on, if the link does: all but what goes out. Likewise. */
 int socket_bind(struct link *l);
 void socket_close(struct link *l);
 uint64_t socket_missed(struct link *l);
 /* All n packets with buffers of their own, or none. */
 uint16_t socket_alloc(struct link *l, struct rte_mbuf **m, uint16_t n);
+
+/* Waits until there is something to receive, a hundredth of a second at most. */
+void socket_sleep(struct link *l);
 
 static inline struct packet *packet_of(struct rte_mbuf *m)
 {

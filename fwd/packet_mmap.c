@@ -88,7 +88,7 @@ static int make_rings(struct link *l, const struct fwd_config *c)
 
 static int mmap_open(struct link *l, const struct fwd_config *c)
 {
-	int ret = socket_open(l);
+	int ret = socket_open(l, c);
 
 	if (ret)
 		return ret;
@@ -132,7 +132,7 @@ static bool next_block(struct mmap_rings *r)
 	return true;
 }
 
-static uint16_t mmap_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
+static uint16_t take_packets(struct link *l, struct rte_mbuf **m, uint16_t n)
 {
 	struct socket_link *s = l->socket;
 	struct mmap_rings *r = s->rings;
@@ -148,8 +148,9 @@ static uint16_t mmap_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
 		p->block = r->block;
 		p->m.buf_addr = r->next;
 		p->m.data_off = r->next->tp_mac;
-		p->m.data_len = (uint16_t)r->next->tp_snaplen;
-		p->m.pkt_len = r->next->tp_len;
+		/* Cut as read() cuts what is too long. */
+		p->m.data_len = (uint16_t)RTE_MIN(r->next->tp_snaplen, (uint32_t)FRAME_MAX);
+		p->m.pkt_len = p->m.data_len;
 		r->open[r->block]++;
 		r->next = (struct tpacket3_hdr *)((uint8_t *)r->next + r->next->tp_next_offset);
 		r->left--;
@@ -161,6 +162,16 @@ static uint16_t mmap_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
 		r->block = (r->block + 1) % BLOCKS;
 	}
 	return got;
+}
+
+static uint16_t mmap_rx(struct link *l, struct rte_mbuf **m, uint16_t n)
+{
+	uint16_t got = take_packets(l, m, n);
+
+	if (got || !l->socket->sleep)
+		return got;
+	socket_sleep(l);
+	return take_packets(l, m, n);
 }
 
 static void mmap_free(struct rte_mbuf **m, uint16_t n)
@@ -185,8 +196,7 @@ static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 		uint32_t len = m[sent]->data_len;
 
 		/* Pairs with the kernel's store when it is done with the slot. */
-		if (rt_load_acquire(&h->tp_status) & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING) ||
-			len > FRAME_MAX)
+		if (rt_load_acquire(&h->tp_status) & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING))
 			break;
 		memcpy((uint8_t *)h + TPACKET3_HDRLEN - sizeof(struct sockaddr_ll),
 			rte_pktmbuf_mtod(m[sent], void *), len);

@@ -68,6 +68,7 @@ struct generator {
 	bool done;
 	/* with --rtt */
 	uint64_t flying, timeouts;
+	uint64_t timeout;     /* ticks */
 	struct histogram rtt; /* ticks */
 	struct sequence answers;
 };

@@ -150,7 +150,7 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 
 	if (!most)
 		return n;
-	if (g->flying >= most && now - g->sent[g->stage].last > ticks(r->config->timeout_ns)) {
+	if (g->flying >= most && now - g->sent[g->stage].last > g->timeout) {
 		g->timeouts += g->flying;
 		g->flying = 0;
 	}
@@ -229,6 +229,7 @@ int generate_init(struct role *r, uint8_t stream)
 	}
 	r->generator = g;
 	g->stream = stream;
+	g->timeout = ticks(r->config->timeout_ns);
 	g->left = r->config->count ? r->config->count : UINT64_MAX;
 	r->poll = r->plane == PLANE_DPDK     ? generate_dpdk
 		  : r->plane == PLANE_PACKET ? generate_packet

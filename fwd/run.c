@@ -149,6 +149,18 @@ static bool generators_are_done(const struct app *a)
 	return true;
 }
 
+/* How long it has to be quiet. Answers of other processes are waited for as long as any answer. */
+static uint64_t patience(const struct app *a)
+{
+	for (unsigned i = 0; i < a->role_count; i++) {
+		const struct generator *g = a->roles[i]->generator;
+
+		if (g && a->config->rtt && rt_load(&g->answers.unique) < rt_load(&g->number))
+			return a->config->timeout_ns;
+	}
+	return QUIET_NS;
+}
+
 /* Whether nothing more is to be expected. */
 static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 {
@@ -169,7 +181,7 @@ static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 		p->changed = now;
 		return false;
 	}
-	return now - p->changed >= (asked ? QUIET_NS : QUIET_MAX);
+	return now - p->changed >= (asked ? patience(a) : QUIET_MAX);
 }
 
 static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t start)

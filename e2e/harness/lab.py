@@ -24,9 +24,9 @@ def start(*args, program=("-m", "ringtap_lab.cli"), cwd=None, **env):
     return Proc([sys.executable, *program, *args], env=environment(**env), cwd=cwd)
 
 
-def run(*args, program=("-m", "ringtap_lab.cli"), timeout=300, cwd=None, **env):
-    """CompletedProcess of ringtap-lab with text output."""
-    return subprocess.run([sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
+def run(*args, program=("-m", "ringtap_lab.cli"), timeout=300, cwd=None, wrap=(), **env):
+    """CompletedProcess of ringtap-lab with text output. wrap: what to put before the command."""
+    return subprocess.run([*wrap, sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,
                           env={**os.environ, **environment(**env)})
 
@@ -74,7 +74,7 @@ def check_values(page, cells):
     """Each value that the page shows is that of the data, computed anew."""
     assert page.values
     for attributes, text in page.values:
-        cell = cells[attributes["data-cell"]]
+        cell = cells.get(attributes["data-cell"], {"runs": [], "unavailable": None})
         runs = [r["values"].get(attributes["data-metric"]) for r in cell["runs"]]
         runs = [v for v in runs if v is not None]
         scale, digits = float(attributes["data-scale"]), int(attributes["data-digits"])

@@ -91,9 +91,10 @@ def _write_report(folder, known):
 def _measure(experiment, options):
     """How many cells failed."""
     lab = Lab(options)
-    journal = Journal(options.out, experiment)
+    journal = None
     try:
         experiment.check(lab)
+        journal = Journal(options.out, experiment)
         journal.begin(_settings(options, experiment), machine.describe(lab.program("ringtap")))
         run = Run(experiment, lab, journal, options.repetitions, options.only)
         run.execute()
@@ -102,7 +103,8 @@ def _measure(experiment, options):
         # Another Ctrl-C must not interrupt the clearing up, which takes seconds at most.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         lab.close()
-        journal.close()
+        if journal:
+            journal.close()
         signal.signal(signal.SIGINT, before)
 
 
@@ -119,17 +121,25 @@ def _run(options, known):
     if options.fresh:
         for e in selected:
             (options.out / f"{e.name}.jsonl").unlink(missing_ok=True)
-    failed = 0
     niceness = Niceness(options.nice)
     try:
-        for e in selected:
-            failed += _measure(e, options)
+        return max(_measured(e, options) for e in selected)
     finally:
         niceness.release()
-        _write_report(options.out, known)
+        if os.path.exists(options.out):
+            _write_report(options.out, known)
+
+
+def _measured(experiment, options):
+    """Exit status. That one experiment cannot be made is no reason not to make the others."""
+    try:
+        failed = _measure(experiment, options)
+    except Trouble as e:
+        print(f"ringtap-lab: {e}", file=sys.stderr)
+        return 2
     if failed:
-        print(f"ringtap-lab: {failed} measurements failed; the same command tries those again",
-              file=sys.stderr)
+        print(f"ringtap-lab: {experiment.name}: {failed} measurements failed; the same command tries those "
+              "again", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -144,7 +154,7 @@ def main(argv=None):
         signal.signal(number, _interrupt)
     try:
         return _run(options, known)
-    except Trouble as e:
+    except (Trouble, OSError) as e:
         print(f"ringtap-lab: {e}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

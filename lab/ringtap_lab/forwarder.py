@@ -87,14 +87,15 @@ class Forwarder:
                 text = (said + self.process.stderr.read()).decode(errors="replace")
                 raise _failed(self.argv, self.process.returncode, text)
 
-    def finish(self):
-        """Asks it to end: its Report."""
-        self.process.send_signal(signal.SIGINT)
+    def finish(self, ask=True):
+        """Its Report, when it has ended. ask: else it ends by itself."""
+        if ask:
+            self.process.send_signal(signal.SIGINT)
         try:
             out, err = self.process.communicate(timeout=START_S)
         except subprocess.TimeoutExpired:
             process.stop(self.process)
-            raise RuntimeError(f"{PROGRAM} did not end within {START_S} s of SIGINT") from None
+            raise RuntimeError(f"{PROGRAM} did not end within {START_S} s") from None
         if self.process.returncode != 0:
             raise _failed(self.argv, self.process.returncode, err.decode(errors="replace"))
         return Report(out)

@@ -29,6 +29,12 @@ class Lab:
         self._stack = contextlib.ExitStack()
         self._folder = None
         os.environ[scope.VARIABLE] = self.name  # all processes that we start have it
+        # Commands in reports are the same in every run, so that they can be compared.
+        process.abbreviations.update({f"{options.build}/": "build/", self.name: "lab"})
+
+    def begin_cell(self):
+        """Names begin anew: what a cell runs looks the same in each repetition."""
+        self._number = itertools.count()
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)

@@ -2,12 +2,14 @@
 """Hosts: network namespaces, joined by pairs of veth. Gone with all that is in them when closed."""
 import subprocess
 
+from . import process
+
 # A DPDK port sees frames as they are: no checksums left to do, no segments to be cut.
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 
 
 def _check(argv):
-    """Not remembered among the commands of a measurement: see Namespace.setup."""
+    process.remember(argv)
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()}")
@@ -15,12 +17,9 @@ def _check(argv):
 
 
 class Namespace:
-    """setup: the commands that made it, for the report."""
-
     def __init__(self, name):
         self.name = name
-        self.setup = []
-        self._do(["ip", "netns", "add", name])
+        _check(["ip", "netns", "add", name])
         try:
             self.inside(["ip", "link", "set", "lo", "up"])
             # IPv6 would send neighbour discovery whenever it likes.
@@ -35,20 +34,13 @@ class Namespace:
         """What to put before a command so that it runs inside."""
         return ["nsenter", f"--net=/run/netns/{self.name}"]
 
-    def _do(self, argv):
-        self.setup.append(" ".join(argv))
-        return _check(argv)
-
     def inside(self, argv):
-        return self._do([*self.prefix, *argv])
+        """Runs a command of preparation to its end: what it prints."""
+        return _check([*self.prefix, *argv])
 
     def up(self, device):
         self.inside(["ethtool", "-K", device, *(w for o in _OFFLOADS for w in (o, "off"))])
         self.inside(["ip", "link", "set", device, "up"])
-
-    def address(self, device):
-        """The device's MAC address."""
-        return self.inside(["cat", f"/sys/class/net/{device}/address"]).strip()
 
     def close(self):
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
@@ -57,7 +49,7 @@ class Namespace:
 def join(a, b, device="eth0", options=()):
     """A pair of veth, one end in each of the two, of the same name; up. options: of each end, such
     as the number of queues."""
-    a._do(["ip", "-n", a.name, "link", "add", device, *options, "type", "veth",
-           "peer", "name", device, *options, "netns", b.name])
+    _check(["ip", "-n", a.name, "link", "add", device, *options, "type", "veth",
+            "peer", "name", device, *options, "netns", b.name])
     for end in (a, b):
         end.up(device)

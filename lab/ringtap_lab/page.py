@@ -89,6 +89,13 @@ def _not_measured(results):
     return "<h3>Not measured</h3><ul>" + "".join(f"<li>{esc(line)}</li>" for line in lines) + "</ul>"
 
 
+def _commands(results):
+    """All of them, by cell: unfolded in print, where nothing can be clicked."""
+    cells = "".join(f"<h4>{esc(o.key)}</h4><pre class=\"commands\">{esc(chr(10).join(o.commands()))}</pre>"
+                    for o in results.measured())
+    return f'<details class="printed"><summary>All commands, by cell</summary>{cells}</details>'
+
+
 def _raw(results, experiment):
     """The data, to be looked at and to be saved."""
     text = results.as_csv()
@@ -122,7 +129,8 @@ def _section(experiment, results):
     parts.append(_prepared(results))
     for number, block in enumerate(experiment.blocks(results)):
         parts.append(_block(block, results, experiment, number))
-    return "\n".join([*parts, _not_measured(results), "<h3>Data</h3>", _raw(results, experiment)])
+    return "\n".join([*parts, _not_measured(results), "<h3>Commands and data</h3>",
+                      _commands(results), _raw(results, experiment)])
 
 
 def _summary(found):

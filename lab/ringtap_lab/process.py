@@ -10,6 +10,7 @@ import subprocess
 import time
 
 commands = []  # command lines in order of first use
+abbreviations = {}  # of what tells a reader nothing: folders, numbers of processes
 echo = True  # prints each as it is used for the first time
 
 _PR_SET_PDEATHSIG = 1
@@ -30,6 +31,8 @@ def recorded():
 
 def remember(argv, env=None):
     line = " ".join([f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()] + [shlex.join(argv)])
+    for what, instead in abbreviations.items():
+        line = line.replace(what, instead)
     if line not in commands:
         commands.append(line)
         if echo:

@@ -103,6 +103,7 @@ class Run:
         """Returns a line for people."""
         event = {"cell": cell.key, "params": cell.params, "repetition": repetition, "at": now()}
         begin = time.monotonic()
+        self.lab.begin_cell()
         try:
             with process.recorded() as commands:
                 m = self.experiment.run(self.lab, cell, repetition)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A headless Chromium, spoken to by its DevTools protocol over a pair of pipes."""
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+PROGRAM = "chromium"
+
+
+def missing():
+    """Why there is no browser, or None."""
+    return None if shutil.which(PROGRAM) else f"{PROGRAM} is not installed"
+
+
+class Browser:
+    """complaints: what the browser's console said of the pages, apart from mere information."""
+
+    def __init__(self, profile):
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+
+        def place():  # the protocol's places
+            os.dup2(theirs_in, 3)
+            os.dup2(theirs_out, 4)
+
+        self._process = subprocess.Popen(
+            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-first-run", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=place, pass_fds=(3, 4), start_new_session=True)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._in, self._out, self._buffer = ours_in, ours_out, b""
+        self._number = 0
+        self._session = None
+        self.complaints = []
+        self.requests = []
+        self._events = []
+        targets = self.do("Target.getTargets")["targetInfos"]
+        page = next(t["targetId"] for t in targets if t["type"] == "page")
+        self._session = self.do("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.do(f"{domain}.enable")
+
+    def _message(self, timeout):
+        end = time.monotonic() + timeout
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._in], [], [], max(end - time.monotonic(), 0))
+            more = os.read(self._in, 1 << 20) if ready else b""
+            assert more, "the browser is silent, or has ended"
+            self._buffer += more
+        text, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(text)
+
+    def _note(self, event):
+        method, about = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(str(about["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
+            self.complaints.append(str(about["args"]))
+        elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(about["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(about["request"]["url"])
+        self._events.append(method)
+
+    def do(self, method, timeout=30, **params):
+        """One command; its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message(timeout)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer)
+
+    def open(self, path, width, height=900):
+        """Shows a file in a window that wide, and waits until all of it is there."""
+        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                mobile=False)
+        self._events.clear()
+        self.do("Page.navigate", url=f"file://{path}")
+        while "Page.loadEventFired" not in self._events:
+            self._note(self._message(30))
+
+    def ask(self, expression):
+        """The value of a JavaScript expression in the page."""
+        return self.do("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
+
+    def screenshot(self, path):
+        """Of the whole page, as PNG."""
+        shot = self.do("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self, path):
+        """As it is printed."""
+        path.write_bytes(base64.b64decode(self.do("Page.printToPDF", timeout=60)["data"]))
+
+    def close(self):
+        self._process.kill()
+        self._process.wait()
+        os.close(self._in)
+        os.close(self._out)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The experiments of ringtap-lab, run for real, if shortly; their report in a browser."""
+import csv
+import json
+import os
+import shutil
+import signal
+
+import pytest
+
+from harness import browser as browser_module
+from harness import lab
+from harness.proc import check, until
+from ringtap_lab import experiments
+
+FWD = lab.BUILD / "fwd" / "ringtap-fwd"
+pytestmark = pytest.mark.skipif(not FWD.exists(), reason=f"{FWD} is not built")
+
+
+def read(folder, name):
+    """Cells by name, and the data as a whole."""
+    data = json.loads((folder / f"{name}.json").read_text())
+    return {c["cell"]: c for c in data["cells"]}, data
+
+
+def mean(cells, cell, metric):
+    return cells[cell]["statistics"][metric]["mean"]
+
+
+@pytest.fixture(scope="module")
+def latency(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("latency")
+    done = lab.run("latency", "--quick", "--repetitions", 2, "--latency-packets", 2000, "-o", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("memory")
+    done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder,
+                   "--only", "4k-drop,4k-retry,huge-stack,gpu,cost-4k,cost-huge")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_latency(latency):
+    cells, data = read(latency, "latency")
+    planes = ("packet", "mmap", "af_packet", "af_xdp", "memif")
+    assert set(cells) == {f"{t}-{p}" for t in ("within", "roundtrip") for p in planes} | {"within-ring"}
+    assert data["settings"] == {"quick": True, "latency_packets": 2000}
+    for key, cell in cells.items():
+        assert [r["repetition"] for r in cell["runs"]] == [0, 1], key
+        for run in cell["runs"]:
+            v = run["values"]
+            sent = 20 if key == "roundtrip-mmap" else 2000
+            assert sent * 0.99 <= v["packets"] <= sent and v["packets"] + v["lost"] >= sent, (key, v)
+            assert 0 < v["cycles_p50"] <= v["cycles_p99"] * 1.004 <= v["cycles_max"] * 1.01, (key, v)
+            assert v["cycles_mean"] <= v["cycles_max"], (key, v)
+            assert v["projected_pps"] == pytest.approx(1e9 / v["ns_mean"]), (key, v)
+            assert v["projected_gbps"] == pytest.approx(v["projected_pps"] * 84 * 8 / 1e9), (key, v)
+            hz = v["cycles_mean"] / v["ns_mean"]
+            assert hz == pytest.approx(v["cycles_max"] / v["ns_max"], rel=0.001), (key, v)
+        program = [c for c in cell["commands"] if "ringtap-fwd" in c]
+        assert program and all("--json" in c for c in program), cell["commands"]
+    # One at a time there is nothing to be batched; with a window there is.
+    assert mean(cells, "roundtrip-memif", "per_burst") < 1.5
+    # A round trip contains what the forwarder does, of the fastest plane, too.
+    assert mean(cells, "roundtrip-memif", "cycles_p50") > mean(cells, "within-ring", "cycles_p50")
+
+
+def test_memory(memory):
+    cells, data = read(memory, "memory")
+    p = data["prepared"]
+    assert p["wire_pps"] == pytest.approx(0.1 * min(p["limit_4k_pps"], p["limit_dpdk_pps"]))
+    assert p["below_pps"] < p["wire_pps"] < p["above_pps"]
+    drop, retry, stack = (cells[k]["runs"][0]["values"] for k in ("4k-drop", "4k-retry", "huge-stack"))
+    assert drop["dropped_2"] > 0 and stack["dropped_2"] > 0
+    assert [retry[f"dropped_{n}"] for n in (1, 2, 3)] == [0, 0, 0] and retry["refused_2"] > 0
+    # Nothing ever sorts the pool again; without drops nothing puts it out of order.
+    assert drop["out_of_order_2"] > 0.2 and drop["out_of_order_3"] > 0.2
+    assert max(retry[f"out_of_order_{n}"] for n in (1, 2, 3)) < 0.05
+    assert drop["pages_own_3"] > 1.1 * retry["pages_own_3"]
+    assert drop["misses_64_3"] > 1.1 * retry["misses_64_3"]
+    assert stack["misses_64_3"] < 0.05
+    for v in (drop, retry, stack):
+        for n in (1, 2, 3):
+            assert v[f"nonzero_bursts_{n}"] <= v[f"bursts_{n}"]
+            assert v[f"passed_{n}"] > 0 and v[f"per_nonzero_burst_{n}"] >= max(v[f"per_burst_{n}"], 1)
+    assert "GPU" in cells["gpu"]["unavailable"] or cells["gpu"]["runs"]
+    phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
+    assert set(phases) == {"1", "2", "3"} and len(phases["3"]["offsets_kib"]) > 1000
+    for kind in ("4k", "huge"):
+        for order in ("ring", "shuffled"):
+            assert mean(cells, f"cost-{kind}-{order}", "pps") > 0
+
+
+@pytest.mark.parametrize("name", ["latency", "memory"])
+def test_report(name, request):
+    folder = request.getfixturevalue(name)
+    cells, _ = read(folder, name)
+    page = lab.Page((folder / "report.html").read_text())
+    lab.check_values(page, cells)
+    lab.check_self_contained(page)
+    assert page.tags.count("svg") >= 2
+    with open(folder / f"{name}.csv", encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
+    assert len(rows) == sum(len(c["runs"]) for c in cells.values())
+    for row in rows:
+        run = cells[row["cell"]]["runs"][int(row["repetition"]) - 1]
+        for metric, value in run["values"].items():
+            assert float(row[metric]) == value, (row["cell"], metric)
+
+
+@pytest.fixture
+def browser(tmp_path, closing):
+    reason = browser_module.missing()
+    if reason:
+        pytest.skip(reason)
+    return closing(browser_module.Browser(tmp_path / "profile"))
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("name", ["latency", "memory"])
+def test_in_a_browser(browser, name, width, request, tmp_path):
+    folder = request.getfixturevalue(name)
+    path = folder / "report.html"
+    browser.open(path, width)
+    assert browser.complaints == []
+    assert [u for u in browser.requests if not u.startswith("data:")] == [f"file://{path}"]
+    assert browser.ask("document.documentElement.scrollWidth") <= width  # tables scroll by themselves
+    plots = browser.ask("""[...document.querySelectorAll('figure svg')].map(s => {
+        const box = s.getBoundingClientRect();
+        return [box.width, box.height, s.querySelectorAll('path').length,
+                [...s.querySelectorAll('text')].filter(t => t.getBoundingClientRect().height > 6).length];
+        })""")
+    assert len(plots) >= 2
+    for plot_width, height, paths, texts in plots:
+        assert 300 <= plot_width <= width and height > 150 and paths > 20 and texts > 5
+    browser.screenshot(tmp_path / "shot.png")
+    assert (tmp_path / "shot.png").stat().st_size > 20000
+
+
+def test_the_browser_complains_where_it_should(browser, tmp_path):
+    bad = tmp_path / "bad.html"
+    bad.write_text("<img src='missing.png'><script>nonsense()</script>")
+    browser.open(bad, 400)
+    assert any("nonsense" in c for c in browser.complaints)
+    assert any(u.endswith("missing.png") for u in browser.requests)
+
+
+def test_printed(browser, latency, tmp_path):
+    if not shutil.which("pdftotext"):
+        pytest.skip("pdftotext is not installed (poppler-utils)")
+    browser.open(latency / "report.html", 1000)
+    browser.pdf(tmp_path / "report.pdf")
+    text = " ".join(check(["pdftotext", tmp_path / "report.pdf", "-"]).split())
+    assert "published" in text and "echo:eth0@" in text  # commands are unfolded
+
+
+@pytest.mark.parametrize("name", ["latency", "memory"])
+def test_an_interrupt_leaves_nothing(name, tmp_path, closing):
+    p = closing(lab.start(name, "--quick", "-o", tmp_path / "out"))
+    p.expect(r"^\[1/", timeout=120)
+    until(lambda: [x for x in lab.remains(p.pid) if x.startswith("process")], 120, "a forwarder")
+    p.send_signal(signal.SIGINT)
+    assert p.wait(60) == 130
+    assert lab.remains(p.pid) == []
+    assert "interrupted" in p.output and "Traceback" not in p.output
+    assert (tmp_path / "out" / f"{name}.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["latency", "memory"])
+@pytest.mark.parametrize("wrap, args, complaint", [
+    ([], ["--build", "/nowhere"], "neither in /nowhere/"),
+    ([], ["--cpus", "0"], "needs 2 CPUs"),
+    (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], [], "needs root")])
+def test_one_line_says_what_is_missing(name, wrap, args, complaint, tmp_path):
+    if wrap and not (os.stat(lab.LAB).st_mode & 1 and shutil.which(wrap[0])):
+        pytest.skip("others cannot read this folder, or setpriv is not installed (util-linux)")
+    done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, PATH="/usr/bin:/bin:/usr/sbin:/sbin")
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1 and complaint in done.stderr, done.stderr
+
+
+def test_missing_huge_pages(tmp_path):
+    """A kernel that has none and gives none, as far as the program can see."""
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 1000000 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n")
+    (tmp_path / "nr").write_text("0")
+    hide = f"mount --bind {meminfo} /proc/meminfo && mount --bind {tmp_path}/nr /proc/sys/vm/nr_hugepages"
+    done = lab.run("memory", "-o", tmp_path / "out",
+                   wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"])
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1 and "the kernel does not find" in done.stderr
+
+
+def test_all_experiments_are_found():
+    found = experiments.load()
+    assert list(found)[:2] == ["latency", "memory"]
+    done = lab.run("all", "--list")
+    assert done.returncode == 0
+    assert "latency within-packet" in done.stdout and "memory 4k-drop" in done.stdout
