@@ -60,6 +60,8 @@ static const struct section sections[] = {
 		"is known. Some drivers, and all that make packets up, look so whenever they are "
 		"used.\n"
 		"\n"
+		"unpolled_queues (a note): a port has RX queues that no thread polls.\n"
+		"\n"
 		"not_polling (a note), idle, well: nothing is wrong.\n"
 		"\n"
 		"docs/figures.md has the thresholds.\n"},

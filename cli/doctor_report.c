@@ -33,8 +33,7 @@ static void print_verdict(const struct verdict *v)
 		*v->where ? ": " : "", v->where);
 	for (unsigned i = 0; i < v->evidence_count; i++)
 		print_wrapped("    - ", v->evidence[i]);
-	if (v->grade == GRADE_FAULT || v->id == VERDICT_AT_LIMIT || v->id == VERDICT_NOT_POLLING ||
-		v->id == VERDICT_UNEVEN_QUEUES)
+	if (v->grade != GRADE_FINE)
 		print_wrapped("    next: ", v->advice);
 }
 

@@ -256,6 +256,25 @@ static const char uneven_advice[] =
 	"headers, "
 	"use rte_flow, or distribute in software";
 
+static const char unpolled_advice[] = "Packets that the NIC puts there are never fetched: poll all "
+				      "queues, or configure fewer (and a "
+				      "redirection table without them)";
+
+static void judge_unpolled(
+	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)
+{
+	const struct ringtap_figures_port *p = &e->span.to->ports[port];
+	struct verdict *v;
+
+	if (!s->queues || s->queues >= p->rx_queues)
+		return;
+	v = verdict_add(d, VERDICT_UNPOLLED_QUEUES, GRADE_NOTE, 0.5, unpolled_advice);
+	if (!v)
+		return;
+	printable(v->where, RINGTAP_NAME_LEN, p->name);
+	verdict_say(v, "of %u RX queues %u are polled", p->rx_queues, s->queues);
+}
+
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
@@ -269,6 +288,8 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		bool hurts;
 
 		find_shares(e, i, &s);
+		if (!p->gone)
+			judge_unpolled(e, i, &s, d);
 		if (p->gone || s.queues < 2 || s.total < LIMIT_UNEVEN_PACKETS)
 			continue;
 		ratio = (double)s.most * s.queues / (double)s.total;

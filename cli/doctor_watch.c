@@ -64,7 +64,7 @@ static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration
 	watch_settle(w);
 	watch_mark(w);
 	end = now_ns(CLOCK_MONOTONIC) + duration_ns;
-	while (now_ns(CLOCK_MONOTONIC) < end) {
+	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w)) {
 		if (stop_wait(WATCH_STEP_NS))
 			return false;
 		look(w, looks);
@@ -79,7 +79,7 @@ static bool watch_addresses(struct watch *w)
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 
 	watch_switch(w, INSTRUMENTS | RINGTAP_ADDRESSES, 1);
-	while (now_ns(CLOCK_MONOTONIC) < end)
+	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
 		if (stop_wait(WATCH_STEP_NS))
 			return false;
 	return true;

@@ -144,8 +144,9 @@ static int add_eal(const struct host_config *h, struct host_args *a)
 	uint64_t megabytes = (host_memory(h) + (1 << 20) - 1) >> 20;
 	int ret = add(a, "ringtap-host");
 
-	if (!ret && !h->huge_pages)
-		ret = add(a, "--no-huge");
+	/* Unlinked at once, so that they are free again however it ends. */
+	if (!ret)
+		ret = add(a, "%s", h->huge_pages ? "--huge-unlink" : "--no-huge");
 	if (!ret && !h->verbose)
 		ret = add(a, "--log-level=*:emergency");
 	if (!ret)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <mntent.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,9 +153,29 @@ static uint64_t huge_bytes(void)
 	return sum;
 }
 
+static bool huge_mounted(void)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool found = false;
+
+	while (f && !found && (m = getmntent(f)))
+		found = !strcmp(m->mnt_type, "hugetlbfs");
+	if (f)
+		endmntent(f);
+	return found;
+}
+
 static int check_huge_pages(const struct host_config *h)
 {
-	if (!h->huge_pages || huge_bytes() >= host_memory(h))
+	if (!h->huge_pages)
+		return 0;
+	if (!huge_mounted()) {
+		say("host: --huge-pages: no hugetlbfs is mounted; 'mount -t hugetlbfs none "
+		    "/dev/hugepages', or leave it out");
+		return -ENOENT;
+	}
+	if (huge_bytes() >= host_memory(h))
 		return 0;
 	say("host: --huge-pages: %" PRIu64 " MiB wanted, %" PRIu64 " MiB free; raise "
 	    "vm.nr_hugepages, or leave it out",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An access hits in a cache of n entries if fewer than n other pages were used since the last
- * access to its page: LRU's stack distance (Mattson, Gecsei, Slutz, Traiger: Evaluation techniques
+ * access to its page: LRU's stack distance (Mattson and others: Evaluation techniques
  * for storage hierarchies, IBM Systems Journal 9(2), 1970). To count them, each page has a mark at
  * the time of its last access; a binary indexed tree sums marks between two times (Bennett,
  * Kruskal: LRU stack processing, IBM Journal of Research and Development 19(4), 1975; Fenwick: A
@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "iotlb.h"
@@ -74,6 +75,27 @@ static uint64_t marks_up_to(const uint32_t *tree, size_t at)
 	return n;
 }
 
+/* others: pages used since the last access to this one; UINT64_MAX: it was not used before. Before
+ * the cache is full, a page that was not used yet may be in it, from before. */
+static void count_access(struct iotlb *out, uint64_t others)
+{
+	for (int i = 0; i < IOTLB_SIZES; i++) {
+		bool miss = others >= iotlb_entries[i], full = out->pages >= iotlb_entries[i];
+
+		out->misses[i] += miss;
+		out->known[i] += full || others != UINT64_MAX;
+		out->known_misses[i] += full && miss;
+	}
+	if (others != UINT64_MAX)
+		return;
+	out->pages++;
+	/* Full: the hits while it filled would be all that is known of that time. */
+	for (int i = 0; i < IOTLB_SIZES; i++) {
+		if (out->pages == iotlb_entries[i])
+			out->known[i] = 0;
+	}
+}
+
 int iotlb_model(const uint64_t *address, size_t count, unsigned page_shift, struct iotlb *out)
 {
 	size_t *previous = previous_uses(address, count, page_shift);
@@ -86,16 +108,24 @@ int iotlb_model(const uint64_t *address, size_t count, unsigned page_shift, stru
 		if (previous[t]) {
 			others = marks_up_to(tree, t - 1) - marks_up_to(tree, previous[t]);
 			mark(tree, count, previous[t], (uint32_t)-1);
-		} else {
-			out->pages++;
 		}
 		mark(tree, count, t, 1);
-		for (int i = 0; i < IOTLB_SIZES; i++)
-			out->misses[i] += others >= iotlb_entries[i];
+		count_access(out, others);
 	}
 	free(previous);
 	free(tree);
 	return previous && tree ? 0 : -ENOMEM;
+}
+
+void iotlb_add(struct iotlb *sum, const struct iotlb *t)
+{
+	sum->accesses += t->accesses;
+	sum->pages += t->pages;
+	for (int i = 0; i < IOTLB_SIZES; i++) {
+		sum->misses[i] += t->misses[i];
+		sum->known[i] += t->known[i];
+		sum->known_misses[i] += t->known_misses[i];
+	}
 }
 
 double iotlb_distinct(const uint64_t *address, size_t count, unsigned page_shift, size_t each)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,40 +24,59 @@ static uint64_t any(void)
 	return seed;
 }
 
+struct counts {
+	uint64_t misses, known, known_misses;
+};
+
 /* One cache, most recent page first. */
-static uint64_t brute_force(const uint64_t *address, size_t count, unsigned shift, unsigned entries)
+static struct counts brute_force(
+	const uint64_t *address, size_t count, unsigned shift, unsigned entries)
 {
-	uint64_t *cache = calloc(entries, sizeof(*cache)), misses = 0;
+	uint64_t *cache = calloc(entries, sizeof(*cache)), hits_before = 0;
+	struct counts c = {0};
 	unsigned used = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t page = address[i] >> shift;
+		bool full = used == entries, hit;
 		unsigned at = 0;
 
 		while (at < used && cache[at] != page)
 			at++;
-		if (at == used) {
-			misses++;
-			used += used < entries;
+		hit = at < used;
+		c.misses += !hit;
+		c.known += full;
+		c.known_misses += full && !hit;
+		hits_before += !full && hit;
+		if (!hit) {
+			used += !full;
 			at = used - 1;
 		}
 		memmove(cache + 1, cache, at * sizeof(*cache));
 		cache[0] = page;
 	}
+	if (used < entries)
+		c.known = hits_before;
 	free(cache);
-	return misses;
+	return c;
 }
 
 static void assert_as_brute_force(const uint64_t *address, size_t count, unsigned shift)
 {
+	struct counts c;
 	struct iotlb t;
 
 	assert_int_equal(iotlb_model(address, count, shift, &t), 0);
 	assert_int_equal(t.accesses, count);
-	for (int i = 0; i < IOTLB_SIZES; i++)
-		assert_int_equal(t.misses[i], brute_force(address, count, shift, iotlb_entries[i]));
+	for (int i = 0; i < IOTLB_SIZES; i++) {
+		c = brute_force(address, count, shift, iotlb_entries[i]);
+		assert_int_equal(t.misses[i], c.misses);
+		assert_int_equal(t.known[i], c.known);
+		assert_int_equal(t.known_misses[i], c.known_misses);
+	}
 	/* A cache that is large enough misses only what it has never seen. */
-	assert_int_equal(t.pages, brute_force(address, count, shift, 65536));
+	c = brute_force(address, count, shift, 65536);
+	assert_int_equal(t.pages, c.misses);
 }
 
 static void random_addresses_of_many_kinds(void **state)
@@ -85,7 +105,11 @@ static void circling_is_all_or_nothing(void **state)
 	assert_int_equal(iotlb_model(address, COUNT, 21, &t), 0);
 	assert_int_equal(t.pages, 100);
 	assert_int_equal(t.misses[2], COUNT); /* 64 entries */
-	assert_int_equal(t.misses[3], 100);   /* 128 */
+	assert_int_equal(t.known[2], COUNT - 64);
+	assert_int_equal(t.known_misses[2], COUNT - 64);
+	assert_int_equal(t.misses[3], 100); /* 128 */
+	assert_int_equal(t.known[3], COUNT - 100);
+	assert_int_equal(t.known_misses[3], 0);
 	assert_as_brute_force(address, COUNT, 21);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,16 @@ static int by_ports(const void *a, const void *b)
 	return (x->tx_port > y->tx_port) - (x->tx_port < y->tx_port);
 }
 
+/* Middles of buckets, of which the first and last may lie beyond minimum and maximum. */
+static void find_quantiles(struct latency_pair *p)
+{
+	for (int q = 0; q < LATENCY_QUANTILES; q++) {
+		double v = ringtap_latency_quantile(p->bucket, latency_shares[q]);
+
+		p->quantile[q] = fmax(fmin(v, (double)p->max), (double)p->min);
+	}
+}
+
 int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_figures *first,
 	const struct ringtap_figures *since)
 {
@@ -125,11 +136,8 @@ int latency_sum(struct latency *l, const struct one_app *app, const struct ringt
 			o->bucket[b] += p->bucket[b];
 	}
 	qsort(l->pairs, l->pair_count, sizeof(*l->pairs), by_ports);
-	for (uint32_t i = 0; i < l->pair_count; i++) {
-		for (int q = 0; q < LATENCY_QUANTILES; q++)
-			l->pairs[i].quantile[q] =
-				ringtap_latency_quantile(l->pairs[i].bucket, latency_shares[q]);
-	}
+	for (uint32_t i = 0; i < l->pair_count; i++)
+		find_quantiles(&l->pairs[i]);
 	return 0;
 }
 

@@ -71,6 +71,8 @@ void latency_print(const struct latency *l, const struct measure *m)
 		printf("one packet in %" PRIu32 " timed\n", l->every);
 	else
 		puts("every packet timed");
+	if (m->first->latency_every != m->last->latency_every)
+		puts("(now; somebody else who measures changed that meanwhile)");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
 

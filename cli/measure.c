@@ -91,6 +91,9 @@ static int begin(struct measure *m)
 			m->app.name);
 		return STATUS_FAILED;
 	}
+	/* Only now: until here there is nothing to print, and a signal may end it all. */
+	if (stop_catch())
+		return STATUS_FAILED;
 	/* From here on it counts: tests and scripts wait for this line. */
 	if (!m->options->quiet)
 		fprintf(stderr, "Measuring %s (%s, pid %u)\n", m->app.name, m->info.program,
@@ -184,9 +187,6 @@ int measure_run(struct measure *m)
 	ret = attach(m);
 	if (ret == STATUS_OK)
 		ret = begin(m);
-	/* Only now: until here there is nothing to print, and a signal may end it all. */
-	if (ret == STATUS_OK && stop_catch())
-		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = loop(m);
 	ringtap_monitor_close(m->mon);

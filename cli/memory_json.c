@@ -52,16 +52,17 @@ static json_t *pool(const struct ringtap_figures_pool *p)
 
 static json_t *model(const struct iotlb *t, unsigned shift)
 {
-	json_t *j = json_object(), *misses = json_object();
+	json_t *j = json_object(), *known = json_object(), *misses = json_object();
 	char entries[16];
 
 	for (int i = 0; i < IOTLB_SIZES; i++) {
 		snprintf(entries, sizeof(entries), "%u", iotlb_entries[i]);
-		json_object_set_new(misses, entries, json_count(t->misses[i]));
+		json_object_set_new(known, entries, json_count(t->known[i]));
+		json_object_set_new(misses, entries, json_count(t->known_misses[i]));
 	}
 	json_object_set_new(j, "page_bytes", json_count(1ull << shift));
 	json_object_set_new(j, "accesses", json_count(t->accesses));
-	json_object_set_new(j, "pages", json_count(t->pages));
+	json_object_set_new(j, "known", known);
 	json_object_set_new(j, "misses", misses);
 	return j;
 }

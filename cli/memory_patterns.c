@@ -48,27 +48,62 @@ static void count_step(struct memory_pattern *p, uint64_t from, uint64_t to, uin
 		p->same++;
 }
 
+/* Distinct pages while a pattern is analysed. */
+struct pages {
+	double sum[PAGE_KINDS]; /* over all windows */
+	size_t windows;
+};
+
+/* A stretch is over: what came before it is not known, so each is modelled for itself. */
+static int analyse_stretch(
+	struct memory_pattern *p, struct pages *pages, const uint64_t *device, size_t count)
+{
+	size_t windows = count / MEMORY_SOME;
+	struct iotlb t;
+	int ret = 0;
+
+	for (int k = 0; k < PAGE_KINDS && !ret; k++) {
+		if (windows)
+			pages->sum[k] += (double)windows *
+					 iotlb_distinct(device, count, page_shifts[k], MEMORY_SOME);
+		ret = iotlb_model(device, count, page_shifts[k], &t);
+		iotlb_add(&p->iotlb[k], &t);
+	}
+	pages->windows += windows;
+	return ret;
+}
+
 /* device: room for all samples. */
 static int analyse(struct memory_pattern *p, const struct memory_samples *s,
 	const struct ringtap_figures *f, uint64_t *device)
 {
 	const struct memory_sample *last = NULL;
+	struct pages pages = {0};
+	size_t begin = 0;
 	int ret = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count && !ret; i++) {
 		const struct memory_sample *a = &s->list[i];
 
 		if (!belongs(p, a))
 			continue;
-		device[p->count++] = memory_device_address(a);
-		if (last && last->stretch == a->stretch)
+		if (last && last->stretch == a->stretch) {
 			count_step(p, last->address, a->address,
 				last->pool == a->pool ? memory_stride(f, a->pool) : 0);
+		} else if (last) {
+			ret = analyse_stretch(p, &pages, device + begin, p->count - begin);
+			begin = p->count;
+		}
+		device[p->count++] = memory_device_address(a);
 		last = a;
 	}
-	for (int k = 0; k < PAGE_KINDS && !ret; k++) {
-		p->pages[k] = iotlb_distinct(device, p->count, page_shifts[k], MEMORY_SOME);
-		ret = iotlb_model(device, p->count, page_shifts[k], &p->iotlb[k]);
+	if (!ret)
+		ret = analyse_stretch(p, &pages, device + begin, p->count - begin);
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		/* Of stretches that are too short, one after the other has to do. */
+		p->pages[k] = pages.windows ? pages.sum[k] / (double)pages.windows
+					    : iotlb_distinct(device, p->count, page_shifts[k],
+						      MEMORY_SOME);
 	}
 	return ret;
 }

@@ -166,8 +166,14 @@ static void print_iotlb(const struct memory_pattern *p)
 		const struct iotlb *t = &p->iotlb[k];
 
 		printf("\n%-10s", page_names[k]);
-		for (int i = 0; i < IOTLB_SIZES; i++)
-			printf(" %8.3f", 100.0 * (double)t->misses[i] / (double)t->accesses);
+		for (int i = 0; i < IOTLB_SIZES; i++) {
+			/* Too little of it is certain. */
+			if (t->known[i] < t->accesses / 4)
+				printf(" %8s", "-");
+			else
+				printf(" %8.3f",
+					100.0 * (double)t->known_misses[i] / (double)t->known[i]);
+		}
 	}
 	putchar('\n');
 }
@@ -195,7 +201,7 @@ void memory_print(const struct memory *mem)
 	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	print_pools(m->last);
 	if (!mem->samples->count) {
-		puts("\nNo packet was received in that time: no buffers were seen.");
+		puts("\nHardly a packet was received in that time: no buffers were seen.");
 	} else {
 		print_patterns(mem);
 		if (mem->distances)
@@ -219,7 +225,8 @@ static void csv_pattern(const struct ringtap_figures *f, const struct memory_pat
 	}
 	for (int k = 0; k < PAGE_KINDS; k++)
 		for (int i = 0; i < IOTLB_SIZES; i++)
-			printf(",%" PRIu64, p->iotlb[k].misses[i]);
+			printf(",%" PRIu64 ",%" PRIu64, p->iotlb[k].known[i],
+				p->iotlb[k].known_misses[i]);
 	putchar('\n');
 }
 
@@ -232,7 +239,8 @@ void memory_csv(const struct memory *mem)
 		printf(",pages_%s", short_names[k]);
 	for (int k = 0; k < PAGE_KINDS; k++)
 		for (int i = 0; i < IOTLB_SIZES; i++)
-			printf(",misses_%s_%u", short_names[k], iotlb_entries[i]);
+			printf(",known_%s_%u,misses_%s_%u", short_names[k], iotlb_entries[i],
+				short_names[k], iotlb_entries[i]);
 	putchar('\n');
 	for (size_t i = 0; i < mem->patterns->count; i++)
 		csv_pattern(mem->m->last, &mem->patterns->list[i]);

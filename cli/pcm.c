@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,31 +20,44 @@
 #define COLUMNS_MAX 128
 #define OUTPUT_MAX  (64 << 20) /* bytes */
 
-extern char **environ;
-
-static int spawn(struct pcm_iio *p)
+/* In the child. However we end, it ends, too: it must not count for ever. */
+static void become_pcm_iio(int out, int failed, pid_t parent)
 {
 	char *argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
+	int null = open("/dev/null", O_RDWR), error = ESRCH;
 	sigset_t none;
-	int ret;
 
-	/* We block the signals that are to end it. */
 	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	/* Ctrl-C is for us. */
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, p->fd, 1);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	ret = posix_spawnp(&p->pid, argv[0], &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return ret;
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* Ctrl-C is for us */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() == parent && null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 &&
+		dup2(null, 2) == 2) {
+		execvp(argv[0], argv);
+		error = errno;
+	}
+	(void)!write(failed, &error, sizeof(error));
+	_exit(1);
+}
+
+/* 0 or -errno: also what the child met before it became another program, which closes the pipe. */
+static int spawn(struct pcm_iio *p)
+{
+	pid_t parent = getpid();
+	int failed[2], error = 0;
+
+	if (pipe2(failed, O_CLOEXEC))
+		return -errno;
+	p->pid = fork();
+	if (p->pid == 0)
+		become_pcm_iio(p->fd, failed[1], parent);
+	close(failed[1]);
+	if (p->pid < 0)
+		error = errno;
+	else if (read(failed[0], &error, sizeof(error)) == sizeof(error))
+		(void)waitpid(p->pid, NULL, 0);
+	close(failed[0]);
+	return -error;
 }
 
 void pcm_iio_begin(struct pcm_iio *p)
@@ -58,7 +71,7 @@ void pcm_iio_begin(struct pcm_iio *p)
 	ret = spawn(p);
 	if (!ret)
 		return;
-	if (ret == ENOENT)
+	if (ret == -ENOENT)
 		p->why = "Intel PCM's pcm-iio is not installed";
 	p->pid = 0;
 	close(p->fd);
@@ -141,22 +154,26 @@ static char *output(int fd)
 	return text;
 }
 
+/* Asks it to end, and waits: it puts the counters back first, which must not take long. */
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGTERM);
+	for (int i = 0; i < 200; i++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		(void)usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
 void pcm_iio_end(struct pcm_iio *p)
 {
 	char *text;
 
 	if (!p->pid)
 		return;
-	kill(p->pid, SIGTERM);
-	/* It puts the counters back first, which must not take long. */
-	for (int i = 0; i < 200 && waitpid(p->pid, NULL, WNOHANG) == 0; i++) {
-		if (i == 199) {
-			kill(p->pid, SIGKILL);
-			(void)waitpid(p->pid, NULL, 0);
-			break;
-		}
-		(void)usleep(10000);
-	}
+	end_child(p->pid);
 	text = output(p->fd);
 	p->why = text && pcm_iio_parse(p, text) ? NULL : "pcm-iio has none on this machine";
 	free(text);

@@ -48,18 +48,17 @@ static json_t *bursts(const struct tally *t)
 /* Of RX: polls. Of TX: calls with what they handed over. */
 static json_t *tally_json(const struct tally *t, double seconds)
 {
+	double bytes = t->packets ? tally_bytes(t) : 0;
 	json_t *j = json_object();
 
 	count(j, "calls", t->calls);
 	count(j, "empty_calls", t->empty);
 	count(j, "packets", t->packets);
-	set(j, "bytes",
-		t->byte_packets || !t->packets ? json_count((uint64_t)tally_bytes(t))
-					       : json_null());
+	set(j, "bytes", isnan(bytes) ? json_null() : json_count((uint64_t)bytes));
 	number(j, "calls_per_second", (double)t->calls / seconds);
 	number(j, "busy_calls_per_second", (double)(t->calls - t->empty) / seconds);
 	number(j, "packets_per_second", (double)t->packets / seconds);
-	number(j, "bits_per_second", 8 * tally_bytes(t) / seconds);
+	number(j, "bits_per_second", 8 * bytes / seconds);
 	number(j, "packets_per_call", tally_mean(t));
 	number(j, "packets_per_busy_call", tally_mean_busy(t));
 	count(j, "burst_p50", tally_quantile(t, 0.5));

@@ -165,25 +165,43 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 	}
 }
 
+static bool listed(const struct watch *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(w->list[i]->name, name))
+			return true;
+	return false;
+}
+
+static void trouble(const struct watched *a, char *line, size_t size)
+{
+	char text[512];
+
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(text, sizeof(text),
+			"%s: without the probe; to load it, restart it with -d %s", a->name,
+			probe_path());
+	else
+		snprintf(text, sizeof(text), "%s: %s", a->name, a->ended ? "has ended" : a->why);
+	printable(line, size, text);
+}
+
 /* What is not in the table, and why. Returns how many lines it took, from the bottom. */
 static int draw_troubles(const struct screen *s)
 {
-	char line[512], name[64];
+	char line[512];
 	int n = 0;
 
 	for (size_t i = 0; i < s->w->count && n < LINES - HEAD_LINES - 1; i++) {
-		const struct watched *a = s->w->list[i];
-
-		if (a->now && !a->ended)
+		if (s->w->list[i]->now && !s->w->list[i]->ended)
 			continue;
-		printable(name, sizeof(name), a->name);
-		if (a->error == -EPROTONOSUPPORT)
-			snprintf(line, sizeof(line),
-				"%s: without the probe; to load it, restart it with -d %s", name,
-				probe_path());
-		else
-			snprintf(line, sizeof(line), "%s: %s", name, a->why);
-		printable(line, sizeof(line), line);
+		trouble(s->w->list[i], line, sizeof(line));
+		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
+	}
+	for (size_t i = 0; i < s->w->name_count && n < LINES - HEAD_LINES - 1; i++) {
+		if (listed(s->w, s->w->names[i]))
+			continue;
+		snprintf(line, sizeof(line), "%s: does not run yet", s->w->names[i]);
 		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
 	}
 	return n;

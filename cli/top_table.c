@@ -92,21 +92,29 @@ static unsigned total(const struct table *t, const unsigned width[COLUMNS_MAX])
 	return sum;
 }
 
-/* Texts get the room that is left, as far as they need it. */
+static size_t longest(const struct table *t, unsigned column)
+{
+	size_t most = 0;
+
+	for (size_t r = 0; r < t->row_count; r++)
+		if (strlen(t->rows[r].cell[column].text) > most)
+			most = strlen(t->rows[r].cell[column].text);
+	return most;
+}
+
+/* Texts get the room that is left, as far as they need it; first those that are never left out. */
 static void widen(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX])
 {
-	for (unsigned i = 0; i < t->column_count; i++) {
-		unsigned used = total(t, width);
-		size_t need = width[i];
+	for (unsigned i = 0; i < 2 * t->column_count; i++) {
+		unsigned at = i % t->column_count, used = total(t, width);
+		size_t need = longest(t, at);
 
-		if (t->columns[i].kind != CELL_TEXT || !width[i] || used >= room)
+		if (t->columns[at].kind != CELL_TEXT || !width[at] || need <= width[at] ||
+			used >= room || (i < t->column_count && t->columns[at].rank))
 			continue;
-		for (size_t r = 0; r < t->row_count; r++)
-			if (strlen(t->rows[r].cell[i].text) > need)
-				need = strlen(t->rows[r].cell[i].text);
-		if (need - width[i] > room - used)
-			need = width[i] + room - used;
-		width[i] = (unsigned)need;
+		if (need - width[at] > room - used)
+			need = width[at] + room - used;
+		width[at] = (unsigned)need;
 	}
 }
 

@@ -121,38 +121,61 @@ static const struct column queue_columns[] = {
 		"calls by packets: 0, 1, 2+, 4+, 8+, 16+, 32+, 64+, 128+, 256+, 512+"},
 };
 
+static void fill_queue(struct table *t, const struct watched *a, const struct span *s, uint32_t i)
+{
+	const struct ringtap_figures_queue *q = &s->to->queues[i];
+	struct row *r = table_add(t);
+	char name[THREAD_NAME_LEN];
+	struct tally y = {0};
+
+	if (!r)
+		return;
+	tally_add(&y, s, i);
+	set_text(&r->cell[0], a->name);
+	set_text(&r->cell[1], s->to->ports[q->port].name);
+	r->cell[2].number = q->queue;
+	set_text(&r->cell[3], q->direction == RINGTAP_TX ? "tx" : "rx");
+	set_text(&r->cell[4], thread_name(name, &s->to->threads[q->thread]));
+	r->cell[5].number = (double)y.packets / s->seconds;
+	r->cell[6].number = bits(&y, s->seconds, NAN);
+	r->cell[7].number = (double)y.calls / s->seconds;
+	r->cell[8].number = share(y.calls - y.empty, y.calls);
+	r->cell[9].number = tally_mean(&y);
+	r->cell[10].number = tally_mean_busy(&y);
+	if (y.packets) {
+		r->cell[11].number = tally_quantile(&y, 0.5);
+		r->cell[12].number = tally_quantile(&y, 0.99);
+	}
+	if (q->direction == RINGTAP_RX)
+		r->cell[13].number = q->max_asked;
+	set_bars(&r->cell[14], &y);
+}
+
+/* Threads met their queues in any order. */
+static uint64_t queue_place(const struct ringtap_figures_queue *q)
+{
+	return (uint64_t)q->port << 32 | (uint64_t)q->queue << 16 |
+	       (uint64_t)(q->direction == RINGTAP_TX) << 8 | (q->thread & 0xff);
+}
+
 static void fill_queues(struct table *t, const struct watched *a, const struct span *s)
 {
-	for (uint32_t i = 0; i < s->to->queue_count; i++) {
-		const struct ringtap_figures_queue *q = &s->to->queues[i];
-		struct tally y = {0};
-		char name[THREAD_NAME_LEN];
-		struct row *r;
+	const struct ringtap_figures *f = s->to;
+	uint64_t last = 0;
 
-		if (s->to->ports[q->port].gone)
-			continue;
-		r = table_add(t);
-		if (!r)
+	for (uint32_t n = 0; n < f->queue_count; n++) {
+		uint32_t next = ALL;
+
+		for (uint32_t i = 0; i < f->queue_count; i++)
+			if ((!n || queue_place(&f->queues[i]) > last) &&
+				(next == ALL ||
+					queue_place(&f->queues[i]) < queue_place(&f->queues[next])))
+				next = i;
+		if (next == ALL)
 			return;
-		tally_add(&y, s, i);
-		set_text(&r->cell[0], a->name);
-		set_text(&r->cell[1], s->to->ports[q->port].name);
-		r->cell[2].number = q->queue;
-		set_text(&r->cell[3], q->direction == RINGTAP_TX ? "tx" : "rx");
-		set_text(&r->cell[4], thread_name(name, &s->to->threads[q->thread]));
-		r->cell[5].number = (double)y.packets / s->seconds;
-		r->cell[6].number = bits(&y, s->seconds, NAN);
-		r->cell[7].number = (double)y.calls / s->seconds;
-		r->cell[8].number = share(y.calls - y.empty, y.calls);
-		r->cell[9].number = tally_mean(&y);
-		r->cell[10].number = tally_mean_busy(&y);
-		if (y.packets) {
-			r->cell[11].number = tally_quantile(&y, 0.5);
-			r->cell[12].number = tally_quantile(&y, 0.99);
-		}
-		if (q->direction == RINGTAP_RX)
-			r->cell[13].number = q->max_asked;
-		set_bars(&r->cell[14], &y);
+		last = queue_place(&f->queues[next]);
+		if (!f->ports[f->queues[next].port].gone)
+			fill_queue(t, a, s, next);
 	}
 }
 

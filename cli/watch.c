@@ -315,12 +315,13 @@ static bool settled(const struct watched *a)
 	for (uint32_t i = 0; i < f->thread_count; i++)
 		if (f->threads[i].alive && f->threads[i].tid && !f->threads[i].read_ns)
 			return false;
-	return true;
+	return f->thread_count > 0;
 }
 
 void watch_settle(struct watch *w)
 {
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
+	/* An application that does not poll at all never shows a thread. */
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
 	bool done = false;
 
 	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(WATCH_STEP_NS)) {

@@ -73,7 +73,7 @@ void watch_step(struct watch *w);
 /* An interval ends, and the next begins, with the picture of now. */
 void watch_mark(struct watch *w);
 /* Pictures until drivers and kernel have been asked once, so that an interval which begins now
- * knows where they began; 2 seconds at most. */
+ * knows where they began; a second at most. */
 void watch_settle(struct watch *w);
 /* Other instruments, now and for those that come. */
 void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);

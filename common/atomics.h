@@ -19,6 +19,16 @@
 #define rt_cas(p, expected, v) \
 	__atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
+/* Stores before it stay before stores after it, loads before loads; plain ones too. ThreadSanitizer
+ * knows no fences. */
+#ifdef __SANITIZE_THREAD__
+#define rt_fence_release() rt_compiler_barrier()
+#define rt_fence_acquire() rt_compiler_barrier()
+#else
+#define rt_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define rt_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
 /* Orders nothing but the compiler; the other side pays, see probe/grace.h. */
 #define rt_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 

@@ -52,16 +52,20 @@ if [ "$(id -u)" != 0 ]; then
 		exit 1
 	}
 fi
-had_ovs=yes
-installed openvswitch-switch || had_ovs=no
+services=
+for package in openvswitch-switch prometheus; do
+	installed "$package" || services="$services $package"
+done
 
 $as_root apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run an Open vSwitch of their own in private folders. The service which the package
-# starts would only keep a CPU and the administrator busy.
-if [ "$had_ovs" = no ] && [ -d /run/systemd/system ] && installed openvswitch-switch; then
-	$as_root systemctl disable --now openvswitch-switch.service || true
-fi
+# The tests run their own Open vSwitch and Prometheus in private folders. The services which the
+# packages start would only keep a CPU and the administrator busy.
+for package in $services; do
+	if [ -d /run/systemd/system ] && installed "$package"; then
+		$as_root systemctl disable --now "$package.service" || true
+	fi
+done

@@ -21,6 +21,20 @@ int main(void)
 	return 0;
 }
 """
+MONITOR = """
+#include <ringtap/monitor.h>
+#include <stdio.h>
+int main(void)
+{
+	struct ringtap_monitor *mon;
+	char err[256];
+	int rc = ringtap_monitor_open(&mon, "/nonexistent", RINGTAP_POLLS | RINGTAP_LATENCY, 0, err,
+		sizeof(err));
+	printf("%s %d %u\\n", err, rc < 0, ringtap_latency_buckets());
+	ringtap_monitor_close(mon);
+	return 0;
+}
+"""
 LINK_IN = """
 #include <ringtap/probe.h>
 #include <rte_eal.h>
@@ -74,6 +88,13 @@ def test_reader_library(pkg_config, tmp_path, compiler, suffix):
     program = compile_(READER, suffix, tmp_path, compiler, ["-pedantic", *flags])
     env = {"LD_LIBRARY_PATH": str(pkg_config.lib)}
     assert check([program], env=env).endswith(" 0\n")
+
+
+@pytest.mark.parametrize("compiler,suffix", [("gcc", "c"), ("g++", "cc")])
+def test_monitors(pkg_config, tmp_path, compiler, suffix):
+    flags = pkg_config("libringtap", "--cflags", "--libs")
+    program = compile_(MONITOR, suffix, tmp_path, compiler, ["-pedantic", *flags])
+    assert check([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)}).endswith(" 1 2368\n")
 
 
 def test_link_in(pkg_config, tmp_path):

@@ -46,11 +46,28 @@ def test_a_thousand_times(life, busy):
     assert after.fds <= before.fds + 3 and after.maps <= before.maps + 100, (before, after)
 
 
-@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "child_closes",
+@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "too_many", "child_closes",
                                   "child_may_not_read_along", "child_takes_over"])
 def test_handles(life, app, what):
     life(what, app.prefix, send=app.rx)
     until(lambda: sessions(app) == [], 10, "all sessions ended")
+
+
+def test_descriptor_is_readable_for_each_packet_and_no_other(life, app):
+    life("waits_for_each", app.prefix, 500, app.rx)
+
+
+def test_capture_ends_though_a_child_holds_on(life, app):
+    def ended(line):
+        until(lambda: app.one("callbacks 0") == 0, 10, "nothing is captured any more")
+        return line == "callbacks"
+
+    life("child_holds_on", app.prefix, send=app.rx, answer=ended)
+    until(lambda: sessions(app) == [], 10, "all sessions ended")
+
+
+def test_flood_of_which_nothing_passes(life, busy):
+    life("refuses_a_flood", busy.prefix)
 
 
 def test_application_that_dies(life, app):
@@ -88,10 +105,10 @@ class Stream(threading.Thread):
 def test_filter_that_changes_in_mid_stream(life, app):
     stream = Stream(app)
     try:
-        life("changes_filters", app.prefix, 60, answer=stream.answer)
+        life("changes_filters", app.prefix, 40, answer=stream.answer)
     finally:
         stream.done.set()
-    assert stream.seq > 60 * 4000
+    assert stream.seq > 40 * 2000
 
 
 # ---- applications that are none ------------------------------------------------------------------

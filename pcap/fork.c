@@ -43,6 +43,11 @@ void fork_release(struct handle *h)
 	h->owner = NULL;
 }
 
+bool fork_owns(const struct handle *h)
+{
+	return h->owner && rt_load(h->owner) == getpid();
+}
+
 bool fork_claim(struct handle *h)
 {
 	int32_t self = getpid(), owner = rt_load(h->owner);

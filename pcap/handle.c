@@ -100,6 +100,9 @@ struct handle *handle_new(const char *device, char *err)
 void handle_free(struct handle *h)
 {
 	leave(h);
+	/* A forked process may have the connection open still, for nothing. */
+	if (h->cap && fork_owns(h))
+		ringtap_capture_stop(h->cap);
 	ringtap_capture_close(h->cap);
 	if (h->inner)
 		real()->pcap_close(h->inner);

@@ -84,6 +84,8 @@ extern uint32_t fork_generation;
 
 int fork_prepare(struct handle *h);
 void fork_release(struct handle *h);
+/* Is this the process that reads? */
+bool fork_owns(const struct handle *h);
 /* The slow part of fork_may_read(). */
 bool fork_claim(struct handle *h);
 

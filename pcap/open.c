@@ -53,6 +53,23 @@ static int start(struct handle *h)
 	return ret;
 }
 
+/* Only so many captures can be made of a queue at once. */
+static int complain(struct handle *h)
+{
+	struct ringtap_stats st = {.size = sizeof(st)};
+
+	ringtap_capture_stats(h->cap, &st);
+	if (!st.queues_refused)
+		return 0;
+	if (st.queues_refused < ringtap_capture_tap_count(h->cap))
+		return handle_fail(h, PCAP_WARNING,
+			"%llu of %u queues are not captured: there are too many captures of them",
+			(unsigned long long)st.queues_refused, ringtap_capture_tap_count(h->cap));
+	ringtap_capture_close(h->cap);
+	h->cap = NULL;
+	return handle_fail(h, PCAP_ERROR, "there are too many captures of this port already");
+}
+
 EXPORT int pcap_activate(pcap_t *p)
 {
 	struct handle *h = handle_of(p);
@@ -75,7 +92,9 @@ EXPORT int pcap_activate(pcap_t *p)
 		ret = fork_prepare(h);
 	if (!ret)
 		ret = start(h);
-	h->activated = !ret;
+	if (!ret)
+		ret = complain(h);
+	h->activated = ret >= 0;
 	return ret;
 }
 
@@ -108,7 +127,7 @@ EXPORT pcap_t *pcap_open_live(
 	h->snaplen = snaplen;
 	h->timeout_ms = timeout_ms;
 	ret = pcap_activate(h->user);
-	if (!ret)
+	if (ret >= 0)
 		return h->user;
 	explain(err, device, ret, real()->pcap_geterr(h->user));
 	handle_free(h);

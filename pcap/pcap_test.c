@@ -270,6 +270,30 @@ static void test_closed_in_its_callback(void **state)
 	handle = NULL;
 }
 
+static void *break_it(void *arg)
+{
+	pcap_breakloop(handle);
+	return NULL;
+}
+
+static void test_broken_from_another_thread(void **state)
+{
+	pthread_t thread;
+	int seen = 0;
+
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, break_it, NULL), 0);
+		if (i % 2)
+			put(3, 60);
+		assert_int_equal(pcap_loop(handle, -1, count, (u_char *)&seen), PCAP_ERROR_BREAK);
+		pthread_join(thread, NULL);
+	}
+	/* What was not handed out before a break is handed out after it. */
+	while (seen < 150)
+		assert_true(pcap_dispatch(handle, -1, count, (u_char *)&seen) >= 0);
+	assert_int_equal(seen, 150);
+}
+
 static void read_on(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 {
 	struct pcap_pkthdr next;
@@ -406,6 +430,7 @@ int main(void)
 		opened(test_lengths_that_change_meanwhile),
 		opened(test_closed_in_its_callback),
 		opened(test_callback_that_reads_on),
+		opened(test_broken_from_another_thread),
 		opened(test_filter_checks_what_waits),
 		opened(test_filter_that_the_application_refuses_is_run_here),
 		opened(test_filter_for_what_has_been_fetched),

@@ -124,8 +124,8 @@ static inline uint32_t read_record(
 	hdr->caplen = rt_load(&e->cap_len);
 	hdr->len = rt_load(&e->orig_len);
 	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
-	if (rt_unlikely(
-		    len < RT_EPB_MIN || len % 4 || len > left || hdr->caplen > len - RT_EPB_MIN))
+	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
+			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len))
 		return 0;
 	if (ns != h->ns) /* a burst has one time */
 		set_time(h, ns);
@@ -181,7 +181,7 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 	uint64_t deadline =
 		h->nonblock || h->timeout_ms <= 0 ? 0 : now_ms() + (uint64_t)h->timeout_ms;
 
-	for (;;) {
+	for (bool last = false;;) {
 		int wait, n = take_break(h);
 
 		if (n)
@@ -189,12 +189,14 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 		n = hand_out(h, max, callback, user);
 		if (rt_load(&h->broken))
 			return take_break(h);
-		if (n)
+		/* Nor may a flood of packets that do not pass keep a caller who is in a hurry. */
+		if (n || last)
 			return n;
 		wait = wait_ms(h, deadline);
 		n = fetch(h, wait);
 		if (n < 0 || (!n && !wait))
 			return n;
+		last = !wait;
 	}
 }
 

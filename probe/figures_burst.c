@@ -196,8 +196,9 @@ static struct rt_fig_stretch *next_stretch(struct rt_fig_own *o, uint64_t tsc)
 	o->stretch = wanted;
 	st = &o->sampler->stretch[wanted % RT_FIG_STRETCHES];
 	rt_store(&st->number, 0);
-	rt_store_release(&st->count, 0);
-	rt_store_release(&st->tsc, tsc);
+	rt_fence_release(); /* pairs with the reader's second look at number */
+	rt_store(&st->count, 0);
+	rt_store(&st->tsc, tsc);
 	return st;
 }
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -307,6 +309,48 @@ static void test_pools_that_are_being_made_are_left_alone(void **state)
 	rte_mempool_free(mp);
 }
 
+/* Filled, but its mbufs come later: it is found out when they are there. */
+static void test_pools_whose_mbufs_come_late(void **state)
+{
+	struct rte_mempool *mp = rte_mempool_create("late", 63, sizeof(struct rte_mbuf) + 500, 0,
+		sizeof(struct rte_pktmbuf_pool_private), rte_pktmbuf_pool_init,
+		&(struct rte_pktmbuf_pool_private){.mbuf_data_room_size = 500}, NULL, NULL,
+		SOCKET_ID_ANY, 0);
+
+	assert_non_null(mp);
+	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	assert_int_equal(find_pool("late", RT_IF_PRESENT)->buffer_bytes, 0);
+	assert_int_equal(rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL), 63);
+	test_figures_tick();
+	assert_int_equal(find_pool("late", RT_IF_PRESENT)->buffer_bytes, 500);
+	rte_mempool_free(mp);
+}
+
+/* Buffers outside of the pool: what matters is where they are. */
+static void test_pinned_buffers_are_looked_at_where_they_are(void **state)
+{
+	const size_t size = 2 << 20;
+	struct rte_pktmbuf_extmem ext = {
+		.buf_len = size, .elt_size = 2048, .buf_iova = RTE_BAD_IOVA};
+	const struct rt_fig_pool *p;
+	struct rte_mempool *mp;
+
+	ext.buf_ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(ext.buf_ptr, MAP_FAILED);
+	(void)madvise(ext.buf_ptr, size, MADV_NOHUGEPAGE);
+	memset(ext.buf_ptr, 0, size);
+	mp = rte_pktmbuf_pool_create_extbuf("pinned", 63, 0, 0, 2048, SOCKET_ID_ANY, &ext, 1);
+	assert_non_null(mp);
+	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	p = find_pool("pinned", RT_IF_PRESENT);
+	assert_int_equal(p->pinned_external, 1);
+	assert_int_equal(p->memory, RT_MEM_EXTERNAL);
+	assert_int_equal(p->page_bytes, sysconf(_SC_PAGESIZE));
+	assert_int_equal(p->buffer_bytes, 2048);
+	rte_mempool_free(mp);
+	munmap(ext.buf_ptr, size);
+}
+
 static void test_more_pools_than_the_table_holds(void **state)
 {
 	static struct rte_mempool *mp[RT_FIG_POOLS + 2];
@@ -437,6 +481,8 @@ int main(void)
 		with_port(test_pools_are_described),
 		with_port(test_pools_that_hold_no_packets),
 		with_port(test_pools_that_are_being_made_are_left_alone),
+		with_port(test_pools_whose_mbufs_come_late),
+		with_port(test_pinned_buffers_are_looked_at_where_they_are),
 		with_port(test_more_pools_than_the_table_holds),
 		with_port(test_ports_that_come_and_go),
 		with_port(test_ports_beyond_the_table_are_left_alone),

@@ -21,10 +21,11 @@
 
 TAILQ_HEAD(pool_list, rte_tailq_entry);
 
-/* Created, but not filled yet, it has no ops that could be asked. */
+/* Created, but not filled yet, it has no ops that could be asked, and its lists may grow. */
 static bool usable(const struct rte_mempool *mp)
 {
-	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size && mp->pool_data;
+	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size == mp->size &&
+	       mp->pool_data;
 }
 
 /* The first object, if the pool is one of packet buffers. */
@@ -71,7 +72,7 @@ static uintptr_t show_buffers(struct rt_fig_pool *p, struct rte_mempool *mp)
 	return where;
 }
 
-static uintptr_t show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
+static void show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mempool_ops *ops = rte_mempool_get_ops(mp->ops_index);
 
@@ -86,7 +87,6 @@ static uintptr_t show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
 	p->cache_size = mp->cache_size;
 	p->lowest = UINT32_MAX;
 	show_place(p, mp);
-	return show_buffers(p, mp);
 }
 
 static void show_levels(struct rt_fig_pool *p, const struct rte_mempool *mp)
@@ -121,60 +121,102 @@ static struct rt_fig_pool *find_pool(struct rt_figures *f, const struct rte_memp
 	return NULL;
 }
 
-/* Pages that a mapping consists of really: DPDK without huge pages takes what the kernel gives. */
-static uint64_t ask_kernel(uintptr_t where)
-{
-	unsigned long long begin, end, kib, page = 0, size = 0, huge = 0;
-	bool inside = false, done = false;
-	char line[256];
-	FILE *f = fopen("/proc/self/smaps", "re");
-
-	if (!f)
-		return 0;
-	while (!done && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%llx-%llx ", &begin, &end) == 2) {
-			done = inside;
-			inside = where >= begin && where < end;
-		} else if (inside && sscanf(line, "Size: %llu", &kib) == 1) {
-			size = kib;
-		} else if (inside && sscanf(line, "KernelPageSize: %llu", &kib) == 1) {
-			page = kib << 10;
-		} else if (inside && (sscanf(line, "AnonHugePages: %llu", &kib) == 1 ||
-					     sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)) {
-			huge += kib;
-		}
-	}
-	fclose(f);
-	return page && huge > size / 2 ? 2u << 20 : page;
-}
-
 struct newcomer {
 	struct rt_fig_pool *pool;
-	uintptr_t where;
+	uintptr_t where; /* its buffers are */
 };
 
-/* Returns how many are new; their entries are not yet counted. */
-static uint32_t walk(struct rt_figures *f, uint64_t *seen, struct newcomer *fresh)
+/* One mapping of /proc/self/smaps. */
+struct mapping {
+	unsigned long long begin, end, page_kib, rss_kib, huge_kib;
+};
+
+static void take_line(struct mapping *m, const char *line)
+{
+	unsigned long long kib;
+
+	if (sscanf(line, "KernelPageSize: %llu", &kib) == 1)
+		m->page_kib = kib;
+	else if (sscanf(line, "Rss: %llu", &kib) == 1)
+		m->rss_kib = kib;
+	else if (sscanf(line, "AnonHugePages: %llu", &kib) == 1 ||
+		 sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)
+		m->huge_kib += kib;
+}
+
+static void show_pages(const struct mapping *m, const struct newcomer *fresh, uint32_t n)
+{
+	bool huge = m->huge_kib > m->rss_kib / 2;
+
+	for (uint32_t i = 0; i < n && m->page_kib; i++) {
+		if (fresh[i].where >= m->begin && fresh[i].where < m->end)
+			fresh[i].pool->page_bytes = huge ? 2u << 20 : m->page_kib << 10;
+	}
+}
+
+/* Pages that the buffers lie in really: without huge pages of its own, DPDK has what the kernel
+ * gives. */
+static void ask_kernel(const struct newcomer *fresh, uint32_t n)
+{
+	FILE *f = n ? fopen("/proc/self/smaps", "re") : NULL;
+	struct mapping m = {0};
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		struct mapping next = {0};
+
+		if (sscanf(line, "%llx-%llx ", &next.begin, &next.end) == 2) {
+			show_pages(&m, fresh, n);
+			m = next;
+		} else {
+			take_line(&m, line);
+		}
+	}
+	show_pages(&m, fresh, n);
+	if (f)
+		fclose(f);
+}
+
+static bool pages_known(const struct rt_fig_pool *p)
+{
+	return p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
+}
+
+/* Returns how many are new; their entries are not yet counted. unknown: those of them that the
+ * kernel must be asked about. */
+static uint32_t walk(
+	struct rt_figures *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
 {
 	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
 	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS), n = 0;
-	struct rte_tailq_entry *te;
+	struct rte_tailq_entry *entry;
 
+	if (!list)
+		return 0;
 	rte_mcfg_mempool_read_lock();
 	rte_mcfg_tailq_read_lock();
-	TAILQ_FOREACH(te, list, next)
+	TAILQ_FOREACH(entry, list, next)
 	{
-		struct rte_mempool *mp = te->data;
+		struct rte_mempool *mp = entry->data;
 		struct rt_fig_pool *p;
+		bool fresh;
 
 		if (!usable(mp))
 			continue;
 		p = find_pool(f, mp);
 		if (!p && count + n == RT_FIG_POOLS)
 			continue;
-		if (!p) {
-			p = &f->pools[count + n];
-			fresh[n++] = (struct newcomer){p, show_identity(p, mp)};
+		fresh = !p;
+		if (fresh) {
+			p = &f->pools[count + n++];
+			show_identity(p, mp);
+		}
+		/* Its mbufs may have been made after it was filled. */
+		if (fresh || (!p->buffer_bytes && first_mbuf(mp))) {
+			uintptr_t where = show_buffers(p, mp);
+
+			if (!pages_known(p))
+				unknown[(*unknown_count)++] = (struct newcomer){p, where};
 		}
 		show_levels(p, mp);
 		*seen |= 1ull << (p - f->pools);
@@ -186,19 +228,13 @@ static uint32_t walk(struct rt_figures *f, uint64_t *seen, struct newcomer *fres
 
 void rt_figures_refresh_pools(struct rt_figures *f)
 {
-	struct newcomer fresh[RT_FIG_POOLS];
+	struct newcomer unknown[RT_FIG_POOLS];
+	uint32_t n, unknown_count = 0;
 	uint64_t seen = 0;
-	uint32_t n = walk(f, &seen, fresh);
 
 	static_assert(RT_FIG_POOLS <= 64, "a bit for each");
-	for (uint32_t i = 0; i < n; i++) {
-		struct rt_fig_pool *p = fresh[i].pool;
-		bool known = p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
-		uint64_t page = known ? 0 : ask_kernel(fresh[i].where);
-
-		if (page)
-			p->page_bytes = page;
-	}
+	n = walk(f, &seen, unknown, &unknown_count);
+	ask_kernel(unknown, unknown_count);
 	/* Pairs with the acquire in reader/monitor.c. */
 	rt_store_release(&f->header->pool_count, f->header->pool_count + n);
 	for (uint32_t i = 0; i < f->header->pool_count; i++) {

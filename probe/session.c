@@ -221,6 +221,7 @@ void rt_session_publish(struct rt_session *s)
 		else
 			publish_tap(s, s->taps[i]);
 	}
+	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
 
 struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t)

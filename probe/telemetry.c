@@ -28,6 +28,8 @@ static const struct command commands[] = {
 		RT_INSTR_LATENCY, "pairs", rt_telemetry_latency},
 	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_INSTR_POOLS,
 		"mempools", rt_telemetry_mempools},
+	{"/ringtap/addresses", "Where received packets lie. Takes no parameters",
+		RT_INSTR_ADDRESSES | RT_INSTR_POOLS, "threads", rt_telemetry_addresses},
 };
 
 struct query {

@@ -20,11 +20,16 @@ struct rt_tel_list {
 	unsigned count;
 };
 
+/* An empty dictionary, NULL: no memory; and putting it into a list, whose it is then. */
+struct rte_tel_data *rt_telemetry_dict(void);
+void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);
+
 /* What a command shows, control lock held. port: decimal id, NULL: all. */
 void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_addresses(struct rt_figures *f, const char *port, struct rt_tel_list *out);
 
 #endif

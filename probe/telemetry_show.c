@@ -13,7 +13,7 @@
 
 #define GAPS_SHOWN 8
 
-static struct rte_tel_data *begin(void)
+struct rte_tel_data *rt_telemetry_dict(void)
 {
 	struct rte_tel_data *d = rte_tel_data_alloc();
 
@@ -22,7 +22,7 @@ static struct rte_tel_data *begin(void)
 	return d;
 }
 
-static void add(struct rt_tel_list *list, struct rte_tel_data *d)
+void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d)
 {
 	char name[16];
 
@@ -59,7 +59,7 @@ void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_li
 	for (uint32_t i = 0; i < within(f->header->port_count, RT_FIG_PORTS); i++) {
 		const struct rt_fig_port *p = &f->ports[i];
 		struct rte_tel_data *d =
-			asked(p, port) && p->state == RT_IF_PRESENT ? begin() : NULL;
+			asked(p, port) && p->state == RT_IF_PRESENT ? rt_telemetry_dict() : NULL;
 
 		if (!d)
 			continue;
@@ -81,7 +81,7 @@ void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_li
 		rt_compat_tel_uint(d, "ierrors", p->ierrors);
 		rt_compat_tel_uint(d, "rx_nombuf", p->rx_nombuf);
 		rt_compat_tel_uint(d, "oerrors", p->oerrors);
-		add(out, d);
+		rt_telemetry_add(out, d);
 	}
 }
 
@@ -136,7 +136,7 @@ void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_
 {
 	for (unsigned i = 0; i < RT_FIG_THREADS; i++) {
 		const struct rt_fig_thread *t = &f->threads[i];
-		struct rte_tel_data *d = rt_load_acquire(&t->life) ? begin() : NULL;
+		struct rte_tel_data *d = rt_load_acquire(&t->life) ? rt_telemetry_dict() : NULL;
 
 		if (!d)
 			continue;
@@ -151,13 +151,13 @@ void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_
 		rt_compat_tel_uint(d, "preempted", t->preempted);
 		show_work(f, t, d);
 		show_gaps(f, t, d);
-		add(out, d);
+		rt_telemetry_add(out, d);
 	}
 }
 
 static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
 {
-	struct rte_tel_data *sizes = begin();
+	struct rte_tel_data *sizes = rt_telemetry_dict();
 	char name[16];
 
 	if (!sizes)
@@ -175,7 +175,7 @@ static void show_queue(
 	struct rt_figures *f, const struct rt_fig_hook *b, bool whole, struct rt_tel_list *out)
 {
 	uint64_t polls = rt_load(&b->big_polls), packets = rt_load(&b->big_packets), empty;
-	struct rte_tel_data *d = begin();
+	struct rte_tel_data *d = rt_telemetry_dict();
 
 	if (!d)
 		return;
@@ -197,7 +197,7 @@ static void show_queue(
 	rt_compat_tel_uint(d, "largest_asked", rt_load(&b->max_asked));
 	if (whole)
 		show_bursts(b, d);
-	add(out, d);
+	rt_telemetry_add(out, d);
 }
 
 void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out)
@@ -262,7 +262,7 @@ static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const s
 		unsigned share;
 	} quantiles[] = {{"p50_ns", 5000}, {"p90_ns", 9000}, {"p99_ns", 9900}, {"p99_9_ns", 9990}};
 	bool timed = p->rx_index < RT_FIG_PORTS;
-	struct rte_tel_data *d = begin();
+	struct rte_tel_data *d = rt_telemetry_dict();
 
 	if (!d)
 		return;
@@ -281,7 +281,7 @@ static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const s
 		rt_compat_tel_uint(d, "untimed", s->untimed);
 		rt_compat_tel_uint(d, "shared", s->shared);
 	}
-	add(out, d);
+	rt_telemetry_add(out, d);
 }
 
 void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out)
@@ -301,33 +301,5 @@ void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_
 			continue;
 		sum_pairs(f, n, i, &sum);
 		show_pair(f, p, &sum, out);
-	}
-}
-
-void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out)
-{
-	static const char *const kinds[] = {"unknown", "dpdk", "external"};
-
-	for (uint32_t i = 0; i < within(f->header->pool_count, RT_FIG_POOLS); i++) {
-		const struct rt_fig_pool *p = &f->pools[i];
-		struct rte_tel_data *d = p->state == RT_IF_PRESENT ? begin() : NULL;
-
-		if (!d)
-			continue;
-		rte_tel_data_add_dict_string(d, "name", p->name);
-		rte_tel_data_add_dict_string(d, "ops", p->ops);
-		rte_tel_data_add_dict_string(d, "memory", kinds[p->memory]);
-		rt_compat_tel_uint(d, "page_bytes", p->page_bytes);
-		rt_compat_tel_uint(d, "size", p->size);
-		rt_compat_tel_uint(d, "in_use", p->size - p->available);
-		rt_compat_tel_uint(d, "available", p->available);
-		rt_compat_tel_uint(d, "lowest_available", p->lowest);
-		rt_compat_tel_uint(d, "in_caches", p->in_caches);
-		rt_compat_tel_uint(d, "cache_size", p->cache_size);
-		rt_compat_tel_uint(d, "object_bytes", p->object_bytes);
-		rt_compat_tel_uint(d, "buffer_bytes", p->buffer_bytes);
-		rt_compat_tel_uint(d, "chunks", p->chunks);
-		rte_tel_data_add_dict_int(d, "socket", p->socket);
-		add(out, d);
 	}
 }

@@ -100,14 +100,19 @@ static void nap(struct ringtap_capture *cap, uint64_t ns)
 	struct timespec ts = {.tv_nsec = (long)ns};
 	struct pollfd p[RT_MAX_SOURCES + 1];
 	unsigned n = 0;
+	uint64_t v;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		if (!cap->sources[i].dead && !cap->sources[i].stopped)
 			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
 	}
 	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
-	if (ppoll(p, n, &ts, NULL) > 0)
-		look_at_sources(cap);
+	if (ppoll(p, n, &ts, NULL) <= 0)
+		return;
+	/* Somebody else's: a process that was forked has the same descriptor. */
+	if (p[n - 1].revents && !rt_load(&cap->broken))
+		(void)!read(cap->wake_fd, &v, sizeof(v));
+	look_at_sources(cap);
 }
 
 static bool take_break(struct ringtap_capture *cap)

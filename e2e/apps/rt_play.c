@@ -82,6 +82,11 @@ static void do_poll(char **words)
 	answer(traffic_poll(number(words, 1), number(words, 2), shape_arg(words, "n", 1)));
 }
 
+static void do_idle(char **words)
+{
+	answer(traffic_idle(number(words, 1), number(words, 2), shape_arg(words, "n", 1)));
+}
+
 static void do_loop(char **words)
 {
 	answer(traffic_loop(number(words, 1), number(words, 2), shape_arg(words, "queue", 0)));
@@ -164,6 +169,7 @@ static const struct {
 	{"blast", 3, do_blast}, /* PORT QUEUE [workers= n=] */
 	{"threads", 3, do_threads}, /* PORT QUEUE [count= n=] */
 	{"poll", 3, do_poll},       /* PORT QUEUE [n=] */
+	{"idle", 3, do_idle},       /* PORT QUEUE [n=] */
 	{"loop", 3, do_loop},       /* FROM TO [queue=] */
 	{"unloop", 1, do_unloop},
 	{"count", 1, do_count},

@@ -207,6 +207,17 @@ int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n)
 	return (int64_t)done;
 }
 
+int64_t traffic_idle(uint16_t port, uint16_t queue, uint64_t n)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (rte_eth_rx_burst(port, queue, mbufs, BURST))
+			return -EIO;
+	}
+	return (int64_t)n;
+}
+
 static int run_loop(void *arg)
 {
 	struct rte_mbuf *mbufs[BURST];

@@ -31,6 +31,9 @@ int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_
 /* Receives exactly n packets in the main thread. Returns n. */
 int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n);
 
+/* Polls n times in the main thread and gets nothing. Returns n, or -EIO. */
+int64_t traffic_idle(uint16_t port, uint16_t queue, uint64_t n);
+
 /* One worker moves packets from the one port to the other at full rate until stopped. */
 int traffic_loop(uint16_t from, uint16_t to, uint16_t queue);
 uint64_t traffic_loop_count(void);

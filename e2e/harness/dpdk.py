@@ -16,10 +16,11 @@ def new_prefix(kind):
     return f"rt-{kind}-{os.getpid()}-{next(_number)}"
 
 
-def eal_args(prefix, plugin=None, vdevs=(), lcores="0,1", memory_mb=256, extra=()):
-    """EAL arguments for virtual devices without huge pages. lcores: '0,1' or a --lcores map; None
-    leaves them to the application."""
-    args = ["--no-huge", "-m", memory_mb, "--no-pci", "--file-prefix", prefix]
+def eal_args(prefix, plugin=None, vdevs=(), lcores="0,1", memory_mb=256, extra=(), huge_dir=None):
+    """EAL arguments for virtual devices. lcores: '0,1' or a --lcores map; None leaves them to the
+    application. Without huge pages unless there is a huge_dir."""
+    args = ["--huge-dir", huge_dir] if huge_dir else ["--no-huge"]
+    args += ["-m", memory_mb, "--no-pci", "--file-prefix", prefix]
     if lcores:
         args += ["--lcores", lcores] if "@" in lcores else ["-l", lcores]
     if plugin:
@@ -27,6 +28,21 @@ def eal_args(prefix, plugin=None, vdevs=(), lcores="0,1", memory_mb=256, extra=(
     for vdev in vdevs:
         args += ["--vdev", vdev]
     return [*args, *extra]
+
+
+class HugePages:
+    """Huge pages for one application: mounted at a folder that only it sees."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.prefix = ["unshare", "-m", "sh", "-c",
+                       'mount -t hugetlbfs none "$0" && exec "$@"', str(folder)]
+
+    @staticmethod
+    def free_mb():
+        info = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        kb = int(info["Hugepagesize"].split()[0])
+        return int(info["HugePages_Free"]) * kb // 1024
 
 
 def remove_run_dir(prefix):

@@ -189,7 +189,7 @@ class Monitor:
         assert len(found) == 1, found
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
-    def fresh(self, field=lambda m: m.threads, patience=10):
+    def fresh(self, patience=10):
         """Waits until the control thread has looked at everything once more."""
         begin = time.time_ns()
         deadline = time.monotonic() + patience
@@ -203,4 +203,4 @@ class Monitor:
         if self._map:
             self._map.close()
             self._map = None
-        self.wire.close()
+            self.wire.close()

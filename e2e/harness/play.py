@@ -10,11 +10,12 @@ class Refused(AssertionError):
 
 
 class Play:
-    """plugin: loaded with -d; None: the program with the probe linked in."""
+    """plugin: loaded with -d; None: the program with the probe linked in. program: another one that
+    is told and answers in the same way."""
 
-    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=()):
+    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None):
         self.prefix = dpdk.new_prefix("play")
-        program = BUILD / "e2e" / ("rt_play" if plugin else "rt_play_linkin")
+        program = BUILD / "e2e" / (program or ("rt_play" if plugin else "rt_play_linkin"))
         self.proc = Proc([program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
                                                   eal)])
         try:

@@ -12,10 +12,11 @@ class Testpmd:
     __test__ = False  # the name begins as pytest's test classes do
 
     def __init__(self, vdevs, plugin=None, lcores="0,1", memory_mb=256, mbufs=8192, args=(),
-                 eal=(), namespace=None):
+                 eal=(), namespace=None, huge=None):
         self.prefix = dpdk.new_prefix("pmd")
-        inside = namespace.prefix if namespace else []
-        argv = [*inside, "dpdk-testpmd", *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal),
+        inside = [*(namespace.prefix if namespace else []), *(huge.prefix if huge else [])]
+        argv = [*inside, "dpdk-testpmd", *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal,
+                                                         huge.folder if huge else None),
                 "--", "-i", "--no-mlockall", f"--total-num-mbufs={mbufs}", *args]
         # With no width, its line editor would wrap and redraw what we send.
         self.proc = Proc(argv, tty=True, env={"COLUMNS": "0"})

@@ -11,13 +11,13 @@ import shutil
 import sys
 import time
 
-from . import capture, machine, measure, process, report, testpmd, yardsticks
+from . import capture, libpcap, machine, measure, process, report, testpmd, yardsticks
 from .hugepages import HugePages
 from .niceness import Niceness
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SIZES = [64, 128, 256, 320, 384, 512, 1518]
-PARTS = ["net_null", "net_ring", "disk", "copy", "merge"]
+PARTS = ["net_null", "net_ring", "disk", "copy", "merge", "pcap"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
 SPARE_MB = 128  # huge pages for what a secondary process allocates
 
@@ -137,6 +137,8 @@ class Bench:
             print(f"# repetition {repetition + 1} of {self.o.repeat}", flush=True)
             self.yardsticks()
             self.applications(lives, sources, repetition)
+            if "pcap" in self.o.only:
+                libpcap.measure(self)
 
     def write(self):
         about = machine.describe(str(self.ringtap))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of what was measured, and the project's aims beside it."""
+from . import libpcap
 from .stats import cell
 
 M = 1e-6
@@ -84,6 +85,41 @@ def net_ratio(store, source, size):
     return 1 / added / loop.median() if added > 0 else None
 
 
+def pcap_table(store):
+    rows = [[source, tool, cell(store.get("pcap", source, 64, tool), M, 2),
+             cell(store.get("pcap_loss", source, 64, tool), 100, 3)]
+            for source, tool in (("net_null", "ringtap"), (libpcap.STEADY, "ringtap"), ("veth", "system"))
+            if store.get("pcap", source, 64, tool)]
+    return table(["64 bytes from", "libpcap", "Mpps", "loss %"], rows)
+
+
+def filter_table(store):
+    rows = []
+    for source in sorted(k[1] for k in store.series if k[0] == "filtered"):
+        before, attached = store.get("unfiltered", source, 64), store.get("filtered", source, 64)
+        rows.append([source, cell(before, M), cell(attached, M), _percent(_ratio(attached, before)),
+                     f"{(1 / attached.median() - 1 / before.median()) * 1e9:.1f}"])
+    return table(["source", "untouched Mpps", "filtered Mpps", "of untouched", "ns per packet"], rows)
+
+
+def pcap_aims(store):
+    """Of a libpcap program on a port."""
+    ours, loss = store.get("pcap", "net_null", 64, "ringtap"), store.get("pcap_loss", libpcap.STEADY, 64, "ringtap")
+    times = _ratio(ours, store.get("pcap", "veth", 64, "system"))
+    kept, worst = (_ratio(store.get("filtered", s, 64), store.get("unfiltered", s, 64))
+                   for s in (libpcap.ONE_IN_100, libpcap.NOTHING))
+    mpps = ours.median()
+    return [
+        _line("pcap_loop on net_null", ">= 30 Mpps", mpps, (mpps or 0) >= 30e6, cell(ours, M) + " Mpps"),
+        _line(f"its loss, {libpcap.STEADY}", "none", loss.median(), loss.median() == 0,
+              f"{cell(loss, 100, 3)} %"),
+        _line("against the system's libpcap on a veth", ">= 20 x", times, (times or 0) >= 20,
+              f"{times or 0:.0f} x"),
+        _line("application while a filter passes 1 %", ">= 80 % of untouched", kept, (kept or 0) >= 0.8,
+              f"{_percent(kept)}; from net_null, passing nothing, {_percent(worst)}"),
+    ]
+
+
 def _line(name, aim, value, reached, text):
     return {"aim": name, "wanted": aim, "value": value, "text": text,
             "reached": None if value is None else reached}
@@ -122,6 +158,7 @@ def aims(store):
         _line("plugin loaded, nothing attached", "no difference", idle,
               (idle or 0) >= 0.97 or _overlap(loaded, untouched),
               f"{_percent(idle)} of untouched"),
+        *pcap_aims(store),
     ]
 
 
@@ -162,6 +199,9 @@ def markdown(store, machine, commands, skipped):
     parts += _section("Bare copy loop, and capturing from net_null to /dev/null",
                       copy_table(store))
     parts += _section("Merging", merge_table(store))
+    parts += _section("A libpcap program that counts (bench/pcap_count)", pcap_table(store))
+    parts += _section(f"A filter in the application ({libpcap.EXPRESSION})",
+                      "Per second of the polling thread's time.", filter_table(store))
     if skipped or store.errors:
         parts += ["## Not measured", ""] + [f"- {s}" for s in skipped + store.errors] + [""]
     return "\n".join(parts + ["## What was run", "", "```"] + commands + ["```", ""])

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
 import contextlib
-import json
-import os
-import select
 import signal
 import subprocess
 import time
 
 from .. import forwarder, process
-from ..blocks import Plot, Table, Text, Value
-from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
+from ..blocks import Plot, Table, Value
+from ..counter import PROGRAM, Counter, path, said
+from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
 from ..plots import COLOURS, MARKERS
 
 PUBLISHED_PPS = 450_000
@@ -23,11 +21,9 @@ WAYS = {NONE: "veth, nobody captures", LIBPCAP: "veth, system's libpcap",
         HOST: "veth, ringtap host (af_packet)", XDP: "veth, ringtap host (af_xdp)",
         PORT: "DPDK port, ringtap"}
 CAPTURED = (LIBPCAP, HOST, XDP, PORT)
-PROGRAM = "pcap_count"
 SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
 ATTACH_S = 2
 DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
-START_S = 30
 
 
 class Capture(Experiment):
@@ -64,7 +60,7 @@ class Capture(Experiment):
         lab.tool("ip", "iproute2")
         lab.tool("ethtool", "ethtool")
         lab.tool("taskset", "util-linux")
-        counter(lab)
+        path(lab.o.build)
 
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
@@ -84,8 +80,7 @@ class Capture(Experiment):
             name = "eth0"
             if way != LIBPCAP:
                 name = stack.enter_context(kernel_port(lab, hosts[1], way))
-            prefix = hosts[1].prefix if way == LIBPCAP else []
-            with Counter(lab, name, prefix) as count:
+            with counter(lab, name, hosts[1] if way == LIBPCAP else None) as count:
                 return send(lab, sender, rate, count)
 
     def blocks(self, results):
@@ -107,57 +102,10 @@ def length(lab):
     return lab.o.capture_seconds or (1.0 if lab.quick else 3.0)
 
 
-def counter(lab):
-    """Path of the program that counts."""
-    path = lab.o.build / "bench" / PROGRAM
-    if not path.exists():
-        raise Trouble(f"{path} is not there: build it by `make all`, or name the build folder by --build")
-    return str(path)
-
-
-def said(p, words, what):
-    """Waits until these words come on a process's stderr; its output so far."""
-    text, end = b"", time.monotonic() + START_S
-    while words not in text:
-        ready, _, _ = select.select([p.stderr], [], [], max(end - time.monotonic(), 0))
-        more = os.read(p.stderr.fileno(), 4096) if ready else b""
-        text += more
-        if not more:
-            process.stop(p)
-            raise RuntimeError(f"{what} did not start: {text.decode(errors='replace').strip()}")
-    return text
-
-
-class Counter:
-    """The libpcap program on an interface: the kernel's, with what leads into the namespace before it;
-    or one of ours, by ringtap run."""
-
-    def __init__(self, lab, name, prefix=()):
-        ours = [] if prefix else [lab.program("ringtap"), "run"]
-        self.argv = [*prefix, "taskset", "-c", str(lab.cpus[1]), *ours, counter(lab), name, "600"]
-
-    def __enter__(self):
-        self.process = process.start(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
-        try:
-            said(self.process, b"ready", PROGRAM)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def finish(self):
-        """Its counts."""
-        self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=START_S)
-        if self.process.returncode != 0:
-            raise RuntimeError(f"{PROGRAM}: {err.decode(errors='replace').strip()}")
-        return json.loads(out)
-
-    def __exit__(self, *_):
-        process.stop(self.process)
-        for stream in (self.process.stdout, self.process.stderr):
-            stream.close()
+def counter(lab, name, host=None):
+    """The libpcap program on an interface of a host; without one, on a port, by ringtap run."""
+    launcher = host.prefix if host else [lab.program("ringtap"), "run", "--"]
+    return Counter(lab.o.build, lab.cpus[1], name, launcher)
 
 
 @contextlib.contextmanager
@@ -237,7 +185,7 @@ def through_port(lab, rate):
     name = it.argv[it.argv.index("--name") + 1]
     with it:
         begin = time.monotonic()
-        with Counter(lab, f"ringtap:{name}:net_null0") as count:
+        with counter(lab, f"ringtap:{name}:net_null0") as count:
             left_s = begin + ATTACH_S - time.monotonic()
             if left_s < 0:
                 raise RuntimeError(f"{PROGRAM} was not ready within {ATTACH_S} s")

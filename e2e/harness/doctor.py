@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap top and doctor, and what the kernel says of an application's threads."""
+import json
+from pathlib import Path
+
+from .paths import RINGTAP
+from .proc import run
+
+FAULT = 4  # exit status of doctor
+
+
+def top(app, *args, status=0):
+    """The document of `ringtap top --once --json` for one application."""
+    done = run([RINGTAP, "top", "--once", "--json", *args, app.prefix])
+    assert done.returncode == status, done.stderr
+    return next(a for a in json.loads(done.stdout)["applications"] if a["name"] == app.prefix)
+
+
+def by_name(things, name):
+    return next(t for t in things if t["name"] == name)
+
+
+class Scheduler:
+    """How long the threads of a process waited for a CPU, as the kernel counts it."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.start = self._read()
+
+    def _read(self):
+        waits = {}
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            ran, waited, _ = (int(w) for w in (task / "schedstat").read_text().split())
+            waits[task.name] = (ran, waited)
+        return waits
+
+    def worst_wait(self):
+        """Largest share of the time in which a thread wanted to run that it had no CPU, since the
+        beginning; of threads that ran a lot."""
+        worst = 0
+        for tid, (ran, waited) in self._read().items():
+            ran0, waited0 = self.start.get(tid, (0, 0))
+            wanted = ran - ran0 + waited - waited0
+            if wanted > 500_000_000:
+                worst = max(worst, (waited - waited0) / wanted)
+        return worst
+
+
+class Diagnosis:
+    """What `ringtap doctor` says of one application. On a machine that others use, threads are
+    pre-empted indeed: that verdict is held against the kernel's own figures, and stands apart."""
+
+    def __init__(self, app, seconds=1):
+        scheduler = Scheduler(app.pid)
+        done = run([RINGTAP, "doctor", "--json", "-d", seconds, app.prefix])
+        waited = scheduler.worst_wait()
+        assert done.returncode in (0, FAULT), done.stderr
+        apps = json.loads(done.stdout)["applications"]
+        assert [a["name"] for a in apps] == [app.prefix]
+        self.verdicts = apps[0]["verdicts"]
+        self.faults = [v["verdict"] for v in self.verdicts if v["grade"] == "fault"]
+        assert done.returncode == (FAULT if self.faults else 0)
+        self.preempted = "preempted" in self.faults
+        if self.preempted:
+            assert waited > 0.001, self.verdicts
+
+    @property
+    def others(self):
+        """Faults that are not the machine's."""
+        return [f for f in self.faults if f != "preempted"]
+
+    def get(self, name):
+        return next(v for v in self.verdicts if v["verdict"] == name)
+
+    def has(self, name):
+        return any(v["verdict"] == name for v in self.verdicts)
+
+    def evidence(self, name):
+        return "\n".join(self.get(name)["evidence"])
+
+    def sound(self):
+        """The verdict where nothing is wrong but, perhaps, with the machine."""
+        assert not self.others, self.verdicts
+        return None if self.preempted else self.verdicts[0]["verdict"]

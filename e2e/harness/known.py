@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rt_known, of which everything is known, and what `ringtap latency` and `ringtap memory` say of it."""
+import json
+import struct
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from .paths import RINGTAP
+from .play import Play
+from .proc import Proc
+
+RECEIVED, MADE, CLONED, HELD, SENT_TWICE = range(5)  # enum manner in apps/rt_known.c
+
+
+class Known(Play):
+    def __init__(self, plugin, **kwargs):
+        super().__init__(plugin, program="rt_known", **kwargs)
+
+    def clocks(self):
+        """(TSC, CLOCK_MONOTONIC in ns) at one moment."""
+        return self.do("tsc")
+
+    def send(self, delays, rounds=1, burst=32, how=RECEIVED, log=None, ports=(0, 1)):
+        """Bursts that stay for each delay in turn. With log: a file; then returns for each packet
+        the ticks that it stayed at least, and at most."""
+        line = (f"pass {ports[0]} {ports[1]} delays={','.join(map(str, delays))} rounds={rounds} "
+                f"burst={burst} how={how}")
+        self.do(line + (f" log={log}" if log else ""))
+        if not log:
+            return None
+        bursts = [tuple(map(int, row.split())) for row in log.read_text().splitlines()]
+        return [(low, high) for n, low, high in bursts for _ in range(n)]
+
+    def circle(self, pool, file, how, stride=1, port=0):
+        """From now on until the next command it receives the pool's buffers, round and round.
+        Returns their addresses and IOVAs in order."""
+        self.do(f"circle {port} {pool} {file} how={how} stride={stride}")
+        return [tuple(map(int, row.split())) for row in Path(file).read_text().splitlines()]
+
+
+class Measuring:
+    """A `ringtap latency` or `ringtap memory` that runs; it counts from when this returns."""
+
+    def __init__(self, command, app, *args, **kwargs):
+        self.proc = Proc([RINGTAP, command, app.prefix, *args], **kwargs)
+        try:
+            self.proc.expect("^Measuring ", 30)
+        except BaseException:
+            self.close()
+            raise
+
+    def finish(self, number=None, status=0):
+        """Waits for its end, or asks for it by a signal; returns what it printed."""
+        if number:
+            self.proc.send_signal(number)
+        got = self.proc.wait(60)
+        assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
+        return self.proc.output
+
+    def json(self, number=None):
+        text = self.finish(number)
+        return json.loads(text[text.index("{"):])
+
+    def close(self):
+        self.proc.close()
+
+
+def png_size(path):
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and data[-8:-4] == b"IEND"
+    return struct.unpack(">II", data[16:24])
+
+
+def svg_paths(path):
+    """The drawn paths' data. It must be XML whose root is an SVG of some size."""
+    root = ElementTree.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert float(root.get("width").rstrip("pt")) > 0
+    return [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path")]

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults produced for real, with the stock testpmd, and what `ringtap doctor` makes of them."""
+import json
+import re
+import signal
+import struct
+
+import pytest
+
+from harness.doctor import Diagnosis
+from harness.paths import RINGTAP
+from harness.pcap import frame
+from harness.proc import Proc, check, run, until
+from harness.ringtap import FAILED, USAGE
+
+# 2,000 random writes a packet: tens of microseconds, so that a few ten thousand packets a second
+# are too many.
+SLOW = ("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000")
+
+
+@pytest.fixture
+def wire(net, testpmd):
+    """A device of the hub that another testpmd sends to as fast as it can, one flow."""
+    host, device = net.add_host("192.0.2.1")
+
+    def send():
+        sender = testpmd("net_af_packet0,iface=eth0", plugin=None, namespace=host,
+                         args=("--forward-mode=txonly",))
+        sender.start()
+        return sender
+
+    wire.send = send
+    wire.device = device
+    wire.hub = net.hub
+    return wire
+
+
+def test_idle(testpmd):
+    pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.sound() in ("idle", None)
+    assert not found.has("well")
+
+
+def test_nobody_polls(testpmd):
+    found = Diagnosis(testpmd("net_ring0"))
+    assert found.sound() == "not_polling"
+
+
+def test_well(testpmd, net):
+    """An application that answers pings, and has time left."""
+    host, device = net.add_host("192.0.2.1")
+    pmd = testpmd(f"net_af_packet0,iface={device}", namespace=net.hub,
+                  args=("--forward-mode=icmpecho",))
+    pmd.start()
+    ping = host.start(["ping", "-f", "-w", 60, "192.0.2.77"])
+    try:
+        until(lambda: pmd.stats(0)["TX-packets"] > 100, what="answered pings")
+        found = Diagnosis(pmd)
+    finally:
+        ping.close()
+    assert found.sound() in ("well", None)
+    if not found.preempted:
+        assert "nothing is known to be lost" in found.evidence("well")
+
+
+def test_at_its_limit(testpmd):
+    """Always full bursts and always busy, but nothing is lost: no fault."""
+    pmd = testpmd("net_null0", "net_null1")
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.sound() in ("well", None)
+    assert found.get("at_limit")["grade"] == "note"
+    assert "makes packets up" in found.evidence("at_limit")
+
+
+def test_slow_but_nothing_known_to_be_lost(testpmd):
+    """net_null cannot tell whether anything was lost."""
+    pmd = testpmd("net_null0", "net_null1", args=SLOW)
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.sound() in ("well", None)
+    cycles = re.search(r"at (\d+) cycles each", found.evidence("at_limit"))
+    assert int(cycles.group(1)) > 5000
+
+
+def test_application_too_slow(testpmd, wire):
+    pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub, args=SLOW)
+    pmd.start()
+    wire.send()
+    until(lambda: pmd.stats(0)["RX-missed"] > 1000, what="missed packets")
+    found = Diagnosis(pmd, seconds=2)
+    assert found.others == ["too_slow"]
+    assert found.get("too_slow")["where"] == "net_pcap0"
+    missed = re.search(r"dropped ([\d,]+) packets .*imissed", found.evidence("too_slow"))
+    assert int(missed.group(1).replace(",", "")) > 100
+    assert "RSS" in found.get("too_slow")["next"]
+
+
+NOISY_FIFO = ("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048")
+
+
+def test_mempool_exhausted(testpmd):
+    """A queue in software takes all buffers that there are."""
+    pmd = testpmd("net_null0", "net_null1", mbufs=1100, args=NOISY_FIFO)
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.others == ["pool_exhausted"]
+    assert found.get("pool_exhausted")["where"] == "mb_pool_0"
+    assert "of its 1,100 buffers" in found.evidence("pool_exhausted")
+
+
+def test_mempool_exhausted_as_the_driver_counts_it(testpmd, wire):
+    pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub, mbufs=1100,
+                  args=NOISY_FIFO)
+    pmd.start()
+    wire.send()
+    until(lambda: pmd.stats(0)["RX-nombuf"] > 100, what="packets without a buffer")
+    found = Diagnosis(pmd, seconds=2)
+    assert found.others[0] == "pool_exhausted"
+    assert "rx_nombuf" in found.evidence("pool_exhausted")
+
+
+def test_tx_refuses(testpmd):
+    """Nobody takes anything out of net_ring0."""
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.others == ["tx_refused"]
+    assert found.get("tx_refused")["where"] == "net_ring0"
+    handed, sent, unsent = (int(n.replace(",", "")) for n in re.search(
+        r"([\d,]+) packets handed over in [\d.]+ s, ([\d,]+) sent: ([\d,]+)",
+        found.evidence("tx_refused")).groups())
+    assert handed > 1000 and sent == 0 and unsent == handed
+
+
+def test_tiny_bursts(testpmd):
+    pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--burst=2"))
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert found.others == ["tiny_bursts"]
+    assert "2.00 packets in a poll" in found.evidence("tiny_bursts")
+    assert "no more than 2" in found.evidence("tiny_bursts")
+    assert "--burst=32" in found.get("tiny_bursts")["next"]
+
+
+def test_preempted(testpmd):
+    """Somebody else wants its CPU."""
+    pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
+    pmd.start()
+    rival = Proc(["taskset", "-c", "1", "sh", "-c", "while :; do :; done"])
+    try:
+        found = Diagnosis(pmd)
+    finally:
+        rival.close()
+    assert found.faults == ["preempted"]
+    assert found.get("preempted")["where"] == "lcore 1"
+    assert re.search(r"without a CPU [3-9]\d\.\d %", found.evidence("preempted"))
+    assert "though there was no work" in found.evidence("preempted")
+
+
+def pcap_file(path, packets):
+    """Many packets, all alike."""
+    record = struct.pack("<IIII", 0, 0, 60, 60) + frame(60)
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * packets)
+    return path
+
+
+def test_uneven_queues(testpmd, tmp_path):
+    """One queue has traffic for minutes, the other a single packet."""
+    much = pcap_file(tmp_path / "much.pcap", 1_000_000)
+    little = pcap_file(tmp_path / "little.pcap", 1)
+    pmd = testpmd(f"net_pcap0,rx_pcap={much},rx_pcap={little}", "net_null1",
+                  args=("--rxq=2", "--txq=2", "--forward-mode=noisy",
+                        "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"))
+    pmd.start()
+    found = Diagnosis(pmd, seconds=2)
+    assert found.others == ["uneven_queues"]
+    assert found.get("uneven_queues")["where"] == "net_pcap0"
+    assert "queue 0 has 2.0 times its share of 2 queues" in found.evidence("uneven_queues")
+    assert "0: 100.0 %, 1: 0.0 %" in found.evidence("uneven_queues")
+
+
+def test_even_queues(testpmd):
+    pmd = testpmd("net_ring0", args=("--rxq=2", "--txq=2"))
+    pmd.start("start tx_first 4")
+    assert not Diagnosis(pmd).has("uneven_queues")
+
+
+def test_unpolled_queues(testpmd):
+    """testpmd polls no more RX queues than there are TX queues."""
+    pmd = testpmd("net_ring0", args=("--rxq=2", "--txq=1"))
+    pmd.start("start tx_first")
+    found = Diagnosis(pmd)
+    assert found.sound() in ("well", None)
+    assert "of 2 RX queues 1 are polled" in found.evidence("unpolled_queues")
+
+
+def test_scattered_buffers(testpmd):
+    """Pages of 4 KiB, and a pool without caches hands out all its buffers in turn."""
+    pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--mbcache=0"))
+    pmd.start()
+    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "-i", "0.2", pmd.prefix]))
+    if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
+        pytest.skip("the kernel gives it huge pages, asked or not")
+    found = Diagnosis(pmd)
+    assert found.others == ["scattered_buffers"]
+    pages = re.search(r"lie on (\d+) different pages of 4,096", found.evidence("scattered_buffers"))
+    # 2,368 bytes each, one after the other or one a page.
+    assert 500 <= int(pages.group(1)) <= 1000
+
+
+def test_several_faults_are_ranked(testpmd):
+    """Lost packets come before time that is spent badly."""
+    pmd = testpmd("net_null0", "net_null1",
+                  args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
+    pmd.start()
+    found = Diagnosis(pmd)
+    assert set(found.others) >= {"tiny_bursts", "scattered_buffers"}
+    assert found.others.index("tiny_bursts") < found.others.index("scattered_buffers")
+    grades = [v["grade"] for v in found.verdicts]
+    assert grades == sorted(grades, key=["fault", "fine", "note"].index)
+
+
+def test_text_and_status(testpmd):
+    pmd = testpmd("net_ring0", args=("--forward-mode=txonly",))
+    pmd.start()
+    done = run([RINGTAP, "doctor", "-d", 1, pmd.prefix])
+    assert done.returncode == 4
+    assert "fault: TX refuses packets: net_ring0" in done.stdout
+    assert "next: " in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 100
+
+
+def test_application_that_ends_meanwhile(play):
+    app = play()
+    app.ring("a")
+    doctor = Proc([RINGTAP, "doctor", "-d", 30, app.prefix])
+    try:
+        until(lambda: app.one("callbacks 0") > 0, what="attached doctor")
+        app.proc.kill()
+        doctor.expect(f"{app.prefix}: ended meanwhile", 60)
+        doctor.wait()
+    finally:
+        doctor.close()
+
+
+def test_killed_doctor_leaves_nothing(play):
+    app = play()
+    app.ring("a")
+    for number in (signal.SIGKILL, signal.SIGINT):
+        doctor = Proc([RINGTAP, "doctor", "-d", 600, app.prefix])
+        try:
+            until(lambda: app.one("callbacks 0") > 0, what="attached doctor")
+            doctor.send_signal(number)
+            doctor.wait()
+        finally:
+            doctor.close()
+        until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+
+
+@pytest.mark.parametrize("args,status,says", [
+    (["-d", "0"], USAGE, "--duration"), (["-d", "x"], USAGE, "--duration"),
+    (["--nonsense"], USAGE, "--nonsense"),
+    (["no-such-application"], FAILED, "no such application")])
+def test_mistakes(args, status, says):
+    done = run([RINGTAP, "doctor", *args])
+    assert done.returncode == status
+    assert says in done.stderr
+
+
+def test_application_without_the_probe(testpmd):
+    pmd = testpmd("net_null0", plugin=None)
+    done = run([RINGTAP, "doctor", "-d", 1, pmd.prefix])
+    assert done.returncode == FAILED
+    assert "without the probe" in done.stderr and "-d " in done.stderr

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap top`: its figures are those of the application, and it is at home in a terminal."""
+import json
+import re
+import signal
+from collections import Counter
+
+import pytest
+
+from harness import tmux
+from harness.paths import RINGTAP
+from harness.proc import Proc, check, run, until
+from harness.ringtap import FAILED, USAGE
+from harness.tmux import Terminal
+
+UTF8 = {"LC_ALL": "C.UTF-8"}
+
+
+class Lines:
+    """A `ringtap top --json` that goes on, and what it said of one application so far."""
+
+    def __init__(self, app, *args):
+        self.name = app.prefix
+        self.documents = []
+        self.proc = Proc([RINGTAP, "top", "--json", "-i", "0.2", *args, app.prefix])
+
+    def next(self):
+        line = self.proc.expect(r"^(\{.*\})$").group(1)
+        app = next(a for a in json.loads(line)["applications"] if a["name"] == self.name)
+        self.documents.append(app)
+        return app
+
+    def ports(self, name):
+        return [p for d in self.documents for p in d.get("ports", ()) if p["name"] == name]
+
+    def packets(self, port, direction):
+        return sum(p[direction]["packets"] for p in self.ports(port))
+
+    def bursts(self, port, direction):
+        total = Counter()
+        for p in self.ports(port):
+            total.update({int(k): v for k, v in p[direction]["bursts"].items()})
+        return dict(total)
+
+    def until(self, condition):
+        return until(lambda: self.next() and condition(), 20, f"figures in {self.documents[-1:]}")
+
+    def close(self):
+        self.proc.close()
+
+
+@pytest.fixture
+def lines(closing):
+    def start(app, *args):
+        it = closing(Lines(app, *args))
+        it.next()
+        return it
+
+    return start
+
+
+def once(app, *args, locale=None):
+    return check([*(["env", f"LC_ALL={locale}"] if locale else []),
+                  RINGTAP, "top", "--once", *args, app.prefix])
+
+
+def document(app, *args, good=lambda doc: True):
+    """One that is good: on a crowded machine a thread may get no CPU for a whole interval."""
+    def get():
+        text = check([RINGTAP, "top", "--once", "--json", *args, app.prefix])
+        doc = json.loads(text)["applications"][0]
+        return doc if good(doc) else None
+    return until(get, 20, "a good interval")
+
+
+def worked(doc):
+    """Its polling thread ran, and drivers and kernel were asked meanwhile."""
+    return any(t["cpu_share"] and t["polls_per_second"] for t in doc["threads"]) and all(
+        p["driver_per_second"]["ipackets"] is not None for p in doc["ports"])
+
+
+# ---- figures
+
+
+def test_counts_are_exact(app, lines):
+    it = lines(app)
+    app.rx(n=100, burst=32, len=60)
+    app.rx(n=5, burst=1, len=1000)
+    app.tx(n=64, burst=16, len=128)
+    it.until(lambda: it.packets("net_ring_a", "tx") == 64)
+    assert it.packets("net_ring_a", "rx") == 105
+    assert it.bursts("net_ring_a", "rx") == {32: 3, 4: 1, 1: 5}
+    assert it.bursts("net_ring_a", "tx") == {16: 4}
+    assert sum(p["rx"]["bytes"] for p in it.ports("net_ring_a")) == 100 * 60 + 5 * 1000
+    assert sum(p["tx"]["bytes"] for p in it.ports("net_ring_a")) == 64 * 128
+    assert sum(p["rx"]["empty_calls"] for p in it.ports("net_ring_a")) == 0
+
+
+def test_as_testpmd_counts(testpmd, lines):
+    """All of a run: its packets and its own histogram of bursts."""
+    pmd = testpmd("net_ring0", "net_ring1", args=("--record-burst-stats",))
+    it = lines(pmd)
+    pmd.start("start tx_first 2")
+    it.until(lambda: it.packets("net_ring0", "rx") > 10000)
+    ports = pmd.stop()
+    for port in (0, 1):
+        name = f"net_ring{port}"
+        it.until(lambda: it.packets(name, "rx") >= ports[port][0])
+        assert it.packets(name, "rx") == ports[port][0]
+        # tx_first hands over two bursts before it counts.
+        assert it.packets(name, "tx") - ports[port][1] in (0, 64)
+
+
+def test_rates_and_shares(testpmd):
+    pmd = testpmd("net_null0", "net_null1")
+    pmd.start()
+    doc = document(pmd, good=worked)
+    port = doc["ports"][0]
+    rx = port["rx"]
+    assert rx["packets_per_second"] == pytest.approx(rx["packets"] / doc["interval_s"])
+    assert rx["bits_per_second"] == pytest.approx(8 * 64 * rx["packets_per_second"])
+    assert rx["packets_per_call"] == rx["packets_per_busy_call"] == 32
+    assert rx["burst_p50"] == rx["burst_p99"] == rx["max_asked"] == 32
+    thread, = (t for t in doc["threads"] if t["lcore"] == 1)
+    assert thread["busy_share"] > 0.99
+    assert 1 < thread["cycles_per_packet"] < 1e6
+    assert 0.2 < thread["cpu_share"] + thread["wait_share"] < 1.5
+    driver = port["driver_per_second"]
+    assert driver["unsent"] == 0 and driver["imissed"] == 0
+    assert 0.3 < driver["ipackets"] / rx["packets_per_second"] < 3
+
+
+def test_idle_thread(testpmd):
+    pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
+    pmd.start()
+    doc = document(pmd, good=worked)
+    assert doc["threads"][0]["busy_share"] == 0
+    assert doc["threads"][0]["cycles_per_packet"] is None
+    rx = doc["ports"][0]["rx"]
+    assert rx["calls"] == rx["empty_calls"] > 0
+    assert rx["packets_per_call"] == 0 and rx["packets_per_busy_call"] is None
+
+
+def test_what_was_not_sent(testpmd):
+    """testpmd drops what net_ring0 refuses, and counts it."""
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    pmd.start()
+    until(lambda: pmd.stats(0)["TX-packets"] > 0, what="a full ring")
+    doc = document(pmd, good=lambda d: all(p["driver_per_second"]["handed"] for p in d["ports"]))
+    driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
+    assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["handed"] > 0
+    assert driver["net_null1"]["unsent"] == 0 < driver["net_null1"]["handed"]
+    ports = pmd.stop()
+    assert ports[0][3] > 0 == ports[1][3]
+
+
+def test_gaps_and_microbursts(app, lines):
+    it = lines(app)
+    _, before, _ = app.rx(n=640, burst=32)
+    app.rx(n=1)  # after the time that this command took to come
+    _, _, after = app.rx(n=1)
+    found = []
+
+    def seen():
+        found.extend(g for t in it.documents[-1]["threads"] for g in t["gaps"])
+        return len(found) > 2
+
+    it.until(seen)
+    for g in found:
+        assert g["port"] == "net_ring_a" and g["queue"] == 0 and g["ns"] > 0
+        assert g["packets"] in (1, 32)
+        assert before - 5_000_000 < g["start_ns"] < after + 5_000_000
+
+
+def test_mempools(testpmd):
+    pmd = testpmd("net_ring0", mbufs=2000)
+    pmd.start("start tx_first 3")
+    pool = next(p for p in document(pmd)["pools"] if p["name"] == "mb_pool_0")
+    assert pool["size"] == 2000
+    assert pool["in_use"] == 2000 - pool["available"] == 96
+    assert pool["in_caches"] <= pool["available"]
+
+
+def test_latency_only_when_asked_for(testpmd):
+    pmd = testpmd("net_ring0", "net_ring1")
+    pmd.start("start tx_first")
+    doc = document(pmd)
+    assert "latency" not in doc["instruments"] and not doc["latency"]
+    doc = document(pmd, "--instruments", "latency,polls",
+                   good=lambda d: sum(p["count"] for p in d["latency"]) > 1000)
+    assert set(doc["instruments"]) == {"latency", "polls"}
+    pair = next(p for p in doc["latency"] if p["rx_port"] == "net_ring0" and p["count"])
+    assert pair["tx_port"] == "net_ring1"
+    assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"]
+
+
+# ---- without a terminal
+
+
+def test_one_table(testpmd):
+    pmd = testpmd("net_null0", "net_ring1")
+    pmd.start()
+    document(pmd, good=worked)
+    head, *rows = once(pmd).splitlines()
+    assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
+    assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1"]
+    for view in ("queues", "threads", "pools", "gaps"):
+        text = until(lambda: re.search(r"[\s\S]*\n.", once(pmd, "-v", view, "-i", "0.2")), 20, view)
+        assert "\x1b" not in text.string
+
+
+def test_sorting(testpmd):
+    """net_null receives, net_ring only what comes round from it, and net_null2 in between."""
+    pmd = testpmd("net_null0", "net_ring1", "net_null2", args=("--forward-mode=rxonly",))
+    pmd.start()
+
+    def order(*args):
+        return [r.split()[1] for r in once(pmd, "-i", "0.2", *args).splitlines()[1:]]
+
+    assert order("--sort", "PORT") == ["net_null0", "net_null2", "net_ring1"]
+    assert order("--sort", "port", "--reverse") == ["net_ring1", "net_null2", "net_null0"]
+    assert order("--sort", "rxpps")[2] == "net_ring1"
+    assert order("--sort", "rxpps", "--reverse")[0] == "net_ring1"
+
+
+def test_bars_in_utf8_and_ascii(testpmd):
+    pmd = testpmd("net_null0")
+    pmd.start()
+    for locale, full in (("C.UTF-8", "\u2588"), ("C", "@")):
+        until(lambda: full in once(pmd, "-v", "queues", "-i", "0.2", locale=locale), 20, locale)
+
+
+def test_names_cannot_speak_to_the_terminal(play):
+    app = play()
+    app.plug("net_null\x1b[31m5")
+    assert "\x1b" not in once(app)
+    assert "net_null?[31m5" in once(app)
+
+
+@pytest.mark.parametrize("args,status,says", [
+    (["-i", "0"], USAGE, "--interval"), (["-i", "0.01"], USAGE, "--interval"),
+    (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
+    (["--instruments", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
+    (["--once", "no-such-application"], FAILED, "no such application")])
+def test_mistakes(args, status, says):
+    done = run([RINGTAP, "top", *args])
+    assert done.returncode == status
+    assert says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_reader_that_goes_away(app):
+    """`top --json | head -1` ends."""
+    done = run(["sh", "-c", f"{RINGTAP} top --json -i 0.1 {app.prefix} | head -1"])
+    assert done.stdout.startswith("{")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_ended_in_any_way_it_leaves_nothing(app, lines, number):
+    it = lines(app)
+    assert app.one("callbacks 0") > 0
+    it.proc.send_signal(number)
+    assert it.proc.wait() == (-9 if number == signal.SIGKILL else 0)
+    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+
+
+# ---- on a terminal
+
+
+@pytest.fixture
+def terminal(closing):
+    reason = tmux.missing()
+    if reason:
+        pytest.skip(reason)
+
+    def start(*args, columns=80, lines=24, env=UTF8):
+        argv = [RINGTAP, "top", "-i", "0.2", *args]
+        return closing(Terminal(argv, columns, lines, env))
+
+    return start
+
+
+@pytest.fixture
+def forwarding(testpmd):
+    pmd = testpmd("net_ring0", "net_null1")
+    pmd.start("start tx_first")
+    return pmd
+
+
+def fits(screen, columns):
+    return all(len(line) <= columns for line in screen)
+
+
+def test_80_columns_then_200(forwarding, terminal):
+    window = terminal(forwarding.prefix)
+    screen = window.shows(r"net_ring0 .*\d[kM]")
+    assert fits(screen, 80) and len(screen) <= 24
+    title = next(line for line in screen if "RXPPS" in line)
+    assert "UNSENT" in title and "NOMBUF" not in title
+    window.resize(200, 50)
+    screen = window.shows("RXPPS.*NOMBUF")
+    assert fits(screen, 200)
+    assert any("\u2588" in line for line in screen)
+    assert any(forwarding.prefix in line for line in screen)  # in full now
+    window.resize(40, 8)
+    window.shows(r"^\S+ +net_ring0 +[\d.]+[kM] ")
+    until(lambda: fits(window.screen(), 40) and len(window.screen()) <= 8)
+    window.keys("q")
+    assert window.ended() == 0
+
+
+@pytest.mark.parametrize("key,title,row", [
+    ("u", "DIR", r"net_ring0 +0 rx"), ("t", "CYC/PKT", "lcore 1"), ("m", "CACHED|LOWEST", "mb_pool_0"),
+    ("g", "LENGTH", "(busy|idle) gap|microburst"), ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
+    ("p", "RXPPS", "net_null1"), ("Right", "DIR", "net_ring0"), ("Left", "LENGTH", "(busy|idle) gap|microburst")])
+def test_views(forwarding, terminal, key, title, row):
+    window = terminal(forwarding.prefix)
+    window.shows("net_ring0")
+    window.keys(key)
+    screen = window.shows(row)
+    assert any(re.search(title, line) for line in screen), screen
+    assert fits(screen, 80)
+    window.keys("q")
+    assert window.ended() == 0
+
+
+def test_help_pause_sort_and_interval(forwarding, terminal):
+    window = terminal("-v", "queues", forwarding.prefix)
+    window.shows(r"net_ring0 +0 rx")
+    window.keys("h")
+    window.shows("Columns of queues")
+    window.keys("h")
+    window.shows(r"net_ring0 +0 rx")
+    window.keys("Space")
+    window.shows("PAUSED")
+    still = window.screen()[2:]
+    assert window.screen()[2:] == still
+    window.keys("Space")
+    until(lambda: not any("PAUSED" in line for line in window.screen()))
+    until(lambda: window.screen()[2:] != still, what="figures that go on")
+    window.keys("+", "+")
+    window.shows("every 1.0 s")
+    window.keys("-", "-", "-", "-", "-")
+    window.shows("every 0.1 s")
+    window.keys("<")  # the last column that is seen, then the one before
+
+    def sorted_by():
+        line = next(x for x in window.screen(styles=True) if "PORT" in x)
+        marked = re.findall(r"\x1b\[(?:[\d;]*;)?(?:1|4)[\d;]*m([A-Z/%]\S*)", line)
+        return marked
+    until(sorted_by, what="a marked column")
+
+
+def test_application_comes_and_goes(play, terminal):
+    app = play()
+    app.ring("a")
+    other = None
+    window = terminal(columns=200)
+    window.shows(app.prefix)
+    other = play()
+    other.ring("b")
+    window.shows(rf"{other.prefix}\s+net_ring_b")
+    app.proc.kill()
+    until(lambda: not any(app.prefix in line for line in window.screen()), 20, "its end")
+    assert any(other.prefix in line for line in window.screen())
+
+
+def test_waits_for_a_named_application(testpmd, terminal):
+    window = terminal("not-there-yet")
+    window.shows("not-there-yet: does not run yet")
+    window.keys("C-c")
+    assert window.ended() == 0
+
+
+def test_application_without_the_probe_is_named(testpmd, terminal):
+    pmd = testpmd("net_null0", plugin=None)
+    terminal(pmd.prefix, columns=200).shows(f"{pmd.prefix}: without the probe.*-d ")
+
+
+def test_terminal_that_vanishes(app, terminal):
+    window = terminal(app.prefix)
+    window.shows("net_ring_a")
+    assert app.one("callbacks 0") > 0
+    window.kill()
+    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+
+
+def test_unknown_terminal(app, terminal):
+    window = terminal(app.prefix, env={**UTF8, "TERM": "moon"})
+    assert window.ended() == FAILED
+
+
+def test_colour_marks_what_is_bad(testpmd, terminal):
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    pmd.start()
+    window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color"})
+    window.shows(r"net_ring0.*\d[kM]$")
+
+    def red():
+        return any("\x1b[1m\x1b[31m" in x or re.search(r"\x1b\[[\d;]*31m", x)
+                   for x in window.screen(styles=True) if "net_ring0" in x)
+    until(red, what="a red figure")
