@@ -7,6 +7,8 @@ PHASES = {1: "below", 2: "above", 3: "below again"}
 KINDS = {"4k": "4 KiB pages", "thp": "transparent huge", "huge": "own huge pages",
          "dpdk": "DPDK's memory"}
 POLICIES = {"drop": "ring order, drop", "retry": "ring order, retry", "stack": "stack order, drop"}
+PUBLISHED = {"drop": "in order below the limit, scattered above it, and scattered for good after it",
+             "retry": "in order in all phases", "stack": "few buffers in use, whatever was dropped"}
 IN_ORDER, SCATTERED = 0.05, 0.5  # shares of packets whose buffer is out of order
 FEW = 0.25  # of the pool
 
@@ -47,8 +49,7 @@ def _verdicts(results):
     return Table(
         "Do the three phases differ as published?", [
             "buffers in", "as published", "attempts at most", "disturbed, %"], rows,
-        published="ring order, drop: in order, scattered, scattered for good; retry: always in order, nothing "
-                  "dropped by the forwarder; stack order: few buffers in use whatever was dropped.",
+        published="; ".join(f"{POLICIES[p]}: {PUBLISHED[p]}" for p in POLICIES),
         note="A run in which packets were dropped below the limit, because other work held a thread up for too long, "
              "is repeated, up to three times. Disturbed: share of the time that a polling thread did not have its "
              "CPU.")
@@ -73,7 +74,7 @@ def _entries(results):
                        "used since its last use.", shows=[k for k, _ in _keys(results) if k in shown])]
 
 
-def _addresses(results, key, name):
+def _addresses(results, key, name, published):
     phases = results.cell(key).data("phases") if results.cell(key) else None
     if not phases or "offsets_kib" not in phases["1"]:
         return []
@@ -89,7 +90,7 @@ def _addresses(results, key, name):
         axes[-1].set_xlabel("packets, in rounds through the pool")
 
     return [Plot(f"Addresses of successive packets' buffers: {name}", draw, [key], height=1.1, rows=3,
-                 note="First repetition; from the beginning of the pool.")]
+                 published=published, note="First repetition; from the beginning of the pool.")]
 
 
 def _misses(results):
@@ -113,6 +114,7 @@ def _misses(results):
         axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.45, 1.3))
 
     return [Plot("Modelled IOTLB misses before and after the overload", draw, shown, height=0.8,
+                 published="more misses for good after drops; with huge pages few",
                  note="Dotted: before; solid: after. Pages of 4 KiB, of huge-drop 2 MiB. First repetition.")]
 
 
@@ -135,8 +137,9 @@ def _cost(results):
 def blocks(results):
     found = [_verdicts(results)]
     for policy in POLICIES:
-        found += _addresses(results, f"4k-{policy}", f"4 KiB pages, {POLICIES[policy]}")
-    found += _addresses(results, "huge-drop", "huge pages, ring order, drop")
+        found += _addresses(results, f"4k-{policy}", f"4 KiB pages, {POLICIES[policy]}", PUBLISHED[policy])
+    found += _addresses(results, "huge-drop", "huge pages, ring order, drop",
+                        "as scattered as in small pages, but of few pages")
     found += [
         _by_phase(results, "Packets dropped, by place", [
             ("by the forwarder", "dropped", 1, 0), ("before it", "refused", 1, 0)],
@@ -151,6 +154,7 @@ def blocks(results):
                  "the pool has buffers. Pages: of the size that they really have."),
         _by_phase(results, "Modelled IOTLB misses per packet", [
             ("64 entries", "misses_64", 1, 4), ("1,024 entries", "misses_1024", 1, 4)],
+            published="with 4 KiB pages, drops make more misses for good; retry, stack order and huge pages do not",
             note="With pages of the size that they really have.")]
     found += _misses(results) + _entries(results) + [_cost(results)]
     return found

@@ -35,7 +35,8 @@ class Latency(Experiment):
                 "1), and how many until it is back at the sender (test 2)?")
     conditions = (
         "Two hosts: network namespaces joined by a veth pair; net_memif joins two DPDK processes without the "
-        "kernel; net_ring is one process that only passes pointers on, as a bound for test 1. ARP requests of 60 bytes (64 with the check sequence); one host sends them, the other one "
+        "kernel; net_ring is one process that only passes pointers on, as a bound for test 1. ARP requests "
+        "of 60 bytes (64 with the check sequence); one host sends them, the other one "
         f"sends them back. In test 1 {WINDOW} packets are on their way, and cycles are those of receiving "
         "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
         "cell, 5 runs of 200,000, if not said otherwise; of TPACKET_V3 a hundredth in test 2, where it waits a "
@@ -57,6 +58,12 @@ class Latency(Experiment):
         lab.program(forwarder.PROGRAM)
         lab.tool("ip", "iproute2")
         lab.tool("ethtool", "ethtool")
+
+    def prepare(self, lab):
+        """Nothing to be measured; but who looks on learns at once what cycles are worth."""
+        for warning in clock.warnings(clock.describe()):
+            lab.say(f"warning: {warning}")
+        return {}
 
     def cells(self, lab):
         seconds = 1.5 if lab.quick else 6.0
