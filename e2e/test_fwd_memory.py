@@ -2,6 +2,7 @@
 """ringtap-fwd: each kind of memory is what it says, and pools hand out buffers in their order."""
 import csv
 import re
+import struct
 from collections import defaultdict
 from pathlib import Path
 
@@ -91,6 +92,34 @@ def test_dpdks_own(fwd, huge_eal, size):
     assert (memory["kind"], memory["page_size"]) == ("dpdk", size << 10)
     assert pages == {size}
     assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
+
+
+def physical(pid, address):
+    """Where the kernel says that a page of a process is: Documentation/admin-guide/mm/pagemap.rst."""
+    with open(f"/proc/{pid}/pagemap", "rb") as f:
+        f.seek(address // 4096 * 8)
+        entry, = struct.unpack("<Q", f.read(8))
+    assert entry >> 63, "not in memory"
+    return (entry & ((1 << 55) - 1)) * 4096 + address % 4096
+
+
+@pytest.mark.parametrize("kind", ["4k", "thp"])
+def test_physical_addresses(fwd, tmp_path, kind):
+    """For devices without an IOMMU: the addresses are true, and no buffer crosses a page."""
+    if free_pages(2048) < 64:
+        pytest.skip("needs 64 free huge pages of 2 MiB")
+    path = tmp_path / "samples.csv"
+    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL,
+              "--samples", path, "--sample-every", 1, "--samples-max", POOL, "--count", 100_000,
+              "--linger", "60s", huge=True, eal=("--iova-mode=pa",))
+    app.running()
+    until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1, timeout=30)
+    with open(path, encoding="ascii") as f:
+        rows = [(int(row["va"]), int(row["iova"])) for row in csv.DictReader(f)]
+    page = 4096 if kind == "4k" else 2 << 20
+    for va, iova in rows[::50]:
+        assert physical(app.proc.pid, va) == iova
+    assert all(va % page + STRIDE <= page for va, _iova in rows)
 
 
 def buffers(path, role=0):

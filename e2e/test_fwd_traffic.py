@@ -34,7 +34,7 @@ def assert_rate(role, index, asked):
     assert stage["rate_reached"] == pytest.approx(asked, rel=0.001 + 2 * held_up)
 
 
-@pytest.mark.parametrize("rate,seconds", [(1000, 1), (100_000, 1), (1_000_000, 1)])
+@pytest.mark.parametrize("rate,seconds", [(1000, 1), (100_000, 1), (1_000_000, 1), (5_000_000, 0.4)])
 def test_rate_is_exact_and_nothing_is_lost(fwd, rate, seconds):
     report = fwd(*CHAIN, "--stages", f"{rate}:{seconds}s").done()
     generator = report.role("generate")

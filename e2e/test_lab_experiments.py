@@ -30,7 +30,8 @@ def mean(cells, cell, metric):
 @pytest.fixture(scope="module")
 def latency(tmp_path_factory):
     folder = tmp_path_factory.mktemp("latency")
-    done = lab.run("latency", "--quick", "--repetitions", 2, "--latency-packets", 2000, "-o", folder)
+    done = lab.run("latency", "--quick", "--repetitions", 2, "--latency-packets", 2000, "-o", folder,
+                   "--nice", -5)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -38,8 +39,8 @@ def latency(tmp_path_factory):
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
-    done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder,
-                   "--only", "4k-drop,4k-retry,huge-stack,gpu,cost-4k,cost-huge")
+    done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder, "--nice", -5,
+                   "--only", "4k-drop,4k-retry,gpu,cost-4k")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -74,25 +75,23 @@ def test_memory(memory):
     p = data["prepared"]
     assert p["wire_pps"] == pytest.approx(0.1 * min(p["limit_4k_pps"], p["limit_dpdk_pps"]))
     assert p["below_pps"] < p["wire_pps"] < p["above_pps"]
-    drop, retry, stack = (cells[k]["runs"][0]["values"] for k in ("4k-drop", "4k-retry", "huge-stack"))
-    assert drop["dropped_2"] > 0 and stack["dropped_2"] > 0
+    drop, retry = (cells[k]["runs"][0]["values"] for k in ("4k-drop", "4k-retry"))
+    assert drop["dropped_2"] > 0
     assert [retry[f"dropped_{n}"] for n in (1, 2, 3)] == [0, 0, 0] and retry["refused_2"] > 0
     # Nothing ever sorts the pool again; without drops nothing puts it out of order.
     assert drop["out_of_order_2"] > 0.2 and drop["out_of_order_3"] > 0.2
     assert max(retry[f"out_of_order_{n}"] for n in (1, 2, 3)) < 0.05
     assert drop["pages_own_3"] > 1.1 * retry["pages_own_3"]
     assert drop["misses_64_3"] > 1.1 * retry["misses_64_3"]
-    assert stack["misses_64_3"] < 0.05
-    for v in (drop, retry, stack):
+    for v in (drop, retry):
         for n in (1, 2, 3):
             assert v[f"nonzero_bursts_{n}"] <= v[f"bursts_{n}"]
             assert v[f"passed_{n}"] > 0 and v[f"per_nonzero_burst_{n}"] >= max(v[f"per_burst_{n}"], 1)
     assert "GPU" in cells["gpu"]["unavailable"] or cells["gpu"]["runs"]
     phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
     assert set(phases) == {"1", "2", "3"} and len(phases["3"]["offsets_kib"]) > 1000
-    for kind in ("4k", "huge"):
-        for order in ("ring", "shuffled"):
-            assert mean(cells, f"cost-{kind}-{order}", "pps") > 0
+    for order in ("ring", "shuffled"):
+        assert mean(cells, f"cost-4k-{order}", "pps") > 0
 
 
 @pytest.mark.parametrize("name", ["latency", "memory"])

@@ -219,14 +219,24 @@ void app_free(struct app *a)
 	a->seconds = NULL;
 }
 
-void role_total(struct role *r, struct counters *sum)
+void role_read(const struct role *r, unsigned stage, struct counters *out)
 {
-	uint64_t *to = (uint64_t *)sum;
+	for (unsigned i = 0; i < COUNTERS; i++)
+		((uint64_t *)out)[i] = rt_load(&((const uint64_t *)&r->counters[stage])[i]);
+	if (r->from && r->to && !r->generator)
+		out->tx_packets += out->rx_packets;
+}
+
+void role_total(const struct role *r, struct counters *sum)
+{
+	struct counters c;
 
 	memset(sum, 0, sizeof(*sum));
-	for (unsigned s = 0; s < STAGES_MAX; s++)
+	for (unsigned s = 0; s < r->config->stage_count; s++) {
+		role_read(r, s, &c);
 		for (unsigned i = 0; i < COUNTERS; i++)
-			to[i] += rt_load(&((uint64_t *)&r->counters[s])[i]);
+			((uint64_t *)sum)[i] += ((uint64_t *)&c)[i];
+	}
 }
 
 const char *role_text(const struct role *r, char buf[ROLE_TEXT])

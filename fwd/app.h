@@ -57,8 +57,10 @@ void app_free(struct app *a);
 /* Runs until the end; fills in seconds, elapsed, end. */
 int app_run(struct app *a);
 
-/* Sums over the stages. */
-void role_total(struct role *r, struct counters *sum);
+/* Counts of a stage, and sums over the stages. While the role runs, tx_packets may miss packets
+ * that rx_packets has just counted, or the other way round. */
+void role_read(const struct role *r, unsigned stage, struct counters *out);
+void role_total(const struct role *r, struct counters *sum);
 /* A name for people: "oneway 0 to 1". buf has 2 * PORT_NAME_MAX + 32 bytes. */
 #define ROLE_TEXT (2 * PORT_NAME_MAX + 32)
 const char *role_text(const struct role *r, char buf[ROLE_TEXT]);

@@ -10,7 +10,11 @@ double stage_rate(const struct role *r, unsigned stage)
 {
 	const struct generator *g = r->generator;
 	uint64_t ticks = g->sent[stage].last - g->sent[stage].start;
-	uint64_t n = r->counters[stage].tx_packets;
+	struct counters c;
+	uint64_t n;
+
+	role_read(r, stage, &c);
+	n = c.tx_packets;
 
 	return ticks && n > 1 ? (double)(n - 1) * (double)run.hz / (double)ticks : 0;
 }
@@ -44,8 +48,8 @@ void report_second(const struct app *a, const struct second *s)
 		" of %" PRIu64 "); tx %spps, dropped %" PRIu64 "\n",
 		s->at, role_text(a->roles[s->role], name),
 		format_si(rx, (double)c->rx_packets / s->seconds),
-		ratio(c->rx_packets, c->rx_bursts), ratio(c->rx_packets, c->rx_nonzero),
-		c->rx_nonzero, c->rx_bursts, format_si(tx, (double)c->tx_packets / s->seconds),
+		ratio(c->rx_packets, rx_bursts(c)), ratio(c->rx_packets, c->rx_nonzero),
+		c->rx_nonzero, rx_bursts(c), format_si(tx, (double)c->tx_packets / s->seconds),
 		c->tx_dropped + c->refused + c->no_buffer);
 	fflush(f);
 }
@@ -99,8 +103,8 @@ static void text_role(struct app *a, struct role *r)
 	if (r->from)
 		printf("  received %s in %" PRIu64 " of %" PRIu64
 		       " bursts: %.2f per burst, %.2f per non-zero burst\n",
-			format_count(rx, c.rx_packets), c.rx_nonzero, c.rx_bursts,
-			ratio(c.rx_packets, c.rx_bursts), ratio(c.rx_packets, c.rx_nonzero));
+			format_count(rx, c.rx_packets), c.rx_nonzero, rx_bursts(&c),
+			ratio(c.rx_packets, rx_bursts(&c)), ratio(c.rx_packets, c.rx_nonzero));
 	if (r->to)
 		printf("  sent %s, dropped %" PRIu64 ", tried again %" PRIu64
 		       " times, unsent at the end %" PRIu64 "\n",

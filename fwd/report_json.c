@@ -11,10 +11,10 @@ static json_t *json_counters(const struct counters *c)
 {
 	json_t *j = json_object();
 
-	SET(j, "rx_bursts", json_count(c->rx_bursts));
+	SET(j, "rx_bursts", json_count(rx_bursts(c)));
 	SET(j, "rx_bursts_nonzero", json_count(c->rx_nonzero));
 	SET(j, "rx_packets", json_count(c->rx_packets));
-	SET(j, "rx_per_burst", json_real(ratio(c->rx_packets, c->rx_bursts)));
+	SET(j, "rx_per_burst", json_real(ratio(c->rx_packets, rx_bursts(c))));
 	SET(j, "rx_per_nonzero_burst", json_real(ratio(c->rx_packets, c->rx_nonzero)));
 	SET(j, "tx_packets", json_count(c->tx_packets));
 	SET(j, "tx_dropped", json_count(c->tx_dropped));
@@ -133,8 +133,10 @@ static json_t *json_role(struct app *a, struct role *r)
 	SET(j, "cpu", json_integer(r->cpu));
 	SET(j, "total", json_counters(&sum));
 	for (unsigned i = 0; i < a->config->stage_count; i++) {
-		json_t *s = json_counters(&r->counters[i]);
+		json_t *s;
 
+		role_read(r, i, &sum);
+		s = json_counters(&sum);
 		if (r->generator)
 			SET(s, "rate_reached", json_real(stage_rate(r, i)));
 		json_array_append_new(stages, s);

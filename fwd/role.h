@@ -28,9 +28,11 @@ static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsign
 
 /* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
 struct counters {
-	uint64_t rx_bursts;  /* times asked for packets */
+	uint64_t rx_empty;   /* times asked for packets in vain */
 	uint64_t rx_nonzero; /* … and got some */
 	uint64_t rx_packets;
+	/* While a forwarder runs, less rx_packets (modulo 2^64): what is sent at once, the usual
+	 * case, costs no count. role_read() makes it whole. */
 	uint64_t tx_packets;
 	uint64_t tx_dropped;  /* freed because the port did not take them */
 	uint64_t tx_retried;  /* further tries to send the same packets */
@@ -39,6 +41,11 @@ struct counters {
 	uint64_t no_buffer;   /* generate: due, but the pool was empty */
 	uint64_t not_reached; /* generate: due in a stage, but its time was over */
 } __attribute__((aligned(2 * RT_CACHE_LINE)));
+static inline uint64_t rx_bursts(const struct counters *c)
+{
+	return c->rx_empty + c->rx_nonzero;
+}
+
 #define COUNTERS (offsetof(struct counters, not_reached) / sizeof(uint64_t) + 1)
 
 /* Times that one forwarder measured, in ticks of the TSC. */

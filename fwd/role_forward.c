@@ -34,6 +34,7 @@ static bool try_again(struct role *r, struct counters *c)
  * they are gone; other roles of the thread, which may be who makes room, have their turn. */
 static void refused(struct role *r, struct counters *c, uint16_t from, uint16_t to)
 {
+	count_add(c->tx_packets, (uint64_t)from - to);
 	if (r->config->tx_full.retry) {
 		r->held_first = from;
 		r->held_end = to;
@@ -102,9 +103,10 @@ static inline __attribute__((always_inline)) void forward(
 	if (!plain && r->latency)
 		asked = tsc_in_order();
 	n = link_rx(plane, r->from, r->held, r->burst);
-	count_add(c->rx_bursts, 1);
-	if (!n)
+	if (!n) {
+		count_add(c->rx_empty, 1);
 		return;
+	}
 	if (!plain) {
 		timed = measured(r->latency);
 		got = timed ? tsc_in_order() : 0;
@@ -118,7 +120,6 @@ static inline __attribute__((always_inline)) void forward(
 		measure(r->latency, asked, got, n, sent);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
-	count_add(c->tx_packets, sent);
 	if (rt_unlikely(sent < n))
 		refused(r, c, sent, n);
 }

@@ -122,9 +122,10 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 	uint64_t now = rt_tsc();
 	struct stamp s;
 
-	count_add(c->rx_bursts, 1);
-	if (!n)
+	if (!n) {
+		count_add(c->rx_empty, 1);
 		return;
+	}
 	for (uint16_t i = 0; i < n; i++) {
 		uint64_t before = g->answers.unique;
 

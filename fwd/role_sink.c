@@ -59,9 +59,10 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 			return;
 	}
 	n = link_rx(plane, r->from, r->held, n);
-	count_add(c->rx_bursts, 1);
-	if (!n)
+	if (!n) {
+		count_add(c->rx_empty, 1);
 		return;
+	}
 	r->sink->taken += n;
 	if (r->samples)
 		samples_take(r->samples, r->held, n, rt_load(&run.stage));

@@ -21,15 +21,11 @@ const char *const end_names[] = {"signal", "duration", "count", "stages", "error
 
 static void poll_all(struct worker *w)
 {
-	struct role *only = w->roles[0];
+	struct role **end = w->roles + w->count;
 
-	if (w->count == 1)
-		while (!rt_load(&run.stop))
-			only->poll(only);
-	else
-		while (!rt_load(&run.stop))
-			for (unsigned i = 0; i < w->count; i++)
-				w->roles[i]->poll(w->roles[i]);
+	while (!rt_load(&run.stop))
+		for (struct role **r = w->roles; r < end; r++)
+			(*r)->poll(*r);
 	for (unsigned i = 0; i < w->count; i++)
 		role_stop(w->roles[i]);
 }
@@ -112,6 +108,19 @@ static int wait_for_links(struct app *a)
 	return ret;
 }
 
+/* What a running role counts may be seen in parts, one of them from before a burst and one from
+ * behind it: nothing shrinks for that. */
+static void growth(struct counters *now, const struct counters *before, struct counters *out)
+{
+	for (unsigned i = 0; i < COUNTERS; i++) {
+		uint64_t *n = &((uint64_t *)now)[i], b = ((const uint64_t *)before)[i];
+
+		if ((int64_t)(*n - b) < 0)
+			*n = b;
+		((uint64_t *)out)[i] = *n - b;
+	}
+}
+
 static void record_second(struct app *a, struct counters *before, double at, double *last)
 {
 	struct second *more =
@@ -126,9 +135,7 @@ static void record_second(struct app *a, struct counters *before, double at, dou
 
 		role_total(a->roles[i], &now);
 		*s = (struct second){.at = at, .seconds = at - *last, .role = i};
-		for (unsigned k = 0; k < COUNTERS; k++)
-			((uint64_t *)&s->counters)[k] =
-				((uint64_t *)&now)[k] - ((uint64_t *)&before[i])[k];
+		growth(&now, &before[i], &s->counters);
 		before[i] = now;
 		report_second(a, s);
 	}
@@ -172,7 +179,7 @@ static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 
 		role_total(a->roles[i], &c);
 		packets += c.rx_packets;
-		polls[i] = c.rx_bursts;
+		polls[i] = rx_bursts(&c);
 		asked = asked && (!a->roles[i]->from || polls[i] - p->polls[i] >= QUIET_POLLS);
 	}
 	if (!over || packets != p->packets) {

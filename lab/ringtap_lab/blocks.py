@@ -34,17 +34,20 @@ class Value:
 
 @dataclass
 class Table:
-    """rows: lists of str and Value. The first column names the row."""
+    """rows: lists of str and Value. The first column names the row. shows: keys of the cells of which
+    it shows more than Values."""
 
     title: str
     head: list
     rows: list
     note: str = ""
     published: str = ""  # what others found, if a column of its own does not tell
+    shows: list = field(default_factory=list)
 
     def cells(self):
-        """Keys of the cells that it shows, in order."""
-        return list(dict.fromkeys(v.cell for row in self.rows for v in row if isinstance(v, Value)))
+        """Keys of all cells that it shows, in order."""
+        values = (v.cell for row in self.rows for v in row if isinstance(v, Value))
+        return list(dict.fromkeys([*self.shows, *values]))
 
 
 @dataclass

@@ -24,6 +24,11 @@ class Report:
         """The first role of the kind."""
         return next(r for r in self.data["roles"] if r["role"] == kind)
 
+    def disturbed(self):
+        """Greatest share of the time that a polling thread did not have its CPU."""
+        shares = [1 - t["cpu_seconds"] / self.data["seconds"] for t in self.data["threads"]]
+        return max(0.0, *shares)
+
     def number(self, kind):
         """The role's number, as in the file of samples."""
         return next(i for i, r in enumerate(self.data["roles"]) if r["role"] == kind)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the results of the memory experiment are judged and shown."""
-from .blocks import Plot, Table, Text, Value
+from .blocks import Plot, Table, Value
 from .plots import COLOURS, MARKERS
 
 PHASES = {1: "below", 2: "above", 3: "below again"}
 KINDS = {"4k": "4 KiB pages", "thp": "transparent huge", "huge": "own huge pages",
          "dpdk": "DPDK's memory"}
 POLICIES = {"drop": "ring order, drop", "retry": "ring order, retry", "stack": "stack order, drop"}
+PUBLISHED = {"drop": "in order below the limit, scattered above it, and scattered for good after it",
+             "retry": "in order in all phases", "stack": "few buffers in use, whatever was dropped"}
 IN_ORDER, SCATTERED = 0.05, 0.5  # shares of packets whose buffer is out of order
 FEW = 0.25  # of the pool
 
@@ -43,18 +45,19 @@ def _verdicts(results):
     for key, name in _keys(results):
         runs = results.series(key, "as_stated")
         rows.append([name, f"{int(sum(runs))} of {len(runs)} runs" if runs else "–",
-                     Value(key, "attempts", 1, 0, greatest=True)])
+                     Value(key, "attempts", 1, 0, greatest=True), Value(key, "disturbed", 100, 0)])
     return Table(
-        "Do the three phases differ as published?", ["buffers in", "as published", "attempts at most"], rows,
-        published="ring order, drop: in order, scattered, scattered for good; retry: always in order, nothing "
-                  "dropped by the forwarder; stack order: few buffers in use whatever was dropped.",
+        "Do the three phases differ as published?", [
+            "buffers in", "as published", "attempts at most", "disturbed, %"], rows,
+        published="; ".join(f"{POLICIES[p]}: {PUBLISHED[p]}" for p in POLICIES),
         note="A run in which packets were dropped below the limit, because other work held a thread up for too long, "
-             "is repeated, up to three times.")
+             "is repeated, up to three times. Disturbed: share of the time that a polling thread did not have its "
+             "CPU.")
 
 
 def _entries(results):
     """Misses by the size of the IOTLB, in the last phase, of pages of each size."""
-    rows, head = [], None
+    rows, head, shown = [], None, ("4k-drop", "4k-retry", "4k-stack")
     for key, name in _keys(results):
         outcome = results.cell(key)
         phases, entries = outcome.data("phases"), outcome.data("entries")
@@ -62,16 +65,16 @@ def _entries(results):
             continue
         head = ["buffers in", "pages", *(f"{e}" for e in entries)]
         for size, text in (("4k", "4 KiB"), ("2m", "2 MiB"), ("1g", "1 GiB")):
-            if key in ("4k-drop", "4k-retry", "4k-stack"):
+            if key in shown:
                 rows.append([name, text, *(f"{m:.4f}" for m in phases["3"]["misses"][size])])
     if not rows:
         return []
     return [Table("Modelled IOTLB misses per packet after the overload, by entries, if pages were of", head, rows,
                   note="First repetition. A page counts as a miss if as many other pages as there are entries were "
-                       "used since its last use.")]
+                       "used since its last use.", shows=[k for k, _ in _keys(results) if k in shown])]
 
 
-def _addresses(results, key, name):
+def _addresses(results, key, name, published):
     phases = results.cell(key).data("phases") if results.cell(key) else None
     if not phases or "offsets_kib" not in phases["1"]:
         return []
@@ -87,7 +90,7 @@ def _addresses(results, key, name):
         axes[-1].set_xlabel("packets, in rounds through the pool")
 
     return [Plot(f"Addresses of successive packets' buffers: {name}", draw, [key], height=1.1, rows=3,
-                 note="First repetition; from the beginning of the pool.")]
+                 published=published, note="First repetition; from the beginning of the pool.")]
 
 
 def _misses(results):
@@ -111,6 +114,7 @@ def _misses(results):
         axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.45, 1.3))
 
     return [Plot("Modelled IOTLB misses before and after the overload", draw, shown, height=0.8,
+                 published="more misses for good after drops; with huge pages few",
                  note="Dotted: before; solid: after. Pages of 4 KiB, of huge-drop 2 MiB. First repetition.")]
 
 
@@ -121,9 +125,11 @@ def _cost(results):
         a, b = (results.mean(k, "cycles_per_packet") for k in (ring, shuffled))
         more = f"{(b / a - 1) * 100:+.1f} %" if a and b else "–"
         rows.append([name, Value(ring, "pps", 1e-6, 3), Value(shuffled, "pps", 1e-6, 3),
-                     Value(ring, "cycles_per_packet"), Value(shuffled, "cycles_per_packet"), more])
+                     Value(ring, "cycles_per_packet"), Value(shuffled, "cycles_per_packet"), more,
+                     Value(ring, "disturbed", 100, 0), Value(shuffled, "disturbed", 100, 0)])
     return Table("What random order costs the CPU", [
-        "buffers in", "Mpps, in order", "Mpps, random", "cycles per packet, in order", "random", "more"], rows,
+        "buffers in", "Mpps, in order", "Mpps, random", "cycles per packet, in order", "random", "more",
+        "disturbed, %, in order", "random"], rows,
         note="Of generator, forwarder and sink together at full load: each touches the packet's header. What huge pages do "
              "not change is the caches' part, the difference to 4 KiB pages that of the TLB.")
 
@@ -131,8 +137,9 @@ def _cost(results):
 def blocks(results):
     found = [_verdicts(results)]
     for policy in POLICIES:
-        found += _addresses(results, f"4k-{policy}", f"4 KiB pages, {POLICIES[policy]}")
-    found += _addresses(results, "huge-drop", "huge pages, ring order, drop")
+        found += _addresses(results, f"4k-{policy}", f"4 KiB pages, {POLICIES[policy]}", PUBLISHED[policy])
+    found += _addresses(results, "huge-drop", "huge pages, ring order, drop",
+                        "as scattered as in small pages, but of few pages")
     found += [
         _by_phase(results, "Packets dropped, by place", [
             ("by the forwarder", "dropped", 1, 0), ("before it", "refused", 1, 0)],
@@ -147,10 +154,9 @@ def blocks(results):
                  "the pool has buffers. Pages: of the size that they really have."),
         _by_phase(results, "Modelled IOTLB misses per packet", [
             ("64 entries", "misses_64", 1, 4), ("1,024 entries", "misses_1024", 1, 4)],
+            published="with 4 KiB pages, drops make more misses for good; retry, stack order and huge pages do not",
             note="With pages of the size that they really have.")]
     found += _misses(results) + _entries(results) + [_cost(results)]
-    if results.cell("gpu") and results.cell("gpu").unavailable:
-        found.append(Text(f"Memory of a GPU: {results.cell('gpu').unavailable}."))
     return found
 
 

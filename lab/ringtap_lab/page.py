@@ -55,7 +55,7 @@ def _made_by(cells, results, experiment):
                              for line in results.cell(key).commands()))
     parts = [f'<p class="note">Made by <code>{esc(again)}</code></p>']
     if ran:
-        parts.append(f'<details class="commands"><summary>What that ran ({len(ran)} commands)</summary>'
+        parts.append(f'<details class="commands"><summary>What that ran: {len(ran)}</summary>'
                      f'<pre class="commands">{esc(chr(10).join(ran))}</pre></details>')
     return "\n".join(parts)
 

@@ -11,6 +11,7 @@ CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
 EAL_MB = 256
 ATTEMPTS = 3
+HOPELESS = 0.4  # share of the time without a CPU from which another attempt would be no better
 WINDOW = 2 * POOL  # samples: one round through the pool fills the model's cache, one is counted
 STAGE_MAX_S = 5.0
 
@@ -52,8 +53,8 @@ class Memory(Experiment):
         found = {f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
                  for kind in ("4k", "dpdk")}
         wire = min(found.values()) * WIRE
-        # Each phase holds a window of samples, however slow the machine is.
-        stage_s = max(_stage_s(lab), 3 * WINDOW / (wire * BELOW))
+        # Some rounds through the pool in each phase, and a window of samples, however slow the machine.
+        stage_s = max(_stage_s(lab), 5 * WINDOW / (wire * BELOW))
         return {**found, "wire_pps": wire, "below_pps": wire * BELOW, "above_pps": wire * ABOVE,
                 "stage_s": min(stage_s, STAGE_MAX_S)}
 
@@ -99,29 +100,31 @@ def _cost(lab, kind, order, seconds):
         "--memory", kind, "--pool-order", order, "--tx-full", "retry", "--rate", "max",
         "--duration", f"{round(seconds * 1000)}ms"]), 60)
     pps = report.role("sink")["total"]["rx_packets"] / report.data["seconds"]
-    return {"pps": pps, "cycles_per_packet": report.hz / pps}
+    return {"pps": pps, "cycles_per_packet": report.hz / pps, "disturbed": report.disturbed()}
 
 
 def _undisturbed(lab, kind, policy, keep):
     """Below the limit nothing is dropped, unless others have taken the CPU for too long: the first of
     some attempts in which they have not, else the last one."""
+    stage_s = lab.prepared["stage_s"]
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            m = _stages(lab, kind, policy, keep)
+            m = _stages(lab, kind, policy, stage_s, keep)
         except buffers.TooFew:
             if attempt == ATTEMPTS:
                 raise
+            stage_s *= 2
             continue
-        if attempt == ATTEMPTS or m.values["dropped_1"] + m.values["dropped_3"] == 0:
+        m.values["attempts"] = attempt
+        calm = m.values["dropped_1"] + m.values["dropped_3"] == 0
+        if calm or m.values["disturbed"] > HOPELESS:
             break
-    m.values["attempts"] = attempt
     return m
 
 
-def _stages(lab, kind, policy, keep):
+def _stages(lab, kind, policy, stage_s, keep):
     """One run of the three phases. keep: data for the plots, too."""
     p = lab.prepared
-    stage_s = p["stage_s"]
     # As few windows as may be, with at least one wholly in each phase.
     each = max(int(p["below_pps"] * stage_s * 0.75) - WINDOW, WINDOW)
     below, above = round(p["below_pps"]), round(p["above_pps"])
@@ -133,7 +136,7 @@ def _stages(lab, kind, policy, keep):
             "--samples", samples.path, "--sample-every", str(each), "--sample-run", str(WINDOW)]), 60)
         windows = {phase: samples.window(report.number("oneway"), stage, WINDOW)
                    for phase, stage in PHASES.items()}
-    values, data = {}, {}
+    values, data = {"disturbed": report.disturbed()}, {}
     for phase, stage in PHASES.items():
         values |= {f"{k}_{phase}": v for k, v in _counts(report, stage).items()}
         found, curves = buffers.describe(windows[phase], report.data["memory"])
