@@ -309,16 +309,15 @@ def test_80_columns_then_200(forwarding, terminal):
 
 
 @pytest.mark.parametrize("key,title,row", [
-    ("u", "DIR", r"net_ring0 +0 rx"), ("t", "CYC/PKT", "lcore 1"), ("m", "CACHED|LOWEST", "mb_pool_0"),
+    ("u", "DIR", r"net_ring0 +0 rx"), ("t", "CYC/PKT", "lcore 1"), ("m", "LOWEST", "mb_pool_0"),
     ("g", "LENGTH", "(busy|idle) gap|microburst"), ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
     ("p", "RXPPS", "net_null1"), ("Right", "DIR", "net_ring0"), ("Left", "LENGTH", "(busy|idle) gap|microburst")])
 def test_views(forwarding, terminal, key, title, row):
     window = terminal(forwarding.prefix)
     window.shows("net_ring0")
     window.keys(key)
-    screen = window.shows(row)
-    assert any(re.search(title, line) for line in screen), screen
-    assert fits(screen, 80)
+    window.shows(title)
+    assert fits(window.shows(row), 80)
     window.keys("q")
     assert window.ended() == 0
 
