@@ -15,8 +15,7 @@
 #define LATENCY_EVERY     1
 #define LATENCY_EVERY_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
-#define INSTRUMENTS_DEFAULT \
-	(RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define INSTRUMENTS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
 
 enum {
 	OPT_ONCE = 1,
@@ -47,7 +46,7 @@ static const struct option_def options[] = {
 		"End after so many intervals"},
 	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,bytes,busy,gaps,pools; latency "
+		"latency, addresses, pools, or all (default polls,busy,gaps,pools; latency "
 		"when its view is shown)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
@@ -65,7 +64,11 @@ static const struct section sections[] = {
 			"Applications count "
 			"only while it runs.\n"
 			"\n"
-			"Packets and bytes are counted exactly, by the probe; MISSED, NOMBUF and "
+			"Packets are counted exactly, by the probe. Bits are the driver's figures, "
+			"if it has any; "
+			"with the instrument bytes, which looks at every packet and so costs more, "
+			"they are "
+			"exact, too. MISSED, NOMBUF and "
 			"ERR are the "
 			"drivers' counts, which are read twice a second. UNSENT is what the "
 			"application handed "

@@ -38,7 +38,7 @@ def forwarding(testpmd):
 
 
 def test_counts_are_those_of_the_application(app, export):
-    exporter = export(app)
+    exporter = export(app, args=("--instruments", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
     app.rx(n=7, burst=1, len=1000)
     app.tx(n=50, burst=50, len=128)

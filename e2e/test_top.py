@@ -83,7 +83,7 @@ def worked(doc):
 
 
 def test_counts_are_exact(app, lines):
-    it = lines(app)
+    it = lines(app, "--instruments", "polls,bytes")
     app.rx(n=100, burst=32, len=60)
     app.rx(n=5, burst=1, len=1000)
     app.tx(n=64, burst=16, len=128)
@@ -114,7 +114,7 @@ def test_as_testpmd_counts(testpmd, lines):
 def test_rates_and_shares(testpmd):
     pmd = testpmd("net_null0", "net_null1")
     pmd.start()
-    doc = document(pmd, good=worked)
+    doc = document(pmd, "--instruments", "all", good=worked)
     port = doc["ports"][0]
     rx = port["rx"]
     assert rx["packets_per_second"] == pytest.approx(rx["packets"] / doc["interval_s"])
@@ -340,6 +340,8 @@ def test_help_pause_sort_and_interval(forwarding, terminal):
     window.shows("every 1.0 s")
     window.keys("-", "-", "-", "-", "-")
     window.shows("every 0.1 s")
+    window.keys("b")
+    window.shows(r"net_ring0 +0 rx .*lcore 1 +[\d.]+[kM] +[\d.]+[MG]")
     window.keys("<")  # the last column that is seen, then the one before
 
     def sorted_by():
