@@ -164,6 +164,20 @@ def test_applications_come_and_go(play, export):
     assert exporter.up(second) == 1
 
 
+def test_application_that_does_not_answer(play, export):
+    """It is waited for, but nobody else is kept waiting with it."""
+    frozen = play()
+    frozen.ring("a")
+    frozen.proc.send_signal(signal.SIGSTOP)
+    lively = play()
+    lively.ring("b")
+    exporter = export(lively, args=(frozen.prefix,))
+    until(lambda: exporter.up(frozen) == 0, what="one that cannot be attached to")
+    lively.rx(n=5)
+    assert exporter.value("ringtap_queue_packets_total", port="net_ring_b", direction="rx") == 5
+    frozen.proc.send_signal(signal.SIGCONT)
+
+
 def test_ports_that_come_again(play, export):
     """One series a port, whose counters do not go back."""
     app = play()
