@@ -65,6 +65,20 @@ def test_well(testpmd, net):
         assert "nothing is known to be lost" in found.evidence("well")
 
 
+def test_open_vswitch_is_well(ovs, net):
+    """An application that nobody made for tests, and traffic that it can bear."""
+    hosts = [net.add_host(f"192.0.2.{i}") for i in (1, 2)]
+    switch = ovs()
+    for i, (_, device) in enumerate(hosts):
+        switch.add_port(f"p{i}", device)
+    ping = hosts[0][0].start(["ping", "-f", "-w", 60, "192.0.2.2"])
+    try:
+        found = Diagnosis(switch, seconds=2)
+    finally:
+        ping.close()
+    assert found.sound() in ("well", None)
+
+
 def test_at_its_limit(testpmd):
     """Always full bursts and always busy, but nothing is lost: no fault."""
     pmd = testpmd("net_null0", "net_null1")
