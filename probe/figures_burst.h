@@ -115,8 +115,8 @@ static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *
 	q->state = state;
 }
 
-/* The short ways. False: the long way it is, nothing has happened. ethdev takes care that n is not
- * more than asked. */
+/* The short ways. False: the long way it is, nothing has happened. That n is not more than asked is
+ * the driver's word, and others' callbacks'. */
 static inline bool rt_fig_rx_quick(
 	struct rt_fig_site *s, const struct rt_thread *t, unsigned n, unsigned asked)
 {
@@ -124,7 +124,7 @@ static inline bool rt_fig_rx_quick(
 	/* Pairs with the release in figures.c. */
 	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
 
-	if (rt_unlikely(q->state != state || asked > q->asked))
+	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_FIG_BURSTS))
 		return false;
 	if (state & RT_INSTR_BUSY) {
 		struct rt_fig_own *o = q->own;
