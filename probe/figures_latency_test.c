@@ -11,6 +11,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "hook.h"
+#include "telemetry.h"
 #include "test_eal.h"
 #include "test_ports.h"
 
@@ -401,6 +402,23 @@ static void test_buckets(void **state)
 	assert_int_equal(rt_fig_bucket(UINT64_MAX), RT_FIG_BUCKETS - 1);
 }
 
+static void test_quantiles(void **state)
+{
+	static uint64_t bucket[RT_FIG_BUCKETS];
+
+	assert_int_equal(rt_telemetry_quantile(bucket, 0, 5000), 0);
+	for (uint64_t v = 1; v <= 50; v++) /* below 64 buckets are exact */
+		bucket[rt_fig_bucket(v)] = 2;
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 0), 1);
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 5000), 25);
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 5001), 26);
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 9800), 49);
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 9990), 50);
+	assert_int_equal(rt_telemetry_quantile(bucket, 100, 10000), 50);
+	bucket[rt_fig_bucket(1000000)] = UINT32_MAX;
+	assert_in_range(rt_telemetry_quantile(bucket, 100ull + UINT32_MAX, 5000), 992188, 1007812);
+}
+
 #define with_ports(f) cmocka_unit_test_setup_teardown(f, make_ports, remove_ports)
 
 int main(void)
@@ -424,6 +442,7 @@ int main(void)
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
 		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_quantiles),
 	};
 
 	test_figures_start();
