@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 	{OPT_SORT, OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{OPT_REVERSE, OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPT_INTERVAL, OPTION_TEXT, 'i', "interval", "SECONDS", NULL, 0, 0,
+	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
@@ -92,7 +92,7 @@ static const struct section sections[] = {
 		     "\n"
 		     "Received packets a second of each port, every ten seconds:\n"
 		     "\n"
-		     "  ringtap top --json -i 10 | jq -c '.applications[] | {name} + "
+		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + "
 		     "(.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
 	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
 			"command line.\n"},

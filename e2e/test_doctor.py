@@ -215,7 +215,7 @@ def test_scattered_buffers(testpmd):
     """Pages of 4 KiB, and a pool without caches hands out all its buffers in turn."""
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
-    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "-i", "0.2", pmd.prefix]))
+    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "-n", "0.2", pmd.prefix]))
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)

@@ -22,7 +22,7 @@ class Lines:
     def __init__(self, app, *args):
         self.name = app.prefix
         self.documents = []
-        self.proc = Proc([RINGTAP, "top", "--json", "-i", "0.2", *args, app.prefix])
+        self.proc = Proc([RINGTAP, "top", "--json", "-n", "0.2", *args, app.prefix])
 
     def next(self):
         line = self.proc.expect(r"^(\{.*\})$").group(1)
@@ -205,7 +205,7 @@ def test_one_table(testpmd):
     assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
     assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1"]
     for view in ("queues", "threads", "pools", "gaps"):
-        text = until(lambda: re.search(r"[\s\S]*\n.", once(pmd, "-v", view, "-i", "0.2")), 20, view)
+        text = until(lambda: re.search(r"[\s\S]*\n.", once(pmd, "-v", view, "-n", "0.2")), 20, view)
         assert "\x1b" not in text.string
 
 
@@ -215,7 +215,7 @@ def test_sorting(testpmd):
     pmd.start()
 
     def order(*args):
-        return [r.split()[1] for r in once(pmd, "-i", "0.2", *args).splitlines()[1:]]
+        return [r.split()[1] for r in once(pmd, "-n", "0.2", *args).splitlines()[1:]]
 
     assert order("--sort", "PORT") == ["net_null0", "net_null2", "net_ring1"]
     assert order("--sort", "port", "--reverse") == ["net_ring1", "net_null2", "net_null0"]
@@ -227,7 +227,7 @@ def test_bars_in_utf8_and_ascii(testpmd):
     pmd = testpmd("net_null0")
     pmd.start()
     for locale, full in (("C.UTF-8", "\u2588"), ("C", "@")):
-        until(lambda: full in once(pmd, "-v", "queues", "-i", "0.2", locale=locale), 20, locale)
+        until(lambda: full in once(pmd, "-v", "queues", "-n", "0.2", locale=locale), 20, locale)
 
 
 def test_names_cannot_speak_to_the_terminal(play):
@@ -238,7 +238,7 @@ def test_names_cannot_speak_to_the_terminal(play):
 
 
 @pytest.mark.parametrize("args,status,says", [
-    (["-i", "0"], USAGE, "--interval"), (["-i", "0.01"], USAGE, "--interval"),
+    (["-n", "0"], USAGE, "--interval"), (["-n", "0.01"], USAGE, "--interval"),
     (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
     (["--instruments", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
     (["--once", "no-such-application"], FAILED, "no such application")])
@@ -250,7 +250,7 @@ def test_mistakes(args, status, says):
 
 def test_reader_that_goes_away(app):
     """`top --json | head -1` ends."""
-    done = run(["sh", "-c", f"{RINGTAP} top --json -i 0.1 {app.prefix} | head -1"])
+    done = run(["sh", "-c", f"{RINGTAP} top --json -n 0.1 {app.prefix} | head -1"])
     assert done.stdout.startswith("{")
 
 
@@ -273,7 +273,7 @@ def terminal(closing):
         pytest.skip(reason)
 
     def start(*args, columns=80, lines=24, env=UTF8):
-        argv = [RINGTAP, "top", "-i", "0.2", *args]
+        argv = [RINGTAP, "top", "-n", "0.2", *args]
         return closing(Terminal(argv, columns, lines, env))
 
     return start
