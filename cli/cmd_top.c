@@ -15,8 +15,7 @@
 #define LATENCY_EVERY     1
 #define LATENCY_EVERY_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
-#define INSTRUMENTS_DEFAULT \
-	(RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define INSTRUMENTS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
 
 enum {
 	OPT_ONCE = 1,
@@ -37,7 +36,7 @@ static const struct option_def options[] = {
 	{OPT_SORT, OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{OPT_REVERSE, OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPT_INTERVAL, OPTION_TEXT, 'i', "interval", "SECONDS", NULL, 0, 0,
+	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
@@ -47,7 +46,7 @@ static const struct option_def options[] = {
 		"End after so many intervals"},
 	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,bytes,busy,gaps,pools; latency "
+		"latency, addresses, pools, or all (default polls,busy,gaps,pools; latency "
 		"when its view is shown)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
@@ -65,7 +64,11 @@ static const struct section sections[] = {
 			"Applications count "
 			"only while it runs.\n"
 			"\n"
-			"Packets and bytes are counted exactly, by the probe; MISSED, NOMBUF and "
+			"Packets are counted exactly, by the probe. Bits are the driver's figures, "
+			"if it has any; "
+			"with the instrument bytes, which looks at every packet and so costs more, "
+			"they are "
+			"exact, too. MISSED, NOMBUF and "
 			"ERR are the "
 			"drivers' counts, which are read twice a second. UNSENT is what the "
 			"application handed "
@@ -89,7 +92,7 @@ static const struct section sections[] = {
 		     "\n"
 		     "Received packets a second of each port, every ten seconds:\n"
 		     "\n"
-		     "  ringtap top --json -i 10 | jq -c '.applications[] | {name} + "
+		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + "
 		     "(.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
 	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
 			"command line.\n"},

@@ -374,7 +374,8 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 			"it works %.1f %% of its time, and %.0f %% of its polls bring as "
 			"many packets as it asks for (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_asked);
-		verdict_say(v, "%s packets/s at %.0f cycles each; no loss before it is counted",
+		verdict_say(v,
+			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",
 			format_si(rate, x.packets), x.cycles_per_packet);
 		say_silence(v, e, i);
 	}

@@ -8,7 +8,7 @@
 #include "stop.h"
 #include "util.h"
 
-#define INSTRUMENTS (RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define INSTRUMENTS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
 #define SAMPLE_NS   NS_PER_S
 
 /* What was seen of one application; its place in the watch's list is the same: nothing is added. */

@@ -193,6 +193,10 @@ static void export_queues(struct export_text *t, const struct exported *x, size_
 
 				if (!queue_sum(x[n].f, i, &y))
 					continue;
+				/* Not counted is not nothing. */
+				if (c == 1 && !y.byte_packets &&
+					!(x[n].f->instruments & RINGTAP_BYTES))
+					continue;
 				v = c == 0   ? y.packets
 				    : c == 1 ? y.bytes
 				    : c == 2 ? y.calls

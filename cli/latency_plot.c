@@ -118,8 +118,12 @@ int latency_plot(const struct latency *l, const struct measure *m, FILE *f)
 
 	if (ret)
 		return ret;
-	if (!c.count)
-		c = (struct curves){.low = 1e-7, .high = 1e-5, .most = 1, .least = 0.001};
+	if (!c.count) {
+		c.low = 1e-7;
+		c.high = 1e-5;
+		c.most = 1;
+		c.least = 0.001;
+	}
 	panels[0].x.min = panels[1].x.min = c.low / 1.15;
 	panels[0].x.max = panels[1].x.max = c.high * 1.15;
 	panels[0].y.max = c.most * 1.08;

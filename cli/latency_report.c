@@ -28,7 +28,7 @@ static void print_row(const struct latency_pair *p, double scale, const char *un
 	printf("  %-7s", unit);
 	for (int i = 0; i < COLUMNS; i++) {
 		char text[FORMAT_LEN];
-		double x = v[i] * scale;
+		double x = fmin(v[i] * scale, 1e18); /* more than that is a lie */
 
 		if (scale != 1 && x < 999.95)
 			snprintf(text, sizeof(text), "%.1f", x);

@@ -23,7 +23,8 @@ struct screen {
 	const struct top_config *cfg;
 	uint64_t interval_ns;
 	enum top_view view;
-	unsigned sort; /* column; the view's count: as they come */
+	unsigned instruments; /* besides what the view needs */
+	unsigned sort;        /* column; the view's count: as they come */
 	bool reverse, paused, help, utf8, quit;
 	bool marked;  /* the interval that is shown is over: the next picture begins another */
 	size_t first; /* row at the top */
@@ -38,17 +39,22 @@ static const struct view *current(const struct screen *s)
 	return &views[s->view];
 }
 
+/* What costs more than a little is on only while it is looked at. */
+static void switch_instruments(struct screen *s)
+{
+	unsigned instruments = s->instruments | current(s)->needs;
+
+	if (instruments != s->w->instruments)
+		watch_switch(s->w, instruments, s->cfg->latency_every);
+}
+
 static void select_view(struct screen *s, enum top_view view)
 {
-	unsigned instruments = s->cfg->instruments | views[view].needs;
-
 	s->view = view;
 	s->sort = views[view].sort;
 	s->reverse = false;
 	s->first = 0;
-	/* What costs more than a little is on only while it is looked at. */
-	if (instruments != s->w->instruments)
-		watch_switch(s->w, instruments, s->cfg->latency_every);
+	switch_instruments(s);
 }
 
 static void move_sort(struct screen *s, int step)
@@ -229,8 +235,8 @@ static void draw_help(const struct screen *s)
 	static const char *const lines[] = {
 		"p ports  u queues  t threads  m mempools  l latency  g gaps",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
-		"+ -: interval    space: pause    up down PgUp PgDn Home End: scroll",
-		"q: quit    any other key: back"};
+		"b: count bytes, which costs more    + -: interval    space: pause",
+		"up down PgUp PgDn Home End: scroll", "q: quit    any other key: back"};
 	const struct view *v = current(s);
 	int y = HEAD_LINES - 1;
 	char line[256];
@@ -304,6 +310,10 @@ static void take_key(struct screen *s, int key)
 	case '?': s->help = true; break;
 	case ' ': s->paused = !s->paused; break;
 	case 'r': s->reverse = !s->reverse; break;
+	case 'b':
+		s->instruments ^= RINGTAP_BYTES;
+		switch_instruments(s);
+		break;
 	case '<': move_sort(s, -1); break;
 	case '>': move_sort(s, 1); break;
 	case 'o': s->sort = current(s)->column_count; break;
@@ -392,7 +402,11 @@ static bool begin(struct screen *s)
 
 int top_screen(struct watch *w, const struct top_config *cfg)
 {
-	struct screen s = {.w = w, .cfg = cfg, .interval_ns = cfg->interval_ns, .view = cfg->view};
+	struct screen s = {.w = w,
+		.cfg = cfg,
+		.interval_ns = cfg->interval_ns,
+		.view = cfg->view,
+		.instruments = cfg->instruments};
 	int ret;
 
 	setlocale(LC_CTYPE, "");

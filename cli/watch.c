@@ -78,7 +78,7 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 static uint64_t patience_ns(int error)
 {
 	if (error == -ETIMEDOUT)
-		return 30 * NS_PER_S;
+		return 10 * NS_PER_S;
 	return error == -EPROTONOSUPPORT ? 10 * NS_PER_S : NS_PER_S;
 }
 

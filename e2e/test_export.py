@@ -38,7 +38,7 @@ def forwarding(testpmd):
 
 
 def test_counts_are_those_of_the_application(app, export):
-    exporter = export(app)
+    exporter = export(app, args=("--instruments", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
     app.rx(n=7, burst=1, len=1000)
     app.tx(n=50, burst=50, len=128)
@@ -162,6 +162,20 @@ def test_applications_come_and_go(play, export):
     until(lambda: exporter.up(first) is None, 20, "forgotten application")
     assert not any(first.prefix in s for s in exporter.series())
     assert exporter.up(second) == 1
+
+
+def test_application_that_does_not_answer(play, export):
+    """It is waited for, but nobody else is kept waiting with it."""
+    frozen = play()
+    frozen.ring("a")
+    frozen.proc.send_signal(signal.SIGSTOP)
+    lively = play()
+    lively.ring("b")
+    exporter = export(lively, args=(frozen.prefix,))
+    until(lambda: exporter.up(frozen) == 0, what="one that cannot be attached to")
+    lively.rx(n=5)
+    assert exporter.value("ringtap_queue_packets_total", port="net_ring_b", direction="rx") == 5
+    frozen.proc.send_signal(signal.SIGCONT)
 
 
 def test_ports_that_come_again(play, export):

@@ -9,7 +9,7 @@
  *   +------------------------+----------+--------------+
  *
  * Not all that bears the flag has been received: rte_pktmbuf_clone() and rte_pktmbuf_copy() take
- * flag and field along, and flags outlive a monitor. Hence the tag, a hash of the mbuf's own
+ * flag and field along, and flags outlive a monitor. Hence the tag, made of the mbuf's own
  * address and the number of the monitoring: a copy is another mbuf. And no time stamp is older than
  * the switching on. The port is in the field because m->port is what the first driver has set
  * (net_ring).
@@ -26,9 +26,11 @@
 static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
 
+/* mbufs begin at lines: two with the same tag are a multiple of 4 MiB apart. In one chunk of memory
+ * with an odd number of lines to an mbuf (DPDK spreads them so) these are 65,536 mbufs. */
 static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
 {
-	return (uint16_t)((((uintptr_t)m >> 6) + life) * 0x9e3779b97f4a7c15ull >> 48);
+	return (uint16_t)(((uintptr_t)m >> 6) + life);
 }
 
 /* Others may hold it, too: then nothing in it may be written. */
@@ -202,25 +204,25 @@ void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_th
 		struct rte_mbuf *m = pkts[i];
 		uint64_t flags = m->ol_flags, v;
 
-		if (!(flags & flag)) {
-			unstamped++;
+		if (rt_unlikely((flags & (flag | RTE_MBUF_F_INDIRECT)) != flag || is_shared(m))) {
+			if (flags & flag)
+				shared++;
+			else
+				unstamped++;
 			continue;
 		}
-		if (rt_unlikely(is_shared(m) || flags & RTE_MBUF_F_INDIRECT)) {
-			shared++;
-			continue;
-		}
-		m->ol_flags = flags & ~flag; /* may circulate, or be offered again */
+		m->ol_flags = flags - flag; /* may circulate, or be offered again */
 		v = *field_of(m, offset);
 		if (rt_unlikely((uint16_t)v != tag_of(m, life))) {
 			unstamped++;
 			continue;
 		}
-		if (v >> PORT_SHIFT != stamp && run) {
-			add_run(s, o, t, stamp, tsc, run, &unstamped);
+		if (rt_unlikely(v >> PORT_SHIFT != stamp)) {
+			if (run)
+				add_run(s, o, t, stamp, tsc, run, &unstamped);
 			run = 0;
+			stamp = v >> PORT_SHIFT;
 		}
-		stamp = v >> PORT_SHIFT;
 		run++;
 	}
 	if (run)

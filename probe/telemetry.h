@@ -10,7 +10,8 @@
 /* Before rte_eal_init() or after. */
 void rt_telemetry_register(void);
 
-/* A share of ten thousand of the counts lies below: middle of its bucket, cycles; 0: no counts. */
+/* The smallest value that a share of ten thousand of the counts does not exceed: the middle of its
+ * bucket, cycles; 0: no counts. */
 uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share);
 
 /* rte_telemetry 22.11 writes arrays of containers on the outermost level only: a list is a

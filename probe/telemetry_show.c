@@ -212,13 +212,12 @@ void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_
 
 uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share)
 {
-	uint64_t rank = (uint64_t)((unsigned __int128)count * share / 10000), seen = 0, width;
+	uint64_t rank = (uint64_t)(((unsigned __int128)count * share + 9999) / 10000);
+	uint64_t seen = 0, width;
 
-	if (rank == count)
-		rank--;
-	for (uint32_t i = 0; i < RT_FIG_BUCKETS && count; i++) {
+	for (uint32_t i = 0; i < RT_FIG_BUCKETS; i++) {
 		seen += bucket[i];
-		if (seen > rank)
+		if (seen && seen >= rank)
 			return rt_fig_bucket_low(i, &width) + width / 2;
 	}
 	return 0;
