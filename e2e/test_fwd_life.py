@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import threading
 
 import pytest
 
@@ -79,8 +80,24 @@ def test_ringtap_records_it(fwd, record):
     assert report.role("sink")["sequence"]["lost"] == 0
 
 
+def mine(app):
+    found, = [a for a in listing() if a["name"] == app.prefix]
+    return found
+
+
+def test_asked_while_it_ends(fwd):
+    """Whoever asks while memory is taken down gets no answer, and does no harm."""
+    for _ in range(5):
+        app = fwd(*NULL).running()
+        asking = threading.Thread(target=lambda: [listing() for _ in range(8)])
+        asking.start()
+        assert app.stop()["end"] == "signal"
+        asking.join()
+
+
 def test_without_the_probe(fwd):
     app = fwd(*NULL, "--no-probe").running()
+    assert mine(app)["error"]  # asking does not wake it
     assert not (RUN_DIR / app.prefix / "ringtap.sock").exists()
     assert app.stop()["probe"] is False
 

@@ -34,8 +34,12 @@ static void start_probe(struct app *a)
 {
 	int ret;
 
-	if (a->config->plane != PLANE_DPDK || a->config->no_probe)
+	if (a->config->plane != PLANE_DPDK)
 		return;
+	if (a->config->no_probe) {
+		ringtap_probe_stop(); /* nobody wakes it by telemetry either */
+		return;
+	}
 	ret = ringtap_probe_start();
 	a->probe = !ret || ret == -EALREADY;
 	if (!a->probe)
@@ -76,8 +80,6 @@ static int work(struct app *a, struct fwd_config *c, int argc, char **argv)
 		start_probe(a);
 		ret = app_run(a);
 	}
-	if (a->probe)
-		ringtap_probe_stop();
 	if (ret)
 		return STATUS_FAILED;
 	ret = report(a, argc, argv);
@@ -100,6 +102,7 @@ static int go(struct fwd_config *c, int argc, char **argv)
 	status = work(&a, c, argc, argv);
 	app_free(&a);
 	if (c->plane == PLANE_DPDK) {
+		ringtap_probe_stop(); /* nobody may attach to what is being taken down */
 		ports_stop(&a.ports);
 		eal_stop();
 	}

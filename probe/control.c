@@ -34,6 +34,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
+	bool shut; /* stopped by the application: only it starts us again */
 	int listen_fd, wake_fd;
 	struct sockaddr_un addr;
 	struct rt_conn *conns;
@@ -408,7 +409,10 @@ int rt_control_start(bool stay)
 	while (ctl.leaving)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
-	if (!ctl.running) {
+	ctl.shut = ctl.shut && !stay;
+	if (ctl.shut) {
+		ret = -ESHUTDOWN;
+	} else if (!ctl.running) {
 		ret = rt_probe_init();
 		if (!ret)
 			ret = start_thread();
@@ -424,6 +428,7 @@ int rt_control_start(bool stay)
 void rt_control_stop(void)
 {
 	pthread_mutex_lock(&ctl.lock);
+	ctl.shut = true;
 	if (ctl.running) {
 		uint64_t one = 1;
 

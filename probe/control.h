@@ -13,7 +13,8 @@
 /* Starts the thread and its socket, or keeps them for another while. stay: until
  * rt_control_stop(). Any thread. 0 or -errno. */
 int rt_control_start(bool stay);
-/* Ends all sessions and the thread; returns when it is gone. */
+/* Ends all sessions and the thread; returns when it is gone. From then on rt_control_start()
+ * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
 
 #define RT_LEASE_MS 10000

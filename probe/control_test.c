@@ -20,6 +20,7 @@
 #include <rte_ethdev.h>
 
 #include "common/ipc.h"
+#include "control.h"
 #include "reader/capture.h"
 #include "reader/telemetry.h"
 #include "ringtap/probe.h"
@@ -97,6 +98,8 @@ static void test_probe_starts_once_and_again_after_stop(void **state)
 		ringtap_probe_stop();
 	}
 	assert_int_equal(rt_connect(dir, RT_SOCKET_NAME), -ENOENT);
+	/* A stopped one is not woken by those who ask over telemetry. */
+	assert_int_equal(rt_control_start(false), -ESHUTDOWN);
 }
 
 static void test_socket_is_the_users_own(void **state)

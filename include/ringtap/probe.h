@@ -19,7 +19,9 @@ extern "C" {
 int ringtap_probe_start(void);
 
 /* Ends every session, removes all hooks, stops the control thread and removes the socket.
- * Returns when done. No-op if it was not started. */
+ * Returns when done. Nobody can attach any more before it is started again. Call it before
+ * rte_eal_cleanup(): DPDK's telemetry goes on answering after that, and whoever attached then
+ * would use memory that is gone. */
 void ringtap_probe_stop(void);
 
 /* For applications that know more of a port than its driver tells. Both may be called from any
