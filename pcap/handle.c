@@ -9,10 +9,16 @@
 
 #define HANDLES_MAX 1024
 
+struct slot {
+	pcap_t *user; /* NULL: free */
+	struct handle *h;
+};
+
 /* Slots below `used` may be taken. Looked through on every call of the program, so from signal
- * handlers and several threads at once: entries are written whole, and only under the lock.
- * Programs have few handles, so they stand in the first slots. */
-static struct handle *slots[HANDLES_MAX];
+ * handlers and several threads at once: entries are written under the lock only. A handle may be
+ * freed by another thread while we look: it is touched only once its user has been found, who says
+ * by asking that it is open. Programs have few handles, so they stand in the first slots. */
+static struct slot slots[HANDLES_MAX];
 static uint32_t used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -20,12 +26,10 @@ struct handle *handle_of(const pcap_t *p)
 {
 	uint32_t n = rt_load_acquire(&used);
 
-	for (uint32_t i = 0; i < n; i++) {
-		/* Pairs with the release in enter(): what it points to is complete. */
-		struct handle *h = rt_load_acquire(&slots[i]);
-
-		if (h && h->user == p)
-			return h;
+	for (uint32_t i = 0; p && i < n; i++) {
+		/* Pairs with the release in enter(): h is its own, and complete. */
+		if (rt_load_acquire(&slots[i].user) == p)
+			return rt_load(&slots[i].h);
 	}
 	return NULL;
 }
@@ -35,10 +39,11 @@ static bool enter(struct handle *h)
 	uint32_t i = 0;
 
 	pthread_mutex_lock(&lock);
-	while (i < HANDLES_MAX && slots[i])
+	while (i < HANDLES_MAX && slots[i].user)
 		i++;
 	if (i < HANDLES_MAX) {
-		rt_store_release(&slots[i], h);
+		rt_store(&slots[i].h, h);
+		rt_store_release(&slots[i].user, h->user);
 		if (i == used)
 			rt_store_release(&used, i + 1);
 	}
@@ -50,10 +55,10 @@ static void leave(const struct handle *h)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < used; i++) {
-		if (slots[i] == h)
-			rt_store_release(&slots[i], NULL);
+		if (slots[i].user == h->user)
+			rt_store_release(&slots[i].user, NULL);
 	}
-	while (used && !slots[used - 1])
+	while (used && !slots[used - 1].user)
 		rt_store_release(&used, used - 1);
 	pthread_mutex_unlock(&lock);
 }

@@ -138,6 +138,42 @@ static void test_handles_are_found_again_and_bounded(void **state)
 	assert_null(handle_of(many[0]));
 }
 
+static void *open_and_close(void *arg)
+{
+	char err[PCAP_ERRBUF_SIZE];
+
+	for (int i = 0; i < 20000; i++) {
+		pcap_t *a = pcap_create("ringtap:app:0", err), *b = pcap_create("ringtap:x", err);
+
+		if (!a || !b)
+			abort();
+		pcap_close(a);
+		pcap_close(b);
+	}
+	rt_store_release((uint32_t *)arg, 1);
+	return NULL;
+}
+
+/* Looking for one handle must not touch those that another thread frees. A sanitizer sees it. */
+static void test_others_close_meanwhile(void **state)
+{
+	pcap_t *dead = pcap_open_dead(DLT_RAW, 100), *mine;
+	char err[PCAP_ERRBUF_SIZE];
+	uint32_t done = 0;
+	pthread_t thread;
+
+	mine = pcap_create("ringtap:app:0", err);
+	assert_non_null(mine);
+	assert_int_equal(pthread_create(&thread, NULL, open_and_close, &done), 0);
+	while (!rt_load_acquire(&done)) {
+		assert_int_equal(pcap_datalink(dead), DLT_RAW);
+		assert_ptr_equal(handle_of(mine)->user, mine);
+	}
+	pthread_join(thread, NULL);
+	pcap_close(mine);
+	pcap_close(dead);
+}
+
 static void test_only_our_names_are_ours(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE] = "";
@@ -422,6 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		closed(test_foreign_handles_are_not_ours),
 		closed(test_handles_are_found_again_and_bounded),
+		closed(test_others_close_meanwhile),
 		closed(test_only_our_names_are_ours),
 		closed(test_names_of_ports),
 		opened(test_packets_lie_in_the_ring),
