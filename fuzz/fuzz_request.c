@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
-#include "probe/program.h"
+#include "common/program.h"
 #include "probe/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,9 +11,11 @@
 #include "epb.h"
 #include "filter.h"
 #include "filter_code.h"
-#include "program.h"
+#include "common/program.h"
 
 #define MAC_BYTES 12u
+
+#define WORDS     16u /* of scratch memory */
 
 struct rt_filter {
 	/* For packets whose first reach bytes are in one piece: no check of each load, no call but
@@ -22,6 +24,7 @@ struct rt_filter {
 	uint32_t reach;               /* UINT32_MAX: there is no such version */
 	uint64_t (*func)(void *mbuf); /* NULL: no JIT on this machine */
 	struct rte_bpf *bpf, *quick_bpf;
+	struct rt_filter *tx; /* for what is sent; NULL: the same */
 };
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
@@ -70,37 +73,87 @@ static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
 	f->reach = reach;
 }
 
-int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count)
+/* What is read of the scratch memory is 0 as long as nothing has been stored: the stack that it lies
+ * on is whoever's. A is 0 at the start. Writes up to WORDS instructions; returns how many. */
+static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint32_t count)
 {
-	struct bpf_program prog = {
-		.bf_len = count, .bf_insns = (struct bpf_insn *)(uintptr_t)insns};
-	struct rte_bpf_prm *prm;
-	struct rt_filter *f;
+	uint32_t words = 0, n = 0;
 
-	if (!rt_program_valid(insns, count))
-		return -EINVAL;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	prm = rte_bpf_convert(&prog);
+	for (uint32_t i = 0; i < count; i++) {
+		uint16_t code = insns[i].code;
+
+		if ((BPF_CLASS(code) == BPF_LD || BPF_CLASS(code) == BPF_LDX) &&
+			BPF_MODE(code) == BPF_MEM)
+			words |= 1u << insns[i].k;
+	}
+	for (uint32_t k = 0; k < WORDS; k++) {
+		if (words & 1u << k)
+			out[n++] = (struct rt_insn){.code = BPF_ST, .k = k};
+	}
+	return n;
+}
+
+static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
+{
+	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)insns};
+	struct rte_bpf_prm *prm = rte_bpf_convert(&prog);
+
 	if (prm) {
 		load_general(f, prm);
 		if (f->bpf)
 			load_quick(f, prm);
 		rte_free(prm);
 	}
-	if (!f->bpf) {
-		free(f);
-		return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
+	if (f->bpf)
+		return 0;
+	return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
+}
+
+/* For what goes one way; *differs: the other one needs its own. */
+static int create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count,
+	enum rt_direction dir, bool *differs)
+{
+	struct rt_insn *copy = malloc((count + WORDS) * sizeof(*copy));
+	struct rt_filter *f = calloc(1, sizeof(*f));
+	int ret = -ENOMEM;
+
+	if (copy && f) {
+		uint32_t n = put_zeros(copy, insns, count);
+
+		memcpy(copy + n, insns, count * sizeof(*copy));
+		n += count;
+		*differs = rt_program_set_direction(copy, n, dir);
+		ret = compile(f, copy, n);
 	}
-	*out = f;
-	return 0;
+	free(copy);
+	if (ret)
+		free(f);
+	else
+		*out = f;
+	return ret;
+}
+
+int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count)
+{
+	struct rt_filter *f;
+	bool differs = false;
+	int ret;
+
+	if (!rt_program_valid(insns, count))
+		return -EINVAL;
+	ret = create(&f, insns, count, RT_DIR_RX, &differs);
+	if (!ret && differs && (ret = create(&f->tx, insns, count, RT_DIR_TX, &differs)))
+		rt_filter_free(f);
+	if (!ret)
+		*out = f;
+	return ret;
 }
 
 void rt_filter_free(struct rt_filter *f)
 {
 	if (!f)
 		return;
+	rt_filter_free(f->tx);
 	rte_bpf_destroy(f->quick_bpf);
 	rte_bpf_destroy(f->bpf);
 	free(f);
@@ -171,11 +224,15 @@ static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass)
 {
-	uint64_t (*const quick)(void *packet) = f->quick;
 	const uint64_t tagged = tag_flags(dir);
-	const uint32_t reach = f->reach;
+	uint64_t (*quick)(void *packet);
+	uint32_t reach;
 	unsigned k = 0;
 
+	if (dir == RT_DIR_TX && f->tx)
+		f = f->tx;
+	quick = f->quick;
+	reach = f->reach;
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 		uint64_t verdict = RT_CODE_UNSURE;

@@ -6,7 +6,7 @@
 #include <rte_bpf.h>
 
 #include "filter_code.h"
-#include "program.h"
+#include "common/program.h"
 
 /*
  * What rte_bpf_convert() and rte_bpf's JIT get wrong (DPDK 22.11; the first up to 26.03 at least),
@@ -16,6 +16,8 @@
  *  - An offset near 2^32 passes rte_pktmbuf_read()'s check, whose sum wraps, and is then followed
  *    to where no packet is: `ether[len - 64:4]` of a short frame is a crash. Here such a load ends
  * the program with 0, as libpcap has it for all that lies outside of the packet.
+ *  - A shift by X takes X modulo 32 (by the JIT; the interpreter leaves it to C). libpcap's gives 0
+ *    from 32 on.
  *  - The JIT for x86 encodes `test` with an immediate of one byte, which does not exist: it runs
  *    into the bytes behind and crashes.
  */
@@ -45,6 +47,11 @@ static bool is_short_jset(const struct ebpf_insn *i)
 	return i->code == (BPF_JMP | BPF_JSET | BPF_K) && i->imm >= INT8_MIN && i->imm <= INT8_MAX;
 }
 
+static bool is_shift_by_x(const struct ebpf_insn *i)
+{
+	return i->code == (BPF_ALU | BPF_LSH | BPF_X) || i->code == (BPF_ALU | BPF_RSH | BPF_X);
+}
+
 static bool is_indirect(const struct ebpf_insn *i)
 {
 	return BPF_CLASS(i->code) == BPF_LD && BPF_MODE(i->code) == BPF_IND;
@@ -64,6 +71,18 @@ static struct ebpf_insn *put_short_jset(struct ebpf_insn *out, const struct ebpf
 	return out;
 }
 
+#define SHIFT_LEN 4
+
+static struct ebpf_insn *put_shift(struct ebpf_insn *out, const struct ebpf_insn *in)
+{
+	out[0] = (struct ebpf_insn){
+		.code = BPF_JMP | BPF_JGT | BPF_K, .dst_reg = REG_X, .off = 2, .imm = 31};
+	out[1] = *in;
+	out[2] = (struct ebpf_insn){.code = BPF_JMP | BPF_JA, .off = 1};
+	out[3] = (struct ebpf_insn){.code = BPF_ALU | EBPF_MOV | BPF_K, .dst_reg = in->dst_reg};
+	return &out[3];
+}
+
 /* Goes to the end if X is above max. */
 static struct ebpf_insn *put_limit(struct ebpf_insn *out, const struct ebpf_insn *end, int32_t max)
 {
@@ -76,6 +95,8 @@ static struct ebpf_insn *put_limit(struct ebpf_insn *out, const struct ebpf_insn
 
 static uint32_t mended_len(const struct ebpf_insn *i)
 {
+	if (is_shift_by_x(i))
+		return SHIFT_LEN;
 	return is_short_jset(i) || is_indirect(i) ? 2 : 1;
 }
 
@@ -84,6 +105,8 @@ static struct ebpf_insn *mend_insn(
 {
 	if (is_short_jset(in))
 		return put_short_jset(out, in);
+	if (is_shift_by_x(in))
+		return put_shift(out, in);
 	if (is_indirect(in))
 		out = put_limit(out, end, RT_OFFSET_MAX);
 	*out = *in;
@@ -114,6 +137,8 @@ static uint32_t quick_len(const struct ebpf_insn *i)
 		return 1 + swap_len(i);
 	if (is_indirect(i))
 		return 5 + swap_len(i);
+	if (is_shift_by_x(i))
+		return SHIFT_LEN;
 	return is_short_jset(i) ? 2 : 1;
 }
 
@@ -136,6 +161,8 @@ static struct ebpf_insn *quicken_insn(
 {
 	if (is_short_jset(in))
 		return put_short_jset(out, in);
+	if (is_shift_by_x(in))
+		return put_shift(out, in);
 	if (is_absolute(in))
 		return put_load(out, in, REG_PACKET);
 	if (is_indirect(in)) {

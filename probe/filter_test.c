@@ -293,6 +293,105 @@ static void test_expressions_tell_frames_apart(void **state)
 	assert_in_range(dull, 0, 12);
 }
 
+/* ---- what libpcap's compiler makes seldom or never, but programs may ---- */
+
+#define FRAME_LEN 60u
+
+static bool selects(const struct rt_insn *insns, uint32_t count, enum rt_direction dir,
+	const uint8_t *bytes, bool tiny)
+{
+	static const uint16_t cuts[] = {3, 0, 20, 1};
+	struct rt_filter *f = NULL;
+	struct rte_mbuf *m;
+	bool verdict;
+
+	assert_int_equal(rt_filter_create(&f, insns, count), 0);
+	m = shape(bytes, FRAME_LEN, cuts, tiny ? 4 : 0);
+	verdict = passes(f, dir, m);
+	test_drop(m);
+	rt_filter_free(f);
+	return verdict;
+}
+
+/* A is 0x80000001, or 1, or 3; X comes out of the packet. */
+static void test_shifts_by_x_as_with_libpcap(void **state)
+{
+	static const uint16_t shifts[] = {BPF_LSH, BPF_RSH};
+	static const uint8_t by[] = {0, 1, 7, 30, 31, 32, 33, 63, 64, 100, 255};
+	static const uint32_t values[] = {1, 3, 0x80000001u, 0xffffffffu};
+	uint8_t bytes[FRAME_LEN] = "";
+	unsigned passed = 0;
+
+	for (unsigned i = 0; i < 2 * 4 * sizeof(by); i++) {
+		uint32_t value = values[i / 2 % 4];
+		struct rt_insn prog[] = {{.code = BPF_LD | BPF_B | BPF_ABS, .k = 20},
+			{.code = BPF_MISC | BPF_TAX}, {.code = BPF_LD | BPF_IMM, .k = value},
+			{.code = (uint16_t)(BPF_ALU | shifts[i % 2] | BPF_X)},
+			{.code = BPF_RET | BPF_A}};
+		uint32_t want;
+
+		bytes[20] = by[i / 8];
+		want = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
+		passed += want != 0;
+		for (int tiny = 0; tiny < 2; tiny++) {
+			if (selects(prog, 5, RT_DIR_RX, bytes, tiny) != (want != 0))
+				fail_msg("%#x %s %u: libpcap has %#x", value, i % 2 ? ">>" : "<<",
+					bytes[20], want);
+		}
+	}
+	assert_in_range(passed, 20, 60);
+}
+
+/* Whatever lies on the stack: bpf_filter() does not say either, but we say 0. */
+static void test_scratch_memory_is_zero_at_first(void **state)
+{
+	uint8_t bytes[FRAME_LEN] = "";
+
+	for (uint32_t k = 0; k < 16; k++) {
+		const struct rt_insn a[] = {
+			{.code = BPF_LD | BPF_MEM, .k = k}, {.code = BPF_RET | BPF_A}};
+		const struct rt_insn x[] = {{.code = BPF_LD | BPF_IMM, .k = 7},
+			{.code = BPF_ST, .k = (k + 1) % 16}, {.code = BPF_LDX | BPF_MEM, .k = k},
+			{.code = BPF_MISC | BPF_TXA}, {.code = BPF_RET | BPF_A}};
+		const struct rt_insn stored[] = {{.code = BPF_LD | BPF_IMM, .k = 7},
+			{.code = BPF_ST, .k = k}, {.code = BPF_LD | BPF_MEM, .k = k},
+			{.code = BPF_RET | BPF_A}};
+
+		for (int tiny = 0; tiny < 2; tiny++) {
+			assert_false(selects(a, 2, RT_DIR_RX, bytes, tiny));
+			assert_false(selects(x, 5, RT_DIR_RX, bytes, tiny));
+			assert_true(selects(stored, 4, RT_DIR_RX, bytes, tiny));
+		}
+	}
+}
+
+static void test_inbound_and_outbound(void **state)
+{
+	static const struct {
+		const char *text;
+		bool rx, tx;
+	} cases[] = {{"inbound", true, false}, {"outbound", false, true},
+		{"not inbound", false, true}, {"inbound and ip", true, false},
+		{"outbound and arp", false, false}, {"outbound or len = 60", true, true},
+		{"inbound and not outbound and ether[20] = 0", true, false}};
+	uint8_t bytes[FRAME_LEN] = {[12] = 8};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bpf_program prog;
+
+		rt_filter_free(compile(cases[i].text, &prog));
+		for (int tiny = 0; tiny < 2; tiny++) {
+			const struct rt_insn *insns = (const struct rt_insn *)prog.bf_insns;
+
+			if (selects(insns, prog.bf_len, RT_DIR_RX, bytes, tiny) != cases[i].rx ||
+				selects(insns, prog.bf_len, RT_DIR_TX, bytes, tiny) !=
+					cases[i].tx)
+				fail_msg("'%s' is wrong", cases[i].text);
+		}
+		pcap_freecode(&prog);
+	}
+}
+
 static void test_what_passes_keeps_its_order(void **state)
 {
 	struct rte_mbuf *m[100], *pass[100];
@@ -347,6 +446,7 @@ static void test_nonsense_programs_are_refused(void **state)
 		{.code = 0x15, .jt = 200}, /* so does this, if */
 		{.code = 0x60, .k = 16},   /* scratch memory has 16 words */
 		{.code = 0x02, .k = 16}, {.code = 0x02, .k = 1 << 30},
+		{.code = 0x20, .k = 0xfffff008}, /* what the kernel knows: the interface */
 		{.code = 0x34},          /* divides by zero */
 		{.code = 0x64, .k = 32}, /* shifts all out */
 	};
@@ -378,6 +478,9 @@ int main(void)
 		cmocka_unit_test(test_whole_frames_pass_as_with_libpcap),
 		cmocka_unit_test(test_truncated_frames_pass_as_with_libpcap),
 		cmocka_unit_test(test_expressions_tell_frames_apart),
+		cmocka_unit_test(test_shifts_by_x_as_with_libpcap),
+		cmocka_unit_test(test_scratch_memory_is_zero_at_first),
+		cmocka_unit_test(test_inbound_and_outbound),
 		cmocka_unit_test(test_what_passes_keeps_its_order),
 		cmocka_unit_test(test_broken_chain_is_no_crash),
 		cmocka_unit_test(test_nonsense_programs_are_refused),

@@ -15,6 +15,7 @@
 #define LSH         0x60
 #define RSH         0x70
 #define JA          0x00
+#define OUTGOING    4     /* PACKET_OUTGOING of <linux/if_packet.h>; 0: PACKET_HOST */
 #define WORDS       16u /* of scratch memory */
 
 enum { LD, LDX, ST, STX, ALU, JMP, RET, MISC };
@@ -45,7 +46,7 @@ static bool insn_valid(const struct rt_insn *i, uint32_t left)
 	case LDX:
 		if (MODE(i->code) == MEM)
 			return i->k < WORDS;
-		return !reads_packet(i) || i->k <= RT_OFFSET_MAX;
+		return !reads_packet(i) || i->k <= RT_OFFSET_MAX || rt_insn_asks_direction(i);
 	case ST:
 	case STX: return i->k < WORDS;
 	case ALU: return alu_valid(i);
@@ -63,4 +64,17 @@ bool rt_program_valid(const struct rt_insn *insns, uint32_t count)
 			return false;
 	}
 	return true;
+}
+
+bool rt_program_set_direction(struct rt_insn *insns, uint32_t count, enum rt_direction dir)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!rt_insn_asks_direction(&insns[i]))
+			continue;
+		insns[i] = (struct rt_insn){.k = dir == RT_DIR_TX ? OUTGOING : 0}; /* LD | IMM */
+		any = true;
+	}
+	return any;
 }
