@@ -161,9 +161,19 @@ int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t packe
 	return s->direct ? direct_write(s, iov, count) : plain_write(s, iov, count);
 }
 
+/* Only a write would tell that a pipe's reader has gone, and on a quiet port there is none. */
+static int check_reader(const struct sink *s)
+{
+	struct pollfd p = {.fd = s->fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP) ? -EPIPE : 0;
+}
+
 int sink_flush(struct sink *s)
 {
-	return s->error || !s->direct ? s->error : direct_flush(s);
+	if (s->error || s->regular)
+		return s->error || !s->direct ? s->error : direct_flush(s);
+	return check_reader(s);
 }
 
 /* Cuts a file that could not be written to its end. Some file systems report a full disk only on

@@ -41,7 +41,8 @@ int sink_start(struct sink *s);
  * blocks altogether, and packets of them stand before it in the file. 0 or -errno, which then
  * sticks: an error may be that of an earlier write. */
 int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t packets);
-/* Shows readers of the file what has been written, unless that needs waiting. */
+/* Shows readers of the file what has been written, unless that needs waiting. -EPIPE: the reader of
+ * a pipe has gone. */
 int sink_flush(struct sink *s);
 /* Finishes and frees. *bytes becomes what the file holds (or the pipe got). Returns the first error
  * of all, after the file was cut to whole blocks; *packets are those that are left in it then. */

@@ -303,6 +303,19 @@ static void closed_pipe_is_an_error(void **state)
 	assert_int_equal(sink_close(s, &bytes, &packets), -EPIPE);
 }
 
+static void closed_pipe_is_told_without_a_write(void **state)
+{
+	uint64_t bytes, packets;
+	int fds[2];
+	struct sink *s = open_pipe(fds, NULL);
+
+	assert_int_equal(sink_flush(s), 0);
+	close(fds[0]);
+	assert_int_equal(sink_flush(s), -EPIPE);
+	assert_int_equal(sink_close(s, &bytes, &packets), 0);
+	assert_int_equal(bytes, 0);
+}
+
 static struct sink_patience patience;
 
 static void lose_patience(int signal)
@@ -397,6 +410,7 @@ int main(void)
 		cmocka_unit_test(pcap_files_end_with_a_whole_record),
 		cmocka_unit_test(pipes_get_everything),
 		cmocka_unit_test(closed_pipe_is_an_error),
+		cmocka_unit_test(closed_pipe_is_told_without_a_write),
 		cmocka_unit_test(stuck_pipe_can_be_given_up),
 		cmocka_unit_test(full_device_is_an_error),
 		cmocka_unit_test(files_are_private_and_old_ones_safe),

@@ -212,6 +212,14 @@ def test_reader_of_the_pipe_goes(app, tmp_path, closing):
     gone(app)
 
 
+def test_reader_of_the_pipe_goes_while_nothing_comes(app, tmp_path, closing):
+    fifo = closing(Fifo(app, tmp_path))
+    fifo.reader.close()
+    assert fifo.proc.wait() == OK
+    assert fifo.proc.output == ""
+    gone(app)
+
+
 def test_application_ends(app, tmp_path, closing):
     fifo = closing(Fifo(app, tmp_path))
     app.rx(n=10)

@@ -123,6 +123,16 @@ def test_closed_pipe(busy, closing):
     assert busy.one("count")
 
 
+def test_closed_pipe_while_nothing_comes(app, closing):
+    """No packet, so no write that would fail."""
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as out:
+        recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=out))
+    recorder.attached()
+    os.close(read)
+    assert "its reader has closed it" in recorder.done(status=FAILED)
+
+
 def test_pipe_that_nobody_reads_can_be_interrupted(busy, closing):
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:
