@@ -16,6 +16,8 @@
 
 struct port {
 	const char *iface;
+	/* Names change, and others take them over. */
+	unsigned ifindex;
 	const char *vdev; /* name and arguments of the DPDK device */
 	uint16_t id;
 	uint16_t queues;

@@ -51,7 +51,7 @@ static void find_sockets(const struct host *h, struct port *p)
 static int be_promiscuous(struct port *p)
 {
 	struct packet_mreq m = {
-		.mr_ifindex = (int)if_nametoindex(p->iface), .mr_type = PACKET_MR_PROMISC};
+		.mr_ifindex = (int)p->ifindex, .mr_type = PACKET_MR_PROMISC};
 
 	/* Protocol 0: it receives nothing itself. */
 	p->promiscuous = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -101,8 +101,14 @@ static int plug(struct port *p)
 
 int port_open(struct host *h, struct port *p)
 {
-	int ret = h->promiscuous ? be_promiscuous(p) : 0;
+	int ret;
 
+	p->ifindex = if_nametoindex(p->iface);
+	if (!p->ifindex) {
+		complain("%s: %s", p->iface, strerror(errno));
+		return -errno;
+	}
+	ret = h->promiscuous ? be_promiscuous(p) : 0;
 	if (ret) {
 		complain("%s: making it promiscuous: %s", p->iface, strerror(-ret));
 		return ret;
@@ -143,11 +149,13 @@ static uint64_t drops(int fd)
 
 void port_watch(struct port *p)
 {
+	char name[IF_NAMESIZE];
+
 	for (unsigned i = 0; i < p->socket_count; i++)
 		p->dropped += drops(p->sockets[i]);
 	if (p->socket_count)
 		ringtap_probe_port_missed(p->id, p->dropped);
-	if (!p->gone && !if_nametoindex(p->iface)) {
+	if (!p->gone && !if_indextoname(p->ifindex, name)) {
 		p->gone = true;
 		complain("%s: the interface has gone", p->iface);
 	}
