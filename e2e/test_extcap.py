@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -69,6 +70,26 @@ def test_tshark_lists_every_port(play, closing):
     assert f" {interface(apps[0])} (" not in listed  # one port is all ports
     assert "EN10MB" in tshark("-L", "-i", interface(apps[0], "net_ring_a")).stdout
     assert apps[0].one("callbacks 0") == 0
+
+
+def test_stopped_applications_hold_up_nothing(play):
+    """They are left out, and the others are there without a long wait."""
+    apps = [play() for _ in range(4)]
+    for app in apps:
+        app.ring("a")
+    until(lambda: all(interface(a, "net_ring_a") in ask("--extcap-interfaces") for a in apps), 30, "all")
+    stopped = apps[:3]
+    try:
+        for app in stopped:
+            os.kill(app.pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        said = ask("--extcap-interfaces")
+        took_s = time.monotonic() - begin
+    finally:
+        for app in stopped:
+            os.kill(app.pid, signal.SIGCONT)
+    assert [interface(a, "net_ring_a") in said for a in apps] == [False] * 3 + [True]
+    assert took_s < 9  # one of them alone would take 5 s if it were awaited
 
 
 def test_application_without_the_probe_is_no_interface(testpmd):
@@ -151,6 +172,19 @@ def test_filter_that_is_wrong(expression):
     said = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
     theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
     assert said.strip() == theirs.removeprefix("tcpdump: ").strip()
+
+
+@pytest.mark.parametrize("expression", ["inbound", "outbound and udp", "ip protochain 6", "ifindex 1"])
+def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
+    said = ask("--extcap-interface", interface(app), "--extcap-capture-filter", expression)
+    recorder = record(app, "-f", expression, out="/dev/null", attach=False)
+    try:
+        recorder.attached()
+        taken = True
+    except AssertionError:  # it has ended
+        taken = False
+    assert (said == "") == taken
+    assert taken == ("bound" in expression)
 
 
 @pytest.mark.parametrize("args,status,words", [

@@ -8,6 +8,12 @@
 #include "cli/targets.h"
 #include "cli/util.h"
 #include "extcap.h"
+#include "reader/conn.h"
+#include "reader/telemetry.h"
+
+/* For each answer of an application: Wireshark's window waits for all of them, and may be started
+ * while one is stopped in a debugger. */
+#define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
 enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_RING_SIZE, ARG_TIMESTAMP };
@@ -39,8 +45,10 @@ static void print_app(const struct app_view *v, void *ctx)
 static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx)
 {
 	struct ringtap_apps *apps;
-	int ret = ringtap_apps_find(&apps);
+	int ret;
 
+	rt_answer_ms = rt_telemetry_ms = ANSWER_MS;
+	ret = ringtap_apps_find(&apps);
 	if (ret) {
 		say("looking for applications: %s", strerror(-ret));
 		return STATUS_FAILED;
