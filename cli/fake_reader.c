@@ -314,3 +314,8 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 			 !fake.wait_for_stop;
 	return 0;
 }
+
+int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t filter_len)
+{
+	return 0;
+}

@@ -27,12 +27,19 @@ int filter_compile(struct filter *f, const char *expression, char *err, size_t e
 		pcap_close(pcap);
 		return -EINVAL;
 	}
+	if (ringtap_filter_check((const struct ringtap_insn *)prog.bf_insns, prog.bf_len)) {
+		snprintf(err, err_len, "no application can run it: it has a loop (protochain), or "
+				       "asks for what only the kernel knows of a packet (ifindex)");
+		ret = -EINVAL;
+		goto out;
+	}
 	f->len = prog.bf_len;
 	f->insns = malloc(prog.bf_len * sizeof(*f->insns));
 	if (f->insns)
 		memcpy(f->insns, prog.bf_insns, prog.bf_len * sizeof(*f->insns));
 	else
 		ret = -ENOMEM;
+out:
 	pcap_freecode(&prog);
 	pcap_close(pcap);
 	return ret;

@@ -114,6 +114,8 @@ void handle_free(struct handle *h)
 	real()->pcap_close(h->user);
 	fork_release(h);
 	free(h->filter.bf_insns);
+	free(h->checks[RT_DIR_RX]);
+	free(h->checks[RT_DIR_TX]);
 	free(h->device);
 	free(h);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/atomics.h"
+#include "common/segment.h"
 #include "real.h"
 #include "ringtap/reader.h"
 
@@ -33,8 +34,10 @@ struct handle {
 	pcap_t *inner;
 	struct ringtap_capture *cap;
 	pcap_direction_t direction;
-	struct bpf_program filter; /* our copy; bf_insns NULL: everything passes */
+	struct bpf_program filter; /* as the program gave it; bf_insns NULL: everything passes */
+	struct bpf_insn *checks[2]; /* it, for what comes in and for what goes out */
 	bool filter_here; /* the application does not run it: all packets are checked here */
+	bool unsettled;   /* an application may have one that was given up: see mode.c */
 	uint32_t broken;  /* pcap_breakloop(); atomic */
 	unsigned depth;   /* of reading functions: a callback may call one */
 	bool moved;       /* such a one has read on: the one that called the callback must leave */
@@ -76,6 +79,11 @@ static inline bool read_has_more(const struct handle *h)
 	return h->over || h->run_at + 1 < h->run_count ||
 	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].len);
 }
+
+/* ---- mode.c ---- */
+
+/* Gives the applications the filter that holds, once they have answered for one that was given up. */
+void mode_settle(struct handle *h);
 
 /* ---- fork.c ---- */
 

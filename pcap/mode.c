@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/program.h"
 #include "handle.h"
 
 static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "handed on as they are");
@@ -17,14 +18,64 @@ static bool takes_all(const struct bpf_program *prog)
 	       prog->bf_insns[0].k != 0;
 }
 
-/* Into the applications. What they refuse (loops; a DPDK without BPF) is checked here, and so is
- * what was captured before they answered. */
-static int install(struct handle *h)
+static struct bpf_insn *copy_of(const struct bpf_program *prog)
 {
-	const struct ringtap_insn *insns = (const struct ringtap_insn *)h->filter.bf_insns;
-	int ret = ringtap_capture_filter(h->cap, insns, insns ? h->filter.bf_len : 0);
+	size_t size = prog->bf_len * sizeof(*prog->bf_insns);
+	struct bpf_insn *copy = malloc(size);
 
-	h->filter_here = ret != 0;
+	return copy ? memcpy(copy, prog->bf_insns, size) : NULL;
+}
+
+static bool asks_kernel(const struct bpf_program *prog)
+{
+	const struct rt_insn *insns = (const struct rt_insn *)prog->bf_insns;
+
+	for (uint32_t i = 0; i < prog->bf_len; i++) {
+		if (rt_insn_asks_kernel(&insns[i]) && !rt_insn_asks_direction(&insns[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What a handle has of a filter; zeroed: everything passes. */
+struct filter {
+	struct bpf_program prog;
+	struct bpf_insn *checks[2];
+};
+
+static void filter_free(struct filter *f)
+{
+	free(f->prog.bf_insns);
+	free(f->checks[RT_DIR_RX]);
+	free(f->checks[RT_DIR_TX]);
+}
+
+static bool filter_make(struct filter *f, const struct bpf_program *prog)
+{
+	*f = (struct filter){0};
+	if (takes_all(prog))
+		return true;
+	f->prog = (struct bpf_program){.bf_len = prog->bf_len, .bf_insns = copy_of(prog)};
+	for (int dir = 0; dir < 2; dir++) {
+		f->checks[dir] = copy_of(prog);
+		if (f->checks[dir])
+			rt_program_set_direction((struct rt_insn *)f->checks[dir], prog->bf_len,
+				(enum rt_direction)dir);
+	}
+	if (f->prog.bf_insns && f->checks[RT_DIR_RX] && f->checks[RT_DIR_TX])
+		return true;
+	filter_free(f);
+	return false;
+}
+
+/* Into the applications. What they refuse (loops; a DPDK without BPF) is checked here, and so is
+ * what was captured before they answered. 0: it is in force. */
+static int install(struct handle *h, const struct bpf_program *prog, bool *here)
+{
+	const struct ringtap_insn *insns = (const struct ringtap_insn *)prog->bf_insns;
+	int ret = ringtap_capture_filter(h->cap, insns, insns ? prog->bf_len : 0);
+
+	*here = ret != 0;
 	if (ret == -EINVAL || ret == -ENOTSUP || ret == -E2BIG)
 		ret = ringtap_capture_filter(h->cap, NULL, 0);
 	for (int i = h->run_at; i < h->run_count; i++)
@@ -32,10 +83,28 @@ static int install(struct handle *h)
 	return ret ? handle_fail(h, PCAP_ERROR, "setfilter: %s", ringtap_capture_error(h->cap)) : 0;
 }
 
+void mode_settle(struct handle *h)
+{
+	bool here;
+
+	if (ringtap_capture_filtering(h->cap))
+		return;
+	h->unsettled = false;
+	/* Else it stays as it is: all is checked here. */
+	if (!install(h, &h->filter, &here))
+		h->filter_here = here;
+	else
+		h->unsettled = ringtap_capture_filtering(h->cap);
+}
+
+/* After a failure the applications may have either filter, or none, and one of them perhaps has not
+ * answered. The old one holds: it is checked here until they have it again. */
 EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 {
 	struct handle *h = handle_of(p);
-	struct bpf_insn *copy = NULL;
+	struct filter new, old;
+	bool here;
+	int ret;
 
 	if (!h)
 		return real()->pcap_setfilter(p, prog);
@@ -45,15 +114,24 @@ EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 		return handle_fail(h, PCAP_ERROR, "setfilter: No filter specified");
 	if (!real()->bpf_validate(prog->bf_insns, (int)prog->bf_len))
 		return handle_fail(h, PCAP_ERROR, "BPF program is not valid");
-	if (!takes_all(prog)) {
-		copy = malloc(prog->bf_len * sizeof(*copy));
-		if (!copy)
-			return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
-		memcpy(copy, prog->bf_insns, prog->bf_len * sizeof(*copy));
+	if (asks_kernel(prog))
+		return handle_fail(h, PCAP_ERROR,
+			"setfilter: the filter asks for what only the kernel knows of a packet");
+	if (!filter_make(&new, prog))
+		return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
+	ret = install(h, &new.prog, &here);
+	if (ret) {
+		filter_free(&new);
+		h->filter_here = h->unsettled = true;
+		return ret;
 	}
-	free(h->filter.bf_insns);
-	h->filter = (struct bpf_program){.bf_len = prog->bf_len, .bf_insns = copy};
-	return install(h);
+	h->filter_here = here;
+	h->unsettled = false;
+	old = (struct filter){h->filter, {h->checks[RT_DIR_RX], h->checks[RT_DIR_TX]}};
+	filter_free(&old);
+	h->filter = new.prog;
+	memcpy(h->checks, new.checks, sizeof(h->checks));
+	return 0;
 }
 
 /* Checked packet by packet, as libpcap does on Linux: so it holds for those, too, that are waiting.

@@ -22,14 +22,19 @@ static struct test_peer peer;
 static char runtime[64], apps[80], app[96];
 static pcap_t *handle;
 static int filters_refused_with; /* 0: taken */
+static int refusals;             /* so many are refused, then filters are taken */
 
 /* A filter is taken or refused; all else as an honest probe does. */
 static bool answer(struct test_peer *p, int sock, uint16_t type)
 {
-	struct rt_msg_filtered m = {.code = filters_refused_with, .text = "no"};
+	struct rt_msg_filtered m = {.text = "no"};
 
 	if (type != RT_MSG_FILTER)
 		return test_peer_answer(p, sock, type);
+	if (refusals) {
+		refusals--;
+		m.code = filters_refused_with;
+	}
 	rt_msg_init(&m.h, RT_MSG_FILTERED, sizeof(m));
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
@@ -40,7 +45,7 @@ static int set_up(void **state)
 	test_session_make(&session, 2, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session, .answer = answer};
 	test_peer_start(&peer, true);
-	filters_refused_with = 0;
+	filters_refused_with = refusals = 0;
 	strcpy(runtime, "/tmp/ringtap-test.XXXXXX");
 	assert_non_null(mkdtemp(runtime));
 	snprintf(apps, sizeof(apps), "%s/dpdk", runtime);
@@ -373,11 +378,35 @@ static void test_filter_that_the_application_refuses_is_run_here(void **state)
 	int seen = 0;
 
 	filters_refused_with = -EINVAL;
-	set_filter("len = 70", PCAP_ERROR); /* nor does it take "none" */
-	assert_non_null(strstr(pcap_geterr(handle), "setfilter"));
+	refusals = 1;
+	set_filter("len = 70", 0);
+	assert_int_equal(refusals, 0);
 	put(5, 60);
 	put(3, 70);
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 3);
+}
+
+static void test_filter_that_fails_leaves_the_old_one(void **state)
+{
+	int seen = 0;
+
+	set_filter("len = 60", 0);
+	filters_refused_with = -EINVAL;
+	refusals = 2; /* nor does it take "none" */
+	set_filter("len = 70", PCAP_ERROR);
+	assert_string_equal(pcap_geterr(handle), "setfilter: no");
+	put(5, 60);
+	put(3, 70);
+	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 5);
+	/* By now the application has the old one again: nothing need be checked here. */
+	assert_false(handle_of(handle)->filter_here);
+}
+
+static void test_filter_that_only_the_kernel_can_run(void **state)
+{
+	set_filter("ifindex 3", PCAP_ERROR);
+	assert_non_null(strstr(pcap_geterr(handle), "only the kernel"));
+	assert_null(handle_of(handle)->filter.bf_insns);
 }
 
 static void test_filter_for_what_has_been_fetched(void **state)
@@ -470,6 +499,8 @@ int main(void)
 		opened(test_broken_from_another_thread),
 		opened(test_filter_checks_what_waits),
 		opened(test_filter_that_the_application_refuses_is_run_here),
+		opened(test_filter_that_fails_leaves_the_old_one),
+		opened(test_filter_that_only_the_kernel_can_run),
 		opened(test_filter_for_what_has_been_fetched),
 		opened(test_no_filter_is_none),
 		opened(test_direction_of_a_record_that_does_not_tell),

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/segment.h"
 #include "handle.h"
 
 #define SLICE_MS   500 /* between looks whether the ports are still there */
@@ -65,6 +64,8 @@ static int fetch(struct handle *h, int wait_ms)
 	ringtap_capture_release(h->cap);
 	h->run_at = h->run_count = 0;
 	h->offset = 0;
+	if (rt_unlikely(h->unsettled))
+		mode_settle(h);
 	n = h->over ?: ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
 	if (!n && ports_are_gone(h)) {
 		n = ringtap_capture_next(h->cap, h->runs, RUNS, 0); /* what came just before */
@@ -78,26 +79,31 @@ static int fetch(struct handle *h, int wait_ms)
 
 /* ---- handing it out ---- */
 
+/* FLAGS_IN or FLAGS_OUT, 0: the record does not tell. */
+static uint32_t way_of(const struct rt_epb *e, uint32_t caplen, uint32_t len)
+{
+	uint32_t padded = (caplen + 3) & ~3u, opt[2];
+
+	if (RT_EPB_MIN + padded + sizeof(opt) > len)
+		return 0;
+	memcpy(opt, (const uint8_t *)e + RT_EPB_HEADER + padded, sizeof(opt));
+	return (opt[0] & 0xffff) == OPT_FLAGS ? opt[1] & FLAGS_MASK : 0;
+}
+
 /* Packets that were captured before a filter was set, that the application cannot filter, or that
  * go another way. */
 static bool passes(const struct handle *h, const struct ringtap_run *run, const struct rt_epb *e,
 	const struct pcap_pkthdr *hdr, uint32_t len)
 {
-	const uint8_t *packet = (const uint8_t *)e + RT_EPB_HEADER;
+	uint32_t way = way_of(e, hdr->caplen, len);
 
-	if (h->direction != PCAP_D_INOUT) {
-		uint32_t padded = (hdr->caplen + 3) & ~3u, opt[2];
-
-		if (RT_EPB_MIN + padded + sizeof(opt) > len)
-			return false;
-		memcpy(opt, packet + padded, sizeof(opt));
-		if ((opt[0] & 0xffff) != OPT_FLAGS ||
-			(opt[1] & FLAGS_MASK) != (h->direction == PCAP_D_IN ? FLAGS_IN : FLAGS_OUT))
-			return false;
-	}
+	if (h->direction != PCAP_D_INOUT &&
+		way != (h->direction == PCAP_D_IN ? FLAGS_IN : FLAGS_OUT))
+		return false;
 	if (!h->filter.bf_insns || !(h->filter_here || run->stale))
 		return true;
-	return real()->bpf_filter(h->filter.bf_insns, packet, hdr->len, hdr->caplen) != 0;
+	return real()->bpf_filter(h->checks[way == FLAGS_OUT ? RT_DIR_TX : RT_DIR_RX],
+		       (const uint8_t *)e + RT_EPB_HEADER, hdr->len, hdr->caplen) != 0;
 }
 
 static inline void set_time(struct handle *h, uint64_t ns)

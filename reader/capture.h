@@ -40,6 +40,7 @@ struct rt_source {
 	bool started;
 	bool dead;    /* the connection has ended by itself */
 	bool stopped; /* no producer will write again */
+	bool filtering; /* was asked for another filter and has not answered in time */
 };
 
 struct rt_if_ref {

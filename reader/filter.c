@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Another filter for a capture that runs. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/ipc.h"
+#include "common/program.h"
 #include "capture.h"
 #include "export.h"
 
@@ -23,27 +25,61 @@ static struct rt_msg_filter *make_request(const struct ringtap_insn *filter, uin
 	return m;
 }
 
-/* Asks one application. Who has not answered is given up: its answer could come at any time. */
+/* The length of the answer to what was asked last, or -errno. */
+static int await(struct ringtap_capture *cap, struct rt_source *s)
+{
+	int ret = rt_conn_expect(s->conn, RT_MSG_FILTERED, NULL, 0, NULL, rt_filter_ms, cap->error,
+		sizeof(cap->error));
+
+	if (ret >= 0 && ret != sizeof(struct rt_msg_filtered))
+		ret = rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+	s->filtering = ret == -ETIMEDOUT;
+	s->dead |= ret < 0 && !s->filtering;
+	return ret;
+}
+
+/* Asks one application. It may be paused: its answer is awaited later then, before it is asked
+ * anything else, and dropped. */
 static int ask(struct ringtap_capture *cap, struct rt_source *s, const struct rt_msg_filter *m)
 {
 	struct rt_msg_filtered answer;
-	int ret = rt_msg_send(s->conn->fd, &m->h, NULL, 0);
+	int ret = s->filtering ? await(cap, s) : 0;
 
-	if (!ret)
-		ret = rt_conn_expect(s->conn, RT_MSG_FILTERED, NULL, 0, NULL, rt_answer_ms,
-			cap->error, sizeof(cap->error));
-	if (ret >= 0 && ret != sizeof(answer))
-		ret = rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
-	if (ret < 0) {
-		s->dead = true;
-		return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
+	if (ret >= 0) {
+		ret = rt_msg_send(s->conn->fd, &m->h, NULL, 0);
+		if (ret) {
+			s->dead = true;
+			rt_capture_fail(cap, ret, "cannot talk to the probe");
+		}
 	}
+	if (ret >= 0)
+		ret = await(cap, s);
+	if (ret < 0)
+		return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 	memcpy(&answer, &s->conn->msg, sizeof(answer));
 	if (!answer.code)
 		return 0;
 	answer.text[sizeof(answer.text) - 1] = 0;
 	return rt_capture_fail(
 		cap, answer.code < 0 && answer.code > -4096 ? answer.code : -EPROTO, answer.text);
+}
+
+EXPORT bool ringtap_capture_filtering(const struct ringtap_capture *cap)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_source *s = &cap->sources[i];
+
+		any |= s->filtering && !s->dead && !s->stopped;
+	}
+	return any;
+}
+
+EXPORT int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t count)
+{
+	static_assert(sizeof(*filter) == sizeof(struct rt_insn), "the same layout");
+	return rt_program_valid((const struct rt_insn *)filter, count) ? 0 : -EINVAL;
 }
 
 EXPORT int ringtap_capture_filter(

@@ -86,11 +86,6 @@ static bool answers_nonsense(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-static bool is_silent(struct test_peer *p, int sock, uint16_t type)
-{
-	return true;
-}
-
 /* Packets of stale runs and of others. -EPIPE or what else it ended with. */
 static int read_all(uint64_t packets[2])
 {
@@ -144,16 +139,62 @@ static void test_nonsense_ends_the_capture(void **state)
 	assert_int_equal(packets[true], 4);
 }
 
-static void test_silence_ends_the_capture(void **state)
+static int silent_sock = -1;
+
+static bool is_silent_once(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_FILTER)
+		return test_peer_answer(p, sock, type);
+	if (silent_sock < 0)
+		silent_sock = sock;
+	else
+		answer_filter(sock, 0, "");
+	return true;
+}
+
+/* It may be paused: the capture goes on, and so does asking. */
+static void test_late_answer_is_dropped(void **state)
 {
 	uint64_t packets[2];
-	int before = rt_answer_ms;
+	int before = rt_filter_ms;
 
-	rt_answer_ms = 20;
-	peer.answer = is_silent;
+	silent_sock = -1;
+	rt_filter_ms = 20;
+	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
-	rt_answer_ms = before;
-	assert_int_equal(read_all(packets), -EPIPE);
+	assert_string_equal(ringtap_capture_error(cap), "the probe does not answer");
+	assert_true(ringtap_capture_filtering(cap));
+	put_some(0, 4);
+	assert_int_equal(read_all(packets), 0);
+	assert_int_equal(packets[false], 4);
+	/* Not asked again while it may be about to answer. */
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
+	rt_filter_ms = before;
+	answer_filter(silent_sock, -EINVAL, "too late");
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), 0);
+	assert_false(ringtap_capture_filtering(cap));
+	put_some(0, 3);
+	assert_int_equal(read_all(packets), 0);
+	assert_int_equal(packets[false], 3);
+}
+
+static void test_late_answer_comes_while_reading(void **state)
+{
+	uint64_t packets[2];
+	int before = rt_filter_ms;
+
+	silent_sock = -1;
+	rt_filter_ms = 20;
+	peer.answer = is_silent_once;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
+	rt_filter_ms = before;
+	answer_filter(silent_sock, 0, "");
+	for (int i = 0; i < 500 && ringtap_capture_filtering(cap); i++)
+		assert_int_equal(read_all(packets), 0);
+	assert_false(ringtap_capture_filtering(cap));
+	put_some(0, 4);
+	assert_int_equal(read_all(packets), 0);
+	assert_int_equal(packets[false], 4);
 }
 
 /* What it left behind is still there to be read, and to be checked. */
@@ -184,7 +225,8 @@ int main(void)
 		started(test_what_was_published_before_the_answer_is_stale),
 		started(test_refusal_is_told_and_goes_on),
 		started(test_nonsense_ends_the_capture),
-		started(test_silence_ends_the_capture),
+		started(test_late_answer_is_dropped),
+		started(test_late_answer_comes_while_reading),
 		started(test_dead_application_has_nothing_to_filter),
 		started(test_filter_is_bounded),
 	};

@@ -29,6 +29,10 @@ static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
 
 	if (ret == -ETIMEDOUT || ret == -EAGAIN)
 		return;
+	if (ret == -EPROTO && s->filtering && s->conn->msg.h.type == RT_MSG_FILTERED) {
+		s->filtering = false; /* too late, whatever it says */
+		return;
+	}
 	if (ret > 0) {
 		s->stopped = true;
 		return;

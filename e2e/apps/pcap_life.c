@@ -492,6 +492,38 @@ static void changes_filters(void)
 	ask("stop");
 }
 
+/* The old filter holds when the application does not answer in time, and it has it again when it
+ * goes on. */
+static void filters_a_paused_one(void)
+{
+	struct bpf_program prog;
+	int seen = 0;
+
+	open_it(SMALL_BUFFER);
+	filter(handle, "len = 100");
+	CHECK(!pcap_compile(handle, &prog, "len = 101", 1, PCAP_NETMASK_UNKNOWN));
+	ask("pause");
+	CHECK(pcap_setfilter(handle, &prog) == PCAP_ERROR);
+	CHECK(strstr(pcap_geterr(handle), "does not answer"));
+	CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == 0);
+	ask("resume");
+	/* From its answer on; reading takes it. */
+	for (int i = 0; i < 1000 && !seen; i++) {
+		send_frames(1, 101);
+		send_frames(1, 100);
+		CHECK(pcap_dispatch(handle, -1, on_packet, (u_char *)&seen) >= 0);
+	}
+	CHECK(seen == 1);
+	send_frames(5, 101);
+	send_frames(5, 100);
+	while (seen < 6)
+		CHECK(pcap_dispatch(handle, -1, on_packet, (u_char *)&seen) >= 0);
+	CHECK(!pcap_setfilter(handle, &prog));
+	send_frames(5, 101);
+	CHECK(!pcap_loop(handle, 5, on_packet, NULL));
+	pcap_freecode(&prog);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -512,6 +544,7 @@ static const struct {
 	{"outlives_the_application", outlives_the_application},
 	{"meets_a_liar", meets_a_liar},
 	{"changes_filters", changes_filters},
+	{"filters_a_paused_one", filters_a_paused_one},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Filters that libpcap compiles for the kernel alone, and filters for applications that are paused."""
+import os
+import signal
+
+import pytest
+
+from harness import pcap, pcapng
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, run, until
+from harness.ringtap import OK, USAGE, frames_of, sessions
+from harness.wireshark import EXTCAP, interface
+
+LIFE = BUILD / "e2e" / "pcap_life"
+WAYS = {"inbound": ["rx"], "outbound": ["tx"], "not outbound and len = 100": ["rx"],
+        "inbound or outbound": ["rx", "tx"]}
+
+
+def burst(app):
+    """12 frames in, numbered from 0, and 7 out, from 100."""
+    app.rx(n=12, len=100)
+    app.tx(n=7, len=100, seq=100)
+
+
+def expected(ways):
+    numbers = [*(range(12) if "rx" in ways else []), *(range(100, 107) if "tx" in ways else [])]
+    return [pcap.frame(100, n) for n in numbers]
+
+
+@pytest.mark.parametrize("expression", WAYS)
+def test_tcpdump(app, closing, tmp_path, expression):
+    want = expected(WAYS[expression])
+    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", f"ringtap:{app.prefix}:0", "-w",
+                         tmp_path / "out", "-c", len(want), expression]))
+    dump.expect("listening on", 30)
+    burst(app)
+    assert dump.wait() == 0
+    assert sorted(pcap.frames(tmp_path / "out")) == sorted(want)
+
+
+def test_filter_that_is_run_here(app, closing, tmp_path):
+    """A loop, which no application takes: the record's own direction counts."""
+    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", f"ringtap:{app.prefix}:0", "-w",
+                         tmp_path / "out", "-c", "7", "outbound and not ip6 protochain 58"]))
+    dump.expect("listening on", 30)
+    burst(app)
+    assert dump.wait() == 0
+    assert pcap.frames(tmp_path / "out") == expected(["tx"])
+
+
+@pytest.mark.parametrize("expression", WAYS)
+def test_record(app, record, expression):
+    recorder = record(app, "-f", expression)
+    burst(app)
+    recorder.finish()
+    assert sorted(frames_of(recorder.file())) == sorted(expected(WAYS[expression]))
+
+
+@pytest.mark.parametrize("expression", WAYS)
+def test_extcap(app, closing, tmp_path, expression):
+    name = interface(app, "net_ring_a")
+    assert run([EXTCAP, "--extcap-interface", name, "--extcap-capture-filter", expression]).stdout == ""
+    it = closing(Proc([EXTCAP, "--capture", "--extcap-interface", name, "--extcap-capture-filter",
+                       expression, "--fifo", tmp_path / "out"]))
+    until(lambda: any(s["start_ns"] for s in sessions(app)), 30, "capture runs")
+    burst(app)
+    it.send_signal(signal.SIGINT)
+    assert it.wait() == OK
+    assert sorted(p.data for p in pcapng.read(tmp_path / "out").packets) == \
+        sorted(expected(WAYS[expression]))
+
+
+@pytest.mark.parametrize("expression", ["ifindex 3", "ip6 protochain 58"])
+def test_what_the_capture_refuses_the_check_refuses(app, record, expression):
+    said = run([EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter",
+                expression])
+    assert said.returncode == OK and "no application can run it" in said.stdout
+    said = record(app, "-f", expression, attach=False).done(status=USAGE)
+    assert "no application can run it" in said
+
+
+def test_paused_application(app, closing):
+    """No answer within the time: an error, the old filter holds, and once it goes on, so do we."""
+    def answer(line):
+        if line in ("pause", "resume"):
+            os.kill(app.pid, signal.SIGSTOP if line == "pause" else signal.SIGCONT)
+        return line in ("pause", "resume")
+
+    proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_paused_one", f"ringtap:{app.prefix}:0"]))
+    try:
+        while (line := proc.expect(r"^(.*)\r?\n", 60).group(1).decode()) != "good":
+            if line.startswith("send "):
+                app.rx(n=int(line.split()[1]), len=int(line.split()[2]))
+            else:
+                assert answer(line), line
+            proc.send("")
+    finally:
+        os.kill(app.pid, signal.SIGCONT)
