@@ -2,6 +2,7 @@
 """Filters that libpcap compiles for the kernel alone, and filters for applications that are paused."""
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -79,11 +80,18 @@ def test_what_the_capture_refuses_the_check_refuses(app, record, expression):
     assert "no application can run it" in said
 
 
+def paused(pid):
+    stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
 def test_paused_application(app, closing):
     """No answer within the time: an error, the old filter holds, and once it goes on, so do we."""
     def answer(line):
         if line in ("pause", "resume"):
             os.kill(app.pid, signal.SIGSTOP if line == "pause" else signal.SIGCONT)
+        if line == "pause":
+            until(lambda: paused(app.pid), 10, "all of its threads stand still")
         return line in ("pause", "resume")
 
     proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_paused_one", f"ringtap:{app.prefix}:0"]))
