@@ -7,6 +7,7 @@ import time
 from . import forwarder, process
 from .counter import Counter
 from .lab import Lab
+from .telemetry import Telemetry
 from .testpmd import Source, TestPmd
 
 SIZE = 64
@@ -71,7 +72,8 @@ def on_port(bench):
 
 
 def at_a_steady_rate(bench):
-    """As a wire would send: at full rate testpmd is faster than any reader of packets can be."""
+    """As a wire would send: at full rate testpmd is faster than any reader of packets can be. What the
+    port received between two looks, both while the counter was attached, has to be counted."""
     lab = Lab(bench.o)
     end = forwarder.End([], ["--vdev", f"net_null0,size={SIZE}", "--no-huge"], "net_null0", bench.o.cpus[0])
     try:
@@ -79,10 +81,19 @@ def at_a_steady_rate(bench):
         name = sink.argv[sink.argv.index("--name") + 1]
         with sink, Counter(bench.o.build, bench.o.cpus[1], f"ringtap:{name}:net_null0",
                            [str(bench.ringtap), "run", "--"]) as counter:
-            time.sleep(bench.o.seconds)
+            telemetry = Telemetry(name)
+            try:
+                _, before = telemetry.received([0])
+                time.sleep(bench.o.seconds)
+                _, after = telemetry.received([0])
+            finally:
+                telemetry.close()
             counts = counter.finish()
     finally:
         lab.close()
+    if after <= before:
+        raise RuntimeError("the port received nothing")
+    counts["dropped"] += max(after - before - counts["packets"] - counts["dropped"], 0)
     _add(bench, STEADY, "ringtap", counts, 0.0)
 
 
@@ -122,16 +133,29 @@ def _rate(app):
     return (n_1 - n_0) / (ran_1 - ran_0)
 
 
-def filtered(bench, source, name):
+def _check_share(counts, inner, outer, share):
+    """A filter that passes what it should not, or nothing, measures something else. inner, outer:
+    packets received in times within and around that of the counter."""
+    passed = counts["packets"] + counts["dropped"]
+    if not 0.9 * share * inner <= passed <= 1.1 * share * outer:
+        raise RuntimeError(f"{passed} of {inner} to {outer} packets passed the filter, not {share:.0%}")
+
+
+def filtered(bench, source, name, share):
     """The application's rate before, and while a filter looks at its packets; by turns, as clocks
-    change."""
+    change. share: of the packets, that passes."""
     app = TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
     try:
         for _ in range(TURNS):
             alone = _rate(app)
+            _, first = app.received()
             with _ours(bench, app, EXPRESSION) as counter:
+                _, before = app.received()
                 attached = _rate(app)
+                _, after = app.received()
                 counts = counter.finish()
+            _, last = app.received()
+            _check_share(counts, after - before, last - first, share)
             bench.store.add(alone, "unfiltered", name, SIZE)
             bench.store.add(attached, "filtered", name, SIZE)
             print(f"filter on {name}: application {alone / 1e6:.1f} -> {attached / 1e6:.1f} Mpps, "
@@ -148,8 +172,8 @@ def measure(bench):
             ("pcap_loop on a port", lambda: on_port(bench)),
             ("pcap_loop at a steady rate", lambda: at_a_steady_rate(bench)),
             ("pcap_loop on a veth", lambda: on_veth(bench)),
-            (f"filter, {ONE_IN_100}", lambda: filtered(bench, FromFile(file), ONE_IN_100)),
-            (f"filter, {NOTHING}", lambda: filtered(bench, Source("net_null", SIZE), NOTHING))):
+            (f"filter, {ONE_IN_100}", lambda: filtered(bench, FromFile(file), ONE_IN_100, 1 / FRAMES)),
+            (f"filter, {NOTHING}", lambda: filtered(bench, Source("net_null", SIZE), NOTHING, 0))):
         try:
             function()
         except Exception as e:  # any: the rest is worth measuring
