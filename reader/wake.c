@@ -4,8 +4,9 @@
  *
  * The application makes no system call for a packet, so nobody tells us of one: a thread looks at
  * the rings' heads while somebody waits, that is from the moment that the reader has found them
- * empty to the moment that they are not. Then it makes the descriptor readable, once, and sleeps
- * until the reader has found the rings empty again. The reader says so at the end of each reading
+ * empty to the moment that they are not. Then it makes the descriptor readable, and once more for what
+ * comes after a reading that has left something: for those who wait for edges. Without readings in
+ * between it sleeps. The reader says at the end of each reading what it has left
  * (ringtap_capture_rearm()), so the descriptor is level-triggered for whoever waits on it.
  */
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,8 +34,14 @@ struct rt_waker {
 	int kick_fd;          /* wakes the thread */
 	bool readable;        /* fd is */
 	bool watching;        /* the thread is to look at the rings */
+	bool rearmed;         /* the reader was there since it was last made readable */
+	bool following;       /* in a child: to begin when another process, follow_fd, has ended */
+	bool kicked; /* the next nap is a short one */
+	bool has_thread;
 	bool quit;
-	uint64_t *seen; /* by ring: what the reader has taken */
+	pid_t pid; /* this process */
+	int follow_fd;
+	uint64_t *seen; /* by ring: what the reader has taken, or was told of */
 	uint32_t ports; /* see count_ports() */
 	int conns[RT_MAX_SOURCES];
 	unsigned conn_count;
@@ -97,7 +105,7 @@ static bool has_news(const struct rt_waker *w)
 static bool sleep_for(struct rt_waker *w, uint64_t ns)
 {
 	struct timespec ts = {.tv_nsec = (long)ns};
-	struct pollfd p[RT_MAX_SOURCES + 1];
+	struct pollfd p[RT_MAX_SOURCES + 2];
 	unsigned n = 0;
 	bool endless;
 
@@ -106,6 +114,8 @@ static bool sleep_for(struct rt_waker *w, uint64_t ns)
 	endless = !w->watching;
 	for (unsigned i = 0; !endless && i < w->conn_count; i++)
 		p[n++] = (struct pollfd){.fd = w->conns[i], .events = POLLIN};
+	if (endless && w->following)
+		p[n++] = (struct pollfd){.fd = w->follow_fd, .events = POLLIN};
 	pthread_mutex_unlock(&w->lock);
 	if (ppoll(p, n, endless ? NULL : &ts, NULL) <= 0)
 		return false;
@@ -118,6 +128,37 @@ static bool sleep_for(struct rt_waker *w, uint64_t ns)
 	return false;
 }
 
+static void take_heads(struct rt_waker *w)
+{
+	for (uint32_t i = 0; i < w->cap->in_count; i++)
+		w->seen[i] = head_of(w->cap, i);
+	w->ports = count_ports(w->cap);
+}
+
+/* Under the lock, after a sleep. How long the next one is. */
+static uint64_t look(struct rt_waker *w, bool event, uint64_t nap)
+{
+	if (w->following && event) { /* whoever read has ended */
+		w->following = false;
+		w->watching = w->rearmed = true;
+		return RT_NAP_MIN_NS;
+	}
+	if (!w->watching)
+		return RT_NAP_MIN_NS;
+	if (!event && !has_news(w))
+		return w->kicked ? RT_NAP_MIN_NS : nap * 2;
+	if (event || !w->rearmed) { /* the reader knows; it begins again */
+		w->watching = false;
+		if (!w->rearmed)
+			return nap;
+	}
+	w->readable = true;
+	w->rearmed = false;
+	take_heads(w);
+	raise_event(w->fd);
+	return NAP_MAX_NS;
+}
+
 static void *watch(void *arg)
 {
 	struct rt_waker *w = arg;
@@ -128,12 +169,8 @@ static void *watch(void *arg)
 		bool event = sleep_for(w, nap);
 
 		pthread_mutex_lock(&w->lock);
-		nap = w->watching ? nap * 2 : RT_NAP_MIN_NS;
-		if (w->watching && (event || has_news(w))) {
-			w->watching = false;
-			w->readable = true;
-			raise_event(w->fd);
-		}
+		nap = look(w, event, nap);
+		w->kicked = false;
 		quit = w->quit;
 		pthread_mutex_unlock(&w->lock);
 		if (nap > NAP_MAX_NS)
@@ -152,6 +189,7 @@ static int start_thread(struct rt_waker *w)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = -pthread_create(&w->thread, NULL, watch, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	w->has_thread = !ret;
 	return ret;
 }
 
@@ -183,8 +221,16 @@ static void after_fork_in_child(void)
 			dup3(fd, w->kick_fd, O_CLOEXEC);
 			close(fd);
 		}
-		if (start_thread(w))
-			raise_event(w->fd); /* rather too often than never */
+		/* The parent reads, and its thread watches, as long as it lives. Two of them would make
+		 * the descriptor readable for what the other one has read. */
+		if (w->follow_fd >= 0)
+			close(w->follow_fd);
+		w->follow_fd = pidfd_open(w->pid, 0);
+		w->pid = getpid();
+		w->following = w->follow_fd >= 0;
+		w->watching = w->has_thread = false;
+		if (w->following)
+			start_thread(w);
 	}
 }
 
@@ -213,32 +259,52 @@ static bool has_more(const struct ringtap_capture *cap)
 	return false;
 }
 
+static void kick(struct rt_waker *w)
+{
+	w->kicked = true;
+	raise_event(w->kick_fd);
+}
+
 static void make_readable(struct rt_waker *w)
 {
-	w->watching = false;
-	if (!w->readable)
+	if (!w->readable) {
 		raise_event(w->fd);
+		take_heads(w);
+	}
 	w->readable = true;
+}
+
+static void make_unreadable(struct rt_waker *w)
+{
+	const struct ringtap_capture *cap = w->cap;
+
+	clear_event(w->fd); /* also if it was another process that had made it readable */
+	for (uint32_t i = 0; i < cap->in_count; i++)
+		w->seen[i] = cap->ins[i].pos;
+	w->ports = count_ports(cap);
+	if (w->readable && w->watching)
+		kick(w); /* its naps are long */
+	w->readable = false;
 }
 
 static void begin_watching(struct rt_waker *w)
 {
 	const struct ringtap_capture *cap = w->cap;
 
-	if (w->readable)
-		clear_event(w->fd);
-	w->readable = false;
-	for (uint32_t i = 0; i < cap->in_count; i++)
-		w->seen[i] = cap->ins[i].pos;
-	w->ports = count_ports(cap);
+	w->rearmed = true;
+	w->following = false; /* it is us who read */
+	if (w->watching)
+		return;
 	w->conn_count = 0;
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		if (!cap->sources[i].dead && !cap->sources[i].stopped)
 			w->conns[w->conn_count++] = cap->sources[i].conn->fd;
 	}
-	if (!w->watching)
-		raise_event(w->kick_fd);
 	w->watching = true;
+	if (w->has_thread)
+		kick(w);
+	else if (start_thread(w))
+		raise_event(w->fd); /* rather too often than never */
 }
 
 EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)
@@ -251,6 +317,8 @@ EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)
 	if (more || is_over(cap) || has_more(cap))
 		make_readable(w);
 	else
+		make_unreadable(w);
+	if (!is_over(cap))
 		begin_watching(w);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -265,6 +333,8 @@ static struct rt_waker *make_waker(struct ringtap_capture *cap)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.follow_fd = -1,
+		.pid = getpid(),
 		.seen = calloc(cap->in_count + 1, sizeof(*w->seen))};
 	if (w->fd >= 0 && w->kick_fd >= 0 && w->seen && !start_thread(w))
 		return w;
@@ -311,7 +381,10 @@ void rt_waker_free(struct rt_waker *w)
 	w->quit = true;
 	raise_event(w->kick_fd);
 	pthread_mutex_unlock(&w->lock);
-	pthread_join(w->thread, NULL);
+	if (w->has_thread)
+		pthread_join(w->thread, NULL);
+	if (w->follow_fd >= 0)
+		close(w->follow_fd);
 	close(w->fd);
 	close(w->kick_fd);
 	free(w->seen);

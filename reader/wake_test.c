@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -155,6 +156,53 @@ static void test_edge_triggered(void **state)
 	close(ep);
 }
 
+/* Who takes one packet per edge gets an edge for all that comes. */
+static void test_edges_for_one_who_leaves_some(void **state)
+{
+	int fd = descriptor(), ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev), 0);
+	for (int i = 0; i < 50; i++) {
+		put_some(0, 3);
+		assert_int_equal(epoll_wait(ep, &ev, 1, PATIENCE_MS), 1);
+		ringtap_capture_rearm(cap, true);
+	}
+	assert_int_equal(read_all(), 150);
+	assert_false(readable(fd, 5));
+	close(ep);
+}
+
+/* Children that do nothing do not make the descriptor readable for what the parent has read. */
+static void test_idle_children_do_not_disturb(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it refuses threads in children of programs that have some */
+#else
+	int fd = descriptor();
+	pid_t children[3];
+
+	for (int i = 0; i < 3; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (!children[i]) {
+			pause();
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 20; i++) {
+		put_some(i % RINGS, 2);
+		assert_true(readable(fd, PATIENCE_MS));
+		assert_int_equal(read_all(), 2);
+		assert_false(readable(fd, 10));
+	}
+	for (int i = 0; i < 3; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+#endif
+}
+
 static void test_readable_at_the_end_and_for_ever(void **state)
 {
 	struct ringtap_run run;
@@ -237,6 +285,8 @@ int main(void)
 		started(test_readable_while_the_caller_has_some_left),
 		started(test_select_and_epoll),
 		started(test_edge_triggered),
+		started(test_edges_for_one_who_leaves_some),
+		started(test_idle_children_do_not_disturb),
 		started(test_readable_at_the_end_and_for_ever),
 		started(test_ports_that_come_and_go),
 		started(test_child_reads_on),
