@@ -74,6 +74,8 @@ static int add_item(
 	const char *port = item;
 	struct target *target;
 
+	if (!first && !*item)
+		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "nothing stands behind a +");
 	if ((first || item[len]) && find_app(t->apps, item, len, &app))
 		port = item + len + (item[len] == ':');
 	else if (first)
