@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "handle.h"
+#include "reader/conn.h"
+#include "reader/telemetry.h"
+
+/* For each answer of an application: one may be stopped in a debugger, and all are waited for. */
+#define LIST_MS 400
 
 /* Adds a device behind *end. Whoever frees the list, libpcap, does it with free(). */
 static bool add(pcap_if_t ***end, const char *name, const char *description, bool up)
@@ -64,21 +69,33 @@ static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
 	return ok;
 }
 
-EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
+static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
 {
-	struct ringtap_apps *apps;
-	pcap_if_t **end = list;
+	int answer_ms = rt_answer_ms, telemetry_ms = rt_telemetry_ms;
 	bool ok = true;
-	int ret = real()->pcap_findalldevs(list, err);
 
-	if (ret || ringtap_apps_find(&apps))
-		return ret;
+	rt_answer_ms = rt_telemetry_ms = LIST_MS;
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
 		ok = add_app(&end, ringtap_apps_name(apps, i), ringtap_apps_dir(apps, i));
+	rt_answer_ms = answer_ms;
+	rt_telemetry_ms = telemetry_ms;
+}
+
+/* Ours are there also where the system's may not be listed. */
+EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
+{
+	struct ringtap_apps *apps;
+	int ret = real()->pcap_findalldevs(list, err);
+
+	if (ringtap_apps_find(&apps))
+		return ret;
+	if (ret)
+		*list = NULL;
+	add_apps(list, apps);
 	ringtap_apps_free(apps);
-	return 0;
+	return *list ? 0 : ret;
 }
 
 /* No address, as libpcap has it for "any" and others that are no network interfaces. */

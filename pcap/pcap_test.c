@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "common/ipc.h"
 #include "handle.h"
+#include "reader/conn.h"
 #include "reader/test_peer.h"
 
 static struct test_session session;
@@ -213,6 +215,32 @@ static void test_names_of_ports(void **state)
 		assert_null(pcap_open_live(bad[i], 0, 0, 1, err));
 		assert_non_null(strstr(err, "No such device exists (no DPDK application"));
 	}
+	assert_null(pcap_open_live("ringtap:app:0+", 0, 0, 1, err)); /* not all of its ports */
+	assert_non_null(strstr(err, "nothing stands behind a +"));
+	assert_null(pcap_open_live("ringtap:app:0++1", 0, 0, 1, err));
+}
+
+static bool says_nothing(struct test_peer *p, int sock, uint16_t type)
+{
+	return true;
+}
+
+static void test_stuck_application_holds_up_no_list(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	int answer_ms = rt_answer_ms;
+	struct timespec a, b;
+	pcap_if_t *list;
+
+	peer.answer = says_nothing;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	assert_int_equal(pcap_findalldevs(&list, err), 0);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	for (pcap_if_t *d = list; d; d = d->next)
+		assert_string_not_equal(d->name, "ringtap:app:0");
+	pcap_freealldevs(list);
+	assert_in_range(b.tv_sec - a.tv_sec, 0, rt_answer_ms / 1000 - 2);
+	assert_int_equal(rt_answer_ms, answer_ms);
 }
 
 /* ---- reading ---- */
@@ -490,6 +518,7 @@ int main(void)
 		closed(test_others_close_meanwhile),
 		closed(test_only_our_names_are_ours),
 		closed(test_names_of_ports),
+		closed(test_stuck_application_holds_up_no_list),
 		opened(test_packets_lie_in_the_ring),
 		closed(test_nanoseconds),
 		opened(test_rings_are_read_round_and_round),

@@ -7,8 +7,9 @@
 
 /* How long the probe may take for an answer, for rings (faulting in gigabytes takes its time), and
  * for another filter (a thread that waits for room in a ring does so for 5 s, and holds up the
- * answer). Variables for the tests' sake. */
-extern int rt_answer_ms, rt_open_ms, rt_filter_ms;
+ * answer). Variables for the tests' sake, and of a thread, for
+ * those who make a list and cannot wait. */
+extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
 
 struct ringtap_conn {
 	int fd;

@@ -18,7 +18,7 @@
 #define RETRY_MS   10
 #define ANSWER_MAX 16384 /* bytes; what rte_telemetry sends at most */
 
-int rt_telemetry_ms = 3000;
+_Thread_local int rt_telemetry_ms = 3000;
 
 /* Telemetry keeps only a handful of callers waiting; EAGAIN says that there are more just now. */
 static int connect_patiently(int fd, const struct sockaddr_un *addr)

@@ -7,7 +7,7 @@
 #define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
 
 /* How long the application may take for an answer; a variable for the tests' sake. */
-extern int rt_telemetry_ms;
+extern _Thread_local int rt_telemetry_ms;
 
 /* Connects to the Unix SOCK_SEQPACKET socket dir/name. The descriptor or -errno. */
 int rt_connect(const char *dir, const char *name);
