@@ -50,8 +50,7 @@ static void find_sockets(const struct host *h, struct port *p)
 /* Unlike the driver's way, this ends with the process, however that ends. */
 static int be_promiscuous(struct port *p)
 {
-	struct packet_mreq m = {
-		.mr_ifindex = (int)p->ifindex, .mr_type = PACKET_MR_PROMISC};
+	struct packet_mreq m = {.mr_ifindex = (int)p->ifindex, .mr_type = PACKET_MR_PROMISC};
 
 	/* Protocol 0: it receives nothing itself. */
 	p->promiscuous = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
