@@ -177,6 +177,8 @@ static void settings(const char *device)
 	char err[PCAP_ERRBUF_SIZE] = "";
 	pcap_t *p = pcap_create(device, err);
 
+	TELL(p, pcap_setnonblock(p, 1, err));
+	TELL(p, pcap_getnonblock(p, err));
 	TELL(p, pcap_set_snaplen(p, 96));
 	TELL(p, pcap_set_promisc(p, 1));
 	TELL(p, pcap_set_timeout(p, 10));
@@ -191,6 +193,7 @@ static void settings(const char *device)
 	TELL(p, pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO));
 	SHOW(pcap_get_tstamp_precision(p));
 	TELL(p, pcap_activate(p));
+	TELL(p, pcap_getnonblock(p, err));
 	TELL(p, pcap_activate(p));
 	TELL(p, pcap_set_snaplen(p, 96));
 	TELL(p, pcap_set_promisc(p, 1));
@@ -272,6 +275,11 @@ static void nonblocking(pcap_t *p)
 	TELL(p, pcap_dispatch(p, 1, on_packet, NULL));
 	SHOW(pcap_next(p, &header) != NULL);
 	TELL(p, pcap_next_ex(p, &h, &data));
+	filter(p, "len = 101");
+	ask_for("rx", 2, 100);
+	ask_for("rx", 3, 101);
+	dispatch("pcap_dispatch of a filter set without blocking", p, -1, 3);
+	filter(p, "");
 	ask_for("rx", 5, 100);
 	dispatch("pcap_dispatch without blocking", p, -1, 5);
 	TELL(p, pcap_dispatch(p, -1, on_packet, NULL));
@@ -304,6 +312,14 @@ static void reading(pcap_t *p)
 
 static void filtering(pcap_t *p)
 {
+	static struct bpf_insn endless = {.code = 0x30};
+	struct bpf_program wrong = {.bf_len = 1, .bf_insns = &endless};
+
+	filter(p, "len = 112");
+	TELL(p, pcap_setfilter(p, &wrong));
+	ask_for("rx", 2, 110);
+	ask_for("rx", 2, 112);
+	loop("pcap_loop after a filter that failed", p, 2, 0);
 	filter(p, "len = 111");
 	ask_for("rx", 4, 110);
 	ask_for("rx", 3, 111);
