@@ -15,7 +15,7 @@
 #define LSH         0x60
 #define RSH         0x70
 #define JA          0x00
-#define OUTGOING    4     /* PACKET_OUTGOING of <linux/if_packet.h>; 0: PACKET_HOST */
+#define OUTGOING    4   /* PACKET_OUTGOING of <linux/if_packet.h>; 0: PACKET_HOST */
 #define WORDS       16u /* of scratch memory */
 
 enum { LD, LDX, ST, STX, ALU, JMP, RET, MISC };

@@ -16,8 +16,8 @@
 bool rt_program_valid(const struct rt_insn *insns, uint32_t count);
 
 /* Does it load what no packet holds but the kernel knows? Offsets from -4096 on (SKF_AD_OFF in
- * <linux/filter.h>) mean that: libpcap makes such loads of `inbound` and `outbound`, SKF_AD_PKTTYPE,
- * which is replaced here, and of `ifindex`, which is not. */
+ * <linux/filter.h>) mean that: libpcap makes such loads of `inbound` and `outbound`,
+ * SKF_AD_PKTTYPE, which is replaced here, and of `ifindex`, which is not. */
 static inline bool rt_insn_asks_kernel(const struct rt_insn *i)
 {
 	return (i->code & 0xe7) == 0x20 && i->k >= 0xfffff000u;

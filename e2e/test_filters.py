@@ -7,7 +7,7 @@ import pytest
 from harness import pcap
 from harness.proc import check, run, until
 from harness.paths import RINGTAP
-from harness.ringtap import USAGE, USAGE, sessions
+from harness.ringtap import USAGE, sessions
 
 EXPRESSIONS = [
     "ip", "ip6", "arp", "tcp", "udp", "icmp", "icmp6", "sctp", "igmp", "pim",

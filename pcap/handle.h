@@ -34,7 +34,7 @@ struct handle {
 	pcap_t *inner;
 	struct ringtap_capture *cap;
 	pcap_direction_t direction;
-	struct bpf_program filter; /* as the program gave it; bf_insns NULL: everything passes */
+	struct bpf_program filter;  /* as the program gave it; bf_insns NULL: everything passes */
 	struct bpf_insn *checks[2]; /* it, for what comes in and for what goes out */
 	bool filter_here; /* the application does not run it: all packets are checked here */
 	bool unsettled;   /* an application may have one that was given up: see mode.c */
@@ -82,7 +82,8 @@ static inline bool read_has_more(const struct handle *h)
 
 /* ---- mode.c ---- */
 
-/* Gives the applications the filter that holds, once they have answered for one that was given up. */
+/* Gives the applications the filter that holds, once they have answered for one that was given up.
+ */
 void mode_settle(struct handle *h);
 
 /* ---- fork.c ---- */

@@ -15,7 +15,7 @@
 
 #define MAC_BYTES 12u
 
-#define WORDS     16u /* of scratch memory */
+#define WORDS 16u /* of scratch memory */
 
 struct rt_filter {
 	/* For packets whose first reach bytes are in one piece: no check of each load, no call but
@@ -73,8 +73,8 @@ static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
 	f->reach = reach;
 }
 
-/* What is read of the scratch memory is 0 as long as nothing has been stored: the stack that it lies
- * on is whoever's. A is 0 at the start. Writes up to WORDS instructions; returns how many. */
+/* What is read of the scratch memory is 0 as long as nothing has been stored: the stack that it
+ * lies on is whoever's. A is 0 at the start. Writes up to WORDS instructions; returns how many. */
 static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint32_t count)
 {
 	uint32_t words = 0, n = 0;

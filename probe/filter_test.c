@@ -384,8 +384,7 @@ static void test_inbound_and_outbound(void **state)
 			const struct rt_insn *insns = (const struct rt_insn *)prog.bf_insns;
 
 			if (selects(insns, prog.bf_len, RT_DIR_RX, bytes, tiny) != cases[i].rx ||
-				selects(insns, prog.bf_len, RT_DIR_TX, bytes, tiny) !=
-					cases[i].tx)
+				selects(insns, prog.bf_len, RT_DIR_TX, bytes, tiny) != cases[i].tx)
 				fail_msg("'%s' is wrong", cases[i].text);
 		}
 		pcap_freecode(&prog);
@@ -447,8 +446,8 @@ static void test_nonsense_programs_are_refused(void **state)
 		{.code = 0x60, .k = 16},   /* scratch memory has 16 words */
 		{.code = 0x02, .k = 16}, {.code = 0x02, .k = 1 << 30},
 		{.code = 0x20, .k = 0xfffff008}, /* what the kernel knows: the interface */
-		{.code = 0x34},          /* divides by zero */
-		{.code = 0x64, .k = 32}, /* shifts all out */
+		{.code = 0x34},                  /* divides by zero */
+		{.code = 0x64, .k = 32},         /* shifts all out */
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

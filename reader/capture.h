@@ -38,8 +38,8 @@ struct rt_source {
 	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */
 	uint32_t if_known;
 	bool started;
-	bool dead;    /* the connection has ended by itself */
-	bool stopped; /* no producer will write again */
+	bool dead;      /* the connection has ended by itself */
+	bool stopped;   /* no producer will write again */
 	bool filtering; /* was asked for another filter and has not answered in time */
 };
 

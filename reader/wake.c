@@ -4,9 +4,9 @@
  *
  * The application makes no system call for a packet, so nobody tells us of one: a thread looks at
  * the rings' heads while somebody waits, that is from the moment that the reader has found them
- * empty to the moment that they are not. Then it makes the descriptor readable, and once more for what
- * comes after a reading that has left something: for those who wait for edges. Without readings in
- * between it sleeps. The reader says at the end of each reading what it has left
+ * empty to the moment that they are not. Then it makes the descriptor readable, and once more for
+ * what comes after a reading that has left something: for those who wait for edges. Without
+ * readings in between it sleeps. The reader says at the end of each reading what it has left
  * (ringtap_capture_rearm()), so the descriptor is level-triggered for whoever waits on it.
  */
 #include <errno.h>
@@ -36,7 +36,7 @@ struct rt_waker {
 	bool watching;        /* the thread is to look at the rings */
 	bool rearmed;         /* the reader was there since it was last made readable */
 	bool following;       /* in a child: to begin when another process, follow_fd, has ended */
-	bool kicked; /* the next nap is a short one */
+	bool kicked;          /* the next nap is a short one */
 	bool has_thread;
 	bool quit;
 	pid_t pid; /* this process */
@@ -221,8 +221,8 @@ static void after_fork_in_child(void)
 			dup3(fd, w->kick_fd, O_CLOEXEC);
 			close(fd);
 		}
-		/* The parent reads, and its thread watches, as long as it lives. Two of them would make
-		 * the descriptor readable for what the other one has read. */
+		/* The parent reads, and its thread watches, as long as it lives. Two of them would
+		 * make the descriptor readable for what the other one has read. */
 		if (w->follow_fd >= 0)
 			close(w->follow_fd);
 		w->follow_fd = pidfd_open(w->pid, 0);

@@ -176,14 +176,15 @@ void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_ru
  * out already, may have passed the old one only: the caller checks them. Applications that have
  * ended keep what they have, all of it stale.
  * -EINVAL, -ENOTSUP: an application refuses it. Others have it by then: set one that all take.
- * -ETIMEDOUT: one has not answered, it may be paused. Its capture goes on; which filter it has is open
- * while ringtap_capture_filtering(), which reading ends: set one again then. */
+ * -ETIMEDOUT: one has not answered, it may be paused. Its capture goes on; which filter it has is
+ * open while ringtap_capture_filtering(), which reading ends: set one again then. */
 int ringtap_capture_filter(
 	struct ringtap_capture *cap, const struct ringtap_insn *filter, uint32_t filter_len);
 bool ringtap_capture_filtering(const struct ringtap_capture *cap);
 
-/* 0, or -EINVAL: no application will take it. It has to end, so it must not jump back, and must keep
- * to the packet, to its memory and to what is known of a packet: `inbound`, but not `ifindex`. */
+/* 0, or -EINVAL: no application will take it. It has to end, so it must not jump back, and must
+ * keep to the packet, to its memory and to what is known of a packet: `inbound`, but not `ifindex`.
+ */
 int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t filter_len);
 
 /* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
