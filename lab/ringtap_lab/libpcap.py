@@ -113,24 +113,15 @@ def _add(bench, source, tool, counts, disturbed):
     print(f"pcap_loop on {source} by {tool}: {pps / 1e6:.2f} Mpps, {counts['dropped']} lost", flush=True)
 
 
-def _rate(app):
-    """Packets per second that its polling thread has run: whoever else has the CPU meanwhile does
-    not count."""
-    (_, ran_0, _), (_, n_0) = app.polling_times(), app.received()
-    time.sleep(WINDOW_S)
-    (_, ran_1, _), (_, n_1) = app.polling_times(), app.received()
-    return (n_1 - n_0) / (ran_1 - ran_0)
-
-
 def filtered(bench, source, name):
     """The application's rate before, and while a filter looks at its packets; by turns, as clocks
     change."""
     app = TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
     try:
         for _ in range(TURNS):
-            alone = _rate(app)
+            alone = app.rate_of_own_time(WINDOW_S)
             with _ours(bench, app, EXPRESSION) as counter:
-                attached = _rate(app)
+                attached = app.rate_of_own_time(WINDOW_S)
                 counts = counter.finish()
             bench.store.add(alone, "unfiltered", name, SIZE)
             bench.store.add(attached, "filtered", name, SIZE)

@@ -15,6 +15,7 @@ from .telemetry import Telemetry, runtime_dir
 
 PROGRAM = "dpdk-testpmd"
 MEMORY_MB = 512
+TICK_S = 0.05  # a tick of the kernel comes sooner, if the thread runs
 SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
 # Lcores of a secondary process are named after their cpus, and mempool caches belong to lcore ids:
@@ -40,6 +41,16 @@ class Source:
             self.app = ["--forward-mode=io", "--tx-first", f"--txpkts={size}"]
         else:
             raise ValueError(f"no such source: {name}")
+
+
+class IoForwarding(Source):
+    """net_null's packets, from port to port (or back out of the only one); nobody looks at them."""
+
+    def __init__(self, ports, size, more=()):
+        self.name, self.size = "net_null", size
+        self.ports = [f"net_null{i}" for i in range(ports)]
+        self.eal = [a for name in self.ports for a in ("--vdev", f"{name},size={size}")]
+        self.app = ["--forward-mode=io", *more]
 
 
 class TestPmd:
@@ -96,6 +107,23 @@ class TestPmd:
 
     def rate(self, window_s):
         return self.telemetry.rate(self._ids(), window_s)
+
+    def rate_of_own_time(self, window_s):
+        """Received packets per second that the polling thread has run: whoever else has the CPU
+        meanwhile does not count."""
+        ran_0, (_, n_0) = self._has_run(), self.received()
+        time.sleep(window_s)
+        ran_1, (_, n_1) = self._has_run(), self.received()
+        return (n_1 - n_0) / (ran_1 - ran_0)
+
+    def _has_run(self):
+        """Seconds. The kernel adds to them at its ticks, up to 10 ms apart: waits for one."""
+        before, end = self.polling_times()[1], time.monotonic() + TICK_S
+        while time.monotonic() < end:
+            now = self.polling_times()[1]
+            if now != before:
+                return now
+        return before
 
     def polling_times(self):
         """cpu_times() of the thread that polls."""
