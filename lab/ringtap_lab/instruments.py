@@ -11,23 +11,25 @@ from . import process
 from .testpmd import IoForwarding, TestPmd
 
 SIZE = 64
-WINDOW_S = 0.3
+WINDOW_S = 0.2
 SETTLE_S = 0.05  # the application learns that a reader has gone
 INTERVAL_S = 0.2  # between two readings; people read once a second
-ROUNDS = 3  # of all instruments in one life of the application
+TURNS = 2  # of one life of each application
+ROUNDS = 2  # of all instruments in one life
 
 POLLS, POLLING, LATENCY, ALL = "polls", "polls,busy,gaps", "latency", "all"
 LATENCY_16 = "latency of one packet in 16"
-INSTRUMENTS = {  # options of ringtap top
-    POLLS: ["--instruments", POLLS],
-    "polls,busy": ["--instruments", "polls,busy"],
-    POLLING: ["--instruments", POLLING],
-    "polls,busy,bytes": ["--instruments", "polls,busy,bytes"],
-    "addresses": ["--instruments", "addresses"],
-    "pools": ["--instruments", "pools"],
-    LATENCY: ["--instruments", LATENCY],
-    LATENCY_16: ["--instruments", LATENCY, "--latency-every", "16"],
-    ALL: ["--instruments", ALL],
+ALL_NAMES = "polls,bytes,busy,gaps,latency,addresses,pools"
+INSTRUMENTS = {  # what is on, and a view of ringtap top that switches nothing else on
+    POLLS: (POLLS, "ports"),
+    "polls,busy": ("polls,busy", "ports"),
+    POLLING: (POLLING, "ports"),
+    "polls,busy,bytes": ("polls,busy,bytes", "ports"),
+    "pools": ("pools", "pools"),
+    "addresses,pools": ("addresses,pools", "pools"),
+    LATENCY: (LATENCY, "latency"),
+    LATENCY_16: (LATENCY, "latency", "--latency-every", "16"),
+    ALL: (ALL_NAMES, "ports"),
 }
 UNTOUCHED, LOADED = "untouched", "probe loaded, none"
 LATENCYSTATS, BURST_STATS = "--latencystats=1", "--record-burst-stats"  # testpmd's own
@@ -37,10 +39,11 @@ ROWS = [UNTOUCHED, LOADED, *INSTRUMENTS, BURST_STATS, LATENCYSTATS]
 class Reader:
     """ringtap top, reading for as long as the context lasts; entered when the figures have come."""
 
-    def __init__(self, bench, app, options):
-        self.app = app
+    def __init__(self, bench, app, instruments, view, *options):
+        self.name, self.on = app.prefix, set(instruments.split(","))
         self.argv = ["taskset", "-c", str(bench.o.cpus[1]), str(bench.ringtap), "top", "--json",
-                     "--interval", str(INTERVAL_S), *options, app.prefix]
+                     "--interval", str(INTERVAL_S), "--view", view, "--instruments", instruments,
+                     *options, app.prefix]
 
     def __enter__(self):
         self.out = tempfile.TemporaryFile(mode="w+b")
@@ -59,8 +62,11 @@ class Reader:
         if self.process.poll() is not None:
             raise RuntimeError(f"ringtap top: {lines[-1].strip() if lines else 'it ended'}")
         whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        return any(a["name"] == self.app.prefix and a.get("instruments")
-                   for figures in whole for a in figures["applications"])
+        on = [set(a["instruments"]) for figures in whole for a in figures["applications"]
+              if a["name"] == self.name and "instruments" in a]
+        if on and on[-1] != self.on:
+            raise RuntimeError(f"not what was asked for is on: {', '.join(sorted(on[-1]))}")
+        return bool(on)
 
     def __exit__(self, *_):
         process.stop(self.process)
@@ -94,7 +100,7 @@ def _switch(bench, app, order):
     """Each of them by turns with nothing, as clocks change; gives the rates with nothing."""
     off = [app.rate_of_own_time(WINDOW_S)]
     for label in order:
-        with Reader(bench, app, INSTRUMENTS[label]):
+        with Reader(bench, app, *INSTRUMENTS[label]):
             on = app.rate_of_own_time(WINDOW_S)
         time.sleep(SETTLE_S)
         off.append(app.rate_of_own_time(WINDOW_S))
@@ -114,15 +120,15 @@ def _with_probe(bench):
         app.stop()
 
 
-def measure(bench, repetition):
-    """One life of each application. latencystats: it measures with any lcore's number. With that
-    of the polling lcore it would publish figures in each round, too, and be slower."""
+def _turn(bench, backwards):
+    """latencystats: it measures with any lcore's number. With that of the polling lcore it would
+    publish figures in each round, too, and be slower."""
     lives = {UNTOUCHED: lambda: _life(bench), BURST_STATS: lambda: _life(bench, [BURST_STATS]),
              LATENCYSTATS: lambda: _life(bench, [LATENCYSTATS])}
     if bench.has_ringtap():
         lives[LOADED] = lambda: _with_probe(bench)
     rates = {}
-    for label in list(lives)[::1 if repetition % 2 == 0 else -1]:
+    for label in list(lives)[::-1 if backwards else 1]:
         try:
             rates[label] = lives[label]()
         except Exception as e:  # any: the rest is worth measuring
@@ -130,3 +136,8 @@ def measure(bench, repetition):
     for label, rate in rates.items():
         if UNTOUCHED in rates:
             _add(bench, label, rate, rates[UNTOUCHED])
+
+
+def measure(bench, repetition):
+    for turn in range(1 if bench.o.quick else TURNS):
+        _turn(bench, (repetition + turn) % 2 == 1)

@@ -268,7 +268,7 @@ def markdown(store, machine, commands, skipped):
                       "Per second of the polling thread's time.", filter_table(store))
     parts += _section(f"Instruments, while testpmd forwards from one port (io, net_null, {instruments.SIZE} bytes)",
                       "Per second of the polling thread's time. An instrument is compared with the time "
-                      "just before and after, others with an untouched testpmd of the same repetition.",
+                      "just before and after, others with an untouched testpmd of the same turn.",
                       instrument_table(store))
     parts += _section(f"Forwarders, both ways between two ports (io, {forwarders.SIZE} bytes)",
                       "Packets of both directions per second of the polling thread's time.",
