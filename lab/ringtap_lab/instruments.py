@@ -2,6 +2,7 @@
 """What ringtap's instruments cost an application in `make bench`, each by itself and all of them,
 beside DPDK's latencystats and testpmd's burst statistics."""
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -16,6 +17,7 @@ SETTLE_S = 0.05  # the application learns that a reader has gone
 INTERVAL_S = 0.2  # between two readings; people read once a second
 TURNS = 2  # of one life of each application
 ROUNDS = 2  # of all instruments in one life
+SAID_MAX = 1 << 24  # bytes, of which ringtap top prints a few thousand a reading
 
 POLLS, POLLING, LATENCY, ALL = "polls", "polls,busy,gaps", "latency", "all"
 LATENCY_16 = "latency of one packet in 16"
@@ -57,11 +59,13 @@ class Reader:
         return self
 
     def _reads(self):
-        self.out.seek(0)
-        lines = self.out.read().decode(errors="replace").splitlines(keepends=True)
+        # A read at an offset: ours would be where it writes next.
+        said = os.pread(self.out.fileno(), SAID_MAX, 0).decode(errors="replace")
+        lines = said.splitlines(keepends=True)
         if self.process.poll() is not None:
             raise RuntimeError(f"ringtap top: {lines[-1].strip() if lines else 'it ended'}")
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
+        whole = [json.loads(line) for line in lines
+                 if line.startswith("{") and line.endswith("\n")]
         on = [set(a["instruments"]) for figures in whole for a in figures["applications"]
               if a["name"] == self.name and "instruments" in a]
         if on and on[-1] != self.on:
