@@ -182,13 +182,14 @@ def test_one_line_says_what_is_missing(name, wrap, args, complaint, tmp_path):
     assert done.stderr.count("\n") == 1 and complaint in done.stderr, done.stderr
 
 
-def test_missing_huge_pages(tmp_path):
+@pytest.mark.parametrize("name", ["latency", "memory"])
+def test_missing_huge_pages(name, tmp_path):
     """A kernel that has none and gives none, as far as the program can see."""
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 1000000 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n")
     (tmp_path / "nr").write_text("0")
     hide = f"mount --bind {meminfo} /proc/meminfo && mount --bind {tmp_path}/nr /proc/sys/vm/nr_hugepages"
-    done = lab.run("memory", "-o", tmp_path / "out",
+    done = lab.run(name, "-o", tmp_path / "out",
                    wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"])
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1 and "the kernel does not find" in done.stderr

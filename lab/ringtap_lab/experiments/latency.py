@@ -10,6 +10,7 @@ from ..plots import COLOURS
 WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
 WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows
 ATTEMPTS = 3
+HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
 WITHIN, ROUND_TRIP = "within", "roundtrip"
 TESTS = {WITHIN: "test 1, within the forwarder", ROUND_TRIP: "test 2, round trip at the sender"}
 PLANES = {"packet": "PF_PACKET, read and write", "mmap": "PF_PACKET, TPACKET_V3",
@@ -58,6 +59,7 @@ class Latency(Experiment):
         lab.program(forwarder.PROGRAM)
         lab.tool("ip", "iproute2")
         lab.tool("ethtool", "ethtool")
+        lab.need_huge_pages(HUGE_MB)
 
     def prepare(self, lab):
         """Nothing to be measured; but who looks on learns at once what cycles are worth."""
