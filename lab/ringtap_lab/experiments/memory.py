@@ -9,7 +9,10 @@ KINDS = ("4k", "thp", "huge", "dpdk")
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
+STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
+# What EAL takes, the pool of our own huge pages beside it, and some to spare.
+HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
 ATTEMPTS = 3
 HOPELESS = 0.4  # share of the time without a CPU from which another attempt would be no better
 WINDOW = 2 * POOL  # samples: one round through the pool fills the model's cache, one is counted
@@ -31,7 +34,7 @@ class Memory(Experiment):
         f"Generator and sink on one CPU, forwarder on the other; between them rings (net_ring) of {SLOTS} packets "
         "with back-pressure. The sink takes packets as a wire does, at 10 % of the rate that the machine reaches "
         "with buffers in random order; loads are 80 %, 140 % and 80 % of that wire. "
-        f"{POOL} buffers of 2176 bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
+        f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
         "order and in random order, every packet touched; cycles are ticks of the TSC.")
     published = (
@@ -45,7 +48,7 @@ class Memory(Experiment):
         lab.need_root("packet memory and DPDK's run-time folders")
         lab.need_cpus(2)
         lab.program(forwarder.PROGRAM)
-        lab.need_huge_pages(EAL_MB + 64)
+        lab.need_huge_pages(HUGE_MB)
 
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
