@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
+import os
 import re
 import signal
 import socket
@@ -7,7 +8,7 @@ import threading
 
 import pytest
 
-from harness.dpdk import RUN_DIR
+from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
 from harness.proc import check, run, until
 from harness.ringtap import listing
@@ -38,6 +39,41 @@ def test_killed_and_started_again(fwd):
     app.proc.kill()
     again = fwd(*NULL, name=app.prefix).running()
     assert again.stop()["end"] == "signal"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/run/x", "a/b"])
+def test_names_that_are_no_folder_of_eals(name):
+    assert "--name" in refused(*NULL, "--name", name, status=2)
+
+
+def test_name_of_another_application(testpmd):
+    """Its folder and its sockets are left alone, also where it has no lock to be seen."""
+    victim = testpmd()
+    folder = RUN_DIR / victim.prefix
+    before = sorted(os.listdir(folder))
+    assert "under this name" in refused("--no-huge", *NULL, "--name", victim.prefix)
+    assert sorted(os.listdir(folder)) == before
+    (folder / "config").unlink()  # as with --in-memory: sockets only
+    assert "under this name" in refused("--no-huge", *NULL, "--name", victim.prefix)
+    assert telemetry(victim.prefix, "/info")["/info"]["pid"] == victim.pid
+
+
+def test_folder_that_was_there_before_stays(fwd):
+    name = new_prefix("left")
+    left = RUN_DIR / name
+    left.mkdir(parents=True)
+    (left / "theirs").write_text("kept")
+    app = fwd(*NULL, name=name).running()
+    assert app.stop()["end"] == "signal"
+    assert (left / "theirs").read_text() == "kept"
+
+
+def test_what_others_put_into_our_folder_stays(fwd):
+    app = fwd(*NULL).running()
+    folder = RUN_DIR / app.prefix
+    (folder / "theirs").write_text("kept")
+    app.stop()
+    assert os.listdir(folder) == ["theirs"]
 
 
 def test_per_second_statistics_add_up(fwd):

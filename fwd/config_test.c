@@ -188,6 +188,11 @@ static void what_is_wrong_is_said_in_one_line(void **state)
 	refused("-r echo:a --nonsense", "--nonsense", "--help");
 	refused("-r echo:a --burst 1000", "--burst 1000", "1 to 256");
 	refused("-r echo:a --dur 1s", "--dur", "--help");
+	refused("-r echo:a --name ../x", "--name ../x", "without a /");
+	refused("-r echo:a --name /", "--name /", "without a /");
+	refused("-r echo:a --name ..", "--name ..", "without a /");
+	refused("-r echo:a --name .", "--name .", "without a /");
+	refused("-r echo:a --name=", "--name", "a name");
 	refused("-r echo:a nonsense", "nonsense", "--help");
 }
 
