@@ -225,6 +225,7 @@ int eal_start(const struct fwd_config *c)
 
 	if (ret)
 		return ret;
+	run_dir_sweep("ringtap-fwd-");
 	build(&a, c);
 	ret = take_dir(a.name);
 	if (ret)

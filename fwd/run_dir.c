@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,4 +147,37 @@ void run_dir_remove(const char *dir)
 		(void)rmdir(dir);
 	}
 	closedir(d);
+}
+
+/* The process may be of another PID namespace, and alive: its sockets are asked, too. */
+static bool left_behind(int base, const char *name, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	struct stat st;
+	char *end;
+	long pid;
+
+	if (strncmp(name, prefix, n) || name[n] < '1' || name[n] > '9')
+		return false;
+	pid = strtol(name + n, &end, 10);
+	return !*end && pid <= INT_MAX && kill((pid_t)pid, 0) && errno == ESRCH &&
+	       !fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+void run_dir_sweep(const char *prefix)
+{
+	char base[PATH_MAX], dir[PATH_MAX];
+	struct dirent *e;
+	DIR *d;
+
+	base_path(base);
+	d = open_dir(base);
+	while (d && (e = readdir(d)))
+		if (left_behind(dirfd(d), e->d_name, prefix)) {
+			run_dir_path(dir, e->d_name);
+			run_dir_remove(dir);
+		}
+	if (d)
+		closedir(d);
 }

@@ -15,5 +15,8 @@ bool run_dir_used(const char *dir);
 /* Removes what EAL, its telemetry and the probe put there, then the folder if nothing else is left;
  * nothing while another process uses it. */
 void run_dir_remove(const char *dir);
+/* Removes the folders that processes of ours left behind: those called prefix and the number of a
+ * process that is gone. */
+void run_dir_sweep(const char *prefix);
 
 #endif
