@@ -2,9 +2,10 @@
 """ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
 import os
 import re
+import shutil
 import signal
-import socket
 import threading
+import time
 
 import pytest
 
@@ -24,6 +25,43 @@ def test_a_signal_ends_it_with_a_report(fwd, number):
     assert report["end"] == "signal"
     assert report.total("echo")["rx_packets"] == report.total("echo")["tx_packets"]
     assert not (RUN_DIR / app.prefix).exists()
+
+
+@pytest.mark.parametrize("pause", [0, 0.0005, 0.002])
+def test_a_second_signal_changes_nothing(fwd, pause):
+    """It comes anywhere between the end of the run and that of the process."""
+    for _ in range(3):
+        app = fwd(*NULL).running()
+        os.kill(app.proc.pid, signal.SIGINT)
+        until_at = time.monotonic() + pause
+        while time.monotonic() < until_at:
+            pass
+        app.proc.send_signal(signal.SIGTERM)
+        assert app.done()["end"] == "signal"
+        assert not (RUN_DIR / app.prefix).exists()
+
+
+def test_a_signal_ends_the_lingering(fwd):
+    app = fwd(*NULL, "--count", 1000, "--linger", "1000s").running()
+    app.proc.expect(r"^}")
+    assert app.stop()["end"] == "count"
+    assert not (RUN_DIR / app.prefix).exists()
+
+
+def test_folders_of_the_dead_are_swept(fwd):
+    """Of ours only, and with what is known in it."""
+    dead = run(["sh", "-c", "echo $$"]).stdout.strip()
+    mine, padded, other = (RUN_DIR / n for n in (f"ringtap-fwd-{dead}", f"ringtap-fwd-0{dead}",
+                                               f"somebody-{dead}"))
+    for folder in (mine, padded, other):
+        folder.mkdir(parents=True)
+        (folder / "config").write_text("")
+        (folder / "fbarray_memseg").write_text("")
+    fwd(*NULL, "--count", 10).done()
+    left = [f.exists() for f in (mine, padded, other)]
+    for folder in (mine, padded, other):
+        shutil.rmtree(folder, ignore_errors=True)
+    assert left == [False, True, True]
 
 
 def test_duration(fwd):
@@ -219,10 +257,13 @@ def test_output_that_cannot_be_written(fwd, tmp_path):
 def test_telemetry_of_the_port(fwd):
     """What DPDK itself counts and what the program reports is the same."""
     app = fwd(*NULL).running()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
-        s.connect(str(RUN_DIR / app.prefix / "dpdk_telemetry.v2"))
+    until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
+    names = telemetry(app.prefix, "/ethdev/info,0")["/ethdev/info"]
+    before = telemetry(app.prefix, "/ethdev/stats,0")["/ethdev/stats"]
+    assert names["name"] == "net_null0"
     report = app.stop()
     port, = report["ports"]
     assert port["ipackets"] == report.total("echo")["rx_packets"]
     assert port["opackets"] == report.total("echo")["tx_packets"]
+    assert 0 < before["ipackets"] <= port["ipackets"]
+    assert port["name"] == names["name"]

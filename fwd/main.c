@@ -57,11 +57,9 @@ static int report(struct app *a, int argc, char **argv)
 
 static void linger(uint64_t ns)
 {
-	const struct timespec t = {
-		.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-
 	fflush(stdout);
-	nanosleep(&t, NULL);
+	if (ns)
+		signals_wait(ns);
 }
 
 /* With the planes' ground in place: roles, the run itself, its report. */

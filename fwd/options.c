@@ -157,7 +157,8 @@ static const struct section sections[] = {
 		"no other run has. The "
 		"packet planes neither start EAL nor call DPDK.\n"
 		"\n"
-		"SIGINT and SIGTERM end a run; the report is printed then. It also ends when the "
+		"SIGINT and SIGTERM end a run; the report is printed then, and further ones wait; SIGQUIT "
+		"ends it without. It also ends when the "
 		"generators are done and "
 		"nothing has been received for a tenth of a second, or after --duration.\n"},
 	{"EXAMPLES", "Send 1.5 million packets a second for ten seconds through a forwarder and "

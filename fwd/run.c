@@ -257,7 +257,6 @@ int app_run(struct app *a)
 		rt_store_release(&a->workers[i].running, true);
 	fprintf(stderr, "%s: running\n", say_program);
 	watch(a);
-	signals_unblock();
 	join(a, a->worker_count);
 	return 0;
 }
