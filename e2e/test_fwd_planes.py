@@ -55,7 +55,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     shows them, too."""
     (here, near), (there, far) = wire
     args, port = on(plane, far)
-    sink = fwd(*args, "--role", f"sink:{port}@1", namespace=there).running()
+    sink = fwd(*args, "--role", f"sink:{port}@1", "--count", 240, namespace=there).running()
     path = tmp_path / "wire.pcap"
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
     dump.expect("listening on")
@@ -67,9 +67,63 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     frames = pcap.frames(path)
     assert [int.from_bytes(f[47:52], "big") for f in frames] == list(range(240))
     assert sorted(len(f) for f in frames) == [60] * 140 + [590] * 80 + [1514] * 20
-    got = sink.stop().role("sink")
+    got = sink.done().role("sink")
     assert got["sequence"]["unique"] == 240
     assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["foreign"] == 0
+
+
+@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
+@pytest.mark.parametrize("policy", ["drop", "retry"])
+def test_what_is_too_long_is_an_error(fwd, wire, plane, policy):
+    """Every other frame is longer than the MTU: it holds up nobody, and is not called sent."""
+    (here, near), (there, far) = wire
+    sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
+               namespace=there).running()
+    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "2k", "--count", 200,
+                 "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
+    generator = report.role("generate")
+    assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
+    assert generator["total"]["refused"] == 0
+    assert "too long" in generator["tx_error"]
+    got = sink.done().role("sink")["sequence"]
+    assert (got["received"], got["lost"]) == (100, 99)  # none is missed behind the last
+
+
+@pytest.mark.parametrize("plane", PLANES[:2])
+def test_a_queue_that_is_full_for_a_while(fwd, wire, tmp_path, plane):
+    """The kernel refuses, or stops in the middle of a burst: what is called sent has come."""
+    (here, near), (there, far) = wire
+    here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "2mbit", "burst", "1600",
+                "limit", "3000"])
+    path = tmp_path / "wire.pcap"
+    dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", COUNT, "udp"])
+    dump.expect("listening on")
+    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "max", "--count", COUNT,
+                 "--frame", "udp", "--sizes", "590", namespace=here).done()
+    assert report.total("generate")["tx_packets"] == COUNT
+    assert report.total("generate")["tx_unsent"] == 0
+    dump.wait()
+    assert [int.from_bytes(f[47:52], "big") for f in pcap.frames(path)] == list(range(COUNT))
+
+
+@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
+@pytest.mark.parametrize("policy", ["drop", "retry"])
+def test_forwarding_what_is_too_long(fwd, net, plane, policy):
+    """From an interface with a large MTU to one with a small one."""
+    first, left = net.add_host("192.0.2.1")
+    _second, right = net.add_host("192.0.2.2")
+    for ns, name in ((first, "eth0"), (net.hub, left)):
+        ns.check(["ip", "link", "set", name, "mtu", "3000"])
+    way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
+              namespace=net.hub).running()
+    fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 200, "--frame",
+        "udp", "--sizes", "60,2000", namespace=first).done()
+    role = way.stop().role("oneway")
+    total = role["total"]
+    assert total["tx_errors"] == 100
+    assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
+    assert total["tx_packets"] >= 100  # and what the hosts themselves say
+    assert "too long" in role["tx_error"]
 
 
 @pytest.mark.parametrize("plane", ["packet", "packet-mmap"])

@@ -19,6 +19,7 @@ static bool try_again(struct role *r, struct counters *c)
 
 	count_add(c->tx_retried, 1);
 	count_add(c->tx_packets, sent);
+	count_errors(c, r->plane, r->to);
 	r->held_first += sent;
 	if (sent == n)
 		return true;
@@ -105,6 +106,7 @@ static inline __attribute__((always_inline)) void forward(
 	n = link_rx(plane, r->from, r->held, r->burst);
 	if (!n) {
 		count_add(c->rx_empty, 1);
+		link_kick(plane, r->to);
 		return;
 	}
 	if (!plain) {
@@ -120,6 +122,7 @@ static inline __attribute__((always_inline)) void forward(
 		measure(r->latency, asked, got, n, sent);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
+	count_errors(c, plane, r->to);
 	if (rt_unlikely(sent < n))
 		refused(r, c, sent, n);
 }
@@ -164,6 +167,7 @@ int forward_prime(struct role *r)
 		sent = link_tx(r->plane, r->to, r->held, n);
 		link_free(r->plane, r->held + sent, n - sent);
 		count_add(c->tx_packets, sent);
+		count_errors(c, r->plane, r->to);
 		left -= n;
 		if (sent < n) {
 			say("--tx-first: %s took only %" PRIu64 " packets", r->to->name,
