@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: the same roles over DPDK devices and packet sockets, between two hosts."""
+import sys
+
 import pytest
 
 from harness import pcap
-from harness.proc import check, run
+from harness.proc import Gone, check, run
 
 COUNT = 300
 
@@ -163,6 +165,73 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     assert generator["answers"]["unique"] == COUNT
     assert generator["answers"]["lost"] == 0
     assert echo.done().total("echo")["tx_packets"] == COUNT
+
+
+# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and says of each
+# frame which one it is.
+PEER = """
+import os, select, socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+s.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+frames = {}
+print("ready", flush=True)
+while True:
+    for it in select.select([s, 0], [], [])[0]:
+        if it is s:
+            f = s.recv(2048)
+            if f[42:46] == b"RTfw":
+                frames[int.from_bytes(f[47:52], "big")] = f[6:12] + f[:6] + f[12:]
+                print("frame", int.from_bytes(f[47:52], "big"), flush=True)
+        else:
+            for word in os.read(0, 64).split():
+                s.send(frames[int(word)])
+"""
+
+
+@pytest.fixture
+def peer(wire):
+    """Answers round trips when it is told to; and the generator's namespace and interface."""
+    (here, near), (there, far) = wire
+    it = there.start([sys.executable, "-c", PEER, far])
+    it.expect("^ready")
+    return it, here, near
+
+
+def nothing_more(proc, seconds):
+    with pytest.raises(Gone):
+        proc.expect("^frame", seconds)
+
+
+def test_a_late_answer_makes_room_for_nothing(fwd, peer):
+    """It was given up, and another packet is on its way instead."""
+    it, here, near = peer
+    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "max", "--rtt",
+              "--outstanding", 1, "--timeout", "4s", "--count", 3, namespace=here)
+    it.expect("^frame 0$")
+    it.expect("^frame 1$")
+    it.send("0")
+    nothing_more(it, 1)
+    it.send("1")
+    it.expect("^frame 2$", 3)
+    it.send("2")
+    generator = app.done().role("generate")
+    assert generator["timeouts"] == 1
+    assert generator["answers"]["unique"] == 3
+
+
+def test_a_new_stage_gives_up_nothing(fwd, peer):
+    it, here, near = peer
+    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--stages", "max:200ms,max:60s",
+              "--rtt", "--outstanding", 1, "--timeout", "30s", "--count", 2, namespace=here)
+    it.expect("^frame 0$")
+    nothing_more(it, 1)
+    it.send("0")
+    it.expect("^frame 1$", 10)
+    it.send("1")
+    generator = app.done().role("generate")
+    assert generator["timeouts"] == 0
+    assert generator["answers"]["unique"] == 2
 
 
 def test_link_that_stays_down(fwd, tmp_path):
