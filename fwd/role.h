@@ -86,8 +86,8 @@ struct generator {
 struct sink {
 	struct sequence *streams[STAMP_STREAMS]; /* NULL: none seen */
 	struct rate_clock clock;
-	uint64_t taken;   /* of --sink-rate */
-	uint64_t foreign; /* packets without a stamp */
+	uint64_t taken, made_up; /* of --sink-rate; packets that it may make up for */
+	uint64_t foreign;        /* packets without a stamp */
 	bool out_of_memory;
 };
 
