@@ -131,6 +131,26 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
 
 
+def test_per_second_statistics_after_a_stall(fwd):
+    """The time that the process was stopped for stands in one interval; the others are as long as
+    ever, but for the last, which is the rest."""
+    app = fwd(*NULL, "--stats", 1).running()
+    app.proc.expect(r" 1\.\d s ")
+    app.proc.send_signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    until(lambda: time.monotonic() - stopped > 3.2)
+    app.proc.send_signal(signal.SIGCONT)
+    app.proc.expect(r" [4-9]\.\d s ")
+    app.proc.expect(r" [5-9]\.\d s ")
+    report = app.stop()
+    lines = report["per_second"]
+    assert sum(line["seconds"] for line in lines) == pytest.approx(report["seconds"])
+    assert sum(line["seconds"] > 2.5 for line in lines) == 1
+    # Due at whole seconds: one may be short after a stall, none is next to nothing.
+    assert sum(line["seconds"] < 0.05 for line in lines[:-1]) == 0
+    assert sum(line["rx_packets"] for line in lines) == report.total("echo")["rx_packets"]
+
+
 def test_report_for_people(fwd):
     text = fwd("--ring", "a:4096", "--role", "generate:a@0", "--role", "sink:a@1", "--rate",
                "5k", "--count", 6000, "--stats", 1, json_out=False).done()
