@@ -48,6 +48,7 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
     way = echo.stop().role("echo")
     assert way["through"]["count"] == way["cost"]["count"] == COUNT
     assert way["total"]["rx_packets"] == way["total"]["tx_packets"] == COUNT
+    assert 0 < way["empty_cycles"] <= way["through"]["cycles"]["min"] <= way["cost"]["cycles"]["max"]
     # A round trip holds what the forwarder took of it.
     assert generator["round_trip"]["ns"]["mean"] > way["through"]["ns"]["min"]
 

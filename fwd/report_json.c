@@ -107,6 +107,7 @@ static void set_kind(json_t *j, const struct role *r)
 	if (r->latency) {
 		SET(j, "through", json_histogram(&r->latency->through));
 		SET(j, "cost", json_histogram(&r->latency->cost));
+		SET(j, "empty_cycles", json_count(r->latency->empty));
 	}
 	if (r->sink) {
 		sink_total(r->sink, &sum);
