@@ -216,6 +216,8 @@ def test_eal_arguments_are_passed_on(fwd):
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
     (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
     (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
+    (("--role", "echo:0", "--vdev", "net_null0," + 1024 * "x"), "EAL argument net_null0,xxx", "too long"),
+    (("--role", "echo:0", "--", *200 * ["-v"]), "EAL argument", "too many"),
     (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
     (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
      "--pool-cache 100", "too large"),

@@ -19,7 +19,8 @@
 #include "run_dir.h"
 #include "cli/util.h"
 
-#define ARGS_MAX (3 * DEVICES_MAX + 64)
+#define ARGS_MAX (4 * DEVICES_MAX + 64)
+#define ARG_LEN  1024
 
 /* EAL prints several lines where one says enough; they are kept to tell the first error. */
 static char *messages;
@@ -32,14 +33,17 @@ static char own_dir[PATH_MAX];
 struct args {
 	char *argv[ARGS_MAX + 1];
 	int argc;
-	char text[ARGS_MAX][256];
+	char text[ARGS_MAX][ARG_LEN];
+	const char *bad; /* the first one that does not fit; NULL: none */
 	char name[NAME_MAX + 1]; /* of the run-time folder */
 };
 
 static void add(struct args *a, const char *word)
 {
-	if (a->argc < ARGS_MAX) {
-		snprintf(a->text[a->argc], sizeof(a->text[0]), "%s", word);
+	if (a->argc == ARGS_MAX || strlen(word) >= ARG_LEN) {
+		a->bad = a->bad ? a->bad : word;
+	} else {
+		strcpy(a->text[a->argc], word);
 		a->argv[a->argc] = a->text[a->argc];
 		a->argc++;
 	}
@@ -227,11 +231,17 @@ int eal_start(const struct fwd_config *c)
 		return ret;
 	run_dir_sweep("ringtap-fwd-");
 	build(&a, c);
+	if (!c->verbose)
+		add_pair(&a, "--log-level", "error");
+	if (a.bad) {
+		say("EAL argument %.40s…: too long, or one too many; up to %d of %d characters are "
+		    "possible",
+			a.bad, ARGS_MAX, ARG_LEN - 1);
+		return -E2BIG;
+	}
 	ret = take_dir(a.name);
 	if (ret)
 		return ret;
-	if (!c->verbose)
-		add_pair(&a, "--log-level", "error");
 	catch_messages(c);
 	if (initialize(&a, c->verbose) >= 0)
 		return 0;
