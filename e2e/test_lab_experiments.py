@@ -11,7 +11,8 @@ import pytest
 from harness import browser as browser_module
 from harness import lab
 from harness.proc import check, until
-from ringtap_lab import experiments
+from ringtap_lab import experiments, memory_view
+from ringtap_lab.experiments.memory import POOL
 
 FWD = lab.BUILD / "fwd" / "ringtap-fwd"
 pytestmark = pytest.mark.skipif(not FWD.exists(), reason=f"{FWD} is not built")
@@ -40,7 +41,7 @@ def latency(tmp_path_factory):
 def memory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
     done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder, "--nice", -5,
-                   "--only", "4k-drop,4k-retry,gpu,cost-4k")
+                   "--only", "4k-drop,4k-retry,4k-stack,huge-drop,gpu,cost-4k")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -82,11 +83,18 @@ def test_memory(memory):
     assert drop["out_of_order_2"] > 0.2 and drop["out_of_order_3"] > 0.2
     assert max(retry[f"out_of_order_{n}"] for n in (1, 2, 3)) < 0.05
     assert drop["pages_own_3"] > 1.1 * retry["pages_own_3"]
-    assert drop["misses_64_3"] > 1.1 * retry["misses_64_3"]
+    assert drop["misses_64_3"] > memory_view.MORE * retry["misses_64_3"]
     for v in (drop, retry):
         for n in (1, 2, 3):
             assert v[f"nonzero_bursts_{n}"] <= v[f"bursts_{n}"]
             assert v[f"passed_{n}"] > 0 and v[f"per_nonzero_burst_{n}"] >= max(v[f"per_burst_{n}"], 1)
+    stack, huge = (cells[k]["runs"][0]["values"] for k in ("4k-stack", "huge-drop"))
+    assert stack["dropped_2"] > 0 and huge["dropped_2"] > 0
+    assert max(stack["buffers_1"], stack["buffers_3"]) < memory_view.FEW * POOL <= huge["buffers_3"]
+    assert stack["misses_4096_3"] < memory_view.ONCE < drop["misses_4096_3"]
+    assert huge["out_of_order_3"] > memory_view.SCATTERED
+    assert max(huge[f"misses_64_{n}"] for n in (1, 2, 3)) < memory_view.CURED
+    assert [v["as_stated"] for v in (drop, retry, stack, huge)] == [1, 1, 1, 1]
     assert "GPU" in cells["gpu"]["unavailable"] or cells["gpu"]["runs"]
     phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
     assert set(phases) == {"1", "2", "3"} and len(phases["3"]["offsets_kib"]) > 1000
