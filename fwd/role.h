@@ -55,6 +55,7 @@ struct latency {
 	struct histogram
 		through;       /* of each packet: from when it was received to when it was sent */
 	struct histogram cost; /* per packet: receiving and sending a burst over its packets */
+	uint64_t empty;        /* what measuring nothing takes: is in each time */
 };
 
 struct generator {
