@@ -8,6 +8,7 @@
 #include "app.h"
 #include "common/clock.h"
 #include "eal.h"
+#include "memory.h"
 #include "ringtap/probe.h"
 #include "options.h"
 #include "signals.h"
@@ -136,7 +137,7 @@ static int go(struct fwd_config *c, int argc, char **argv)
 
 	a.config = c;
 	signals_block();
-	if (c->plane == PLANE_DPDK && eal_start(c))
+	if (memory_check(c) || (c->plane == PLANE_DPDK && eal_start(c)))
 		return STATUS_FAILED;
 	calibrate(begin);
 	status = work(&a, c, argc, argv);
