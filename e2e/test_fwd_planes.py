@@ -186,7 +186,25 @@ def test_forwarding_between_interfaces(fwd, net, plane):
         assert role["total"]["tx_dropped"] == 0
 
 
-def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire):
+def test_packet_plane_uses_one_call_per_packet(fwd, wire, tmp_path):
+    if run(["strace", "-V"]).returncode:
+        pytest.skip("needs strace")
+    (here, near), (there, far) = wire
+    sink = fwd("--plane", "packet", "--role", f"sink:{far}@1", "--count", COUNT, "--burst", 8,
+               json_out=False, namespace=there,
+               around=("strace", "-f", "-e", "trace=read,recvfrom", "-o", tmp_path / "rx")).running()
+    fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "1k", "--count", COUNT,
+        "--burst", 8, json_out=False, namespace=here,
+        around=("strace", "-f", "-e", "trace=write,sendto", "-o", tmp_path / "tx")).done()
+    text = sink.done()
+    assert f"received {COUNT} in" in text and "missed 0" in text
+    packet = [line for line in (tmp_path / "rx").read_text().splitlines() if line.endswith(" = 60")]
+    assert len(packet) == COUNT
+    packet = [line for line in (tmp_path / "tx").read_text().splitlines() if line.endswith(" = 60")]
+    assert len(packet) == COUNT
+
+
+def test_packet_plane_uses_no_dpdk(fwd, wire):
     """No run-time folder, no huge page, no memory of EAL."""
     (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"sink:{near}@1", namespace=here).running()

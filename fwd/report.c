@@ -144,6 +144,15 @@ static void text_ports(const struct app *a)
 	}
 }
 
+/* One socket for each role that receives. */
+static void text_sockets(const struct app *a)
+{
+	for (unsigned i = 0; a->config->plane != PLANE_DPDK && i < a->role_count; i++)
+		if (a->roles[i]->from)
+			printf("socket on %s: missed %" PRIu64 "\n", a->roles[i]->from->name,
+				plane_ops(a->config->plane)->missed(a->roles[i]->from));
+}
+
 static void text_memory(const struct app *a)
 {
 	const struct memory *m = &a->ports.memory;
@@ -162,6 +171,7 @@ int report_text(struct app *a)
 	for (unsigned i = 0; i < a->role_count; i++)
 		text_role(a, a->roles[i]);
 	text_ports(a);
+	text_sockets(a);
 	text_memory(a);
 	return fflush(stdout) || ferror(stdout) ? -1 : 0;
 }
