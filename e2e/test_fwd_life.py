@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
+import os
 import re
+import shutil
 import signal
-import socket
 import threading
+import time
 
 import pytest
 
-from harness.dpdk import RUN_DIR
+from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
 from harness.proc import check, run, until
 from harness.ringtap import listing
@@ -25,6 +27,43 @@ def test_a_signal_ends_it_with_a_report(fwd, number):
     assert not (RUN_DIR / app.prefix).exists()
 
 
+@pytest.mark.parametrize("pause", [0, 0.0005, 0.002])
+def test_a_second_signal_changes_nothing(fwd, pause):
+    """It comes anywhere between the end of the run and that of the process."""
+    for _ in range(3):
+        app = fwd(*NULL).running()
+        os.kill(app.proc.pid, signal.SIGINT)
+        until_at = time.monotonic() + pause
+        while time.monotonic() < until_at:
+            pass
+        app.proc.send_signal(signal.SIGTERM)
+        assert app.done()["end"] == "signal"
+        assert not (RUN_DIR / app.prefix).exists()
+
+
+def test_a_signal_ends_the_lingering(fwd):
+    app = fwd(*NULL, "--count", 1000, "--linger", "1000s").running()
+    app.proc.expect(r"^}")
+    assert app.stop()["end"] == "count"
+    assert not (RUN_DIR / app.prefix).exists()
+
+
+def test_folders_of_the_dead_are_swept(fwd):
+    """Of ours only, and with what is known in it."""
+    dead = run(["sh", "-c", "echo $$"]).stdout.strip()
+    mine, padded, other = (RUN_DIR / n for n in (f"ringtap-fwd-{dead}", f"ringtap-fwd-0{dead}",
+                                               f"somebody-{dead}"))
+    for folder in (mine, padded, other):
+        folder.mkdir(parents=True)
+        (folder / "config").write_text("")
+        (folder / "fbarray_memseg").write_text("")
+    fwd(*NULL, "--count", 10).done()
+    left = [f.exists() for f in (mine, padded, other)]
+    for folder in (mine, padded, other):
+        shutil.rmtree(folder, ignore_errors=True)
+    assert left == [False, True, True]
+
+
 def test_duration(fwd):
     report = fwd(*NULL, "--duration", "300ms").done()
     assert report["end"] == "duration"
@@ -38,6 +77,41 @@ def test_killed_and_started_again(fwd):
     app.proc.kill()
     again = fwd(*NULL, name=app.prefix).running()
     assert again.stop()["end"] == "signal"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/run/x", "a/b"])
+def test_names_that_are_no_folder_of_eals(name):
+    assert "--name" in refused(*NULL, "--name", name, status=2)
+
+
+def test_name_of_another_application(testpmd):
+    """Its folder and its sockets are left alone, also where it has no lock to be seen."""
+    victim = testpmd()
+    folder = RUN_DIR / victim.prefix
+    before = sorted(os.listdir(folder))
+    assert "under this name" in refused("--no-huge", *NULL, "--name", victim.prefix)
+    assert sorted(os.listdir(folder)) == before
+    (folder / "config").unlink()  # as with --in-memory: sockets only
+    assert "under this name" in refused("--no-huge", *NULL, "--name", victim.prefix)
+    assert telemetry(victim.prefix, "/info")["/info"]["pid"] == victim.pid
+
+
+def test_folder_that_was_there_before_stays(fwd):
+    name = new_prefix("left")
+    left = RUN_DIR / name
+    left.mkdir(parents=True)
+    (left / "theirs").write_text("kept")
+    app = fwd(*NULL, name=name).running()
+    assert app.stop()["end"] == "signal"
+    assert (left / "theirs").read_text() == "kept"
+
+
+def test_what_others_put_into_our_folder_stays(fwd):
+    app = fwd(*NULL).running()
+    folder = RUN_DIR / app.prefix
+    (folder / "theirs").write_text("kept")
+    app.stop()
+    assert os.listdir(folder) == ["theirs"]
 
 
 def test_per_second_statistics_add_up(fwd):
@@ -55,6 +129,26 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_per_nonzero_burst"] == pytest.approx(
                 line["rx_packets"] / line["rx_bursts_nonzero"])
             assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
+
+
+def test_per_second_statistics_after_a_stall(fwd):
+    """The time that the process was stopped for stands in one interval; the others are as long as
+    ever, but for the last, which is the rest."""
+    app = fwd(*NULL, "--stats", 1).running()
+    app.proc.expect(r" 1\.\d s ")
+    app.proc.send_signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    until(lambda: time.monotonic() - stopped > 3.2)
+    app.proc.send_signal(signal.SIGCONT)
+    app.proc.expect(r" [4-9]\.\d s ")
+    app.proc.expect(r" [5-9]\.\d s ")
+    report = app.stop()
+    lines = report["per_second"]
+    assert sum(line["seconds"] for line in lines) == pytest.approx(report["seconds"])
+    assert sum(line["seconds"] > 2.5 for line in lines) == 1
+    # Due at whole seconds: one may be short after a stall, none is next to nothing.
+    assert sum(line["seconds"] < 0.05 for line in lines[:-1]) == 0
+    assert sum(line["rx_packets"] for line in lines) == report.total("echo")["rx_packets"]
 
 
 def test_report_for_people(fwd):
@@ -122,6 +216,8 @@ def test_eal_arguments_are_passed_on(fwd):
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
     (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
     (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
+    (("--role", "echo:0", "--vdev", "net_null0," + 1024 * "x"), "EAL argument net_null0,xxx", "too long"),
+    (("--role", "echo:0", "--", *200 * ["-v"]), "EAL argument", "too many"),
     (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
     (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
      "--pool-cache 100", "too large"),
@@ -183,10 +279,13 @@ def test_output_that_cannot_be_written(fwd, tmp_path):
 def test_telemetry_of_the_port(fwd):
     """What DPDK itself counts and what the program reports is the same."""
     app = fwd(*NULL).running()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
-        s.connect(str(RUN_DIR / app.prefix / "dpdk_telemetry.v2"))
+    until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
+    names = telemetry(app.prefix, "/ethdev/info,0")["/ethdev/info"]
+    before = telemetry(app.prefix, "/ethdev/stats,0")["/ethdev/stats"]
+    assert names["name"] == "net_null0"
     report = app.stop()
     port, = report["ports"]
     assert port["ipackets"] == report.total("echo")["rx_packets"]
     assert port["opackets"] == report.total("echo")["tx_packets"]
+    assert 0 < before["ipackets"] <= port["ipackets"]
+    assert port["name"] == names["name"]

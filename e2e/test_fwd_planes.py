@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: the same roles over DPDK devices and packet sockets, between two hosts."""
+import struct
+import sys
+
 import pytest
 
 from harness import pcap
-from harness.proc import check, run
+from harness.proc import Gone, check, run
 
 COUNT = 300
 
@@ -45,6 +48,7 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
     way = echo.stop().role("echo")
     assert way["through"]["count"] == way["cost"]["count"] == COUNT
     assert way["total"]["rx_packets"] == way["total"]["tx_packets"] == COUNT
+    assert 0 < way["empty_cycles"] <= way["through"]["cycles"]["min"] <= way["cost"]["cycles"]["max"]
     # A round trip holds what the forwarder took of it.
     assert generator["round_trip"]["ns"]["mean"] > way["through"]["ns"]["min"]
 
@@ -55,7 +59,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     shows them, too."""
     (here, near), (there, far) = wire
     args, port = on(plane, far)
-    sink = fwd(*args, "--role", f"sink:{port}@1", namespace=there).running()
+    sink = fwd(*args, "--role", f"sink:{port}@1", "--count", 240, namespace=there).running()
     path = tmp_path / "wire.pcap"
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
     dump.expect("listening on")
@@ -67,9 +71,105 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     frames = pcap.frames(path)
     assert [int.from_bytes(f[47:52], "big") for f in frames] == list(range(240))
     assert sorted(len(f) for f in frames) == [60] * 140 + [590] * 80 + [1514] * 20
-    got = sink.stop().role("sink")
+    got = sink.done().role("sink")
     assert got["sequence"]["unique"] == 240
     assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["foreign"] == 0
+
+
+def by_the_kernel(fwd, wire, path, rate):
+    """How far the generator's rate is off, and its TSC's, both by the kernel's time stamps. Frames
+    come late on a busy machine, never early: the most punctual ones at the beginning and at the end
+    are compared."""
+    (here, near), (there, far) = wire
+    dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", rate, "udp"])
+    dump.expect("listening on")
+    report = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", rate, "--count", rate,
+                 "--frame", "udp", namespace=here).done()
+    dump.wait()
+    packets = list(read_times(path))
+    assert len(packets) == rate
+    late = [t - n / rate for n, (t, _tsc) in enumerate(packets)]
+    early, tail = min(late[:rate // 5]), min(late[-rate // 5:])
+    shift = [t - tsc / report["tsc_hz"] for t, tsc in packets]
+    drift = min(shift[-rate // 5:]) - min(shift[:rate // 5])
+    return abs(tail - early) / 0.8, abs(drift) / 0.8
+
+
+def read_times(path):
+    """(seconds, TSC in the frame) of each packet of a file of tcpdump's."""
+    data = path.read_bytes()
+    first, = struct.unpack_from("<I", data, 24)
+    at = 24
+    while at < len(data):
+        seconds, micros, length = struct.unpack_from("<III", data, at)
+        tsc, = struct.unpack_from(">Q", data, at + 16 + 52)
+        yield seconds - first + micros / 1e6, tsc
+        at += 16 + length
+
+
+def test_rate_by_the_kernels_clock(fwd, wire, tmp_path):
+    """Not by the clock that the generator itself goes by. Of three attempts, for the sake of a busy
+    machine, one has to be within 0.2 %."""
+    seen = []
+    for attempt in range(3):
+        seen.append(by_the_kernel(fwd, wire, tmp_path / f"{attempt}.pcap", 2000))
+        if max(seen[-1]) < 0.002:
+            return
+    pytest.fail(f"off by {seen}")
+
+
+@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
+@pytest.mark.parametrize("policy", ["drop", "retry"])
+def test_what_is_too_long_is_an_error(fwd, wire, plane, policy):
+    """Every other frame is longer than the MTU: it holds up nobody, and is not called sent."""
+    (here, near), (there, far) = wire
+    sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
+               namespace=there).running()
+    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "2k", "--count", 200,
+                 "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
+    generator = report.role("generate")
+    assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
+    assert generator["total"]["refused"] == 0
+    assert "too long" in generator["tx_error"]
+    got = sink.done().role("sink")["sequence"]
+    assert (got["received"], got["lost"]) == (100, 99)  # none is missed behind the last
+
+
+@pytest.mark.parametrize("plane", PLANES[:2])
+def test_a_queue_that_is_full_for_a_while(fwd, wire, tmp_path, plane):
+    """The kernel refuses, or stops in the middle of a burst: what is called sent has come."""
+    (here, near), (there, far) = wire
+    here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "2mbit", "burst", "1600",
+                "limit", "3000"])
+    path = tmp_path / "wire.pcap"
+    dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", COUNT, "udp"])
+    dump.expect("listening on")
+    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "max", "--count", COUNT,
+                 "--frame", "udp", "--sizes", "590", namespace=here).done()
+    assert report.total("generate")["tx_packets"] == COUNT
+    assert report.total("generate")["tx_unsent"] == 0
+    dump.wait()
+    assert [int.from_bytes(f[47:52], "big") for f in pcap.frames(path)] == list(range(COUNT))
+
+
+@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
+@pytest.mark.parametrize("policy", ["drop", "retry"])
+def test_forwarding_what_is_too_long(fwd, net, plane, policy):
+    """From an interface with a large MTU to one with a small one."""
+    first, left = net.add_host("192.0.2.1")
+    _second, right = net.add_host("192.0.2.2")
+    for ns, name in ((first, "eth0"), (net.hub, left)):
+        ns.check(["ip", "link", "set", name, "mtu", "3000"])
+    way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
+              namespace=net.hub).running()
+    fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 200, "--frame",
+        "udp", "--sizes", "60,2000", namespace=first).done()
+    role = way.stop().role("oneway")
+    total = role["total"]
+    assert total["tx_errors"] == 100
+    assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
+    assert total["tx_packets"] >= 100  # and what the hosts themselves say
+    assert "too long" in role["tx_error"]
 
 
 @pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
@@ -86,7 +186,25 @@ def test_forwarding_between_interfaces(fwd, net, plane):
         assert role["total"]["tx_dropped"] == 0
 
 
-def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire):
+def test_packet_plane_uses_one_call_per_packet(fwd, wire, tmp_path):
+    if run(["strace", "-V"]).returncode:
+        pytest.skip("needs strace")
+    (here, near), (there, far) = wire
+    sink = fwd("--plane", "packet", "--role", f"sink:{far}@1", "--count", COUNT, "--burst", 8,
+               json_out=False, namespace=there,
+               around=("strace", "-f", "-e", "trace=read,recvfrom", "-o", tmp_path / "rx")).running()
+    fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "1k", "--count", COUNT,
+        "--burst", 8, json_out=False, namespace=here,
+        around=("strace", "-f", "-e", "trace=write,sendto", "-o", tmp_path / "tx")).done()
+    text = sink.done()
+    assert f"received {COUNT} in" in text and "missed 0" in text
+    packet = [line for line in (tmp_path / "rx").read_text().splitlines() if line.endswith(" = 60")]
+    assert len(packet) == COUNT
+    packet = [line for line in (tmp_path / "tx").read_text().splitlines() if line.endswith(" = 60")]
+    assert len(packet) == COUNT
+
+
+def test_packet_plane_uses_no_dpdk(fwd, wire):
     """No run-time folder, no huge page, no memory of EAL."""
     (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"sink:{near}@1", namespace=here).running()
@@ -109,6 +227,73 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     assert generator["answers"]["unique"] == COUNT
     assert generator["answers"]["lost"] == 0
     assert echo.done().total("echo")["tx_packets"] == COUNT
+
+
+# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and says of each
+# frame which one it is.
+PEER = """
+import os, select, socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+s.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+frames = {}
+print("ready", flush=True)
+while True:
+    for it in select.select([s, 0], [], [])[0]:
+        if it is s:
+            f = s.recv(2048)
+            if f[42:46] == b"RTfw":
+                frames[int.from_bytes(f[47:52], "big")] = f[6:12] + f[:6] + f[12:]
+                print("frame", int.from_bytes(f[47:52], "big"), flush=True)
+        else:
+            for word in os.read(0, 64).split():
+                s.send(frames[int(word)])
+"""
+
+
+@pytest.fixture
+def peer(wire):
+    """Answers round trips when it is told to; and the generator's namespace and interface."""
+    (here, near), (there, far) = wire
+    it = there.start([sys.executable, "-c", PEER, far])
+    it.expect("^ready")
+    return it, here, near
+
+
+def nothing_more(proc, seconds):
+    with pytest.raises(Gone):
+        proc.expect("^frame", seconds)
+
+
+def test_a_late_answer_makes_room_for_nothing(fwd, peer):
+    """It was given up, and another packet is on its way instead."""
+    it, here, near = peer
+    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "max", "--rtt",
+              "--outstanding", 1, "--timeout", "4s", "--count", 3, namespace=here)
+    it.expect("^frame 0$")
+    it.expect("^frame 1$")
+    it.send("0")
+    nothing_more(it, 1)
+    it.send("1")
+    it.expect("^frame 2$", 3)
+    it.send("2")
+    generator = app.done().role("generate")
+    assert generator["timeouts"] == 1
+    assert generator["answers"]["unique"] == 3
+
+
+def test_a_new_stage_gives_up_nothing(fwd, peer):
+    it, here, near = peer
+    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--stages", "max:200ms,max:60s",
+              "--rtt", "--outstanding", 1, "--timeout", "30s", "--count", 2, namespace=here)
+    it.expect("^frame 0$")
+    nothing_more(it, 1)
+    it.send("0")
+    it.expect("^frame 1$", 10)
+    it.send("1")
+    generator = app.done().role("generate")
+    assert generator["timeouts"] == 0
+    assert generator["answers"]["unique"] == 2
 
 
 def test_link_that_stays_down(fwd, tmp_path):

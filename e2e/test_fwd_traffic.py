@@ -28,10 +28,11 @@ def assert_all_accounted(report):
 
 
 def assert_rate(role, index, asked):
-    """Within 0.1 %, and what the machine held the thread up by at the edges."""
+    """Within 0.1 %; slower only by what the machine held the last burst up by. By the program's own
+    clock: test_rate_by_the_kernels_clock() looks at that."""
     stage = role["stages"][index]
-    held_up = role["backlog_max"] / max(1, stage["tx_packets"])
-    assert stage["rate_reached"] == pytest.approx(asked, rel=0.001 + 2 * held_up)
+    late = role["backlog_max"] / max(1, stage["tx_packets"])
+    assert asked * 0.999 / (1 + late) <= stage["rate_reached"] <= asked * 1.001
 
 
 @pytest.mark.parametrize("rate,seconds", [(1000, 1), (100_000, 1), (1_000_000, 1), (5_000_000, 0.4)])

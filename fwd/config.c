@@ -89,6 +89,18 @@ static int set_ip(const char *option, const struct option_value *v, uint32_t *ou
 	return 0;
 }
 
+/* It names a folder of EAL's, which we remove at the end. */
+static int set_name(struct fwd_config *c, const struct option_value *v)
+{
+	size_t len = strlen(v->text);
+
+	if (!len || len > 200 || strchr(v->text, '/') || !strcmp(v->text, ".") ||
+		!strcmp(v->text, ".."))
+		return bad("--name", v, -EINVAL, "a name of up to 200 characters without a /");
+	c->name = v->text;
+	return 0;
+}
+
 /* Options whose value has a grammar. */
 static int set_parsed(struct fwd_config *c, int id, const struct option_value *v)
 {
@@ -196,7 +208,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_RING: return add(c->rings, &c->ring_count, "--ring", v->text);
 	case OPT_PCI: return add(c->pcis, &c->pci_count, "--pci", v->text);
 	case OPT_RATE: return set_rate(c, v);
-	case OPT_NAME: c->name = v->text; return 0;
+	case OPT_NAME: return set_name(c, v);
 	case OPT_PCAP: c->pcap = v->text; return 0;
 	case OPT_SAMPLES: c->samples = v->text; return 0;
 	case OPT_DURATION:

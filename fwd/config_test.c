@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +86,24 @@ static void rates(void **state)
 		if (!parse_rate(wrong[i], false, &rate))
 			fail_msg("not refused: %s", wrong[i]);
 	assert_int_equal(parse_rate("0", true, &rate), 0);
+}
+
+static void rates_with_three_decimals(void **state)
+{
+	uint64_t rate;
+	char text[16];
+
+	for (unsigned n = 1; n < 1000000; n++) {
+		snprintf(text, sizeof(text), "%u.%03uk", n / 1000, n % 1000);
+		if (parse_rate(text, false, &rate) || rate != n)
+			fail_msg("%s: not taken for %u", text, n);
+	}
+	assert_int_equal(parse_rate("14.880952M", false, &rate), 0);
+	assert_int_equal(rate, 14880952);
+	assert_int_equal(parse_rate("0.999999999G", false, &rate), 0);
+	assert_int_equal(rate, 999999999);
+	assert_int_equal(parse_rate("1.0005k", false, &rate), -ERANGE);
+	assert_int_equal(parse_rate("1.000000001G", false, &rate), -ERANGE);
 }
 
 static void stages(void **state)
@@ -188,6 +207,11 @@ static void what_is_wrong_is_said_in_one_line(void **state)
 	refused("-r echo:a --nonsense", "--nonsense", "--help");
 	refused("-r echo:a --burst 1000", "--burst 1000", "1 to 256");
 	refused("-r echo:a --dur 1s", "--dur", "--help");
+	refused("-r echo:a --name ../x", "--name ../x", "without a /");
+	refused("-r echo:a --name /", "--name /", "without a /");
+	refused("-r echo:a --name ..", "--name ..", "without a /");
+	refused("-r echo:a --name .", "--name .", "without a /");
+	refused("-r echo:a --name=", "--name", "a name");
 	refused("-r echo:a nonsense", "nonsense", "--help");
 }
 
@@ -196,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roles),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(rates_with_three_decimals),
 		cmocka_unit_test(stages),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(policies_and_addresses),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -17,26 +16,34 @@
 
 #include "eal.h"
 #include "memory.h"
+#include "run_dir.h"
 #include "cli/util.h"
 
-#define DIR_MAX  4096
-#define ARGS_MAX (3 * DEVICES_MAX + 64)
+#define ARGS_MAX (4 * DEVICES_MAX + 64)
+#define ARG_LEN  1024
 
 /* EAL prints several lines where one says enough; they are kept to tell the first error. */
 static char *messages;
 static size_t messages_len;
 static FILE *log_stream;
 
+/* The run-time folder, if we made it; else empty. */
+static char own_dir[PATH_MAX];
+
 struct args {
 	char *argv[ARGS_MAX + 1];
 	int argc;
-	char text[ARGS_MAX][256];
+	char text[ARGS_MAX][ARG_LEN];
+	const char *bad; /* the first one that does not fit; NULL: none */
+	char name[NAME_MAX + 1]; /* of the run-time folder */
 };
 
 static void add(struct args *a, const char *word)
 {
-	if (a->argc < ARGS_MAX) {
-		snprintf(a->text[a->argc], sizeof(a->text[0]), "%s", word);
+	if (a->argc == ARGS_MAX || strlen(word) >= ARG_LEN) {
+		a->bad = a->bad ? a->bad : word;
+	} else {
+		strcpy(a->text[a->argc], word);
 		a->argv[a->argc] = a->text[a->argc];
 		a->argc++;
 	}
@@ -79,8 +86,10 @@ static void build(struct args *a, const struct fwd_config *c)
 	char text[64];
 
 	add(a, "ringtap-fwd");
-	snprintf(text, sizeof(text), "ringtap-fwd-%d", getpid());
-	add_pair(a, "--file-prefix", c->name ? c->name : text);
+	snprintf(a->name, sizeof(a->name), "ringtap-fwd-%d", getpid());
+	if (c->name)
+		snprintf(a->name, sizeof(a->name), "%s", c->name);
+	add_pair(a, "--file-prefix", a->name);
 	if (!given(c, "-l", "--lcores") && !given(c, "-c", NULL))
 		add_lcores(a);
 	/* Huge pages without files: nothing is left behind, however we end, and no file system has
@@ -186,57 +195,67 @@ static int initialize(struct args *a, bool verbose)
 	return ret;
 }
 
-static void run_dir(char dir[DIR_MAX])
+/* Refuses the folder of somebody who runs, and remembers whether it will be ours. One that was left
+ * behind by somebody else is used, but stays. */
+static int take_dir(const char *name)
+{
+	char dir[PATH_MAX];
+
+	run_dir_path(dir, name);
+	if (run_dir_used(dir)) {
+		say("--name %s: another DPDK application runs under this name; see 'ringtap list'",
+			name);
+		return -EBUSY;
+	}
+	snprintf(own_dir, sizeof(own_dir), "%s", run_dir_exists(dir) ? "" : dir);
+	return 0;
+}
+
+static void leave_dir(void)
 {
 	const char *path = rte_eal_get_runtime_dir();
 
-	snprintf(dir, DIR_MAX, "%s", path ? path : "");
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	return remove(path);
-}
-
-/* EAL leaves its run-time folder behind. */
-static void remove_dir(const char *dir)
-{
-	if (strstr(dir, "/dpdk/"))
-		(void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	/* EAL may have been told of another one behind the --. */
+	if (own_dir[0] && path && !strcmp(path, own_dir))
+		run_dir_remove(own_dir);
+	own_dir[0] = '\0';
 }
 
 int eal_start(const struct fwd_config *c)
 {
 	static struct args a;
 	int ret = check_huge(c);
-	char dir[DIR_MAX];
 	const char *why;
 
 	if (ret)
 		return ret;
+	run_dir_sweep("ringtap-fwd-");
 	build(&a, c);
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
+	if (a.bad) {
+		say("EAL argument %.40s…: too long, or one too many; up to %d of %d characters are "
+		    "possible",
+			a.bad, ARGS_MAX, ARG_LEN - 1);
+		return -E2BIG;
+	}
+	ret = take_dir(a.name);
+	if (ret)
+		return ret;
 	catch_messages(c);
 	if (initialize(&a, c->verbose) >= 0)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
 	why = eal_said();
 	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(-ret));
-	run_dir(dir);
-	/* The folder of another one that runs under the same name is not ours. */
-	if (ret != -EALREADY && ret != -EAGAIN && !c->name)
-		remove_dir(dir);
+	leave_dir();
 	return ret;
 }
 
 void eal_stop(void)
 {
-	char dir[DIR_MAX];
-
-	run_dir(dir);
 	rte_eal_cleanup();
-	remove_dir(dir);
+	leave_dir();
 	rte_openlog_stream(NULL);
 	if (log_stream)
 		fclose(log_stream);

@@ -40,6 +40,16 @@ static inline void histogram_add(struct histogram *h, uint64_t v, uint64_t n)
 	h->buckets[histogram_bucket(v)] += n;
 }
 
+/* A total that n things share: n times its n-th part, rounded, but for the mean, which stays exact. */
+static inline void histogram_add_share(struct histogram *h, uint64_t total, uint64_t n)
+{
+	uint64_t part = (total + n / 2) / n;
+
+	histogram_add(h, part, n);
+	h->sum += total;
+	h->sum -= (unsigned __int128)part * n;
+}
+
 /* The value below or at which p percent of all are; 0 if there is none. */
 double histogram_percentile(const struct histogram *h, double p);
 double histogram_mean(const struct histogram *h);

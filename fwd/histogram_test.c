@@ -80,9 +80,22 @@ static void weights_and_large_sums(void **state)
 	assert_true(fabs(histogram_mean(&h) / 0x1p64 - 101.0 / 200) < 1e-6);
 }
 
+static void shares_keep_their_sum(void **state)
+{
+	static struct histogram shared;
+
+	histogram_add_share(&shared, 95, 32); /* 2.97 each */
+	histogram_add_share(&shared, 33, 32);
+	assert_int_equal(shared.count, 64);
+	assert_true(histogram_mean(&shared) == 2.0);
+	assert_int_equal(shared.min, 1);
+	assert_int_equal(shared.max, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_keep_their_sum),
 		cmocka_unit_test_setup(empty, clear),
 		cmocka_unit_test_setup(every_value_within_its_bucket, clear),
 		cmocka_unit_test_setup(buckets_rise_without_gaps, clear),

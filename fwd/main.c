@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -7,27 +8,70 @@
 #include "app.h"
 #include "common/clock.h"
 #include "eal.h"
+#include "memory.h"
 #include "ringtap/probe.h"
 #include "options.h"
 #include "signals.h"
 #include "cli/util.h"
 
-#define CALIBRATE_NS 100000000
+#define CALIBRATE_NS  100000000
+#define CALIBRATE_MAX 20
+#define AGREE         2e-6 /* what two measurements may differ by, of their value */
 
-/* The TSC's rate against CLOCK_REALTIME over at least a tenth of a second: within some 1e-6. EAL
- * rounds its own figure to 10 MHz, which is off by up to 0.2 %. */
-static void calibrate(uint64_t tsc0, uint64_t ns0)
+struct instant {
+	uint64_t tsc, ns;
+};
+
+/* The TSC and the raw clock, which nobody adjusts or sets, at the same time: the clock is read
+ * between two readings of the TSC, and the pair that lies closest together of several is taken, as
+ * we may be interrupted in between. */
+static struct instant look(void)
 {
-	uint64_t tsc1, ns1;
+	struct instant best = {0};
+	uint64_t narrow = UINT64_MAX;
 
-	rt_clock_sample(&tsc1, &ns1);
-	while (ns1 - ns0 < CALIBRATE_NS) {
-		const struct timespec rest = {.tv_nsec = (long)(CALIBRATE_NS - (ns1 - ns0))};
+	for (int i = 0; i < 16; i++) {
+		uint64_t before = rt_tsc(), ns = now_ns(CLOCK_MONOTONIC_RAW), after = rt_tsc();
+
+		if (after - before >= narrow)
+			continue;
+		narrow = after - before;
+		best = (struct instant){before + narrow / 2, ns};
+	}
+	return best;
+}
+
+/* Ticks per second since then, over a tenth of a second at least. */
+static double measure_hz(const struct instant *from, struct instant *to)
+{
+	*to = look();
+	while (to->ns - from->ns < CALIBRATE_NS) {
+		const struct timespec rest = {
+			.tv_nsec = (long)(CALIBRATE_NS - (to->ns - from->ns))};
 
 		nanosleep(&rest, NULL);
-		rt_clock_sample(&tsc1, &ns1);
+		*to = look();
 	}
-	run.hz = (uint64_t)((double)(tsc1 - tsc0) * 1e9 / (double)(ns1 - ns0) + 0.5);
+	return (double)(to->tsc - from->tsc) * 1e9 / (double)(to->ns - from->ns);
+}
+
+/* Two measurements in a row have to agree. EAL rounds its own figure to 10 MHz, which is off by up
+ * to 0.2 %. */
+static void calibrate(struct instant from)
+{
+	struct instant to;
+	double hz = measure_hz(&from, &to), before;
+	int i = 0;
+
+	do {
+		before = hz;
+		from = to;
+		hz = measure_hz(&from, &to);
+	} while (fabs(hz - before) > AGREE * hz && ++i < CALIBRATE_MAX);
+	if (i == CALIBRATE_MAX)
+		say("the TSC's rate is uncertain: measurements differ by %.0f ppm",
+			fabs(hz - before) / hz * 1e6);
+	run.hz = (uint64_t)((hz + before) / 2 + 0.5);
 }
 
 static void start_probe(struct app *a)
@@ -57,11 +101,9 @@ static int report(struct app *a, int argc, char **argv)
 
 static void linger(uint64_t ns)
 {
-	const struct timespec t = {
-		.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-
 	fflush(stdout);
-	nanosleep(&t, NULL);
+	if (ns)
+		signals_wait(ns);
 }
 
 /* With the planes' ground in place: roles, the run itself, its report. */
@@ -90,15 +132,14 @@ static int work(struct app *a, struct fwd_config *c, int argc, char **argv)
 static int go(struct fwd_config *c, int argc, char **argv)
 {
 	static struct app a;
-	uint64_t tsc, ns;
+	struct instant begin = look();
 	int status;
 
 	a.config = c;
-	rt_clock_sample(&tsc, &ns);
 	signals_block();
-	if (c->plane == PLANE_DPDK && eal_start(c))
+	if (memory_check(c) || (c->plane == PLANE_DPDK && eal_start(c)))
 		return STATUS_FAILED;
-	calibrate(tsc, ns);
+	calibrate(begin);
 	status = work(&a, c, argc, argv);
 	app_free(&a);
 	if (c->plane == PLANE_DPDK) {

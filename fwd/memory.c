@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,10 +11,12 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "common/pages.h"
 #include "gpu.h"
 #include "memory.h"
 #include "memory_map.h"
 #include "rate.h"
+#include "samples.h"
 #include "cli/util.h"
 
 #define MIB          (UINT64_C(1) << 20)
@@ -39,6 +42,42 @@ uint64_t memory_eal_mb(const struct fwd_config *c)
 	else if (c->no_huge)
 		each = (each + page - 1) / page * page;
 	return EAL_SPARE_MB + (c->pool_size * each + MIB - 1) / MIB;
+}
+
+/* Ordinary pages of the pool and of EAL; huge ones are counted by the kernel when they are mapped. */
+static uint64_t pool_bytes(const struct fwd_config *c)
+{
+	uint64_t bytes = 0;
+
+	if (c->plane != PLANE_DPDK)
+		return 0;
+	if (c->memory == MEMORY_4K || c->memory == MEMORY_THP)
+		bytes += (uint64_t)c->pool_size * c->buffer_size;
+	if (c->no_huge)
+		bytes += memory_eal_mb(c) * MIB;
+	return bytes;
+}
+
+static uint64_t sample_bytes(const struct fwd_config *c)
+{
+	uint64_t roles = 0;
+
+	for (unsigned i = 0; i < c->role_count; i++)
+		if (c->roles[i].kind != ROLE_GENERATE)
+			roles += c->roles[i].kind == ROLE_FORWARD ? 2 : 1;
+	return c->samples ? roles * c->samples_max * sizeof(struct sample) : 0;
+}
+
+int memory_check(const struct fwd_config *c)
+{
+	uint64_t pool = pool_bytes(c), samples = sample_bytes(c), there = rt_pages_available();
+
+	if (pool + samples <= there)
+		return 0;
+	say("%" PRIu64 " MiB of memory are needed, %" PRIu64 " are available; give a smaller %s",
+		(pool + samples) / MIB, there / MIB,
+		samples > pool ? "--samples-max" : "--pool-size");
+	return -ENOMEM;
 }
 
 static uint64_t page_size(const struct fwd_config *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packet sockets as an ordinary program uses them: one read() or write() per packet. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "packet_link.h"
@@ -51,9 +52,13 @@ static uint16_t packet_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 {
 	uint16_t sent = 0;
 
-	for (; sent < n; sent++)
-		if (write(l->socket->fd, rte_pktmbuf_mtod(m[sent], void *), m[sent]->data_len) < 0)
+	for (; sent < n; sent++) {
+		if (write(l->socket->fd, rte_pktmbuf_mtod(m[sent], void *), m[sent]->data_len) >= 0)
+			continue;
+		if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)
 			break;
+		socket_error(l, errno);
+	}
 	packet_free(m, sent);
 	return sent;
 }

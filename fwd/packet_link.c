@@ -56,6 +56,9 @@ static int find_interface(struct link *l)
 	if (ioctl(l->socket->fd, SIOCGIFHWADDR, &r))
 		return fail(l, "address", errno);
 	memcpy(l->mac, r.ifr_hwaddr.sa_data, sizeof(l->mac));
+	if (ioctl(l->socket->fd, SIOCGIFMTU, &r))
+		return fail(l, "MTU", errno);
+	l->socket->frame_max = (uint32_t)r.ifr_mtu + ETH_HLEN;
 	if (ioctl(l->socket->fd, SIOCGIFFLAGS, &r))
 		return fail(l, "flags", errno);
 	if (!(r.ifr_flags & IFF_UP)) {

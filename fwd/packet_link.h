@@ -19,6 +19,7 @@ struct packet {
 struct socket_link {
 	int fd;
 	int ifindex;
+	uint32_t frame_max; /* bytes that the interface takes */
 	struct packet *packets;
 	uint8_t *buffers;
 	struct packet *idle[PACKETS_MAX]; /* free ones, a stack */
@@ -44,6 +45,13 @@ void socket_sleep(struct link *l);
 static inline struct packet *packet_of(struct rte_mbuf *m)
 {
 	return (struct packet *)m;
+}
+
+/* One more packet that can never be sent. */
+static inline void socket_error(struct link *l, int error)
+{
+	l->errors++;
+	l->error = error;
 }
 
 static inline void packet_idle(struct packet *p)

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 #define BLOCKS      64u
 #define BLOCK_MS    1
 #define SLOT_MIN    2048u
+#define DRAIN_NS    NS_PER_S /* at the end, for what the kernel has not taken yet */
 
 struct mmap_rings {
 	uint8_t *map;
@@ -195,6 +197,11 @@ static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 			(struct tpacket3_hdr *)(r->tx + (size_t)r->slot * r->slot_bytes);
 		uint32_t len = m[sent]->data_len;
 
+		/* The kernel would skip it without a word. */
+		if (len > l->socket->frame_max) {
+			socket_error(l, EMSGSIZE);
+			continue;
+		}
 		/* Pairs with the kernel's store when it is done with the slot. */
 		if (rt_load_acquire(&h->tp_status) & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING))
 			break;
@@ -211,6 +218,39 @@ static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 	return sent;
 }
 
+static uint32_t last_status(struct mmap_rings *r)
+{
+	uint32_t slot = (r->slot + r->slots - 1) % r->slots;
+	struct tpacket3_hdr *h = (struct tpacket3_hdr *)(r->tx + (size_t)slot * r->slot_bytes);
+
+	/* Pairs with the kernel's store when it is done with the slot. */
+	return rt_load_acquire(&h->tp_status);
+}
+
+/* It takes slots in their order: if the last one waits, it stopped before that. */
+static void mmap_kick(struct link *l)
+{
+	if (last_status(l->socket->rings) & TP_STATUS_SEND_REQUEST)
+		(void)send(l->socket->fd, NULL, 0, MSG_DONTWAIT);
+}
+
+static uint64_t mmap_drain(struct link *l)
+{
+	struct mmap_rings *r = l->socket->rings;
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + DRAIN_NS, left = 0;
+
+	while (last_status(r) & TP_STATUS_SEND_REQUEST && now_ns(CLOCK_MONOTONIC) < end) {
+		mmap_kick(l);
+		sched_yield();
+	}
+	for (uint32_t i = 0; i < r->slots; i++) {
+		struct tpacket3_hdr *h = (struct tpacket3_hdr *)(r->tx + (size_t)i * r->slot_bytes);
+
+		left += !!(rt_load_acquire(&h->tp_status) & TP_STATUS_SEND_REQUEST);
+	}
+	return left;
+}
+
 const struct plane_ops mmap_ops = {
 	.open = mmap_open,
 	.close = mmap_close,
@@ -219,4 +259,6 @@ const struct plane_ops mmap_ops = {
 	.alloc = socket_alloc,
 	.free = mmap_free,
 	.missed = socket_missed,
+	.kick = mmap_kick,
+	.drain = mmap_drain,
 };

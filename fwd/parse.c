@@ -66,7 +66,7 @@ static int parse_decimal(const char *text, double *out, const char **end)
 
 static int parse_rate_part(const char *text, bool zero, uint64_t *out, const char **end)
 {
-	double value, scale = 1;
+	double value, whole, scale = 1;
 	int ret;
 
 	if (!strncmp(text, "max", 3)) {
@@ -88,10 +88,11 @@ static int parse_rate_part(const char *text, bool zero, uint64_t *out, const cha
 	}
 	(*end)++;
 	value *= scale;
-	/* 0.5 packets per second would be 0 of them. */
-	if (value > (double)RATE_MAX || value != floor(value) || (value < 1 && !zero))
+	whole = round(value);
+	/* 0.5 packets per second would be 0 of them. Decimal fractions are not exact in binary. */
+	if (whole > (double)RATE_MAX || fabs(value - whole) > 1e-6 || (whole < 1 && !zero))
 		return -ERANGE;
-	*out = (uint64_t)value;
+	*out = (uint64_t)whole;
 	return 0;
 }
 

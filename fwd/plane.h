@@ -27,6 +27,10 @@ struct link {
 	uint8_t mac[6];
 	struct rte_mempool *pool;   /* DPDK: frames to send come from here */
 	struct socket_link *socket; /* packet planes */
+	/* Packet planes: of those that tx() was done for, packets that the kernel refused for good,
+	 * such as too long ones, since somebody last asked; and the errno of the last one. */
+	uint16_t errors;
+	int error;
 };
 
 /* Of a packet plane. Each returns how many of n packets it was done for. */
@@ -35,12 +39,18 @@ struct plane_ops {
 	int (*open)(struct link *l, const struct fwd_config *c);
 	void (*close)(struct link *l);
 	uint16_t (*rx)(struct link *l, struct rte_mbuf **m, uint16_t n);
-	/* Sent packets are the link's again. */
+	/* Packets that it was done for are the link's again; those that can never be sent are counted
+	 * in l->errors. */
 	uint16_t (*tx)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	uint16_t (*alloc)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	void (*free)(struct rte_mbuf **m, uint16_t n);
 	/* Packets that the kernel lost since the start, for want of room. */
 	uint64_t (*missed)(struct link *l);
+	/* packet-mmap: asks the kernel again for packets that it has not sent yet, as it stops when a
+	 * queue is full. */
+	void (*kick)(struct link *l);
+	/* packet-mmap: at the end, does so for a second at most. Returns how many remain unsent. */
+	uint64_t (*drain)(struct link *l);
 };
 
 extern const struct plane_ops packet_ops, mmap_ops;
@@ -63,6 +73,13 @@ static inline uint16_t link_tx(enum plane_id plane, struct link *l, struct rte_m
 	if (plane == PLANE_DPDK)
 		return rte_eth_tx_burst(l->port, l->queue, m, n);
 	return plane_ops(plane)->tx(l, m, n);
+}
+
+/* When there is nothing to be sent. */
+static inline void link_kick(enum plane_id plane, struct link *l)
+{
+	if (plane == PLANE_MMAP)
+		mmap_ops.kick(l);
 }
 
 /* All n or none. */

@@ -26,6 +26,17 @@ void rate_randomize(struct rate_clock *c, uint64_t seed)
 	c->next = gap(c);
 }
 
+/* Whole packet times that lie behind both are taken off both: else the fraction would push the base
+ * out of its 64 bits after 2^40 packets. */
+static void rebase(struct rate_clock *c)
+{
+	uint64_t whole = c->next >> FRACTION;
+
+	whole = whole < c->base ? whole : c->base;
+	c->base -= whole;
+	c->next -= whole << FRACTION;
+}
+
 uint64_t rate_due(struct rate_clock *c, uint64_t now)
 {
 	uint64_t ticks = now - c->start, position;
@@ -40,6 +51,7 @@ uint64_t rate_due(struct rate_clock *c, uint64_t now)
 	}
 	if (!c->poisson)
 		return c->base + ticks * c->rate / c->hz + 1;
+	rebase(c);
 	position = (c->base << FRACTION) +
 		   (uint64_t)((double)(ticks * c->rate) / (double)c->hz * (1 << FRACTION));
 	for (int i = 0; i < ARRIVALS_ONCE && c->next <= position; i++) {
@@ -47,6 +59,17 @@ uint64_t rate_due(struct rate_clock *c, uint64_t now)
 		c->next += gap(c);
 	}
 	return c->arrived;
+}
+
+uint64_t rate_due_all(struct rate_clock *c, uint64_t now)
+{
+	uint64_t due = rate_due(c, now), before;
+
+	do {
+		before = due;
+		due = rate_due(c, now);
+	} while (due != before);
+	return due;
 }
 
 uint64_t rate_total(uint64_t rate, uint64_t ns)

@@ -24,15 +24,18 @@ struct rate_clock {
 	uint64_t hz;    /* ticks per second */
 	uint64_t rate;  /* packets per second, at most RATE_MAX; 0: none is ever due */
 	uint64_t start; /* ticks; goes on by whole seconds, base with it */
-	uint64_t base;  /* whole packet times since the first start */
+	uint64_t base;  /* whole packet times since the first start; poisson: less those in next */
 	bool poisson;
 	uint64_t random;
-	uint64_t arrived, next; /* poisson: how many, and the next, in packet times * 2^24 */
+	uint64_t arrived, next; /* poisson: how many, and the next, in packet times * 2^24 from base */
 };
 
 void rate_start(struct rate_clock *c, uint64_t start, uint64_t rate, uint64_t hz);
 /* Makes it a Poisson process. */
 void rate_randomize(struct rate_clock *c, uint64_t seed);
+/* Packets due since the start, all of them also of a Poisson process that is far behind. For when a
+ * time is over: it may take long. */
+uint64_t rate_due_all(struct rate_clock *c, uint64_t now);
 /* Packets due since the start. now (ticks) never goes back; before the start none is due. When far
  * behind, a Poisson process may need several calls to catch up. */
 uint64_t rate_due(struct rate_clock *c, uint64_t now);

@@ -96,6 +96,36 @@ static void poisson_catches_up_in_bounded_steps(void **state)
 	assert_true(fabs((double)due - 1e6) < 5e3);
 }
 
+static void poisson_after_a_stall(void **state)
+{
+	struct rate_clock c, often;
+	uint64_t due = 0;
+
+	rate_start(&c, START, 1000000, 1000000000);
+	rate_randomize(&c, 1);
+	often = c;
+	for (uint64_t t = 0; t <= 1000000000; t += 1000000)
+		due = rate_due(&often, START + t);
+	assert_int_equal(rate_due_all(&c, START + 1000000000), due);
+	assert_int_equal(rate_due(&c, START + 1000000000), due);
+}
+
+/* Near 2^40 packets, which takes 20 minutes at the greatest rate. */
+static void poisson_goes_on_for_ever(void **state)
+{
+	const uint64_t before = (UINT64_C(1) << 40) - 100000;
+	struct rate_clock c;
+	uint64_t due;
+
+	rate_start(&c, START, 1000000, 1000000000);
+	rate_randomize(&c, 1);
+	c.base = before; /* as if so many had arrived */
+	c.arrived = before;
+	c.next += before << 24;
+	due = rate_due_all(&c, START + 1000000000) - before;
+	assert_true(fabs((double)due - 1e6) < 5e3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +134,8 @@ int main(void)
 		cmocka_unit_test(totals_of_stages),
 		cmocka_unit_test(poisson_has_the_mean_and_the_spread),
 		cmocka_unit_test(poisson_catches_up_in_bounded_steps),
+		cmocka_unit_test(poisson_after_a_stall),
+		cmocka_unit_test(poisson_goes_on_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ void report_second(const struct app *a, const struct second *s)
 		format_si(rx, (double)c->rx_packets / s->seconds),
 		ratio(c->rx_packets, rx_bursts(c)), ratio(c->rx_packets, c->rx_nonzero),
 		c->rx_nonzero, rx_bursts(c), format_si(tx, (double)c->tx_packets / s->seconds),
-		c->tx_dropped + c->refused + c->no_buffer);
+		c->tx_dropped + c->tx_errors + c->refused + c->no_buffer);
 	fflush(f);
 }
 
@@ -109,6 +109,9 @@ static void text_role(struct app *a, struct role *r)
 		printf("  sent %s, dropped %" PRIu64 ", tried again %" PRIu64
 		       " times, unsent at the end %" PRIu64 "\n",
 			format_count(tx, c.tx_packets), c.tx_dropped, c.tx_retried, c.tx_unsent);
+	if (c.tx_errors)
+		printf("  %" PRIu64 " could never be sent: %s\n", c.tx_errors,
+			strerror(r->to->error));
 	if (r->generator)
 		text_generator(r);
 	if (r->latency) {
@@ -141,6 +144,15 @@ static void text_ports(const struct app *a)
 	}
 }
 
+/* One socket for each role that receives. */
+static void text_sockets(const struct app *a)
+{
+	for (unsigned i = 0; a->config->plane != PLANE_DPDK && i < a->role_count; i++)
+		if (a->roles[i]->from)
+			printf("socket on %s: missed %" PRIu64 "\n", a->roles[i]->from->name,
+				plane_ops(a->config->plane)->missed(a->roles[i]->from));
+}
+
 static void text_memory(const struct app *a)
 {
 	const struct memory *m = &a->ports.memory;
@@ -159,6 +171,7 @@ int report_text(struct app *a)
 	for (unsigned i = 0; i < a->role_count; i++)
 		text_role(a, a->roles[i]);
 	text_ports(a);
+	text_sockets(a);
 	text_memory(a);
 	return fflush(stdout) || ferror(stdout) ? -1 : 0;
 }

@@ -19,6 +19,7 @@ static json_t *json_counters(const struct counters *c)
 	SET(j, "tx_packets", json_count(c->tx_packets));
 	SET(j, "tx_dropped", json_count(c->tx_dropped));
 	SET(j, "tx_retried", json_count(c->tx_retried));
+	SET(j, "tx_errors", json_count(c->tx_errors));
 	SET(j, "tx_unsent", json_count(c->tx_unsent));
 	SET(j, "refused", json_count(c->refused));
 	SET(j, "no_buffer", json_count(c->no_buffer));
@@ -106,6 +107,7 @@ static void set_kind(json_t *j, const struct role *r)
 	if (r->latency) {
 		SET(j, "through", json_histogram(&r->latency->through));
 		SET(j, "cost", json_histogram(&r->latency->cost));
+		SET(j, "empty_cycles", json_count(r->latency->empty));
 	}
 	if (r->sink) {
 		sink_total(r->sink, &sum);
@@ -132,6 +134,8 @@ static json_t *json_role(struct app *a, struct role *r)
 	SET(j, "to", json_text(r->to ? r->to->name : NULL));
 	SET(j, "cpu", json_integer(r->cpu));
 	SET(j, "total", json_counters(&sum));
+	if (r->to && r->to->error)
+		SET(j, "tx_error", json_text(strerror(r->to->error)));
 	for (unsigned i = 0; i < a->config->stage_count; i++) {
 		json_t *s;
 

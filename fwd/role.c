@@ -15,6 +15,12 @@ void role_stop(struct role *r)
 		count_add(c->tx_unsent, n);
 	}
 	r->held_first = r->held_end = 0;
+	if (r->plane == PLANE_MMAP && r->to) {
+		uint64_t left = mmap_ops.drain(r->to);
+
+		count_add(c->tx_packets, -left);
+		count_add(c->tx_unsent, left);
+	}
 	if (r->generator && r->generator->built) {
 		link_free(r->plane, r->held, r->generator->built);
 		r->generator->built = 0;

@@ -36,6 +36,7 @@ struct counters {
 	uint64_t tx_packets;
 	uint64_t tx_dropped;  /* freed because the port did not take them */
 	uint64_t tx_retried;  /* further tries to send the same packets */
+	uint64_t tx_errors;   /* packet planes: refused by the kernel for good */
 	uint64_t tx_unsent;   /* still held when the run was stopped */
 	uint64_t refused;     /* generate: due, but the port did not take them */
 	uint64_t no_buffer;   /* generate: due, but the pool was empty */
@@ -54,6 +55,7 @@ struct latency {
 	struct histogram
 		through;       /* of each packet: from when it was received to when it was sent */
 	struct histogram cost; /* per packet: receiving and sending a burst over its packets */
+	uint64_t empty;        /* what measuring nothing takes: is in each time */
 };
 
 struct generator {
@@ -75,6 +77,8 @@ struct generator {
 	bool done;
 	/* with --rtt */
 	uint64_t flying, timeouts;
+	uint64_t given_up;  /* numbers below it are not waited for any more */
+	uint64_t last_sent; /* ticks: of the last burst, in whatever stage */
 	uint64_t timeout;     /* ticks */
 	struct histogram rtt; /* ticks */
 	struct sequence answers;
@@ -83,8 +87,8 @@ struct generator {
 struct sink {
 	struct sequence *streams[STAMP_STREAMS]; /* NULL: none seen */
 	struct rate_clock clock;
-	uint64_t taken;   /* of --sink-rate */
-	uint64_t foreign; /* packets without a stamp */
+	uint64_t taken, made_up; /* of --sink-rate; packets that it may make up for */
+	uint64_t foreign;        /* packets without a stamp */
 	bool out_of_memory;
 };
 
@@ -124,6 +128,16 @@ static inline struct counters *role_counters(struct role *r)
 
 /* Only the role's thread writes: no read-modify-write is needed. */
 #define count_add(field, n) rt_store(&(field), (field) + (n))
+
+/* After link_tx(), whose packets were all counted as sent. */
+static inline void count_errors(struct counters *c, const enum plane_id plane, struct link *l)
+{
+	if (plane == PLANE_DPDK || rt_likely(!l->errors))
+		return;
+	count_add(c->tx_packets, -(uint64_t)l->errors);
+	count_add(c->tx_errors, l->errors);
+	l->errors = 0;
+}
 
 /* Sends --tx-first. Before the role's thread runs. 0 or -errno after saying why. */
 int forward_prime(struct role *r);

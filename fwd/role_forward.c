@@ -19,6 +19,7 @@ static bool try_again(struct role *r, struct counters *c)
 
 	count_add(c->tx_retried, 1);
 	count_add(c->tx_packets, sent);
+	count_errors(c, r->plane, r->to);
 	r->held_first += sent;
 	if (sent == n)
 		return true;
@@ -71,6 +72,19 @@ static uint64_t tsc_in_order(void)
 	return rt_tsc();
 }
 
+/* Least of many. */
+static uint64_t empty_measurement(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = tsc_in_order(), took = tsc_in_order() - before;
+
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
 static bool measured(struct latency *l)
 {
 	if (!l || --l->until)
@@ -86,7 +100,8 @@ static void measure(struct latency *l, uint64_t asked, uint64_t got, uint16_t n,
 	/* Packets that wait for another try are not measured. */
 	if (sent)
 		histogram_add(&l->through, now - got, sent);
-	histogram_add(&l->cost, (now - asked) / n, n);
+	/* The bucket by the quotient, the sum exact. */
+	histogram_add_share(&l->cost, now - asked, n);
 }
 
 /* plain: none of the options that look at packets or at the time. */
@@ -105,6 +120,7 @@ static inline __attribute__((always_inline)) void forward(
 	n = link_rx(plane, r->from, r->held, r->burst);
 	if (!n) {
 		count_add(c->rx_empty, 1);
+		link_kick(plane, r->to);
 		return;
 	}
 	if (!plain) {
@@ -120,6 +136,7 @@ static inline __attribute__((always_inline)) void forward(
 		measure(r->latency, asked, got, n, sent);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
+	count_errors(c, plane, r->to);
 	if (rt_unlikely(sent < n))
 		refused(r, c, sent, n);
 }
@@ -164,6 +181,7 @@ int forward_prime(struct role *r)
 		sent = link_tx(r->plane, r->to, r->held, n);
 		link_free(r->plane, r->held + sent, n - sent);
 		count_add(c->tx_packets, sent);
+		count_errors(c, r->plane, r->to);
 		left -= n;
 		if (sent < n) {
 			say("--tx-first: %s took only %" PRIu64 " packets", r->to->name,
@@ -186,6 +204,7 @@ int forward_init(struct role *r)
 			return -ENOMEM;
 		}
 		r->latency->every = r->latency->until = c->latency;
+		r->latency->empty = empty_measurement();
 	}
 	if (r->plane == PLANE_PACKET)
 		r->poll = forward_packet;

@@ -58,6 +58,8 @@ static bool next_stage(struct role *r, struct counters *c, uint64_t now, uint64_
 
 	if (now < g->end || (left && now < g->late_end))
 		return true;
+	if (r->config->poisson && left) /* one look tells only some of those due */
+		left = rate_due_all(&g->clock, g->end - 1) - g->settled;
 	count_add(c->not_reached, left);
 	if (g->stage + 1 == r->config->stage_count) {
 		rt_store(&g->done, true);
@@ -136,7 +138,7 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 		if (g->answers.unique == before)
 			continue;
 		histogram_add(&g->rtt, now - s.tsc, 1);
-		g->flying -= g->flying > 0;
+		g->flying -= g->flying > 0 && s.number >= g->given_up;
 	}
 	link_free(plane, m, n);
 	count_add(c->rx_nonzero, 1);
@@ -151,9 +153,10 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 
 	if (!most)
 		return n;
-	if (g->flying >= most && now - g->sent[g->stage].last > g->timeout) {
+	if (g->flying >= most && now - g->last_sent > g->timeout) {
 		g->timeouts += g->flying;
 		g->flying = 0;
+		g->given_up = g->number; /* late answers make no room for more */
 	}
 	most -= g->flying < most ? g->flying : most;
 	return n < most ? n : most;
@@ -184,8 +187,10 @@ static inline __attribute__((always_inline)) void generate_burst(
 
 	if (r->from)
 		receive(r, plane, c);
-	if (g->done)
+	if (g->done) {
+		link_kick(plane, r->to);
 		return;
+	}
 	now = rt_tsc();
 	left = backlog(g, now);
 	if (rt_unlikely(now >= g->end) && !next_stage(r, c, now, left))
@@ -193,14 +198,17 @@ static inline __attribute__((always_inline)) void generate_burst(
 	if (g->rate != RATE_UNLIMITED && left > g->late_max)
 		g->late_max = left;
 	n = window(r, left < g->left ? left : g->left, now);
-	if (!n)
+	if (!n) {
+		link_kick(plane, r->to);
 		return;
+	}
 	n = n < r->burst ? n : r->burst;
 	ready = build(r, plane, (uint16_t)n);
 	sent = ready ? send_built(r, plane, ready) : 0;
 	if (sent)
-		g->sent[g->stage].last = now;
+		g->sent[g->stage].last = g->last_sent = now;
 	settle(r, c, (uint16_t)n, ready, sent);
+	count_errors(c, plane, r->to);
 	if (!g->left)
 		rt_store(&g->done, true);
 }

@@ -6,6 +6,8 @@
 #include "role.h"
 #include "cli/util.h"
 
+#define MADE_UP_S 0.02 /* longer than a time slice of others */
+
 /* A new stream is rare: its first packet may cost an allocation. */
 static struct sequence *stream(struct sink *s, uint8_t number)
 {
@@ -36,16 +38,17 @@ static void look(struct sink *s, struct rte_mbuf **m, uint16_t n)
 	}
 }
 
-/* How many packets a wire of that rate would take now. What it could have taken while there was
- * nothing is not made up for. */
+/* How many packets a wire of that rate would take now, a burst at most. What it could have taken
+ * while there was nothing, or while the thread was held up, is made up for as far as a queue of
+ * that time would: a wire is not slower because its model lost the CPU for a time slice. */
 static uint16_t wire(struct role *r)
 {
 	struct sink *s = r->sink;
 	uint64_t due = rate_due(&s->clock, rt_tsc());
 
-	if (due - s->taken > r->burst)
-		s->taken = due - r->burst;
-	return (uint16_t)(due - s->taken);
+	if (due - s->taken > s->made_up)
+		s->taken = due - s->made_up;
+	return (uint16_t)RTE_MIN(due - s->taken, r->burst);
 }
 
 static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
@@ -95,8 +98,12 @@ int sink_init(struct role *r)
 		say("role sink: not enough memory");
 		return -ENOMEM;
 	}
-	if (r->config->sink_rate)
+	if (r->config->sink_rate) {
 		rate_start(&r->sink->clock, rt_tsc(), r->config->sink_rate, run.hz);
+		r->sink->made_up = (uint64_t)((double)r->config->sink_rate * MADE_UP_S);
+		if (r->sink->made_up < r->burst)
+			r->sink->made_up = r->burst;
+	}
 	r->poll = r->plane == PLANE_DPDK     ? sink_dpdk
 		  : r->plane == PLANE_PACKET ? sink_packet
 					     : sink_mmap;

@@ -209,6 +209,7 @@ static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t star
 	return c->count && p->packets >= c->count;
 }
 
+/* Until the end, and that of all threads. */
 static void watch(struct app *a)
 {
 	static struct counters before[INSTANCES_MAX];
@@ -225,14 +226,17 @@ static void watch(struct app *a)
 		now = now_ns(CLOCK_MONOTONIC);
 		if (step && now >= next) {
 			record_second(a, before, (double)(now - start) / 1e9, &last);
-			next += step;
+			/* After a stall the next one is as long as any. */
+			next += (now - next) / step * step + step;
 		}
 		if (ended(a, &progress, now, start))
 			break;
 	}
 	now = now_ns(CLOCK_MONOTONIC);
 	a->elapsed = (double)(now - start) / 1e9;
-	if (step && now > next - step + step / 10)
+	join(a, a->worker_count);
+	/* Always, and after the last packet: the intervals add up to the whole. */
+	if (step && a->elapsed > last)
 		record_second(a, before, a->elapsed, &last);
 }
 
@@ -257,7 +261,5 @@ int app_run(struct app *a)
 		rt_store_release(&a->workers[i].running, true);
 	fprintf(stderr, "%s: running\n", say_program);
 	watch(a);
-	signals_unblock();
-	join(a, a->worker_count);
 	return 0;
 }

@@ -33,10 +33,3 @@ int signals_wait(uint64_t ns)
 
 	return ret > 0 ? ret : 0;
 }
-
-void signals_unblock(void)
-{
-	sigset_t set = ends();
-
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}

@@ -11,13 +11,14 @@ import shutil
 import sys
 import time
 
-from . import capture, libpcap, machine, measure, process, report, testpmd, yardsticks
+from . import (capture, forwarders, instruments, libpcap, machine, measure, process, report, testpmd,
+               yardsticks)
 from .hugepages import HugePages
 from .niceness import Niceness
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SIZES = [64, 128, 256, 320, 384, 512, 1518]
-PARTS = ["net_null", "net_ring", "disk", "copy", "merge", "pcap"]
+PARTS = ["net_null", "net_ring", "disk", "copy", "merge", "pcap", "instruments", "forwarders"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
 SPARE_MB = 128  # huge pages for what a secondary process allocates
 
@@ -25,7 +26,7 @@ SPARE_MB = 128  # huge pages for what a secondary process allocates
 def arguments(argv):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(prog="ringtap_lab.bench", description=__doc__.split("\n")[0])
-    p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 2 minutes")
+    p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 3 minutes")
     p.add_argument("--only", help=f"comma list of {','.join(PARTS)} (all)")
     p.add_argument("--tools", default="dpdk-dumpcap,ringtap", help="comma list")
     p.add_argument("--sizes", help="comma list of frame sizes in bytes")
@@ -84,13 +85,19 @@ class Bench:
             else:
                 lives[0] = (capture.Dumpcap(self.o.cpus[1]), None)
         if "ringtap" in self.o.tools:
-            if self.ringtap.exists() and self.plugin.exists():
+            if self.has_ringtap():
                 extra = self.o.record_options.split()
                 tool = capture.Ringtap(self.o.cpus[1], str(self.ringtap), extra)
                 lives.append((tool, str(self.plugin)))
-            else:
-                self.skip(f"ringtap: {self.ringtap} or {self.plugin} is not built")
         return lives
+
+    def has_ringtap(self):
+        if self.ringtap.exists() and self.plugin.exists():
+            return True
+        why = f"ringtap: {self.ringtap} or {self.plugin} is not built"
+        if why not in self.skipped:
+            self.skip(why)
+        return False
 
     def sources(self):
         sizes = {"net_null": self.o.sizes, "net_ring": self.o.sizes[:1]}
@@ -139,6 +146,10 @@ class Bench:
             self.applications(lives, sources, repetition)
             if "pcap" in self.o.only:
                 libpcap.measure(self)
+            if "instruments" in self.o.only:
+                instruments.measure(self, repetition)
+            if "forwarders" in self.o.only:
+                forwarders.measure(self, repetition)
 
     def write(self):
         about = machine.describe(str(self.ringtap))

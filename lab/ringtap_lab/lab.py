@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 import sys
+import time
 
 from . import netns, process, scope
 from .experiment import Trouble
@@ -25,6 +26,8 @@ class Lab:
         self.name = scope.own_name()
         self.prepared = {}
         self.repetitions = 1  # of each cell
+        self.left_s = 0.0  # estimate for the measurements behind the present one
+        self._began = time.monotonic()
         self._number = itertools.count()
         self._stack = contextlib.ExitStack()
         self._folder = None
@@ -35,6 +38,11 @@ class Lab:
     def begin_cell(self):
         """Names begin anew: what a cell runs looks the same in each repetition."""
         self._number = itertools.count()
+
+    def spare_s(self, budget_s):
+        """What is left of the time that an experiment may take as a whole, when those measurements that
+        are still to come get theirs."""
+        return budget_s - (time.monotonic() - self._began) - self.left_s
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)

@@ -124,15 +124,6 @@ def _add(bench, source, tool, counts, disturbed):
     print(f"pcap_loop on {source} by {tool}: {pps / 1e6:.2f} Mpps, {counts['dropped']} lost", flush=True)
 
 
-def _rate(app):
-    """Packets per second that its polling thread has run: whoever else has the CPU meanwhile does
-    not count."""
-    (_, ran_0, _), (_, n_0) = app.polling_times(), app.received()
-    time.sleep(WINDOW_S)
-    (_, ran_1, _), (_, n_1) = app.polling_times(), app.received()
-    return (n_1 - n_0) / (ran_1 - ran_0)
-
-
 def _check_share(counts, inner, outer, share):
     """A filter that passes what it should not, or nothing, measures something else. inner, outer:
     packets received in times within and around that of the counter."""
@@ -147,11 +138,11 @@ def filtered(bench, source, name, share):
     app = TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
     try:
         for _ in range(TURNS):
-            alone = _rate(app)
+            alone = app.rate_of_own_time(WINDOW_S)
             _, first = app.received()
             with _ours(bench, app, EXPRESSION) as counter:
                 _, before = app.received()
-                attached = _rate(app)
+                attached = app.rate_of_own_time(WINDOW_S)
                 _, after = app.received()
                 counts = counter.finish()
             _, last = app.received()

@@ -127,6 +127,9 @@ def _section(experiment, results):
     parts.append(f'<p class="soft">{esc(experiment.conditions)} Repetitions: {repetitions}, in alternating order; '
                  f"mean ± standard deviation.{quick}</p>")
     parts.append(_prepared(results))
+    if experiment.published:
+        parts.append(_grid(["published", "value", "by"], [[p.what, p.value, p.source or DASH]
+                                                          for p in experiment.published], results, "Published"))
     for number, block in enumerate(experiment.blocks(results)):
         parts.append(_block(block, results, experiment, number))
     return "\n".join([*parts, _not_measured(results), "<h3>Commands and data</h3>",

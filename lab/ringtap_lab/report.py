@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of what was measured, and the project's aims beside it."""
-from . import libpcap
+from . import forwarders, instruments, libpcap
 from .stats import cell
 
 M = 1e-6
@@ -102,6 +102,68 @@ def filter_table(store):
     return table(["source", "untouched Mpps", "filtered Mpps", "of untouched", "ns per packet"], rows)
 
 
+def _instrumented(store, quantity, label):
+    return store.get(quantity, "net_null", instruments.SIZE, label)
+
+
+def instrument_table(store):
+    rows = [[label, cell(_instrumented(store, "instrumented", label), M),
+             cell(_instrumented(store, "instrumented_share", label), 100),
+             cell(_instrumented(store, "instrumented_seconds", label), 1e9, 2)]
+            for label in instruments.ROWS if _instrumented(store, "instrumented", label)]
+    return table(["on", "Mpps", "% of the rate without", "ns added to a packet"], rows)
+
+
+def instrument_aims(store):
+    """Slowdown: of the rate what is lost, and the time that is added to a packet; both are given."""
+    off, polls, polling, ours, peer = (
+        _instrumented(store, "instrumented_share", label).median() for label in
+        (instruments.LOADED, instruments.POLLS, instruments.POLLING, instruments.LATENCY,
+         instruments.LATENCYSTATS))
+    lost = (1 - ours) / (1 - peer) if ours and peer and peer < 1 else None
+    added = _ratio(*(_instrumented(store, "instrumented_seconds", label)
+                     for label in (instruments.LATENCY, instruments.LATENCYSTATS)))
+    spread = _instrumented(store, "instrumented", instruments.UNTOUCHED)
+    return [
+        _line("probe loaded, no instrument on", "nothing measurable", off,
+              (off or 0) >= 0.99 or _overlap(
+                  _instrumented(store, "instrumented", instruments.LOADED), spread),
+              f"{_percent(off)} of untouched"),
+        _line("instruments polls, busy, gaps", "<= 3 % slower", polling, (polling or 0) >= 0.97,
+              f"{(1 - (polling or 0)) * 100:.1f} %; polls alone {(1 - (polls or 0)) * 100:.1f} %"),
+        _line("latency of every packet, rate lost", "< 1/3 of latencystats", lost, (lost or 1) < 1 / 3,
+              f"{lost or 0:.2f}"),
+        _line("the same, time added to a packet", "< 1/3 of latencystats", added,
+              (added or 1) < 1 / 3, f"{added or 0:.2f}"),
+    ]
+
+
+def forwarder_table(store):
+    rows = []
+    for source in forwarders.SOURCES:
+        for label in (forwarders.TESTPMD, forwarders.PLAIN, forwarders.STATS):
+            key = (source, forwarders.SIZE, label)
+            if store.get("forwarded", *key):
+                shares = (store.get("forwarded_share", *key, beside)
+                          for beside in (forwarders.TESTPMD, forwarders.PLAIN))
+                rows.append([source, label, cell(store.get("forwarded", *key), M),
+                             *(cell(share, 100) for share in shares)])
+    return table(["between two", "forwarder", "Mpps", "% of testpmd", "% of it without statistics"],
+                 rows)
+
+
+def forwarder_aims(store):
+    lines = []
+    for source in forwarders.SOURCES:
+        for label, wanted, least in ((forwarders.PLAIN, ">= testpmd's io", 1.0),
+                                     (forwarders.STATS, "<= 5 % below testpmd's io", 0.95)):
+            share = store.get("forwarded_share", source, forwarders.SIZE, label, forwarders.TESTPMD)
+            value = share.median()
+            lines.append(_line(f"{label} over {source}", wanted, value, (value or 0) >= least,
+                               f"{cell(share, 100)} %"))
+    return lines
+
+
 def pcap_aims(store):
     """Of a libpcap program on a port."""
     ours, loss = store.get("pcap", "net_null", 64, "ringtap"), store.get("pcap_loss", libpcap.STEADY, 64, "ringtap")
@@ -159,6 +221,8 @@ def aims(store):
               (idle or 0) >= 0.97 or _overlap(loaded, untouched),
               f"{_percent(idle)} of untouched"),
         *pcap_aims(store),
+        *instrument_aims(store),
+        *forwarder_aims(store),
     ]
 
 
@@ -202,6 +266,13 @@ def markdown(store, machine, commands, skipped):
     parts += _section("A libpcap program that counts (bench/pcap_count)", pcap_table(store))
     parts += _section(f"A filter in the application ({libpcap.EXPRESSION})",
                       "Per second of the polling thread's time.", filter_table(store))
+    parts += _section(f"Instruments, while testpmd forwards from one port (io, net_null, {instruments.SIZE} bytes)",
+                      "Per second of the polling thread's time. An instrument is compared with the time "
+                      "just before and after, others with an untouched testpmd of the same turn.",
+                      instrument_table(store))
+    parts += _section(f"Forwarders, both ways between two ports (io, {forwarders.SIZE} bytes)",
+                      "Packets of both directions per second of the polling thread's time.",
+                      forwarder_table(store))
     if skipped or store.errors:
         parts += ["## Not measured", ""] + [f"- {s}" for s in skipped + store.errors] + [""]
     return "\n".join(parts + ["## What was run", "", "```"] + commands + ["```", ""])

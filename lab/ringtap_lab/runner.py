@@ -50,6 +50,10 @@ class Progress:
         print(f"[{self.number}/{self.total}] {self.name}: {cell.key}, repetition {repetition + 1}; about "
               f"{duration(self.left_s * slowness)} left", file=sys.stderr, flush=True)
 
+    def behind(self, cell):
+        """Estimate for all after this cell."""
+        return self.left_s - cell.seconds
+
     def took(self, cell, seconds):
         self.left_s -= cell.seconds
         self.estimated_s += cell.seconds
@@ -93,6 +97,7 @@ class Run:
             if self.journal.results.done(cell.key, repetition):
                 continue  # found to be unavailable in the meantime
             progress.next(repetition, cell)
+            self.lab.left_s = progress.behind(cell)
             begin = time.monotonic()
             progress.result(self._measure(repetition, cell))
             progress.took(cell, time.monotonic() - begin)

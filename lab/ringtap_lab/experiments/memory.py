@@ -9,9 +9,14 @@ KINDS = ("4k", "thp", "huge", "dpdk")
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
+STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
-ATTEMPTS = 3
-HOPELESS = 0.4  # share of the time without a CPU from which another attempt would be no better
+# What EAL takes, the pool of our own huge pages beside it, and some to spare.
+HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
+STUDY = "published study of mbuf memory and the IOTLB, as the experiment's task states it"
+ATTEMPTS = 6
+BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
+WIRE_REACHED = 0.95  # of its rate under overload; less: the sink was held up for too long
 WINDOW = 2 * POOL  # samples: one round through the pool fills the model's cache, one is counted
 STAGE_MAX_S = 5.0
 
@@ -24,19 +29,21 @@ DRAIN = "0:200ms"
 class Memory(Experiment):
     name = "memory"
     title = "Memory: what drops do to a pool"
-    question = ("A forwarder is loaded below, above and again below what it can pass on. Where are packets "
+    question = ("A forwarder is loaded below, above and again below what can be passed on. Where are packets "
                 "dropped, where do buffers lie afterwards, how many pages does a device or a CPU have to "
                 "translate, and what cures it?")
     conditions = (
         f"Generator and sink on one CPU, forwarder on the other; between them rings (net_ring) of {SLOTS} packets "
         "with back-pressure. The sink takes packets as a wire does, at 10 % of the rate that the machine reaches "
-        "with buffers in random order; loads are 80 %, 140 % and 80 % of that wire. "
-        f"{POOL} buffers of 2176 bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
+        "with buffers in random order; loads are 80 %, 140 % and 80 % of that wire, not of the forwarder itself: on two "
+        "CPUs generator and sink share one, and reach their limit before the forwarder does. So packets are dropped "
+        "at its TX, and hardly any before it. "
+        f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
         "order and in random order, every packet touched; cycles are ticks of the TSC.")
     published = (
-        Published("ring order, drop", "buffers in order at first, scattered by drops, and for good"),
-        Published("retry, stack order, or huge pages", "cure it"))
+        Published("ring order, drop", "buffers in order at first, scattered by drops, and for good", STUDY),
+        Published("retry, stack order, or huge pages", "cure it", STUDY))
     order = 20
     repetitions = 3
     quick_repetitions = 1
@@ -45,7 +52,7 @@ class Memory(Experiment):
         lab.need_root("packet memory and DPDK's run-time folders")
         lab.need_cpus(2)
         lab.program(forwarder.PROGRAM)
-        lab.need_huge_pages(EAL_MB + 64)
+        lab.need_huge_pages(HUGE_MB)
 
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
@@ -54,13 +61,13 @@ class Memory(Experiment):
                  for kind in ("4k", "dpdk")}
         wire = min(found.values()) * WIRE
         # Some rounds through the pool in each phase, and a window of samples, however slow the machine.
-        stage_s = max(_stage_s(lab), 5 * WINDOW / (wire * BELOW))
+        stage_s = max(_stage_s(lab), 3 * WINDOW / (wire * BELOW))
         return {**found, "wire_pps": wire, "below_pps": wire * BELOW, "above_pps": wire * ABOVE,
                 "stage_s": min(stage_s, STAGE_MAX_S)}
 
     def cells(self, lab):
         stage_s = _stage_s(lab)
-        cells = [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 2)
+        cells = [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 1.5)
                  for kind in KINDS for cure in CURES]
         cells.append(Cell("gpu", {"memory": "gpu", "policy": "drop"}, 0.5))
         return cells + [Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
@@ -82,7 +89,7 @@ class Memory(Experiment):
 
 
 def _stage_s(lab):
-    return 0.5 if lab.quick else 1.0
+    return 0.4 if lab.quick else 0.6
 
 
 def _argv(lab, more):
@@ -104,22 +111,33 @@ def _cost(lab, kind, order, seconds):
 
 
 def _undisturbed(lab, kind, policy, keep):
-    """Below the limit nothing is dropped, unless others have taken the CPU for too long: the first of
-    some attempts in which they have not, else the last one."""
-    stage_s = lab.prepared["stage_s"]
+    """Loads are as chosen, unless others have taken the CPU for too long: the first of some attempts in
+    which they have not, else the one that was nearest."""
+    stage_s, best = lab.prepared["stage_s"], None
     for attempt in range(1, ATTEMPTS + 1):
+        more = attempt < ATTEMPTS and lab.spare_s(BUDGET_S) > 3 * stage_s + 1.5
         try:
             m = _stages(lab, kind, policy, stage_s, keep)
         except buffers.TooFew:
-            if attempt == ATTEMPTS:
+            if not more and not best:
                 raise
-            stage_s *= 2
+            stage_s = min(stage_s * 2, STAGE_MAX_S)
             continue
         m.values["attempts"] = attempt
-        calm = m.values["dropped_1"] + m.values["dropped_3"] == 0
-        if calm or m.values["disturbed"] > HOPELESS:
+        if not best or _short(m) <= _short(best):
+            best = m
+        if not _short(m) or not more:
             break
-    return m
+    best.values["attempts"] = attempt
+    return best
+
+
+def _short(m):
+    """By how much the loads were not what they should be: 0 if the wire reached its rate under overload, and
+    passed on what was offered below."""
+    v = m.values
+    reached = min(1.0, v["wire_2"] / WIRE_REACHED)
+    return 1 - reached + (v["dropped_1"] + v["dropped_3"]) / max(v["offered_1"] + v["offered_3"], 1)
 
 
 def _stages(lab, kind, policy, stage_s, keep):
@@ -144,7 +162,8 @@ def _stages(lab, kind, policy, stage_s, keep):
         data[str(phase)] = {"misses": curves,
                             **({"offsets_kib": buffers.offsets(windows[phase], report.data["memory"])}
                                if keep else {})}
-    values["as_stated"] = memory_view.as_stated(policy, values, POOL)
+        values[f"wire_{phase}"] = values[f"passed_{phase}"] / (p["wire_pps"] * stage_s)
+    values["as_stated"] = memory_view.as_stated(kind, policy, values, POOL)
     return Measurement(values, {"phases": data, "entries": list(buffers.ENTRIES)} if keep else {})
 
 

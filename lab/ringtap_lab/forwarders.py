@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap-fwd against testpmd's io forwarding in `make bench`: between two ports, both ways."""
+from . import forwarder
+from .lab import Lab
+from .testpmd import IoForwarding, Source, TestPmd
+
+SIZE = 64
+BURST = 32  # that testpmd's --tx-first sends to each port
+WINDOW_S = 1
+SECONDS = 2  # ringtap-fwd's run: two lines of statistics
+TURNS = 2
+TESTPMD, PLAIN, STATS = "testpmd io", "ringtap-fwd", "ringtap-fwd --stats 1"
+SOURCES = ["net_null", "net_ring"]
+
+
+def _source(name):
+    return IoForwarding(2, SIZE) if name == "net_null" else Source(name, SIZE)
+
+
+def _testpmd(bench, name):
+    app = TestPmd(_source(name), bench.o.cpus, bench.o.huge)
+    try:
+        return app.rate_of_own_time(WINDOW_S)
+    finally:
+        app.stop()
+
+
+def _ours(bench, lab, name, more):
+    """Packets per second that the polling thread has run."""
+    source = _source(name)
+    options = [*source.eal, *([] if bench.o.huge else ["--no-huge"])]
+    end = forwarder.End([], options, ",".join(source.ports), bench.o.cpus[0])
+    first = ["--tx-first", str(BURST)] if name == "net_ring" else []
+    report = forwarder.run(lab, end, "forward", [*first, "--duration", f"{SECONDS}s", *more])
+    packets = sum(role["total"]["rx_packets"] for role in report.data["roles"])
+    return packets / sum(t["cpu_seconds"] for t in report.data["threads"])
+
+
+def _turn(bench, lab, name, backwards):
+    ways = {TESTPMD: lambda: _testpmd(bench, name), PLAIN: lambda: _ours(bench, lab, name, []),
+            STATS: lambda: _ours(bench, lab, name, ["--stats", "1"])}
+    rates = {}
+    for label in list(ways)[::-1 if backwards else 1]:
+        rates[label] = ways[label]()
+        bench.store.add(rates[label], "forwarded", name, SIZE, label)
+        print(f"{label} over {name}: {rates[label] / 1e6:.1f} Mpps", flush=True)
+    for label, beside in ((PLAIN, TESTPMD), (STATS, TESTPMD), (STATS, PLAIN)):
+        bench.store.add(rates[label] / rates[beside], "forwarded_share", name, SIZE, label, beside)
+
+
+def measure(bench, repetition):
+    for turn in range(1 if bench.o.quick else TURNS):
+        for name in SOURCES:
+            lab = Lab(bench.o)
+            try:
+                _turn(bench, lab, name, (repetition + turn) % 2 == 1)
+            except Exception as e:  # any: the rest is worth measuring
+                bench.store.error(f"forwarders over {name}", e)
+            finally:
+                lab.close()
