@@ -159,8 +159,10 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
 	struct rt_fig_pair *p;
 
-	/* From an earlier monitoring, or from a CPU whose counter disagrees. */
-	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc))) {
+	/* From an earlier monitoring; or from a CPU whose counter is ahead, which makes a time of
+	 * nearly 2^42 of a negative one. */
+	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc) ||
+			cycles >= 1ull << (RT_FIG_LAT_MAX - 1))) {
 		*unstamped += run;
 		return;
 	}

@@ -385,6 +385,22 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 	rte_pktmbuf_free_bulk(pkts, BURST);
 }
 
+/* The sender's counter is behind the receiver's. The instrument has been on for so long that no time
+ * is older than the switching on. */
+static void test_negative_times_are_none(void **state)
+{
+	uint64_t *field;
+
+	take_in(in, 2);
+	rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc() - (1ull << 43));
+	field = RTE_MBUF_DYNFIELD(pkts[0], rt_fig_mode.latency_field, uint64_t *);
+	*field = (*field & ((1ull << 22) - 1)) | (rt_tsc() + (1ull << 40)) << 22;
+	hand_over(out, pkts, 2);
+	assert_int_equal(unstamped(out), 1);
+	assert_int_equal(timed(in, out), 1);
+	assert_in_range(pair(test_port_index(in), out)->max, 0, 1ull << 40);
+}
+
 static void test_buckets(void **state)
 {
 	uint32_t last = 0;
@@ -441,6 +457,7 @@ int main(void)
 		with_ports(test_sampling_takes_no_old_flag_for_its_own),
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
+		with_ports(test_negative_times_are_none),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_quantiles),
 	};
