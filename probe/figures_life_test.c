@@ -213,6 +213,39 @@ static void test_little_traffic_makes_short_stretches(void **state)
 	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 18);
 }
 
+/* What was begun for a monitor that has gone is nothing for the next one, although another one has
+ * kept the figures. */
+static void test_stretches_end_with_the_instrument(void **state)
+{
+	static struct rt_monitor other;
+	const struct rt_fig_sampler *s;
+	uint64_t first;
+
+	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_figures_tick();
+	first = rt_fig_mode.wanted;
+	test_port_send(port, 7);
+	test_port_poll(port, 32);
+	s = &rt_fig_current->samplers[0];
+	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 7);
+	test_monitor(&other, RT_INSTR_POLLS, 1);
+	for (unsigned i = 0; i < 8; i++)
+		test_figures_tick();
+	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_port_send(port, 5);
+	test_port_poll(port, 32);
+	assert_int_equal(s->done, 0);
+	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].number, 0);
+	assert_int_equal(s->stretch[rt_fig_mode.wanted % RT_FIG_STRETCHES].count, 5);
+	for (unsigned i = 0; i < 8; i++)
+		test_figures_tick();
+	test_port_send(port, 5);
+	test_port_poll(port, 32);
+	assert_int_equal(s->done, first + 8);
+	assert_int_equal(s->stretch[s->done % RT_FIG_STRETCHES].count, 10);
+}
+
 static void test_threads_without_a_sampler_go_on(void **state)
 {
 	test_monitor(&mon, RT_INSTR_ADDRESSES | RT_INSTR_POLLS, 1);
@@ -477,6 +510,7 @@ int main(void)
 		with_port(test_calls_that_find_no_block_are_counted),
 		with_port(test_addresses_are_those_of_the_packets),
 		with_port(test_little_traffic_makes_short_stretches),
+		with_port(test_stretches_end_with_the_instrument),
 		with_port(test_threads_without_a_sampler_go_on),
 		with_port(test_pools_are_described),
 		with_port(test_pools_that_hold_no_packets),
