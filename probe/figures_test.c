@@ -16,6 +16,7 @@
 #include <rte_lcore.h>
 
 #include "hook.h"
+#include "ports.h"
 #include "test_eal.h"
 #include "test_ports.h"
 
@@ -450,6 +451,7 @@ static void test_ports_are_described(void **state)
 {
 	static struct rt_monitor m;
 	const struct rt_fig_port *p;
+	uint64_t nic[RT_NIC_COUNTERS];
 
 	test_port_send(port, 5);
 	test_monitor(&m, RT_INSTR_POLLS, 1);
@@ -464,6 +466,14 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(test_port_poll(port, 32), 5);
 	test_figures_tick();
 	assert_int_equal(p->ipackets, 5);
+	/* What the application counts itself belongs to it, here as in a recording. */
+	assert_int_equal(p->imissed, 0);
+	assert_int_equal(rt_port_set_missed(port, 7), 0);
+	test_figures_tick();
+	assert_int_equal(p->imissed, 7);
+	assert_int_equal(rt_port_counters(port, nic), 0);
+	assert_int_equal(nic[2], 7);
+	rt_port_set_missed(port, 0);
 	test_monitor_end(&m);
 }
 

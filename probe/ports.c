@@ -138,7 +138,10 @@ int rt_port_stats(uint16_t port, struct rte_eth_stats *out)
 {
 	/* A port is stopped before it is closed, and closing frees what drivers count with before
 	 * ethdev tells anybody. */
-	return stopped(port) || rte_eth_stats_get(port, out) ? -ENODEV : 0;
+	if (stopped(port) || rte_eth_stats_get(port, out))
+		return -ENODEV;
+	out->imissed += rt_load(&given_missed[port]);
+	return 0;
 }
 
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
@@ -149,7 +152,7 @@ int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 		return -ENODEV;
 	out[0] = s.ipackets;
 	out[1] = s.opackets;
-	out[2] = s.imissed + rt_load(&given_missed[port]);
+	out[2] = s.imissed;
 	out[3] = s.ierrors;
 	out[4] = s.rx_nombuf;
 	out[5] = s.oerrors;
