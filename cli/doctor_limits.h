@@ -22,8 +22,8 @@
 /* A full burst means that at least as many packets were waiting: if that is the rule, not the
  * exception, there is a backlog. */
 #define LIMIT_FULL 0.5
-/* All but always busy, all but always full: it takes what it can. */
-#define LIMIT_AT_BUSY 0.95
+/* All but always full: it takes what it can. Whether it is busy says less: polls of idle queues in
+ * between are no work. */
 #define LIMIT_AT_FULL 0.9
 /* 1,024 descriptors last 0.1 ms at 10 Mpps: a thread kept from running for one hundredth of the
  * time, in whatever pieces a scheduler gives (milliseconds), loses packets at such rates. Timer

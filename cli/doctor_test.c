@@ -138,6 +138,47 @@ static void missed_packets(void **state)
 	expect(VERDICT_TOO_SLOW, 1);
 }
 
+/* A thread that polls idle queues, too, is never busy all the time, nor are most of its polls. */
+static void one_hot_queue_of_several(void **state)
+{
+	bursts(0, 32, 95000);
+	bursts(0, 16, 5000);
+	bursts(1, 0, 100000);
+	bursts(2, 0, 100000);
+	busy(0.8);
+	queues[1][1].max_asked = queues[1][2].max_asked = 64;
+	expect(VERDICT_UNEVEN_QUEUES, 1);
+	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
+	assert_non_null(strstr(d.verdict[0].evidence[2], "95 %"));
+	assert_non_null(strstr(d.verdict[0].evidence[2], "(32)"));
+}
+
+/* Emptying a queue with some huge polls is not what it does all the time. */
+static void rare_polls_do_not_count(void **state)
+{
+	bursts(0, 8, 100000);
+	bursts(1, 32, 10);
+	busy(0.5);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_OVERFLOW, 2); /* and uneven */
+}
+
+static void bursts_asked_for_before(void **state)
+{
+	bursts(0, 32, 1000);
+	queues[0][1].max_asked = queues[1][1].max_asked = 512;
+	queues[0][1].polls = queues[1][1].polls = 3;
+	assert_int_equal(doctor_burst(&app), 32);
+	bursts(1, 0, 1);
+	assert_int_equal(doctor_burst(&app), 512);
+	app.mark = NULL;
+	assert_int_equal(doctor_burst(&app), LIMIT_BURST);
+}
+
 static void missed_because_somebody_else_had_the_cpu(void **state)
 {
 	bursts(0, 8, 100000);
@@ -287,6 +328,9 @@ int main(void)
 		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
 		cmocka_unit_test_setup(missed_packets, setup),
 		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),
+		cmocka_unit_test_setup(one_hot_queue_of_several, setup),
+		cmocka_unit_test_setup(rare_polls_do_not_count, setup),
+		cmocka_unit_test_setup(bursts_asked_for_before, setup),
 		cmocka_unit_test_setup(empty_mempools, setup),
 		cmocka_unit_test_setup(packets_not_sent, setup),
 		cmocka_unit_test_setup(gaps_without_work, setup),

@@ -175,14 +175,16 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 		const struct ringtap_figures_thread *t = &e->span.to->threads[i];
 		char polls[FORMAT_LEN];
 		struct thread_rates x;
+		struct tally y, fullest;
 		struct verdict *v;
-		struct tally y;
 
 		if (!works(e, i))
 			continue;
 		rates_thread(e->app, &e->span, i, &x);
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
-		if (!(x.busy >= LIMIT_BUSY) || !(tally_mean_busy(&y) < LIMIT_TINY))
+		tally_fullest(&fullest, &e->span, ALL, i);
+		if (!(x.busy >= LIMIT_BUSY || tally_full(&fullest) >= LIMIT_FULL) ||
+			!(tally_mean_busy(&y) < LIMIT_TINY))
 			continue;
 		v = verdict_add(d, VERDICT_TINY_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
 			tiny_advice);
@@ -282,6 +284,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct driver_rates dr;
+		struct tally fullest;
 		struct shares s;
 		struct verdict *v;
 		double ratio;
@@ -297,7 +300,9 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 			continue;
 		rates_thread(e->app, &e->span, s.thread[s.hot], &x);
 		rates_driver(e->app, i, &dr);
-		hurts = x.busy >= LIMIT_UNEVEN_BUSY || dr.imissed > 0;
+		tally_fullest(&fullest, &e->span, i, s.thread[s.hot]);
+		hurts = x.busy >= LIMIT_UNEVEN_BUSY || tally_full(&fullest) >= LIMIT_FULL ||
+			dr.imissed > 0;
 		v = verdict_add(d, VERDICT_UNEVEN_QUEUES, hurts ? GRADE_FAULT : GRADE_NOTE,
 			1 + ratio / 1000, uneven_advice);
 		if (!v)
@@ -362,17 +367,16 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 		if (!works(e, i))
 			continue;
 		rates_thread(e->app, &e->span, i, &x);
-		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
-		if (!(x.busy >= LIMIT_AT_BUSY) || !(tally_full(&y) >= LIMIT_AT_FULL) ||
-			judged(d, VERDICT_TOO_SLOW))
+		tally_fullest(&y, &e->span, ALL, i);
+		if (!(tally_full(&y) >= LIMIT_AT_FULL) || judged(d, VERDICT_TOO_SLOW))
 			continue;
 		v = verdict_add(d, VERDICT_AT_LIMIT, GRADE_NOTE, x.busy, limit_advice);
 		if (!v)
 			return;
 		where_thread(v, &e->span.to->threads[i]);
 		verdict_say(v,
-			"it works %.1f %% of its time, and %.0f %% of its polls bring as "
-			"many packets as it asks for (%u): more are waiting",
+			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
+			"bring as many packets as it asks for (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_asked);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",
