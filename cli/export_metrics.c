@@ -353,6 +353,29 @@ static void export_pools(struct export_text *t, const struct exported *x, size_t
 
 /* ---- applications */
 
+static void export_uncounted(struct export_text *t, const struct exported *x, size_t count)
+{
+	char labels[LABELS_LEN];
+
+	export_family(t, "ringtap_uncounted_polls", "counter",
+		"Calls of threads and queues beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_count(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->no_thread_polls + x[n].f->no_block_polls);
+	export_family(t, "ringtap_uncounted_ports", "gauge", "Ports beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->ports_beyond);
+	export_family(
+		t, "ringtap_uncounted_mempools", "gauge", "Mempools beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->pools_beyond);
+}
+
 static void export_apps(
 	struct export_text *t, const struct watch *w, const struct exported *x, size_t count)
 {
@@ -370,12 +393,7 @@ static void export_apps(
 					x[n].app->info.program, "dpdk", x[n].app->info.dpdk,
 					"probe", x[n].app->info.probe, NULL),
 				1);
-	export_family(t, "ringtap_uncounted_polls", "counter",
-		"Calls of threads and queues beyond what there is room for.");
-	for (size_t n = 0; n < count; n++)
-		if (x[n].f)
-			export_count(t, "", export_labels(labels, "app", x[n].label, NULL),
-				x[n].f->no_thread_polls + x[n].f->no_block_polls);
+	export_uncounted(t, x, count);
 }
 
 /* Two of one name in different runtime folders (of different users) must not be one. */

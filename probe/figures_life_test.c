@@ -440,10 +440,12 @@ static void test_more_pools_than_the_table_holds(void **state)
 	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
 	test_figures_tick();
 	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
+	assert_in_range(rt_fig_current->header->pools_beyond, 2, RT_FIG_POOLS);
 	for (unsigned i = 0; i < RTE_DIM(mp); i++)
 		rte_mempool_free(mp[i]);
 	test_figures_tick();
 	assert_null(find_pool("pool0", RT_IF_PRESENT));
+	assert_int_equal(rt_fig_current->header->pools_beyond, 0);
 }
 
 /* ---- ports ---- */
@@ -483,12 +485,16 @@ static void test_ports_beyond_the_table_are_left_alone(void **state)
 	for (uint32_t i = rt_fig_current->header->port_count; i < RT_FIG_PORTS; i++)
 		rt_fig_current->ports[i].state = RT_IF_GONE;
 	rt_store(&rt_fig_current->header->port_count, RT_FIG_PORTS);
+	assert_int_equal(rt_ports_watch(rt_figures_rescan), 0);
 	other = test_port_make("net_ring_1");
 	rt_figures_rescan();
 	rt_figures_rescan();
 	assert_int_equal(test_port_callbacks(other), 0);
-	assert_true(rt_fig_current->header->port_count >= RT_FIG_PORTS);
+	assert_int_equal(rt_fig_current->header->port_count, RT_FIG_PORTS);
+	assert_int_equal(rt_fig_current->header->ports_beyond, 1);
 	test_port_remove(other);
+	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
+	rt_ports_unwatch();
 }
 
 /* ---- switching under traffic ---- */

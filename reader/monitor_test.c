@@ -465,7 +465,11 @@ static void test_counts_stay_within_their_tables(void **state)
 	fig.h->hook_count = UINT32_MAX;
 	fig.h->port_count = UINT32_MAX;
 	fig.h->pool_count = RT_FIG_POOLS + 1;
+	fig.h->ports_beyond = 5;
+	fig.h->pools_beyond = 6;
 	must_attach();
+	assert_int_equal(f->ports_beyond, 5);
+	assert_int_equal(f->pools_beyond, 6);
 	assert_int_equal(f->queue_count, RT_FIG_HOOKS);
 	assert_int_equal(f->port_count, RT_FIG_PORTS);
 	assert_int_equal(f->pool_count, RT_FIG_POOLS);

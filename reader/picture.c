@@ -262,6 +262,8 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 	f->no_thread_polls = rt_load(&live->no_thread_polls);
 	f->no_block_polls = rt_load(&live->no_block_polls);
 	f->no_pair_packets = rt_load(&live->no_pair_packets);
+	f->ports_beyond = rt_load(&live->ports_beyond);
+	f->pools_beyond = rt_load(&live->pools_beyond);
 	/* If it cannot be read, the writer is preempted or dead: the old line is as good. */
 	(void)rt_clock_read(mon->fig.clock, &mon->line);
 	ret = rt_who_update(mon, f->tsc_hz);
