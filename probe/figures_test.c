@@ -477,6 +477,36 @@ static void test_ports_are_described(void **state)
 	test_monitor_end(&m);
 }
 
+/* Whoever closes a port has stopped it: it must not be asked any more. Hooks follow its queues when
+ * it is started. */
+static void test_stopped_ports_are_not_asked(void **state)
+{
+	struct rte_eth_conf conf = {0};
+	static struct rt_monitor m;
+	uint32_t n[2], index;
+
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	index = test_port_index(port);
+	assert_int_equal(rte_eth_dev_stop(port), 0);
+	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);
+	for (uint16_t q = 0; q < 2; q++)
+		assert_int_equal(rte_eth_rx_queue_setup(
+					 port, q, 512, SOCKET_ID_ANY, NULL, test_pool()),
+			0);
+	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 1);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 1);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 2);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 2);
+	assert_int_equal(test_port_index(port), index);
+	test_monitor_end(&m);
+}
+
 #define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
 
 int main(void)
@@ -498,6 +528,7 @@ int main(void)
 		with_port(test_gaps_without_watching_do_not_count),
 		with_port(test_kernel_knows_the_thread),
 		with_port(test_ports_are_described),
+		with_port(test_stopped_ports_are_not_asked),
 	};
 
 	test_figures_start();
