@@ -374,10 +374,26 @@ static void scattered(void **state)
 	expect(VERDICT_WELL, 0); /* 60 pages have room in 64 entries */
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 600) * 4096;
+	/* Nobody translates addresses for net_null. */
+	expect(VERDICT_WELL, 0);
+	assert_true(is_note(VERDICT_SCATTERED));
+	assert_true(is_said(VERDICT_SCATTERED, "no device"));
+	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
 	pool.page_bytes = 2 << 20;
 	expect(VERDICT_WELL, 0);
+	pool.page_bytes = 4096;
+	/* Buffers that nobody knows: neither are their pages. */
+	pool.base = 1ull << 40;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
+	/* Pinned ones are of the pool that has such. */
+	pool.pinned_external = true;
+	expect(VERDICT_SCATTERED, 1);
+	pool.page_bytes = 0;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
 	pool.page_bytes = 4096;
 	busy(LIMIT_SCATTERED_BUSY / 2);
 	expect(VERDICT_WELL, 0);

@@ -248,7 +248,10 @@ def test_scattered_buffers(testpmd):
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
-    assert found.others == ["scattered_buffers"]
+    # Software translates no addresses: a note. What makes it a fault is tested with figures by hand.
+    assert found.sound() in ("well", None)
+    assert found.get("scattered_buffers")["grade"] == "note"
+    assert "no device that reads memory" in found.evidence("scattered_buffers")
     pages = re.search(r"lie on (\d+) different pages of 4,096", found.evidence("scattered_buffers"))
     # 2,368 bytes each, one after the other or one a page.
     assert 500 <= int(pages.group(1)) <= 1000
@@ -260,8 +263,8 @@ def test_several_faults_are_ranked(testpmd):
                   args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
     found = Diagnosis(pmd)
-    assert set(found.others) >= {"tiny_bursts", "scattered_buffers"}
-    assert found.others.index("tiny_bursts") < found.others.index("scattered_buffers")
+    assert found.others == ["tiny_bursts"], found.verdicts
+    assert found.has("at_limit")
     grades = [v["grade"] for v in found.verdicts]
     assert grades == sorted(grades, key=["fault", "fine", "note"].index)
 
