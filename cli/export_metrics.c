@@ -314,8 +314,7 @@ static void export_threads(struct export_text *t, const struct exported *x, size
 		for (size_t n = 0; n < count; n++)
 			for (uint32_t i = 0; i < x[n].f->thread_count; i++)
 				if (first_thread(x[n].f, i) && thread_sum(&x[n], i, c, &sum))
-					export_number(
-						t, "", thread_labels(labels, &x[n], i), sum);
+					export_number(t, "", thread_labels(labels, &x[n], i), sum);
 	}
 	export_worst_gaps(t, x, count);
 }
@@ -379,13 +378,14 @@ static void export_uncounted(struct export_text *t, const struct exported *x, si
 		if (x[n].f)
 			export_count(t, "", export_labels(labels, "app", x[n].label, NULL),
 				x[n].f->no_thread_polls + x[n].f->no_block_polls);
-	export_family(t, "ringtap_uncounted_ports", "gauge", "Ports beyond what there is room for.");
+	export_family(
+		t, "ringtap_uncounted_ports", "gauge", "Ports beyond what there is room for.");
 	for (size_t n = 0; n < count; n++)
 		if (x[n].f)
 			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),
 				x[n].f->ports_beyond);
-	export_family(
-		t, "ringtap_uncounted_mempools", "gauge", "Mempools beyond what there is room for.");
+	export_family(t, "ringtap_uncounted_mempools", "gauge",
+		"Mempools beyond what there is room for.");
 	for (size_t n = 0; n < count; n++)
 		if (x[n].f)
 			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),

@@ -29,8 +29,8 @@ struct tally {
 	uint64_t calls, empty, packets;
 	uint64_t bytes, byte_packets;
 	uint64_t big_calls, big_packets; /* beyond the histogram */
-	uint32_t max_asked; /* of the entries that had calls */
-	uint64_t full;      /* calls with as many packets as their entry's largest burst */
+	uint32_t max_asked;              /* of the entries that had calls */
+	uint64_t full; /* calls with as many packets as their entry's largest burst */
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
 

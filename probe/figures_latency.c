@@ -27,8 +27,8 @@ static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
 
 /* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
- * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far apart:
- * copies from one pool to another do not collide in lockstep. The compiler multiplies. */
+ * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
+ * apart: copies from one pool to another do not collide in lockstep. The compiler multiplies. */
 static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
 {
 	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + life);

@@ -422,8 +422,8 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 	rte_pktmbuf_free_bulk(pkts, BURST);
 }
 
-/* The sender's counter is behind the receiver's. The instrument has been on for so long that no time
- * is older than the switching on. */
+/* The sender's counter is behind the receiver's. The instrument has been on for so long that no
+ * time is older than the switching on. */
 static void test_negative_times_are_none(void **state)
 {
 	uint64_t *field;

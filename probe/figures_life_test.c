@@ -130,7 +130,8 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	end(&p);
 }
 
-/* Counting bursts sent is all that it does: nothing but the slot tells that it is another thread. */
+/* Counting bursts sent is all that it does: nothing but the slot tells that it is another thread.
+ */
 static void test_new_owner_that_only_sends(void **state)
 {
 	struct poller p;

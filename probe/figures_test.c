@@ -490,9 +490,8 @@ static void test_stopped_ports_are_not_asked(void **state)
 	assert_int_equal(rte_eth_dev_stop(port), 0);
 	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);
 	for (uint16_t q = 0; q < 2; q++)
-		assert_int_equal(rte_eth_rx_queue_setup(
-					 port, q, 512, SOCKET_ID_ANY, NULL, test_pool()),
-			0);
+		assert_int_equal(
+			rte_eth_rx_queue_setup(port, q, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
 	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
 	assert_int_equal(rt_port_queues(port, n), 0);
 	assert_int_equal(n[RT_DIR_RX], 1);

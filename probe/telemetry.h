@@ -28,7 +28,6 @@ void rt_telemetry_uint(struct rte_tel_data *d, const char *name, uint64_t v);
 void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v);
 void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v);
 
-
 /* An empty dictionary, NULL: no memory; and putting it into a list, whose it is then. */
 struct rte_tel_data *rt_telemetry_dict(void);
 void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);

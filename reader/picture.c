@@ -30,8 +30,8 @@ uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t
 	if (ns < SETTLED_NS)
 		return mon->fig.h.tsc_hz;
 	hz = (double)(tsc - mon->open_tsc) * 1e9 / (double)ns;
-	/* Further off than DPDK ever is, it is a measurement that was disturbed, or a guest that was
-	 * moved to another machine: the probe knows no better, but is steady. */
+	/* Further off than DPDK ever is, it is a measurement that was disturbed, or a guest that
+	 * was moved to another machine: the probe knows no better, but is steady. */
 	return hz > told * (1 - HZ_OFF) && hz < told * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
 								    : mon->fig.h.tsc_hz;
 }

@@ -229,8 +229,8 @@ static int run_loop(void *arg)
 		rte_pktmbuf_free_bulk(mbufs + sent, got - sent);
 		__atomic_store_n(&loop.count, loop.count + sent, __ATOMIC_RELAXED);
 		if (loop.second != loop.queue)
-			rte_pktmbuf_free_bulk(mbufs,
-				rte_eth_rx_burst(loop.from, loop.second, mbufs, BURST));
+			rte_pktmbuf_free_bulk(
+				mbufs, rte_eth_rx_burst(loop.from, loop.second, mbufs, BURST));
 		if (!got && loop.doze_us)
 			rte_delay_us_sleep(loop.doze_us);
 	}
