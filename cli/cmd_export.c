@@ -21,7 +21,8 @@ static const struct option_def options[] = {
 		"answers at all addresses of the host, to anybody"},
 	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every poll, "
+		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
+		"poll, "
 		"bytes and latency look at every packet, and so cost more)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},

@@ -12,7 +12,8 @@
 
 #define SOME 1000 /* packets, over which distinct pages are counted */
 
-/* Drivers in software: the CPU copies, or nothing is read at all. No device translates addresses. */
+/* Drivers in software: the CPU copies, or nothing is read at all. No device translates addresses.
+ */
 static bool no_dma(const char *driver)
 {
 	static const char *const drivers[] = {"net_null", "net_ring", "net_af_packet", "net_tap",
@@ -39,8 +40,8 @@ static uint64_t *addresses(const struct ringtap_figures *f, const struct ringtap
 	*count = 0;
 	for (uint64_t i = 0; list && i < s->count; i++)
 		if (memory_pool_at(f, s->sample[i].address) == pool)
-			list[(*count)++] = has_iova(&s->sample[i]) ? s->sample[i].iova
-								   : s->sample[i].address;
+			list[(*count)++] =
+				has_iova(&s->sample[i]) ? s->sample[i].iova : s->sample[i].address;
 	return list;
 }
 

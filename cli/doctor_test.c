@@ -258,7 +258,8 @@ static void gaps_without_work(void **state)
 	expect(VERDICT_IDLE, 0);
 	assert_false(is_note(VERDICT_PREEMPTED));
 	threads[1][0].gaps_idle[22] = 40; /* 4 … 8 ms: 2.5 % of the time */
-	/* Somebody took the time, or the application itself: no fault as long as nothing is lost. */
+	/* Somebody took the time, or the application itself: no fault as long as nothing is lost.
+	 */
 	expect(VERDICT_IDLE, 0);
 	assert_true(is_note(VERDICT_PREEMPTED));
 	assert_true(is_said(VERDICT_PREEMPTED, "kernel saw it running"));

@@ -38,8 +38,8 @@ static double asleep(const struct thread_rates *x)
 	return fmax(0, 1 - x->cpu - x->wait) + 0 * (x->cpu + x->wait);
 }
 
-static void find_gaps(const struct examination *e, uint32_t thread, const struct thread_rates *x,
-	struct gaps *g)
+static void find_gaps(
+	const struct examination *e, uint32_t thread, const struct thread_rates *x, struct gaps *g)
 {
 	static const struct ringtap_figures_thread zero;
 	const struct ringtap_figures_thread *b = &e->span.to->threads[thread];

@@ -430,11 +430,17 @@ static void test_names_are_fit_for_a_terminal(void **state)
 
 	assert_copied("eth0", "eth0");
 	assert_copied("a\x1b[2J\x7f\n", "a?[2J??");
-	assert_copied("Stra\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80",
-		"Stra\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80");
+	assert_copied("Stra\xc3\x9f"
+		      "e \xe2\x82\xac \xf0\x9f\x98\x80",
+		"Stra\xc3\x9f"
+		"e \xe2\x82\xac \xf0\x9f\x98\x80");
 	/* C1, in UTF-8 and as single bytes; what is no UTF-8; surrogates; too long ones. */
-	assert_copied("x\xc2\x9b" "2J", "x??2J");
-	assert_copied("x\x9b" "2J\xff", "x?2J?");
+	assert_copied("x\xc2\x9b"
+		      "2J",
+		"x??2J");
+	assert_copied("x\x9b"
+		      "2J\xff",
+		"x?2J?");
 	assert_copied("\xed\xa0\x80 \xc0\xaf \xe0\x80\xaf", "??? ?? ???");
 	assert_copied("half \xe2\x82", "half ??");
 	rt_copy_text(cut, "ab\xc3\x9f", sizeof(cut));
