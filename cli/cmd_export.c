@@ -21,9 +21,9 @@ static const struct option_def options[] = {
 		"answers at all addresses of the host, to anybody"},
 	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, or all (default polls,busy,gaps,pools; bytes and latency look at "
-		"every "
-		"packet and so cost more)"},
+		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
+		"poll, "
+		"bytes and latency look at every packet, and so cost more)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
@@ -125,7 +125,7 @@ static int export(struct watch *w, const char *listen)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.listen = LISTEN_DEFAULT,
-		.instruments = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS,
+		.instruments = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
 		.latency_every = 1};
 	int ret = options_parse(self, argc, argv, &c);
 	struct watch w = {.names = c.names,

@@ -15,7 +15,7 @@
 #define LATENCY_EVERY     1
 #define LATENCY_EVERY_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
-#define INSTRUMENTS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define INSTRUMENTS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
 enum {
 	OPT_ONCE = 1,
@@ -46,8 +46,8 @@ static const struct option_def options[] = {
 		"End after so many intervals"},
 	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,busy,gaps,pools; latency "
-		"when its view is shown)"},
+		"latency, addresses, pools, or all (default polls,busy,pools; latency and "
+		"gaps when their view is shown)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 };

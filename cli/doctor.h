@@ -99,6 +99,9 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 
 /* ---- doctor_watch.c */
 
+/* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
+ * for more before, as testpmd does when it empties queues, does not ask now. */
+unsigned doctor_burst(const struct watched *a);
 /* Watches for so long, judges each application and hands it over. False: a signal came. */
 bool doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);

@@ -22,15 +22,22 @@
 /* A full burst means that at least as many packets were waiting: if that is the rule, not the
  * exception, there is a backlog. */
 #define LIMIT_FULL 0.5
-/* All but always busy, all but always full: it takes what it can. */
-#define LIMIT_AT_BUSY 0.95
+/* All but always full: it takes what it can. Whether it is busy says less: polls of idle queues in
+ * between are no work. */
 #define LIMIT_AT_FULL 0.9
 /* 1,024 descriptors last 0.1 ms at 10 Mpps: a thread kept from running for one hundredth of the
  * time, in whatever pieces a scheduler gives (milliseconds), loses packets at such rates. Timer
  * ticks and stray kernel threads take ten times less on a CPU that is otherwise left alone. */
 #define LIMIT_WAIT 0.01
+/* A thread that sleeps most of its time does not poll all the time, nor means to: how long it waits
+ * for a CPU when it wakes is its own affair. */
+#define LIMIT_ASLEEP 0.5
+/* Gaps tell something only where the kernel says that the thread wanted to run all the time, as far
+ * as it knows: its own counts may lag by some ticks in half a second. */
+#define LIMIT_NAPS    0.05
+#define LIMIT_RUNNING 0.99
 /* Gaps without work: an interrupt takes some microseconds, and is a thousand times longer than an
- * empty poll (20 … 100 ns). Not work but someone else took what is longer than both. */
+ * empty poll (20 … 100 ns). What is longer than both is not polling. */
 #define LIMIT_GAP_NS    200e3
 #define LIMIT_GAP_TIMES 1000
 #define LIMIT_GAP_SHARE 0.005

@@ -135,13 +135,13 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 struct pollers {
 	double busy, wait, cycles_per_packet; /* of the busiest thread at the port; NAN */
 	uint32_t thread;
-	struct tally rx;
+	struct tally rx; /* of the queue whose polls are full most often */
 };
 
 static void find_pollers(const struct examination *e, uint32_t port, struct pollers *p)
 {
 	*p = (struct pollers){.busy = NAN, .wait = NAN, .cycles_per_packet = NAN, .thread = ALL};
-	tally_sum(&p->rx, &e->span, port, ALL, RINGTAP_RX);
+	tally_fullest(&p->rx, &e->span, port, ALL);
 	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
 		const struct ringtap_figures_queue *q = &e->span.to->queues[i];
 		struct thread_rates x;
@@ -167,8 +167,8 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 			thread_name(name, &e->span.to->threads[p->thread]), 100 * p->busy);
 	if (p->rx.calls)
 		verdict_say(v,
-			"%.0f %% of the polls brought as many packets as they asked for "
-			"(%u)",
+			"of the fullest queue %.0f %% of the polls brought as many packets "
+			"as they asked for (%u)",
 			100 * tally_full(&p->rx), p->rx.max_asked);
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",

@@ -7,16 +7,22 @@
 #include "doctor.h"
 #include "doctor_limits.h"
 #include "iotlb.h"
+#include "memory.h"
 #include "util.h"
 
 #define SOME 1000 /* packets, over which distinct pages are counted */
 
-static const struct ringtap_figures_pool *pool_at(const struct ringtap_figures *f, uint64_t address)
+/* Drivers in software: the CPU copies, or nothing is read at all. No device translates addresses.
+ */
+static bool no_dma(const char *driver)
 {
-	for (uint32_t i = 0; i < f->pool_count; i++)
-		if (!f->pools[i].gone && address - f->pools[i].base < f->pools[i].span)
-			return &f->pools[i];
-	return NULL;
+	static const char *const drivers[] = {"net_null", "net_ring", "net_af_packet", "net_tap",
+		"net_pcap", "net_memif", "net_virtio_user", "net_vhost", "net_kni"};
+
+	for (unsigned i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		if (!strcmp(driver, drivers[i]))
+			return true;
+	return false;
 }
 
 /* RTE_BAD_IOVA is all ones. */
@@ -25,13 +31,17 @@ static bool has_iova(const struct ringtap_sample *s)
 	return s->iova && s->iova != UINT64_MAX;
 }
 
-/* Addresses as devices see them. NULL: out of memory. */
-static uint64_t *addresses(const struct ringtap_stretch *s)
+/* Of a stretch, addresses of one pool's buffers as devices see them. NULL: out of memory. */
+static uint64_t *addresses(const struct ringtap_figures *f, const struct ringtap_stretch *s,
+	uint32_t pool, uint64_t *count)
 {
 	uint64_t *list = malloc((s->count + 1) * sizeof(*list));
 
+	*count = 0;
 	for (uint64_t i = 0; list && i < s->count; i++)
-		list[i] = has_iova(&s->sample[i]) ? s->sample[i].iova : s->sample[i].address;
+		if (memory_pool_at(f, s->sample[i].address) == pool)
+			list[(*count)++] =
+				has_iova(&s->sample[i]) ? s->sample[i].iova : s->sample[i].address;
 	return list;
 }
 
@@ -50,42 +60,62 @@ static const char scattered_advice[] =
 	"pool no larger than needed, a per-lcore cache (testpmd: --mbcache), a LIFO pool "
 	"(--mbuf-pool-ops-name=stack). 'ringtap memory --plot' draws it";
 
-static void judge_stretch(const struct examination *e, const struct ringtap_stretch *s,
+/* port: one whose driver does no DMA, or NULL. */
+static void say_scattered(struct verdict *v, const struct ringtap_figures_pool *p,
+	const struct thread_rates *x, const struct ringtap_figures_port *port)
+{
+	char name[RINGTAP_NAME_LEN], driver[RINGTAP_NAME_LEN];
+
+	verdict_say(v, "they are of mempool %s: %u objects, %s, cache of %u",
+		printable(name, sizeof(name), p->name), p->size, p->ops, p->cache_size);
+	verdict_say(v, "the thread works %.1f %% of its time, %.0f cycles a packet", 100 * x->busy,
+		x->cycles_per_packet);
+	if (port)
+		verdict_say(v,
+			"%s: the driver %s has no device that reads memory, so no IOTLB misses; "
+			"the CPU's TLB, which is larger, may",
+			printable(name, sizeof(name), port->name),
+			printable(driver, sizeof(driver), port->driver));
+}
+
+/* Judges the buffers of the pool whose one came first. False: there are too few to say anything, or
+ * nobody knows the size of their pages. */
+static bool judge_stretch(const struct examination *e, const struct ringtap_stretch *s,
 	const struct thread_rates *x, struct diagnosis *d)
 {
 	const struct ringtap_figures *f = e->samples;
-	const struct ringtap_figures_pool *p = pool_at(f, s->sample[0].address);
-	uint64_t page = p && p->page_bytes ? p->page_bytes : 4096, *list = addresses(s);
-	unsigned shift = (unsigned)__builtin_ctzll(page), at = entries_index();
-	char name[RINGTAP_NAME_LEN], size[FORMAT_LEN];
+	uint32_t pool = memory_pool_at(f, s->sample[0].address), port = s->sample[0].port;
+	uint64_t page = pool == NO_POOL ? 0 : f->pools[pool].page_bytes, count, *list;
+	unsigned shift = page ? (unsigned)__builtin_ctzll(page) : 0, at = entries_index();
+	bool soft = port < f->port_count && no_dma(f->ports[port].driver);
 	struct iotlb model;
 	struct verdict *v;
+	char size[FORMAT_LEN];
 	double misses;
 
-	if (!list || iotlb_model(list, s->count, shift, &model)) {
+	if (!page)
+		return false;
+	list = addresses(f, s, pool, &count);
+	if (!list || count < LIMIT_SCATTERED_SAMPLES || iotlb_model(list, count, shift, &model)) {
 		free(list);
-		return;
+		return false;
 	}
 	misses = (double)model.misses[at] / (double)model.accesses;
-	v = misses < LIMIT_SCATTERED ? NULL
-				     : verdict_add(d, VERDICT_SCATTERED, GRADE_FAULT, misses / 1000,
-					       scattered_advice);
+	v = misses < LIMIT_SCATTERED
+		    ? NULL
+		    : verdict_add(d, VERDICT_SCATTERED, soft ? GRADE_NOTE : GRADE_FAULT,
+			      misses / 1000, scattered_advice);
 	if (v) {
 		thread_name(v->where, &f->threads[s->thread]);
 		verdict_say(v, "1,000 packets in a row lie on %.0f different pages of %s bytes",
-			iotlb_distinct(list, s->count, shift, SOME), format_count(size, page));
+			iotlb_distinct(list, count, shift, SOME), format_count(size, page));
 		verdict_say(v,
-			"a translation cache of %u entries (a model: LRU) misses %.0f %% of "
-			"them",
+			"a translation cache of %u entries (a model: LRU) misses %.0f %% of them",
 			iotlb_entries[at], 100 * misses);
-		if (p)
-			verdict_say(v, "they are of mempool %s: %u objects, %s, cache of %u",
-				printable(name, sizeof(name), p->name), p->size, p->ops,
-				p->cache_size);
-		verdict_say(v, "the thread works %.1f %% of its time, %.0f cycles a packet",
-			100 * x->busy, x->cycles_per_packet);
+		say_scattered(v, &f->pools[pool], x, soft ? &f->ports[port] : NULL);
 	}
 	free(list);
+	return true;
 }
 
 void rule_scattered(const struct examination *e, struct diagnosis *d)
@@ -103,7 +133,7 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 		rates_thread(e->app, &e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
 			continue;
-		judged |= 1ull << s->thread;
-		judge_stretch(e, s, &x, d);
+		if (judge_stretch(e, s, &x, d))
+			judged |= 1ull << s->thread;
 	}
 }

@@ -138,12 +138,54 @@ static void missed_packets(void **state)
 	expect(VERDICT_TOO_SLOW, 1);
 }
 
+/* A thread that polls idle queues, too, is never busy all the time, nor are most of its polls. */
+static void one_hot_queue_of_several(void **state)
+{
+	bursts(0, 32, 95000);
+	bursts(0, 16, 5000);
+	bursts(1, 0, 100000);
+	bursts(2, 0, 100000);
+	busy(0.8);
+	queues[1][1].max_asked = queues[1][2].max_asked = 64;
+	expect(VERDICT_UNEVEN_QUEUES, 1);
+	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
+	assert_non_null(strstr(d.verdict[0].evidence[2], "95 %"));
+	assert_non_null(strstr(d.verdict[0].evidence[2], "(32)"));
+}
+
+/* Emptying a queue with some huge polls is not what it does all the time. */
+static void rare_polls_do_not_count(void **state)
+{
+	bursts(0, 8, 100000);
+	bursts(1, 32, 10);
+	busy(0.5);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_OVERFLOW, 2); /* and uneven */
+}
+
+static void bursts_asked_for_before(void **state)
+{
+	bursts(0, 32, 1000);
+	queues[0][1].max_asked = queues[1][1].max_asked = 512;
+	queues[0][1].polls = queues[1][1].polls = 3;
+	assert_int_equal(doctor_burst(&app), 32);
+	bursts(1, 0, 1);
+	assert_int_equal(doctor_burst(&app), 512);
+	app.mark = NULL;
+	assert_int_equal(doctor_burst(&app), LIMIT_BURST);
+}
+
 static void missed_because_somebody_else_had_the_cpu(void **state)
 {
 	bursts(0, 8, 100000);
 	busy(0.3);
 	readings[1][0].port.ipackets = 1000000;
 	readings[1][0].port.imissed = 500000;
+	threads[1][0].cpu_ns = (uint64_t)((1 - 2 * LIMIT_WAIT) * SECONDS * NS_PER_S);
 	threads[1][0].wait_ns = (uint64_t)(2 * LIMIT_WAIT * SECONDS * NS_PER_S);
 	expect(VERDICT_PREEMPTED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[d.verdict[0].evidence_count - 1], "imissed"));
@@ -183,20 +225,94 @@ static void packets_not_sent(void **state)
 	assert_non_null(strstr(d.verdict[0].evidence[1], "100,000 errors"));
 }
 
+static void kernel(double cpu, double wait)
+{
+	threads[1][0].cpu_ns = (uint64_t)(cpu * SECONDS * NS_PER_S);
+	threads[1][0].wait_ns = (uint64_t)(wait * SECONDS * NS_PER_S);
+}
+
+static bool is_note(enum verdict_id id)
+{
+	for (unsigned i = 0; i < d.count; i++)
+		if (d.verdict[i].id == id)
+			return d.verdict[i].grade == GRADE_NOTE;
+	return false;
+}
+
+static bool is_said(enum verdict_id id, const char *text)
+{
+	for (unsigned i = 0; i < d.count; i++)
+		for (unsigned k = 0; d.verdict[i].id == id && k < d.verdict[i].evidence_count; k++)
+			if (strstr(d.verdict[i].evidence[k], text))
+				return true;
+	return false;
+}
+
 static void gaps_without_work(void **state)
 {
 	bursts(0, 0, 100000000);
 	busy(0);
+	kernel(1, 0);
 	threads[1][0].gaps_idle[6] = 100000000; /* 64 … 127 ns */
 	threads[1][0].gaps_idle[14] = 5000;     /* 16 … 33 us: interrupts */
 	expect(VERDICT_IDLE, 0);
-	threads[1][0].gaps_idle[22] = 20; /* 4 … 8 ms: 1.3 % of the time */
+	assert_false(is_note(VERDICT_PREEMPTED));
+	threads[1][0].gaps_idle[22] = 40; /* 4 … 8 ms: 2.5 % of the time */
+	/* Somebody took the time, or the application itself: no fault as long as nothing is lost.
+	 */
+	expect(VERDICT_IDLE, 0);
+	assert_true(is_note(VERDICT_PREEMPTED));
+	assert_true(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
+	assert_true(is_said(VERDICT_PREEMPTED, "other work"));
+	kernel(0.985, 0.005);
+	expect(VERDICT_IDLE, 0);
+	assert_true(is_note(VERDICT_PREEMPTED));
+	assert_false(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
+	kernel(0.98, 2 * LIMIT_WAIT);
 	expect(VERDICT_PREEMPTED, 1);
+	assert_false(is_said(VERDICT_PREEMPTED, "other work"));
+	kernel(1, 0);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 1000;
+	expect(VERDICT_OVERFLOW, 2);
+	assert_int_equal(d.verdict[1].id, VERDICT_PREEMPTED);
+}
+
+static void who_sleeps_is_not_preempted(void **state)
+{
+	bursts(0, 0, 100000);
+	busy(0);
+	threads[1][0].gaps_idle[6] = 100000;
+	threads[1][0].gaps_idle[20] = 9000; /* 1 … 2 ms, nearly always */
+	kernel(0.02, 0.03);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* It sleeps for a fifth of the time, which gaps show as well as they can. */
+	threads[1][0].gaps_idle[20] = 1500;
+	kernel(0.8, 0);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* For 3 %, and that is all the gaps. */
+	threads[1][0].gaps_idle[20] = 200;
+	kernel(0.97, 0);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* Nobody knows what it did. */
+	threads[1][0].gaps_idle[20] = 1500;
+	threads[1][0].read_ns = 0;
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
 	/* A thread that polls every millisecond on purpose. */
+	threads[1][0].read_ns = (100 + SECONDS) * NS_PER_S;
+	kernel(1, 0);
 	memset(threads[1][0].gaps_idle, 0, sizeof(threads[1][0].gaps_idle));
 	threads[1][0].gaps_idle[19] = 10000;
 	threads[1][0].gaps_idle[20] = 1000;
 	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* It sleeps a little, and is kept waiting besides. */
+	kernel(0.5, 0.2);
+	expect(VERDICT_PREEMPTED, 1);
 }
 
 static void small_bursts(void **state)
@@ -259,10 +375,26 @@ static void scattered(void **state)
 	expect(VERDICT_WELL, 0); /* 60 pages have room in 64 entries */
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 600) * 4096;
+	/* Nobody translates addresses for net_null. */
+	expect(VERDICT_WELL, 0);
+	assert_true(is_note(VERDICT_SCATTERED));
+	assert_true(is_said(VERDICT_SCATTERED, "no device"));
+	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
 	pool.page_bytes = 2 << 20;
 	expect(VERDICT_WELL, 0);
+	pool.page_bytes = 4096;
+	/* Buffers that nobody knows: neither are their pages. */
+	pool.base = 1ull << 40;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
+	/* Pinned ones are of the pool that has such. */
+	pool.pinned_external = true;
+	expect(VERDICT_SCATTERED, 1);
+	pool.page_bytes = 0;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
 	pool.page_bytes = 4096;
 	busy(LIMIT_SCATTERED_BUSY / 2);
 	expect(VERDICT_WELL, 0);
@@ -273,6 +405,7 @@ static void worst_first(void **state)
 	bursts(0, 2, 1000000);
 	busy(1);
 	look.empty = 100;
+	threads[1][0].cpu_ns = (SECONDS - 1) * NS_PER_S;
 	threads[1][0].wait_ns = NS_PER_S;
 	readings[1][0].least = readings[1][0].most = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 4);
@@ -287,9 +420,13 @@ int main(void)
 		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
 		cmocka_unit_test_setup(missed_packets, setup),
 		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),
+		cmocka_unit_test_setup(one_hot_queue_of_several, setup),
+		cmocka_unit_test_setup(rare_polls_do_not_count, setup),
+		cmocka_unit_test_setup(bursts_asked_for_before, setup),
 		cmocka_unit_test_setup(empty_mempools, setup),
 		cmocka_unit_test_setup(packets_not_sent, setup),
 		cmocka_unit_test_setup(gaps_without_work, setup),
+		cmocka_unit_test_setup(who_sleeps_is_not_preempted, setup),
 		cmocka_unit_test_setup(small_bursts, setup),
 		cmocka_unit_test_setup(uneven, setup),
 		cmocka_unit_test_setup(full_bursts_alone_are_no_fault, setup),

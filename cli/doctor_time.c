@@ -22,7 +22,7 @@ static void where_thread(struct verdict *v, const struct ringtap_figures_thread 
 struct gaps {
 	double typical_ns; /* of an empty poll; NAN */
 	double long_ns;    /* above that a gap is long */
-	double lost;       /* share of the time in long gaps without work */
+	double lost;       /* share of the time in long gaps without work, but not asleep */
 	uint64_t count;    /* of them */
 };
 
@@ -32,7 +32,14 @@ static double bin_cycles(unsigned k)
 	return 1.5 * (double)(1ull << k);
 }
 
-static void find_gaps(const struct examination *e, uint32_t thread, struct gaps *g)
+/* The share of the time in which the thread did not want to run; NAN: the kernel does not tell. */
+static double asleep(const struct thread_rates *x)
+{
+	return fmax(0, 1 - x->cpu - x->wait) + 0 * (x->cpu + x->wait);
+}
+
+static void find_gaps(
+	const struct examination *e, uint32_t thread, const struct thread_rates *x, struct gaps *g)
 {
 	static const struct ringtap_figures_thread zero;
 	const struct ringtap_figures_thread *b = &e->span.to->threads[thread];
@@ -52,7 +59,8 @@ static void find_gaps(const struct examination *e, uint32_t thread, struct gaps 
 			break;
 		}
 	}
-	if (!total)
+	/* Who sleeps between polls has gaps, as it wants to. */
+	if (!total || !(asleep(x) <= LIMIT_NAPS))
 		return;
 	g->long_ns = fmax(LIMIT_GAP_NS, LIMIT_GAP_TIMES * g->typical_ns);
 	for (unsigned k = 0; k < BINS; k++) {
@@ -61,7 +69,7 @@ static void find_gaps(const struct examination *e, uint32_t thread, struct gaps 
 		g->count += bin[k];
 		lost += (double)bin[k] * bin_cycles(k) * ns;
 	}
-	g->lost = fmin(1, lost / (e->span.seconds * 1e9));
+	g->lost = fmax(0, fmin(1, lost / (e->span.seconds * 1e9)) - asleep(x));
 }
 
 /* The NICs' loss at the ports that the thread polls, packets. */
@@ -114,12 +122,16 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	struct thread_rates x;
 	struct verdict *v;
 	struct gaps g;
+	bool waits, fault;
 
 	rates_thread(e->app, &e->span, i, &x);
-	find_gaps(e, i, &g);
-	if (!(x.wait >= LIMIT_WAIT) && g.lost < LIMIT_GAP_SHARE)
+	find_gaps(e, i, &x, &g);
+	waits = x.wait >= LIMIT_WAIT;
+	if (asleep(&x) > LIMIT_ASLEEP || (!waits && g.lost < LIMIT_GAP_SHARE))
 		return;
-	v = verdict_add(d, VERDICT_PREEMPTED, GRADE_FAULT,
+	/* Without a CPU it certainly was kept from work; what gaps are, nobody knows for sure. */
+	fault = waits || missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS;
+	v = verdict_add(d, VERDICT_PREEMPTED, fault ? GRADE_FAULT : GRADE_NOTE,
 		3 + fmax(isnan(x.wait) ? 0 : x.wait, g.lost), preempted_advice);
 	if (!v)
 		return;
@@ -133,13 +145,14 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 		verdict_say(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
 		verdict_say(v,
-			"%s times nothing happened for over %.2g ms though there was no "
+			"%s times it did not poll for over %.2g ms though there was no "
 			"work, where an empty poll takes %.0f ns: %.1f %% of the time",
 			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
-	if (g.lost >= LIMIT_GAP_SHARE && !(x.wait >= LIMIT_GAP_SHARE))
+	if (!waits)
 		verdict_say(v,
-			"the kernel saw it running: interrupts, a hypervisor or the firmware "
-			"took the time");
+			"%sinterrupts, a hypervisor or the firmware took the time, or the "
+			"application has other work to do between polls",
+			x.cpu >= LIMIT_RUNNING ? "the kernel saw it running: " : "");
 	say_worst(v, e, t);
 	if (missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS)
 		verdict_say(v, "the NIC dropped %s packets meanwhile (imissed)",
@@ -175,14 +188,16 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 		const struct ringtap_figures_thread *t = &e->span.to->threads[i];
 		char polls[FORMAT_LEN];
 		struct thread_rates x;
+		struct tally y, fullest;
 		struct verdict *v;
-		struct tally y;
 
 		if (!works(e, i))
 			continue;
 		rates_thread(e->app, &e->span, i, &x);
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
-		if (!(x.busy >= LIMIT_BUSY) || !(tally_mean_busy(&y) < LIMIT_TINY))
+		tally_fullest(&fullest, &e->span, ALL, i);
+		if (!(x.busy >= LIMIT_BUSY || tally_full(&fullest) >= LIMIT_FULL) ||
+			!(tally_mean_busy(&y) < LIMIT_TINY))
 			continue;
 		v = verdict_add(d, VERDICT_TINY_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
 			tiny_advice);
@@ -282,6 +297,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct driver_rates dr;
+		struct tally fullest;
 		struct shares s;
 		struct verdict *v;
 		double ratio;
@@ -297,7 +313,9 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 			continue;
 		rates_thread(e->app, &e->span, s.thread[s.hot], &x);
 		rates_driver(e->app, i, &dr);
-		hurts = x.busy >= LIMIT_UNEVEN_BUSY || dr.imissed > 0;
+		tally_fullest(&fullest, &e->span, i, s.thread[s.hot]);
+		hurts = x.busy >= LIMIT_UNEVEN_BUSY || tally_full(&fullest) >= LIMIT_FULL ||
+			dr.imissed > 0;
 		v = verdict_add(d, VERDICT_UNEVEN_QUEUES, hurts ? GRADE_FAULT : GRADE_NOTE,
 			1 + ratio / 1000, uneven_advice);
 		if (!v)
@@ -362,17 +380,16 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 		if (!works(e, i))
 			continue;
 		rates_thread(e->app, &e->span, i, &x);
-		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
-		if (!(x.busy >= LIMIT_AT_BUSY) || !(tally_full(&y) >= LIMIT_AT_FULL) ||
-			judged(d, VERDICT_TOO_SLOW))
+		tally_fullest(&y, &e->span, ALL, i);
+		if (!(tally_full(&y) >= LIMIT_AT_FULL) || judged(d, VERDICT_TOO_SLOW))
 			continue;
 		v = verdict_add(d, VERDICT_AT_LIMIT, GRADE_NOTE, x.busy, limit_advice);
 		if (!v)
 			return;
 		where_thread(v, &e->span.to->threads[i]);
 		verdict_say(v,
-			"it works %.1f %% of its time, and %.0f %% of its polls bring as "
-			"many packets as it asks for (%u): more are waiting",
+			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
+			"bring as many packets as it asks for (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_asked);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",

@@ -17,19 +17,10 @@ struct look {
 	uint32_t pool_count;
 };
 
-static unsigned burst_of(const struct ringtap_figures *f)
+static void look_at_pools(struct look *l, const struct watched *a)
 {
-	unsigned most = 0;
-
-	for (uint32_t i = 0; i < f->queue_count; i++)
-		if (f->queues[i].max_asked > most)
-			most = f->queues[i].max_asked;
-	return most ? most : LIMIT_BURST;
-}
-
-static void look_at_pools(struct look *l, const struct ringtap_figures *f)
-{
-	unsigned burst = burst_of(f);
+	const struct ringtap_figures *f = a->now;
+	unsigned burst = doctor_burst(a);
 
 	if (f->pool_count > l->pool_count) {
 		struct pool_look *more = realloc(l->pools, f->pool_count * sizeof(*more));
@@ -49,12 +40,23 @@ static void look_at_pools(struct look *l, const struct ringtap_figures *f)
 	}
 }
 
+unsigned doctor_burst(const struct watched *a)
+{
+	struct tally t;
+	struct span s;
+
+	if (!span_of(a, &s))
+		return LIMIT_BURST;
+	tally_sum(&t, &s, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
+	return t.max_asked ? t.max_asked : LIMIT_BURST;
+}
+
 static void look(struct watch *w, struct look *looks)
 {
 	watch_step(w);
 	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i]->now)
-			look_at_pools(&looks[i], w->list[i]->now);
+			look_at_pools(&looks[i], w->list[i]);
 }
 
 static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)

@@ -40,23 +40,37 @@ static void export_bursts(struct export_text *t, const struct exported *x, size_
 
 /* ---- gaps */
 
-#define GAP_FIRST 10 /* log2(cycles) of the smallest bound */
-#define GAP_LAST  36
-#define GAP_BINS  48
+#define GAP_BINS   48
+#define GAP_BOUNDS 18
 
-/* The bins are powers of two of cycles; a bin counts as its middle in the sum. */
+/* 1, 3 from 0.1 us to 30 s: the same for every application and attachment, whatever the counter's
+ * frequency. Bins are an octave wide, so finer ones would tell nothing. */
+static double gap_bound(unsigned i)
+{
+	return (i % 2 ? 3 : 1) * pow(10, (double)(i / 2) - 7);
+}
+
+/* The bins are powers of two of cycles; a bin counts as its middle. */
 static void gaps(struct export_text *t, const struct exported *x, const char *labels,
 	const uint64_t bin[GAP_BINS])
 {
-	uint64_t count = 0;
+	uint64_t coarse[GAP_BOUNDS + 1] = {0}, count = 0;
+	unsigned at = 0;
 	double sum = 0;
 
 	for (unsigned k = 0; k < GAP_BINS; k++) {
-		count += bin[k];
-		sum += (double)bin[k] * 1.5 * (double)(1ull << k) / x->app->tsc_hz;
-		if (k >= GAP_FIRST && k <= GAP_LAST && k % 2 == 0)
-			export_bucket(t, labels, (double)(2ull << k) / x->app->tsc_hz, count);
+		double middle = 1.5 * (double)(1ull << k) / x->app->tsc_hz;
+
+		while (at < GAP_BOUNDS && middle > gap_bound(at))
+			at++;
+		coarse[at] += bin[k];
+		sum += (double)bin[k] * middle;
 	}
+	for (unsigned i = 0; i < GAP_BOUNDS; i++) {
+		count += coarse[i];
+		export_bucket(t, labels, gap_bound(i), count);
+	}
+	count += coarse[GAP_BOUNDS];
 	export_bucket(t, labels, INFINITY, count);
 	export_number(t, "_sum", labels, sum);
 	export_count(t, "_count", labels, count);

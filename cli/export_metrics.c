@@ -156,8 +156,14 @@ static void export_ports(struct export_text *t, const struct exported *x, size_t
 
 			for (uint32_t i = 0; i < f->port_count; i++) {
 				uint64_t sum = 0;
+				bool asked = false;
 
 				if (!first_port(f, i))
+					continue;
+				for (uint32_t k = i; k < f->port_count; k++)
+					asked |= same_port(f, i, k) && f->ports[k].read_ns;
+				/* Not known yet is not nothing. */
+				if (!asked)
 					continue;
 				for (uint32_t k = i; k < f->port_count; k++)
 					if (same_port(f, i, k))
@@ -244,16 +250,20 @@ static double microbursts(const struct exported *x, const struct ringtap_figures
 static const struct {
 	const char *name, *help;
 	double (*value)(const struct exported *x, const struct ringtap_figures_thread *t);
+	bool kernel; /* not known before it was asked */
 } thread_counters[] = {
 	{"ringtap_thread_busy_seconds",
-		"Time from polls that brought packets to the thread's next poll.", busy_seconds},
+		"Time from polls that brought packets to the thread's next poll.", busy_seconds,
+		false},
 	{"ringtap_thread_idle_seconds", "Time from empty polls to the thread's next poll.",
-		idle_seconds},
-	{"ringtap_thread_cpu_seconds", "Time on a CPU, as the kernel counts it.", cpu_seconds},
-	{"ringtap_thread_wait_seconds", "Time ready to run, but without a CPU.", wait_seconds},
-	{"ringtap_thread_preemptions", "Involuntary context switches.", preemptions},
+		idle_seconds, false},
+	{"ringtap_thread_cpu_seconds", "Time on a CPU, as the kernel counts it.", cpu_seconds,
+		true},
+	{"ringtap_thread_wait_seconds", "Time ready to run, but without a CPU.", wait_seconds,
+		true},
+	{"ringtap_thread_preemptions", "Involuntary context switches.", preemptions, true},
 	{"ringtap_thread_busy_stretches", "Stretches of polls that all brought packets.",
-		microbursts},
+		microbursts, false},
 };
 
 static void export_worst_gaps(struct export_text *t, const struct exported *x, size_t count)
@@ -279,27 +289,32 @@ static void export_worst_gaps(struct export_text *t, const struct exported *x, s
 	}
 }
 
+/* Over all threads of the labels of thread i. False: the kernel was not asked yet. */
+static bool thread_sum(const struct exported *x, uint32_t i, size_t counter, double *sum)
+{
+	bool known = !thread_counters[counter].kernel;
+
+	*sum = 0;
+	for (uint32_t k = i; k < x->f->thread_count; k++) {
+		if (!same_thread(x->f, i, k))
+			continue;
+		known |= x->f->threads[k].read_ns > 0;
+		*sum += thread_counters[counter].value(x, &x->f->threads[k]);
+	}
+	return known;
+}
+
 static void export_threads(struct export_text *t, const struct exported *x, size_t count)
 {
 	char labels[LABELS_LEN];
+	double sum;
 
 	for (size_t c = 0; c < sizeof(thread_counters) / sizeof(thread_counters[0]); c++) {
 		export_family(t, thread_counters[c].name, "counter", thread_counters[c].help);
-		for (size_t n = 0; n < count; n++) {
-			const struct ringtap_figures *f = x[n].f;
-
-			for (uint32_t i = 0; i < f->thread_count; i++) {
-				double sum = 0;
-
-				if (!first_thread(f, i))
-					continue;
-				for (uint32_t k = i; k < f->thread_count; k++)
-					if (same_thread(f, i, k))
-						sum += thread_counters[c].value(
-							&x[n], &f->threads[k]);
-				export_number(t, "", thread_labels(labels, &x[n], i), sum);
-			}
-		}
+		for (size_t n = 0; n < count; n++)
+			for (uint32_t i = 0; i < x[n].f->thread_count; i++)
+				if (first_thread(x[n].f, i) && thread_sum(&x[n], i, c, &sum))
+					export_number(t, "", thread_labels(labels, &x[n], i), sum);
 	}
 	export_worst_gaps(t, x, count);
 }
@@ -353,6 +368,30 @@ static void export_pools(struct export_text *t, const struct exported *x, size_t
 
 /* ---- applications */
 
+static void export_uncounted(struct export_text *t, const struct exported *x, size_t count)
+{
+	char labels[LABELS_LEN];
+
+	export_family(t, "ringtap_uncounted_polls", "counter",
+		"Calls of threads and queues beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_count(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->no_thread_polls + x[n].f->no_block_polls);
+	export_family(
+		t, "ringtap_uncounted_ports", "gauge", "Ports beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->ports_beyond);
+	export_family(t, "ringtap_uncounted_mempools", "gauge",
+		"Mempools beyond what there is room for.");
+	for (size_t n = 0; n < count; n++)
+		if (x[n].f)
+			export_number(t, "", export_labels(labels, "app", x[n].label, NULL),
+				x[n].f->pools_beyond);
+}
+
 static void export_apps(
 	struct export_text *t, const struct watch *w, const struct exported *x, size_t count)
 {
@@ -370,12 +409,7 @@ static void export_apps(
 					x[n].app->info.program, "dpdk", x[n].app->info.dpdk,
 					"probe", x[n].app->info.probe, NULL),
 				1);
-	export_family(t, "ringtap_uncounted_polls", "counter",
-		"Calls of threads and queues beyond what there is room for.");
-	for (size_t n = 0; n < count; n++)
-		if (x[n].f)
-			export_count(t, "", export_labels(labels, "app", x[n].label, NULL),
-				x[n].f->no_thread_polls + x[n].f->no_block_polls);
+	export_uncounted(t, x, count);
 }
 
 /* Two of one name in different runtime folders (of different users) must not be one. */

@@ -155,15 +155,17 @@ static int man_overview(const char *dir)
 
 	if (!f)
 		return -EIO;
-	head(f, "ringtap", "see the packets of running DPDK applications");
+	head(f, "ringtap", "see inside running DPDK applications");
 	fputs(".SH SYNOPSIS\n\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]\n.br\n"
 	      "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR\n.SH DESCRIPTION\n",
 		f);
 	roff_prose(f,
-		"ringtap records the packets of every port, queue and direction of a running, "
-		"unmodified DPDK application. The application carries the ringtap probe, a plugin "
-		"that is loaded with EAL's -d option and that does nothing until someone "
-		"attaches:\n"
+		"ringtap shows what happens inside a running, unmodified DPDK application: it "
+		"records the packets of every port, queue and direction, shows how threads poll "
+		"and what is lost (top, export), how long packets stay inside (latency), where "
+		"their buffers lie (memory), and says what is wrong (doctor). The application "
+		"carries the ringtap probe, a plugin that is loaded with EAL's -d option and that "
+		"does nothing until someone attaches:\n"
 		"\n"
 		"  testpmd -d LIBDIR/libringtap-probe.so ...\n"
 		"\n"

@@ -37,6 +37,8 @@ struct memory_samples {
 };
 
 /* memory_samples.c */
+/* Whose buffer lies there; NO_POOL: nobody knows. */
+uint32_t memory_pool_at(const struct ringtap_figures *f, uint64_t address);
 /* Takes the stretches of a picture that are new. Returns the number of samples so far. */
 uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_figures *first,
 	const struct ringtap_figures *now);

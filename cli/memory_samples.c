@@ -24,7 +24,7 @@ static uint32_t pinned_pool(const struct ringtap_figures *f)
 }
 
 /* Pools of several chunks may lie around others: the smallest one it is. */
-static uint32_t pool_at(const struct ringtap_figures *f, uint64_t address)
+uint32_t memory_pool_at(const struct ringtap_figures *f, uint64_t address)
 {
 	uint32_t found = NO_POOL;
 
@@ -36,7 +36,7 @@ static uint32_t pool_at(const struct ringtap_figures *f, uint64_t address)
 		if (found == NO_POOL || p->span < f->pools[found].span)
 			found = i;
 	}
-	return found;
+	return found == NO_POOL ? pinned_pool(f) : found;
 }
 
 static bool reserve(struct memory_samples *s, size_t more)
@@ -71,20 +71,18 @@ static void take_stretch(
 		return;
 	for (uint64_t i = 0; i < st->count; i++) {
 		const struct ringtap_sample *a = &st->sample[i];
-		uint32_t pool;
 
 		if (i)
 			ticks += (uint32_t)(a->tsc - st->sample[i - 1].tsc);
 		if (!one_app_wants(s->app, f, a->port))
 			continue;
-		pool = pool_at(f, a->address);
 		s->list[s->count++] = (struct memory_sample){.address = a->address,
 			.iova = a->iova,
 			.ns = st->start_ns + (uint64_t)((double)ticks * 1e9 / (double)f->tsc_hz),
 			.stretch = s->stretches,
 			.thread = st->thread,
 			.port = a->port,
-			.pool = pool == NO_POOL ? pinned_pool(f) : pool,
+			.pool = memory_pool_at(f, a->address),
 			.queue = a->queue};
 	}
 	s->stretches++;

@@ -28,7 +28,11 @@ void tally_add(struct tally *t, const struct span *s, uint32_t i)
 	const struct ringtap_figures_queue *a =
 		i < s->from->queue_count ? &s->from->queues[i] : &zero;
 
-	t->calls += grown(b->polls, a->polls);
+	uint64_t calls = grown(b->polls, a->polls);
+
+	if (!calls)
+		return;
+	t->calls += calls;
 	t->empty += grown(b->empty_polls, a->empty_polls);
 	t->packets += grown(b->packets, a->packets);
 	t->bytes += grown(b->bytes, a->bytes);
@@ -37,6 +41,10 @@ void tally_add(struct tally *t, const struct span *s, uint32_t i)
 	t->big_packets += grown(b->big_packets, a->big_packets);
 	if (b->max_asked > t->max_asked)
 		t->max_asked = b->max_asked;
+	if (b->max_asked > RINGTAP_BURSTS)
+		t->full += grown(b->big_polls, a->big_polls);
+	else if (b->max_asked)
+		t->full += grown(b->burst[b->max_asked], a->burst[b->max_asked]);
 	for (unsigned n = 0; n <= RINGTAP_BURSTS; n++)
 		t->burst[n] += grown(b->burst[n], a->burst[n]);
 }
@@ -86,11 +94,33 @@ unsigned tally_quantile(const struct tally *t, double share)
 
 double tally_full(const struct tally *t)
 {
-	uint64_t full = t->max_asked > RINGTAP_BURSTS ? t->big_calls : 0;
+	return ratio((double)t->full, (double)t->calls);
+}
 
-	if (t->max_asked && t->max_asked <= RINGTAP_BURSTS)
-		full = t->burst[t->max_asked];
-	return ratio((double)full, (double)t->calls);
+void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_t thread)
+{
+	uint64_t calls = 0, entries = 0;
+
+	memset(t, 0, sizeof(*t));
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < s->to->queue_count; i++) {
+			const struct ringtap_figures_queue *q = &s->to->queues[i];
+			struct tally one = {0};
+
+			if (q->direction != RINGTAP_RX ||
+				(port != RINGTAP_NO_INDEX && q->port != port) ||
+				(thread != RINGTAP_NO_INDEX && q->thread != thread))
+				continue;
+			tally_add(&one, s, i);
+			if (!pass) {
+				calls += one.calls;
+				entries += one.calls > 0;
+			} else if (one.calls && one.calls >= calls / entries / 10 &&
+				   (!t->calls || tally_full(&one) > tally_full(t))) {
+				*t = one;
+			}
+		}
+	}
 }
 
 double tally_bytes(const struct tally *t)

@@ -29,7 +29,8 @@ struct tally {
 	uint64_t calls, empty, packets;
 	uint64_t bytes, byte_packets;
 	uint64_t big_calls, big_packets; /* beyond the histogram */
-	uint32_t max_asked;
+	uint32_t max_asked;              /* of the entries that had calls */
+	uint64_t full; /* calls with as many packets as their entry's largest burst */
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
 
@@ -44,8 +45,13 @@ double tally_mean_busy(const struct tally *t); /* of calls that had any */
 /* Of the calls that had packets, the burst size below or at which a share of them lies; those
  * beyond the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
 unsigned tally_quantile(const struct tally *t, double share);
-/* Calls with as many packets as the largest burst that is asked for, as a share of all. */
+/* Full calls as a share of all. An entry whose thread once asked for more than it does now has
+ * none: only the largest burst that was ever asked for is known. */
 double tally_full(const struct tally *t);
+/* The RX entry whose polls are full most often, of port's and thread's; those that are polled ten
+ * times less than the mean do not count. Sums over queues say little: whoever takes 32 packets of
+ * one queue and none of three idle ones is full in a quarter of the polls. */
+void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_t thread);
 /* Bytes of all packets; NAN if they were not looked at. */
 double tally_bytes(const struct tally *t);
 

@@ -88,6 +88,17 @@ static void tallies_of_queues(void **state)
 	assert_int_equal(tally_quantile(&t, 1), RINGTAP_BURSTS + 1);
 	assert_true(fabs(tally_mean_busy(&t) - 1870.0 / 141) < 1e-9);
 	assert_true(fabs(tally_full(&t) - 30.0 / 201) < 1e-9);
+	tally_fullest(&t, &s, 0, RINGTAP_NO_INDEX);
+	assert_int_equal(t.calls, 101);
+	assert_true(fabs(tally_full(&t) - 30.0 / 101) < 1e-9);
+	/* What an entry without calls asked for once is of no interest. */
+	queues[0][1] = queues[1][1];
+	queues[1][1].max_asked = 512;
+	tally_sum(&t, &s, 0, RINGTAP_NO_INDEX, RINGTAP_RX);
+	assert_int_equal(t.max_asked, 32);
+	assert_true(fabs(tally_full(&t) - 30.0 / 101) < 1e-9);
+	memset(&queues[0][1], 0, sizeof(queues[0][1]));
+	tally_sum(&t, &s, 0, RINGTAP_NO_INDEX, RINGTAP_RX);
 	/* The big burst's bytes were not looked at: they count as the others. */
 	assert_true(fabs(tally_bytes(&t) - 187000) < 1e-6);
 	tally_classes(&t, classes);

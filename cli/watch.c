@@ -313,7 +313,8 @@ static bool settled(const struct watched *a)
 		if (!f->ports[i].gone && (i >= a->reading_count || !a->to[i].ns))
 			return false;
 	for (uint32_t i = 0; i < f->thread_count; i++)
-		if (f->threads[i].alive && f->threads[i].tid && !f->threads[i].read_ns)
+		/* alive is set by the same visit that reads. */
+		if (f->threads[i].tid && !f->threads[i].read_ns)
 			return false;
 	return f->thread_count > 0;
 }

@@ -129,7 +129,7 @@ void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	c->line.mult = mult_of(rate);
 }
 
-void rt_clock_sample(uint64_t *tsc, uint64_t *ns)
+static void sample(clockid_t clock, uint64_t *tsc, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -137,7 +137,7 @@ void rt_clock_sample(uint64_t *tsc, uint64_t *ns)
 		struct timespec ts;
 		uint64_t a = rt_tsc(), b;
 
-		clock_gettime(CLOCK_REALTIME, &ts);
+		clock_gettime(clock, &ts);
 		b = rt_tsc();
 		if (b - a < best) {
 			best = b - a;
@@ -145,4 +145,14 @@ void rt_clock_sample(uint64_t *tsc, uint64_t *ns)
 			*ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 		}
 	}
+}
+
+void rt_clock_sample(uint64_t *tsc, uint64_t *ns)
+{
+	sample(CLOCK_REALTIME, tsc, ns);
+}
+
+void rt_clock_sample_mono(uint64_t *tsc, uint64_t *ns)
+{
+	sample(CLOCK_MONOTONIC, tsc, ns);
 }

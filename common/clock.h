@@ -78,5 +78,7 @@ void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns);
 
 /* Samples the TSC and CLOCK_REALTIME together, best of a few tries. */
 void rt_clock_sample(uint64_t *tsc, uint64_t *ns);
+/* Likewise with CLOCK_MONOTONIC. */
+void rt_clock_sample_mono(uint64_t *tsc, uint64_t *ns);
 
 #endif

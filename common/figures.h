@@ -56,10 +56,12 @@ struct rt_fig_header {
 	uint64_t tsc_hz;         /* ticks per second, as DPDK has it */
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
-	/* Written while it is in use. Counts may run beyond their table: what is beyond found no
-	 * room. Ports and pools below their count are complete (release; pairs with the reader's
-	 * acquire). Hooks, pairs and samplers are taken by many threads at once: one of them is
-	 * complete when its life is not 0 (release; pairs with the reader's acquire). */
+	/* Written while it is in use. Ports and pools below their count are complete (release;
+	 * pairs with the reader's acquire); entries are not used again, so what comes when all of
+	 * them have been given out is not shown (ports_beyond, pools_beyond). The counts of hooks,
+	 * pairs and samplers may run beyond their table: what is beyond found no room. Hooks, pairs
+	 * and samplers are taken by many threads at once: one of them is complete when its life is
+	 * not 0 (release; pairs with the reader's acquire). */
 	uint32_t instruments;            /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
@@ -69,7 +71,9 @@ struct rt_fig_header {
 	uint64_t no_thread_polls; /* hook calls of threads without a slot: not counted anywhere */
 	uint64_t no_block_polls;  /* hook calls that found no block */
 	uint64_t no_pair_packets; /* latencies that found no block */
-	uint8_t reserved1[96];
+	uint32_t ports_beyond;    /* that are there, but have no entry; at every look for ports */
+	uint32_t pools_beyond;
+	uint8_t reserved1[88];
 };
 static_assert(sizeof(struct rt_fig_header) == 256, "figures header is 256 bytes");
 

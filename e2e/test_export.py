@@ -56,7 +56,8 @@ def test_counts_are_those_of_the_application(app, export):
     assert exporter.value("ringtap_burst_packets_sum", **rx) == 107
     assert exporter.value("ringtap_burst_packets_count", **rx) == 11
     # The driver is asked twice a second.
-    until(lambda: exporter.value("ringtap_port_rx_packets_total", port="net_ring_a") == 107)
+    received = f'ringtap_port_rx_packets_total{{app="{app.prefix}",port="net_ring_a"}}'
+    until(lambda: exporter.series().get(received) == 107)
     assert exporter.value("ringtap_port_tx_packets_total", port="net_ring_a") == 50
 
 
@@ -204,6 +205,41 @@ def test_counters_never_go_back(forwarding, export):
             if series.split("{")[0].endswith(("_total", "_bucket", "_count", "_sum")):
                 assert now[series] >= value, series
         last = now
+
+
+def test_series_are_the_same_after_a_restart(forwarding, export):
+    """Names and labels, bounds of histograms among them: whoever queries them knows no clock."""
+    found = []
+    for _ in range(2):
+        exporter = export(forwarding, args=("--instruments", "all"))
+        cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
+        latency = re.compile(r"ringtap_latency_seconds_count")
+        until(lambda: cpu in exporter.series() and
+              any(latency.match(s) for s in exporter.series()), what="all series")
+        found.append({s for s in exporter.series() if 'thread="lcore 1"' in s or
+                      s.startswith("ringtap_latency_seconds_bucket")})
+        exporter.close()
+    assert found[0] == found[1]
+    bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
+              if s.startswith("ringtap_thread_gap_seconds_bucket")}
+    assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
+
+
+def test_unknown_is_not_nothing(forwarding, export):
+    """The kernel's counters do not begin at zero, to jump to what a thread has used in its life."""
+    exporter = export(forwarding)
+    name = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
+    values = []
+
+    def known():
+        values.append(exporter.series().get(name))
+        return values[-1] is not None
+
+    until(known, what="the kernel's counters")
+    assert values[-1] > 0
+    for _ in range(5):
+        known()
+    assert 0 not in values
 
 
 def test_the_number_of_series_is_bounded(play, export):

@@ -369,6 +369,23 @@ def test_telemetry_shows_the_same_and_lets_go(app, monitor):
     until(lambda: app.one("callbacks 0") == 0, 30, "lease over")
 
 
+def test_telemetry_says_what_it_left_out(play):
+    """An answer ends at 16 KiB; each queue that was polled or sent to is an entry."""
+    app = play()
+    ports = [app.ring(str(i), rxq=16, txq=16) for i in range(5)]
+    ask(app, "/ringtap/polling")
+    for port in ports:
+        for queue in range(16):
+            app.rx(port, queue, n=1)
+            app.tx(port, queue, n=1)
+    answer = ask(app, "/ringtap/polling")
+    assert 80 < len(answer["queues"]) < 160
+    assert len(answer["queues"]) + answer["left_out"] == 160
+    for port in ports:
+        one = ask(app, f"/ringtap/polling,{port}")
+        assert len(one["queues"]) == 32 and "left_out" not in one
+
+
 def test_telemetry_of_latency(testpmd):
     pmd = testpmd("net_ring0", "net_ring1")
     pmd.start("start tx_first")

@@ -155,7 +155,7 @@ def test_what_was_not_sent(testpmd):
 
 
 def test_gaps_and_microbursts(app, lines):
-    it = lines(app)
+    it = lines(app, "--instruments", "polls,busy,gaps")
     _, before, _ = app.rx(n=640, burst=32)
     app.rx(n=1)  # after the time that this command took to come
     _, _, after = app.rx(n=1)

@@ -91,6 +91,8 @@ static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t
 		rt_store(&rt_fig_mode.busy_life, rt_fig_mode.busy_life + 1);
 	if (fresh & RT_INSTR_GAPS)
 		rt_store(&rt_fig_mode.gaps_life, rt_fig_mode.gaps_life + 1);
+	if (fresh & RT_INSTR_ADDRESSES)
+		rt_store(&rt_fig_mode.addresses_life, rt_fig_mode.addresses_life + 1);
 	if (fresh & RT_INSTR_LATENCY) {
 		rt_store(&rt_fig_mode.latency_life, rt_fig_mode.latency_life + 1);
 		rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc());

@@ -25,7 +25,8 @@ struct rt_fig_mode {
 	 * more to do than to count. What follows is complete when it is seen (release; pairs
 	 * with the acquires in hook_burst.c). */
 	uint64_t state;
-	uint32_t busy_life, gaps_life; /* change when that instrument is switched on */
+	uint32_t busy_life, gaps_life,
+		addresses_life; /* change when that instrument is switched on */
 	uint32_t latency_life;
 	uint32_t latency_every;
 	uint32_t window;         /* number of the current one; changes at any time */
@@ -55,7 +56,7 @@ struct rt_fig_own {
 	/* What follows is used less often. */
 	struct rt_fig_thread *pub;
 	uint64_t burst_min;
-	uint32_t busy_life, gaps_life;
+	uint32_t busy_life, gaps_life, addresses_life;
 	struct rt_fig_sampler *sampler;
 	struct rt_fig_stretch *filling; /* NULL: none */
 	uint64_t stretch;               /* number of the last one begun */

@@ -163,6 +163,10 @@ void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t sta
 		o->gaps_life = rt_load(&rt_fig_mode.gaps_life);
 		o->last_tsc = 0;
 	}
+	if (o->addresses_life != rt_load(&rt_fig_mode.addresses_life)) {
+		o->addresses_life = rt_load(&rt_fig_mode.addresses_life);
+		o->filling = NULL; /* its packets would not be consecutive */
+	}
 	if (!o->countdown || o->countdown > every)
 		o->countdown = every;
 	o->switching = (uint32_t)(state >> 32);

@@ -26,11 +26,12 @@
 static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
 
-/* mbufs begin at lines: two with the same tag are a multiple of 4 MiB apart. In one chunk of memory
- * with an odd number of lines to an mbuf (DPDK spreads them so) these are 65,536 mbufs. */
+/* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
+ * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
+ * apart: copies from one pool to another do not collide in lockstep. The compiler multiplies. */
 static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
 {
-	return (uint16_t)(((uintptr_t)m >> 6) + life);
+	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + life);
 }
 
 /* Others may hold it, too: then nothing in it may be written. */
@@ -159,8 +160,10 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
 	struct rt_fig_pair *p;
 
-	/* From an earlier monitoring, or from a CPU whose counter disagrees. */
-	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc))) {
+	/* From an earlier monitoring; or from a CPU whose counter is ahead, which makes a time of
+	 * nearly 2^42 of a negative one. */
+	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc) ||
+			cycles >= 1ull << (RT_FIG_LAT_MAX - 1))) {
 		*unstamped += run;
 		return;
 	}

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -240,6 +241,42 @@ static void test_copies_are_not_timed(void **state)
 	assert_int_equal(unstamped(out), copies);
 }
 
+/* Copies with flag and field that lie that far behind their originals. */
+static void send_copies(char *room, size_t bytes_apart)
+{
+	struct rte_mbuf *original = (struct rte_mbuf *)room, *copy = (void *)(room + bytes_apart);
+	uint64_t before;
+
+	*original = *pkts[0];
+	assert_int_equal(rte_eth_tx_burst(in, 0, &original, 1), 1);
+	before = unstamped(out);
+	assert_int_equal(test_port_receive(in, &original, 1), 1);
+	assert_true(original->ol_flags & rt_fig_mode.latency_flag);
+	*copy = *original;
+	hand_over(out, &copy, 1);
+	assert_int_equal(unstamped(out), before + 1);
+	assert_int_equal(test_port_receive(out, &copy, 1), 1);
+}
+
+static void test_copies_are_told_wherever_they_lie(void **state)
+{
+	const size_t object = 39 * 64; /* of usual mbufs: 128 + 2176 and what is around */
+	const size_t chunk = 2u << 20, size = 512 * chunk;
+	char *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(room, MAP_FAILED);
+	madvise(room, size, MADV_NOHUGEPAGE); /* little of it is used */
+	take_in(in, 1);
+	for (size_t i = 1; i < 65521; i += 97) /* in one pool */
+		send_copies(room, i * object);
+	for (size_t i = 1; i < 512; i++) /* from one pool to another */
+		send_copies(room, i * chunk);
+	assert_int_equal(timed(in, out), 0);
+	rte_pktmbuf_free(pkts[0]);
+	munmap(room, size);
+}
+
 /* net_ring hands over the very mbufs, with what is in them. */
 static void test_circulating_packets_are_timed_once_a_turn(void **state)
 {
@@ -385,6 +422,22 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 	rte_pktmbuf_free_bulk(pkts, BURST);
 }
 
+/* The sender's counter is behind the receiver's. The instrument has been on for so long that no
+ * time is older than the switching on. */
+static void test_negative_times_are_none(void **state)
+{
+	uint64_t *field;
+
+	take_in(in, 2);
+	rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc() - (1ull << 43));
+	field = RTE_MBUF_DYNFIELD(pkts[0], rt_fig_mode.latency_field, uint64_t *);
+	*field = (*field & ((1ull << 22) - 1)) | (rt_tsc() + (1ull << 40)) << 22;
+	hand_over(out, pkts, 2);
+	assert_int_equal(unstamped(out), 1);
+	assert_int_equal(timed(in, out), 1);
+	assert_in_range(pair(test_port_index(in), out)->max, 0, 1ull << 40);
+}
+
 static void test_buckets(void **state)
 {
 	uint32_t last = 0;
@@ -432,6 +485,7 @@ int main(void)
 		with_ports(test_original_is_timed_when_its_clone_is_gone),
 		with_ports(test_packets_held_twice_are_not_written),
 		with_ports(test_copies_are_not_timed),
+		with_ports(test_copies_are_told_wherever_they_lie),
 		with_ports(test_circulating_packets_are_timed_once_a_turn),
 		with_ports(test_packets_offered_again_are_timed_once),
 		with_ports(test_time_stamps_of_an_earlier_monitoring_do_not_count),
@@ -441,6 +495,7 @@ int main(void)
 		with_ports(test_sampling_takes_no_old_flag_for_its_own),
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
+		with_ports(test_negative_times_are_none),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_quantiles),
 	};

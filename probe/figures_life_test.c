@@ -47,10 +47,10 @@ static uint64_t sum(const uint64_t *v, unsigned n)
 
 /* ---- threads ---- */
 
-/* A thread that polls so many times, and then waits to be let go. */
+/* A thread that polls or sends so many times, and then waits to be let go. */
 struct poller {
 	pthread_t thread;
-	unsigned polls;
+	unsigned polls, sends;
 	uint32_t done, leave;
 	struct rt_thread *slot;
 };
@@ -61,6 +61,8 @@ static void *poll_and_wait(void *arg)
 
 	for (unsigned i = 0; i < p->polls; i++)
 		test_port_poll(port, 32);
+	for (unsigned i = 0; i < p->sends; i++)
+		test_port_send(port, 1);
 	p->slot = rt_thread_self;
 	rt_store_release(&p->done, 1);
 	while (!rt_load_acquire(&p->leave))
@@ -68,12 +70,17 @@ static void *poll_and_wait(void *arg)
 	return NULL;
 }
 
-static void start(struct poller *p, unsigned polls)
+static void start_both(struct poller *p, unsigned polls, unsigned sends)
 {
-	*p = (struct poller){.polls = polls};
+	*p = (struct poller){.polls = polls, .sends = sends};
 	assert_int_equal(pthread_create(&p->thread, NULL, poll_and_wait, p), 0);
 	while (!rt_load_acquire(&p->done))
 		sched_yield();
+}
+
+static void start(struct poller *p, unsigned polls)
+{
+	start_both(p, polls, 0);
 }
 
 static void end(struct poller *p)
@@ -121,6 +128,41 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	test_figures_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
+}
+
+/* Counting bursts sent is all that it does: nothing but the slot tells that it is another thread.
+ */
+static void test_new_owner_that_only_sends(void **state)
+{
+	struct poller p;
+	const struct rt_fig_thread *t;
+	uint32_t life, slot, tid;
+
+	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	start_both(&p, 0, 10);
+	slot = p.slot->index;
+	t = &rt_fig_current->threads[slot];
+	life = t->life;
+	tid = t->tid;
+	test_figures_tick();
+	assert_int_equal(t->alive, 1);
+	end(&p);
+	test_figures_tick();
+	assert_int_equal(t->alive, 0);
+	start_both(&p, 0, 10);
+	assert_int_equal(p.slot->index, slot);
+	assert_int_not_equal(t->life, life);
+	assert_int_equal(t->life, p.slot->life);
+	assert_int_equal(t->tid, p.slot->tid);
+	assert_int_not_equal(t->tid, tid);
+	test_figures_tick();
+	assert_int_equal(t->alive, 1);
+	for (uint32_t i = 0; i < rt_fig_current->header->hook_count; i++) {
+		if (rt_fig_current->hooks[i].thread == slot)
+			assert_int_equal(rt_fig_current->hooks[i].burst[1], 20);
+	}
+	end(&p);
+	test_port_poll(port, 32);
 }
 
 static void test_threads_without_a_slot_are_counted(void **state)
@@ -211,6 +253,39 @@ static void test_little_traffic_makes_short_stretches(void **state)
 	s = &rt_fig_current->samplers[0];
 	assert_int_equal(s->done, first);
 	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 18);
+}
+
+/* What was begun for a monitor that has gone is nothing for the next one, although another one has
+ * kept the figures. */
+static void test_stretches_end_with_the_instrument(void **state)
+{
+	static struct rt_monitor other;
+	const struct rt_fig_sampler *s;
+	uint64_t first;
+
+	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_figures_tick();
+	first = rt_fig_mode.wanted;
+	test_port_send(port, 7);
+	test_port_poll(port, 32);
+	s = &rt_fig_current->samplers[0];
+	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 7);
+	test_monitor(&other, RT_INSTR_POLLS, 1);
+	for (unsigned i = 0; i < 7; i++)
+		test_figures_tick();
+	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_port_send(port, 5);
+	test_port_poll(port, 32);
+	assert_int_equal(s->done, 0);
+	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].number, 0);
+	assert_int_equal(s->stretch[rt_fig_mode.wanted % RT_FIG_STRETCHES].count, 5);
+	for (unsigned i = 0; i < 8; i++)
+		test_figures_tick();
+	test_port_send(port, 5);
+	test_port_poll(port, 32);
+	assert_int_equal(s->done, first + 7);
+	assert_int_equal(s->stretch[s->done % RT_FIG_STRETCHES].count, 10);
 }
 
 static void test_threads_without_a_sampler_go_on(void **state)
@@ -366,10 +441,12 @@ static void test_more_pools_than_the_table_holds(void **state)
 	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
 	test_figures_tick();
 	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
+	assert_in_range(rt_fig_current->header->pools_beyond, 2, RT_FIG_POOLS);
 	for (unsigned i = 0; i < RTE_DIM(mp); i++)
 		rte_mempool_free(mp[i]);
 	test_figures_tick();
 	assert_null(find_pool("pool0", RT_IF_PRESENT));
+	assert_int_equal(rt_fig_current->header->pools_beyond, 0);
 }
 
 /* ---- ports ---- */
@@ -409,12 +486,16 @@ static void test_ports_beyond_the_table_are_left_alone(void **state)
 	for (uint32_t i = rt_fig_current->header->port_count; i < RT_FIG_PORTS; i++)
 		rt_fig_current->ports[i].state = RT_IF_GONE;
 	rt_store(&rt_fig_current->header->port_count, RT_FIG_PORTS);
+	assert_int_equal(rt_ports_watch(rt_figures_rescan), 0);
 	other = test_port_make("net_ring_1");
 	rt_figures_rescan();
 	rt_figures_rescan();
 	assert_int_equal(test_port_callbacks(other), 0);
-	assert_true(rt_fig_current->header->port_count >= RT_FIG_PORTS);
+	assert_int_equal(rt_fig_current->header->port_count, RT_FIG_PORTS);
+	assert_int_equal(rt_fig_current->header->ports_beyond, 1);
 	test_port_remove(other);
+	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
+	rt_ports_unwatch();
 }
 
 /* ---- switching under traffic ---- */
@@ -474,9 +555,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_port(test_new_owner_of_a_slot_counts_on),
+		with_port(test_new_owner_that_only_sends),
 		with_port(test_calls_that_find_no_block_are_counted),
 		with_port(test_addresses_are_those_of_the_packets),
 		with_port(test_little_traffic_makes_short_stretches),
+		with_port(test_stretches_end_with_the_instrument),
 		with_port(test_threads_without_a_sampler_go_on),
 		with_port(test_pools_are_described),
 		with_port(test_pools_that_hold_no_packets),

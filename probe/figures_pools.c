@@ -189,6 +189,7 @@ static uint32_t walk(
 {
 	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
 	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS), n = 0;
+	uint32_t beyond = 0;
 	struct rte_tailq_entry *entry;
 
 	if (!list)
@@ -204,8 +205,10 @@ static uint32_t walk(
 		if (!usable(mp))
 			continue;
 		p = find_pool(f, mp);
-		if (!p && count + n == RT_FIG_POOLS)
+		if (!p && count + n == RT_FIG_POOLS) {
+			beyond++;
 			continue;
+		}
 		fresh = !p;
 		if (fresh) {
 			p = &f->pools[count + n++];
@@ -223,6 +226,7 @@ static uint32_t walk(
 	}
 	rte_mcfg_tailq_read_unlock();
 	rte_mcfg_mempool_read_unlock();
+	rt_store(&f->header->pools_beyond, beyond);
 	return n;
 }
 

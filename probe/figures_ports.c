@@ -131,6 +131,8 @@ static void drop_port(struct rt_figures *f, uint32_t index)
 
 void rt_figures_scan_ports(struct rt_figures *f)
 {
+	uint32_t beyond = 0;
+
 	for (uint32_t i = 0; i < ports_known(f); i++) {
 		uint16_t id = f->ports[i].port_id;
 
@@ -146,7 +148,10 @@ void rt_figures_scan_ports(struct rt_figures *f)
 			i = add_port(f, p);
 		if (i < RT_FIG_PORTS)
 			add_queues(f, i);
+		else
+			beyond += ports_known(f) == RT_FIG_PORTS;
 	}
+	rt_store(&f->header->ports_beyond, beyond);
 }
 
 static void refresh_state(struct rt_fig_port *p)

@@ -16,6 +16,7 @@
 #include <rte_lcore.h>
 
 #include "hook.h"
+#include "ports.h"
 #include "test_eal.h"
 #include "test_ports.h"
 
@@ -450,6 +451,7 @@ static void test_ports_are_described(void **state)
 {
 	static struct rt_monitor m;
 	const struct rt_fig_port *p;
+	uint64_t nic[RT_NIC_COUNTERS];
 
 	test_port_send(port, 5);
 	test_monitor(&m, RT_INSTR_POLLS, 1);
@@ -464,6 +466,43 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(test_port_poll(port, 32), 5);
 	test_figures_tick();
 	assert_int_equal(p->ipackets, 5);
+	/* What the application counts itself belongs to it, here as in a recording. */
+	assert_int_equal(p->imissed, 0);
+	assert_int_equal(rt_port_set_missed(port, 7), 0);
+	test_figures_tick();
+	assert_int_equal(p->imissed, 7);
+	assert_int_equal(rt_port_counters(port, nic), 0);
+	assert_int_equal(nic[2], 7);
+	rt_port_set_missed(port, 0);
+	test_monitor_end(&m);
+}
+
+/* Whoever closes a port has stopped it: it must not be asked any more. Hooks follow its queues when
+ * it is started. */
+static void test_stopped_ports_are_not_asked(void **state)
+{
+	struct rte_eth_conf conf = {0};
+	static struct rt_monitor m;
+	uint32_t n[2], index;
+
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	index = test_port_index(port);
+	assert_int_equal(rte_eth_dev_stop(port), 0);
+	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);
+	for (uint16_t q = 0; q < 2; q++)
+		assert_int_equal(
+			rte_eth_rx_queue_setup(port, q, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 1);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 1);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 2);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 2);
+	assert_int_equal(test_port_index(port), index);
 	test_monitor_end(&m);
 }
 
@@ -488,6 +527,7 @@ int main(void)
 		with_port(test_gaps_without_watching_do_not_count),
 		with_port(test_kernel_knows_the_thread),
 		with_port(test_ports_are_described),
+		with_port(test_stopped_ports_are_not_asked),
 	};
 
 	test_figures_start();

@@ -18,6 +18,13 @@ static void (*on_change)(void);
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
 
+/* What ports said last; control lock held. */
+static struct {
+	bool told;
+	uint32_t generation;
+	struct rt_msg_port desc;
+} known[RTE_MAX_ETHPORTS];
+
 #define SETTLE_MS 500
 
 static uint64_t clock_ms(void)
@@ -50,6 +57,7 @@ int rt_ports_watch(void (*changed)(void))
 	on_change = changed;
 	/* What happened while nobody watched is not known: believe ethdev. */
 	memset(dying, 0, sizeof(dying));
+	memset(known, 0, sizeof(known));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
 	if (ret)
 		return ret;
@@ -97,7 +105,17 @@ uint16_t rt_port_next(uint16_t port)
 	return port;
 }
 
-int rt_port_describe(uint16_t port, struct rt_msg_port *out)
+/* A port is stopped before it is closed, and closing frees what drivers answer from before ethdev
+ * tells anybody. So a stopped one is asked only until it has queues; what changes then shows when
+ * it has been started. */
+static bool may_ask(uint16_t port)
+{
+	return !stopped(port) || !known[port].told ||
+	       known[port].generation != rt_port_generation(port) ||
+	       !(known[port].desc.nb_rx_queues + known[port].desc.nb_tx_queues);
+}
+
+static int ask(uint16_t port, struct rt_msg_port *out)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 	struct rte_eth_dev_info info;
@@ -111,7 +129,7 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 	if (rte_eth_link_get_nowait(port, &link))
 		link.link_status = RTE_ETH_LINK_DOWN;
 	rte_eth_dev_get_mtu(port, &out->mtu);
-	rt_str_set(out->name, sizeof(out->name), *given_names[port] ? given_names[port] : name);
+	rt_str_set(out->name, sizeof(out->name), name);
 	rt_str_set(out->driver, sizeof(out->driver), info.driver_name ? info.driver_name : "");
 	memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
 	out->port_id = port;
@@ -123,14 +141,39 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 	return 0;
 }
 
+int rt_port_describe(uint16_t port, struct rt_msg_port *out)
+{
+	uint32_t generation = rt_port_generation(port);
+
+	if (may_ask(port)) {
+		known[port].told = !ask(port, &known[port].desc);
+		known[port].generation = generation;
+	}
+	if (!known[port].told)
+		return -ENODEV;
+	*out = known[port].desc;
+	out->link_up &= !stopped(port);
+	if (*given_names[port])
+		rt_str_set(out->name, sizeof(out->name), given_names[port]);
+	return 0;
+}
+
 int rt_port_queues(uint16_t port, uint32_t out[2])
 {
+	struct rt_msg_port *desc = &known[port].desc, whole;
 	struct rte_eth_dev_info info;
 
-	if (rte_eth_dev_info_get(port, &info))
-		return -ENODEV;
-	out[RT_DIR_RX] = info.nb_rx_queues;
-	out[RT_DIR_TX] = info.nb_tx_queues;
+	if (stopped(port)) {
+		if (rt_port_describe(port, &whole))
+			return -ENODEV;
+	} else {
+		if (rte_eth_dev_info_get(port, &info))
+			return -ENODEV;
+		desc->nb_rx_queues = info.nb_rx_queues;
+		desc->nb_tx_queues = info.nb_tx_queues;
+	}
+	out[RT_DIR_RX] = desc->nb_rx_queues;
+	out[RT_DIR_TX] = desc->nb_tx_queues;
 	return 0;
 }
 
@@ -138,7 +181,10 @@ int rt_port_stats(uint16_t port, struct rte_eth_stats *out)
 {
 	/* A port is stopped before it is closed, and closing frees what drivers count with before
 	 * ethdev tells anybody. */
-	return stopped(port) || rte_eth_stats_get(port, out) ? -ENODEV : 0;
+	if (stopped(port) || rte_eth_stats_get(port, out))
+		return -ENODEV;
+	out->imissed += rt_load(&given_missed[port]);
+	return 0;
 }
 
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
@@ -149,7 +195,7 @@ int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 		return -ENODEV;
 	out[0] = s.ipackets;
 	out[1] = s.opackets;
-	out[2] = s.imissed + rt_load(&given_missed[port]);
+	out[2] = s.imissed;
 	out[3] = s.ierrors;
 	out[4] = s.rx_nombuf;
 	out[5] = s.oerrors;

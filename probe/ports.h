@@ -24,10 +24,11 @@ bool rt_port_alive(uint16_t port);
 /* Next such port id from port on, RTE_MAX_ETHPORTS if there is none. */
 uint16_t rt_port_next(uint16_t port);
 
-/* 0 or -ENODEV. */
+/* 0 or -ENODEV. Of a stopped port they say what is known, as it may be about to be closed. */
 int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);
-/* All that ethdev counts, absolute. -ENODEV: the port is gone or stopped. */
+/* All that ethdev counts, absolute, and what the application says it missed. -ENODEV: the port is
+ * gone or stopped. */
 struct rte_eth_stats;
 int rt_port_stats(uint16_t port, struct rte_eth_stats *out);
 /* Numbers of queues by direction; cheap, and reads only. */

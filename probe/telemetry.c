@@ -50,6 +50,8 @@ static void show(struct rt_figures *f, uint64_t since_ms, void *arg)
 		return;
 	rte_tel_data_start_dict(list.dict);
 	q->command->show(f, q->port, &list);
+	if (list.left_out)
+		rt_compat_tel_uint(q->out, "left_out", list.left_out);
 	if (rte_tel_data_add_dict_container(q->out, q->command->what, list.dict, 0))
 		rte_tel_data_free(list.dict);
 }

@@ -21,20 +21,20 @@ void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel
 
 		if (!d)
 			continue;
-		rte_tel_data_add_dict_string(d, "name", p->name);
-		rte_tel_data_add_dict_string(d, "ops", p->ops);
-		rte_tel_data_add_dict_string(d, "memory", kinds[p->memory]);
-		rt_compat_tel_uint(d, "page_bytes", p->page_bytes);
-		rt_compat_tel_uint(d, "size", p->size);
-		rt_compat_tel_uint(d, "in_use", p->size - p->available);
-		rt_compat_tel_uint(d, "available", p->available);
-		rt_compat_tel_uint(d, "lowest_available", p->lowest);
-		rt_compat_tel_uint(d, "in_caches", p->in_caches);
-		rt_compat_tel_uint(d, "cache_size", p->cache_size);
-		rt_compat_tel_uint(d, "object_bytes", p->object_bytes);
-		rt_compat_tel_uint(d, "buffer_bytes", p->buffer_bytes);
-		rt_compat_tel_uint(d, "chunks", p->chunks);
-		rte_tel_data_add_dict_int(d, "socket", p->socket);
+		rt_telemetry_string(d, "name", p->name);
+		rt_telemetry_string(d, "ops", p->ops);
+		rt_telemetry_string(d, "memory", kinds[p->memory]);
+		rt_telemetry_uint(d, "page_bytes", p->page_bytes);
+		rt_telemetry_uint(d, "size", p->size);
+		rt_telemetry_uint(d, "in_use", p->size - p->available);
+		rt_telemetry_uint(d, "available", p->available);
+		rt_telemetry_uint(d, "lowest_available", p->lowest);
+		rt_telemetry_uint(d, "in_caches", p->in_caches);
+		rt_telemetry_uint(d, "cache_size", p->cache_size);
+		rt_telemetry_uint(d, "object_bytes", p->object_bytes);
+		rt_telemetry_uint(d, "buffer_bytes", p->buffer_bytes);
+		rt_telemetry_uint(d, "chunks", p->chunks);
+		rt_telemetry_int(d, "socket", p->socket);
 		rt_telemetry_add(out, d);
 	}
 }
@@ -121,12 +121,12 @@ void rt_telemetry_addresses(struct rt_figures *f, const char *port, struct rt_te
 		d = rt_telemetry_dict();
 		if (!d)
 			return;
-		rt_compat_tel_uint(d, "thread", s->thread);
-		rt_compat_tel_uint(d, "packets", st.count);
-		rt_compat_tel_uint(d, "pages_4k_per_1000", distinct_pages(&st, 12));
-		rt_compat_tel_uint(d, "pages_2m_per_1000", distinct_pages(&st, 21));
-		rt_compat_tel_uint(d, "pages_1g_per_1000", distinct_pages(&st, 30));
-		rt_compat_tel_uint(d, "sequential_permille",
+		rt_telemetry_uint(d, "thread", s->thread);
+		rt_telemetry_uint(d, "packets", st.count);
+		rt_telemetry_uint(d, "pages_4k_per_1000", distinct_pages(&st, 12));
+		rt_telemetry_uint(d, "pages_2m_per_1000", distinct_pages(&st, 21));
+		rt_telemetry_uint(d, "pages_1g_per_1000", distinct_pages(&st, 30));
+		rt_telemetry_uint(d, "sequential_permille",
 			sequential(&st, stride_at(f, st.sample[0].buf_addr)));
 		rt_telemetry_add(out, d);
 	}

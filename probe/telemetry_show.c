@@ -2,6 +2,7 @@
 /* The figures as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
  * most, which is why histograms come only with the port that they are asked for. Names stand in
  * values, as not all characters of a port's name may stand in a key. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,34 @@
 #include "telemetry.h"
 
 #define GAPS_SHOWN 8
+#define LIST_BYTES (15u << 10) /* the rest is for what is around it */
+
+/* Of the entry that is being made; control lock held. */
+static size_t entry_bytes;
+static struct rte_tel_data *entry_nested;
+
+static void count_entry(const char *name, size_t value_bytes)
+{
+	entry_bytes += strlen(name) + value_bytes + sizeof("\"\": , ") - 1;
+}
+
+void rt_telemetry_uint(struct rte_tel_data *d, const char *name, uint64_t v)
+{
+	rt_compat_tel_uint(d, name, v);
+	count_entry(name, (size_t)snprintf(NULL, 0, "%" PRIu64, v));
+}
+
+void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v)
+{
+	rte_tel_data_add_dict_int(d, name, v);
+	count_entry(name, (size_t)snprintf(NULL, 0, "%d", v));
+}
+
+void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v)
+{
+	rte_tel_data_add_dict_string(d, name, v);
+	count_entry(name, 2 * strlen(v) + 2); /* all of it may need escaping */
+}
 
 struct rte_tel_data *rt_telemetry_dict(void)
 {
@@ -24,19 +53,31 @@ struct rte_tel_data *rt_telemetry_dict(void)
 
 void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d)
 {
+	size_t bytes = entry_bytes;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", list->count);
-	if (rte_tel_data_add_dict_container(list->dict, name, d, 0))
+	bytes += strlen(name) + sizeof("\"\": {}, ") - 1;
+	if (list->bytes + bytes > LIST_BYTES ||
+		rte_tel_data_add_dict_container(list->dict, name, d, 0)) {
+		rte_tel_data_free(entry_nested); /* d does not do it */
 		rte_tel_data_free(d);
-	else
+		list->left_out++;
+	} else {
 		list->count++;
+		list->bytes += bytes;
+	}
+	entry_bytes = 0;
+	entry_nested = NULL;
 }
 
 static void add_under(struct rte_tel_data *dict, const char *name, struct rte_tel_data *d)
 {
 	if (rte_tel_data_add_dict_container(dict, name, d, 0))
 		rte_tel_data_free(d);
+	else
+		entry_nested = d;
+	count_entry(name, 2);
 }
 
 static bool asked(const struct rt_fig_port *p, const char *port)
@@ -63,24 +104,24 @@ void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_li
 
 		if (!d)
 			continue;
-		rte_tel_data_add_dict_string(d, "name", p->name);
-		rte_tel_data_add_dict_string(d, "driver", p->driver);
-		rt_compat_tel_uint(d, "port", p->port_id);
-		rt_compat_tel_uint(d, "link_up", p->link_up);
-		rt_compat_tel_uint(d, "link_mbps", p->link_mbps);
-		rt_compat_tel_uint(d, "rx_queues", p->nb_rx_queues);
-		rt_compat_tel_uint(d, "tx_queues", p->nb_tx_queues);
-		rt_compat_tel_uint(d, "rx_descriptors", p->nb_rxd);
-		rt_compat_tel_uint(d, "tx_descriptors", p->nb_txd);
-		rt_compat_tel_uint(d, "mtu", p->mtu);
-		rt_compat_tel_uint(d, "ipackets", p->ipackets);
-		rt_compat_tel_uint(d, "opackets", p->opackets);
-		rt_compat_tel_uint(d, "ibytes", p->ibytes);
-		rt_compat_tel_uint(d, "obytes", p->obytes);
-		rt_compat_tel_uint(d, "imissed", p->imissed);
-		rt_compat_tel_uint(d, "ierrors", p->ierrors);
-		rt_compat_tel_uint(d, "rx_nombuf", p->rx_nombuf);
-		rt_compat_tel_uint(d, "oerrors", p->oerrors);
+		rt_telemetry_string(d, "name", p->name);
+		rt_telemetry_string(d, "driver", p->driver);
+		rt_telemetry_uint(d, "port", p->port_id);
+		rt_telemetry_uint(d, "link_up", p->link_up);
+		rt_telemetry_uint(d, "link_mbps", p->link_mbps);
+		rt_telemetry_uint(d, "rx_queues", p->nb_rx_queues);
+		rt_telemetry_uint(d, "tx_queues", p->nb_tx_queues);
+		rt_telemetry_uint(d, "rx_descriptors", p->nb_rxd);
+		rt_telemetry_uint(d, "tx_descriptors", p->nb_txd);
+		rt_telemetry_uint(d, "mtu", p->mtu);
+		rt_telemetry_uint(d, "ipackets", p->ipackets);
+		rt_telemetry_uint(d, "opackets", p->opackets);
+		rt_telemetry_uint(d, "ibytes", p->ibytes);
+		rt_telemetry_uint(d, "obytes", p->obytes);
+		rt_telemetry_uint(d, "imissed", p->imissed);
+		rt_telemetry_uint(d, "ierrors", p->ierrors);
+		rt_telemetry_uint(d, "rx_nombuf", p->rx_nombuf);
+		rt_telemetry_uint(d, "oerrors", p->oerrors);
 		rt_telemetry_add(out, d);
 	}
 }
@@ -107,6 +148,7 @@ static void show_gaps(struct rt_figures *f, const struct rt_fig_thread *t, struc
 		if (!longest)
 			break;
 		rt_compat_tel_array_uint(list, to_ns(f, longest));
+		count_entry("", (size_t)snprintf(NULL, 0, "%" PRIu64, to_ns(f, longest)));
 		below = longest;
 	}
 	add_under(d, "longest_gaps_ns", list);
@@ -126,10 +168,10 @@ static void show_work(struct rt_figures *f, const struct rt_fig_thread *t, struc
 		if (since == rt_load(&t->since_tsc))
 			break;
 	}
-	rt_compat_tel_uint(d, "busy_cycles", busy);
-	rt_compat_tel_uint(d, "idle_cycles", idle);
-	rt_compat_tel_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
-	rt_compat_tel_uint(d, "busy_stretches", rt_load(&t->stretches));
+	rt_telemetry_uint(d, "busy_cycles", busy);
+	rt_telemetry_uint(d, "idle_cycles", idle);
+	rt_telemetry_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
+	rt_telemetry_uint(d, "busy_stretches", rt_load(&t->stretches));
 }
 
 void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out)
@@ -140,15 +182,15 @@ void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_
 
 		if (!d)
 			continue;
-		rt_compat_tel_uint(d, "thread", i);
-		rte_tel_data_add_dict_string(d, "name", t->name);
-		rte_tel_data_add_dict_int(d, "lcore", (int)t->lcore);
-		rt_compat_tel_uint(d, "tid", t->tid);
-		rt_compat_tel_uint(d, "cpu", t->cpu);
-		rt_compat_tel_uint(d, "alive", t->alive);
-		rt_compat_tel_uint(d, "cpu_ns", t->cpu_ns);
-		rt_compat_tel_uint(d, "wait_ns", t->wait_ns);
-		rt_compat_tel_uint(d, "preempted", t->preempted);
+		rt_telemetry_uint(d, "thread", i);
+		rt_telemetry_string(d, "name", t->name);
+		rt_telemetry_int(d, "lcore", (int)t->lcore);
+		rt_telemetry_uint(d, "tid", t->tid);
+		rt_telemetry_uint(d, "cpu", t->cpu);
+		rt_telemetry_uint(d, "alive", t->alive);
+		rt_telemetry_uint(d, "cpu_ns", t->cpu_ns);
+		rt_telemetry_uint(d, "wait_ns", t->wait_ns);
+		rt_telemetry_uint(d, "preempted", t->preempted);
 		show_work(f, t, d);
 		show_gaps(f, t, d);
 		rt_telemetry_add(out, d);
@@ -166,7 +208,7 @@ static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
 	for (unsigned n = 0; n <= RT_FIG_BURSTS; n++) {
 		snprintf(name, sizeof(name), "%u", n);
 		if (rt_load(&b->burst[n]))
-			rt_compat_tel_uint(sizes, name, rt_load(&b->burst[n]));
+			rt_telemetry_uint(sizes, name, rt_load(&b->burst[n]));
 	}
 	add_under(d, "bursts", sizes);
 }
@@ -187,14 +229,14 @@ static void show_queue(
 		polls += calls;
 		packets += n * calls;
 	}
-	rte_tel_data_add_dict_string(d, "port", f->ports[b->port_index].name);
-	rt_compat_tel_uint(d, "queue", b->queue);
-	rte_tel_data_add_dict_string(d, "direction", b->direction == RT_DIR_RX ? "rx" : "tx");
-	rt_compat_tel_uint(d, "thread", b->thread);
-	rt_compat_tel_uint(d, "polls", polls);
-	rt_compat_tel_uint(d, "empty_polls", empty);
-	rt_compat_tel_uint(d, "packets", packets);
-	rt_compat_tel_uint(d, "largest_asked", rt_load(&b->max_asked));
+	rt_telemetry_string(d, "port", f->ports[b->port_index].name);
+	rt_telemetry_uint(d, "queue", b->queue);
+	rt_telemetry_string(d, "direction", b->direction == RT_DIR_RX ? "rx" : "tx");
+	rt_telemetry_uint(d, "thread", b->thread);
+	rt_telemetry_uint(d, "polls", polls);
+	rt_telemetry_uint(d, "empty_polls", empty);
+	rt_telemetry_uint(d, "packets", packets);
+	rt_telemetry_uint(d, "largest_asked", rt_load(&b->max_asked));
 	if (whole)
 		show_bursts(b, d);
 	rt_telemetry_add(out, d);
@@ -265,20 +307,20 @@ static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const s
 
 	if (!d)
 		return;
-	rte_tel_data_add_dict_string(d, "rx", timed ? f->ports[p->rx_index].name : "");
-	rte_tel_data_add_dict_string(d, "tx", f->ports[p->tx_index].name);
+	rt_telemetry_string(d, "rx", timed ? f->ports[p->rx_index].name : "");
+	rt_telemetry_string(d, "tx", f->ports[p->tx_index].name);
 	if (timed && s->count) {
-		rt_compat_tel_uint(d, "packets", s->count);
-		rt_compat_tel_uint(d, "min_ns", to_ns(f, s->min));
-		rt_compat_tel_uint(d, "mean_ns", to_ns(f, s->sum / s->count));
+		rt_telemetry_uint(d, "packets", s->count);
+		rt_telemetry_uint(d, "min_ns", to_ns(f, s->min));
+		rt_telemetry_uint(d, "mean_ns", to_ns(f, s->sum / s->count));
 		for (size_t i = 0; i < RTE_DIM(quantiles); i++)
-			rt_compat_tel_uint(d, quantiles[i].name,
+			rt_telemetry_uint(d, quantiles[i].name,
 				to_ns(f, rt_telemetry_quantile(
 						 s->bucket, s->count, quantiles[i].share)));
-		rt_compat_tel_uint(d, "max_ns", to_ns(f, s->max));
+		rt_telemetry_uint(d, "max_ns", to_ns(f, s->max));
 	} else {
-		rt_compat_tel_uint(d, "untimed", s->untimed);
-		rt_compat_tel_uint(d, "shared", s->shared);
+		rt_telemetry_uint(d, "untimed", s->untimed);
+		rt_telemetry_uint(d, "shared", s->shared);
 	}
 	rt_telemetry_add(out, d);
 }

@@ -415,6 +415,38 @@ static void test_half_a_list_is_an_error_and_leaves_nothing(void **state)
 	assert_null(sessions);
 }
 
+static void assert_copied(const char *from, const char *expected)
+{
+	char out[32], src[32] = "";
+
+	memcpy(src, from, strlen(from));
+	rt_copy_text(out, src, sizeof(out));
+	assert_string_equal(out, expected);
+}
+
+static void test_names_are_fit_for_a_terminal(void **state)
+{
+	char cut[4];
+
+	assert_copied("eth0", "eth0");
+	assert_copied("a\x1b[2J\x7f\n", "a?[2J??");
+	assert_copied("Stra\xc3\x9f"
+		      "e \xe2\x82\xac \xf0\x9f\x98\x80",
+		"Stra\xc3\x9f"
+		"e \xe2\x82\xac \xf0\x9f\x98\x80");
+	/* C1, in UTF-8 and as single bytes; what is no UTF-8; surrogates; too long ones. */
+	assert_copied("x\xc2\x9b"
+		      "2J",
+		"x??2J");
+	assert_copied("x\x9b"
+		      "2J\xff",
+		"x?2J?");
+	assert_copied("\xed\xa0\x80 \xc0\xaf \xe0\x80\xaf", "??? ?? ???");
+	assert_copied("half \xe2\x82", "half ??");
+	rt_copy_text(cut, "ab\xc3\x9f", sizeof(cut));
+	assert_string_equal(cut, "ab?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_refusal_reaches_the_caller_fit_for_a_terminal),
 		cmocka_unit_test(test_error_codes_are_always_negative),
 		cmocka_unit_test(test_names_are_always_terminated),
+		cmocka_unit_test(test_names_are_fit_for_a_terminal),
 		cmocka_unit_test(test_structures_are_filled_as_far_as_the_caller_knows_them),
 		cmocka_unit_test(test_missing_application_is_no_entry),
 		cmocka_unit_test(test_folder_name_too_long_for_a_socket_is_an_error),

@@ -87,8 +87,7 @@ static int start(struct ringtap_monitor *mon, const char *dir, unsigned instrume
 		snprintf(err, errlen, "the probe's clock is not readable");
 		return -EBADMSG;
 	}
-	mon->open_tsc = rt_tsc();
-	mon->open_mono_ns = rt_mono_ns();
+	rt_clock_sample_mono(&mon->open_tsc, &mon->open_mono_ns);
 	return 0;
 }
 

@@ -46,6 +46,10 @@ struct rt_picture {
 /* picture.c: the picture of the moment, whatever became of the connection. 0, -ENOMEM, -EBADMSG. */
 int rt_picture_take(struct ringtap_monitor *mon, struct rt_picture **out);
 
+/* Ticks per second, measured since the monitor was opened: DPDK rounds the frequency, and the
+ * probe's clock line runs slower or faster while it follows the time. */
+uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns);
+
 /* monitor_who.c: whose the blocks are; finds new threads and brings all up to date. 0, -ENOMEM,
  * -EBADMSG. */
 int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);

@@ -273,6 +273,23 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 	assert_in_range(f->threads[0].gaps[0].ns, 900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
 }
 
+/* 2.6 GHz, of which DPDK believes 2.594. */
+static void test_frequency_is_measured_and_doubted(void **state)
+{
+	static struct ringtap_monitor m = {.open_tsc = 1000, .open_mono_ns = 5000};
+	const uint64_t told = 2594000000, hz = 2600000000;
+
+	m.fig.h.tsc_hz = told;
+	/* Not yet. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), told);
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 200000000), hz);
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz * 60, 5000 + 60000000000), hz);
+	/* Two milliseconds between the two clocks; and a guest that was moved. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 202000000), told);
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 198000000), told);
+	assert_int_equal(rt_measure_hz(&m, 1000, 5000 + 200000000), told);
+}
+
 static void test_pairs(void **state)
 {
 	struct rt_fig_pair *p = test_pair(&fig, 3, 0, 1);
@@ -448,7 +465,11 @@ static void test_counts_stay_within_their_tables(void **state)
 	fig.h->hook_count = UINT32_MAX;
 	fig.h->port_count = UINT32_MAX;
 	fig.h->pool_count = RT_FIG_POOLS + 1;
+	fig.h->ports_beyond = 5;
+	fig.h->pools_beyond = 6;
 	must_attach();
+	assert_int_equal(f->ports_beyond, 5);
+	assert_int_equal(f->pools_beyond, 6);
 	assert_int_equal(f->queue_count, RT_FIG_HOOKS);
 	assert_int_equal(f->port_count, RT_FIG_PORTS);
 	assert_int_equal(f->pool_count, RT_FIG_POOLS);
@@ -493,6 +514,7 @@ int main(void)
 		TEST(test_the_stretch_that_lasts_counts),
 		TEST(test_entries_that_change_are_left_out),
 		TEST(test_worst_of_all_recent_windows_longest_first),
+		TEST(test_frequency_is_measured_and_doubted),
 		TEST(test_pairs),
 		TEST(test_pools),
 		TEST(test_stretches),

@@ -6,11 +6,13 @@
 #include <time.h>
 
 #include "common/atomics.h"
+#include "common/clock.h"
 #include "capture.h"
 #include "export.h"
 #include "monitor.h"
 
 #define SETTLED_NS 100000000ull /* over less, the counter's frequency is not measured well */
+#define HZ_OFF     0.005        /* DPDK rounds to 10 MHz at worst */
 
 static uint64_t now_ns(void)
 {
@@ -20,9 +22,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* DPDK rounds the frequency, and the probe's clock line runs slower or faster while it follows the
- * time: ours is measured since the monitor was opened. */
-static uint64_t measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
+uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
 {
 	uint64_t ns = mono_ns - mon->open_mono_ns;
 	double told = (double)mon->fig.h.tsc_hz, hz;
@@ -30,8 +30,10 @@ static uint64_t measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint
 	if (ns < SETTLED_NS)
 		return mon->fig.h.tsc_hz;
 	hz = (double)(tsc - mon->open_tsc) * 1e9 / (double)ns;
-	/* A guest that was moved to another machine: the probe knows no better, but is steady. */
-	return hz > told * 0.9 && hz < told * 1.1 ? (uint64_t)(hz + 0.5) : mon->fig.h.tsc_hz;
+	/* Further off than DPDK ever is, it is a measurement that was disturbed, or a guest that
+	 * was moved to another machine: the probe knows no better, but is steady. */
+	return hz > told * (1 - HZ_OFF) && hz < told * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
+								    : mon->fig.h.tsc_hz;
 }
 
 static void read_ports(const struct ringtap_monitor *mon, struct ringtap_figures *f)
@@ -251,16 +253,17 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 	struct ringtap_figures *f = &pic->pub;
 	int ret;
 
-	pic->mono_ns = rt_mono_ns();
 	f->taken_ns = now_ns();
-	f->taken_tsc = rt_tsc();
-	f->tsc_hz = measure_hz(mon, f->taken_tsc, pic->mono_ns);
+	rt_clock_sample_mono(&f->taken_tsc, &pic->mono_ns);
+	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
 	f->switched = rt_load_acquire(&live->switched);
 	f->instruments = rt_load(&live->instruments) & RT_INSTR_ALL;
 	f->latency_every = rt_load(&live->latency_every);
 	f->no_thread_polls = rt_load(&live->no_thread_polls);
 	f->no_block_polls = rt_load(&live->no_block_polls);
 	f->no_pair_packets = rt_load(&live->no_pair_packets);
+	f->ports_beyond = rt_load(&live->ports_beyond);
+	f->pools_beyond = rt_load(&live->pools_beyond);
 	/* If it cannot be read, the writer is preempted or dead: the old line is as good. */
 	(void)rt_clock_read(mon->fig.clock, &mon->line);
 	ret = rt_who_update(mon, f->tsc_hz);

@@ -89,7 +89,10 @@ static void do_idle(char **words)
 
 static void do_loop(char **words)
 {
-	answer(traffic_loop(number(words, 1), number(words, 2), shape_arg(words, "queue", 0)));
+	uint16_t queue = shape_arg(words, "queue", 0);
+
+	answer(traffic_loop(number(words, 1), number(words, 2), queue,
+		shape_arg(words, "second", queue), shape_arg(words, "doze", 0)));
 }
 
 static void do_unloop(char **words)
@@ -170,7 +173,7 @@ static const struct {
 	{"threads", 3, do_threads}, /* PORT QUEUE [count= n=] */
 	{"poll", 3, do_poll},       /* PORT QUEUE [n=] */
 	{"idle", 3, do_idle},       /* PORT QUEUE [n=] */
-	{"loop", 3, do_loop},       /* FROM TO [queue=] */
+	{"loop", 3, do_loop},       /* FROM TO [queue= second= doze=] */
 	{"unloop", 1, do_unloop},
 	{"count", 1, do_count},
 	{"ring", 2, do_ring},           /* NAME [rxq= txq=] */

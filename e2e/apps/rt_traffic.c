@@ -22,8 +22,8 @@ struct job {
 };
 
 static struct {
-	uint16_t from, to, queue;
-	unsigned lcore;
+	uint16_t from, to, queue, second;
+	unsigned lcore, doze_us;
 	bool running;
 	uint64_t count;
 } loop;
@@ -228,17 +228,24 @@ static int run_loop(void *arg)
 
 		rte_pktmbuf_free_bulk(mbufs + sent, got - sent);
 		__atomic_store_n(&loop.count, loop.count + sent, __ATOMIC_RELAXED);
+		if (loop.second != loop.queue)
+			rte_pktmbuf_free_bulk(
+				mbufs, rte_eth_rx_burst(loop.from, loop.second, mbufs, BURST));
+		if (!got && loop.doze_us)
+			rte_delay_us_sleep(loop.doze_us);
 	}
 	return 0;
 }
 
-int traffic_loop(uint16_t from, uint16_t to, uint16_t queue)
+int traffic_loop(uint16_t from, uint16_t to, uint16_t queue, uint16_t second, unsigned doze_us)
 {
 	if (loop.running)
 		return -EBUSY;
 	loop.from = from;
 	loop.to = to;
 	loop.queue = queue;
+	loop.second = second;
+	loop.doze_us = doze_us;
 	loop.count = 0;
 	loop.running = true;
 	loop.lcore = rte_get_next_lcore(-1, 1, 0);

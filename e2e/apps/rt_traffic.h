@@ -34,8 +34,10 @@ int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n);
 /* Polls n times in the main thread and gets nothing. Returns n, or -EIO. */
 int64_t traffic_idle(uint16_t port, uint16_t queue, uint64_t n);
 
-/* One worker moves packets from the one port to the other at full rate until stopped. */
-int traffic_loop(uint16_t from, uint16_t to, uint16_t queue);
+/* One worker moves packets from the one port to the other at full rate until stopped. It also polls
+ * a second queue, if that is another one, and sleeps where the first is empty, if doze_us is not 0.
+ */
+int traffic_loop(uint16_t from, uint16_t to, uint16_t queue, uint16_t second, unsigned doze_us);
 uint64_t traffic_loop_count(void);
 int64_t traffic_unloop(void); /* packets moved in all */
 

@@ -41,7 +41,8 @@ class Header(ctypes.Structure):
               " pool_offset sampler_offset tsc_hz"),
         (u32, "pid reserved0[3] instruments latency_every port_count pool_count hook_count"
               " pair_count sampler_count switched"),
-        (u64, "no_thread_polls no_block_polls no_pair_packets"), (u8, "reserved1[96]"))
+        (u64, "no_thread_polls no_block_polls no_pair_packets"),
+        (u32, "ports_beyond pools_beyond"), (u8, "reserved1[88]"))
 
 
 class Clock(ctypes.Structure):

@@ -167,6 +167,9 @@ struct ringtap_figures {
 	struct ringtap_figures_pair *pairs;
 	struct ringtap_figures_pool *pools;
 	struct ringtap_stretch *stretches;
+	/* Ports and pools that are there and are not shown: the application has had more of them,
+	 * one after the other, than there is room for. */
+	uint32_t ports_beyond, pools_beyond;
 };
 
 /* Takes a picture; the caller frees it with ringtap_figures_free(). -EPIPE: the application is
