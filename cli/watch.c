@@ -100,10 +100,9 @@ static void attach(struct watch *w, struct watched *a)
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
 	pthread_mutex_lock(&w->lock);
-	if (!ret && (w->instruments != instruments || w->latency_every != every))
-		ret = ringtap_monitor_switch(
-			mon, w->instruments, w->latency_every, why, sizeof(why));
 	a->mon = mon;
+	a->asked = instruments;
+	a->asked_every = every;
 	a->info = info;
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));
@@ -130,6 +129,31 @@ static void forget(struct watch *w, size_t i)
 	w->count--;
 	pthread_mutex_unlock(&w->lock);
 	watched_free(a);
+}
+
+/* Switches where others than wanted are on. */
+static void apply(struct watch *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct watched *a = w->list[i];
+		char why[sizeof(a->why)] = "";
+		int ret;
+
+		pthread_mutex_lock(&w->lock);
+		a->switching = a->mon && !a->ended &&
+			       (a->asked != w->instruments || a->asked_every != w->latency_every);
+		a->asked = w->instruments;
+		a->asked_every = w->latency_every;
+		pthread_mutex_unlock(&w->lock);
+		if (!a->switching)
+			continue;
+		ret = ringtap_monitor_switch(a->mon, a->asked, a->asked_every, why, sizeof(why));
+		pthread_mutex_lock(&w->lock);
+		a->error = ret;
+		memcpy(a->why, why, sizeof(why));
+		a->switching = false;
+		pthread_mutex_unlock(&w->lock);
+	}
 }
 
 int watch_refresh(struct watch *w)
@@ -163,6 +187,7 @@ int watch_refresh(struct watch *w)
 		if (!w->list[i]->found && !w->list[i]->mon)
 			forget(w, i);
 	ringtap_apps_free(apps);
+	apply(w);
 	return 0;
 }
 
@@ -173,12 +198,14 @@ static void *refresh_thread(void *arg)
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
+		w->hurry = false;
 		pthread_mutex_unlock(&w->lock);
+		apply(w); /* before others are waited for */
 		watch_refresh(w);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
 		pthread_mutex_lock(&w->lock);
-		if (!w->stop)
+		if (!w->stop && !w->hurry)
 			pthread_cond_timedwait(&w->changed, &w->lock, &until);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -267,7 +294,7 @@ static void step(struct watched *a)
 	struct ringtap_figures *last = a->now, *f = NULL;
 	int ret;
 
-	if (!a->mon || a->ended)
+	if (!a->mon || a->ended || a->switching)
 		return;
 	ret = ringtap_monitor_read(a->mon, &f);
 	a->ended = ret == -EPIPE || ret == -EBADMSG;
@@ -337,13 +364,11 @@ void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every)
 {
 	w->instruments = instruments;
 	w->latency_every = latency_every;
-	for (size_t i = 0; i < w->count; i++) {
-		struct watched *a = w->list[i];
-
-		if (a->mon && !a->ended)
-			a->error = ringtap_monitor_switch(
-				a->mon, instruments, latency_every, a->why, sizeof(a->why));
-	}
+	w->hurry = true;
+	if (w->started)
+		pthread_cond_broadcast(&w->changed);
+	else
+		apply(w);
 }
 
 size_t watch_attached(const struct watch *w)

@@ -37,9 +37,11 @@ struct watched {
 	struct ringtap_figures *mark; /* where the interval began; NULL: no interval yet */
 	struct reading *from, *to;    /* by port, over the interval; count: ports of now */
 	uint32_t reading_count;
-	bool ended;        /* now is its last picture */
-	uint64_t retry_ns; /* monotonic; attach again then */
-	bool found;        /* by the scan that goes on */
+	bool ended;                  /* now is its last picture */
+	uint64_t retry_ns;           /* monotonic; attach again then */
+	bool found;                  /* by the scan that goes on */
+	bool switching;              /* its instruments, without the lock: mon is in use */
+	unsigned asked, asked_every; /* what it was told to switch on */
 };
 
 struct watch {
@@ -53,8 +55,8 @@ struct watch {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop, for the thread */
 	pthread_t thread;
-	bool started, stop;
-	int error; /* -errno of the last scan */
+	bool started, stop, hurry; /* hurry: there is something to switch */
+	int error;                 /* -errno of the last scan */
 };
 
 void watch_init(struct watch *w);
@@ -75,7 +77,8 @@ void watch_mark(struct watch *w);
 /* Pictures until drivers and kernel have been asked once, so that an interval which begins now
  * knows where they began; a second at most. */
 void watch_settle(struct watch *w);
-/* Other instruments, now and for those that come. */
+/* Other instruments, now and for those that come. With a thread it is the one that switches, soon:
+ * an application that does not answer is waited for without the lock. */
 void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);
 /* Applications that show figures. */
 size_t watch_attached(const struct watch *w);

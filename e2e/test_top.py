@@ -400,3 +400,19 @@ def test_colour_marks_what_is_bad(testpmd, terminal):
         return any("\x1b[1m\x1b[31m" in x or re.search(r"\x1b\[[\d;]*31m", x)
                    for x in window.screen(styles=True) if "net_ring0" in x)
     until(red, what="a red figure")
+
+
+def test_application_that_stands_still(forwarding, terminal):
+    """Nobody waits for it at the keyboard, and a late answer to a switch is one: it comes back."""
+    window = terminal(forwarding.prefix)
+    window.shows("net_ring0")
+    forwarding.proc.send_signal(signal.SIGSTOP)
+    try:
+        window.keys("l")
+        for _ in range(5):  # each would take seconds
+            window.keys("h")
+            window.shows("Columns of latency", timeout=4)
+            window.keys("h")
+    finally:
+        forwarding.proc.send_signal(signal.SIGCONT)
+    window.shows("net_ring0 net_null1|net_null1 net_ring0", timeout=20)

@@ -68,7 +68,10 @@ static int ask(struct ringtap_monitor *mon, unsigned instruments, unsigned laten
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	ret = receive(mon, err, errlen);
+	mon->asked = instruments;
+	/* One that stood still answers what it was asked before, too. */
+	for (mon->owed++; mon->owed && !ret; mon->owed -= !ret)
+		ret = receive(mon, err, errlen);
 	if (!ret)
 		mon->instruments = instruments;
 	return ret;
@@ -151,6 +154,12 @@ static void look(struct ringtap_monitor *mon)
 	if (mon->dead)
 		return;
 	len = rt_msg_recv(mon->conn->fd, &mon->conn->msg, sizeof(mon->conn->msg), NULL, 0, NULL, 0);
+	if (len > 0 && mon->owed && mon->conn->msg.h.type == RT_MSG_MONITORING) {
+		/* Too late for whoever asked, but an answer. */
+		if (!--mon->owed)
+			mon->instruments = mon->asked;
+		return;
+	}
 	mon->dead = len != -ETIMEDOUT && len != -EAGAIN && len != -EINTR;
 }
 

@@ -22,6 +22,7 @@ struct ringtap_monitor {
 	struct rt_figures fig;
 	bool dead;            /* the connection has ended */
 	unsigned instruments; /* that we asked for */
+	unsigned owed, asked; /* answers to come, after one came too late; what for */
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
 	uint32_t newest_window;
