@@ -149,7 +149,7 @@ def stopped(tmp_path, closing, request):
     return p
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_after_an_interrupt(tmp_path, stopped, number):
     stopped.send_signal(number)
     assert stopped.wait() == 130
@@ -160,6 +160,19 @@ def test_nothing_is_left_after_an_interrupt(tmp_path, stopped, number):
     again = sample(tmp_path, *STOP)
     assert again.returncode == 0 and "[1/8] sample: two, repetition 1" in again.stderr
     assert sorted(measured(tmp_path)) == [(r, c) for r in range(3) for c in ("one", "two")]
+
+
+@pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)
+def test_more_signals_do_not_interrupt_the_clearing_up(stopped):
+    """It waits for a process that is deaf; meanwhile all come again."""
+    stopped.send_signal(signal.SIGTERM)
+    until(lambda: all(int(next(line for line in Path(f"/proc/{stopped.pid}/status").read_text().splitlines()
+                               if line.startswith("SigIgn")).split()[1], 16) >> (n - 1) & 1
+                      for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), what="signals ignored")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        stopped.send_signal(number)
+    assert stopped.wait(60) == 130
+    assert lab.remains(stopped.pid) == []
 
 
 @pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)
