@@ -34,7 +34,7 @@ struct args {
 	char *argv[ARGS_MAX + 1];
 	int argc;
 	char text[ARGS_MAX][ARG_LEN];
-	const char *bad; /* the first one that does not fit; NULL: none */
+	const char *bad;         /* the first one that does not fit; NULL: none */
 	char name[NAME_MAX + 1]; /* of the run-time folder */
 };
 

@@ -44,7 +44,8 @@ uint64_t memory_eal_mb(const struct fwd_config *c)
 	return EAL_SPARE_MB + (c->pool_size * each + MIB - 1) / MIB;
 }
 
-/* Ordinary pages of the pool and of EAL; huge ones are counted by the kernel when they are mapped. */
+/* Ordinary pages of the pool and of EAL; huge ones are counted by the kernel when they are mapped.
+ */
 static uint64_t pool_bytes(const struct fwd_config *c)
 {
 	uint64_t bytes = 0;

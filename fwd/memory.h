@@ -33,8 +33,8 @@ void memory_detach(struct memory *m, const uint16_t *ports, unsigned count);
 /* After the ports were closed: closing gives packets back. */
 void memory_free(struct memory *m);
 
-/* Whether ordinary memory suffices for what is asked for: the kernel would promise it, and kill somebody
- * when it is touched. 0, or -ENOMEM after saying what to do. */
+/* Whether ordinary memory suffices for what is asked for: the kernel would promise it, and kill
+ * somebody when it is touched. 0, or -ENOMEM after saying what to do. */
 int memory_check(const struct fwd_config *c);
 
 #endif

@@ -39,15 +39,15 @@ struct plane_ops {
 	int (*open)(struct link *l, const struct fwd_config *c);
 	void (*close)(struct link *l);
 	uint16_t (*rx)(struct link *l, struct rte_mbuf **m, uint16_t n);
-	/* Packets that it was done for are the link's again; those that can never be sent are counted
-	 * in l->errors. */
+	/* Packets that it was done for are the link's again; those that can never be sent are
+	 * counted in l->errors. */
 	uint16_t (*tx)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	uint16_t (*alloc)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	void (*free)(struct rte_mbuf **m, uint16_t n);
 	/* Packets that the kernel lost since the start, for want of room. */
 	uint64_t (*missed)(struct link *l);
-	/* packet-mmap: asks the kernel again for packets that it has not sent yet, as it stops when a
-	 * queue is full. */
+	/* packet-mmap: asks the kernel again for packets that it has not sent yet, as it stops when
+	 * a queue is full. */
 	void (*kick)(struct link *l);
 	/* packet-mmap: at the end, does so for a second at most. Returns how many remain unsent. */
 	uint64_t (*drain)(struct link *l);

@@ -27,7 +27,8 @@ struct rate_clock {
 	uint64_t base;  /* whole packet times since the first start; poisson: less those in next */
 	bool poisson;
 	uint64_t random;
-	uint64_t arrived, next; /* poisson: how many, and the next, in packet times * 2^24 from base */
+	uint64_t arrived,
+		next; /* poisson: how many, and the next, in packet times * 2^24 from base */
 };
 
 void rate_start(struct rate_clock *c, uint64_t start, uint64_t rate, uint64_t hz);

@@ -77,8 +77,8 @@ struct generator {
 	bool done;
 	/* with --rtt */
 	uint64_t flying, timeouts;
-	uint64_t given_up;  /* numbers below it are not waited for any more */
-	uint64_t last_sent; /* ticks: of the last burst, in whatever stage */
+	uint64_t given_up;    /* numbers below it are not waited for any more */
+	uint64_t last_sent;   /* ticks: of the last burst, in whatever stage */
 	uint64_t timeout;     /* ticks */
 	struct histogram rtt; /* ticks */
 	struct sequence answers;

@@ -10,7 +10,8 @@
 /* Where EAL will make the folder of the name. As in lib/eal/unix, eal_create_runtime_dir(). */
 void run_dir_path(char out[PATH_MAX], const char *name);
 bool run_dir_exists(const char *dir);
-/* Whether another process holds the lock of the folder's config or answers at one of its sockets. */
+/* Whether another process holds the lock of the folder's config or answers at one of its sockets.
+ */
 bool run_dir_used(const char *dir);
 /* Removes what EAL, its telemetry and the probe put there, then the folder if nothing else is left;
  * nothing while another process uses it. */

@@ -9,7 +9,7 @@
 struct rte_mbuf;
 
 struct sample {
-	uint64_t tsc; /* ticks */
+	uint64_t tsc;      /* ticks */
 	uint64_t va, iova; /* of the packet, where the device wrote it; not of its buffer */
 	uint32_t stage;
 };
