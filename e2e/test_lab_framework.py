@@ -103,6 +103,18 @@ def test_resumes(tmp_path):
     assert third.returncode == 0 and "7 of 9" not in third.stderr and "[1/" not in third.stderr
 
 
+def test_another_machine_is_told(tmp_path):
+    assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
+    assert "more than one machine" not in (tmp_path / "out" / "report.html").read_text()
+    path = tmp_path / "out" / "sample.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["machine"]["dpdk"] = "1.2.3"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert sample(tmp_path, "--only", "one", "--repetitions", "2").returncode == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "Measured on more than one machine or build: dpdk &#x27;1.2.3&#x27; instead of" in text
+
+
 def test_other_settings_are_refused(tmp_path):
     assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
     done = sample(tmp_path, "--sample-last", "12")
