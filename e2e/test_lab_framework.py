@@ -103,6 +103,18 @@ def test_resumes(tmp_path):
     assert third.returncode == 0 and "7 of 9" not in third.stderr and "[1/" not in third.stderr
 
 
+def test_another_machine_is_told(tmp_path):
+    assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
+    assert "more than one machine" not in (tmp_path / "out" / "report.html").read_text()
+    path = tmp_path / "out" / "sample.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["machine"]["dpdk"] = "1.2.3"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert sample(tmp_path, "--only", "one", "--repetitions", "2").returncode == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "Measured on more than one machine or build: dpdk &#x27;1.2.3&#x27; instead of" in text
+
+
 def test_other_settings_are_refused(tmp_path):
     assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
     done = sample(tmp_path, "--sample-last", "12")
@@ -149,7 +161,7 @@ def stopped(tmp_path, closing, request):
     return p
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_after_an_interrupt(tmp_path, stopped, number):
     stopped.send_signal(number)
     assert stopped.wait() == 130
@@ -160,6 +172,19 @@ def test_nothing_is_left_after_an_interrupt(tmp_path, stopped, number):
     again = sample(tmp_path, *STOP)
     assert again.returncode == 0 and "[1/8] sample: two, repetition 1" in again.stderr
     assert sorted(measured(tmp_path)) == [(r, c) for r in range(3) for c in ("one", "two")]
+
+
+@pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)
+def test_more_signals_do_not_interrupt_the_clearing_up(stopped):
+    """It waits for a process that is deaf; meanwhile all come again."""
+    stopped.send_signal(signal.SIGTERM)
+    until(lambda: all(int(next(line for line in Path(f"/proc/{stopped.pid}/status").read_text().splitlines()
+                               if line.startswith("SigIgn")).split()[1], 16) >> (n - 1) & 1
+                      for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), what="signals ignored")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        stopped.send_signal(number)
+    assert stopped.wait(60) == 130
+    assert lab.remains(stopped.pid) == []
 
 
 @pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)

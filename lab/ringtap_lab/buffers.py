@@ -35,7 +35,7 @@ class Samples:
         that stage."""
         if self._table is None:
             self._table = numpy.loadtxt(self.path, dtype=numpy.int64, delimiter=",", skiprows=1,
-                                        usecols=(0, 2, 3), ndmin=2)
+                                        usecols=(0, 2, 4), ndmin=2)
         mine = self._table[self._table[:, 0] == role]
         whole = mine[: len(mine) // length * length].reshape(-1, length, 3)
         fitting = [w for w in whole if w[0, 1] == stage and w[-1, 1] == stage]

@@ -15,6 +15,7 @@ from .runner import Run
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 REPORT = "report.html"
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -100,12 +101,13 @@ def _measure(experiment, options):
         run.execute()
         return run.failed
     finally:
-        # Another Ctrl-C must not interrupt the clearing up, which takes seconds at most.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Another signal must not interrupt the clearing up, which takes seconds at most.
+        before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDING}
         lab.close()
         if journal:
             journal.close()
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(options, known):

@@ -13,6 +13,10 @@ PROGRAM = "ringtap-fwd"
 START_S = 30  # memory is touched page by page before it says that it runs
 
 
+class Hung(RuntimeError):
+    """It did not end in time, as one that waits for a packet that was lost."""
+
+
 class Report:
     """What --json prints."""
 
@@ -100,7 +104,7 @@ class Forwarder:
             out, err = self.process.communicate(timeout=START_S)
         except subprocess.TimeoutExpired:
             process.stop(self.process)
-            raise RuntimeError(f"{PROGRAM} did not end within {START_S} s") from None
+            raise Hung(f"{PROGRAM} did not end within {START_S} s") from None
         if self.process.returncode != 0:
             raise _failed(self.argv, self.process.returncode, err.decode(errors="replace"))
         return Report(out)

@@ -132,8 +132,17 @@ def _section(experiment, results):
                                                           for p in experiment.published], results, "Published"))
     for number, block in enumerate(experiment.blocks(results)):
         parts.append(_block(block, results, experiment, number))
-    return "\n".join([*parts, _not_measured(results), "<h3>Commands and data</h3>",
+    return "\n".join([*parts, _not_measured(results), _where(results), "<h3>Commands and data</h3>",
                       _commands(results), _raw(results, experiment)])
+
+
+def _where(results):
+    """Each experiment's own machine; a folder can be filled on more than one."""
+    rows = "".join(f"<tr><th>{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if v is None else v)}</td></tr>"
+                   for k, v in results.machine.items())
+    changed = "".join(f'<p class="warning">Measured on more than one machine or build: {esc(c)}</p>'
+                      for c in results.changed)
+    return f'{changed}<details><summary>Where it was measured</summary><table class="facts">{rows}</table></details>'
 
 
 def _summary(found):

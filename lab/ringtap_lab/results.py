@@ -63,6 +63,7 @@ class Results:
         self.prepared = None
         self.prepared_by = []
         self.machine = {}
+        self.changed = []  # how later runs' machines differ from the first one's: sentences
         self.began = None
         self.ended = None
         self.outcomes = {}
@@ -72,6 +73,9 @@ class Results:
         kind = event["event"]
         if kind == "begin":
             self.began = self.began or event["at"]
+            found = _difference(self._lasting(self.machine), self._lasting(event["machine"]))
+            if self.machine and found and found not in self.changed:
+                self.changed.append(found)
             self.settings, self.machine = event["settings"], event["machine"]
         elif kind == "prepared":
             self.prepared, self.prepared_by = event["prepared"], event["commands"]
@@ -86,6 +90,11 @@ class Results:
             elif kind == "run":
                 outcome.runs.append({k: event[k] for k in ("repetition", "values", "data", "commands",
                                                             "seconds", "at")})
+
+    @staticmethod
+    def _lasting(machine):
+        """Facts that say whether it is the same one."""
+        return {k: machine.get(k) for k in ("cpu", "cpus", "kernel", "dpdk", "ringtap")}
 
     def cell(self, key):
         """Outcome, or None where nothing of this cell is known."""

@@ -6,7 +6,7 @@ import time
 
 from .. import clock, forwarder
 from ..blocks import Plot, Table, Text, Value
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
 from ..plots import COLOURS
 
 WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
@@ -16,6 +16,8 @@ ATTEMPTS = 3
 RUN_S = 4.0  # each, on average of a cell: five minutes are not to be exceeded
 BUDGET_S = 240  # of the whole experiment, beyond which nothing is tried again
 HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
+DRIVERS = ("af_packet", "af_xdp", "memif")  # not in every build of DPDK
+NO_DRIVER = "failed to parse device"  # as EAL says it
 WITHIN, ROUND_TRIP = "within", "roundtrip"
 TESTS = {WITHIN: "test 1, within the forwarder", ROUND_TRIP: "test 2, round trip at the sender"}
 PLANES = {"packet": "PF_PACKET, read and write", "mmap": "PF_PACKET, TPACKET_V3",
@@ -103,9 +105,13 @@ class Latency(Experiment):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return _run(lab, cell.params["test"], cell.params["plane"], count)
-            except Lost:
+            except (Lost, forwarder.Hung):
                 if attempt == ATTEMPTS or lab.spare_s(BUDGET_S) < RUN_S:
                     raise
+            except RuntimeError as e:
+                if cell.params["plane"] in DRIVERS and NO_DRIVER in str(e):
+                    raise Unavailable(str(e)) from e
+                raise
 
     def blocks(self, results):
         parts = [Text(w, warning=True) for w in clock.warnings(results.machine)]
