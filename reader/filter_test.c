@@ -139,17 +139,26 @@ static void test_nonsense_ends_the_capture(void **state)
 	assert_int_equal(packets[true], 4);
 }
 
-static int silent_sock = -1;
+static int silent_sock = -1; /* between the peer's thread and the test's */
 
 static bool is_silent_once(struct test_peer *p, int sock, uint16_t type)
 {
 	if (type != RT_MSG_FILTER)
 		return test_peer_answer(p, sock, type);
-	if (silent_sock < 0)
-		silent_sock = sock;
+	if (rt_load_acquire(&silent_sock) < 0)
+		rt_store_release(&silent_sock, sock); /* pairs with silent_peer() */
 	else
 		answer_filter(sock, 0, "");
 	return true;
+}
+
+/* The socket of the peer that keeps silent, once it has been asked. */
+static int silent_peer(void)
+{
+	for (int i = 0; i < 5000 && rt_load_acquire(&silent_sock) < 0; i++)
+		usleep(1000);
+	assert_true(rt_load_acquire(&silent_sock) >= 0);
+	return rt_load_acquire(&silent_sock);
 }
 
 /* It may be paused: the capture goes on, and so does asking. */
@@ -158,7 +167,7 @@ static void test_late_answer_is_dropped(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	silent_sock = -1;
+	rt_store_release(&silent_sock, -1);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
@@ -170,7 +179,7 @@ static void test_late_answer_is_dropped(void **state)
 	/* Not asked again while it may be about to answer. */
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
 	rt_filter_ms = before;
-	answer_filter(silent_sock, -EINVAL, "too late");
+	answer_filter(silent_peer(), -EINVAL, "too late");
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), 0);
 	assert_false(ringtap_capture_filtering(cap));
 	put_some(0, 3);
@@ -183,12 +192,12 @@ static void test_late_answer_comes_while_reading(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	silent_sock = -1;
+	rt_store_release(&silent_sock, -1);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
 	rt_filter_ms = before;
-	answer_filter(silent_sock, 0, "");
+	answer_filter(silent_peer(), 0, "");
 	for (int i = 0; i < 500 && ringtap_capture_filtering(cap); i++)
 		assert_int_equal(read_all(packets), 0);
 	assert_false(ringtap_capture_filtering(cap));
