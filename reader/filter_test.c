@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Another filter while packets flow, as the reader sees it. */
 #include <errno.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -139,26 +141,31 @@ static void test_nonsense_ends_the_capture(void **state)
 	assert_int_equal(packets[true], 4);
 }
 
-static int silent_sock = -1; /* between the peer's thread and the test's */
+static int silent_sock; /* the peer's thread writes, the test reads once it is posted */
+static sem_t silent;
 
 static bool is_silent_once(struct test_peer *p, int sock, uint16_t type)
 {
 	if (type != RT_MSG_FILTER)
 		return test_peer_answer(p, sock, type);
-	if (rt_load_acquire(&silent_sock) < 0)
-		rt_store_release(&silent_sock, sock); /* pairs with silent_peer() */
-	else
+	if (silent_sock >= 0) {
 		answer_filter(sock, 0, "");
+		return true;
+	}
+	silent_sock = sock;
+	sem_post(&silent);
 	return true;
 }
 
 /* The socket of the peer that keeps silent, once it has been asked. */
 static int silent_peer(void)
 {
-	for (int i = 0; i < 5000 && rt_load_acquire(&silent_sock) < 0; i++)
-		usleep(1000);
-	assert_true(rt_load_acquire(&silent_sock) >= 0);
-	return rt_load_acquire(&silent_sock);
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	assert_int_equal(sem_timedwait(&silent, &until), 0);
+	return silent_sock;
 }
 
 /* It may be paused: the capture goes on, and so does asking. */
@@ -167,7 +174,8 @@ static void test_late_answer_is_dropped(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	rt_store_release(&silent_sock, -1);
+	silent_sock = -1;
+	sem_init(&silent, 0, 0);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
@@ -192,7 +200,8 @@ static void test_late_answer_comes_while_reading(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	rt_store_release(&silent_sock, -1);
+	silent_sock = -1;
+	sem_init(&silent, 0, 0);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);

@@ -8,6 +8,7 @@ import struct
 import time
 
 from . import dpdk, wire
+from .proc import until
 
 POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS = (1 << i for i in range(7))
 ALL = 127
@@ -193,12 +194,8 @@ class Monitor:
     def fresh(self, patience=10):
         """Waits until the control thread has looked at everything once more."""
         begin = time.time_ns()
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            if any(p.read_ns > begin for p in self.ports):
-                return self
-            time.sleep(0.02)
-        raise AssertionError("the control thread does not look at the ports any more")
+        until(lambda: any(p.read_ns > begin for p in self.ports), patience, "another look at the ports")
+        return self
 
     def close(self):
         if self._map:
