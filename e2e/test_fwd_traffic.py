@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full."""
 import random
+import signal
+import time
 
 import pytest
 
@@ -197,6 +199,19 @@ def test_retry_never_drops(fwd):
     assert_all_accounted(report)
 
 
+def test_a_pause_overflows_no_queue_in_one_thread(fwd):
+    """What came due meanwhile, generator and wire make up for, in turns: both queues are short."""
+    app = fwd("--ring", "a:128", "--ring", "b:128", "--role", "generate:a@1", "--role", "oneway:a,b@1",
+              "--role", "sink:b@1", "--stages", "40k:2s", "--sink-rate", "50k").running()
+    app.proc.send_signal(signal.SIGSTOP)
+    time.sleep(0.4)  # the pause: 16,000 packets
+    app.proc.send_signal(signal.SIGCONT)
+    report = app.done()
+    assert report.total("oneway")["tx_dropped"] == report.total("generate")["refused"] == 0
+    assert report.total("sink")["rx_packets"] == 80_000
+    assert report.role("generate")["backlog_max"] > 10_000
+
+
 def test_retry_so_many_times(fwd):
     report = fwd(*OVERLOAD, "--tx-full", "retry:3").done()
     way = report.total("oneway")
@@ -240,6 +255,20 @@ def test_pair_goes_both_ways(fwd):
     sent = sum(w["total"]["tx_packets"] for w in (there, back))
     received = sum(w["total"]["rx_packets"] for w in (there, back))
     assert sent == received + 128
+
+
+def test_streams_of_several_processes(fwd, net):
+    """Each by its --stream; without it they are duplicates of each other. One that starts again is a new one."""
+    host, device = net.add_host("192.0.2.1")
+    sink = fwd("--plane", "packet", "--role", f"sink:{device}@0", namespace=net.hub).running()
+    for stream in (0, 7, 240, 7):
+        fwd("--plane", "packet", "--role", "generate:eth0@1", "--role", "generate:eth0@1", "--rate", "2k",
+            "--count", 100, "--stream", stream, namespace=host).done()
+    report = sink.stop()
+    streams = {s["stream"]: s for s in report.role("sink")["streams"]}
+    assert {n: s["received"] for n, s in streams.items()} == {0: 100, 1: 100, 7: 200, 8: 200, 240: 100, 241: 100}
+    assert {n: s["duplicated"] for n, s in streams.items() if s["duplicated"]} == {7: 100, 8: 100}
+    assert not any(s["lost"] or s["reordered"] for s in streams.values())
 
 
 def test_several_streams(fwd):

@@ -40,7 +40,7 @@ def test_breakloop(life, app, what):
 def test_a_thousand_times(life, busy):
     """Nothing is left behind, neither here nor there."""
     before = dpdk.Resources(busy.pid)
-    life("opens_and_closes", busy.prefix, 1000, timeout=120)
+    life("opens_and_closes", busy.prefix, 1000, timeout=500)
     until(lambda: sessions(busy) == [], 10, "all sessions ended")
     after = dpdk.Resources(busy.pid)
     assert after.fds <= before.fds + 3 and after.maps <= before.maps + 100, (before, after)

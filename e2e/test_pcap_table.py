@@ -8,7 +8,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import BUILD, RINGTAP
-from harness.proc import Proc, run
+from harness.proc import Proc, run, until
 from harness.ringtap import listing
 from harness.veth import Veth
 
@@ -98,8 +98,12 @@ def test_other_names_go_to_the_system(veth, closing):
 def test_devices_are_listed(veth, app):
     """After the system's own, which stay as they are; for those who load libpcap by hand as well."""
     other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout
-    both = run([*veth.space.prefix, RINGTAP, "run", "tcpdump", "-D"]).stdout
-    names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]
-    assert both.startswith(other)
-    assert f"ringtap:{app.prefix}:net_ring_a" in names
+
+    def listed():
+        """Others' applications come and go, and ours may have no CPU to answer in time."""
+        both = run([*veth.space.prefix, RINGTAP, "run", "tcpdump", "-D"]).stdout
+        assert both.startswith(other)
+        names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]
+        return names if f"ringtap:{app.prefix}:net_ring_a" in names else None
+    names = until(listed, 20, "the application's port")
     assert f"ringtap:{app.prefix}" not in names, "all of one port is the port"
