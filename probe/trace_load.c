@@ -47,7 +47,7 @@ static int take_up(void *handle)
 /* Lock held. */
 static bool find(void)
 {
-	void *handle = loaded ? NULL : dlopen(PROVIDER, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+	void *handle = loaded ? NULL : dlopen(PROVIDER, RTLD_NOW | RTLD_NOLOAD);
 
 	if (handle) {
 		take_up(handle);
@@ -97,7 +97,7 @@ static int load(char *err, size_t size)
 			ret == -EPERM ? "others may write there" : strerror(-ret));
 		return ret;
 	}
-	handle = dlopen(path, RTLD_NOW | RTLD_NODELETE);
+	handle = dlopen(path, RTLD_NOW);
 	if (!handle) {
 		snprintf(err, size, "%s", dlerror());
 		return -ELIBACC;

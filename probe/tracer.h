@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A tracer in a shared object of its own, such as lttng/: it exports one of these as
- * RT_TRACER_SYMBOL. Once loaded it stays. Arguments are those of docs/tracing.md.
+ * RT_TRACER_SYMBOL, and is linked with -z nodelete. Arguments are those of docs/tracing.md.
  */
 #ifndef RINGTAP_PROBE_TRACER_H
 #define RINGTAP_PROBE_TRACER_H
