@@ -118,7 +118,7 @@ class WriteMode(Tool):
     """bench/write_modes: what ports receive, written otherwise than ringtap record does it."""
 
     def __init__(self, lab, app, mode, path="/dev/null"):
-        super().__init__([*on_cpu(lab), lab.bench("write_modes"), mode, app.prefix, path], "ready")
+        super().__init__([*on_cpu(lab), lab.built("bench/write_modes"), mode, app.prefix, path], "ready")
 
     def counts(self):
         said = json.loads(self.finish()[0])
@@ -214,6 +214,9 @@ class Bpftrace(Tool):
     can do."""
 
     def __init__(self, lab, app):
+        with open(lab.plugin(), "rb") as f:
+            if b"\0ringtap\0rx_burst\0" not in f.read():
+                raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
         sites = f"usdt:{lab.plugin()}:ringtap:rx_burst"
         program = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
         super().__init__([*on_cpu(lab), installed(lab, "bpftrace", "bpftrace"), "-B", "none", "-f", "json",

@@ -58,21 +58,17 @@ class Lab:
                           "or name the build folder by --build")
         return found
 
+    def built(self, path):
+        """Path of a file of the build folder."""
+        found = self.o.build / path
+        if not found.exists():
+            raise Trouble(f"{found} is not there: build it by `make all`, or name the build folder by "
+                          "--build")
+        return str(found)
+
     def plugin(self):
         """Path of the probe, for EAL's -d."""
-        built = self.o.build / "probe" / "libringtap-probe.so"
-        if not built.exists():
-            raise Trouble(f"{built} is not there: build it by `make all`, or name the build folder by "
-                          "--build")
-        return str(built)
-
-    def bench(self, name):
-        """Path of one of bench/'s programs."""
-        built = self.o.build / "bench" / name
-        if not built.exists():
-            raise Trouble(f"{built} is not there: build it by `make all`, or name the build folder by "
-                          "--build")
-        return str(built)
+        return self.built("probe/libringtap-probe.so")
 
     def tool(self, name, package):
         """Path of a program of the system."""

@@ -1,85 +1,118 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment overhead is shown."""
-from .blocks import DASH, Plot, Table, Text, Value
+from dataclasses import dataclass
+
+from .blocks import DASH, Plot, Table, Value
 
 MINUS = "−"
-PUBLISHED = {"pdump-on": "−36.85 %", "lttng-off": "−0.42 %", "lttng-on": "−0.02 %", "usdt-off": "−0.01 %",
-             "usdt-on": "−56.72 %"}
-OF_TESTPMD = "nothing to load"
-# Name, cell or text of "disabled", cell of "enabled".
+
+
+@dataclass(frozen=True)
+class Row:
+    """off, on: cells. published_off, published_on: percent, DPDK 19.11."""
+
+    name: str
+    off: str | None
+    on: str
+    published_off: float | None = None
+    published_on: float | None = None
+
+
 ROWS = [
-    ("nothing, twice: what the method shows", None, "same"),
-    ("ringtap record", "probe-off", "record-on"),
-    ("ringtap record, filter passes all", "probe-off", "record-all-on"),
-    ("ringtap record, filter passes none", "probe-off", "record-none-on"),
-    ("dpdk-dumpcap", "dumpcap-off", "dumpcap-on"),
-    ("dpdk-dumpcap, filter passes all", "dumpcap-off", "dumpcap-all-on"),
-    ("dpdk-dumpcap, filter passes none", "dumpcap-off", "dumpcap-none-on"),
-    ("dpdk-pdump", "pdump-off", "pdump-on"),
-    ("ringtap top, polls only", "probe-off", "polls-on"),
-    ("ringtap top", "probe-off", "top-on"),
-    ("ringtap latency", "probe-off", "latency-on"),
-    ("testpmd --latencystats=1", None, "latencystats-on"),
+    Row("nothing, twice: what the method shows", None, "same"),
+    Row("ringtap record", "probe-off", "record-on"),
+    Row("ringtap record, filter passes all", "probe-off", "record-all-on"),
+    Row("ringtap record, filter passes none", "probe-off", "record-none-on"),
+    Row("dpdk-dumpcap", "dumpcap-off", "dumpcap-on"),
+    Row("dpdk-dumpcap, filter passes all", "dumpcap-off", "dumpcap-all-on"),
+    Row("dpdk-dumpcap, filter passes none", "dumpcap-off", "dumpcap-none-on"),
+    Row("dpdk-pdump", "pdump-off", "pdump-on", None, -36.85),
+    Row("LTTng", "lttng-off", "lttng-on", -0.42, -0.02),
+    Row("USDT, bpftrace counts", "probe-off", "usdt-on", -0.01, -56.72),
+    Row("rte_trace", "probe-off", "rte_trace-on"),
+    Row("ringtap top, polls only", "probe-off", "polls-on"),
+    Row("ringtap top", "probe-off", "top-on"),
+    Row("ringtap latency", "probe-off", "latency-on"),
+    Row("testpmd --latencystats=1", None, "latencystats-on"),
 ]
 CAPTURING = ("record", "record-all", "record-none", "dumpcap", "dumpcap-all", "dumpcap-none", "pdump")
+TRACING = ("lttng-on", "usdt-on", "rte_trace-on")
 
 
-def _change(key):
-    return Value(key, "change", 100, 2, "%") if key else DASH
+def percent(value):
+    return DASH if value is None else f"{value:.2f} %".replace("-", MINUS)
+
+
+def change(key, metric="change"):
+    return Value(key, metric, 100, 2, "%") if key else DASH
+
+
+def rows_of(results, keys=None):
+    return [r for r in ROWS if results.cell(r.on) and (keys is None or r.on in keys)]
 
 
 def _changes(results):
-    rows = []
-    for name, off, on in ROWS:
-        if not results.cell(on):
-            continue
-        rows.append([name, _change(off), PUBLISHED.get(off, DASH), _change(on), PUBLISHED.get(on, DASH),
-                     Value(on, "added_ns", 1, 2), Value(on, "pps", 1e-6), Value(on, "untouched_pps", 1e-6)])
+    rows = [[r.name, change(r.off), percent(r.published_off), change(r.on), percent(r.published_on),
+             Value(r.on, "added_ns", 1, 2), Value(r.on, "pps", 1e-6), Value(r.on, "untouched_pps", 1e-6),
+             Value(r.on, "drift", 100, 1)] for r in rows_of(results)]
     return Table("Change of received packets per second", [
-        "instrument", "disabled", "published", "enabled", "published", "ns added to a packet", "Mpps", "Mpps without"], rows,
-        note="Disabled, of ringtap: the probe is loaded and its hooks are not in. Of dpdk-dumpcap and dpdk-pdump: they were attached, "
-             "and have gone. latencystats is chosen when testpmd starts. As nothing is sent, ringtap latency and latencystats "
-             "do only what they do at reception.")
+        "instrument", "disabled", "published", "enabled", "published", "ns added to a packet", "Mpps", "Mpps without",
+        "drift, %"], rows,
+        note="Disabled: of ringtap, USDT and rte_trace the probe is loaded, and its hooks are not in; of LTTng the provider is loaded, "
+             "too, and a session daemon runs; dpdk-dumpcap and dpdk-pdump were attached, and have gone. latencystats is chosen when "
+             "testpmd starts. As nothing is sent, ringtap latency and latencystats do only what they do at reception. Drift: how "
+             "much the application without an instrument was faster afterwards than before. The published ones were measured "
+             "with another version, on a NIC, with trace points that others put elsewhere: their percentages say how much it was there.")
 
 
 def _captured(results):
-    rows = [[name, Value(on, "pps", 1e-6), Value(on, "captured_pps", 1e-6, 2), Value(on, "loss", 100, 2)]
-            for name, _, on in ROWS if on.removesuffix("-on") in CAPTURING and results.cell(on)]
+    keys = [f"{name}-on" for name in CAPTURING]
+    rows = [[r.name, Value(r.on, "pps", 1e-6), Value(r.on, "captured_pps", 1e-6, 2), Value(r.on, "loss", 100, 2)]
+            for r in rows_of(results, keys)]
     return Table("What those that capture got", [
         "instrument", "application, Mpps", "captured, Mpps", "lost of what should be captured, %"], rows,
-        note="To /dev/null. Filters look at the same bytes, \"not udp port 53\" and \"udp port 53\".")
+        note="To /dev/null. Filters look at the same bytes, \"not udp port 53\" and \"udp port 53\". dpdk-pdump has none.")
+
+
+def _traced(results):
+    rows = [[r.name, change(r.off), change(r.on, "hooks_change"), change(r.on), Value(r.on, "event_ns", 1, 0),
+             Value(r.on, "per_event", 1, 0), Value(r.on, "events", 1, 0), Value(r.on, "lost_events", 1, 0)]
+            for r in rows_of(results, TRACING)]
+    return Table("What tracing costs by the event", [
+        "tracer", "hooks out", "hooks in, nobody traces", "traced", "ns added by an event", "packets of an event", "events",
+        "discarded"], rows,
+        note="An event is a burst. bpftrace counts events and adds up their packets, LTTng records them to the disk, rte_trace keeps "
+             "the last ones in memory. An event's time is that of a packet while traced, less that with the hooks in, times its "
+             "packets.")
 
 
 def _plot(results):
-    shown = [(name, on) for name, _, on in ROWS if results.series(on, "change")]
+    shown = [r for r in ROWS if results.series(r.on, "change")]
 
     def draw(axes):
-        series = [results.series(on, "change") for _, on in shown]
-        places = range(len(shown))
-        axes.barh(places, [s.mean() * 100 for s in series], xerr=[(s.deviation() or 0) * 100 for s in series],
-                  height=0.6, error_kw={"capsize": 2})
-        for place, (_, on) in enumerate(shown):
-            if on in PUBLISHED:
-                value = float(PUBLISHED[on].replace(MINUS, "-").removesuffix(" %"))
-                axes.plot([value], [place], "*", color="black", markersize=9,
-                          label="published" if on == "pdump-on" else None)
-        axes.set_yticks(places, [name for name, _ in shown], fontsize=8)
+        series = [results.series(r.on, "change") for r in shown]
+        axes.barh(range(len(shown)), [s.mean() * 100 for s in series],
+                  xerr=[(s.deviation() or 0) * 100 for s in series], height=0.6, error_kw={"capsize": 2})
+        published = [(r.published_on, place) for place, r in enumerate(shown) if r.published_on is not None]
+        if published:
+            axes.plot(*zip(*published), "*", color="black", markersize=9, label="published, elsewhere")
+            axes.legend(fontsize=8)
+        axes.set_yticks(range(len(shown)), [r.name for r in shown], fontsize=8)
         axes.invert_yaxis()
         axes.set_xlabel("change of the application's rate, %")
         axes.grid(axis="y", visible=False)
-        if any(on == "pdump-on" for _, on in shown):
-            axes.legend(fontsize=8)
 
-    return Plot("Change of the application's rate, enabled", draw, [on for _, on in shown],
-                note="Mean and standard deviation.", height=0.3 + 0.06 * len(shown))
+    return Plot("Change of the application's rate, enabled", draw, [r.on for r in shown],
+                note="Mean and standard deviation.", height=0.3 + 0.05 * len(shown))
 
 
 def blocks(results):
-    return [_changes(results), _plot(results), _captured(results)]
+    found = [_changes(results), _plot(results), _captured(results), _traced(results)]
+    return [b for b in found if isinstance(b, Plot) or b.rows]
 
 
 def summary(results):
-    found = [(f"overhead: {name}, {state}", PUBLISHED.get(key, DASH), _change(key))
-             for name, off, on in ROWS for state, key in (("off", off), ("on", on))
-             if key in PUBLISHED or key == "record-on"]
+    found = [(f"overhead: {r.name}, {state}", percent(published), change(key)) for r in ROWS
+             for state, key, published in (("off", r.off, r.published_off), ("on", r.on, r.published_on))
+             if published is not None or key == "record-on"]
     return [row for row in found if results.cell(row[2].cell)]

@@ -4,24 +4,41 @@ import os
 from dataclasses import dataclass
 
 from . import attached
+from .experiment import Trouble, Unavailable
+from .lttng import PROVIDER, Session
 from .testpmd import Source
 
 SIZE = 64
+BURST = 32  # testpmd's own
 # Both look at the same bytes. net_null's packets hold zeros: the one passes all, the other none.
 PASS_ALL, PASS_NONE = "not udp port 53", "udp port 53"
 
 
 @dataclass(frozen=True)
+class Subject:
+    """An application under an instrument. daemon: an lttng.Daemon that it sees, if one is needed."""
+
+    lab: object
+    app: object
+    window_s: float  # how long a rate is measured
+    daemon: object = None
+
+    def rate(self):
+        return self.app.rate_of_own_time(self.window_s)
+
+
+@dataclass(frozen=True)
 class Way:
-    """application(lab): arguments of TestPmd. measure(lab, app, window_s): values, of which "pps" is the
+    """application(lab): source and plugin of a TestPmd. measure(subject): values, of which "pps" is the
     application's rate. seconds: what it takes beyond measuring rates. steady: it never hurts the
-    application."""
+    application. lttng: it needs a session daemon."""
 
     key: str
     application: object
     measure: object
     seconds: float = 0.5
     steady: bool = True
+    lttng: bool = False
 
 
 def stock(lab, *options):
@@ -30,19 +47,28 @@ def stock(lab, *options):
     return source, None
 
 
-def with_probe(lab):
-    return Source("net_null", SIZE), lab.plugin()
+def with_probe(lab, *eal):
+    source = Source("net_null", SIZE)
+    source.eal += eal
+    return source, lab.plugin()
 
 
-def idle(lab, app, window_s):
-    return {"pps": app.rate_of_own_time(window_s)}
+def with_provider(lab):
+    try:
+        return with_probe(lab, "-d", lab.built(os.path.join("probe", PROVIDER)))
+    except Trouble as e:
+        raise Unavailable("ringtap was built without LTTng: apt install liblttng-ust-dev, and build it again") from e
+
+
+def idle(subject):
+    return {"pps": subject.rate()}
 
 
 def watched(tool):
     """While a tool looks that hands out no packets."""
-    def measure(lab, app, window_s):
-        with tool(lab, app) as t:
-            pps = app.rate_of_own_time(window_s)
+    def measure(subject):
+        with tool(subject.lab, subject.app) as t:
+            pps = subject.rate()
             t.finish()
         return {"pps": pps}
     return measure
@@ -51,9 +77,9 @@ def watched(tool):
 def captured(tool):
     """While a tool captures. Its counts are of all the time that it was attached, which is longer; what
     part of the packets it captured is the same."""
-    def measure(lab, app, window_s):
-        with tool(lab, app) as t:
-            pps = app.rate_of_own_time(window_s)
+    def measure(subject):
+        with tool(subject.lab, subject.app) as t:
+            pps = subject.rate()
             counts = t.counts()
         wanted = counts.captured + counts.lost
         return {"pps": pps, "seen": counts.seen, "captured": counts.captured, "filtered": counts.filtered,
@@ -64,20 +90,21 @@ def captured(tool):
 
 def afterwards(tool):
     """When a tool has been attached, and has gone: off is what its application is afterwards."""
-    def measure(lab, app, window_s):
-        with tool(lab, app) as t:
+    def measure(subject):
+        with tool(subject.lab, subject.app) as t:
             t.counts()
-        return idle(lab, app, window_s)
+        return idle(subject)
     return measure
 
 
-def traced(tool):
-    """With the hooks in and nobody tracing, then while a tool traces bursts."""
-    def measure(lab, app, window_s):
-        with attached.Top(lab, app, "polls") as hooks:
-            hooks_pps = app.rate_of_own_time(window_s)
-            with tool(lab, app) as t:
-                pps = app.rate_of_own_time(window_s)
+def traced(tracing):
+    """With the hooks in and nobody tracing, then while bursts are traced. tracing(subject): a context
+    with events(), which ends it: (events, packets in them, events that were lost)."""
+    def measure(subject):
+        with attached.Top(subject.lab, subject.app, "polls") as hooks:
+            hooks_pps = subject.rate()
+            with tracing(subject) as t:
+                pps = subject.rate()
                 events, packets, lost = t.events()
             hooks.finish()
         if not events:
@@ -86,6 +113,30 @@ def traced(tool):
         return {"pps": pps, "hooks_pps": hooks_pps, "events": events, "lost_events": lost, "per_event": per_event,
                 "event_ns": (1e9 / pps - 1e9 / hooks_pps) * per_event}
     return measure
+
+
+class DpdkTracing:
+    """DPDK's own tracing, of our events. It keeps the last of them in memory; nothing is saved."""
+
+    def __init__(self, subject):
+        self.app = subject.app
+
+    def _ask(self, what):
+        told = self.app.telemetry.ask(f"/ringtap/trace,{what}")
+        if told["status"] != 0:
+            raise RuntimeError(f"tracing {what}: {told.get('error')}")
+        return told["emitted"]["rx_burst"]
+
+    def __enter__(self):
+        self.emitted = self._ask("on")
+        return self
+
+    def events(self):
+        events = self._ask("off") - self.emitted
+        return events, events * BURST, 0
+
+    def __exit__(self, *_):
+        """It ends with the application."""
 
 
 def record(expression=""):
@@ -131,6 +182,9 @@ WAYS = [
     Way("top-on", with_probe, watched(attached.Top)),
     Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
     Way("latency-on", with_probe, watched(attached.Latency)),
-    Way("usdt-on", with_probe, traced(attached.Bpftrace), 4),
+    Way("usdt-on", with_probe, traced(lambda s: attached.Bpftrace(s.lab, s.app)), 4),
+    Way("lttng-off", with_provider, idle, 1, lttng=True),
+    Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
+    Way("rte_trace-on", with_probe, traced(DpdkTracing), 2),
     Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle),
 ]

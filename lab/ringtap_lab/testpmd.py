@@ -58,14 +58,15 @@ class IoForwarding(Source):
 class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
-    def __init__(self, source, cpus, huge, plugin=None, prefix=None):
+    def __init__(self, source, cpus, huge, plugin=None, prefix=None, wrap=()):
+        """wrap: what to put before the command."""
         self.source = source
         self.plugin = plugin
         self.prefix = prefix or f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.cpu, capture_cpu = cpus
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
-        argv = [PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
+        argv = [*wrap, PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
                 "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}",
                 "--main-lcore", str(MAIN_LCORE)]
         argv += ["-d", plugin] if plugin else []

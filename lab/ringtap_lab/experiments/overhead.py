@@ -2,12 +2,11 @@
 """What looking costs: the rate of receive-only forwarding with each instrument there but off, and on."""
 import contextlib
 
-from .. import overhead_view
+from .. import lttng, overhead_view
 from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
-from ..overhead_ways import SIZE, WAYS, stock
+from ..overhead_ways import BURST, SIZE, WAYS, Subject, stock
 from ..testpmd import MEMORY_MB, TestPmd
 
-BURST = 32  # testpmd's own
 SPARE_MB = 64
 ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
 SOURCE = "DPDK 19.11, NIC of 25 Gbit/s"
@@ -26,12 +25,9 @@ class Overhead(Experiment):
         "after, and the one with the instrument. Rates are packets per second that the polling thread ran, so that other "
         "programs on its CPU do not count. Disabled: the tool is loaded, or was attached and has gone, and does not look. "
         "Enabled: it looks at each packet, or, where it traces, at each burst.")
-    published = (
-        Published("dpdk-pdump, on", overhead_view.PUBLISHED["pdump-on"], SOURCE),
-        Published("LTTng, off", overhead_view.PUBLISHED["lttng-off"], SOURCE),
-        Published("LTTng, on", overhead_view.PUBLISHED["lttng-on"], SOURCE),
-        Published("bpftrace, off", overhead_view.PUBLISHED["usdt-off"], SOURCE),
-        Published("bpftrace, on", overhead_view.PUBLISHED["usdt-on"], SOURCE))
+    published = tuple(
+        Published(f"{row.name}, {state}", overhead_view.percent(value), SOURCE) for row in overhead_view.ROWS
+        for state, value in (("off", row.published_off), ("on", row.published_on)) if value is not None)
     order = 40
     quick_repetitions = 1
 
@@ -56,9 +52,12 @@ class Overhead(Experiment):
     def run(self, lab, cell, repetition):
         way = next(w for w in WAYS if w.key == cell.key)
         for attempt in range(1, ATTEMPTS + 1):
-            with testpmd(lab, *stock(lab)) as plain, testpmd(lab, *way.application(lab)) as app:
+            with contextlib.ExitStack() as stack:
+                daemon = stack.enter_context(lttng.Daemon(lab)) if way.lttng else None
+                plain = stack.enter_context(testpmd(lab, *stock(lab)))
+                app = stack.enter_context(testpmd(lab, *way.application(lab), daemon.prefix if daemon else ()))
                 try:
-                    return compare(lab, way, plain, app)
+                    return compare(way, plain, Subject(lab, app, length(lab), daemon))
                 except (Trouble, Unavailable):
                     raise
                 except Exception as e:
@@ -78,9 +77,9 @@ def length(lab):
 
 
 @contextlib.contextmanager
-def testpmd(lab, source, plugin):
+def testpmd(lab, source, plugin, wrap=()):
     """Paused, but for when it is measured."""
-    app = TestPmd(source, lab.cpus, True, plugin, lab.unique("app"))
+    app = TestPmd(source, lab.cpus, True, plugin, lab.unique("app"), wrap)
     try:
         app.pause()
         yield app
@@ -97,15 +96,15 @@ def on_its_turn(app):
         app.pause()
 
 
-def compare(lab, way, plain, app):
+def compare(way, plain, subject):
     without = []
     values = {}
-    for it in (plain, app, plain):
+    for it in (plain, subject.app, plain):
         with on_its_turn(it):
-            if it is app:
-                values = way.measure(lab, app, length(lab))
+            if it is subject.app:
+                values = way.measure(subject)
             else:
-                without.append(plain.rate_of_own_time(length(lab)))
+                without.append(plain.rate_of_own_time(subject.window_s))
     untouched = sum(without) / len(without)
     if "hooks_pps" in values:
         values["hooks_change"] = values["hooks_pps"] / untouched - 1

@@ -45,7 +45,7 @@ class Pdump(Experiment):
         lab.need_cpus(2)
         lab.program("ringtap")
         lab.program(forwarder.PROGRAM)
-        lab.bench("write_modes")
+        lab.built("bench/write_modes")
         lab.plugin()
         lab.tool("dpdk-testpmd", "dpdk-dev")
         lab.tool("taskset", "util-linux")
