@@ -98,6 +98,12 @@ struct rt_fig_site {
 struct rt_fig_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
+	/* Of the driver's counters, what tracers have been told. */
+	bool told;
+	uint64_t imissed, ierrors, rx_nombuf;
+	uint64_t opackets;
+	uint64_t unsent;   /* modulo 2^64: handed over less opackets, as far as it was certain */
+	uint64_t polls_ns; /* on_ns of the count of what was handed over; 0: none */
 };
 
 struct rt_figures {
@@ -170,5 +176,11 @@ void rt_figures_scan_ports(struct rt_figures *f);
 void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns);
 void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns);
 void rt_figures_refresh_pools(struct rt_figures *f);
+
+/* trace_ports.c: around each reading of a driver's counters; before returns what after wants. */
+struct rte_eth_stats;
+uint64_t rt_trace_ports_before(const struct rt_figures *f, uint32_t index);
+void rt_trace_ports_after(
+	struct rt_figures *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
 
 #endif

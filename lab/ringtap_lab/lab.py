@@ -66,6 +66,14 @@ class Lab:
                           "--build")
         return str(built)
 
+    def bench(self, name):
+        """Path of one of bench/'s programs."""
+        built = self.o.build / "bench" / name
+        if not built.exists():
+            raise Trouble(f"{built} is not there: build it by `make all`, or name the build folder by "
+                          "--build")
+        return str(built)
+
     def tool(self, name, package):
         """Path of a program of the system."""
         found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin")

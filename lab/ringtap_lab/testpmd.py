@@ -58,10 +58,10 @@ class IoForwarding(Source):
 class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
-    def __init__(self, source, cpus, huge, plugin=None):
+    def __init__(self, source, cpus, huge, plugin=None, prefix=None):
         self.source = source
         self.plugin = plugin
-        self.prefix = f"bench{os.getpid()}"
+        self.prefix = prefix or f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.cpu, capture_cpu = cpus
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
@@ -163,7 +163,15 @@ class TestPmd:
             return ""
         return f" (testpmd has ended with status {status}: {self._tail(3)})"
 
+    def pause(self):
+        """It takes none of its CPU until resume()."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def stop(self):
+        self.resume()
         if self.telemetry:
             self.telemetry.close()
             self.telemetry = None
