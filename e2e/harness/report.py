@@ -261,3 +261,36 @@ def check(page, data, documents):
     check_published(page, data, documents)
     check_downloads(page, data)
     assert not page.root.classed("broken")
+
+
+# In a browser.
+
+_PLOTS = """[...document.querySelectorAll('figure svg')].map(s => {
+    const box = s.getBoundingClientRect();
+    return [box.left, box.right, box.height, s.querySelectorAll('path').length,
+            [...s.querySelectorAll('text')].filter(t => t.getBoundingClientRect().height > 6).length];
+    })"""
+# Elements that stick out of the page, apart from what scrolls by itself.
+_OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width && box.right > window.innerWidth + 1 && !e.closest('.scroll, pre, svg');
+    }).map(e => e.outerHTML.slice(0, 120))"""
+# Figures in the summary that are cut off, or on top of each other.
+_CROWDED = """[...document.querySelectorAll('.summary li')].filter(e => {
+    const [a, b] = [...e.children].map(c => c.getBoundingClientRect());
+    return e.scrollWidth > e.clientWidth + 1 || a.right > b.left + 1;
+    }).map(e => e.textContent)"""
+
+
+def check_drawn(browser, path, width):
+    """A page that is open in a window of that width: nothing is fetched or complained of, plots are drawn, and
+    nothing sticks out. How many plots there are."""
+    assert browser.complaints == []
+    assert {u for u in browser.requests if not u.startswith("data:")} == {f"file://{path}"}
+    assert browser.ask("document.documentElement.scrollWidth") <= width  # tables scroll by themselves
+    assert browser.ask(_OUTSIDE) == []
+    assert browser.ask(_CROWDED) == []
+    plots = browser.ask(_PLOTS)
+    for left, right, height, paths, texts in plots:
+        assert right - left >= 300 and 0 <= left and right <= width and height > 150 and paths > 20 and texts > 5
+    return len(plots)

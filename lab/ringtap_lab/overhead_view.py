@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment overhead is shown."""
-from .blocks import DASH, Plot, Table, Text, Value
+from .blocks import CONFIRMED, DASH, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict
 
 MINUS = "−"
 PUBLISHED = {"pdump-on": "−36.85 %", "lttng-off": "−0.42 %", "lttng-on": "−0.02 %", "usdt-off": "−0.01 %",
              "usdt-on": "−56.72 %"}
+NOTHING = 0.01  # of the rate: less is not told from nothing, and neither is what "nothing" itself shows
 OF_TESTPMD = "nothing to load"
 # Name, cell or text of "disabled", cell of "enabled".
 ROWS = [
@@ -78,8 +79,44 @@ def blocks(results):
     return [_changes(results), _plot(results), _captured(results)]
 
 
+def _cost(results, key):
+    return Value(key, "change", 100, 2, "%").number(results)
+
+
+def _verdict(results, off, on, much, texts):
+    """much: whether it was published that it costs something when it is on. texts: if it is so; if it costs
+    nothing measurable although it should; if it costs something although it should not; if even off it does."""
+    noise = max([NOTHING, *(abs(c) for c in results.series("same", "change"))])
+    costs = [_cost(results, key) for key in (off, on) if key]
+    if None in costs:
+        return Verdict(OPEN)
+    if len(costs) == 2 and costs[0] < -noise:
+        return Verdict(DIFFERENT, texts[3])
+    if much == (costs[-1] < -noise):
+        return Verdict(CONFIRMED, texts[0])
+    return Verdict(DIFFERENT, texts[1]) if much else Verdict(PARTLY, texts[2])
+
+
 def summary(results):
-    found = [(f"overhead: {name}, {state}", PUBLISHED.get(key, DASH), _change(key))
-             for name, off, on in ROWS for state, key in (("off", off), ("on", on))
-             if key in PUBLISHED or key == "record-on"]
-    return [row for row in found if results.cell(row[2].cell)]
+    def ours(*rows):
+        return [(name, _change(key)) for name, key in rows]
+
+    bare = "this application does nothing else with a packet"
+    return [
+        Claim("dpdk-pdump costs an application more than a third of its rate.", f"{PUBLISHED['pdump-on']}, on",
+              ours(("dpdk-pdump, on", "pdump-on"), ("dpdk-dumpcap, on", "dumpcap-on"), ("ringtap record, on", "record-on"),
+                   ("ringtap, off", "probe-off")),
+              _verdict(results, None, "pdump-on", True, (
+                  f"Capturing each packet is not free, whoever does it, and {bare}.", "It costs nothing measurable.", "", ""))),
+        Claim("LTTng costs nothing that matters, neither off nor on.",
+              f"{PUBLISHED['lttng-off']} off, {PUBLISHED['lttng-on']} on",
+              ours(("LTTng, off", "lttng-off"), ("LTTng, on", "lttng-on")),
+              _verdict(results, "lttng-off", "lttng-on", False, (
+                  "Nothing measurable.", "", f"Off it costs nothing measurable; on it does, as {bare}.",
+                  "Even off it costs something."))),
+        Claim("bpftrace costs nothing while it does not look, and more than half of the rate while it does.",
+              f"{PUBLISHED['usdt-off']} off, {PUBLISHED['usdt-on']} on",
+              ours(("USDT, off", "usdt-off"), ("USDT under bpftrace, on", "usdt-on")),
+              _verdict(results, "usdt-off", "usdt-on", True, (
+                  "Off nothing measurable; each burst that it looks at traps into the kernel.",
+                  "On it costs nothing measurable.", "", "Even off it costs something.")))]
