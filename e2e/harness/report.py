@@ -136,6 +136,10 @@ def _datum(cell, path):
 
 def wanted(data, marks):
     """The text of a figure as it has to be, without its unit."""
+    return _wanted(data, marks).replace("-", "\N{MINUS SIGN}")
+
+
+def _wanted(data, marks):
     cell, digits = _cell(data, marks), int(marks["data-digits"])
     missing = "not available" if cell["unavailable"] else "–"
     if "data-path" in marks:
@@ -229,7 +233,7 @@ def check_published(page, data, documents):
     for name, experiment in data.items():
         assert all(p["source"] for p in experiment["published"]), name
         for p in experiment["published"]:
-            sources |= numbers(p["value"]) | numbers(p["what"])
+            sources |= numbers(" ".join(p.values()))
     shown = page.root.classed("published")
     assert shown
     for element in shown:

@@ -6,7 +6,7 @@ be checked against the data."""
 import statistics
 from dataclasses import dataclass, field
 
-DASH = "–"
+DASH, MINUS = "–", "\N{MINUS SIGN}"
 # What is made of a metric's values in all repetitions.
 HOW = {"mean": statistics.fmean, "least": min, "greatest": max, "sum": sum, "runs": sum}
 
@@ -37,7 +37,7 @@ class Value:
             text += f" of {len(s)} runs"
         if self.how == "mean" and s.deviation() is not None:
             text += f" ± {s.deviation() * self.scale:,.{self.digits}f}"
-        return f"{text} {self.unit}".rstrip()
+        return f"{text} {self.unit}".rstrip().replace("-", MINUS)
 
     def marks(self):
         return {"cell": self.cell, "metric": self.metric, "scale": repr(self.scale),
@@ -66,7 +66,9 @@ class Ratio:
         ratio = self.number(results)
         if ratio is None:
             return DASH
-        return f"{(ratio - 1) * 100:+,.{self.digits}f} %" if self.change else f"{ratio:,.{self.digits}f} ×"
+        if self.change:
+            return f"{(ratio - 1) * 100:+,.{self.digits}f} %".replace("-", MINUS)
+        return f"{ratio:,.{self.digits}f} ×"
 
     def marks(self):
         of = {f"base-{k}": v for k, v in self.base.marks().items() if k in ("cell", "metric", "how")}
@@ -90,7 +92,7 @@ class Datum:
 
     def text(self, results):
         number = self.number(results)
-        return _why_not(results.cell(self.cell)) if number is None else f"{number:,.{self.digits}f}"
+        return _why_not(results.cell(self.cell)) if number is None else f"{number:,.{self.digits}f}".replace("-", MINUS)
 
     def marks(self):
         return {"cell": self.cell, "path": "/".join(str(k) for k in self.path), "digits": self.digits}

@@ -42,18 +42,16 @@ def _isolation():
     return ", ".join(words) or "none: no isolcpus, no nohz_full"
 
 
-def _huge_pages():
-    text = _read("/proc/meminfo")
-    total, free, size_kb = (_first(rf"^{key}:\s+(\d+)", text)
-                            for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
-    transparent = _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
-    return f"{total} of {size_kb} KiB, {free} free; transparent: {transparent}"
-
-
 def _memory(text):
     """text: of /proc/meminfo."""
-    total, free = (int(_first(rf"^{key}:\s+(\d+)", text)) // 1024 for key in ("MemTotal", "MemAvailable"))
-    return f"{total:,} MB, {free:,} MB available"
+    def number(key):
+        return int(_first(rf"^{key}:\s+(\d+)", text) or 0)
+
+    transparent = _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    return {"memory": f"{number('MemTotal') // 1024:,} MB",
+            "huge_pages": f"of {number('Hugepagesize'):,} KiB; transparent: {transparent}",
+            "memory_free": f"{number('MemAvailable') // 1024:,} MB",
+            "huge_pages_free": f"{number('HugePages_Free'):,} of {number('HugePages_Total'):,}"}
 
 
 def _caches():
@@ -77,12 +75,6 @@ def _commit():
         ["git", "-c", "safe.directory=*", "-C", str(_SOURCES), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]))
 
 
-def _stolen():
-    """Share of the time of all CPUs since the machine began that the hypervisor gave to others."""
-    ticks = [int(x) for x in _first(r"^cpu (.*)$", _read("/proc/stat")).split()]
-    return f"{100 * ticks[7] / max(sum(ticks[:8]), 1):.2f} % since the machine started"
-
-
 def describe(ringtap, cpus):
     """cpus: those that are measured on."""
     time = clock.describe()
@@ -90,8 +82,7 @@ def describe(ringtap, cpus):
         "cpu": _first(r"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo")) or platform.machine(),
         "cpus": f"{os.cpu_count()}; measured on {' and '.join(str(c) for c in cpus)}",
         "caches": _caches(),
-        "memory": _memory(_read("/proc/meminfo")),
-        "huge_pages": _huge_pages(),
+        **_memory(_read("/proc/meminfo")),
         "system": _first(r'^PRETTY_NAME="?(.*?)"?$', _read("/etc/os-release")),
         "kernel": platform.release(),
         "dpdk": _first(r"DPDK ([\d.]+)", _output(["dpdk-dumpcap", "--version"])),
@@ -100,6 +91,5 @@ def describe(ringtap, cpus):
         **time,
         "hypervisor": _virtual(time["hypervisor"]),
         "isolation": _isolation(),
-        "stolen": _stolen(),
         "load": round(os.getloadavg()[0], 2),
     }

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment overhead is shown."""
-from .blocks import CONFIRMED, DASH, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict
+from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict
 
-MINUS = "−"
 PUBLISHED = {"pdump-on": "−36.85 %", "lttng-off": "−0.42 %", "lttng-on": "−0.02 %", "usdt-off": "−0.01 %",
              "usdt-on": "−56.72 %"}
 NOTHING = 0.01  # of the rate: less is not told from nothing, and neither is what "nothing" itself shows
@@ -72,6 +71,7 @@ def _plot(results):
             axes.legend(fontsize=8)
 
     return Plot("Change of the application's rate, enabled", draw, [on for _, on in shown],
+                published="; ".join(f"{name} {PUBLISHED[on]}" for name, _, on in ROWS if on in PUBLISHED) + " (stars)",
                 note="Mean and standard deviation.", height=0.3 + 0.06 * len(shown))
 
 

@@ -15,9 +15,9 @@ _FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "memory": "
           "system": "system", "kernel": "kernel", "dpdk": "DPDK", "ringtap": "ringtap", "commit": "its commit",
           "tsc_mhz": "TSC, MHz", "tsc_flags": "TSC flags", "clocksource": "clock source",
           "governor": "frequency governor", "turbo": "turbo", "hypervisor": "virtual machine",
-          "isolation": "CPUs kept from other work", "stolen": "stolen by the hypervisor",
-          "load": "load when it began"}
-_PASSING = ("memory", "huge_pages", "stolen", "load")  # facts that may differ between experiments
+          "isolation": "CPUs kept from other work"}
+# Facts that differ between experiments on the same machine.
+_PASSING = {"load": "load before it", "memory_free": "memory free", "huge_pages_free": "huge pages free"}
 _AROUND = {"others": "other programs", "steal": "other machines"}
 
 
@@ -152,7 +152,7 @@ def _share(results, experiment, name):
 
 def _when(found):
     """Of each experiment: when, how long, and what else the machine did."""
-    heads = ["experiment", "first run, last run", "measuring, min", "runs", "load before it", "memory", "huge pages",
+    heads = ["experiment", "first run, last run", "measuring, min", "runs", *_PASSING.values(),
              *(f"CPUs' time of {text}, %: mean (most)" for text in _AROUND.values())]
     rows = []
     for experiment, results in found:
@@ -164,7 +164,7 @@ def _when(found):
             f'<tr><td class="name">{esc(experiment.title)}</td><td class="text">{_time(first)} – {_time(last, "%H:%M")}</td>'
             f'<td><span class="spent" {mine}>{results.seconds() / 60:.1f}</span></td>'
             f'<td><span class="runs" {mine}>{sum(len(o.runs) for o in results.measured())}</span></td>'
-            + "".join(f'<td class="fact">{esc(results.machine.get(k, DASH))}</td>' for k in ("load", "memory", "huge_pages"))
+            + "".join(f'<td class="fact">{esc(results.machine.get(k, DASH))}</td>' for k in _PASSING)
             + "".join(_share(results, experiment, name) for name in _AROUND) + "</tr>")
     table = "<table><thead><tr>" + "".join(f'<th scope="col">{esc(h)}</th>' for h in heads) + "</tr></thead><tbody>" \
             + "".join(rows) + "</tbody></table>"

@@ -47,7 +47,7 @@ def grid(head, rows, label, results=None, experiment=None):
 def published_table(experiment):
     """What others found, and who says so."""
     rows = "".join(f'<tr><td class="name">{esc(p.what)}</td><td class="published text">{esc(p.value)}</td>'
-                   f'<td class="text">{esc(p.source)}</td></tr>' for p in experiment.published)
+                   f'<td class="published text">{esc(p.source)}</td></tr>' for p in experiment.published)
     return scrolling("Published", '<table><thead><tr><th scope="col">what</th><th scope="col" class="text">published</th>'
                      f'<th scope="col" class="text">by</th></tr></thead><tbody>{rows}</tbody></table>')
 
