@@ -207,3 +207,21 @@ class Latency(Tool):
     def __init__(self, lab, app):
         super().__init__([*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600",
                           app.prefix], "Measuring")
+
+
+class Bpftrace(Tool):
+    """Counts bursts, by the USDT sites of the probe in the application: the least that a program for it
+    can do."""
+
+    def __init__(self, lab, app):
+        sites = f"usdt:{lab.plugin()}:ringtap:rx_burst"
+        program = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
+        super().__init__([*on_cpu(lab), installed(lab, "bpftrace", "bpftrace"), "-B", "none", "-f", "json",
+                          "-p", app.process.pid, "-e", program], "listening")
+
+    def events(self):
+        """(events, packets in them, events lost)."""
+        found = [json.loads(line) for line in self.finish()[0].splitlines() if line.startswith("{")]
+        maps = {k: v for told in found if told["type"] == "map" for k, v in told["data"].items()}
+        lost = sum(told["data"].get("events", 0) for told in found if told["type"] == "lost_events")
+        return maps["@events"], maps["@packets"], lost

@@ -71,6 +71,23 @@ def afterwards(tool):
     return measure
 
 
+def traced(tool):
+    """With the hooks in and nobody tracing, then while a tool traces bursts."""
+    def measure(lab, app, window_s):
+        with attached.Top(lab, app, "polls") as hooks:
+            hooks_pps = app.rate_of_own_time(window_s)
+            with tool(lab, app) as t:
+                pps = app.rate_of_own_time(window_s)
+                events, packets, lost = t.events()
+            hooks.finish()
+        if not events:
+            raise RuntimeError("nothing was traced")
+        per_event = packets / events
+        return {"pps": pps, "hooks_pps": hooks_pps, "events": events, "lost_events": lost, "per_event": per_event,
+                "event_ns": (1e9 / pps - 1e9 / hooks_pps) * per_event}
+    return measure
+
+
 def record(expression=""):
     return captured(lambda lab, app: attached.Record(lab, app, expression))
 
@@ -114,5 +131,6 @@ WAYS = [
     Way("top-on", with_probe, watched(attached.Top)),
     Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
     Way("latency-on", with_probe, watched(attached.Latency)),
+    Way("usdt-on", with_probe, traced(attached.Bpftrace), 4),
     Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle),
 ]

@@ -3,7 +3,7 @@
 import contextlib
 
 from .. import overhead_view
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
 from ..overhead_ways import SIZE, WAYS, stock
 from ..testpmd import MEMORY_MB, TestPmd
 
@@ -59,6 +59,8 @@ class Overhead(Experiment):
             with testpmd(lab, *stock(lab)) as plain, testpmd(lab, *way.application(lab)) as app:
                 try:
                     return compare(lab, way, plain, app)
+                except (Trouble, Unavailable):
+                    raise
                 except Exception as e:
                     if way.steady or attempt == ATTEMPTS or app.process.poll() is None:
                         raise RuntimeError(f"{e}{app.obituary()}") from e
@@ -105,6 +107,8 @@ def compare(lab, way, plain, app):
             else:
                 without.append(plain.rate_of_own_time(length(lab)))
     untouched = sum(without) / len(without)
+    if "hooks_pps" in values:
+        values["hooks_change"] = values["hooks_pps"] / untouched - 1
     return Measurement({"change": values["pps"] / untouched - 1, "untouched_pps": untouched,
                         "drift": without[1] / without[0] - 1,
                         "added_ns": 1e9 / values["pps"] - 1e9 / untouched, **values})

@@ -4,7 +4,7 @@ left of the application's rate."""
 import time
 
 from .. import attached, forwarder, pdump_view, process
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
 from ..pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
                           UNTOUCHED, WAYS, line_pps)
 from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
@@ -66,6 +66,8 @@ class Pdump(Experiment):
                           lab.unique("app"))
             try:
                 return at_the_limit(lab, app, way, size)
+            except (Trouble, Unavailable):
+                raise
             except Exception as e:
                 if way != DUMPCAP or attempt == ATTEMPTS or app.process.poll() is None:
                     raise RuntimeError(f"{e}{app.obituary()}") from e
