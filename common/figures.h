@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "log_linear.h"
 #include "segment.h"
 
 #define RT_FIG_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
@@ -181,12 +182,10 @@ struct rt_fig_hook {
 };
 static_assert(sizeof(struct rt_fig_hook) % 64 == 0, "hook blocks are whole lines");
 
-/* A log-linear histogram: 2^RT_FIG_SUB buckets an octave. A value v below 2^RT_FIG_SUB has bucket
- * v. Else, with e = floor(log2(v)): (e - RT_FIG_SUB + 1) * 2^RT_FIG_SUB + ((v >> (e - RT_FIG_SUB))
- * - 2^RT_FIG_SUB). A bucket's middle is off by less than 1/2^(RT_FIG_SUB + 1): 0.8 %. */
+/* A log-linear histogram (log_linear.h), 2^RT_FIG_SUB buckets an octave: within 0.8 %. */
 #define RT_FIG_SUB     6
 #define RT_FIG_LAT_MAX 42 /* bits; time stamps in mbufs have no more */
-#define RT_FIG_BUCKETS ((RT_FIG_LAT_MAX - RT_FIG_SUB + 1) << RT_FIG_SUB)
+#define RT_FIG_BUCKETS RT_LOG_BUCKETS(RT_FIG_SUB, RT_FIG_LAT_MAX)
 
 struct rt_fig_pair {
 	uint32_t thread; /* that sent */
@@ -270,24 +269,13 @@ static_assert(sizeof(struct rt_fig_sampler) % 64 == 0, "samplers are whole lines
 /* Bucket of a latency; see RT_FIG_SUB. Never reaches RT_FIG_BUCKETS. */
 static inline uint32_t rt_fig_bucket(uint64_t v)
 {
-	uint32_t e;
-
-	if (v < 1u << RT_FIG_SUB)
-		return (uint32_t)v;
-	if (v >> RT_FIG_LAT_MAX)
-		return RT_FIG_BUCKETS - 1;
-	e = 63 - (uint32_t)__builtin_clzll(v);
-	return ((e - RT_FIG_SUB + 1) << RT_FIG_SUB) +
-	       (uint32_t)((v >> (e - RT_FIG_SUB)) - (1u << RT_FIG_SUB));
+	return v >> RT_FIG_LAT_MAX ? RT_FIG_BUCKETS - 1 : rt_log_bucket(v, RT_FIG_SUB);
 }
 
 /* Lowest value of a bucket, and how many values it covers. */
 static inline uint64_t rt_fig_bucket_low(uint32_t bucket, uint64_t *width)
 {
-	uint32_t octave = bucket >> RT_FIG_SUB, sub = bucket & ((1u << RT_FIG_SUB) - 1);
-
-	*width = octave ? 1ull << (octave - 1) : 1;
-	return octave ? (uint64_t)((1u << RT_FIG_SUB) + sub) << (octave - 1) : sub;
+	return rt_log_bucket_low(bucket, RT_FIG_SUB, width);
 }
 
 #endif

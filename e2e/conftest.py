@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from harness import browser as browser_module
 from harness import ovs as ovs_module
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
@@ -134,6 +135,14 @@ def ovs(plugin, net, closing):
         return closing(Ovs(net.hub, plugin, **kwargs))
 
     return start
+
+
+@pytest.fixture
+def browser(tmp_path, closing):
+    reason = browser_module.missing()
+    if reason:
+        pytest.skip(reason)
+    return closing(browser_module.Browser(tmp_path / "profile"))
 
 
 @pytest.fixture(scope="session")

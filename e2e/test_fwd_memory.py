@@ -169,9 +169,10 @@ def test_order_shuffled(fwd, tmp_path):
     assert successive(orders[0]) < 0.01
 
 
+# In one thread: when it loses its CPU, nobody goes on and finds a queue full or empty.
 SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-size", POOL,
-           "--pool-cache", 0, "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role",
-           "sink:b@0", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
+           "--pool-cache", 0, "--role", "generate:a@1", "--role", "oneway:a,b@1", "--role",
+           "sink:b@1", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
            "--sample-every", 1)
 
 
@@ -187,14 +188,14 @@ def by_stage(path, base, stride):
 
 def three_phases(fwd, path, *args):
     """Buffers that the forwarder received below, above and again below what the ring takes. A
-    machine that keeps a thread off its CPU for long makes drops where none should be, or no packets
-    come in a stage at all: such a run shows nothing."""
+    machine that keeps the thread off its CPU for most of a stage leaves nothing of it: such a run shows
+    nothing."""
     for _ in range(3):
         report = fwd(*SCATTER, *args, "--samples", path).done()
         stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
         way = report.role("oneway")["stages"]
-        if min(len(stages[0]), len(stages[3])) > 4000 and not way[0]["tx_dropped"] \
-                and ("stack" not in args or not way[3]["tx_dropped"]):
+        if min(len(stages[0]), len(stages[3])) > 4000 and len(stages[1]) > 20000 \
+                and not way[0]["tx_dropped"] and not way[3]["tx_dropped"]:
             return report, stages
     pytest.skip("the machine is too busy to keep a load for 0.4 s, in three attempts")
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full."""
 import random
+import signal
+import time
 
 import pytest
 
@@ -195,6 +197,19 @@ def test_retry_never_drops(fwd):
     assert report.total("generate")["refused"] > 0  # that is where the pressure went
     assert report.role("sink")["sequence"]["lost"] == 0
     assert_all_accounted(report)
+
+
+def test_a_pause_overflows_no_queue_in_one_thread(fwd):
+    """What came due meanwhile, generator and wire make up for, in turns: both queues are short."""
+    app = fwd("--ring", "a:128", "--ring", "b:128", "--role", "generate:a@1", "--role", "oneway:a,b@1",
+              "--role", "sink:b@1", "--stages", "40k:2s", "--sink-rate", "50k").running()
+    app.proc.send_signal(signal.SIGSTOP)
+    time.sleep(0.4)  # the pause: 16,000 packets
+    app.proc.send_signal(signal.SIGCONT)
+    report = app.done()
+    assert report.total("oneway")["tx_dropped"] == report.total("generate")["refused"] == 0
+    assert report.total("sink")["rx_packets"] == 80_000
+    assert report.role("generate")["backlog_max"] > 10_000
 
 
 def test_retry_so_many_times(fwd):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import lab, pcapng
+from harness import lab, pcapng, report
 from harness.paths import BUILD
 from harness.proc import Proc, check, until
 from harness.tracers import bpftrace_missing
@@ -26,9 +26,7 @@ def measured(folder, name, cells):
     assert done.returncode == 0, done.stderr
     found = {c["cell"]: c for c in json.loads((folder / f"{name}.json").read_text())["cells"]}
     assert set(found) == set(cells)
-    page = lab.Page((folder / "report.html").read_text())
-    lab.check_values(page, found)
-    lab.check_self_contained(page)
+    report.check(report.Page((folder / "report.html").read_text()), report.load(folder), "")
     return {key: c["runs"][0]["values"] for key, c in found.items() if not c["unavailable"]}
 
 

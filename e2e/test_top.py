@@ -145,11 +145,13 @@ def test_what_was_not_sent(testpmd):
     """testpmd drops what net_ring0 refuses, and counts it."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
-    until(lambda: pmd.stats(0)["TX-packets"] > 0, what="a full ring")
-    doc = document(pmd, good=lambda d: all(p["driver_per_second"]["handed"] for p in d["ports"]))
+    until(lambda: pmd.stats(0)["TX-packets"] == 1023, what="a full ring")
+    # What is surely unsent: of all that came between two looks at the driver's counters.
+    doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["unsent"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
     assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["handed"] > 0
-    assert driver["net_null1"]["unsent"] == 0 < driver["net_null1"]["handed"]
+    # A thread that loses its CPU on the way from the hook to the driver has a burst in hand.
+    assert driver["net_null1"]["unsent"] * doc["interval_s"] <= 64 < driver["net_null1"]["handed"]
     ports = pmd.stop()
     assert ports[0][3] > 0 == ports[1][3]
 

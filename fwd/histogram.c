@@ -3,16 +3,11 @@
 
 #include "histogram.h"
 
-static double middle(unsigned bucket)
+static double middle(uint32_t bucket)
 {
-	unsigned shift = bucket >> HISTOGRAM_BITS;
-	uint64_t mantissa = bucket & ((1 << HISTOGRAM_BITS) - 1);
+	uint64_t width, low = rt_log_bucket_low(bucket, HISTOGRAM_BITS, &width);
 
-	if (!shift)
-		return (double)bucket;
-	shift--;
-	mantissa += 1 << HISTOGRAM_BITS;
-	return ldexp((double)mantissa, (int)shift) + (ldexp(1, (int)shift) - 1) / 2;
+	return (double)low + (double)(width - 1) / 2;
 }
 
 double histogram_percentile(const struct histogram *h, double p)

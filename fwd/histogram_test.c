@@ -32,7 +32,7 @@ static void every_value_within_its_bucket(void **state)
 
 	for (unsigned i = 0; i < 20000; i++) {
 		uint64_t v = random_next(&random) >> (i % 64);
-		unsigned b = histogram_bucket(v);
+		unsigned b = rt_log_bucket(v, HISTOGRAM_BITS);
 
 		assert_true(b < HISTOGRAM_BUCKETS);
 		memset(&h, 0, sizeof(h));
@@ -41,7 +41,7 @@ static void every_value_within_its_bucket(void **state)
 		histogram_add(&h, 0, 1);
 		assert_true(fabs(histogram_percentile(&h, 50) - (double)v) <= 0.004 * (double)v);
 	}
-	assert_int_equal(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+	assert_int_equal(rt_log_bucket(UINT64_MAX, HISTOGRAM_BITS), HISTOGRAM_BUCKETS - 1);
 }
 
 static void buckets_rise_without_gaps(void **state)
@@ -49,7 +49,7 @@ static void buckets_rise_without_gaps(void **state)
 	unsigned last = 0;
 
 	for (uint64_t v = 1; v < 100000; v++) {
-		unsigned b = histogram_bucket(v);
+		unsigned b = rt_log_bucket(v, HISTOGRAM_BITS);
 
 		assert_true(b == last || b == last + 1);
 		last = b;

@@ -87,8 +87,10 @@ struct generator {
 struct sink {
 	struct sequence *streams[STAMP_STREAMS]; /* NULL: none seen */
 	struct rate_clock clock;
-	uint64_t taken, made_up; /* of --sink-rate; packets that it may make up for */
-	uint64_t foreign;        /* packets without a stamp */
+	/* of --sink-rate, packets: that a wire could have taken by now, and by the poll before;
+	 * that it has taken; that it makes up for after an idle time, at most */
+	uint64_t due, due_before, taken, made_up;
+	uint64_t foreign; /* packets without a stamp */
 	bool out_of_memory;
 };
 

@@ -6,7 +6,7 @@
 #include "role.h"
 #include "cli/util.h"
 
-#define MADE_UP_S 0.02 /* longer than a time slice of others */
+#define MADE_UP_S 0.02 /* longer than the turns of other threads that share our CPU */
 
 /* A new stream is rare: its first packet may cost an allocation. */
 static struct sequence *stream(struct sink *s, uint8_t number)
@@ -39,16 +39,24 @@ static void look(struct sink *s, struct rte_mbuf **m, uint16_t n)
 }
 
 /* How many packets a wire of that rate would take now, a burst at most. What it could have taken
- * while there was nothing, or while the thread was held up, is made up for as far as a queue of
- * that time would: a wire is not slower because its model lost the CPU for a time slice. */
+ * while the thread was held up is made up for: a wire is not slower because its model lost the CPU.
+ */
 static uint16_t wire(struct role *r)
 {
 	struct sink *s = r->sink;
-	uint64_t due = rate_due(&s->clock, rt_tsc());
 
-	if (due - s->taken > s->made_up)
-		s->taken = due - s->made_up;
-	return (uint16_t)RTE_MIN(due - s->taken, r->burst);
+	s->due_before = s->due;
+	s->due = rate_due(&s->clock, rt_tsc());
+	return (uint16_t)RTE_MIN(s->due - s->taken, r->burst);
+}
+
+/* What it could have taken while there was nothing is lost to a wire; but who fills its queue may
+ * be a thread that was held up, and late: it is made up for as far as a queue of that time would.
+ * Since the time before it may have been we who were held up. */
+static void idle(struct sink *s)
+{
+	if (s->due_before - s->taken > s->made_up)
+		s->taken = s->due_before - s->made_up;
 }
 
 static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
@@ -63,6 +71,8 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 	}
 	n = link_rx(plane, r->from, r->held, n);
 	if (!n) {
+		if (r->config->sink_rate)
+			idle(r->sink);
 		count_add(c->rx_empty, 1);
 		return;
 	}

@@ -31,18 +31,16 @@ class Samples:
             os.unlink(self.path)
 
     def window(self, role, stage, length):
-        """Addresses of the last `length` successive packets that a role (by number) received wholly in
-        that stage."""
+        """Addresses of the last `length` packets that a role (by number) received in that stage; of
+        samples of every packet."""
         if self._table is None:
             self._table = numpy.loadtxt(self.path, dtype=numpy.int64, delimiter=",", skiprows=1,
                                         usecols=(0, 2, 4), ndmin=2)
-        mine = self._table[self._table[:, 0] == role]
-        whole = mine[: len(mine) // length * length].reshape(-1, length, 3)
-        fitting = [w for w in whole if w[0, 1] == stage and w[-1, 1] == stage]
-        if not fitting:
-            raise TooFew(f"stage {stage}: fewer than {length} successive packets: too slow a machine, or too "
+        mine = self._table[(self._table[:, 0] == role) & (self._table[:, 1] == stage)]
+        if len(mine) < length:
+            raise TooFew(f"stage {stage}: {len(mine)} packets, fewer than {length}: too slow a machine, or too "
                          "disturbed")
-        return fitting[-1][:, 2]
+        return mine[-length:, 2]
 
 
 def order(addresses, stride):

@@ -2,9 +2,9 @@
 """How the experiment overhead is shown."""
 from dataclasses import dataclass
 
-from .blocks import DASH, Plot, Table, Value
+from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict
 
-MINUS = "−"
+NOTHING = 0.01  # of the rate: less is not told from nothing, and neither is what "nothing" itself shows
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _plot(results):
                   xerr=[(s.deviation() or 0) * 100 for s in series], height=0.6, error_kw={"capsize": 2})
         published = [(r.published_on, place) for place, r in enumerate(shown) if r.published_on is not None]
         if published:
-            axes.plot(*zip(*published), "*", color="black", markersize=9, label="published, elsewhere")
+            axes.plot(*zip(*published), "*", color="black", markersize=9, label="published")
             axes.legend(fontsize=8)
         axes.set_yticks(range(len(shown)), [r.name for r in shown], fontsize=8)
         axes.invert_yaxis()
@@ -103,6 +103,7 @@ def _plot(results):
         axes.grid(axis="y", visible=False)
 
     return Plot("Change of the application's rate, enabled", draw, [r.on for r in shown],
+                published="; ".join(f"{r.name} {percent(r.published_on)}" for r in ROWS if r.published_on is not None) + " (stars)",
                 note="Mean and standard deviation.", height=0.3 + 0.05 * len(shown))
 
 
@@ -111,8 +112,48 @@ def blocks(results):
     return [b for b in found if isinstance(b, Plot) or b.rows]
 
 
+def _cost(results, key):
+    return Value(key, "change", 100, 2, "%").number(results)
+
+
+def _verdict(results, off, on, much, texts):
+    """much: whether it was published that it costs something when it is on. texts: if it is so; if it costs
+    nothing measurable although it should; if it costs something although it should not; if even off it does."""
+    noise = max([NOTHING, *(abs(c) for c in results.series("same", "change"))])
+    costs = [_cost(results, key) for key in (off, on) if key]
+    if None in costs:
+        return Verdict(OPEN)
+    if len(costs) == 2 and costs[0] < -noise:
+        return Verdict(DIFFERENT, texts[3])
+    if much == (costs[-1] < -noise):
+        return Verdict(CONFIRMED, texts[0])
+    return Verdict(DIFFERENT, texts[1]) if much else Verdict(PARTLY, texts[2])
+
+
 def summary(results):
-    found = [(f"overhead: {r.name}, {state}", percent(published), change(key)) for r in ROWS
-             for state, key, published in (("off", r.off, r.published_off), ("on", r.on, r.published_on))
-             if published is not None or key == "record-on"]
-    return [row for row in found if results.cell(row[2].cell)]
+    def ours(*rows):
+        return [(name, change(key)) for name, key in rows]
+
+    def published(key, state):
+        row = next(r for r in ROWS if r.on == key)
+        return f"{percent(getattr(row, 'published_' + state))}, {state}"
+
+    bare = "this application does nothing else with a packet"
+    return [
+        Claim("dpdk-pdump costs an application more than a third of its rate.", published("pdump-on", "on"),
+              ours(("dpdk-pdump, on", "pdump-on"), ("dpdk-dumpcap, on", "dumpcap-on"), ("ringtap record, on", "record-on"),
+                   ("ringtap, off", "probe-off")),
+              _verdict(results, None, "pdump-on", True, (
+                  f"Capturing each packet is not free, whoever does it, and {bare}.", "It costs nothing measurable.", "", ""))),
+        Claim("LTTng costs nothing that matters, neither off nor on.",
+              f"{published('lttng-on', 'off')}; {published('lttng-on', 'on')}",
+              ours(("LTTng, off", "lttng-off"), ("LTTng, on", "lttng-on")),
+              _verdict(results, "lttng-off", "lttng-on", False, (
+                  "Nothing measurable.", "", f"Off it costs nothing measurable; on it does, as {bare}.",
+                  "Even off it costs something."))),
+        Claim("bpftrace costs nothing while it does not look, and more than half of the rate while it does.",
+              f"{published('usdt-on', 'off')}; {published('usdt-on', 'on')}",
+              ours(("ringtap with USDT, off", "probe-off"), ("USDT under bpftrace, on", "usdt-on")),
+              _verdict(results, "probe-off", "usdt-on", True, (
+                  "Off nothing measurable; each burst that it looks at traps into the kernel.",
+                  "On it costs nothing measurable.", "", "Even off it costs something.")))]
