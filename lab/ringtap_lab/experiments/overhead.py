@@ -9,6 +9,8 @@ from ..testpmd import MEMORY_MB, TestPmd
 
 SPARE_MB = 64
 ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
+TRIES, CALM = 3, 0.04  # measured again if the application without an instrument changed by more meanwhile
+FULL_S, QUICK_S = 660, 110  # as long as all of it takes no longer
 SOURCE = "DPDK 19.11, NIC of 25 Gbit/s"
 
 
@@ -23,7 +25,8 @@ class Overhead(Experiment):
         "the application none: what an instrument adds shows at its worst. Each figure compares two applications that are "
         "alive at the same time and run by turns, one being paused: one without any instrument, measured just before and just "
         "after, and the one with the instrument. Rates are packets per second that the polling thread ran, so that other "
-        "programs on its CPU do not count. Disabled: the tool is loaded, or was attached and has gone, and does not look. "
+        "programs on its CPU do not count; if the one without an instrument changed by more than 4 % meanwhile, both are measured again, "
+        "up to twice, and the calmest attempt counts. Disabled: the tool is loaded, or was attached and has gone, and does not look. "
         "Enabled: it looks at each packet, or, where it traces, at each burst.")
     published = tuple(
         Published(f"{row.name}, {state}", overhead_view.percent(value), SOURCE) for row in overhead_view.ROWS
@@ -51,19 +54,13 @@ class Overhead(Experiment):
 
     def run(self, lab, cell, repetition):
         way = next(w for w in WAYS if w.key == cell.key)
-        for attempt in range(1, ATTEMPTS + 1):
-            with contextlib.ExitStack() as stack:
-                daemon = stack.enter_context(lttng.Daemon(lab)) if way.lttng else None
-                plain = stack.enter_context(testpmd(lab, *stock(lab)))
-                app = stack.enter_context(testpmd(lab, *way.application(lab), daemon.prefix if daemon else ()))
-                try:
-                    return compare(way, plain, Subject(lab, app, length(lab), daemon))
-                except (Trouble, Unavailable):
-                    raise
-                except Exception as e:
-                    if way.steady or attempt == ATTEMPTS or app.process.poll() is None:
-                        raise RuntimeError(f"{e}{app.obituary()}") from e
-        raise AssertionError("not reached")
+        best = None
+        for _ in range(TRIES):
+            found = alive(lab, way)
+            best = min(found, best or found, key=lambda m: abs(m.values["drift"]))
+            if abs(best.values["drift"]) < CALM or lab.spare_s(QUICK_S if lab.quick else FULL_S) < cell.seconds:
+                break
+        return best
 
     def blocks(self, results):
         return overhead_view.blocks(results)
@@ -94,6 +91,23 @@ def on_its_turn(app):
         yield
     finally:
         app.pause()
+
+
+def alive(lab, way):
+    """Measures it once, with other applications if the tool kills one."""
+    for attempt in range(1, ATTEMPTS + 1):
+        with contextlib.ExitStack() as stack:
+            daemon = stack.enter_context(lttng.Daemon(lab)) if way.lttng else None
+            plain = stack.enter_context(testpmd(lab, *stock(lab)))
+            app = stack.enter_context(testpmd(lab, *way.application(lab), daemon.prefix if daemon else ()))
+            try:
+                return compare(way, plain, Subject(lab, app, length(lab), daemon))
+            except (Trouble, Unavailable):
+                raise
+            except Exception as e:
+                if way.steady or attempt == ATTEMPTS or app.process.poll() is None:
+                    raise RuntimeError(f"{e}{app.obituary()}") from e
+    raise AssertionError("not reached")
 
 
 def compare(way, plain, subject):
