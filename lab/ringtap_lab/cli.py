@@ -92,7 +92,7 @@ def _part(experiment, options):
     lab = Lab(options)
     try:
         _, todo = plan(experiment, lab, Journal(options.out, experiment).results, options.only)
-    except Trouble:
+    except (Trouble, OSError):
         todo = []  # it will be told when its turn comes
     return Part(experiment.name, todo, experiment.prepare_s)
 
@@ -179,7 +179,7 @@ def _note_trouble(experiment, folder, text):
     try:
         with contextlib.closing(Journal(folder, experiment)) as journal:
             journal.trouble(text)
-    except Trouble:
+    except (Trouble, OSError):
         pass  # what is no journal is nothing to be written to
 
 
