@@ -19,7 +19,7 @@ packages() {
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
-		iproute2 ethtool procps util-linux ;;
+		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }
