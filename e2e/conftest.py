@@ -66,7 +66,7 @@ def testpmd(plugin, closing):
 @pytest.fixture
 def play(plugin, closing):
     def start(linkin=False, **kwargs):
-        return closing(Play(None if linkin else plugin, **kwargs))
+        return closing(Play(None if linkin else kwargs.pop("plugin", plugin), **kwargs))
 
     return start
 

@@ -15,6 +15,9 @@
 #include "common/proto.h"
 #include "thread.h"
 
+/* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event to somebody who
+ * needs more than USDT. */
+#define RT_INSTR_TRACE (1u << 31)
 #define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* instruments that need hooks */
 
 struct rt_hook;
@@ -159,7 +162,7 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
 
-/* To be called when a hook has got more to do than counting. */
+/* To be called when a hook has got more to do than counting, or tracers have come or gone. */
 void rt_fig_look_again(void);
 
 /* In a thread that ends and still owns t: it does not work any more. */

@@ -128,8 +128,10 @@ static void run_set(
 }
 
 /* Without a slot it must not touch what can be freed. */
-static void visit_slotless(struct rt_hook *h, unsigned n)
+static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
+	if (rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	rt_fetch_add(&h->orphaned, n);
 	if (rt_load(&h->figures))
 		rt_fetch_add(&rt_fig_no_thread, 1);
@@ -147,6 +149,8 @@ static __rte_noinline uint16_t visit(
 
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
+	if (rt_unlikely(state & RT_INSTR_TRACE))
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	/* Pairs with the release in figures_ports.c. */
 	site = rt_load_acquire(&h->figures);
 	if (site && h->direction == RT_DIR_RX)
@@ -169,7 +173,7 @@ static __rte_noinline uint16_t visit_first(
 	struct rt_thread *t = rt_thread_claim(rte_lcore_id());
 
 	if (!t) {
-		visit_slotless(h, n);
+		visit_slotless(h, n, asked);
 		return n;
 	}
 	rt_thread_enter(t);

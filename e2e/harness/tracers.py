@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Other people's readers of events: bpftrace, LTTng, babeltrace2; and what ELF says of USDT sites."""
 import json
+import os
 import re
 import shutil
 import signal
 from collections import Counter
+from pathlib import Path
 
-from .proc import Proc, check, run
+from .proc import Proc, check, run, until
 
 # As in docs/tracing.md.
 EVENTS = {
@@ -80,3 +82,79 @@ class Bpftrace:
 
     def close(self):
         self.proc.close()
+
+
+class Ctf:
+    """A trace, as babeltrace2 reads it. events: {(event, arguments...): calls}; discarded: how many
+    the tracer says it had no room for."""
+
+    def __init__(self, folder):
+        done = run(["babeltrace2", folder], timeout=120)
+        assert done.returncode == 0, done.stderr[-2000:]
+        self.events = Counter()
+        for line in done.stdout.splitlines():
+            event, fields = re.search(r" ringtap[:.](\w+): .*\{ ([^{}]*) \}$", line).groups()
+            named = dict(re.findall(r"(\w+) = (\w+)", fields))
+            self.events[(event, *(int(named[name], 0) for name in EVENTS[event]))] += 1
+        self.discarded = sum(map(int, re.findall(r"discarded (\d+) event", done.stderr)))
+
+    def count(self, event):
+        return sum(calls for key, calls in self.events.items() if key[0] == event)
+
+
+def lttng_missing():
+    """Why it cannot be used here, or None."""
+    for program, package in (("lttng", "lttng-tools"), ("lttng-sessiond", "lttng-tools"),
+                             ("babeltrace2", "babeltrace2")):
+        if not shutil.which(program):
+            return f"{program} is not installed ({package})"
+    return None
+
+
+class Lttng:
+    """A session daemon in a mount namespace of its own, where nobody else's is seen; applications
+    run in it with namespace=."""
+
+    RUN = Path("/run/lttng")  # root's daemon is nowhere else
+
+    def __init__(self, home):
+        self._env = {"LTTNG_HOME": str(home)}
+        self._made = not self.RUN.exists()
+        self.RUN.mkdir(exist_ok=True)
+        self.daemon = Proc(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"',
+                            self.RUN, "lttng-sessiond", "--no-kernel"], env=self._env)
+        try:
+            until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), 30,
+                  "a session daemon")
+            assert self.daemon.alive(), self.daemon.output
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def prefix(self):
+        return ["nsenter", "-m", "-t", str(self.daemon.pid)]
+
+    def _run(self, *args):
+        return run([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
+
+    def lttng(self, *args):
+        return check([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
+
+    def start(self, out, *channel):
+        """A session that records all events of ours to the folder out."""
+        self.lttng("create", "s", "-o", out)
+        self.lttng("enable-channel", "-u", "c", *channel)
+        self.lttng("enable-event", "-u", "-c", "c", "ringtap:*")
+        self.lttng("start")
+
+    def stop(self):
+        self.lttng("stop")
+        self.lttng("destroy", "s")
+
+    def close(self):
+        self.daemon.send_signal(signal.SIGTERM)  # it takes its consumers along
+        self.daemon.wait()
+        self.daemon.close()
+        if self._made and not os.listdir(self.RUN):
+            self.RUN.rmdir()
