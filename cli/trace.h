@@ -57,7 +57,7 @@ struct trace {
 
 /* ---- trace_app.c: all return enum status, and say what is wrong */
 
-/* Finds the application that is meant, and who it is. */
+/* Finds the application that is meant, and who it is. From here on signals only end the waiting. */
 int trace_meet(struct trace *t);
 /* Puts the hooks in, for as long as t->mon is open: they are out whatever becomes of us. */
 int trace_attach(struct trace *t, unsigned instruments);
@@ -114,11 +114,28 @@ bool child_found(const char *program);
 bool child_needs(const char *program, const char *package);
 void text_free(struct trace_text *t);
 
+/* ---- trace_undo.c: puts right what we switched on in others, even if we are killed */
+
+struct trace_undo {
+	pid_t pid;
+	int fd;
+};
+
+/* Starts a process that calls undo(ctx) when trace_undo_now() is called or we are gone. 0 or
+ * -errno. */
+int trace_undo_start(struct trace_undo *u, void (*undo)(void *ctx), void *ctx);
+/* Has it done and waits for it. */
+void trace_undo_now(struct trace_undo *u);
+/* Makes the folder for a trace, or takes an empty one; path becomes its absolute name. Says what is
+ * wrong. */
+int trace_folder(const char *name, char path[4096]);
+
 /* ---- trace_bpf.c */
 
 /* Runs one's own program, or a canned one, to the end; *maps becomes what canned ones counted, by
- * name. enum status. */
-int trace_bpf(struct trace *t, json_t **maps);
+ * name. Of canned ones the hooks are in only while all probes are attached: events of all kinds
+ * begin and end at the same time, though attaching and detaching takes its time. enum status. */
+int trace_bpf(struct trace *t, unsigned instruments, json_t **maps);
 /* Adds usdt:*: in front of ringtap:, where a program names probes. The caller frees. */
 char *trace_probe_names(const char *program);
 
@@ -132,8 +149,8 @@ const char *maps_key(const char *key, uint64_t *n, unsigned count);
 json_t *maps_get(json_t *maps, const char *map, const char *key);
 /* A histogram as [[low, end, count], …], bounds multiplied by scale; end is exclusive. */
 json_t *maps_histogram(const json_t *buckets, double scale);
-/* Prints it as bars, unit behind numbers. */
-void maps_print_histogram(const json_t *histogram, const char *unit);
+/* Prints it as bars; ns: of times, else of whole numbers. */
+void maps_print_histogram(const json_t *histogram, bool ns);
 /* 12.3 us */
 char *maps_ns(char buf[FORMAT_LEN], double ns);
 /* Sorts an array of objects by number key, largest first. */
@@ -170,14 +187,21 @@ struct trace_events {
 int elf_events(const char *path, struct trace_events *events);
 void elf_events_free(struct trace_events *events);
 
-/* ---- trace_list.c */
+/* ---- trace_telemetry.c: the probe's command /ringtap/trace */
 
-bool trace_has_rte_trace(const struct trace *t);
+/* Asks with a parameter ("": for its state); the answer, or NULL: it knows no such command, or did
+ * not answer. Its "status" is 0 or -errno. The caller decrefs. */
+json_t *trace_ask(const char *dir, const char *parameter);
+/* The same, and says what went wrong. */
+json_t *trace_tell(const struct trace *t, const char *parameter);
+/* Waits until bursts are traced, or not any more: some 50 ms after it was asked for. False: not
+ * within some seconds. */
+bool trace_bursts_are(const struct trace *t, bool traced);
 
 /* ---- each returns enum status */
 
 int trace_list(struct trace *t);
-int trace_lttng(struct trace *t);
-int trace_dpdk(struct trace *t);
+int trace_lttng(struct trace *t, unsigned instruments);
+int trace_dpdk(struct trace *t, unsigned instruments);
 
 #endif

@@ -59,9 +59,14 @@ int trace_meet(struct trace *t)
 	ret = ringtap_conn_app(conn, &t->info);
 	t->pid = find_pid(t);
 	ringtap_conn_close(conn);
-	if (!ret && t->pid > 0)
+	if (ret || t->pid <= 0) {
+		say("trace: %s: cannot tell its process; run ringtap outside of containers",
+			t->app.name);
+		return STATUS_FAILED;
+	}
+	if (!stop_catch())
 		return STATUS_OK;
-	say("trace: %s: cannot tell its process; run ringtap outside of containers", t->app.name);
+	say("trace: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -70,12 +75,7 @@ int trace_attach(struct trace *t, unsigned instruments)
 	char err[512];
 	int ret = ringtap_monitor_open(&t->mon, t->app.dir, instruments, 1, err, sizeof(err));
 
-	if (ret)
-		return say_refused(t, ret, err);
-	if (!stop_catch())
-		return STATUS_OK;
-	say("trace: %s", strerror(errno));
-	return STATUS_FAILED;
+	return ret ? say_refused(t, ret, err) : STATUS_OK;
 }
 
 void trace_started(struct trace *t)
@@ -86,12 +86,33 @@ void trace_started(struct trace *t)
 			(int)t->pid);
 }
 
+/* A picture by when the drivers have been asked about what was before it: what they lost is among
+ * the events. Drivers are asked twice a second. */
+static int last_picture(struct trace *t)
+{
+	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
+	bool read = false;
+	int ret = 0;
+
+	while (!ret && !read) {
+		ringtap_figures_free(t->figures);
+		ret = ringtap_monitor_read(t->mon, &t->figures);
+		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
+		for (uint32_t i = 0; !ret && !read && i < t->figures->port_count; i++)
+			read = t->figures->ports[i].read_ns > now;
+		if (!ret && !read)
+			(void)stop_wait(NS_PER_S / 100);
+	}
+	return ret;
+}
+
 int trace_detach(struct trace *t)
 {
-	int ret = ringtap_monitor_read(t->mon, &t->figures);
+	int ret = last_picture(t);
 
 	ringtap_monitor_close(t->mon);
 	t->mon = NULL;
+	t->end_ns = now_ns(CLOCK_MONOTONIC);
 	if (ret == -EPIPE)
 		t->end = TRACE_BY_APPLICATION;
 	else if (ret) {

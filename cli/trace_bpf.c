@@ -201,29 +201,60 @@ static int judge(const struct trace_child *c, bool in_time)
 	return STATUS_FAILED;
 }
 
-static int run(struct trace *t, struct trace_child *c)
+static void trace_until_end(struct trace *t, struct trace_child *c)
 {
 	uint64_t duration = t->cfg->duration_ns;
-	bool in_time;
 
-	t->end = t->cfg->what == TRACE_PROGRAM ? TRACE_BY_LIMIT : wait_ready(t, c);
 	trace_started(t);
-	if (t->end == TRACE_BY_LIMIT)
-		t->end = trace_wait(t, c, duration ? t->start_ns + duration : UINT64_MAX);
-	t->end_ns = now_ns(CLOCK_MONOTONIC);
-	in_time = child_end(c, SIGINT, PATIENCE_NS);
-	return judge(c, in_time);
+	t->end = trace_wait(t, c, duration ? t->start_ns + duration : UINT64_MAX);
 }
 
-int trace_bpf(struct trace *t, json_t **maps)
+static int run_canned(struct trace *t, struct trace_child *c, unsigned instruments)
+{
+	int ret = STATUS_OK;
+
+	t->end = wait_ready(t, c);
+	if (t->end == TRACE_BY_LIMIT) {
+		ret = trace_attach(t, instruments);
+		if (ret == STATUS_OK)
+			trace_until_end(t, c);
+		if (ret == STATUS_OK)
+			ret = trace_detach(t);
+	}
+	if (ret == STATUS_OK)
+		ret = judge(c, child_end(c, SIGINT, PATIENCE_NS));
+	if (ret == STATUS_OK && !t->figures) {
+		say("trace: ended before it began");
+		ret = STATUS_FAILED;
+	}
+	return ret;
+}
+
+static int run_own(struct trace *t, struct trace_child *c)
+{
+	bool in_time;
+	int ret;
+
+	trace_until_end(t, c);
+	in_time = child_end(c, SIGINT, PATIENCE_NS);
+	ret = trace_detach(t);
+	return ret == STATUS_OK ? judge(c, in_time) : ret;
+}
+
+int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
 {
 	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
+	bool own = t->cfg->what == TRACE_PROGRAM;
 	char *text = program_text(t->cfg);
-	int ret = text && !start(t, &c, text) ? STATUS_OK : STATUS_FAILED;
+	int ret = text ? STATUS_OK : STATUS_FAILED;
 
+	if (ret == STATUS_OK && own)
+		ret = trace_attach(t, instruments);
+	if (ret == STATUS_OK && start(t, &c, text))
+		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
-		ret = run(t, &c);
-	if (ret == STATUS_OK && maps)
+		ret = own ? run_own(t, &c) : run_canned(t, &c, instruments);
+	if (ret == STATUS_OK && !own)
 		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
 	child_free(&c);
 	free(text);

@@ -142,7 +142,7 @@ static void print_row(const json_t *row)
 			format_count(empty,
 				(uint64_t)json_integer_value(number(row, "empty_calls"))));
 	putchar('\n');
-	maps_print_histogram(bars, "packets");
+	maps_print_histogram(bars, false);
 	json_decref(bars);
 }
 

@@ -209,7 +209,7 @@ void child_free(struct trace_child *c)
 enum trace_end trace_wait(struct trace *t, struct trace_child *c, uint64_t until_ns)
 {
 	struct trace_child nobody = {.pid_fd = -1, .fd = {-1, -1}};
-	int app = ringtap_monitor_fd(t->mon);
+	int app = t->mon ? ringtap_monitor_fd(t->mon) : -1;
 	uint64_t now;
 
 	if (!c)

@@ -21,6 +21,8 @@ static const struct {
 	{17, "ierrors", "received with errors"},
 	{18, "rx_nombuf", "no buffer in the mempool"},
 	{32, "tx_full", "freed, as the port was full"},
+	{33, "tx_error", "freed, as the kernel refused them for good"},
+	{34, "tx_unsent", "freed, as they were unsent at the end"},
 };
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 

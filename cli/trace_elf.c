@@ -100,12 +100,13 @@ static int add_section(struct trace_events *events, Elf_Scn *section, size_t add
 
 static int add_elf(struct trace_events *events, Elf *elf)
 {
-	size_t names, address = (size_t)gelf_fsize(elf, ELF_T_ADDR, 1, EV_CURRENT);
+	size_t names, address;
 	Elf_Scn *section = NULL;
 	int ret = 0;
 
-	if (elf_kind(elf) != ELF_K_ELF || !address || elf_getshdrstrndx(elf, &names))
+	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
 		return -ENOEXEC;
+	address = gelf_getclass(elf) == ELFCLASS32 ? 4 : 8;
 	while (!ret && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 		const char *name;

@@ -190,7 +190,7 @@ void gaps_print(const json_t *doc)
 			(long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "gaps")),
 			maps_ns(max, (double)whole(row, "max_ns")));
-		maps_print_histogram(json_object_get(row, "histogram_ns"), "ns");
+		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		if (json_array_size(takers_of))
 			printf(" who had the CPU in those of %lld us and more\n",
 				(long long)whole(doc, "long_us"));
@@ -213,7 +213,7 @@ void off_cpu_print(const json_t *doc)
 			(long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "times")),
 			maps_ns(slept, (double)whole(row, "slept_ns")));
-		maps_print_histogram(json_object_get(row, "histogram_ns"), "ns");
+		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		print_takers(json_object_get(row, "taken"), false);
 	}
 	if (!json_array_size(rows))

@@ -64,9 +64,9 @@ static void print_row(const json_t *row)
 		maps_ns(mean, json_number_value(json_object_get(ns, "mean"))),
 		maps_ns(max, json_number_value(json_object_get(ns, "max"))));
 	printf(" mean of bursts\n");
-	maps_print_histogram(json_object_get(row, "burst_mean_ns"), "ns");
+	maps_print_histogram(json_object_get(row, "burst_mean_ns"), true);
 	printf(" longest of bursts\n");
-	maps_print_histogram(json_object_get(row, "burst_longest_ns"), "ns");
+	maps_print_histogram(json_object_get(row, "burst_longest_ns"), true);
 }
 
 void latency_bursts_print(const json_t *doc)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "json.h"
-#include "reader/telemetry.h"
 #include "trace.h"
 
 #define PROVIDER_FILE "libringtap-lttng.so"
@@ -122,27 +121,16 @@ static int add_files(const struct trace *t, json_t *list, bool *lttng)
 	return 0;
 }
 
-bool trace_has_rte_trace(const struct trace *t)
-{
-	char answer[RT_TELEMETRY_MAX];
-	json_t *j;
-	bool there;
-
-	if (rt_telemetry_ask(t->app.dir, "/ringtap/trace", answer))
-		return false;
-	j = json_loads(answer, 0, NULL);
-	there = json_is_object(json_object_get(j, "/ringtap/trace"));
-	json_decref(j);
-	return there;
-}
-
 static json_t *document(const struct trace *t, json_t *events, bool lttng)
 {
+	json_t *answer = trace_ask(t->app.dir, "");
+	bool rte_trace = json_is_object(answer);
+
+	json_decref(answer);
 	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:{s:b,s:b,s:b,s:b}}", "trace", json_text("list"),
 		"application", json_text(t->app.name), "program", json_text(t->info.program), "pid",
 		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"), "lttng",
-		child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace",
-		trace_has_rte_trace(t));
+		child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace", rte_trace);
 }
 
 static void print_event(const json_t *e)

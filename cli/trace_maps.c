@@ -87,19 +87,34 @@ char *maps_ns(char buf[FORMAT_LEN], double ns)
 
 static void print_bar(double share)
 {
-	const char *block = strcmp(nl_langinfo(CODESET), "UTF-8") ? "#" : "\u2588";
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	int n = (int)(share * BAR_WIDTH + 0.5);
 
-	if (n || share > 0)
-		putchar(' ');
-	for (int i = 0; i < (n ? n : share > 0); i++)
-		fputs(block, stdout);
+	putchar(' ');
+	/* What is there at all is seen. */
+	if (!n)
+		fputs(utf8 ? "\u258f" : ".", stdout);
+	for (int i = 0; i < n; i++)
+		fputs(utf8 ? "\u2588" : "#", stdout);
 	putchar('\n');
 }
 
-void maps_print_histogram(const json_t *histogram, const char *unit)
+/* Whole numbers are for themselves; those that have no upper bound are the last. */
+static void print_range(const json_t *bucket, bool ns)
 {
-	char low[FORMAT_LEN], end[FORMAT_LEN], count[FORMAT_LEN];
+	char low[FORMAT_LEN], end[FORMAT_LEN];
+	double from = json_number_value(json_array_get(bucket, 0));
+	double to = json_number_value(json_array_get(bucket, 1));
+
+	if (ns)
+		printf("  %10s - %-10s", maps_ns(low, from), maps_ns(end, to));
+	else
+		printf("  %10s%s", format_count(low, (uint64_t)from), to > 0 ? " " : "+");
+}
+
+void maps_print_histogram(const json_t *histogram, bool ns)
+{
+	char count[FORMAT_LEN];
 	json_int_t most = 1, sum = 0;
 	json_t *b;
 	size_t i;
@@ -113,18 +128,10 @@ void maps_print_histogram(const json_t *histogram, const char *unit)
 	}
 	json_array_foreach(histogram, i, b)
 	{
-		double from = json_number_value(json_array_get(b, 0));
-		double to = json_number_value(json_array_get(b, 1));
 		json_int_t n = json_integer_value(json_array_get(b, 2));
 
-		if (!strcmp(unit, "ns")) {
-			maps_ns(low, from);
-			maps_ns(end, to);
-		} else {
-			format_count(low, (uint64_t)from);
-			format_count(end, (uint64_t)to);
-		}
-		printf("  %10s - %-10s %13s %5.1f %%", low, end, format_count(count, (uint64_t)n),
+		print_range(b, ns);
+		printf(" %13s %5.1f %%", format_count(count, (uint64_t)n),
 			100.0 * (double)n / (double)sum);
 		print_bar((double)n / (double)most);
 	}
