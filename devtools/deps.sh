@@ -8,7 +8,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
-		libcairo2-dev systemtap-sdt-dev liblttng-ust-dev ;;
+		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
