@@ -64,7 +64,7 @@ struct command {
 };
 
 extern const struct command cmd_doctor, cmd_export, cmd_host, cmd_latency, cmd_list, cmd_memory,
-	cmd_record, cmd_run, cmd_top;
+	cmd_record, cmd_run, cmd_top, cmd_trace;
 /* All commands, NULL at the end. */
 extern const struct command *const commands[];
 

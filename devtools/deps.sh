@@ -8,7 +8,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
-		libcairo2-dev systemtap-sdt-dev liblttng-ust-dev ;;
+		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
@@ -19,7 +19,7 @@ packages() {
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
-		iproute2 ethtool procps util-linux ;;
+		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }

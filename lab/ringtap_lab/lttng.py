@@ -92,7 +92,7 @@ class Session:
         if not found:
             raise RuntimeError("lttng does not say what it discarded")
         packets = after - self.before
-        return packets // self.burst, packets, sum(int(n) for n in found)
+        return packets // self.burst, packets // self.burst * self.burst, sum(int(n) for n in found)
 
     def __exit__(self, *_):
         with contextlib.suppress(RuntimeError):
