@@ -209,17 +209,22 @@ class Latency(Tool):
                           app.prefix], "Measuring")
 
 
+def need_bpftrace(lab):
+    installed(lab, "bpftrace", "bpftrace")
+    with open(lab.plugin(), "rb") as f:
+        if b"\0ringtap\0rx_burst\0" not in f.read():
+            raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
+
+
 class Bpftrace(Tool):
     """Counts bursts, by the USDT sites of the probe in the application: the least that a program for it
     can do."""
 
     def __init__(self, lab, app):
-        with open(lab.plugin(), "rb") as f:
-            if b"\0ringtap\0rx_burst\0" not in f.read():
-                raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
+        need_bpftrace(lab)
         sites = f"usdt:{lab.plugin()}:ringtap:rx_burst"
         program = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
-        super().__init__([*on_cpu(lab), installed(lab, "bpftrace", "bpftrace"), "-B", "none", "-f", "json",
+        super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json",
                           "-p", app.process.pid, "-e", program], "listening")
 
     def events(self):
@@ -228,3 +233,17 @@ class Bpftrace(Tool):
         maps = {k: v for told in found if told["type"] == "map" for k, v in told["data"].items()}
         lost = sum(told["data"].get("events", 0) for told in found if told["type"] == "lost_events")
         return maps["@events"], maps["@packets"], lost
+
+
+class TraceBurst(Tool):
+    """ringtap trace burst: bpftrace with a histogram for each queue."""
+
+    def __init__(self, lab, app):
+        need_bpftrace(lab)
+        super().__init__([*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600",
+                          app.prefix], "Tracing")
+
+    def events(self):
+        """(events, packets in them, events lost): maps lose none."""
+        queues = json.loads(self.finish()[0])["queues"]
+        return sum(q["calls"] for q in queues), sum(q["packets"] for q in queues), 0

@@ -29,6 +29,7 @@ ROWS = [
     Row("dpdk-pdump", "pdump-off", "pdump-on", None, -36.85),
     Row("LTTng", "lttng-off", "lttng-on", -0.42, -0.02),
     Row("USDT, bpftrace counts", "probe-off", "usdt-on", -0.01, -56.72),
+    Row("USDT, ringtap trace burst", "probe-off", "trace-burst-on"),
     Row("rte_trace", "probe-off", "rte_trace-on"),
     Row("ringtap top, polls only", "probe-off", "polls-on"),
     Row("ringtap top", "probe-off", "top-on"),
@@ -36,7 +37,7 @@ ROWS = [
     Row("testpmd --latencystats=1", None, "latencystats-on"),
 ]
 CAPTURING = ("record", "record-all", "record-none", "dumpcap", "dumpcap-all", "dumpcap-none", "pdump")
-TRACING = ("lttng-on", "usdt-on", "rte_trace-on")
+TRACING = ("lttng-on", "usdt-on", "trace-burst-on", "rte_trace-on")
 
 
 def percent(value):
@@ -81,7 +82,7 @@ def _traced(results):
     return Table("What tracing costs by the event", [
         "tracer", "hooks out", "hooks in, nobody traces", "traced", "ns added by an event", "packets of an event", "events",
         "discarded"], rows,
-        note="An event is a burst. bpftrace counts events and adds up their packets, LTTng records them to the disk, rte_trace keeps "
+        note="An event is a burst. bpftrace counts events and adds up their packets, ringtap trace burst has it make a histogram of them, LTTng records them to the disk, rte_trace keeps "
              "the last ones in memory. An event's time is that of a packet while traced, less that with the hooks in, times its "
              "packets.")
 

@@ -183,6 +183,7 @@ WAYS = [
     Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
     Way("latency-on", with_probe, watched(attached.Latency)),
     Way("usdt-on", with_probe, traced(lambda s: attached.Bpftrace(s.lab, s.app)), 4),
+    Way("trace-burst-on", with_probe, traced(lambda s: attached.TraceBurst(s.lab, s.app)), 4),
     Way("lttng-off", with_provider, idle, 1, lttng=True),
     Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
     Way("rte_trace-on", with_probe, traced(DpdkTracing), 2),
