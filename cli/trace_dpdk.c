@@ -42,6 +42,12 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	return (int)n;
 }
 
+/* Whatever folder an application tells: nothing but a trace is taken from there. */
+static bool of_trace(const char *name)
+{
+	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
+}
+
 /* The application may see other file systems than we do. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
@@ -55,7 +61,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	if (!d)
 		ret = -errno;
 	while (d && !ret && (e = readdir(d)))
-		if (e->d_name[0] != '.')
+		if (of_trace(e->d_name))
 			ret = copy_file(dirfd(d), e->d_name, to);
 	if (d)
 		closedir(d);
@@ -87,9 +93,11 @@ static void print(const json_t *doc)
 	char count[FORMAT_LEN];
 	const char *event;
 
-	printf("%s: %.1f s, in %s\n", json_string_value(json_object_get(doc, "application")),
+	printf("%s: %.1f s, in %s; the application saved it to %s\n",
+		json_string_value(json_object_get(doc, "application")),
 		json_number_value(json_object_get(doc, "seconds")),
-		json_string_value(json_object_get(doc, "directory")));
+		json_string_value(json_object_get(doc, "directory")),
+		json_string_value(json_object_get(doc, "saved_to")));
 	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
@@ -112,6 +120,7 @@ static int report(
 	int ret = 0;
 
 	json_object_set_new(doc, "directory", json_text(to));
+	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
 	json_object_set_new(doc, "events", grown(before, after, "emitted"));
 	json_object_set_new(doc, "lost", grown(before, after, "lost"));
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
@@ -129,6 +138,7 @@ static int report(
 static int record(struct trace *t, const char *to, const json_t *before, struct trace_undo *undo)
 {
 	uint64_t duration = t->cfg->duration_ns;
+	const char *directory;
 	json_t *saved;
 	int ret;
 
@@ -147,7 +157,8 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	saved = trace_tell(t, "save");
 	if (!saved)
 		return STATUS_FAILED;
-	ret = copy_trace(t, json_string_value(json_object_get(saved, "directory")), to);
+	directory = json_string_value(json_object_get(saved, "directory"));
+	ret = directory && *directory == '/' ? copy_trace(t, directory, to) : -ENOENT;
 	ret = ret ? STATUS_FAILED : report(t, to, before, saved);
 	json_decref(saved);
 	return ret;
