@@ -175,3 +175,43 @@ def test_threads_without_ring_lose(play, record, listen):
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
     assert lost and sum(n * calls for (_, _, n, _), calls in drops.items()) == lost
     assert {(port, queue, reason) for port, queue, _, reason in drops} == {(0, 0, NO_RING)}
+
+
+# ---- ringtap-fwd -----------------------------------------------------------------------------
+
+TX_FULL, TX_UNSENT = 32, 34
+# The forwarder's port takes a fifth.
+OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+            "--role", "sink:b@0", "--stages", "50k:400ms", "--sink-rate", "10k")
+
+
+def total(events, name):
+    """Sum of the last argument, or of the one of that name, by port."""
+    out = {}
+    for (port, *rest), calls in events.items():
+        out[port] = out.get(port, 0) + rest[name] * calls
+    return out
+
+
+@pytest.mark.parametrize("policy", ["drop", "retry", "retry:3"])
+def test_roles_tell_what_they_do(fwd, closing, monitor, listen, policy):
+    """And nothing twice, while the hooks of the probe in it are in."""
+    b = closing(Bpftrace(None, FWD, ["rx_burst", "tx_burst", "tx_refused", "drop"]))
+    app = fwd(*OVERLOAD, "--tx-full", policy).running()
+    monitor(app, fig.POLLS)
+    report = app.done()
+    counts = b.counts()
+    sent, way, sink = report.total("generate"), report.total("oneway"), report.total("sink")
+    rx, tx = of(counts, "rx_burst"), of(counts, "tx_burst")
+    assert total(rx, 2) == {0: way["rx_packets"], 1: sink["rx_packets"]}
+    assert total(rx, 2) != total(rx, 1)  # less than asked for
+    assert sum(n for (port, *_), n in rx.items() if port == 0) == way["rx_bursts_nonzero"]
+    assert total(tx, 2) == {0: sent["tx_packets"], 1: way["tx_packets"]}
+    offered = total(tx, 1)
+    refused = total(of(counts, "tx_refused"), 1)
+    assert refused == {port: offered[port] - total(tx, 2)[port] for port in refused}
+    assert refused[1] > 0
+    drops = of(counts, "drop")
+    dropped = {r: sum(n * c for (_, _, n, reason), c in drops.items() if reason == r)
+               for r in (TX_FULL, TX_UNSENT)}
+    assert dropped == {TX_FULL: way["tx_dropped"], TX_UNSENT: way["tx_unsent"]}

@@ -238,7 +238,7 @@ def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
     app = play(plugin=alone)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
     assert answer["status"] < 0 and str(private_dir / LTTNG_PROVIDER.name) in answer["error"]
-    (private_dir / LTTNG_PROVIDER.name).write_text("something else")
+    (private_dir / LTTNG_PROVIDER.name).write_text("something else" * 100)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
     assert answer["status"] < 0 and "invalid ELF header" in answer["error"]
     shutil.copy(LTTNG_PROVIDER, private_dir)

@@ -54,14 +54,16 @@ static uint16_t wire(struct role *r)
 static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
 {
 	struct counters *c = role_counters(r);
-	uint16_t n = r->burst;
+	uint16_t n = r->burst, got;
 
 	if (r->config->sink_rate) {
 		n = wire(r);
 		if (!n)
 			return;
 	}
-	n = link_rx(plane, r->from, r->held, n);
+	got = link_rx(plane, r->from, r->held, n);
+	trace_rx(r->from, n, got);
+	n = got;
 	if (!n) {
 		count_add(c->rx_empty, 1);
 		return;

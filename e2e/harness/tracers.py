@@ -52,7 +52,8 @@ def bpftrace_missing():
 
 class Bpftrace:
     """Counts events: counts() returns {(event, arguments...): calls}, of actions {(map, keys...):
-    number}. path: the file whose sites they are; actions: of other events, in bpftrace's language."""
+    number}. path: the file whose sites they are; app: None for all processes that have the file;
+    actions: of other events, in bpftrace's language."""
 
     def __init__(self, app, path, events=(), actions=None):
         actions = dict(actions or {})
@@ -61,12 +62,15 @@ class Bpftrace:
             actions[event] = f"@{event}[{arguments}] = count();"
         program = [r'BEGIN { printf("listening\n"); }']
         program += [f"usdt:{path}:ringtap:{event} {{ {action} }}" for event, action in actions.items()]
-        self.proc = Proc(["bpftrace", "-B", "none", "-f", "json", "-p", app.pid,
-                          "-e", "\n".join(program)])
+        whose = ["-p", app.pid] if app else []
+        self.proc = Proc(["bpftrace", "-B", "none", "-f", "json", *whose, "-e", "\n".join(program)])
         self.proc.expect("listening", 60)  # it is printed when all sites are attached
 
     def counts(self):
         """Ends it."""
+        # bpftrace 0.17 forgets a SIGINT that finds it at work, such as printing that it listens.
+        stat = Path(f"/proc/{self.proc.pid}/stat")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] in "SZ", what="bpftrace to wait")
         self.proc.send_signal(signal.SIGINT)
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
