@@ -78,8 +78,8 @@ static json_t *grown(const json_t *before, const json_t *after, const char *kind
 
 	json_object_foreach(json_object_get(after, kind), event, n)
 	{
-		json_int_t old = json_integer_value(
-			json_object_get(json_object_get(before, kind), event));
+		json_int_t old =
+			json_integer_value(json_object_get(json_object_get(before, kind), event));
 
 		if (json_integer_value(n) > old)
 			json_object_set_new(out, event, json_integer(json_integer_value(n) - old));
@@ -102,8 +102,7 @@ static void print(const json_t *doc)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
 
-		printf("  %-14s %15s", event,
-			format_count(count, (uint64_t)json_integer_value(n)));
+		printf("  %-14s %15s", event, format_count(count, (uint64_t)json_integer_value(n)));
 		if (gone)
 			printf(", of which %s are not in the trace: its buffers were full",
 				format_count(count, (uint64_t)gone));
@@ -113,8 +112,7 @@ static void print(const json_t *doc)
 		printf("Larger buffers: start the application with EAL's --trace-bufsz=64M\n");
 }
 
-static int report(
-	const struct trace *t, const char *to, const json_t *before, const json_t *after)
+static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
 {
 	json_t *doc = trace_document(t, "dpdk");
 	int ret = 0;
@@ -143,7 +141,8 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	int ret;
 
 	if (!trace_bursts_are(t, true))
-		say("trace: %s: DPDK's tracing is not on yet; the application is slow", t->app.name);
+		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
+			t->app.name);
 	trace_started(t);
 	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
 	trace_undo_now(undo);
@@ -178,7 +177,7 @@ int trace_dpdk(struct trace *t, unsigned instruments)
 	/* Whoever has them on already, as by --trace, has them on afterwards. */
 	if (ret == STATUS_OK && !json_integer_value(json_object_get(before, "points_on")))
 		ret = trace_undo_start(&undo, switch_off, (void *)t->app.dir) ? STATUS_FAILED
-									       : STATUS_OK;
+									      : STATUS_OK;
 	if (ret == STATUS_OK) {
 		on = trace_tell(t, "on");
 		ret = on ? record(t, to, before, &undo) : STATUS_FAILED;

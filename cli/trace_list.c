@@ -47,9 +47,9 @@ static json_t *arguments_json(const struct trace_event *e)
 		char type[16];
 
 		snprintf(type, sizeof(type), "%sint%d", size < 0 ? "" : "u", 8 * abs(size));
-		json_array_append_new(list,
-			json_pack("{s:o,s:s}", "name", json_text(argument_name(e->name, i)), "type",
-				type));
+		json_array_append_new(
+			list, json_pack("{s:o,s:s}", "name", json_text(argument_name(e->name, i)),
+				      "type", type));
 		p += strcspn(p, " ");
 		p += strspn(p, " ");
 	}
@@ -129,8 +129,9 @@ static json_t *document(const struct trace *t, json_t *events, bool lttng)
 	json_decref(answer);
 	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:{s:b,s:b,s:b,s:b}}", "trace", json_text("list"),
 		"application", json_text(t->app.name), "program", json_text(t->info.program), "pid",
-		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"), "lttng",
-		child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace", rte_trace);
+		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"),
+		"lttng", child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace",
+		rte_trace);
 }
 
 static void print_event(const json_t *e)
