@@ -78,13 +78,13 @@ static const struct section sections[] = {
 		"\n"
 		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their programs "
 		"are "
-		"installed as files, to be used by hand and changed: DATADIR/ringtap/trace/*.bt.\n"
+		"installed as files, to be used by hand and changed: " RINGTAP_DATADIR
+		"/ringtap/trace/*.bt.\n"
 		"\n"
-		"An event costs an application a microsecond or two while bpftrace counts it, some "
-		"100 "
-		"ns with lttng, some 10 ns with dpdk. 'ringtap top', 'ringtap latency' count the "
-		"same "
-		"without events, for less; traces tell what came after what.\n"},
+		"What an event costs the application: up to a microsecond or two while bpftrace "
+		"counts it, some ten nanoseconds with lttng, less with dpdk, nothing when none of "
+		"them runs. 'ringtap top' and 'ringtap latency' count the same for less, without "
+		"events; traces tell what came after what.\n"},
 	{"EXAMPLES",
 		"The burst sizes of the only application:\n"
 		"\n"
@@ -331,6 +331,7 @@ const struct command cmd_trace = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "{" TRACE_NAMES "} [APP]",
+	.words = TRACE_NAMES,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

@@ -222,10 +222,14 @@ static int run_canned(struct trace *t, struct trace_child *c, unsigned instrumen
 		if (ret == STATUS_OK)
 			ret = trace_detach(t);
 	}
+	if (t->end == TRACE_BY_SIGNAL && !t->figures) {
+		say("trace: ended before it began");
+		return STATUS_FAILED;
+	}
 	if (ret == STATUS_OK)
 		ret = judge(c, child_end(c, SIGINT, PATIENCE_NS));
 	if (ret == STATUS_OK && !t->figures) {
-		say("trace: ended before it began");
+		say("trace: %s: ended before events could be taken", t->app.name);
 		ret = STATUS_FAILED;
 	}
 	return ret;

@@ -22,10 +22,10 @@ static const struct {
 	{"tx_burst", {"port", "queue", "asked", "got"}},
 	{"tx_refused", {"port", "queue", "packets"}},
 	{"drop", {"port", "queue", "packets", "reason"}},
-	{"session_open", {"session", "reader_pid"}},
-	{"session_close", {"session", "reader_pid"}},
+	{"session_open", {"session", "reader"}},
+	{"session_close", {"session", "reader"}},
 	{"ring_full", {"session", "port", "queue", "packets"}},
-	{"latency", {"port", "queue", "packets", "sum_cycles", "greatest_cycles"}},
+	{"latency", {"port", "queue", "packets", "sum", "greatest"}},
 };
 
 static const char *argument_name(const char *event, size_t i)

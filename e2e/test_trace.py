@@ -63,8 +63,7 @@ def test_list(app, plugin):
     assert said["application"] == app.prefix and said["pid"] == app.pid
     assert events_of(said, plugin) == {s.event for s in usdt_sites(PROBE)}
     for event in said["events"]:
-        assert tuple(a["name"].replace("reader_pid", "reader").replace("_cycles", "")
-                     for a in event["arguments"]) == EVENTS[event["name"]]
+        assert tuple(a["name"] for a in event["arguments"]) == EVENTS[event["name"]]
         assert all(a["type"] in ("uint16", "uint32", "uint64") for a in event["arguments"])
     assert said["tools"]["bpftrace"] == bool(shutil.which("bpftrace"))
     assert said["tools"]["rte_trace"] and not said["tools"]["lttng_provider_loaded"]
@@ -259,6 +258,33 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     assert [t for t in threads if "rt-hog" in [taker["by"] for taker in t["taken"]]]
     received = pmd.stop()[0][0]
     assert queue(it.json(), "rx")["packets"] == received > 1000
+
+
+# ---- the files, by hand ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file,args", [
+    ("burst", []), ("polls", []), ("latency", []), ("drops", []), ("gaps", ["50"]),
+    ("offcpu", ["PID"])])
+def test_programs_by_hand(app, bpftrace, closing, file, args):
+    """As their comments say; where tracefs is not mounted, it is for them only."""
+    closing(Monitor(app, fig.POLLS | fig.LATENCY))
+    args = [str(app.pid) if a == "PID" else a for a in args]
+    it = closing(Proc(["unshare", "-m", "sh", "-c",
+                       "test -d /sys/kernel/tracing/events || "
+                       "mount -t tracefs none /sys/kernel/tracing; exec \"$@\"", "sh",
+                       "bpftrace", "-p", app.pid, BUILD / "trace" / f"{file}.bt", *args],
+                      env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}))
+    it.expect("PROBES_ATTACHED", 60)
+    if file == "burst":
+        app.rx(n=96, burst=32)
+
+    def ended():  # it misses a signal that does not find it waiting
+        it.send_signal(signal.SIGINT)
+        return it.ends_within(0.2)
+    until(ended, 30, "its end")
+    assert it.wait() == 0, it.output
+    assert file != "burst" or "[32, 33)               3 |" in it.output
 
 
 # ---- one's own program -----------------------------------------------------------------------
