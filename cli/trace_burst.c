@@ -10,7 +10,8 @@ static json_t *number(const json_t *j, const char *key)
 	return json_object_get(j, key);
 }
 
-/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed up. */
+/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed up.
+ */
 static void count(json_t *row, const json_t *buckets, json_int_t big_packets)
 {
 	json_t *sizes = json_object(), *b;
@@ -67,8 +68,8 @@ static void add_direction(const struct trace *t, json_t *maps, bool tx, json_t *
 			json_integer_value(maps_get(maps, tx ? "@tx_big" : "@rx_big", key)));
 		empty = maps_get(maps, "@empty", key);
 		if (t->cfg->empty && !tx)
-			json_object_set_new(row, "empty_calls",
-				json_integer(json_integer_value(empty)));
+			json_object_set_new(
+				row, "empty_calls", json_integer(json_integer_value(empty)));
 		json_array_append_new(rows, row);
 	}
 }
@@ -115,8 +116,8 @@ static json_t *histogram(const json_t *row)
 		snprintf(key, sizeof(key), "%u", size);
 		n = json_object_get(bursts, key);
 		if (n)
-			json_array_append_new(out,
-				json_pack("[i,i,O]", (int)size, (int)size + 1, n));
+			json_array_append_new(
+				out, json_pack("[i,i,O]", (int)size, (int)size + 1, n));
 	}
 	if (beyond)
 		json_array_append_new(out, json_pack("[i,n,I]", RINGTAP_BURSTS + 1, beyond));
@@ -138,9 +139,8 @@ static void print_row(const json_t *row)
 	if (n)
 		printf(", %.1f packets a burst", (double)p / (double)n);
 	if (number(row, "empty_calls"))
-		printf(", %s empty polls",
-			format_count(empty,
-				(uint64_t)json_integer_value(number(row, "empty_calls"))));
+		printf(", %s empty polls", format_count(empty, (uint64_t)json_integer_value(number(
+								       row, "empty_calls"))));
 	putchar('\n');
 	maps_print_histogram(bars, false);
 	json_decref(bars);
@@ -151,8 +151,7 @@ void burst_print(const json_t *doc)
 	json_t *rows = json_object_get(doc, "queues"), *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-		print_row(row);
+	json_array_foreach(rows, i, row) print_row(row);
 	if (!json_array_size(rows))
 		printf("\nNo burst was seen.\n");
 }

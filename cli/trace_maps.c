@@ -65,11 +65,11 @@ json_t *maps_histogram(const json_t *buckets, double scale)
 
 		if (!count)
 			continue;
-		json_array_append_new(out,
-			json_pack("[f,o,I]", scale * (double)json_integer_value(min),
-				max ? json_real(scale * ((double)json_integer_value(max) + 1))
-				    : json_null(),
-				count));
+		json_array_append_new(
+			out, json_pack("[f,o,I]", scale * (double)json_integer_value(min),
+				     max ? json_real(scale * ((double)json_integer_value(max) + 1))
+					 : json_null(),
+				     count));
 	}
 	return out;
 }
