@@ -35,8 +35,8 @@ class Wire:
         self.here.check(["ip", "addr", "add", f"{HERE}/24", "dev", self.device])
 
     def ping(self, count=3, patience=1):
-        """Number of answers that the other side gets from us; waits no longer than all of them need."""
-        done = run([*self.there.prefix, "ping", "-q", "-c", count, "-i", "0.01", "-W", patience, HERE])
+        """Number of answers that the other side gets from us, count at most, within patience seconds."""
+        done = run([*self.there.prefix, "ping", "-q", "-c", count, "-i", "0.01", "-w", patience, HERE])
         return int(done.stdout.split(" received")[0].split()[-1])
 
     def blast(self, count):

@@ -99,6 +99,11 @@ def test_memory(memory):
     assert huge["out_of_order_3"] > memory_view.SCATTERED
     assert max(huge[f"misses_64_{n}"] for n in (1, 2, 3)) < memory_view.CURED
     assert [v["as_stated"] for v in (drop, retry, stack, huge)] == [1, 1, 1, 1]
+    # The verdict is one: none of them passes for another one.
+    found = {"drop": drop, "retry": retry, "stack": stack}
+    assert [(p, q) for p in found for q in found if memory_view.as_stated("4k", p, found[q], POOL)] == [
+        (p, p) for p in found]
+    assert not memory_view.as_stated("huge", "drop", drop, POOL)
     assert "GPU" in cells["gpu"]["unavailable"] or cells["gpu"]["runs"]
     phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
     assert set(phases) == {"1", "2", "3"} and len(phases["3"]["offsets_kib"]) > 1000
