@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab lint format install clean
+.PHONY: all deps demo test test-unit test-e2e bench lab report lint format install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -47,6 +47,14 @@ lab: all .venv/bin/ringtap-lab
 	devtools/deps.sh lab
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/pip --disable-pip-version-check install -q --no-build-isolation --no-index -e lab
+
+# Makes docs/report of a folder of results (RESULTS=lab-results), or the page anew of the data that is there.
+RESULTS ?= docs/report
+report:
+	devtools/deps.sh lab
+	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
+		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
+	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.cli report -o docs/report
 
 lint:
 	devtools/deps.sh lint

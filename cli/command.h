@@ -53,6 +53,7 @@ struct command {
 	size_t option_count;
 	/* What stands besides the options, for --help; NULL: nothing may. */
 	const char *operands;
+	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
@@ -64,7 +65,7 @@ struct command {
 };
 
 extern const struct command cmd_doctor, cmd_export, cmd_host, cmd_latency, cmd_list, cmd_memory,
-	cmd_record, cmd_run, cmd_top;
+	cmd_record, cmd_run, cmd_top, cmd_trace;
 /* All commands, NULL at the end. */
 extern const struct command *const commands[];
 

@@ -12,5 +12,6 @@ const struct command *const commands[] = {
 	&cmd_latency,
 	&cmd_memory,
 	&cmd_export,
+	&cmd_trace,
 	NULL,
 };

@@ -56,3 +56,10 @@ const char *host_path(void)
 
 	return in_build(path, "host/ringtap-host") ? path : RINGTAP_LIBEXECDIR "/ringtap-host";
 }
+
+const char *trace_dir(void)
+{
+	static char path[PATH_MAX];
+
+	return in_build(path, "trace") ? path : RINGTAP_DATADIR "/ringtap/trace";
+}

@@ -13,5 +13,7 @@ const char *pcap_path(void);
 const char *pcap_shim_dir(void);
 /* The program that `ringtap host` starts. */
 const char *host_path(void);
+/* The folder of the programs for bpftrace. */
+const char *trace_dir(void);
 
 #endif

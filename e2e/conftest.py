@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from harness import browser as browser_module
 from harness import ovs as ovs_module
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
@@ -70,7 +71,7 @@ def testpmd(plugin, closing):
 @pytest.fixture
 def play(plugin, closing):
     def start(linkin=False, **kwargs):
-        return closing(Play(None if linkin else plugin, **kwargs))
+        return closing(Play(None if linkin else kwargs.pop("plugin", plugin), **kwargs))
 
     return start
 
@@ -138,6 +139,14 @@ def ovs(plugin, net, closing):
         return closing(Ovs(net.hub, plugin, **kwargs))
 
     return start
+
+
+@pytest.fixture
+def browser(tmp_path, closing):
+    reason = browser_module.missing()
+    if reason:
+        pytest.skip(reason)
+    return closing(browser_module.Browser(tmp_path / "profile"))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import lab
+from harness import lab, report
 from harness.proc import check, until
 from ringtap_lab import runner, scope, stats
 from ringtap_lab.experiment import Cell, Trouble
@@ -72,12 +72,50 @@ def test_files_and_page_agree(tmp_path):
     assert [(r["cell"], r["first"], r["repetition"], r["bytes"]) for r in rows if r["cell"] == "one"] == [
         ("one", "1", str(n + 1), str(b)) for n, b in enumerate(bytes_of_one)]
     text = (tmp_path / "out" / "report.html").read_text()
-    page = lab.Page(text)
-    lab.check_values(page, cells)
-    lab.check_self_contained(page)
+    report.check(report.Page(text), {"sample": data}, "")
     assert "Counting &lt;bytes&gt; &amp; lines" in text
     assert "seq 1 10" in text and "ringtap-lab sample --sample-last 10" in text
     assert "gone: not available: it is gone" in text
+
+
+def test_a_wrong_report_is_found_out(tmp_path):
+    """The check can fail: whatever differs from the data, or is not marked."""
+    assert sample(tmp_path).returncode == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    data = report.load(tmp_path / "out")
+    shown = "22.00 ± 1.00"
+    assert text.count(f">{shown}<") == 1
+    for wrong in ("22.10 ± 1.00", "22.00 ± 1.20", "22.00", "22.00 ± 1.00 9"):
+        with pytest.raises(AssertionError):
+            report.check_values(report.Page(text.replace(f">{shown}<", f">{wrong}<")), data)
+    for wrong in ('<td>22.00</td>', '<td class="text">about 22</td>'):
+        with pytest.raises(AssertionError):
+            report.check_no_figure_is_unmarked(report.Page(text.replace("</tbody></table>", f"<tr>{wrong}</tr></tbody></table>", 1)))
+    with pytest.raises(AssertionError):
+        report.check_published(report.Page(text.replace("20 bytes", "21 bytes")), data, "")
+    with pytest.raises(AssertionError):
+        report.check_self_contained(report.Page(text.replace("</body>", "<script>1</script></body>")))
+    data["sample"]["cells"][0]["runs"][0]["values"]["bytes"] += 1
+    for compare in (report.check_values, report.check_downloads):
+        with pytest.raises(AssertionError):
+            compare(report.Page(text), data)
+
+
+def test_made_again_of_what_was_exported(tmp_path):
+    """Another page of the same results needs no journal, nothing to measure with, and no rights."""
+    out = tmp_path / "out"
+    assert sample(tmp_path, "--sample-fail", "two1").returncode == 1
+    before = (out / "report.html").read_text(), (out / "sample.json").read_text()
+    (out / "sample.jsonl").unlink()
+    (out / "report.html").unlink()
+    done = lab.run("report", "-o", out, program=SAMPLE, PATH="/nowhere")
+    assert done.returncode == 0, done.stderr
+    assert before == ((out / "report.html").read_text(), (out / "sample.json").read_text())
+    nothing = lab.run("report", "-o", tmp_path / "nothing", program=SAMPLE)
+    assert nothing.returncode == 2 and "has no results of experiments" in nothing.stderr
+    (out / "sample.json").write_text("{}")
+    broken = lab.run("report", "-o", out, program=SAMPLE)
+    assert broken.returncode == 2 and "not results of ringtap-lab" in broken.stderr
 
 
 def test_resumes(tmp_path):

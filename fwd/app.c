@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@ static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	if (a->config->plane == PLANE_DPDK)
 		ret = ports_find(&a->ports, l, name);
+	else
+		l->port =
+			(uint16_t)if_nametoindex(name); /* opening it will tell if there is none */
 	if (ret) {
 		free(l);
 		return NULL;

@@ -20,7 +20,7 @@
 
 /* A port as one role uses it in one or both directions. */
 struct link {
-	uint16_t port;  /* DPDK: its id */
+	uint16_t port;  /* DPDK: its id; packet planes: the kernel's index, for events */
 	uint16_t queue; /* DPDK: of both directions */
 	char name[PORT_NAME_MAX];
 	bool rx, tx; /* what it is used for */

@@ -13,6 +13,7 @@ void role_stop(struct role *r)
 	if (n) {
 		link_free(r->plane, r->held + r->held_first, n);
 		count_add(c->tx_unsent, n);
+		trace_drop(r->to, n, FWD_DROP_TX_UNSENT);
 	}
 	r->held_first = r->held_end = 0;
 	if (r->plane == PLANE_MMAP && r->to) {
@@ -20,6 +21,8 @@ void role_stop(struct role *r)
 
 		count_add(c->tx_packets, -left);
 		count_add(c->tx_unsent, left);
+		if (left)
+			trace_drop(r->to, left, FWD_DROP_TX_UNSENT);
 	}
 	if (r->generator && r->generator->built) {
 		link_free(r->plane, r->held, r->generator->built);

@@ -12,6 +12,7 @@
 #include "rate.h"
 #include "samples.h"
 #include "sequence.h"
+#include "trace.h"
 
 /* Makes the packet a copy of frame i. Whole lines are copied, without a call: there is room in
  * both. */
@@ -139,6 +140,7 @@ static inline void count_errors(struct counters *c, const enum plane_id plane, s
 		return;
 	count_add(c->tx_packets, -(uint64_t)l->errors);
 	count_add(c->tx_errors, l->errors);
+	trace_drop(l, l->errors, FWD_DROP_TX_ERROR);
 	l->errors = 0;
 }
 

@@ -17,16 +17,19 @@ static bool try_again(struct role *r, struct counters *c)
 	uint16_t n = r->held_end - r->held_first;
 	uint16_t sent = link_tx(r->plane, r->to, m, n);
 
+	trace_tx(r->to, n, sent);
 	count_add(c->tx_retried, 1);
 	count_add(c->tx_packets, sent);
 	count_errors(c, r->plane, r->to);
 	r->held_first += sent;
 	if (sent == n)
 		return true;
+	trace_refused(r->to, n - sent);
 	if (!policy->tries || ++r->held_tries < policy->tries)
 		return false;
 	link_free(r->plane, m + sent, n - sent);
 	count_add(c->tx_dropped, n - sent);
+	trace_drop(r->to, n - sent, FWD_DROP_TX_FULL);
 	r->held_first = r->held_end;
 	return true;
 }
@@ -35,6 +38,7 @@ static bool try_again(struct role *r, struct counters *c)
  * they are gone; other roles of the thread, which may be who makes room, have their turn. */
 static void refused(struct role *r, struct counters *c, uint16_t from, uint16_t to)
 {
+	trace_refused(r->to, to - from);
 	count_add(c->tx_packets, (uint64_t)from - to);
 	if (r->config->tx_full.retry) {
 		r->held_first = from;
@@ -44,6 +48,7 @@ static void refused(struct role *r, struct counters *c, uint16_t from, uint16_t 
 	}
 	link_free(r->plane, r->held + from, to - from);
 	count_add(c->tx_dropped, to - from);
+	trace_drop(r->to, to - from, FWD_DROP_TX_FULL);
 }
 
 static void swap_macs(struct rte_mbuf **m, uint16_t n)
@@ -118,6 +123,7 @@ static inline __attribute__((always_inline)) void forward(
 	if (!plain && r->latency)
 		asked = tsc_in_order();
 	n = link_rx(plane, r->from, r->held, r->burst);
+	trace_rx(r->from, r->burst, n);
 	if (!n) {
 		count_add(c->rx_empty, 1);
 		link_kick(plane, r->to);
@@ -134,6 +140,7 @@ static inline __attribute__((always_inline)) void forward(
 	sent = link_tx(plane, r->to, r->held, n);
 	if (!plain && timed)
 		measure(r->latency, asked, got, n, sent);
+	trace_tx(r->to, n, sent);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
 	count_errors(c, plane, r->to);
@@ -179,6 +186,7 @@ int forward_prime(struct role *r)
 		for (uint16_t i = 0; i < n; i++)
 			frame_fill(r->held[i], &frames, i % frames.count);
 		sent = link_tx(r->plane, r->to, r->held, n);
+		trace_tx(r->to, n, sent);
 		link_free(r->plane, r->held + sent, n - sent);
 		count_add(c->tx_packets, sent);
 		count_errors(c, r->plane, r->to);

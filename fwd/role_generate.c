@@ -108,6 +108,9 @@ static uint16_t send_built(struct role *r, const enum plane_id plane, uint16_t n
 	if (g->frames.stamped)
 		stamp(r, n);
 	sent = link_tx(plane, r->to, r->held, n);
+	trace_tx(r->to, n, sent);
+	if (rt_unlikely(sent < n))
+		trace_refused(r->to, n - sent);
 	g->built -= sent;
 	g->number += sent;
 	if (rt_unlikely(g->built && sent))
@@ -124,6 +127,7 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 	uint64_t now = rt_tsc();
 	struct stamp s;
 
+	trace_rx(r->from, r->burst, n);
 	if (!n) {
 		count_add(c->rx_empty, 1);
 		return;

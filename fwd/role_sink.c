@@ -62,14 +62,16 @@ static void idle(struct sink *s)
 static inline __attribute__((always_inline)) void sink(struct role *r, const enum plane_id plane)
 {
 	struct counters *c = role_counters(r);
-	uint16_t n = r->burst;
+	uint16_t n = r->burst, got;
 
 	if (r->config->sink_rate) {
 		n = wire(r);
 		if (!n)
 			return;
 	}
-	n = link_rx(plane, r->from, r->held, n);
+	got = link_rx(plane, r->from, r->held, n);
+	trace_rx(r->from, n, got);
+	n = got;
 	if (!n) {
 		if (r->config->sink_rate)
 			idle(r->sink);

@@ -440,6 +440,14 @@ void rt_control_stop(void)
 	pthread_mutex_unlock(&ctl.lock);
 }
 
+void rt_control_follow_tracers(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	if (ctl.running && !ctl.leaving)
+		rt_fig_look_again();
+	pthread_mutex_unlock(&ctl.lock);
+}
+
 static int query(uint32_t instruments,
 	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
 {

@@ -25,6 +25,10 @@ void rt_control_stop(void);
 int rt_control_query(uint32_t instruments,
 	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg);
 
+/* Tracers have come or gone: hooks do as they want when it returns, else at the next tick. Any
+ * thread but the control thread. */
+void rt_control_follow_tracers(void);
+
 /* Takes a first sample for the clock: the longer before rt_control_start(), the better. */
 void rt_control_early(void);
 

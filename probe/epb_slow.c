@@ -6,7 +6,9 @@
 #include <rte_mbuf_dyn.h>
 
 #include "epb.h"
+#include "hook.h"
 #include "nic_time.h"
+#include "trace.h"
 
 #define OPT_FLAGS     2
 #define OPT_HASH      3
@@ -59,13 +61,17 @@ void rt_epb_prepare(struct rt_tap *tap)
 
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 {
+	uint32_t reason = tap->wait ? RT_LOSS_WAIT : RT_LOSS_RING_FULL;
+
 	/* Whom the end of the session has woken, met it too late to be of it. */
 	if (tap->wait && rt_load(&tap->session->stopping)) {
 		r->counts[tap->index].seen -= n;
 		return;
 	}
-	r->counts[tap->index].lost[tap->wait ? RT_LOSS_WAIT : RT_LOSS_RING_FULL] += n;
+	r->counts[tap->index].lost[reason] += n;
 	r->pending[tap->index] += n;
+	rt_trace_ring_full(tap->session->id, tap->port, tap->queue, n);
+	rt_trace_drop(tap->port, tap->queue, n, reason);
 }
 
 static bool fits(const struct rt_ring *r, uint64_t need)
@@ -180,6 +186,7 @@ static void bad_mbuf(struct rt_ring *r, const struct rt_tap *tap)
 {
 	r->counts[tap->index].lost[RT_LOSS_BAD_MBUF]++;
 	r->pending[tap->index]++;
+	rt_trace_drop(tap->port, tap->queue, 1, RT_LOSS_BAD_MBUF);
 }
 
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)

@@ -10,7 +10,9 @@
 #include <rte_mbuf_dyn.h>
 
 #include "figures.h"
+#include "control.h"
 #include "hook.h"
+#include "trace.h"
 #include "session.h"
 
 #define REFRESH_MS 500  /* ports, threads, pools */
@@ -64,6 +66,12 @@ static uint32_t wanted_every(void)
 	return every == UINT32_MAX ? 1 : every;
 }
 
+/* Together with the instruments, so that the very same bursts are counted and traced. */
+static uint32_t tracing(void)
+{
+	return (monitors || rt_sessions) && rt_trace_listened() ? RT_INSTR_TRACE : 0;
+}
+
 static void set_state(uint32_t on)
 {
 	uint32_t switching = (uint32_t)(rt_fig_mode.state >> 32) + 1;
@@ -71,13 +79,12 @@ static void set_state(uint32_t on)
 	if (!switching) /* 0 is what a thread has that has followed none yet */
 		switching = 1;
 	/* Pairs with the acquires in hook_burst.c. */
-	rt_store_release(&rt_fig_mode.state, (uint64_t)switching << 32 | on);
+	rt_store_release(&rt_fig_mode.state, (uint64_t)switching << 32 | on | tracing());
 }
 
 void rt_fig_look_again(void)
 {
-	if (rt_fig_current)
-		set_state((uint32_t)rt_fig_mode.state);
+	set_state((uint32_t)rt_fig_mode.state & RT_INSTR_ALL);
 }
 
 static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t now_ns)
@@ -228,6 +235,8 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	struct rt_figures *f = rt_fig_current;
 	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
 
+	if ((rt_fig_mode.state & RT_INSTR_TRACE) != tracing())
+		rt_fig_look_again();
 	if (!f)
 		return;
 	rt_clock_publish(f->clock, clock);

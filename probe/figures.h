@@ -15,6 +15,9 @@
 #include "common/proto.h"
 #include "thread.h"
 
+/* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event to somebody who
+ * needs more than USDT. */
+#define RT_INSTR_TRACE (1u << 31)
 #define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* instruments that need hooks */
 
 struct rt_hook;
@@ -98,6 +101,12 @@ struct rt_fig_site {
 struct rt_fig_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
+	/* Of the driver's counters, what tracers have been told. */
+	bool told;
+	uint64_t imissed, ierrors, rx_nombuf;
+	uint64_t opackets;
+	uint64_t unsent;   /* modulo 2^64: handed over less opackets, as far as it was certain */
+	uint64_t polls_ns; /* on_ns of the count of what was handed over; 0: none */
 };
 
 struct rt_figures {
@@ -153,7 +162,7 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 /* Frees segments that have outlived their grace period. True: none is left. */
 bool rt_figures_reclaim(void);
 
-/* To be called when a hook has got more to do than counting. */
+/* To be called when a hook has got more to do than counting, or tracers have come or gone. */
 void rt_fig_look_again(void);
 
 /* In a thread that ends and still owns t: it does not work any more. */
@@ -170,5 +179,11 @@ void rt_figures_scan_ports(struct rt_figures *f);
 void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns);
 void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns);
 void rt_figures_refresh_pools(struct rt_figures *f);
+
+/* trace_ports.c: around each reading of a driver's counters; before returns what after wants. */
+struct rte_eth_stats;
+uint64_t rt_trace_ports_before(const struct rt_figures *f, uint32_t index);
+void rt_trace_ports_after(
+	struct rt_figures *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
 
 #endif

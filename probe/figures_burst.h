@@ -103,9 +103,10 @@ static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *
 {
 	struct rt_fig_quick *q = &s->quick[t->index];
 	struct rt_fig_hook *b = s->block[t->index];
-	uint32_t more = s->direction == RT_DIR_RX ? RT_INSTR_BYTES | RT_INSTR_GAPS |
-							    RT_INSTR_LATENCY | RT_INSTR_ADDRESSES
-						  : RT_INSTR_BYTES | RT_INSTR_LATENCY;
+	uint32_t more = s->direction == RT_DIR_RX
+				? RT_INSTR_BYTES | RT_INSTR_GAPS | RT_INSTR_LATENCY |
+					  RT_INSTR_ADDRESSES | RT_INSTR_TRACE
+				: RT_INSTR_BYTES | RT_INSTR_LATENCY | RT_INSTR_TRACE;
 
 	if (!b || !(state & RT_INSTR_POLLS) || state & more)
 		return;

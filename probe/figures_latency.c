@@ -17,6 +17,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "figures_burst.h"
+#include "trace.h"
 
 #define TSC_SHIFT  22
 #define PORT_SHIFT 16
@@ -152,9 +153,23 @@ static struct rt_fig_pair *find_pair(
 	return p;
 }
 
-/* Packets that came in one burst and leave in one have one latency. */
+/* For the event: of one burst. */
+struct times {
+	uint64_t sum, greatest; /* cycles */
+	uint32_t packets;
+};
+
+static void add_times(struct times *times, uint64_t cycles, uint32_t run)
+{
+	times->packets += run;
+	times->sum += cycles * run;
+	if (cycles > times->greatest)
+		times->greatest = cycles;
+}
+
+/* Packets that came in one burst and leave in one have one latency. times: NULL if nobody asks. */
 static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
-	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped)
+	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
 {
 	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
@@ -179,6 +194,16 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 	if (rt_unlikely(cycles > p->max))
 		rt_store(&p->max, cycles);
 	RT_FIG_ADD(p->count, run);
+	if (rt_unlikely(times))
+		add_times(times, cycles, run);
+}
+
+static void trace_burst(const struct rt_fig_site *s, const struct times *times)
+{
+	const struct rt_fig_port *port = &s->figures->ports[s->where & UINT16_MAX];
+
+	rt_trace_latency((uint16_t)port->port_id, (uint16_t)(s->where >> 16), times->packets,
+		times->sum, times->greatest);
 }
 
 static void add_untimed(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
@@ -202,6 +227,7 @@ void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_th
 	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
 	uint64_t tsc = rt_tsc(), stamp = 0;
 	uint32_t run = 0, unstamped = 0, shared = 0;
+	struct times sums = {0}, *times = rt_trace_wants_latency() ? &sums : NULL;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
@@ -222,14 +248,16 @@ void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_th
 		}
 		if (rt_unlikely(v >> PORT_SHIFT != stamp)) {
 			if (run)
-				add_run(s, o, t, stamp, tsc, run, &unstamped);
+				add_run(s, o, t, stamp, tsc, run, &unstamped, times);
 			run = 0;
 			stamp = v >> PORT_SHIFT;
 		}
 		run++;
 	}
 	if (run)
-		add_run(s, o, t, stamp, tsc, run, &unstamped);
+		add_run(s, o, t, stamp, tsc, run, &unstamped, times);
 	if (unstamped + shared)
 		add_untimed(s, o, t, unstamped, shared);
+	if (rt_unlikely(sums.packets))
+		trace_burst(s, &sums);
 }

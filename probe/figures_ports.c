@@ -186,11 +186,13 @@ void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ports_known(f); i++) {
 		struct rt_fig_port *p = &f->ports[i];
+		uint64_t handed = rt_trace_ports_before(f, i);
 		struct rte_eth_stats s;
 
 		/* A stopped port may be about to be closed: nothing is asked of it. */
 		if (!present(p) || rt_port_stats(p->port_id, &s))
 			continue;
+		rt_trace_ports_after(f, i, handed, &s);
 		show_counters(p, &s, now_ns);
 		refresh_state(p);
 	}

@@ -10,8 +10,15 @@
 #include "figures_burst.h"
 #include "filter.h"
 #include "hook_burst.h"
+#include "trace_burst.h"
 
 #define CHUNK 64 /* packets that a filter looks at before they are copied */
+
+#ifdef RT_TRACE_OWN_LOOP
+const bool rt_trace_own_loop = true;
+#else
+const bool rt_trace_own_loop;
+#endif
 
 /* Two lines, so that a hook may go on using the old one for as long as its epoch lasts. */
 const struct rt_clock_line *rt_hook_clock;
@@ -20,6 +27,7 @@ static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsign
 {
 	rt_fetch_add(&s->orphans[tap->index].seen, n);
 	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
+	rt_trace_drop(tap->port, tap->queue, n, RT_LOSS_NO_RING);
 }
 
 static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
@@ -120,8 +128,10 @@ static void run_set(
 }
 
 /* Without a slot it must not touch what can be freed. */
-static void visit_slotless(struct rt_hook *h, unsigned n)
+static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
+	if (rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	rt_fetch_add(&h->orphaned, n);
 	if (rt_load(&h->figures))
 		rt_fetch_add(&rt_fig_no_thread, 1);
@@ -139,6 +149,8 @@ static __rte_noinline uint16_t visit(
 
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
+	if (rt_unlikely(state & RT_INSTR_TRACE))
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	/* Pairs with the release in figures_ports.c. */
 	site = rt_load_acquire(&h->figures);
 	if (site && h->direction == RT_DIR_RX)
@@ -161,7 +173,7 @@ static __rte_noinline uint16_t visit_first(
 	struct rt_thread *t = rt_thread_claim(rte_lcore_id());
 
 	if (!t) {
-		visit_slotless(h, n);
+		visit_slotless(h, n, asked);
 		return n;
 	}
 	rt_thread_enter(t);
@@ -192,10 +204,12 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 uint16_t rt_hook_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
 {
+	rt_trace_rx(port, queue, max, n);
 	return enter(hook, pkts, n, max, RT_DIR_RX);
 }
 
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
 {
+	rt_trace_tx(port, queue, n);
 	return enter(hook, pkts, n, n, RT_DIR_TX);
 }

@@ -15,12 +15,14 @@
 #include "ports.h"
 #include "ringtap/probe.h"
 #include "telemetry.h"
+#include "trace_load.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 int rt_probe_init(void)
 {
 	rt_epb_init();
+	rt_trace_find_lttng();
 	return rt_threads_init();
 }
 
@@ -41,10 +43,12 @@ static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d
 __attribute__((constructor)) static void probe_loaded(void)
 {
 	rt_control_early();
+	rt_trace_load_early();
 	/* rte_telemetry refuses help texts of 64 characters and more. */
 	rte_telemetry_register_cmd(
 		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");
 	rt_telemetry_register();
+	rt_telemetry_register_trace();
 }
 
 EXPORT int ringtap_probe_start(void)

@@ -12,6 +12,7 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "request.h"
+#include "trace.h"
 
 static uint32_t wanted_directions(const struct rt_msg_want *w, enum rt_direction dir)
 {
@@ -48,6 +49,7 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.index = s->tap_count,
 		.if_index = if_index,
 		.snaplen = s->wants[f->want].snaplen,
+		.port = f->port.port_id,
 		.queue = queue,
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
@@ -243,6 +245,8 @@ void rt_session_refresh(struct rt_session *s)
 
 		rt_fetch_add(&s->orphans[i].seen, now - t->orphaned);
 		rt_fetch_add(&s->orphans[i].lost[RT_LOSS_NO_RING], now - t->orphaned);
+		if (now != t->orphaned)
+			rt_trace_drop(t->port, t->queue, now - t->orphaned, RT_LOSS_NO_RING);
 		t->orphaned = now;
 	}
 	for (uint32_t i = 0; i < s->if_count; i++) {
@@ -279,4 +283,5 @@ void rt_session_stop(struct rt_session *s)
 		drop_tap(s->taps[i]);
 	rt_grace_begin(&s->grace);
 	s->state = RT_SESSION_STOPPING;
+	rt_trace_session_close(s->id, s->reader_pid);
 }

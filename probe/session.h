@@ -29,7 +29,7 @@ struct rt_tap {
 	uint32_t index;      /* in the segment's tap table */
 	uint32_t if_index;
 	uint32_t snaplen; /* bytes */
-	uint16_t queue;
+	uint16_t port, queue;
 	uint8_t direction; /* enum rt_direction */
 	bool wait;         /* on-full=wait */
 	int nic_ts_offset; /* of the mbuf field, -1: time stamps are the TSC's */

@@ -14,6 +14,7 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "request.h"
+#include "trace.h"
 
 #define TAPS_SPARE      64 /* for ports and queues that come later */
 #define RINGS_SPARE_MIN 2u /* for threads that did not poll while we looked */
@@ -130,6 +131,7 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 	rt_fig_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
+	rt_trace_session_open(s->id, s->reader_pid);
 	return 0;
 }
 

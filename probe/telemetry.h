@@ -9,6 +9,7 @@
 
 /* Before rte_eal_init() or after. */
 void rt_telemetry_register(void);
+void rt_telemetry_register_trace(void);
 
 /* The smallest value that a share of ten thousand of the counts does not exceed: the middle of its
  * bucket, cycles; 0: no counts. */

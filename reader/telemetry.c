@@ -15,8 +15,7 @@
 #include "common/proto.h"
 #include "telemetry.h"
 
-#define RETRY_MS   10
-#define ANSWER_MAX 16384 /* bytes; what rte_telemetry sends at most */
+#define RETRY_MS 10
 
 _Thread_local int rt_telemetry_ms = 3000;
 
@@ -113,7 +112,7 @@ static int judge(const char *answer, char *err, size_t errlen)
 
 int rt_telemetry_wake(const char *dir, char *err, size_t errlen)
 {
-	char answer[ANSWER_MAX + 1];
+	char answer[RT_TELEMETRY_MAX];
 	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
 
 	if (fd < 0) {
@@ -128,4 +127,15 @@ int rt_telemetry_wake(const char *dir, char *err, size_t errlen)
 		return ret;
 	}
 	return judge(answer, err, errlen);
+}
+
+int rt_telemetry_ask(const char *dir, const char *command, char answer[RT_TELEMETRY_MAX])
+{
+	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = ask(fd, command, answer, RT_TELEMETRY_MAX);
+	close(fd);
+	return ret;
 }

@@ -17,4 +17,8 @@ int rt_connect(const char *dir, const char *name);
  * sentence in err is for people. */
 int rt_telemetry_wake(const char *dir, char *err, size_t errlen);
 
+/* Sends any command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
+#define RT_TELEMETRY_MAX 16385
+int rt_telemetry_ask(const char *dir, const char *command, char answer[RT_TELEMETRY_MAX]);
+
 #endif

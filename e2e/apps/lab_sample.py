@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ringtap_lab import cli, experiments
-from ringtap_lab.blocks import Plot, Table, Text, Value
+from ringtap_lab.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Table, Text, Value, Verdict
 from ringtap_lab.experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
 from ringtap_lab.process import run
 
@@ -50,7 +50,8 @@ class Sample(Experiment):
         if lab.o.sample_stop == f"{cell.key}{repetition}" and not os.path.exists("healed"):
             self._stop(lab)
         _, out, _ = run(["seq", str(cell.params["first"]), str(lab.o.sample_last)])
-        return Measurement({"bytes": len(out) + repetition, "lines": out.count("\n")}, {"text": out})
+        return Measurement({"bytes": len(out) + repetition, "lines": out.count("\n"), "late": int(repetition > 0)},
+                           {"text": out, "curve": {"y": [1.25, len(out) / 8]}})
 
     def _stop(self, lab):
         """Everything that a run can have in the system, and then waits to be ended."""
@@ -65,15 +66,68 @@ class Sample(Experiment):
                 signal.pause()
 
     def blocks(self, results):
-        rows = [[o.key, Value(o.key, "bytes", 1, 2), Value(o.key, "lines", 0.5, 1)]
-                for o in results.outcomes.values()]
-        return [Text("Of seq."), Table("Bytes", ["cell", "bytes", "half the lines"], rows, published="20"),
-                Plot("Lines", lambda axes: axes.plot([1, 2], [3, 4], "o-", label="a"), ["one", "two"])]
+        rows = [[o.key, "20", Value(o.key, "bytes", 1, 2), Value(o.key, "lines", 0.5, 1),
+                 Value(o.key, "bytes", how="least"), Value(o.key, "bytes", 1, 0, "B", how="greatest"),
+                 Value(o.key, "bytes", how="sum"), Value(o.key, "late", 1, 0, how="runs"),
+                 Ratio(Value(o.key, "bytes"), Value("one", "lines")),
+                 Ratio(Value(o.key, "bytes", how="least"), Value("one", "bytes"), 2, change=True),
+                 Datum(o.key, ("curve", "y", 1), 2)] for o in results.outcomes.values()]
+        head = ["cell", "published bytes", "bytes", "half the lines", "least", "most", "in all", "late", "for a line",
+                "more", "of a curve"]
+        return [Text("Of seq."), Table("Bytes", head, rows, published="20 bytes"),
+                Plot("Lines", lambda axes: axes.plot([1, 2], [3, 4], "o-", label="a"), ["one", "two"],
+                     published="20 bytes"),
+                Plot("Other lines", lambda axes: axes.plot([1, 2], [4, 3], "o-", label="b"), ["one"])]
 
     def summary(self, results):
-        return [("bytes", "20", Value("one", "bytes"))]
+        return [Claim("It writes 20 bytes.", "20 bytes", [("one", Value("one", "bytes"))], Verdict(CONFIRMED, "It does."))]
+
+
+class Other(Sample):
+    """Another one, so that there is more than one."""
+
+    name = "other"
+    title = "Counting more"
+    order = 200
+
+    def add_options(self, group):
+        pass
+
+    def check(self, lab):
+        pass
+
+    def prepare(self, lab):
+        return {}
+
+    def cells(self, lab):
+        return [Cell("three", {"first": 3}, 2.0)]
+
+
+class Impossible(Other):
+    name = "impossible"
+    title = "Counting what is not there"
+    order = 50
+
+    def check(self, lab):
+        raise Trouble("there is nothing to be counted")
+
+
+class Confused(Other):
+    """Is measured, but cannot say what came out."""
+
+    name = "confused"
+    order = 300
+
+    def blocks(self, results):
+        return [Text(results.cell("four").key)]
+
+
+def _load():
+    """Those that the environment names."""
+    known = {e.name: e for e in (Impossible(), Sample(), Other(), Confused())}
+    return {name: e for name, e in known.items() if name in os.environ.get("LAB_SAMPLES", "sample").split(",")}
 
 
 if __name__ == "__main__":
-    experiments.load = lambda: {"sample": Sample()}
+    experiments.load = _load
     sys.exit(cli.main())

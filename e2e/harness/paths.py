@@ -9,6 +9,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
 RINGTAP = BUILD / "cli" / "ringtap"
+LTTNG_PROVIDER = BUILD / "probe" / "libringtap-lttng.so"
 CORPUS = REPO.parent / "shared" / "pcaps"
 
 
@@ -26,7 +27,8 @@ def private_folder():
 
 
 class Plugin:
-    """The probe as EAL's -d wants it: in place, or copied to where EAL accepts it."""
+    """The probe as EAL's -d wants it: in place, or copied to where EAL accepts it, with what it loads
+    from beside it."""
 
     def __init__(self):
         built = BUILD / "probe" / "libringtap-probe.so"
@@ -35,6 +37,8 @@ class Plugin:
         if built.exists() and world_writable(built.parent):
             self._own = private_folder()
             self.path = Path(shutil.copy(built, self._own))
+            if LTTNG_PROVIDER.exists():
+                shutil.copy(LTTNG_PROVIDER, self._own)
 
     def close(self):
         if self._own:

@@ -13,10 +13,12 @@ class Play:
     """plugin: loaded with -d; None: the program with the probe linked in. program: another one that
     is told and answers in the same way."""
 
-    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None):
+    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
+                 namespace=None):
         self.prefix = dpdk.new_prefix("play")
         program = BUILD / "e2e" / (program or ("rt_play" if plugin else "rt_play_linkin"))
-        self.proc = Proc([program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
+        inside = namespace.prefix if namespace else []
+        self.proc = Proc([*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
                                                   eal)])
         try:
             self.proc.expect("^ready$", 60)

@@ -152,7 +152,7 @@ class Bench:
                 forwarders.measure(self, repetition)
 
     def write(self):
-        about = machine.describe(str(self.ringtap))
+        about = machine.describe(str(self.ringtap), self.o.cpus)
         text = report.markdown(self.store, about, process.commands, self.skipped)
         data = {"machine": about, "aims": report.aims(self.store), "results": self.store.as_list(),
                 "commands": process.commands, "skipped": self.skipped,

@@ -63,7 +63,7 @@ def warnings(about):
     if about["turbo"] == "on":
         found.append("Turbo is on: cores may run faster than the TSC counts.")
     if about["governor"] == "not visible" or about["turbo"] == "not visible":
-        where = "a virtual machine" if about["hypervisor"] == "yes" else "this machine"
+        where = "a virtual machine" if about["hypervisor"] != "no" else "this machine"
         found.append(f"The cores' frequency cannot be seen on {where}: cycles are ticks of the TSC, and "
                      "the cores may run faster or slower than those.")
     return found

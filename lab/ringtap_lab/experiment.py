@@ -57,6 +57,7 @@ class Experiment:
     order = 100  # place in the report
     repetitions = 5
     quick_repetitions = 2
+    prepare_s = 0.0  # how long prepare() takes, roughly
 
     def add_options(self, group):
         """group: an argparse group. Names begin with --NAME-, so that experiments do not clash."""
@@ -84,6 +85,5 @@ class Experiment:
         return []
 
     def summary(self, results):
-        """Rows for the summary at the top of the page: (what, published, ours), ours as text or
-        as a blocks.Value."""
+        """What the top of the page says of it: a few of blocks.Claim, as a manager would ask."""
         return []

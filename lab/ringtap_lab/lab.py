@@ -14,6 +14,8 @@ from .hugepages import HugePages
 # Where a build keeps what an installation has in PATH.
 _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
 
+QUICK_BUDGET = 0.35  # of the time that an experiment may take
+
 
 class Lab:
     """o: the options of the command line. prepared: what the experiment's prepare() gave. cpus: two
@@ -41,7 +43,9 @@ class Lab:
 
     def spare_s(self, budget_s):
         """What is left of the time that an experiment may take as a whole, when those measurements that
-        are still to come get theirs."""
+        are still to come get theirs. A quick run has a part of it."""
+        if self.quick:
+            budget_s *= QUICK_BUDGET
         return budget_s - (time.monotonic() - self._began) - self.left_s
 
     def say(self, text):
@@ -58,13 +62,17 @@ class Lab:
                           "or name the build folder by --build")
         return found
 
+    def built(self, path):
+        """Path of a file of the build folder."""
+        found = self.o.build / path
+        if not found.exists():
+            raise Trouble(f"{found} is not there: build it by `make all`, or name the build folder by "
+                          "--build")
+        return str(found)
+
     def plugin(self):
         """Path of the probe, for EAL's -d."""
-        built = self.o.build / "probe" / "libringtap-probe.so"
-        if not built.exists():
-            raise Trouble(f"{built} is not there: build it by `make all`, or name the build folder by "
-                          "--build")
-        return str(built)
+        return self.built("probe/libringtap-probe.so")
 
     def tool(self, name, package):
         """Path of a program of the system."""

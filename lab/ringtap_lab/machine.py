@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """On what a benchmark ran."""
+import glob
 import os
+import pathlib
 import platform
 import re
 import subprocess
 
 from . import clock
+
+_SOURCES = pathlib.Path(__file__).resolve().parent
 
 
 def _first(pattern, text):
@@ -21,37 +25,71 @@ def _output(argv):
         return ""
 
 
+def _read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
 def _isolation():
-    """Which CPUs are kept from other work, by the kernel's command line."""
-    with open("/proc/cmdline", encoding="utf-8") as f:
-        words = f.read().split()
+    """Which CPUs are kept from other work: by the kernel's command line, and what came of it."""
     of = ("isolcpus=", "nohz_full=", "rcu_nocbs=", "irqaffinity=")
-    return " ".join(w for w in words if w.startswith(of)) or "none"
+    words = [w for w in _read("/proc/cmdline").split() if w.startswith(of)]
+    words += [f"{name} {cpus}" for name in ("isolated", "nohz_full")
+              if (cpus := _read(f"/sys/devices/system/cpu/{name}")) not in ("", "(null)")]
+    return ", ".join(words) or "none: no isolcpus, no nohz_full"
 
 
-def _huge_pages():
-    with open("/proc/meminfo", encoding="ascii") as f:
-        text = f.read()
-    total, size_kb = (_first(rf"^{key}:\s+(\d+)", text) for key in ("HugePages_Total", "Hugepagesize"))
-    with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as f:
-        transparent = _first(r"\[(\w+)\]", f.read())
-    return f"{total} of {size_kb} KiB, transparent: {transparent}"
+def _memory(text):
+    """text: of /proc/meminfo."""
+    def number(key):
+        return int(_first(rf"^{key}:\s+(\d+)", text) or 0)
+
+    transparent = _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    return {"memory": f"{number('MemTotal') // 1024:,} MB",
+            "huge_pages": f"of {number('Hugepagesize'):,} KiB; transparent: {transparent}",
+            "memory_free": f"{number('MemAvailable') // 1024:,} MB",
+            "huge_pages_free": f"{number('HugePages_Free'):,} of {number('HugePages_Total'):,}"}
 
 
-def describe(ringtap):
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        cpu = _first(r"^model name\s*:\s*(.*)$", f.read())
-    with open("/proc/meminfo", encoding="ascii") as f:
-        memory_kb = int(_first(r"^MemTotal:\s*(\d+)", f.read()))
+def _caches():
+    found = {}
+    for path in sorted(glob.glob("/sys/devices/system/cpu/cpu0/cache/index*")):
+        level, kind, size = (_read(f"{path}/{name}") for name in ("level", "type", "size"))
+        if kind != "Instruction" and size:
+            found[f"L{level}"] = size.replace("K", " KiB")
+    return ", ".join(f"{k} {v}" for k, v in found.items()) or None
+
+
+def _virtual(hypervisor):
+    """And by which hypervisor, as far as it shows."""
+    vendor = _first(r"^Hypervisor vendor:\s*(.*)$", _output(["lscpu"]))
+    return f"{hypervisor}, {vendor}" if vendor else hypervisor
+
+
+def _commit():
+    """What was built, if this is a clone; "-dirty": with changes that are not in it."""
+    return _first(r"^([0-9a-f]{7,}\S*)$", _output(
+        ["git", "-c", "safe.directory=*", "-C", str(_SOURCES), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]))
+
+
+def describe(ringtap, cpus):
+    """cpus: those that are measured on."""
+    time = clock.describe()
     return {
-        "cpu": cpu or platform.machine(),
-        "cpus": os.cpu_count(),
-        "memory_mb": memory_kb // 1024,
+        "cpu": _first(r"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo")) or platform.machine(),
+        "cpus": f"{os.cpu_count()}; measured on {' and '.join(str(c) for c in cpus)}",
+        "caches": _caches(),
+        **_memory(_read("/proc/meminfo")),
+        "system": _first(r'^PRETTY_NAME="?(.*?)"?$', _read("/etc/os-release")),
         "kernel": platform.release(),
         "dpdk": _first(r"DPDK ([\d.]+)", _output(["dpdk-dumpcap", "--version"])),
         "ringtap": _first(r"(\d+\.\d+\.\d+)", _output([ringtap, "--version"])),
-        "load": round(os.getloadavg()[0], 2),
-        **clock.describe(),
+        "commit": _commit(),
+        **time,
+        "hypervisor": _virtual(time["hypervisor"]),
         "isolation": _isolation(),
-        "huge_pages": _huge_pages(),
+        "load": round(os.getloadavg()[0], 2),
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the results of the memory experiment are judged and shown."""
-from .blocks import Plot, Table, Value
+from .blocks import CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Datum, Plot, Ratio, Table, Value, Verdict
 from .plots import COLOURS, MARKERS
 
 PHASES = {1: "below", 2: "above", 3: "below again"}
@@ -9,6 +9,8 @@ KINDS = {"4k": "4 KiB pages", "thp": "transparent huge", "huge": "own huge pages
 POLICIES = {"drop": "ring order, drop", "retry": "ring order, retry", "stack": "stack order, drop"}
 PUBLISHED = {"drop": "in order below the limit, scattered above it, and scattered for good after it",
              "retry": "in order in all phases", "stack": "few buffers in use below the limit, whatever was dropped"}
+MISSES = "with 4 KiB pages, drops make more misses, for good; with retry, stack order or huge pages they do not"
+NOTHING = "no figure of this"
 IN_ORDER, SCATTERED = 0.05, 0.5  # shares of packets whose buffer is out of order
 FEW = 0.05  # of the pool
 # Misses per packet. In order, every other packet or so begins a new page of 4 KiB: more than twice is not possible.
@@ -57,9 +59,8 @@ def _by_phase(results, title, columns, **more):
 def _verdicts(results):
     rows = []
     for key, name in _keys(results):
-        runs = results.series(key, "as_stated")
-        rows.append([name, f"{int(sum(runs))} of {len(runs)} runs" if runs else "–",
-                     Value(key, "attempts", 1, 0, greatest=True), Value(key, "disturbed", 100, 0),
+        rows.append([name, Value(key, "as_stated", 1, 0, how="runs"),
+                     Value(key, "attempts", 1, 0, how="greatest"), Value(key, "disturbed", 100, 0),
                      Value(key, "wire_2", 100, 1)])
     return Table(
         "Do the three phases differ as published?", [
@@ -83,13 +84,15 @@ def _entries(results):
         phases, entries = outcome.data("phases"), outcome.data("entries")
         if not phases:
             continue
-        head = ["buffers in", "pages", *(f"{e}" for e in entries)]
+        head = ["buffers in, pages of", *(f"{e:,}" for e in entries)]
         for size, text in (("4k", "4 KiB"), ("2m", "2 MiB"), ("1g", "1 GiB")):
             if key in shown:
-                rows.append([name, text, *(f"{m:.4f}" for m in phases["3"]["misses"][size])])
+                rows.append([f"{name}, {text}", *(Datum(key, ("phases", "3", "misses", size, i), 4)
+                                                  for i in range(len(entries)))])
     if not rows:
         return []
-    return [Table("Modelled IOTLB misses per packet after the overload, by entries, if pages were of", head, rows,
+    return [Table("Modelled IOTLB misses per packet after the overload, by entries and size of pages", head, rows,
+                  published=MISSES,
                   note="First repetition. A page counts as a miss if as many other pages as there are entries were "
                        "used since its last use.", shows=[k for k, _ in _keys(results) if k in shown])]
 
@@ -134,7 +137,7 @@ def _misses(results):
         axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.45, 1.3))
 
     return [Plot("Modelled IOTLB misses before and after the overload", draw, shown, height=0.8,
-                 published="more misses for good after drops; with huge pages few",
+                 published=MISSES,
                  note="Dotted: before; solid: after. Pages of 4 KiB, of huge-drop 2 MiB. First repetition.")]
 
 
@@ -142,14 +145,13 @@ def _cost(results):
     rows = []
     for kind, name in KINDS.items():
         ring, shuffled = f"cost-{kind}-ring", f"cost-{kind}-shuffled"
-        a, b = (min(results.series(k, "cycles_per_packet"), default=None) for k in (ring, shuffled))
-        more = f"{(b / a - 1) * 100:+.1f} %" if a and b else "–"
+        more = Ratio(*(Value(k, "cycles_per_packet", how="least") for k in (shuffled, ring)), change=True)
         rows.append([name, Value(ring, "pps", 1e-6, 3), Value(shuffled, "pps", 1e-6, 3),
                      Value(ring, "cycles_per_packet"), Value(shuffled, "cycles_per_packet"), more,
                      Value(ring, "disturbed", 100, 0), Value(shuffled, "disturbed", 100, 0)])
     return Table("What random order costs the CPU", [
         "buffers in", "Mpps, in order", "Mpps, random", "cycles per packet, in order", "random", "more, of the fastest",
-        "disturbed, %, in order", "random"], rows,
+        "disturbed, %, in order", "random"], rows, published=NOTHING,
         note="Of generator, forwarder and sink together at full load: each touches the packet's header. Of the repetitions in "
              "each order the fastest one counts for \"more\", as others can only slow it down. Where huge pages show less "
              "of a difference than 4 KiB pages, the TLB is a likely cause; it was not measured by itself.")
@@ -164,28 +166,65 @@ def blocks(results):
     found += [
         _by_phase(results, "Packets dropped, by place", [
             ("by the forwarder", "dropped", 1, 0), ("before it", "refused", 1, 0)],
+            published=NOTHING,
             note="By the forwarder: its port took no more. Before it: its own ring was full, as a NIC misses packets; "
                  "the generator keeps the buffer."),
         _by_phase(results, "Bursts that the forwarder received", [
-            ("packets per burst", "per_burst", 1, 2), ("per non-zero burst", "per_nonzero_burst", 1, 2)]),
+            ("packets per burst", "per_burst", 1, 2), ("per non-zero burst", "per_nonzero_burst", 1, 2)],
+            published=NOTHING),
         _by_phase(results, "Order of buffers", [
             ("out of order, %", "out_of_order", 100, 2), ("buffers used in a round", "buffers", 1, 0),
             ("pages of 1,024 packets", "pages_own", 1, 0)],
+            published="; ".join(f"{POLICIES[p]}: {PUBLISHED[p]}" for p in POLICIES),
             note="Out of order: packets whose buffer is not the neighbour of the one before. A round: as many packets as "
                  "the pool has buffers. Pages: of the size that they really have."),
         _by_phase(results, "Modelled IOTLB misses per packet", [
             ("64 entries", "misses_64", 1, 4), ("1,024 entries", "misses_1024", 1, 4)],
-            published="with 4 KiB pages, drops make more misses for good; retry, stack order and huge pages do not",
+            published=MISSES,
             note="With pages of the size that they really have.")]
     found += _misses(results) + _entries(results) + [_cost(results)]
     return found
 
 
+def _verdict(found, confirmed, different):
+    """found: of each run, whether it was as published."""
+    if not found:
+        return Verdict(OPEN)
+    if all(found):
+        return Verdict(CONFIRMED, confirmed)
+    return Verdict(PARTLY, f"In some runs only. {confirmed}") if any(found) else Verdict(DIFFERENT, different)
+
+
+def _scattered(results):
+    order = [results.series("4k-drop", f"out_of_order_{p}") for p in PHASES]
+    return [before < IN_ORDER and min(during, after) > SCATTERED for before, during, after in zip(*order)]
+
+
+def _cured_by_pages(results):
+    return [misses < CURED for misses in results.series("huge-drop", "misses_64_3")]
+
+
 def summary(results):
-    what = "memory, overload over: packets out of buffer order, 4 KiB pages"
-    rows = [(f"{what}, {POLICIES[p]}", published, Value(f"4k-{p}", "out_of_order_3", 100, 1, "%"))
-            for p, published in (("drop", "scattered for good"), ("retry", "in order"))]
-    misses = "memory, overload over: modelled misses of 64 entries per packet"
-    rows += [(f"{misses}, {KINDS[k]}, drop", published, Value(f"{k}-drop", "misses_64_3", 1, 4))
-             for k, published in (("4k", "many"), ("huge", "few"))]
-    return [row for row in rows if results.cell(row[2].cell)]
+    def order(policy):
+        return [(text, Value(f"4k-{policy}", f"out_of_order_{p}", 100, 1, "% out of order"))
+                for p, text in ((1, "before the overload"), (3, "after it"))]
+
+    def runs(*keys):
+        return [(f"{name}, as published", Value(key, "as_stated", 1, 0, how="runs"))
+                for key, name in _keys(results) if key in keys]
+
+    def misses(kind):
+        return f"{KINDS[kind]}, after it", Value(f"{kind}-drop", "misses_64_3", 1, 3, "misses per packet")
+
+    both = [x == 1 for key in ("4k-retry", "4k-stack") for x in results.series(key, "as_stated")]
+    return [
+        Claim("Dropped packets scatter a pool's buffers, and for good.", "in order, then scattered for good",
+              order("drop"), _verdict(_scattered(results), "Nothing puts the buffers in order again.",
+                                      "The buffers did not stay scattered.")),
+        Claim("Trying again instead of dropping, or a pool in stack order, cures it.",
+              "retry: in order; stack: few buffers in use",
+              runs("4k-retry", "4k-stack"), _verdict(both, "Both do what is claimed.",
+                                                     "The phases of no run were as claimed.")),
+        Claim("So do huge pages: scattered buffers then lie in few pages.", "more misses, for good; with huge pages few",
+              [misses("4k"), misses("huge")], _verdict(
+                  _cured_by_pages(results), "In the model of the IOTLB hardly a packet misses.", "Modelled misses remain."))]

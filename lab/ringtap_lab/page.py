@@ -1,185 +1,202 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: one HTML file that needs nothing from outside and no script."""
-import base64
-import html
+import datetime
 import pathlib
+import sys
+import traceback
 
-from . import clock, plots, results as results_module
-from .blocks import DASH, Plot, Table, Text, Value
+from . import clock, page_parts
+from .blocks import DASH, FIGURES, WORDS
+from .page_parts import esc
+from .stats import Series
 
 _STYLE = pathlib.Path(__file__).with_name("page.css")
-_FACTS = {"cpu": "CPU", "cpus": "CPUs", "memory_mb": "memory, MB", "kernel": "kernel", "dpdk": "DPDK",
-          "ringtap": "ringtap", "load": "load when it began", "tsc_mhz": "TSC, MHz",
-          "tsc_flags": "TSC flags", "clocksource": "clock source", "governor": "frequency governor",
-          "turbo": "turbo", "hypervisor": "virtual machine", "isolation": "isolated CPUs",
-          "huge_pages": "huge pages"}
+_FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "memory": "memory", "huge_pages": "huge pages",
+          "system": "system", "kernel": "kernel", "dpdk": "DPDK", "ringtap": "ringtap", "commit": "its commit",
+          "tsc_mhz": "TSC, MHz", "tsc_flags": "TSC flags", "clocksource": "clock source",
+          "governor": "frequency governor", "turbo": "turbo", "hypervisor": "virtual machine",
+          "isolation": "CPUs kept from other work"}
+# Facts that differ between experiments on the same machine.
+_PASSING = {"load": "load before it", "memory_free": "memory free", "huge_pages_free": "huge pages free"}
+_AROUND = {"others": "CPUs' time of other programs", "steal": "CPUs' time that the hypervisor gave to others"}
 
 
-def esc(text):
-    return html.escape(str(text))
+def _time(text, pattern="%-d %B %Y, %H:%M UTC"):
+    return datetime.datetime.fromisoformat(text).strftime(pattern) if text else DASH
 
 
-def _value(value, results):
-    """Marked with what it is, for whoever compares it with the data."""
-    return (f'<span class="value" data-cell="{esc(value.cell)}" data-metric="{esc(value.metric)}" '
-            f'data-scale="{value.scale!r}" data-digits="{value.digits}" '
-            f'data-greatest="{int(value.greatest)}">{esc(value.text(results))}</span>')
+def _span(results):
+    """When the first and the last run ended."""
+    times = sorted(run["at"] for o in results.measured() for run in o.runs)
+    return (times[0], times[-1]) if times else (None, None)
 
 
-def _entry(entry, results, first):
-    if isinstance(entry, Value):
-        return f"<td>{_value(entry, results)}</td>"
-    kind = "" if first or len(str(entry)) < 24 else ' class="text"'
-    return f"<td{kind}>{esc(entry)}</td>"
-
-
-def _grid(head, rows, results, label):
-    """Scrolls by itself where the page is too narrow; with the keyboard, too."""
-    lines = [f'<div class="scroll" tabindex="0" role="region" aria-label="{esc(label)}"><table>',
-             "<thead><tr>" + "".join(f"<th>{esc(h)}</th>" for h in head) + "</tr></thead><tbody>"]
-    for row in rows:
-        lines.append("<tr>" + "".join(_entry(e, results, i == 0) for i, e in enumerate(row)) + "</tr>")
-    return "\n".join([*lines, "</tbody></table></div>"])
-
-
-def _made_by(cells, results, experiment):
-    """The command that measures this again, and the commands that it ran."""
-    settings = "".join(f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items()
-                       if k != "quick" and v not in (None, ""))
-    quick = " --quick" if results.settings.get("quick") else ""
-    some = ""
-    if cells and len(cells) <= 3:
-        some = f" --only {','.join(cells)}"
-    again = f"ringtap-lab {experiment.name}{quick}{settings}{some}"
-    ran = list(dict.fromkeys(line for key in cells if results.cell(key)
-                             for line in results.cell(key).commands()))
-    parts = [f'<p class="note">Made by <code>{esc(again)}</code></p>']
-    if ran:
-        parts.append(f'<details class="commands"><summary>What that ran: {len(ran)}</summary>'
-                     f'<pre class="commands">{esc(chr(10).join(ran))}</pre></details>')
-    return "\n".join(parts)
-
-
-def _around(block, body, results, experiment):
-    parts = [f"<h3>{esc(block.title)}</h3>", body]
-    if block.published:
-        parts.append(f'<p class="published">Published: {esc(block.published)}</p>')
-    if block.note:
-        parts.append(f'<p class="note">{esc(block.note)}</p>')
-    return "\n".join([*parts, _made_by(block.cells(), results, experiment)])
-
-
-def _block(block, results, experiment, number):
-    if isinstance(block, Text):
-        return f"<p{' class=warning' if block.warning else ''}>{esc(block.text)}</p>"
-    if isinstance(block, Table):
-        body = _grid(block.head, block.rows, results, block.title)
-        return _around(block, body, results, experiment)
-    assert isinstance(block, Plot)
-    drawing = plots.svg(block, f"{experiment.name}{number}")
-    return f"<figure>{_around(block, drawing, results, experiment)}</figure>"
-
-
-def _not_measured(results):
-    lines = [f"{o.key}: not available: {o.unavailable}" for o in results.outcomes.values() if o.unavailable]
-    lines += [f"{o.key}: failed: {e}" for o in results.outcomes.values()
-              for e in dict.fromkeys(o.errors.values())]
-    if not lines:
-        return ""
-    return "<h3>Not measured</h3><ul>" + "".join(f"<li>{esc(line)}</li>" for line in lines) + "</ul>"
-
-
-def _commands(results):
-    """All of them, by cell: unfolded in print, where nothing can be clicked."""
-    cells = "".join(f"<h4>{esc(o.key)}</h4><pre class=\"commands\">{esc(chr(10).join(o.commands()))}</pre>"
-                    for o in results.measured())
-    return f'<details class="printed"><summary>All commands, by cell</summary>{cells}</details>'
-
-
-def _raw(results, experiment):
-    """The data, to be looked at and to be saved."""
-    text = results.as_csv()
-    encoded = base64.b64encode(text.encode()).decode()
-    return (f'<p><a download="{experiment.name}.csv" href="data:text/csv;base64,{encoded}">'
-            f"{experiment.name}.csv</a> <span class=\"soft\">{len(text.splitlines()) - 1} runs</span></p>"
-            f'<details class="raw"><summary>Look at it</summary><pre>{esc(text)}</pre></details>')
-
-
-def _plain(value):
-    return f"{value:,.0f}" if isinstance(value, float) and value >= 100 else f"{value}"
-
-
-def _prepared(results):
-    """What was measured first, and by which commands."""
-    numbers = {k: v for k, v in (results.prepared or {}).items() if isinstance(v, (int, float, str))}
-    if not numbers:
-        return ""
-    text = ", ".join(f"{k.replace('_', ' ')} {_plain(v)}" for k, v in numbers.items())
-    ran = "\n".join(results.prepared_by)
-    return (f"<p>Measured first: {esc(text)}.</p>"
-            f'<details class="commands"><summary>How</summary><pre class="commands">{esc(ran)}</pre></details>')
+def _guarded(make, experiment):
+    """What make() gives; a sentence instead where an experiment cannot show what there is of it: the
+    others' results are shown all the same."""
+    try:
+        return make()
+    except Exception as e:
+        traceback.print_exc(file=sys.stderr)
+        return (f'<p class="warning broken">{esc(experiment.name)}: this part could not be made of what was '
+                f"measured: {esc(type(e).__name__)}: {esc(e)}</p>")
 
 
 def _section(experiment, results):
-    parts = [f'<h2 id="{experiment.name}">{esc(experiment.title)}</h2>', f"<p>{esc(experiment.question)}</p>"]
-    repetitions = max((len(o.runs) for o in results.measured()), default=0)
-    quick = " A quick run: fewer packets, fewer repetitions." if results.settings.get("quick") else ""
-    parts.append(f'<p class="soft">{esc(experiment.conditions)} Repetitions: {repetitions}, in alternating order; '
-                 f"mean ± standard deviation.{quick}</p>")
-    parts.append(_prepared(results))
+    parts = [f'<section class="experiment"><h2 id="{experiment.name}">{esc(experiment.title)}</h2>',
+             f'<p class="question">{esc(experiment.question)}</p>']
+    if results.trouble:
+        parts.append(f'<p class="warning">{_stopped(results)}: {esc(results.trouble)}</p>')
+    parts += [f'<p class="warning">Measured on more than one machine or build: {esc(c)}</p>'
+              for c in results.changed]
     if experiment.published:
-        parts.append(_grid(["published", "value", "by"], [[p.what, p.value, p.source or DASH]
-                                                          for p in experiment.published], results, "Published"))
-    for number, block in enumerate(experiment.blocks(results)):
-        parts.append(_block(block, results, experiment, number))
-    return "\n".join([*parts, _not_measured(results), _where(results), "<h3>Commands and data</h3>",
-                      _commands(results), _raw(results, experiment)])
+        parts.append("<h3>What others published</h3>" + page_parts.published_table(experiment))
+    if results.measured():
+        parts.append(_conditions(experiment, results))
+        parts.append(_guarded(lambda: page_parts.blocks(experiment.blocks(results), results, experiment),
+                              experiment))
+        parts += [page_parts.not_measured(results), "<h3>Commands and data</h3>",
+                  page_parts.commands(results), page_parts.raw(results, experiment)]
+    else:
+        parts.append(page_parts.not_measured(results))
+    return "\n".join(filter(None, [*parts, "</section>"]))
 
 
-def _where(results):
-    """Each experiment's own machine; a folder can be filled on more than one."""
-    rows = "".join(f"<tr><th>{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if v is None else v)}</td></tr>"
-                   for k, v in results.machine.items())
-    changed = "".join(f'<p class="warning">Measured on more than one machine or build: {esc(c)}</p>'
-                      for c in results.changed)
-    return f'{changed}<details><summary>Where it was measured</summary><table class="facts">{rows}</table></details>'
+def _stopped(results):
+    return "It could not be measured to its end" if results.measured() else "It could not be measured here"
+
+
+def _conditions(experiment, results):
+    runs = max((len(o.runs) for o in results.measured()), default=0)
+    quick = (' <b class="quick">A quick run: shorter, fewer repetitions.</b>' if results.settings.get("quick")
+             else "")
+    often = (f"Each cell was measured {runs} times, in alternating order; figures are mean ± standard deviation."
+             if runs > 1 else "Each cell was measured once.")
+    return (f"<h3>How it was measured</h3><p class=\"soft\">{esc(experiment.conditions)} {often}{quick}</p>"
+            f"{page_parts.prepared(results)}")
+
+
+def _claim(claim, results, experiment):
+    ours = "".join(f'<li><span class="name">{esc(text)}</span> '
+                   f"{page_parts.figure(v, results, experiment) if isinstance(v, FIGURES) else esc(v)}</li>"
+                   for text, v in claim.ours)
+    kind = WORDS.index(claim.verdict.word)
+    return (f'<tr class="claim"><td data-head="claim">{esc(claim.what)}</td>'
+            f'<td data-head="published" class="published">{esc(claim.published)}</td>'
+            f'<td data-head="here"><ul>{ours}</ul></td>'
+            f'<td data-head="verdict" class="verdict"><b class="chip kind{kind}">{esc(claim.verdict.word)}</b> '
+            f"{esc(claim.verdict.text)}</td></tr>")
 
 
 def _summary(found):
-    rows = []
-    results_of_row = []
+    rows, words = [], []
     for experiment, results in found:
-        for what, published, ours in experiment.summary(results):
-            rows.append([what, published, ours])
-            results_of_row.append(results)
-    if not rows:
-        return ""
-    body = "".join("<tr>" + "".join(_entry(e, r, i == 0) for i, e in enumerate(row)) + "</tr>"
-                   for row, r in zip(rows, results_of_row))
-    return ('<h2 id="summary">In short</h2><div class="scroll" tabindex="0" role="region" aria-label="Summary">'
-            "<table><thead><tr><th>what</th><th>published</th><th>here</th></tr></thead>"
-            f"<tbody>{body}</tbody></table></div>")
+        def make(experiment=experiment, results=results):
+            claims = experiment.summary(results) if results.measured() else []
+            words.extend(c.verdict.word for c in claims)
+            return "".join(_claim(c, results, experiment) for c in claims)
+        body = _guarded(make, experiment)
+        if not results.measured():
+            body = f'<tr class="claim"><td colspan="4">{_stopped(results)}: {esc(results.trouble or "")}</td></tr>'
+        if body.startswith("<p"):
+            body = f'<tr class="claim"><td colspan="4">{body}</td></tr>'
+        rows.append(f'<tbody><tr class="group"><th colspan="4" scope="rowgroup"><a href="#{experiment.name}">'
+                    f"{esc(experiment.title)}</a></th></tr>{body}</tbody>")
+    chips = " ".join(f'<span class="tally"><b class="chip kind{i}">{esc(word)}</b> <span data-tally="{esc(word)}">'
+                     f"{words.count(word)}</span></span>" for i, word in enumerate(WORDS) if word in words)
+    heads = "".join(f'<th scope="col">{h}</th>' for h in ("claim", "published", "here", "verdict"))
+    return (f'<section><h2 id="summary">In short</h2><p class="tallies">{chips}</p><table class="summary"><thead><tr>{heads}'
+            f"</tr></thead>{''.join(rows)}</table></section>")
 
 
-def _machine(about):
-    rows = "".join(f"<tr><th>{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if v is None else v)}</td></tr>"
-                   for k, v in about.items())
-    warnings = "".join(f'<p class="warning">{esc(w)}</p>' for w in clock.warnings(about))
-    return f'<h2 id="machine">The machine</h2>{warnings}<table class="facts">{rows}</table>'
+def _facts(about, names):
+    rows = "".join(f'<tr><th scope="row">{esc(_FACTS.get(k, k))}</th><td>{esc(DASH if about[k] is None else about[k])}</td></tr>'
+                   for k in names if k in about)
+    return f'<table class="facts">{rows}</table>'
 
 
-def render(found, about):
-    """found: pairs of Experiment and Results. about: machine.describe()'s. Returns the page's text."""
-    names = "".join(f'<a href="#{e.name}">{esc(e.title)}</a>' for e, _ in found)
-    parts = [
+def _lasting(about):
+    return [k for k in about if k not in _PASSING]
+
+
+def _machines(found):
+    """One table if it is the same machine for all experiments, which a folder does not promise."""
+    groups = []  # pairs of facts and titles
+    for experiment, results in found:
+        about = {k: results.machine[k] for k in _lasting(results.machine)}
+        if not about:
+            continue
+        for other, titles in groups:
+            if other == about:
+                titles.append(experiment.title)
+                break
+        else:
+            groups.append((about, [experiment.title]))
+    parts = []
+    for about, titles in groups:
+        if len(groups) > 1:
+            parts.append(f"<h3>{esc('; '.join(titles))}</h3>")
+        parts += [f'<p class="warning">{esc(w)}</p>' for w in clock.warnings(about)]
+        parts.append(_facts(about, list(about)))
+    return "\n".join(parts)
+
+
+def _share(results, experiment, name):
+    """Mean and greatest of the runs, marked as figures are."""
+    shares = Series()
+    for share in results.around(name):
+        shares.add(share)
+    return f'<td><span class="around" data-experiment="{experiment.name}" data-around="{name}">' + (
+        f"{shares.mean() * 100:.1f} ({max(shares) * 100:.1f})" if shares else DASH) + "</span></td>"
+
+
+def _when(found):
+    """Of each experiment: when, how long, and what else the machine did."""
+    heads = ["experiment", "first run, last run", "measuring, min", "runs", *_PASSING.values(),
+             *(f"{text}, %: mean (most)" for text in _AROUND.values())]
+    rows = []
+    for experiment, results in found:
+        if not results.measured():
+            continue
+        first, last = _span(results)
+        mine = f'data-experiment="{experiment.name}"'
+        rows.append(
+            f'<tr><td class="name">{esc(experiment.title)}</td><td class="text">{_time(first)} – {_time(last, "%H:%M")}</td>'
+            f'<td><span class="spent" {mine}>{results.seconds() / 60:.1f}</span></td>'
+            f'<td><span class="runs" {mine}>{sum(len(o.runs) for o in results.measured())}</span></td>'
+            + "".join(f'<td class="fact">{esc(results.machine.get(k, DASH))}</td>' for k in _PASSING)
+            + "".join(_share(results, experiment, name) for name in _AROUND) + "</tr>")
+    table = "<table><thead><tr>" + "".join(f'<th scope="col">{esc(h)}</th>' for h in heads) + "</tr></thead><tbody>" \
+            + "".join(rows) + "</tbody></table>"
+    return "<h3>When, and what else it did meanwhile</h3>" + page_parts.scrolling("When", table)
+
+
+def _head(found):
+    about = next((r.machine for _, r in reversed(found) if r.machine), {})
+    times = [t for _, r in found for t in _span(r) if t]
+    minutes = sum(r.seconds() for _, r in found) / 60
+    words = [about.get("cpu"), about.get("system"), f"Linux {about.get('kernel')}", f"DPDK {about.get('dpdk')}",
+             f"ringtap {about.get('ringtap')}" + (f" ({about['commit']})" if about.get("commit") else "")]
+    day = f"{_time(min(times))}; {minutes:.0f} minutes of measuring" if times else "nothing measured"
+    warning = ""
+    if any(r.settings.get("quick") for _, r in found):
+        warning = ('<p class="warning quick">This is a quick run: measurements are shorter and fewer than those of a '
+                   "full one, and less exact.</p>")
+    return ("<header><h1>ringtap, measured</h1><p>What others published about DPDK, capture and tracing, and the same "
+            f'measured here.</p><p class="soft">{esc(" · ".join(str(w) for w in words if w))}<br>{esc(day)}</p></header>{warning}')
+
+
+def render(found):
+    """found: pairs of Experiment and Results. Returns the page's text."""
+    names = "".join(f'<a href="#{e.name}">{esc(e.name)}</a>' for e, _ in found)
+    text = "\n".join([
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<link rel="icon" href="data:,">',  # or a browser asks for one
-        f"<title>ringtap-lab: {esc(', '.join(e.name for e, _ in found))}</title>",
+        f"<title>ringtap, measured: {esc(', '.join(e.name for e, _ in found))}</title>",
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style></head><body>",
-        "<h1>ringtap: measured</h1>",
-        f'<p class="soft">{esc(about.get("cpu"))}, Linux {esc(about.get("kernel"))}, DPDK '
-        f'{esc(about.get("dpdk"))}; made {results_module.now()}</p>',
-        f'<nav><a href="#summary">In short</a>{names}<a href="#machine">The machine</a></nav>',
-        _summary(found), *(_section(e, r) for e, r in found), _machine(about), "</body></html>\n"]
-    return "\n".join(parts)
+        _head(found),
+        f'<nav aria-label="Sections"><a href="#summary">in short</a>{names}<a href="#machine">the machine</a></nav>',
+        _summary(found), *(_section(e, r) for e, r in found),
+        f'<section><h2 id="machine">The machine</h2>{_machines(found)}{_when(found)}</section>', "</body></html>\n"])
+    return "\n".join(line.rstrip() for line in text.split("\n"))

@@ -24,6 +24,14 @@ def _matplotlib():
     return matplotlib, pyplot
 
 
+def plain(axis):
+    """A logarithmic axis that names numbers as people do: 50, 200k, 1M."""
+    from matplotlib import ticker
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.EngFormatter(sep=""))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
 def svg(plot, name):
     """The text of an <svg> element. name: of the plot in the page, so that no two have a common id."""
     matplotlib, pyplot = _matplotlib()

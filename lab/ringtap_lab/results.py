@@ -17,13 +17,17 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
+class OtherSettings(Trouble):
+    """The folder's results are not such as are wanted now."""
+
+
 class Outcome:
     """All runs of one cell."""
 
     def __init__(self, cell):
         self.key = cell["cell"]
         self.params = cell["params"]
-        self.runs = []  # {"repetition", "values", "data", "commands", "seconds", "at"}
+        self.runs = []  # {"repetition", "values", "data", "commands", "seconds", "at", "around"}
         self.unavailable = None
         self.errors = {}  # of repetitions whose last attempt failed
 
@@ -52,7 +56,15 @@ class Outcome:
             statistics[metric] = {**s.summary(), "mean": s.mean(), "deviation": s.deviation()}
         return {"cell": self.key, "params": self.params, "statistics": statistics,
                 "runs": self.runs, "commands": self.commands(), "unavailable": self.unavailable,
-                "errors": list(self.errors.values())}
+                "errors": self.errors}
+
+    @classmethod
+    def of(cls, found):
+        """From what as_dict() gave."""
+        it = cls(found)
+        it.runs, it.unavailable = found["runs"], found["unavailable"]
+        it.errors = {int(repetition): error for repetition, error in found["errors"].items()}
+        return it
 
 
 class Results:
@@ -66,7 +78,17 @@ class Results:
         self.changed = []  # how later runs' machines differ from the first one's: sentences
         self.began = None
         self.ended = None
+        self.trouble = None  # why it could not be measured, or not to its end
         self.outcomes = {}
+
+    @classmethod
+    def of(cls, found):
+        """From what as_dict() gave."""
+        it = cls()
+        for name in ("settings", "machine", "changed", "began", "ended", "trouble", "prepared", "prepared_by"):
+            setattr(it, name, found[name])
+        it.outcomes = {cell["cell"]: Outcome.of(cell) for cell in found["cells"]}
+        return it
 
     def apply(self, event):
         """One line of the journal."""
@@ -77,6 +99,9 @@ class Results:
             if self.machine and found and found not in self.changed:
                 self.changed.append(found)
             self.settings, self.machine = event["settings"], event["machine"]
+            self.ended = self.trouble = None
+        elif kind == "trouble":
+            self.trouble = event["trouble"]
         elif kind == "prepared":
             self.prepared, self.prepared_by = event["prepared"], event["commands"]
         elif kind == "end":
@@ -89,12 +114,12 @@ class Results:
                 outcome.errors[event["repetition"]] = event["error"]
             elif kind == "run":
                 outcome.runs.append({k: event[k] for k in ("repetition", "values", "data", "commands",
-                                                            "seconds", "at")})
+                                                            "seconds", "at", "around")})
 
     @staticmethod
     def _lasting(machine):
         """Facts that say whether it is the same one."""
-        return {k: machine.get(k) for k in ("cpu", "cpus", "kernel", "dpdk", "ringtap")}
+        return {k: machine.get(k) for k in ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")}
 
     def cell(self, key):
         """Outcome, or None where nothing of this cell is known."""
@@ -121,22 +146,32 @@ class Results:
     def as_dict(self, experiment):
         return {"format": FORMAT, "experiment": experiment.name, "title": experiment.title,
                 "conditions": experiment.conditions, "settings": self.settings,
-                "machine": self.machine, "began": self.began, "ended": self.ended,
+                "machine": self.machine, "changed": self.changed, "trouble": self.trouble,
+                "began": self.began, "ended": self.ended,
                 "prepared": self.prepared, "prepared_by": self.prepared_by,
                 "published": [vars(p) for p in experiment.published],
                 "cells": [o.as_dict() for o in self.outcomes.values()]}
 
+    def seconds(self):
+        """That measuring took, without what was measured first and what failed."""
+        return sum(run["seconds"] for o in self.outcomes.values() for run in o.runs)
+
+    def around(self, name):
+        """One of around.Around's shares, of all runs."""
+        return [run["around"][name] for o in self.outcomes.values() for run in o.runs]
+
     def as_csv(self):
-        """A row for each run: cell, parameters, repetition, values."""
+        """A row for each run: cell, parameters, repetition, values, and what else the CPUs did."""
         runs = [(o, r) for o in self.measured() for r in o.runs]
         params = list(dict.fromkeys(name for o, _ in runs for name in o.params))
         metrics = list(dict.fromkeys(name for o in self.measured() for name in o.metrics()))
+        around = list(dict.fromkeys(name for _, r in runs for name in r["around"]))
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["cell", *params, "repetition", *metrics])
+        writer.writerow(["cell", *params, "repetition", *metrics, *(f"cpus_{name}" for name in around)])
         for o, r in runs:
             writer.writerow([o.key, *(o.params.get(p) for p in params), r["repetition"] + 1,
-                             *(r["values"].get(m) for m in metrics)])
+                             *(r["values"].get(m) for m in metrics), *(r["around"].get(a) for a in around)])
         return text.getvalue()
 
 
@@ -168,14 +203,16 @@ class Journal:
                 good += len(line)
         os.truncate(self.path, good)
 
-    def begin(self, settings, machine):
+    def expect(self, settings):
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
-            raise Trouble(f"{self.path} holds results of other settings: "
-                          f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
-                          "--fresh to measure anew")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.file = open(self.path, "a", encoding="utf-8")
+            raise OtherSettings(f"{self.path} holds results of other settings: "
+                                f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
+                                "--fresh to measure anew")
+
+    def begin(self, settings, machine):
+        self.expect(settings)
+        self._open()
         self.write({"event": "begin", "at": now(), "settings": settings, "machine": machine})
 
     def write(self, event):
@@ -185,15 +222,42 @@ class Journal:
         os.fsync(self.file.fileno())
         self.results.apply(json.loads(line))  # what is in memory is what would be read back
 
+    def trouble(self, text):
+        """Why it cannot be measured here, or goes no further."""
+        if not self.file:
+            self._open()
+        self.write({"event": "trouble", "at": now(), "trouble": text})
+
+    def _open(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.file = open(self.path, "a", encoding="utf-8")
+
     def export(self):
         """NAME.json and NAME.csv."""
         with open(self.folder / f"{self.experiment.name}.json", "w", encoding="utf-8") as f:
             json.dump(self.results.as_dict(self.experiment), f)
+            f.write("\n")
         (self.folder / f"{self.experiment.name}.csv").write_text(self.results.as_csv(), encoding="utf-8")
 
     def close(self):
         if self.file:
             self.file.close()
+
+
+def found(folder, experiment):
+    """Results in a folder, for the page: of the journal, or where that is gone of what was exported. None
+    if there are none. Both files are written anew."""
+    journal = Journal(folder, experiment)
+    exported = folder / f"{experiment.name}.json"
+    if not journal.path.exists() and exported.exists():
+        try:
+            journal.results = Results.of(json.loads(exported.read_text(encoding="utf-8")))
+        except (ValueError, KeyError, TypeError) as e:
+            raise Trouble(f"{exported}: not results of ringtap-lab: {e!r}") from e
+    if not journal.results.outcomes and not journal.results.trouble:
+        return None
+    journal.export()
+    return journal.results
 
 
 def _difference(a, b):

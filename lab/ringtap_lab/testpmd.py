@@ -58,14 +58,15 @@ class IoForwarding(Source):
 class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
-    def __init__(self, source, cpus, huge, plugin=None):
+    def __init__(self, source, cpus, huge, plugin=None, prefix=None, wrap=()):
+        """wrap: what to put before the command."""
         self.source = source
         self.plugin = plugin
-        self.prefix = f"bench{os.getpid()}"
+        self.prefix = prefix or f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.cpu, capture_cpu = cpus
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
-        argv = [PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
+        argv = [*wrap, PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
                 "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}",
                 "--main-lcore", str(MAIN_LCORE)]
         argv += ["-d", plugin] if plugin else []
@@ -163,7 +164,15 @@ class TestPmd:
             return ""
         return f" (testpmd has ended with status {status}: {self._tail(3)})"
 
+    def pause(self):
+        """It takes none of its CPU until resume()."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def stop(self):
+        self.resume()
         if self.telemetry:
             self.telemetry.close()
             self.telemetry = None

@@ -48,6 +48,7 @@ class Memory(Experiment):
         Published("retry, stack order, or huge pages", "cure it", STUDY))
     order = 20
     repetitions = 3
+    prepare_s = 6.0
     quick_repetitions = 1
 
     def check(self, lab):

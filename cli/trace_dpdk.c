@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DPDK's own tracing: the application keeps events in its memory and saves them when asked to. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "trace.h"
+
+#define COPY_AT_ONCE (1u << 20)
+
+static void switch_off(void *dir)
+{
+	json_decref(trace_ask(dir, "off"));
+}
+
+static int copy_file(int from_dir, const char *name, const char *to_dir)
+{
+	char path[8192];
+	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), to;
+	ssize_t n = from < 0 ? -1 : 1;
+	struct stat st;
+
+	if (from >= 0 && (fstat(from, &st) || !S_ISREG(st.st_mode))) {
+		close(from);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
+	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	while (to >= 0 && n > 0)
+		n = sendfile(to, from, NULL, COPY_AT_ONCE);
+	n = to < 0 || n < 0 ? -errno : 0;
+	if (from >= 0)
+		close(from);
+	if (to >= 0 && close(to) && !n)
+		n = -errno;
+	return (int)n;
+}
+
+/* Whatever folder an application tells: nothing but a trace is taken from there. */
+static bool of_trace(const char *name)
+{
+	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
+}
+
+/* The application may see other file systems than we do. */
+static int copy_trace(const struct trace *t, const char *directory, const char *to)
+{
+	char from[8192];
+	struct dirent *e;
+	int ret = 0;
+	DIR *d;
+
+	snprintf(from, sizeof(from), "/proc/%d/root%s", (int)t->pid, directory);
+	d = opendir(from);
+	if (!d)
+		ret = -errno;
+	while (d && !ret && (e = readdir(d)))
+		if (of_trace(e->d_name))
+			ret = copy_file(dirfd(d), e->d_name, to);
+	if (d)
+		closedir(d);
+	if (ret)
+		say("trace: copying %s to %s: %s", from, to, strerror(-ret));
+	return ret;
+}
+
+/* What each count of one kind grew by. */
+static json_t *grown(const json_t *before, const json_t *after, const char *kind)
+{
+	json_t *out = json_object(), *n;
+	const char *event;
+
+	json_object_foreach(json_object_get(after, kind), event, n)
+	{
+		json_int_t old =
+			json_integer_value(json_object_get(json_object_get(before, kind), event));
+
+		if (json_integer_value(n) > old)
+			json_object_set_new(out, event, json_integer(json_integer_value(n) - old));
+	}
+	return out;
+}
+
+static void print(const json_t *doc)
+{
+	const json_t *lost = json_object_get(doc, "lost"), *n;
+	char count[FORMAT_LEN];
+	const char *event;
+
+	printf("%s: %.1f s, in %s; the application saved it to %s\n",
+		json_string_value(json_object_get(doc, "application")),
+		json_number_value(json_object_get(doc, "seconds")),
+		json_string_value(json_object_get(doc, "directory")),
+		json_string_value(json_object_get(doc, "saved_to")));
+	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
+	{
+		json_int_t gone = json_integer_value(json_object_get(lost, event));
+
+		printf("  %-14s %15s", event, format_count(count, (uint64_t)json_integer_value(n)));
+		if (gone)
+			printf(", of which %s are not in the trace: its buffers were full",
+				format_count(count, (uint64_t)gone));
+		putchar('\n');
+	}
+	if (json_object_size(lost))
+		printf("Larger buffers: start the application with EAL's --trace-bufsz=64M\n");
+}
+
+static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
+{
+	json_t *doc = trace_document(t, "dpdk");
+	int ret = 0;
+
+	json_object_set_new(doc, "directory", json_text(to));
+	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
+	json_object_set_new(doc, "events", grown(before, after, "emitted"));
+	json_object_set_new(doc, "lost", grown(before, after, "lost"));
+	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
+	json_object_set(doc, "mode", json_object_get(after, "mode"));
+	if (t->cfg->json)
+		ret = json_print(doc, stdout);
+	else {
+		print(doc);
+		json_decref(doc);
+	}
+	return ret || fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+}
+
+/* Ends with the points off, so that nothing is overwritten while it is saved. */
+static int record(struct trace *t, const char *to, const json_t *before, struct trace_undo *undo)
+{
+	uint64_t duration = t->cfg->duration_ns;
+	const char *directory;
+	json_t *saved;
+	int ret;
+
+	if (!trace_bursts_are(t, true))
+		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
+			t->app.name);
+	trace_started(t);
+	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
+	trace_undo_now(undo);
+	ret = trace_detach(t);
+	if (ret != STATUS_OK)
+		return ret;
+	if (t->end == TRACE_BY_APPLICATION) {
+		say("trace: %s: what it had traced was in its memory, and is gone", t->app.name);
+		return STATUS_FAILED;
+	}
+	saved = trace_tell(t, "save");
+	if (!saved)
+		return STATUS_FAILED;
+	directory = json_string_value(json_object_get(saved, "directory"));
+	ret = directory && *directory == '/' ? copy_trace(t, directory, to) : -ENOENT;
+	ret = ret ? STATUS_FAILED : report(t, to, before, saved);
+	json_decref(saved);
+	return ret;
+}
+
+int trace_dpdk(struct trace *t, unsigned instruments)
+{
+	struct trace_undo undo = {.fd = -1};
+	json_t *before = trace_tell(t, ""), *on = NULL;
+	int ret = before ? STATUS_OK : STATUS_FAILED;
+	char to[4096];
+
+	if (ret == STATUS_OK && trace_folder(t->cfg->output, to))
+		ret = STATUS_FAILED;
+	if (ret == STATUS_OK)
+		ret = trace_attach(t, instruments);
+	/* Whoever has them on already, as by --trace, has them on afterwards. */
+	if (ret == STATUS_OK && !json_integer_value(json_object_get(before, "points_on")))
+		ret = trace_undo_start(&undo, switch_off, (void *)t->app.dir) ? STATUS_FAILED
+									      : STATUS_OK;
+	if (ret == STATUS_OK) {
+		on = trace_tell(t, "on");
+		ret = on ? record(t, to, before, &undo) : STATUS_FAILED;
+	}
+	trace_undo_now(&undo);
+	json_decref(before);
+	json_decref(on);
+	return ret;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/sdt.h"
+#include "trace.h"
+
+#define ROUNDS 3000
+
+/* So that this program has events, two places of one and one of another. */
+static void fire(uint16_t port, uint64_t packets)
+{
+	RT_USDT(first, port);
+	RT_USDT(first, port);
+	RT_USDT(second, port, packets);
+}
+
+static void events_of_a_file(void **state)
+{
+	struct trace_events events = {0};
+	unsigned first = 0, second = 0;
+
+	fire(1, 2);
+	assert_int_equal(elf_events("/proc/self/exe", &events), 0);
+#ifdef RINGTAP_USDT
+	for (size_t i = 0; i < events.count; i++) {
+		const struct trace_event *e = &events.list[i];
+
+		assert_non_null(strchr(e->arguments, '@'));
+		assert_int_equal(!!strchr(e->arguments, ' '), !strcmp(e->name, "second"));
+		*(strcmp(e->name, "first") ? &second : &first) += e->count;
+	}
+	assert_int_equal(first, 2);
+	assert_int_equal(second, 1);
+#else
+	assert_int_equal(events.count + first + second, 0);
+#endif
+	elf_events_free(&events);
+}
+
+static void no_elf_file(void **state)
+{
+	static const char *const paths[] = {
+		"/proc/self/maps", "/dev/zero", "/proc/self", "/dev/null"};
+	struct trace_events events = {0};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_int_equal(elf_events(paths[i], &events), -ENOEXEC);
+	assert_int_equal(elf_events("/nonexistent", &events), -ENOENT);
+	assert_int_equal(events.count, 0);
+}
+
+static uint8_t *load(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "r");
+	struct stat st;
+	uint8_t *data;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	*size = (size_t)st.st_size;
+	data = malloc(*size);
+	assert_int_equal(fread(data, 1, *size, f), *size);
+	fclose(f);
+	return data;
+}
+
+static uint32_t next_random(uint32_t *x)
+{
+	return *x = *x * 1664525 + 1013904223;
+}
+
+/* Where it matters: the file's header, the table of sections, the notes. */
+static size_t place(const uint8_t *data, size_t size, size_t notes, uint32_t r)
+{
+	uint64_t table;
+
+	memcpy(&table, data + 40, sizeof(table)); /* e_shoff of ELF64 */
+	switch (r % 3) {
+	case 0: return r / 3 % 64;
+	case 1: return table + r / 3 % (size - table);
+	default: return notes + r / 3 % 200;
+	}
+}
+
+/* Whatever stands in the file, and however short it is: no crash (and no bytes of others, which
+ * the sanitizers see). */
+static void broken_files(void **state)
+{
+	size_t size, notes;
+	uint8_t *data = load("/proc/self/exe", &size), *at = memmem(data, size, "stapsdt", 8),
+		old[4];
+	int fd = memfd_create("elf", 0);
+	uint32_t x = 1;
+	char path[64];
+
+	notes = at ? (size_t)(at - data) - 12 : 64;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(write(fd, data, size), size);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct trace_events events = {0};
+		size_t where = place(data, size, notes, next_random(&x) >> 8);
+		size_t len = where + 4 <= size ? 4 : size - where;
+
+		memcpy(old, data + where, len);
+		for (size_t b = 0; b < len; b++)
+			if (x >> (8 + b) & 1)
+				data[where + b] = (uint8_t)(next_random(&x) >> 24);
+		assert_int_equal(pwrite(fd, data + where, len, (off_t)where), len);
+		(void)elf_events(path, &events);
+		elf_events_free(&events);
+		memcpy(data + where, old, len);
+		assert_int_equal(pwrite(fd, old, len, (off_t)where), len);
+	}
+	for (size_t len = size; len > 0; len = len * 7 / 8) {
+		struct trace_events events = {0};
+
+		assert_int_equal(ftruncate(fd, (off_t)len), 0);
+		(void)elf_events(path, &events);
+		elf_events_free(&events);
+	}
+	close(fd);
+	free(data);
+}
+
+static void names_of_probes(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"ringtap:drop { @ = count(); }", "usdt:*:ringtap:drop { @ = count(); }"},
+		{"BEGIN{}ringtap:a,ringtap:b{}", "BEGIN{}usdt:*:ringtap:a,usdt:*:ringtap:b{}"},
+		{"usdt:*:ringtap:drop {}", "usdt:*:ringtap:drop {}"},
+		{"usdt:/lib/ringtap:ringtap:x {}", "usdt:/lib/ringtap:ringtap:x {}"},
+		{"/* ringtap:x */ // ringtap:y\nringtap:z {}",
+			"/* ringtap:x */ // ringtap:y\nusdt:*:ringtap:z {}"},
+		{"x { printf(\"ringtap:x \\\"ringtap:\"); }",
+			"x { printf(\"ringtap:x \\\"ringtap:\"); }"},
+		{"myringtap:x {}", "myringtap:x {}"},
+		{"\"ringtap:x", "\"ringtap:x"},
+		{"/* ringtap:x", "/* ringtap:x"},
+		{"\"\\", "\"\\"},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		char *text = trace_probe_names(pairs[i][0]);
+
+		assert_string_equal(text, pairs[i][1]);
+		free(text);
+	}
+}
+
+static void keys(void **state)
+{
+	uint64_t n[3] = {0};
+
+	assert_string_equal(maps_key("1,22,cc,1", n, 2), "cc,1");
+	assert_int_equal(n[1], 22);
+	assert_string_equal(maps_key("7,", n, 1), "");
+	assert_string_equal(maps_key("7", n, 1), "");
+	assert_null(maps_key("7", n, 2));
+	assert_null(maps_key("x", n, 1));
+	assert_null(maps_key("7x,8", n, 2));
+	assert_null(maps_key("-7", n, 1));
+	assert_null(maps_key("99999999999999999999", n, 1));
+}
+
+static void maps_of_output(void **state)
+{
+	json_t *maps = maps_read("\n{\"type\": \"printf\", \"data\": \"x\"}\nnonsense\n"
+				 "{\"type\": \"map\", \"data\": {\"@a\": {\"1\": 5}}}\n[]\n"
+				 "{\"type\": \"hist\", \"data\": {\"@h\": {\"1\": ["
+				 "{\"min\": 4, \"max\": 7, \"count\": 2},"
+				 "{\"min\": 8, \"max\": 15, \"count\": 0},"
+				 "{\"min\": 16, \"count\": 3}]}}}");
+	json_t *h = maps_histogram(maps_get(maps, "@h", "1"), 0.5);
+
+	assert_int_equal(json_object_size(maps), 2);
+	assert_int_equal(json_integer_value(maps_get(maps, "@a", "1")), 5);
+	assert_null(maps_get(maps, "@b", "1"));
+	assert_int_equal(json_array_size(h), 2);
+	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 0)) == 2.0);
+	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 1)) == 4.0);
+	assert_true(json_is_null(json_array_get(json_array_get(h, 1), 1)));
+	assert_int_equal(json_integer_value(json_array_get(json_array_get(h, 1), 2)), 3);
+	json_decref(h);
+	json_decref(maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_of_a_file),
+		cmocka_unit_test(no_elf_file),
+		cmocka_unit_test(broken_files),
+		cmocka_unit_test(names_of_probes),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(maps_of_output),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+/* Waits for the end of the pipe, which comes with ours whatever that is. Signals are blocked as
+ * they are in us: a terminal's Ctrl-C is not its business. Our connections must not stay open by
+ * it. */
+static void guard(int fd, void (*undo)(void *ctx), void *ctx)
+{
+	char byte;
+
+	setpgid(0, 0);
+	if (dup2(fd, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, UINT_MAX, 0))
+		_exit(1);
+	while (read(STDERR_FILENO + 1, &byte, 1) < 0 && errno == EINTR)
+		;
+	undo(ctx);
+	_exit(0);
+}
+
+int trace_undo_start(struct trace_undo *u, void (*undo)(void *ctx), void *ctx)
+{
+	int fd[2];
+
+	*u = (struct trace_undo){.fd = -1};
+	if (pipe2(fd, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	u->pid = fork();
+	if (!u->pid) {
+		close(fd[1]);
+		guard(fd[0], undo, ctx);
+	}
+	close(fd[0]);
+	u->fd = fd[1];
+	if (u->pid > 0)
+		return 0;
+	close(u->fd);
+	u->fd = -1;
+	return -errno;
+}
+
+void trace_undo_now(struct trace_undo *u)
+{
+	if (u->fd < 0)
+		return;
+	close(u->fd);
+	u->fd = -1;
+	while (waitpid(u->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	unsigned n = 0;
+
+	if (!d)
+		return false;
+	while ((e = readdir(d)))
+		n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+	closedir(d);
+	return !n;
+}
+
+int trace_folder(const char *name, char path[4096])
+{
+	char *real;
+
+	if (mkdir(name, 0755) && (errno != EEXIST || !is_empty(name))) {
+		say("trace: -o %s: %s", name,
+			errno == EEXIST ? "exists; give a new or empty folder" : strerror(errno));
+		return -EEXIST;
+	}
+	real = realpath(name, NULL);
+	if (!real) {
+		say("trace: -o %s: %s", name, strerror(errno));
+		return -errno;
+	}
+	snprintf(path, 4096, "%s", real);
+	free(real);
+	return 0;
+}
