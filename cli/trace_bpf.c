@@ -14,9 +14,10 @@
 #include "probe_path.h"
 #include "trace.h"
 
-#define NAME        "ringtap:"
-#define PREFIX      "usdt:*:"
-#define ATTACH_NS   (60 * NS_PER_S)
+#define NAME      "ringtap:"
+#define PREFIX    "usdt:*:"
+#define ATTACH_NS (60 * NS_PER_S)
+/* How long it may take to detach. It is asked to end by SIGTERM: a second SIGINT would kill it. */
 #define PATIENCE_NS (20 * NS_PER_S)
 #define ARGS_MAX    16
 /* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
@@ -227,7 +228,7 @@ static int run_canned(struct trace *t, struct trace_child *c, unsigned instrumen
 		return STATUS_FAILED;
 	}
 	if (ret == STATUS_OK)
-		ret = judge(c, child_end(c, SIGINT, PATIENCE_NS));
+		ret = judge(c, child_end(c, SIGTERM, PATIENCE_NS));
 	if (ret == STATUS_OK && !t->figures) {
 		say("trace: %s: ended before events could be taken", t->app.name);
 		ret = STATUS_FAILED;
@@ -241,7 +242,7 @@ static int run_own(struct trace *t, struct trace_child *c)
 	int ret;
 
 	trace_until_end(t, c);
-	in_time = child_end(c, SIGINT, PATIENCE_NS);
+	in_time = child_end(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }
