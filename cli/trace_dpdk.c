@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "stop.h"
 #include "trace.h"
 
 #define COPY_AT_ONCE (1u << 20)
@@ -140,7 +141,7 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	json_t *saved;
 	int ret;
 
-	if (!trace_bursts_are(t, true))
+	if (!trace_bursts_are(t, true) && !stop_wait(0))
 		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
 			t->app.name);
 	trace_started(t);
