@@ -178,6 +178,18 @@ def test_unknown_parameters_are_refused(app, what):
     assert answer["points_on"] == 0
 
 
+def test_trace_that_cannot_be_written(play, monitor, tmp_path):
+    (tmp_path / "file").touch()
+    app = play(eal=eal_trace(tmp_path / "file" / "below"))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]
+    assert answer["status"] < 0 and answer["error"]
+    assert answer["emitted"]["empty_poll"] == 17
+    traffic(app)
+
+
 def test_two_probes_in_one_application(play, plugin, monitor, tmp_path):
     """One linked in and one loaded: EAL refuses trace points of the same name."""
     app = play(linkin=True, eal=["-d", plugin, *eal_trace(tmp_path)])
@@ -224,6 +236,22 @@ def test_lttng_tells_what_it_discarded(play, monitor, lttng, tmp_path):
     ctf = Ctf(tmp_path / "out")
     assert ctf.discarded > 0
     assert sum(ctf.events.values()) + ctf.discarded == sum(polls_of(m).values()) == 100_100
+
+
+def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
+    """The application goes on, and no longer asks anybody."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    trace(app, "lttng")
+    lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
+    m = monitor(app, fig.POLLS)
+    assert trace(app)["bursts_traced"]
+    app.one("idle 0 0 n=1000")
+    lttng.kill()
+    until(lambda: not trace(app)["bursts_traced"], 30, "the end of tracing")
+    app.one("idle 0 0 n=10000")
+    traffic(app)
+    assert m.hook(fig.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
 
 
 def test_lttng_is_not_in_the_probe(app):
