@@ -130,7 +130,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 		print(doc);
 		json_decref(doc);
 	}
-	return ret || fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+	return trace_printed(ret);
 }
 
 /* Ends with the points off, so that nothing is overwritten while it is saved. */

@@ -206,7 +206,7 @@ static int report(const struct lttng *l)
 		print(doc, l);
 		json_decref(doc);
 	}
-	return ret || fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+	return trace_printed(ret);
 }
 
 static int record(struct lttng *l, unsigned instruments)
