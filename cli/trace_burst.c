@@ -5,6 +5,8 @@
 #include "json.h"
 #include "trace.h"
 
+#define SIZES_SHOWN 33 /* one by one */
+
 static json_t *number(const json_t *j, const char *key)
 {
 	return json_object_get(j, key);
@@ -105,19 +107,36 @@ void burst_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "queues", rows);
 }
 
+/* Sizes that belong together: each for itself, or, where there are many, powers of two. */
+static unsigned size_end(unsigned size, bool many)
+{
+	unsigned end = size + 1;
+
+	if (many && size)
+		while (end & (end - 1))
+			end++;
+	return end;
+}
+
 /* Burst sizes as the other histograms: [low, end, count]. */
 static json_t *histogram(const json_t *row)
 {
-	json_t *out = json_array(), *bursts = json_object_get(row, "bursts"), *n;
+	json_t *out = json_array(), *bursts = json_object_get(row, "bursts");
 	json_int_t beyond = json_integer_value(number(row, "calls_beyond_histogram"));
-	char key[24];
+	bool many = json_object_size(bursts) > SIZES_SHOWN;
+	unsigned end;
 
-	for (unsigned size = 0; size <= RINGTAP_BURSTS; size++) {
-		snprintf(key, sizeof(key), "%u", size);
-		n = json_object_get(bursts, key);
-		if (n)
-			json_array_append_new(
-				out, json_pack("[i,i,O]", (int)size, (int)size + 1, n));
+	for (unsigned size = 0; size <= RINGTAP_BURSTS; size = end) {
+		json_int_t sum = 0;
+		char key[24];
+
+		end = size_end(size, many);
+		for (unsigned i = size; i < end; i++) {
+			snprintf(key, sizeof(key), "%u", i);
+			sum += json_integer_value(json_object_get(bursts, key));
+		}
+		if (sum)
+			json_array_append_new(out, json_pack("[i,i,I]", (int)size, (int)end, sum));
 	}
 	if (beyond)
 		json_array_append_new(out, json_pack("[i,n,I]", RINGTAP_BURSTS + 1, beyond));

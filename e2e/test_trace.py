@@ -136,6 +136,16 @@ def test_burst_for_people(app, trace):
     assert rows == [["4", "1"], ["32", "3"]]
 
 
+def test_many_sizes_are_put_together_for_people(app, trace):
+    it = trace(app, "burst", "--duration", "60")
+    for size in range(1, 41):
+        app.rx(n=size, burst=64)
+    text = it.finish()
+    rows = [line.split("%")[0].split()[:-1] for line in text.splitlines() if "%" in line]
+    assert rows == [["1", "1"], ["2", "-", "3", "2"], ["4", "-", "7", "4"], ["8", "-", "15", "8"],
+                    ["16", "-", "31", "16"], ["32", "-", "63", "9"]]
+
+
 def test_latency(plugin, closing, trace, tmp_path):
     known = closing(Known(plugin))
     it = trace(known, "latency", "--json", "--duration", "60")
@@ -260,6 +270,20 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     assert queue(it.json(), "rx")["packets"] == received > 1000
 
 
+def test_a_program_with_events_of_its_own(fwd, trace):
+    """ringtap-fwd: the probe is in the program itself, and its own loop tells what it loses."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
+              "--tx-full", "drop").running()
+    it = trace(app, "drops", "--json", "--duration", "1")
+    doc = it.json(None)
+    app.stop()
+    full = [d for d in doc["drops"] if d["why"] == "tx_full"]
+    assert {(d["name"], d["reason"]) for d in full} == {("net_ring_b", 32)}
+    assert sum(d["packets"] for d in full) > 0
+    assert "net_ring_b" in {r["name"] for r in doc["refused"]}
+
+
 # ---- the files, by hand ----------------------------------------------------------------------
 
 
@@ -280,7 +304,7 @@ def test_programs_by_hand(app, bpftrace, closing, file, args):
         app.rx(n=96, burst=32)
 
     def ended():  # it misses a signal that does not find it waiting
-        it.send_signal(signal.SIGINT)
+        it.send_signal(signal.SIGTERM)
         return it.ends_within(0.2)
     until(ended, 30, "its end")
     assert it.wait() == 0, it.output
@@ -345,6 +369,17 @@ def test_bpftrace_is_killed(app, plugin, trace, what):
     it.finish(None, status=FAILED)
     assert "killed by signal 9" in it.proc.output
     nothing_left(app, plugin, [(pid, name)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
+    it = closing(Proc([RINGTAP, "trace", "burst", app.prefix]))
+    children = Path(f"/proc/{it.pid}/task/{it.pid}/children")
+    started = until(lambda: children.read_text().split(), what="bpftrace")
+    it.send_signal(number)
+    assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
+    assert number == signal.SIGKILL or "ended before it began" in it.output
+    nothing_left(app, plugin, [(pid, "bpftrace") for pid in started])
 
 
 def test_the_application_dies(app, trace):
