@@ -34,10 +34,12 @@ static const struct option_def options[] = {
 	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
 		"Run one's own bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"For so long; 10 seconds unless it is lttng, dpdk or one's own program. Ctrl-C ends it "
+		"For so long; 10 seconds unless it is lttng, dpdk or one's own program. Ctrl-C "
+		"ends it "
 		"earlier"},
 	{OPT_EMPTY, OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
-		"burst: count empty polls, too, which slows down an application that has little to do"},
+		"burst: count empty polls, too, which slows down an application that has little to "
+		"do"},
 	{OPT_OFF_CPU, OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
 		"gaps: only when the CPU was taken from a polling thread, and by whom; costs the "
 		"application nothing"},
@@ -46,7 +48,8 @@ static const struct option_def options[] = {
 	{OPT_LATENCY, OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
 		"lttng, dpdk, -e: have packets timed, for the event latency"},
 	{OPT_OUTPUT, OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
-		"lttng, dpdk: the folder for the trace, which is made; CTF, for babeltrace2 and Trace "
+		"lttng, dpdk: the folder for the trace, which is made; CTF, for babeltrace2 and "
+		"Trace "
 		"Compass"},
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: room for events on each CPU until they are written, with K, M or G; 16M by "
@@ -58,8 +61,10 @@ static const struct option_def options[] = {
 
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap trace lets tracers see the events of the probe in a running DPDK application: "
-		"bursts, empty polls, losses, sessions, latencies. It keeps the probe's hooks in for as "
+		"ringtap trace lets tracers see the events of the probe in a running DPDK "
+		"application: "
+		"bursts, empty polls, losses, sessions, latencies. It keeps the probe's hooks in "
+		"for as "
 		"long as it runs, as events come from them. What events there are and what their "
 		"arguments mean: docs/tracing.md.\n"
 		"\n"
@@ -71,41 +76,48 @@ static const struct section sections[] = {
 		" lttng    record all events by LTTng\n"
 		" dpdk     record all events by DPDK's own tracing\n"
 		"\n"
-		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their programs are "
-		"installed as files, to be used by hand and changed: DATADIR/ringtap/trace/*.bt.\n"
+		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their programs "
+		"are "
+		"installed as files, to be used by hand and changed: " RINGTAP_DATADIR
+		"/ringtap/trace/*.bt.\n"
 		"\n"
-		"An event costs an application a microsecond or two while bpftrace counts it, some 100 "
-		"ns with lttng, some 10 ns with dpdk. 'ringtap top', 'ringtap latency' count the same "
-		"without events, for less; traces tell what came after what.\n"},
-	{"EXAMPLES", "The burst sizes of the only application:\n"
-		     "\n"
-		     "  ringtap trace burst\n"
-		     "\n"
-		     "Who took the CPU from application ovs in the last minute:\n"
-		     "\n"
-		     "  ringtap trace gaps --off-cpu --duration 60 ovs\n"
-		     "\n"
-		     "Packets a second received by queue 3 of port 0:\n"
-		     "\n"
-		     "  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); } "
-		     "interval:s:1 { print(@); clear(@); }'\n"
-		     "\n"
-		     "Ten seconds of all events:\n"
-		     "\n"
-		     "  ringtap trace lttng -o trace --duration 10\n"
-		     "  babeltrace2 trace | less\n"},
+		"What an event costs the application: up to a microsecond or two while bpftrace "
+		"counts it, some ten nanoseconds with lttng, less with dpdk, nothing when none of "
+		"them runs. 'ringtap top' and 'ringtap latency' count the same for less, without "
+		"events; traces tell what came after what.\n"},
+	{"EXAMPLES",
+		"The burst sizes of the only application:\n"
+		"\n"
+		"  ringtap trace burst\n"
+		"\n"
+		"Who took the CPU from application ovs in the last minute:\n"
+		"\n"
+		"  ringtap trace gaps --off-cpu --duration 60 ovs\n"
+		"\n"
+		"Packets a second received by queue 3 of port 0:\n"
+		"\n"
+		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); } "
+		"interval:s:1 { print(@); clear(@); }'\n"
+		"\n"
+		"Ten seconds of all events:\n"
+		"\n"
+		"  ringtap trace lttng -o trace --duration 10\n"
+		"  babeltrace2 trace | less\n"},
 	{"PROGRAMS OF ONE'S OWN",
-		"The program is given to 'bpftrace -p PID -e', and what it prints is passed on. Where "
-		"a probe is named, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in whatever "
+		"The program is given to 'bpftrace -p PID -e', and what it prints is passed on. "
+		"Where "
+		"a probe is named, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in "
+		"whatever "
 		"file the application has it. --json is bpftrace's own -f json.\n"},
-	{"EXIT STATUS",
-		"0: traced until a limit, a signal, or because the application ended; also if there was "
-		"no event.\n"
-		"\n"
-		"1: not root, a tracer is missing or failed, the application could not be attached to, or "
-		"what was to be written could not be.\n"
-		"\n"
-		"2: the command line is wrong; nothing was attached.\n"},
+	{"EXIT STATUS", "0: traced until a limit, a signal, or because the application ended; also "
+			"if there was "
+			"no event.\n"
+			"\n"
+			"1: not root, a tracer is missing or failed, the application could not be "
+			"attached to, or "
+			"what was to be written could not be.\n"
+			"\n"
+			"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
 
@@ -295,8 +307,7 @@ static int trace_all(struct trace *t, unsigned instruments)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {
-		.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
+	struct context c = {.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
 	struct trace t = {.cfg = &c.cfg};
 	int ret = options_parse(self, argc, argv, &c);
 
@@ -308,9 +319,8 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret != STATUS_OK)
 		return ret;
 	setlocale(LC_CTYPE, "");
-	ret = trace_all(&t, RINGTAP_POLLS | (c.latency || c.cfg.what == TRACE_LATENCY
-							    ? RINGTAP_LATENCY
-							    : 0));
+	ret = trace_all(&t,
+		RINGTAP_POLLS | (c.latency || c.cfg.what == TRACE_LATENCY ? RINGTAP_LATENCY : 0));
 	trace_free(&t);
 	return ret;
 }
@@ -321,6 +331,7 @@ const struct command cmd_trace = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "{" TRACE_NAMES "} [APP]",
+	.words = TRACE_NAMES,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

@@ -53,6 +53,7 @@ struct command {
 	size_t option_count;
 	/* What stands besides the options, for --help; NULL: nothing may. */
 	const char *operands;
+	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);

@@ -224,7 +224,9 @@ static void completion_command(FILE *f, const struct command *cmd)
 	fprintf(f, "\t%s)\n\t\tcase $prev in\n", cmd->name);
 	for (size_t i = 0; i < cmd->option_count; i++)
 		completion_value(f, &cmd->options[i]);
-	fputs("\t\tesac\n\t\twords=\"--help", f);
+	fputs("\t\tesac\n\t\twords=\"", f);
+	completion_words(f, cmd->words ? cmd->words : "", "");
+	fputs("--help", f);
 	for (size_t i = 0; i < cmd->option_count; i++) {
 		if (cmd->options[i].kind == OPTION_HEADING)
 			continue;

@@ -82,7 +82,7 @@ struct trace_text {
 struct trace_child {
 	const char *name;
 	pid_t pid;
-	int pid_fd, fd[2];           /* fd: standard output and error; -1: ours */
+	int pid_fd, fd[2];         /* fd: standard output and error; -1: ours */
 	struct trace_text text[2]; /* what came from them */
 	bool ended;
 	int status; /* of waitpid(), once ended */

@@ -14,9 +14,10 @@
 #include "probe_path.h"
 #include "trace.h"
 
-#define NAME        "ringtap:"
-#define PREFIX      "usdt:*:"
-#define ATTACH_NS   (60 * NS_PER_S)
+#define NAME      "ringtap:"
+#define PREFIX    "usdt:*:"
+#define ATTACH_NS (60 * NS_PER_S)
+/* How long it may take to detach. It is asked to end by SIGTERM: a second SIGINT would kill it. */
 #define PATIENCE_NS (20 * NS_PER_S)
 #define ARGS_MAX    16
 /* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
@@ -54,8 +55,8 @@ char *trace_probe_names(const char *program)
 	while (*program) {
 		size_t n = opaque(program);
 
-		if (!n && !strncmp(program, NAME, strlen(NAME)) &&
-			!isalnum((unsigned char)last) && !strchr("_:$@.*/-", last)) {
+		if (!n && !strncmp(program, NAME, strlen(NAME)) && !isalnum((unsigned char)last) &&
+			!strchr("_:$@.*/-", last)) {
 			fputs(PREFIX, f);
 			n = strlen(NAME);
 		}
@@ -126,7 +127,8 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	int ret;
 
 	snprintf(pid, sizeof(pid), "%d", (int)t->pid);
-	snprintf(number, sizeof(number), "%" PRIu32, cfg->off_cpu ? (uint32_t)t->pid : cfg->long_us);
+	snprintf(
+		number, sizeof(number), "%" PRIu32, cfg->off_cpu ? (uint32_t)t->pid : cfg->long_us);
 	argv[n++] = "bpftrace";
 	if (!own || cfg->json) {
 		argv[n++] = "-f";
@@ -144,8 +146,8 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 		argv[n++] = number;
 	argv[n] = NULL;
 	setenv("BPFTRACE_MAP_KEYS_MAX", KEYS_MAX, 0);
-	ret = child_start(c, argv, CHILD_TRACEFS | (own ? 0 : CHILD_READ_OUT | CHILD_READ_ERR),
-		SIGKILL);
+	ret = child_start(
+		c, argv, CHILD_TRACEFS | (own ? 0 : CHILD_READ_OUT | CHILD_READ_ERR), SIGKILL);
 	if (ret)
 		say("trace: starting bpftrace: %s", strerror(-ret));
 	return ret;
@@ -221,10 +223,14 @@ static int run_canned(struct trace *t, struct trace_child *c, unsigned instrumen
 		if (ret == STATUS_OK)
 			ret = trace_detach(t);
 	}
-	if (ret == STATUS_OK)
-		ret = judge(c, child_end(c, SIGINT, PATIENCE_NS));
-	if (ret == STATUS_OK && !t->figures) {
+	if (t->end == TRACE_BY_SIGNAL && !t->figures) {
 		say("trace: ended before it began");
+		return STATUS_FAILED;
+	}
+	if (ret == STATUS_OK)
+		ret = judge(c, child_end(c, SIGTERM, PATIENCE_NS));
+	if (ret == STATUS_OK && !t->figures) {
+		say("trace: %s: ended before events could be taken", t->app.name);
 		ret = STATUS_FAILED;
 	}
 	return ret;
@@ -236,7 +242,7 @@ static int run_own(struct trace *t, struct trace_child *c)
 	int ret;
 
 	trace_until_end(t, c);
-	in_time = child_end(c, SIGINT, PATIENCE_NS);
+	in_time = child_end(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }

@@ -5,12 +5,15 @@
 #include "json.h"
 #include "trace.h"
 
+#define SIZES_SHOWN 33 /* one by one */
+
 static json_t *number(const json_t *j, const char *key)
 {
 	return json_object_get(j, key);
 }
 
-/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed up. */
+/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed up.
+ */
 static void count(json_t *row, const json_t *buckets, json_int_t big_packets)
 {
 	json_t *sizes = json_object(), *b;
@@ -67,8 +70,8 @@ static void add_direction(const struct trace *t, json_t *maps, bool tx, json_t *
 			json_integer_value(maps_get(maps, tx ? "@tx_big" : "@rx_big", key)));
 		empty = maps_get(maps, "@empty", key);
 		if (t->cfg->empty && !tx)
-			json_object_set_new(row, "empty_calls",
-				json_integer(json_integer_value(empty)));
+			json_object_set_new(
+				row, "empty_calls", json_integer(json_integer_value(empty)));
 		json_array_append_new(rows, row);
 	}
 }
@@ -104,19 +107,36 @@ void burst_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "queues", rows);
 }
 
+/* Sizes that belong together: each for itself, or, where there are many, powers of two. */
+static unsigned size_end(unsigned size, bool many)
+{
+	unsigned end = size + 1;
+
+	if (many && size)
+		while (end & (end - 1))
+			end++;
+	return end;
+}
+
 /* Burst sizes as the other histograms: [low, end, count]. */
 static json_t *histogram(const json_t *row)
 {
-	json_t *out = json_array(), *bursts = json_object_get(row, "bursts"), *n;
+	json_t *out = json_array(), *bursts = json_object_get(row, "bursts");
 	json_int_t beyond = json_integer_value(number(row, "calls_beyond_histogram"));
-	char key[24];
+	bool many = json_object_size(bursts) > SIZES_SHOWN;
+	unsigned end;
 
-	for (unsigned size = 0; size <= RINGTAP_BURSTS; size++) {
-		snprintf(key, sizeof(key), "%u", size);
-		n = json_object_get(bursts, key);
-		if (n)
-			json_array_append_new(out,
-				json_pack("[i,i,O]", (int)size, (int)size + 1, n));
+	for (unsigned size = 0; size <= RINGTAP_BURSTS; size = end) {
+		json_int_t sum = 0;
+		char key[24];
+
+		end = size_end(size, many);
+		for (unsigned i = size; i < end; i++) {
+			snprintf(key, sizeof(key), "%u", i);
+			sum += json_integer_value(json_object_get(bursts, key));
+		}
+		if (sum)
+			json_array_append_new(out, json_pack("[i,i,I]", (int)size, (int)end, sum));
 	}
 	if (beyond)
 		json_array_append_new(out, json_pack("[i,n,I]", RINGTAP_BURSTS + 1, beyond));
@@ -138,9 +158,8 @@ static void print_row(const json_t *row)
 	if (n)
 		printf(", %.1f packets a burst", (double)p / (double)n);
 	if (number(row, "empty_calls"))
-		printf(", %s empty polls",
-			format_count(empty,
-				(uint64_t)json_integer_value(number(row, "empty_calls"))));
+		printf(", %s empty polls", format_count(empty, (uint64_t)json_integer_value(number(
+								       row, "empty_calls"))));
 	putchar('\n');
 	maps_print_histogram(bars, false);
 	json_decref(bars);
@@ -151,8 +170,7 @@ void burst_print(const json_t *doc)
 	json_t *rows = json_object_get(doc, "queues"), *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-		print_row(row);
+	json_array_foreach(rows, i, row) print_row(row);
 	if (!json_array_size(rows))
 		printf("\nNo burst was seen.\n");
 }

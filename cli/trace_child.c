@@ -16,9 +16,9 @@
 #include "stop.h"
 #include "trace.h"
 
-#define TICK_NS     (NS_PER_S / 5)
-#define RUN_NS      (30 * NS_PER_S)
-#define NOT_FOUND   127
+#define TICK_NS      (NS_PER_S / 5)
+#define RUN_NS       (30 * NS_PER_S)
+#define NOT_FOUND    127
 #define READ_AT_ONCE 65536
 
 static int text_add(struct trace_text *t, const char *data, size_t len)
@@ -62,8 +62,8 @@ static void mount_tracefs(void)
 }
 
 /* Between fork() and exec(). */
-static void become(const char *const argv[], unsigned flags, int number, pid_t parent, int out[2],
-	int err[2])
+static void become(
+	const char *const argv[], unsigned flags, int number, pid_t parent, int out[2], int err[2])
 {
 	sigset_t none;
 
@@ -253,7 +253,10 @@ int child_run(const char *const argv[], struct trace_text *out)
 		ret = -ETIMEDOUT;
 	if (!ret)
 		ret = WIFEXITED(c.status) ? WEXITSTATUS(c.status) : -ECHILD;
-	if (ret) {
+	if (ret == -ETIMEDOUT) {
+		say("trace: %s %s: takes longer than %d s", argv[0], argv[1],
+			(int)(RUN_NS / NS_PER_S));
+	} else if (ret) {
 		line = first_line(&c.text[c.text[1].len ? 1 : 0], &len);
 		say("trace: %s %s: %.*s", argv[0], argv[1], len ? len : (int)strlen("failed"),
 			len ? line : "failed");

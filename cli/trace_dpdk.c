@@ -42,6 +42,12 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	return (int)n;
 }
 
+/* Whatever folder an application tells: nothing but a trace is taken from there. */
+static bool of_trace(const char *name)
+{
+	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
+}
+
 /* The application may see other file systems than we do. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
@@ -55,7 +61,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	if (!d)
 		ret = -errno;
 	while (d && !ret && (e = readdir(d)))
-		if (e->d_name[0] != '.')
+		if (of_trace(e->d_name))
 			ret = copy_file(dirfd(d), e->d_name, to);
 	if (d)
 		closedir(d);
@@ -72,8 +78,8 @@ static json_t *grown(const json_t *before, const json_t *after, const char *kind
 
 	json_object_foreach(json_object_get(after, kind), event, n)
 	{
-		json_int_t old = json_integer_value(
-			json_object_get(json_object_get(before, kind), event));
+		json_int_t old =
+			json_integer_value(json_object_get(json_object_get(before, kind), event));
 
 		if (json_integer_value(n) > old)
 			json_object_set_new(out, event, json_integer(json_integer_value(n) - old));
@@ -87,15 +93,16 @@ static void print(const json_t *doc)
 	char count[FORMAT_LEN];
 	const char *event;
 
-	printf("%s: %.1f s, in %s\n", json_string_value(json_object_get(doc, "application")),
+	printf("%s: %.1f s, in %s; the application saved it to %s\n",
+		json_string_value(json_object_get(doc, "application")),
 		json_number_value(json_object_get(doc, "seconds")),
-		json_string_value(json_object_get(doc, "directory")));
+		json_string_value(json_object_get(doc, "directory")),
+		json_string_value(json_object_get(doc, "saved_to")));
 	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
 
-		printf("  %-14s %15s", event,
-			format_count(count, (uint64_t)json_integer_value(n)));
+		printf("  %-14s %15s", event, format_count(count, (uint64_t)json_integer_value(n)));
 		if (gone)
 			printf(", of which %s are not in the trace: its buffers were full",
 				format_count(count, (uint64_t)gone));
@@ -105,13 +112,13 @@ static void print(const json_t *doc)
 		printf("Larger buffers: start the application with EAL's --trace-bufsz=64M\n");
 }
 
-static int report(
-	const struct trace *t, const char *to, const json_t *before, const json_t *after)
+static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
 {
 	json_t *doc = trace_document(t, "dpdk");
 	int ret = 0;
 
 	json_object_set_new(doc, "directory", json_text(to));
+	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
 	json_object_set_new(doc, "events", grown(before, after, "emitted"));
 	json_object_set_new(doc, "lost", grown(before, after, "lost"));
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
@@ -129,11 +136,13 @@ static int report(
 static int record(struct trace *t, const char *to, const json_t *before, struct trace_undo *undo)
 {
 	uint64_t duration = t->cfg->duration_ns;
+	const char *directory;
 	json_t *saved;
 	int ret;
 
 	if (!trace_bursts_are(t, true))
-		say("trace: %s: DPDK's tracing is not on yet; the application is slow", t->app.name);
+		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
+			t->app.name);
 	trace_started(t);
 	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
 	trace_undo_now(undo);
@@ -147,7 +156,8 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	saved = trace_tell(t, "save");
 	if (!saved)
 		return STATUS_FAILED;
-	ret = copy_trace(t, json_string_value(json_object_get(saved, "directory")), to);
+	directory = json_string_value(json_object_get(saved, "directory"));
+	ret = directory && *directory == '/' ? copy_trace(t, directory, to) : -ENOENT;
 	ret = ret ? STATUS_FAILED : report(t, to, before, saved);
 	json_decref(saved);
 	return ret;
@@ -167,7 +177,7 @@ int trace_dpdk(struct trace *t, unsigned instruments)
 	/* Whoever has them on already, as by --trace, has them on afterwards. */
 	if (ret == STATUS_OK && !json_integer_value(json_object_get(before, "points_on")))
 		ret = trace_undo_start(&undo, switch_off, (void *)t->app.dir) ? STATUS_FAILED
-									       : STATUS_OK;
+									      : STATUS_OK;
 	if (ret == STATUS_OK) {
 		on = trace_tell(t, "on");
 		ret = on ? record(t, to, before, &undo) : STATUS_FAILED;

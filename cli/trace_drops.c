@@ -101,8 +101,8 @@ static void print_row(const json_t *row, const char *what)
 		snprintf(reason, sizeof(reason), "reason %lld", (long long)json_integer_value(r));
 	}
 	printf("%15s %10s  %-20s %5s  %-15s  %s\n",
-		format_count(packets,
-			(uint64_t)json_integer_value(json_object_get(row, "packets"))),
+		format_count(
+			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
 		name ? name : "?", queue, json_string_value(json_object_get(row, "thread")),
 		what ? what : reason);
@@ -113,8 +113,7 @@ static size_t print_list(const json_t *doc, const char *list, const char *what)
 	json_t *rows = json_object_get(doc, list), *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-		print_row(row, what);
+	json_array_foreach(rows, i, row) print_row(row, what);
 	return json_array_size(rows);
 }
 
@@ -126,8 +125,8 @@ void drops_print(const json_t *doc)
 		printf("\nNothing was lost.\n");
 		return;
 	}
-	printf("\n%15s %10s  %-20s %5s  %-15s  %s\n", "PACKETS", "TIMES", "PORT", "QUEUE", "TOLD BY",
-		"WHY");
+	printf("\n%15s %10s  %-20s %5s  %-15s  %s\n", "PACKETS", "TIMES", "PORT", "QUEUE",
+		"TOLD BY", "WHY");
 	print_list(doc, "drops", NULL);
 	print_list(doc, "refused", "refused by the driver: TX is full");
 }

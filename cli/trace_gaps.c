@@ -21,8 +21,7 @@ static json_t *histogram_count(const json_t *histogram)
 	json_t *b;
 	size_t i;
 
-	json_array_foreach(histogram, i, b)
-		sum += json_integer_value(json_array_get(b, 2));
+	json_array_foreach(histogram, i, b) sum += json_integer_value(json_array_get(b, 2));
 	return json_integer(sum);
 }
 
@@ -91,7 +90,8 @@ static uint64_t their_tid(pid_t pid, const char *tid)
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f))
 		if (!strncmp(line, "NSpid:", 6))
-			theirs = strtoull(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
+			theirs =
+				strtoull(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
 	if (f)
 		fclose(f);
 	return theirs;
@@ -129,8 +129,8 @@ static json_t *thread_row(json_t *maps, uint64_t tid, const char *name)
 	json_object_set_new(row, "taken", takers(maps, "@taken", tid));
 	json_object_set_new(row, "times", histogram_count(histogram));
 	json_object_set_new(row, "histogram_ns", histogram);
-	json_object_set_new(row, "slept_times",
-		json_integer(whole(maps_get(maps, "@slept", key), "count")));
+	json_object_set_new(
+		row, "slept_times", json_integer(whole(maps_get(maps, "@slept", key), "count")));
 	json_object_set_new(
 		row, "slept_ns", json_integer(whole(maps_get(maps, "@slept", key), "total")));
 	return row;
@@ -166,7 +166,7 @@ static void print_takers(const json_t *rows, bool gaps)
 			return;
 		}
 		printf("  %-16s %10s times %12s together, longest %s\n",
-			by	  ? by
+			by     ? by
 			: gaps ? "(nobody: itself)"
 			       : "?",
 			format_count(count, (uint64_t)whole(row, "count")),

@@ -74,8 +74,7 @@ void latency_bursts_print(const json_t *doc)
 	json_t *rows = json_object_get(doc, "queues"), *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-		print_row(row);
+	json_array_foreach(rows, i, row) print_row(row);
 	if (!json_array_size(rows))
 		printf("\nNo packet was received and sent again.\n");
 }

@@ -22,10 +22,10 @@ static const struct {
 	{"tx_burst", {"port", "queue", "asked", "got"}},
 	{"tx_refused", {"port", "queue", "packets"}},
 	{"drop", {"port", "queue", "packets", "reason"}},
-	{"session_open", {"session", "reader_pid"}},
-	{"session_close", {"session", "reader_pid"}},
+	{"session_open", {"session", "reader"}},
+	{"session_close", {"session", "reader"}},
 	{"ring_full", {"session", "port", "queue", "packets"}},
-	{"latency", {"port", "queue", "packets", "sum_cycles", "greatest_cycles"}},
+	{"latency", {"port", "queue", "packets", "sum", "greatest"}},
 };
 
 static const char *argument_name(const char *event, size_t i)
@@ -47,9 +47,9 @@ static json_t *arguments_json(const struct trace_event *e)
 		char type[16];
 
 		snprintf(type, sizeof(type), "%sint%d", size < 0 ? "" : "u", 8 * abs(size));
-		json_array_append_new(list,
-			json_pack("{s:o,s:s}", "name", json_text(argument_name(e->name, i)), "type",
-				type));
+		json_array_append_new(
+			list, json_pack("{s:o,s:s}", "name", json_text(argument_name(e->name, i)),
+				      "type", type));
 		p += strcspn(p, " ");
 		p += strspn(p, " ");
 	}
@@ -129,8 +129,9 @@ static json_t *document(const struct trace *t, json_t *events, bool lttng)
 	json_decref(answer);
 	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:{s:b,s:b,s:b,s:b}}", "trace", json_text("list"),
 		"application", json_text(t->app.name), "program", json_text(t->info.program), "pid",
-		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"), "lttng",
-		child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace", rte_trace);
+		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"),
+		"lttng", child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace",
+		rte_trace);
 }
 
 static void print_event(const json_t *e)

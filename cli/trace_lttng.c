@@ -13,10 +13,10 @@
 #include "stop.h"
 #include "trace.h"
 
-#define CHANNEL     "ringtap"
-#define SUBBUFFERS  8 /* per CPU */
-#define DAEMON_NS   (15 * NS_PER_S)
-#define ARGS_MAX    20
+#define CHANNEL    "ringtap"
+#define SUBBUFFERS 8 /* per CPU */
+#define DAEMON_NS  (15 * NS_PER_S)
+#define ARGS_MAX   20
 
 struct lttng {
 	struct trace *t;
@@ -96,8 +96,8 @@ static int add_channel(const struct lttng *l)
 		part *= 2;
 	snprintf(size, sizeof(size), "%" PRIu64, part);
 	snprintf(count, sizeof(count), "%d", SUBBUFFERS);
-	return LTTNG("enable-channel", "--userspace", "--session", l->session, "--subbuf-size", size,
-		"--num-subbuf", count, CHANNEL);
+	return LTTNG("enable-channel", "--userspace", "--session", l->session, "--subbuf-size",
+		size, "--num-subbuf", count, CHANNEL);
 }
 
 static int create(struct lttng *l)
@@ -149,8 +149,9 @@ static void ask_losses(struct lttng *l)
 /* What babeltrace2, which may not be there, reads. */
 static void count_recorded(struct lttng *l)
 {
-	const char *const argv[] = {
-		"babeltrace2", l->folder, "--component=sink.utils.counter", NULL};
+	/* Otherwise it tells again and again how far it is. */
+	const char *const argv[] = {"babeltrace2", l->folder, "--component=sink.utils.counter",
+		"--params=step=+0", NULL};
 	struct trace_text out = {0};
 	const char *p;
 

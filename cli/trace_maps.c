@@ -65,11 +65,11 @@ json_t *maps_histogram(const json_t *buckets, double scale)
 
 		if (!count)
 			continue;
-		json_array_append_new(out,
-			json_pack("[f,o,I]", scale * (double)json_integer_value(min),
-				max ? json_real(scale * ((double)json_integer_value(max) + 1))
-				    : json_null(),
-				count));
+		json_array_append_new(
+			out, json_pack("[f,o,I]", scale * (double)json_integer_value(min),
+				     max ? json_real(scale * ((double)json_integer_value(max) + 1))
+					 : json_null(),
+				     count));
 	}
 	return out;
 }
@@ -99,7 +99,7 @@ static void print_bar(double share)
 	putchar('\n');
 }
 
-/* Whole numbers are for themselves; those that have no upper bound are the last. */
+/* Of whole numbers the last one is told, and one alone is for itself. */
 static void print_range(const json_t *bucket, bool ns)
 {
 	char low[FORMAT_LEN], end[FORMAT_LEN];
@@ -108,6 +108,9 @@ static void print_range(const json_t *bucket, bool ns)
 
 	if (ns)
 		printf("  %10s - %-10s", maps_ns(low, from), maps_ns(end, to));
+	else if (to - from > 1)
+		printf("  %10s - %-10s", format_count(low, (uint64_t)from),
+			format_count(end, (uint64_t)to - 1));
 	else
 		printf("  %10s%s", format_count(low, (uint64_t)from), to > 0 ? " " : "+");
 }

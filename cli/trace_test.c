@@ -52,7 +52,8 @@ static void events_of_a_file(void **state)
 
 static void no_elf_file(void **state)
 {
-	static const char *const paths[] = {"/proc/self/maps", "/dev/zero", "/proc/self", "/dev/null"};
+	static const char *const paths[] = {
+		"/proc/self/maps", "/dev/zero", "/proc/self", "/dev/null"};
 	struct trace_events events = {0};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
@@ -99,7 +100,8 @@ static size_t place(const uint8_t *data, size_t size, size_t notes, uint32_t r)
 static void broken_files(void **state)
 {
 	size_t size, notes;
-	uint8_t *data = load("/proc/self/exe", &size), *at = memmem(data, size, "stapsdt", 8), old[4];
+	uint8_t *data = load("/proc/self/exe", &size), *at = memmem(data, size, "stapsdt", 8),
+		old[4];
 	int fd = memfd_create("elf", 0);
 	uint32_t x = 1;
 	char path[64];
@@ -142,7 +144,8 @@ static void names_of_probes(void **state)
 		{"usdt:/lib/ringtap:ringtap:x {}", "usdt:/lib/ringtap:ringtap:x {}"},
 		{"/* ringtap:x */ // ringtap:y\nringtap:z {}",
 			"/* ringtap:x */ // ringtap:y\nusdt:*:ringtap:z {}"},
-		{"x { printf(\"ringtap:x \\\"ringtap:\"); }", "x { printf(\"ringtap:x \\\"ringtap:\"); }"},
+		{"x { printf(\"ringtap:x \\\"ringtap:\"); }",
+			"x { printf(\"ringtap:x \\\"ringtap:\"); }"},
 		{"myringtap:x {}", "myringtap:x {}"},
 		{"\"ringtap:x", "\"ringtap:x"},
 		{"/* ringtap:x", "/* ringtap:x"},

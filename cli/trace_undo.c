@@ -14,15 +14,15 @@
 
 #include "trace.h"
 
-/* Waits for the end of the pipe, which comes with ours whatever that is. Signals are blocked as they
- * are in us: a terminal's Ctrl-C is not its business. Our connections must not stay open by it. */
+/* Waits for the end of the pipe, which comes with ours whatever that is. Signals are blocked as
+ * they are in us: a terminal's Ctrl-C is not its business. Our connections must not stay open by
+ * it. */
 static void guard(int fd, void (*undo)(void *ctx), void *ctx)
 {
 	char byte;
 
 	setpgid(0, 0);
-	if (dup2(fd, STDERR_FILENO + 1) < 0 ||
-		close_range(STDERR_FILENO + 2, UINT_MAX, 0))
+	if (dup2(fd, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, UINT_MAX, 0))
 		_exit(1);
 	while (read(STDERR_FILENO + 1, &byte, 1) < 0 && errno == EINTR)
 		;

@@ -11,7 +11,7 @@ from harness.paths import BUILD
 from harness.pcapng import stat
 from harness.proc import check, until
 from harness.ringtap import LOSS, sessions
-from harness.tracers import EVENTS, Bpftrace, bpftrace_missing, usdt_sites
+from harness.tracers import EVENTS, NO_QUEUE, Bpftrace, bpftrace_missing, usdt_sites
 
 PROBE = BUILD / "probe" / "libringtap-probe.so"
 TINY = ("--ring-size", "64K")
@@ -175,6 +175,21 @@ def test_threads_without_ring_lose(play, record, listen):
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
     assert lost and sum(n * calls for (_, _, n, _), calls in drops.items()) == lost
     assert {(port, queue, reason) for port, queue, _, reason in drops} == {(0, 0, NO_RING)}
+
+
+def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
+    """A ring that nobody empties; testpmd counts what it gets back."""
+    pmd = testpmd("net_ring0", args=["--forward-mode=txonly"])
+    m = monitor(pmd, fig.POLLS)
+    b = listen(pmd, actions={"tx_refused": "@refused[arg0, arg1] = sum(arg2);"})
+    m.fresh()
+    pmd.start()
+    until(lambda: sum(sum(h.burst) for h in m.hooks) > 10_000, 60, "traffic")
+    text = pmd.cmd("stop")
+    m.fresh()
+    (refused,) = {int(n) for n in re.findall(r"TX-dropped:\s*(\d+)", text)}
+    assert refused > 0
+    assert of(b.counts(), "refused") == {(0, NO_QUEUE): refused}
 
 
 # ---- ringtap-fwd -----------------------------------------------------------------------------

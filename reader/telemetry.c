@@ -15,7 +15,7 @@
 #include "common/proto.h"
 #include "telemetry.h"
 
-#define RETRY_MS   10
+#define RETRY_MS 10
 
 _Thread_local int rt_telemetry_ms = 3000;
 

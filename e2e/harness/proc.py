@@ -110,6 +110,13 @@ class Proc:
         self._reader.join(timeout)
         return status
 
+    def ends_within(self, seconds):
+        try:
+            self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def kill(self):
         self.send_signal(signal.SIGKILL)
         return self.wait()

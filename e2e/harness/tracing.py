@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap trace`, and what must be left of it: nothing."""
+import json
+import re
+import signal
+from pathlib import Path
+
+from .paths import RINGTAP
+from .proc import Proc, run, until
+from .tracers import usdt_sites
+
+NOP = b"\x90"
+
+
+class Tracing:
+    """A `ringtap trace WHAT` that runs; events count from when this returns. prefix: what to run it
+    under, as namespaces."""
+
+    def __init__(self, app, folder, *args, prefix=(), **kwargs):
+        self.app = app
+        self._out = folder / f"trace-{len(list(folder.iterdir()))}.out"
+        with open(self._out, "wb") as f:
+            self.proc = Proc([*prefix, RINGTAP, "trace", *args, app.prefix], stdout=f, **kwargs)
+        try:
+            self.proc.expect("^Tracing ", 60)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self):
+        """Of ringtap itself."""
+        return self.proc.pid
+
+    def children(self):
+        """Processes that it has started, as (pid, name)."""
+        text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [(int(p), Path(f"/proc/{p}/comm").read_text().strip()) for p in text.split()]
+
+    def finish(self, number=signal.SIGINT, status=0):
+        """Ends it by a signal (None: it ends by itself); what it printed on standard output."""
+        if number:
+            self.proc.send_signal(number)
+        got = self.proc.wait(60)
+        assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
+        return self._out.read_text()
+
+    def json(self, number=signal.SIGINT):
+        return json.loads(self.finish(number))
+
+    def close(self):
+        self.proc.close()
+
+
+def bytes_at_sites(app, file):
+    """The byte at each of the file's USDT sites in the application's memory."""
+    maps = Path(f"/proc/{app.pid}/maps").read_text()
+    base = int(re.search(rf"^(\w+)-\w+ \S+ 00000000 .* {re.escape(str(file))}$", maps,
+                         re.MULTILINE).group(1), 16)
+    with open(f"/proc/{app.pid}/mem", "rb") as memory:
+        out = []
+        for site in usdt_sites(file):
+            memory.seek(base + site.at)
+            out.append(memory.read(1))
+    return out
+
+
+def exists(pid):
+    return Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text()
+
+
+def nothing_left(app, file, children=()):
+    """No breakpoint in the application, no hook, no process that was started."""
+    def gone():
+        return (set(bytes_at_sites(app, file)) == {NOP} and app.one("callbacks 0") == 0
+                and not any(exists(pid) for pid, _ in children))
+    until(gone, 20, "breakpoints, hooks and processes are gone")
+
+
+def tracing(*args, **kwargs):
+    """Runs `ringtap trace` to its end."""
+    return run([RINGTAP, "trace", *args], **kwargs)

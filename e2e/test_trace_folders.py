@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap trace lttng` and `ringtap trace dpdk`: what they leave in a folder is what happened, and
+they leave nothing else."""
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import dpdk
+from harness.paths import LTTNG_PROVIDER, RINGTAP
+from harness.proc import Proc, run, until
+from harness.ringtap import FAILED
+from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
+from harness.tracing import Tracing, tracing
+
+SENT = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1, ("empty_poll", 0, 0, 32): 17,
+        ("tx_burst", 0, 0, 64, 64): 1, ("tx_burst", 0, 0, 6, 6): 1}
+
+
+def traffic(app):
+    app.rx(n=100, burst=32)  # 32, 32, 32, 4
+    app.one("idle 0 0 n=17")
+    app.tx(n=70, burst=64)  # 64, 6
+
+
+@pytest.fixture(autouse=True)
+def babeltrace():
+    if not shutil.which("babeltrace2"):
+        pytest.skip("babeltrace2 is not installed")
+
+
+@pytest.fixture
+def trace(closing, tmp_path):
+    return lambda app, *args, **kwargs: closing(Tracing(app, tmp_path, *args, **kwargs))
+
+
+def state(app):
+    return dpdk.telemetry(app.prefix, "/ringtap/trace", 20)["/ringtap/trace"]
+
+
+# ---- DPDK's tracing --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def roomy(play, tmp_path):
+    """Its traces are saved below tmp_path."""
+    (tmp_path / "eal").mkdir()
+    app = play(eal=[f"--trace-dir={tmp_path / 'eal'}", "--trace-bufsz=16M"])
+    app.ring("a")
+    return app
+
+
+def test_dpdk(roomy, trace, tmp_path):
+    out = tmp_path / "out"
+    it = trace(roomy, "dpdk", "-o", out, "--json")
+    traffic(roomy)
+    doc = it.json()
+    assert Ctf(out).events == SENT
+    assert doc["events"] == {"rx_burst": 4, "empty_poll": 17, "tx_burst": 2}
+    assert doc["lost"] == {} and doc["directory"] == str(out)
+    assert Path(doc["saved_to"]).parent == tmp_path / "eal"
+    assert state(roomy)["points_on"] == 0 and roomy.one("callbacks 0") == 0
+
+
+def test_dpdk_again_and_for_people(roomy, trace, tmp_path):
+    for n in range(2):
+        it = trace(roomy, "dpdk", "-o", tmp_path / f"out{n}", "--duration", "60")
+        traffic(roomy)
+        text = it.finish()
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["rx_burst", "4"], ["empty_poll", "17"], ["tx_burst", "2"]]
+    # The application's buffers still have what was before.
+    assert Ctf(tmp_path / "out1").count("empty_poll") == 34
+
+
+def test_dpdk_tells_what_is_missing(play, trace, tmp_path):
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
+    app.one("idle 0 0 n=10000")
+    doc = it.json()
+    assert doc["events"] == {"empty_poll": 10000} and doc["lost"]["empty_poll"] > 1000
+    assert Ctf(tmp_path / "out").count("empty_poll") == 10000 - doc["lost"]["empty_poll"]
+
+
+def test_dpdk_leaves_on_what_was_on(play, trace, tmp_path):
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.*"])
+    app.ring("a")
+    trace(app, "dpdk", "-o", tmp_path / "out").finish()
+    assert state(app)["points_on"] == len(EVENTS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_dpdk_is_off_again(roomy, trace, tmp_path, number):
+    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    assert state(roomy)["points_on"] == len(EVENTS)
+    it.finish(number, -9 if number == signal.SIGKILL else 0)
+    until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
+
+
+def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
+    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    roomy.proc.kill()
+    it.finish(None, FAILED)
+    assert "is gone" in it.proc.output
+
+
+def test_folders_that_are_none(roomy, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    (tmp_path / "file").touch()
+    for name in ("full", "file", "not/there"):
+        done = tracing("dpdk", "-o", tmp_path / name, roomy.prefix)
+        assert done.returncode == FAILED and name in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert state(roomy)["points_on"] == 0 and roomy.one("callbacks 0") == 0
+
+
+# ---- LTTng -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lttng(closing, tmp_path):
+    """A session daemon of somebody else's, in a place of its own."""
+    reason = lttng_missing()
+    if not LTTNG_PROVIDER.exists():
+        reason = "built without LTTng"
+    if reason:
+        pytest.skip(reason)
+    return closing(Lttng(tmp_path))
+
+
+@pytest.fixture
+def no_daemon(lttng):
+    """The same place, without the daemon."""
+    keeper = Proc([*lttng.prefix, "cat"])  # the namespace lives as long as it
+    until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
+    lttng.daemon.send_signal(signal.SIGTERM)
+    lttng.daemon.wait()
+    lttng.keeper = keeper
+    yield Keeper(keeper, lttng._env)
+    keeper.close()
+
+
+class Keeper:
+    def __init__(self, proc, env):
+        self.prefix = ["nsenter", "-m", "-t", str(proc.pid)]
+        self.env = env
+
+    def daemons(self):
+        """Processes of LTTng's in this mount namespace."""
+        ours = os.readlink(f"/proc/{self.prefix[-1]}/ns/mnt")
+        return [p.name for p in Path("/proc").iterdir() if p.name.isdigit() and self._is(p, ours)]
+
+    @staticmethod
+    def _is(process, ours):
+        try:
+            return ((process / "comm").read_text().startswith("lttng")
+                    and os.readlink(process / "ns" / "mnt") == ours)
+        except OSError:
+            return False
+
+
+def within(place, trace, app, *args):
+    env = getattr(place, "env", None) or place._env
+    return trace(app, "lttng", *args, prefix=place.prefix, env=env)
+
+
+def sessions_of(lttng):
+    return lttng.lttng("list")
+
+
+def test_lttng(play, lttng, trace, tmp_path):
+    app, other = (play(namespace=lttng) for _ in range(2))
+    for it in (app, other):
+        it.ring("a")
+    out = tmp_path / "out"
+    it = within(lttng, trace, app, "-o", out, "--json")
+    nested = within(lttng, trace, other, "-o", tmp_path / "other")
+    traffic(app)
+    other.rx(n=1)
+    doc = it.json()
+    nested.finish()
+    ctf = Ctf(out)
+    assert ctf.events == SENT  # and none of the other's
+    assert (doc["events"], doc["discarded"], doc["lost_packets"]) == (23, 0, 0)
+    assert Ctf(tmp_path / "other").events == {("rx_burst", 0, 0, 1, 1): 1}
+    assert "ringtap-" not in sessions_of(lttng) and lttng.daemon.alive()
+    assert app.one("callbacks 0") == 0
+
+
+def test_lttng_tells_what_it_discarded(play, lttng, trace, tmp_path):
+    app = play(namespace=lttng)
+    app.ring("a")
+    it = within(lttng, trace, app, "-o", tmp_path / "out", "--json", "--buffer-size", "64K")
+    app.one("idle 0 0 n=200000")
+    app.rx(n=100, burst=1)
+    doc = it.json()
+    assert doc["discarded"] > 0 and doc["events"] + doc["discarded"] == 200100
+    assert sum(Ctf(tmp_path / "out").events.values()) == doc["events"]
+
+
+def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
+    """One is started, and ended."""
+    assert not no_daemon.daemons()
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
+    assert no_daemon.daemons()
+    traffic(app)
+    text = it.finish()
+    assert not no_daemon.daemons()
+    assert Ctf(tmp_path / "out").events == SENT
+    assert [line.split()[:2] for line in text.splitlines()[1:]] == [["recorded", "23"], ["discarded", "0"]]
+
+
+def test_lttng_is_killed(play, lttng, trace, tmp_path):
+    app = play(namespace=lttng)
+    app.ring("a")
+    it = within(lttng, trace, app, "-o", tmp_path / "out")
+    assert "ringtap-" in sessions_of(lttng)
+    it.finish(signal.SIGKILL, -9)
+    until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
+    until(lambda: app.one("callbacks 0") == 0, 20, "removed callbacks")
+    assert lttng.daemon.alive()
+
+
+def test_lttng_with_a_daemon_of_its_own_is_killed(play, no_daemon, trace, tmp_path):
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
+    it.finish(signal.SIGKILL, -9)
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+
+
+def test_lttng_and_the_application_dies(play, lttng, trace, tmp_path):
+    """What it had told until then is there."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")
+    traffic(app)
+    app.proc.kill()
+    doc = it.json(None)
+    assert doc["ended_by"] == "application" and doc["events"] == 23
+    assert Ctf(tmp_path / "out").events == SENT
+    assert "ringtap-" not in sessions_of(lttng)
+
+
+def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
+    """A probe that was installed without it."""
+    shutil.copy(plugin, private_dir)
+    app = play(namespace=lttng, program="rt_play", plugin=private_dir / plugin.name)
+    done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix],
+               env=lttng._env)
+    assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr
+    assert "ringtap-" not in sessions_of(lttng)
