@@ -242,7 +242,7 @@ void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *o
 	least = (double)(b->least - e->most);
 	most = (double)(b->most - e->least);
 	out->handed = (least + most) / 2 / seconds;
-	out->unsent = b->least < e->most || least / seconds <= out->opackets
+	out->unsent = b->least < e->most || (least - (double)b->in_hand) / seconds <= out->opackets
 			      ? 0
 			      : out->handed - out->opackets;
 }

@@ -151,6 +151,13 @@ static void unsent_only_where_it_is_certain(void **state)
 	readings[1][0].port.opackets = 700;
 	rates_driver(&app, 0, &d);
 	assert_true(fabs(d.unsent - 225) < 1e-9);
+	/* Nor is what may be in the hands of threads without a CPU. */
+	readings[1][0].in_hand = 150;
+	rates_driver(&app, 0, &d);
+	assert_true(d.unsent == 0);
+	readings[1][0].in_hand = 149;
+	rates_driver(&app, 0, &d);
+	assert_true(fabs(d.unsent - 225) < 1e-9);
 	/* The application set the driver's counters to zero: what it has since then is the least.
 	 */
 	readings[0][0].port.opackets = 5000;

@@ -252,6 +252,25 @@ static uint64_t handed(const struct ringtap_figures *f, uint32_t port)
 	return sum;
 }
 
+/* The probe counts a burst before the driver sees it. A thread that loses its CPU in between keeps
+ * it for as long as it likes: one burst a queue. */
+static uint64_t in_hand(const struct ringtap_figures *f, uint32_t port)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		const struct ringtap_figures_queue *q = &f->queues[i];
+		unsigned largest = RINGTAP_BURSTS; /* larger ones are not told apart */
+
+		if (q->port != port || q->direction != RINGTAP_TX)
+			continue;
+		while (!q->big_polls && largest && !q->burst[largest])
+			largest--;
+		sum += largest;
+	}
+	return sum;
+}
+
 static int readings_grow(struct watched *a, uint32_t count)
 {
 	struct reading *from, *to;
@@ -283,6 +302,7 @@ static void readings_update(struct watched *a, const struct ringtap_figures *las
 		a->to[i] = (struct reading){.ns = p->read_ns,
 			.least = handed(last, i),
 			.most = handed(a->now, i),
+			.in_hand = in_hand(a->now, i),
 			.port = *p};
 		if (!a->from[i].ns)
 			a->from[i] = a->to[i];

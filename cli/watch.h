@@ -23,6 +23,7 @@
 struct reading {
 	uint64_t ns;          /* since the epoch; 0: none yet */
 	uint64_t least, most; /* packets given to TX */
+	uint64_t in_hand;     /* of those, at most, on their way to the driver at any time */
 	struct ringtap_figures_port port;
 };
 

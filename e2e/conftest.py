@@ -2,6 +2,7 @@
 """Fixtures: whatever a test starts is gone when the test is over."""
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -14,6 +15,9 @@ from harness.paths import BUILD, RINGTAP, Plugin, corpus, private_folder
 from harness.play import Play
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
+
+# A shell's background job ignores SIGINT, and so would all programs that are started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -154,21 +154,24 @@ def test_a_queue_that_is_full_for_a_while(fwd, wire, tmp_path, plane):
 
 @pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
 @pytest.mark.parametrize("policy", ["drop", "retry"])
-def test_forwarding_what_is_too_long(fwd, net, plane, policy):
+def test_forwarding_what_is_too_long(fwd, net, closing, plane, policy):
     """From an interface with a large MTU to one with a small one."""
     first, left = net.add_host("192.0.2.1")
-    _second, right = net.add_host("192.0.2.2")
+    second, right = net.add_host("192.0.2.2")
     for ns, name in ((first, "eth0"), (net.hub, left)):
         ns.check(["ip", "link", "set", name, "mtu", "3000"])
     way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
               namespace=net.hub).running()
-    fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 200, "--frame",
+    last = closing(second.start(["tcpdump", "-i", "eth0", "-c", 101, "udp", "dst", "port", 0x5254]))
+    last.expect("listening on")
+    fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 201, "--frame",
         "udp", "--sizes", "60,2000", namespace=first).done()
+    assert last.wait(60) == 0
     role = way.stop().role("oneway")
     total = role["total"]
     assert total["tx_errors"] == 100
     assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
-    assert total["tx_packets"] >= 100  # and what the hosts themselves say
+    assert total["tx_packets"] >= 101  # and what the hosts themselves say
     assert "too long" in role["tx_error"]
 
 
@@ -178,7 +181,7 @@ def test_forwarding_between_interfaces(fwd, net, plane):
     first, left = net.add_host("192.0.2.1")
     _second, right = net.add_host("192.0.2.2")
     way = fwd("--plane", plane, "--role", f"forward:{left},{right}@1", namespace=net.hub).running()
-    said = first.check(["ping", "-c", 5, "-i", "0.05", "-W", 10, "-s", 1000, "192.0.2.2"])
+    said = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
     assert "5 received" in said
     there, back = way.stop()["roles"]
     for role in (there, back):

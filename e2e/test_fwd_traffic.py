@@ -257,6 +257,20 @@ def test_pair_goes_both_ways(fwd):
     assert sent == received + 128
 
 
+def test_streams_of_several_processes(fwd, net):
+    """Each by its --stream; without it they are duplicates of each other. One that starts again is a new one."""
+    host, device = net.add_host("192.0.2.1")
+    sink = fwd("--plane", "packet", "--role", f"sink:{device}@0", namespace=net.hub).running()
+    for stream in (0, 7, 240, 7):
+        fwd("--plane", "packet", "--role", "generate:eth0@1", "--role", "generate:eth0@1", "--rate", "2k",
+            "--count", 100, "--stream", stream, namespace=host).done()
+    report = sink.stop()
+    streams = {s["stream"]: s for s in report.role("sink")["streams"]}
+    assert {n: s["received"] for n, s in streams.items()} == {0: 100, 1: 100, 7: 200, 8: 200, 240: 100, 241: 100}
+    assert {n: s["duplicated"] for n, s in streams.items() if s["duplicated"]} == {7: 100, 8: 100}
+    assert not any(s["lost"] or s["reordered"] for s in streams.values())
+
+
 def test_several_streams(fwd):
     """Two generators on one thread share a port; the sink tells them apart."""
     report = fwd("--ring", "a:16384", "--role", "generate:a@0", "--role", "generate:a@0", "--role",

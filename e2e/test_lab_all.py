@@ -69,11 +69,30 @@ def test_resumes_where_it_was_stopped(tmp_path, closing, number):
     assert "1 of 9 measurements are in" in again.stderr
     assert lab.remains(p.pid) == []
     kept = (tmp_path / "out" / "sample.jsonl").read_text().splitlines()[1:3]
+    before = {p.name: p.read_text() for p in (tmp_path / "out").glob("*.json*") if "impossible" not in p.name}
     third = everything(tmp_path, *STOP)
-    assert "repetition" not in third.stderr and measured(tmp_path) == ALL
+    assert "repetition" not in third.stderr and "other: all of it is in" in third.stderr
+    assert before == {name: (tmp_path / "out" / name).read_text() for name in before}
     fresh = everything(tmp_path, *STOP, "--fresh")
     assert measured(tmp_path) == ALL and "[1/12] sample: one" in fresh.stderr
     assert (tmp_path / "out" / "sample.jsonl").read_text().splitlines()[1:3] != kept
+
+
+def test_other_settings_spoil_nothing(tmp_path):
+    """A run with them is refused, and the report of what is there says nothing of it."""
+    assert everything(tmp_path, LAB_SAMPLES="sample,other").returncode == 0
+    before = (tmp_path / "out" / "report.html").read_text()
+    done = everything(tmp_path, "--quick", LAB_SAMPLES="sample,other")
+    assert done.returncode == 2 and done.stderr.count("holds results of other settings: quick False instead of True") == 2
+    assert (tmp_path / "out" / "report.html").read_text() == before
+
+
+def test_only_some_cells_of_all(tmp_path):
+    assert everything(tmp_path, "--only", "thr", LAB_SAMPLES="sample,other").returncode == 0
+    assert measured(tmp_path) == [(0, "three"), (1, "three"), (2, "three")]
+    assert [p.name for p in (tmp_path / "out").glob("*.jsonl")] == ["other.jsonl"]
+    nothing = everything(tmp_path, "--only", "four", LAB_SAMPLES="sample,other")
+    assert nothing.returncode == 2 and "--only four: no such cell in any of them" in nothing.stderr
 
 
 def test_an_experiment_that_cannot_be_shown_hides_no_other(tmp_path):

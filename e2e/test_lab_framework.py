@@ -246,6 +246,72 @@ def test_the_next_run_takes_away_what_a_killed_one_left(tmp_path, stopped):
             check(["ip", "netns", "del", name])
 
 
+def huge_pages():
+    return int(Path("/proc/sys/vm/nr_hugepages").read_text())
+
+
+def set_huge_pages(count):
+    Path("/proc/sys/vm/nr_hugepages").write_text(str(count))
+
+
+def with_huge_pages(tmp_path, closing, name):
+    """(run that has added some and goes on, number before, number since)."""
+    for _ in range(5):
+        before = huge_pages()
+        p = closing(lab.start("sample", "-o", tmp_path / name, "--fresh", *STOP, "--sample-huge-mb", "4",
+                              program=SAMPLE, cwd=tmp_path))
+        p.expect("everything is there")
+        note, = (x for x in lab.remains(p.pid) if scope.HUGE_PAGES in x)
+        done = json.loads(Path(note).read_text())
+        if done == {"before": before, "set_to": huge_pages()} and before < huge_pages():
+            return p, before, huge_pages()
+        p.stop(signal.SIGINT, 60)
+    pytest.skip("others add and take away huge pages all the time")
+
+
+@pytest.fixture
+def as_many_huge_pages():
+    """Afterwards as many as before. Without huge pages there is nothing to be seen."""
+    before = huge_pages()
+    yield before
+    if huge_pages() != before:
+        set_huge_pages(before)
+
+
+def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closing, as_many_huge_pages):
+    p, before, added = with_huge_pages(tmp_path, closing, "out")
+    p.kill()
+    assert huge_pages() == added > before
+    done = sample(tmp_path, "--fresh", "--only", "one")
+    assert done.returncode == 0 and scope.HUGE_PAGES in done.stderr, done.stderr
+    assert huge_pages() == before
+    assert lab.remains(p.pid) == []
+
+
+def test_huge_pages_that_somebody_else_has_set_stay(tmp_path, closing, as_many_huge_pages):
+    p, _, added = with_huge_pages(tmp_path, closing, "out")
+    p.kill()
+    set_huge_pages(added + 1)
+    assert sample(tmp_path, "--fresh", "--only", "one").returncode == 0
+    assert huge_pages() == added + 1
+    assert lab.remains(p.pid) == []
+
+
+def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
+    """While one lives that has added to those of a killed one, nobody can tell whose they are."""
+    first, before, _ = with_huge_pages(tmp_path, closing, "first")
+    second, _, both = with_huge_pages(tmp_path, closing, "second")
+    first.kill()
+    third = sample(tmp_path, "--only", "one")
+    assert third.returncode == 0 and scope.HUGE_PAGES not in third.stderr
+    assert huge_pages() == both and len(lab.remains(first.pid)) == 1
+    assert second.stop(signal.SIGINT, 60) == 130
+    assert before < huge_pages() < both
+    assert sample(tmp_path, "--fresh", "--only", "one").returncode == 0
+    assert huge_pages() == before
+    assert lab.remains(first.pid) + lab.remains(second.pid) == []
+
+
 def test_children_end_with_a_killed_run(stopped):
     stopped.child.kill()
     stopped.child.wait()

@@ -150,8 +150,7 @@ def test_what_was_not_sent(testpmd):
     doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["unsent"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
     assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["handed"] > 0
-    # A thread that loses its CPU on the way from the hook to the driver has a burst in hand.
-    assert driver["net_null1"]["unsent"] * doc["interval_s"] <= 64 < driver["net_null1"]["handed"]
+    assert driver["net_null1"]["unsent"] == 0 < driver["net_null1"]["handed"]
     ports = pmd.stop()
     assert ports[0][3] > 0 == ports[1][3]
 
@@ -301,7 +300,7 @@ def test_80_columns_then_200(forwarding, terminal):
     window.resize(200, 50)
     screen = window.shows("RXPPS.*NOMBUF")
     assert fits(screen, 200)
-    assert any("\u2588" in line for line in screen)
+    screen = window.shows("\u2588")  # a thread that is busy, in some interval
     assert any(forwarding.prefix in line for line in screen)  # in full now
     window.resize(40, 8)
     window.shows(r"^\S+ +net_ring0 +[\d.]+[kM] ")

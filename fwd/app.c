@@ -168,7 +168,7 @@ static int open_link(struct app *a, struct link *l)
 	return 0;
 }
 
-static int init_role(struct app *a, struct role *r, unsigned *stream)
+static int init_role(struct app *a, struct role *r, unsigned *generators)
 {
 	const struct fwd_config *c = a->config;
 	int ret = 0;
@@ -187,17 +187,17 @@ static int init_role(struct app *a, struct role *r, unsigned *stream)
 		}
 	}
 	if (r->kind == ROLE_GENERATE)
-		return generate_init(r, (uint8_t)(*stream)++);
+		return generate_init(r, (*generators)++);
 	return r->kind == ROLE_SINK ? sink_init(r) : forward_init(r);
 }
 
 int app_init_roles(struct app *a)
 {
-	unsigned stream = 0;
+	unsigned generators = 0;
 	int ret = 0;
 
 	for (unsigned i = 0; i < a->role_count && !ret; i++)
-		ret = init_role(a, a->roles[i], &stream);
+		ret = init_role(a, a->roles[i], &generators);
 	return ret;
 }
 

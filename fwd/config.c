@@ -183,6 +183,7 @@ static void set_number(struct fwd_config *c, int id, uint64_t n)
 	case OPT_EAL_MB: c->eal_mb = n; break;
 	case OPT_FRAME: c->frame = (enum frame_kind)n; break;
 	case OPT_SEED: c->seed = n; break;
+	case OPT_STREAM: c->stream = (uint8_t)n; break;
 	case OPT_OUTSTANDING: c->outstanding = n; break;
 	case OPT_MEMORY: c->memory = (enum memory_kind)n; break;
 	case OPT_PAGE_SIZE: c->page_size = n ? 1 << 30 : 2 << 20; break;

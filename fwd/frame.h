@@ -7,7 +7,7 @@
  * of a UDP datagram. It makes 60 bytes, the shortest frame. All fields are big-endian:
  *
  *   offset 42  4 bytes  magic, "RTfw"
- *          46  1        stream: number of the generator in its process
+ *          46  1        stream: number of the generator in its process, from --stream on
  *          47  5        sequence number, from 0 on
  *          52  8        TSC of the generator's machine when the frame was handed to the port
  */

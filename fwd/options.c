@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 
-#include "config.h"
+#include "frame.h"
 #include "options.h"
 #include "cli/util.h"
 
@@ -83,6 +83,9 @@ static const struct option_def options[] = {
 	{OPT_POISSON, OPTION_FLAG, 0, "poisson", NULL, NULL, 0, 0,
 		"Packets come at random with that mean rate, not evenly"},
 	{OPT_SEED, OPTION_NUMBER, 0, "seed", "N", NULL, 0, UINT64_MAX, "Of all randomness (1)"},
+	{OPT_STREAM, OPTION_NUMBER, 0, "stream", "N", NULL, 0, STAMP_STREAMS - ROLES_MAX,
+		"Number in the stamps of the first generator, counted up for further ones (0): "
+		"another one for each process that sends to the same sink"},
 	{OPT_DST_MAC, OPTION_TEXT, 0, "dst-mac", "MAC", NULL, 0, 0,
 		"Destination (ff:ff:ff:ff:ff:ff of ARP, 02:00:00:00:00:01 of UDP)"},
 	{OPT_SRC_IP, OPTION_TEXT, 0, "src-ip", "ADDRESS", NULL, 0, 0, "Sender (198.18.0.1)"},

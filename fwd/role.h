@@ -75,6 +75,7 @@ struct generator {
 	unsigned stage, next_frame;
 	uint16_t built; /* of held[]: frames ready to be sent */
 	uint8_t stream;
+	bool first; /* of the process: others go by its stages */
 	bool done;
 	/* with --rtt */
 	uint64_t flying, timeouts;
@@ -147,7 +148,8 @@ static inline void count_errors(struct counters *c, const enum plane_id plane, s
 int forward_prime(struct role *r);
 /* Prepare what the role needs. 0 or -errno after saying why. */
 int forward_init(struct role *r);
-int generate_init(struct role *r, uint8_t stream);
+/* number: of the generator in the process, from 0. */
+int generate_init(struct role *r, unsigned number);
 int sink_init(struct role *r);
 /* Sets where the generator's time begins, when all is ready. */
 void generate_start(struct role *r);

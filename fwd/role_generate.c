@@ -31,7 +31,7 @@ static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 		rate_randomize(&g->clock, r->config->seed + (uint64_t)g->stream * 1000 + stage);
 		g->due_max = UINT64_MAX; /* chance decides, up to the end of the stage */
 	}
-	if (!g->stream)
+	if (g->first)
 		rt_store(&run.stage, stage);
 }
 
@@ -232,7 +232,7 @@ static void generate_mmap(struct role *r)
 	generate_burst(r, PLANE_MMAP);
 }
 
-int generate_init(struct role *r, uint8_t stream)
+int generate_init(struct role *r, unsigned number)
 {
 	struct generator *g = calloc(1, sizeof(*g));
 
@@ -241,7 +241,8 @@ int generate_init(struct role *r, uint8_t stream)
 		return -ENOMEM;
 	}
 	r->generator = g;
-	g->stream = stream;
+	g->stream = (uint8_t)(r->config->stream + number);
+	g->first = !number;
 	g->timeout = ticks(r->config->timeout_ns);
 	g->left = r->config->count ? r->config->count : UINT64_MAX;
 	r->poll = r->plane == PLANE_DPDK     ? generate_dpdk

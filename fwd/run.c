@@ -218,6 +218,7 @@ static void watch(struct app *a)
 	uint64_t step = a->config->stats_s * NS_PER_S, next = start + step;
 	double last = 0;
 
+	quiet(a, &progress, start, false);
 	for (;;) {
 		if (signals_wait(TICK_NS)) {
 			a->end = END_SIGNAL;

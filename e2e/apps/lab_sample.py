@@ -4,11 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from ringtap_lab import cli, experiments
 from ringtap_lab.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Table, Text, Value, Verdict
 from ringtap_lab.experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
 from ringtap_lab.process import run
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from harness.dpdk import HugePages  # noqa: E402
 
 
 class Sample(Experiment):
@@ -24,10 +28,13 @@ class Sample(Experiment):
         group.add_argument("--sample-fail", default="")
         group.add_argument("--sample-stop", default="")
         group.add_argument("--sample-deaf", default="")  # to SIGTERM
+        group.add_argument("--sample-huge-mb", type=int, default=0)  # more than there are
 
     def check(self, lab):
         if lab.o.sample_last < 1:
             raise Trouble("--sample-last: must be at least 1")
+        if lab.o.sample_huge_mb:
+            lab.need_huge_pages(HugePages.free_mb() + lab.o.sample_huge_mb)
 
     def prepare(self, lab):
         return {"process": os.getpid()}

@@ -75,6 +75,7 @@ class Diagnosis:
         return [f for f in self.faults if f != "preempted"]
 
     def get(self, name):
+        assert self.has(name), self.verdicts
         return next(v for v in self.verdicts if v["verdict"] == name)
 
     def has(self, name):

@@ -23,7 +23,7 @@ def start(*args, program=("-m", "ringtap_lab.cli"), cwd=None, **env):
 
 def run(*args, program=("-m", "ringtap_lab.cli"), timeout=300, cwd=None, wrap=(), **env):
     """CompletedProcess of ringtap-lab with text output. wrap: what to put before the command."""
-    return subprocess.run([*wrap, sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
+    return subprocess.run([*map(str, wrap), sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,
                           env={**os.environ, **environment(**env)})
 

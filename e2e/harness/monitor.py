@@ -192,9 +192,12 @@ class Monitor:
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
     def fresh(self, patience=10):
-        """Waits until the control thread has looked at everything once more."""
+        """Waits until the control thread has looked at everything once more. It looks at threads and
+        pools after the ports: that is over when it comes to the ports again."""
         begin = time.time_ns()
-        until(lambda: any(p.read_ns > begin for p in self.ports), patience, "another look at the ports")
+        for _ in range(2):
+            until(lambda: any(p.read_ns > begin for p in self.ports), patience, "another look at the ports")
+            begin = max(p.read_ns for p in self.ports)
         return self
 
     def close(self):

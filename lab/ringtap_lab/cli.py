@@ -11,8 +11,8 @@ from . import experiments, machine, page, results, scope
 from .experiment import Trouble
 from .lab import Lab
 from .niceness import Niceness
-from .results import Journal
-from .runner import Part, Progress, Run, duration, plan
+from .results import Journal, OtherSettings
+from .runner import Part, Progress, Run, any_chosen, duration, plan
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 REPORT = "report.html"
@@ -70,6 +70,16 @@ def _selected(names, known):
     return [known[n] for n in known if n in names]
 
 
+def _with_cells(selected, options):
+    """Of several experiments those that have the cells that are wanted."""
+    if not options.only or len(selected) == 1:
+        return selected
+    found = [e for e in selected if any_chosen(e.cells(Lab(options)), options.only)]
+    if not found:
+        raise Trouble(f"--only {','.join(options.only)}: no such cell in any of them; --list names all")
+    return found
+
+
 def _settings(options, experiment):
     """What the results depend on: the experiment's own options, and --quick."""
     own = {k: v for k, v in vars(options).items() if k.startswith(f"{experiment.name}_")}
@@ -89,12 +99,14 @@ def _write_report(folder, known):
 
 def _part(experiment, options):
     """What is left of it, as well as can be told before it begins."""
-    lab = Lab(options)
     try:
-        _, todo = plan(experiment, lab, Journal(options.out, experiment).results, options.only)
-    except Trouble:
-        todo = []  # it will be told when its turn comes
-    return Part(experiment.name, todo, experiment.prepare_s)
+        journal = Journal(options.out, experiment)
+        journal.expect(_settings(options, experiment))
+        _, todo = plan(experiment, Lab(options), journal.results, options.only)
+        complete = bool(journal.results.ended) and not todo
+    except (Trouble, OSError):
+        todo, complete = [], False  # it will be told when its turn comes
+    return Part(experiment.name, todo, experiment.prepare_s, complete)
 
 
 def _measure(experiment, options, progress, part):
@@ -125,7 +137,7 @@ def _run(options, known):
         if not _write_report(options.out, known):
             raise Trouble(f"{options.out} has no results of experiments")
         return 0
-    selected = _selected(options.experiments, known)
+    selected = _with_cells(_selected(options.experiments, known), options)
     if options.list:
         for e in selected:
             for cell in e.cells(Lab(options)):
@@ -161,11 +173,14 @@ def _measure_all(selected, options):
 
 def _measured(experiment, options, progress, part):
     """Exit status. That one experiment cannot be made is no reason not to make the others."""
+    if part.complete:
+        print(f"{experiment.name}: all of it is in {options.out} already; --fresh measures anew", file=sys.stderr)
+        return 0
     try:
         failed = _measure(experiment, options, progress, part)
     except Trouble as e:
         print(f"ringtap-lab: {e}", file=sys.stderr)
-        if len(progress.parts) > 1:
+        if len(progress.parts) > 1 and not isinstance(e, OtherSettings):
             _note_trouble(experiment, options.out, str(e))
         return 2
     if failed:
@@ -179,7 +194,7 @@ def _note_trouble(experiment, folder, text):
     try:
         with contextlib.closing(Journal(folder, experiment)) as journal:
             journal.trouble(text)
-    except Trouble:
+    except (Trouble, OSError):
         pass  # what is no journal is nothing to be written to
 
 

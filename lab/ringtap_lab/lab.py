@@ -93,8 +93,8 @@ class Lab:
             raise Trouble(f"needs {count} CPUs that may be used: name them by --cpus")
 
     def need_huge_pages(self, megabytes):
-        """Adds what is missing; given back at the end of the run."""
-        pages = HugePages(megabytes)
+        """Adds what is missing; given back at the end of the run, or by the next one."""
+        pages = HugePages(megabytes, os.path.join(scope.FOLDERS, self.unique(scope.HUGE_PAGES)))
         if pages.reason:
             raise Trouble(f"{pages.reason}: {megabytes} MB are needed; free memory, or set "
                           "vm.nr_hugepages")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict
 
+ONCE = 0.03  # error of what was measured only once
 NOTHING = 0.01  # of the rate: less is not told from nothing, and neither is what "nothing" itself shows
 
 
@@ -113,20 +114,22 @@ def blocks(results):
     return [b for b in found if isinstance(b, Plot) or b.rows]
 
 
-def _cost(results, key):
-    return Value(key, "change", 100, 2, "%").number(results)
+def _costs_something(results, key):
+    """More than nothing itself shows, and than is likely to be chance."""
+    series = results.series(key, "change")
+    noise = max([NOTHING, *(abs(c) for c in results.series("same", "change"))])
+    error = series.deviation() / len(series) ** 0.5 if len(series) > 1 else ONCE
+    return series.mean() < -noise - 2 * error
 
 
 def _verdict(results, off, on, much, texts):
     """much: whether it was published that it costs something when it is on. texts: if it is so; if it costs
     nothing measurable although it should; if it costs something although it should not; if even off it does."""
-    noise = max([NOTHING, *(abs(c) for c in results.series("same", "change"))])
-    costs = [_cost(results, key) for key in (off, on) if key]
-    if None in costs:
+    if any(key and not results.series(key, "change") for key in (off, on)):
         return Verdict(OPEN)
-    if len(costs) == 2 and costs[0] < -noise:
+    if off and _costs_something(results, off):
         return Verdict(DIFFERENT, texts[3])
-    if much == (costs[-1] < -noise):
+    if much == _costs_something(results, on):
         return Verdict(CONFIRMED, texts[0])
     return Verdict(DIFFERENT, texts[1]) if much else Verdict(PARTLY, texts[2])
 

@@ -18,7 +18,7 @@ _FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "memory": "
           "isolation": "CPUs kept from other work"}
 # Facts that differ between experiments on the same machine.
 _PASSING = {"load": "load before it", "memory_free": "memory free", "huge_pages_free": "huge pages free"}
-_AROUND = {"others": "other programs", "steal": "other machines"}
+_AROUND = {"others": "CPUs' time of other programs", "steal": "CPUs' time that the hypervisor gave to others"}
 
 
 def _time(text, pattern="%-d %B %Y, %H:%M UTC"):
@@ -153,7 +153,7 @@ def _share(results, experiment, name):
 def _when(found):
     """Of each experiment: when, how long, and what else the machine did."""
     heads = ["experiment", "first run, last run", "measuring, min", "runs", *_PASSING.values(),
-             *(f"CPUs' time of {text}, %: mean (most)" for text in _AROUND.values())]
+             *(f"{text}, %: mean (most)" for text in _AROUND.values())]
     rows = []
     for experiment, results in found:
         if not results.measured():

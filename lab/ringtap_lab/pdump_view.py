@@ -120,10 +120,12 @@ def _claim_ways(results):
 
 def _claim_line_rate(results):
     share, lost = (Value(f"paced-{BATCH}", metric, 100, 2, "%") for metric in ("captured_line", "loss"))
-    reached = share.number(results)
+    reached, offered = share.number(results), results.mean(share.cell, "forwarded_line")
     known = PUBLISHED[BATCH] / (LINE_BPS * G)
     if reached is None:
         verdict = Verdict(OPEN)
+    elif offered < known:
+        verdict = Verdict(OPEN, "The application itself did not receive at line rate.")
     elif reached >= known:
         verdict = Verdict(CONFIRMED, "So it is here, of the smallest packets.")
     else:

@@ -17,6 +17,10 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
+class OtherSettings(Trouble):
+    """The folder's results are not such as are wanted now."""
+
+
 class Outcome:
     """All runs of one cell."""
 
@@ -199,12 +203,15 @@ class Journal:
                 good += len(line)
         os.truncate(self.path, good)
 
-    def begin(self, settings, machine):
+    def expect(self, settings):
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
-            raise Trouble(f"{self.path} holds results of other settings: "
-                          f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
-                          "--fresh to measure anew")
+            raise OtherSettings(f"{self.path} holds results of other settings: "
+                                f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
+                                "--fresh to measure anew")
+
+    def begin(self, settings, machine):
+        self.expect(settings)
         self._open()
         self.write({"event": "begin", "at": now(), "settings": settings, "machine": machine})
 

@@ -17,11 +17,16 @@ def alternating(cells, repetitions):
             yield repetition, cell
 
 
-def chosen(cells, only):
+def any_chosen(cells, only):
     """Those of which any pattern of the list, with * and ?, is the name or a part of it."""
+    return [c for c in cells if any(fnmatch.fnmatch(c.key, f"*{p}*") for p in only)]
+
+
+def chosen(cells, only):
+    """All without a list; with one, there must be some."""
     if not only:
         return cells
-    found = [c for c in cells if any(fnmatch.fnmatch(c.key, f"*{p}*") for p in only)]
+    found = any_chosen(cells, only)
     if not found:
         raise Trouble(f"--only {','.join(only)}: no such cell; there are: "
                       f"{' '.join(c.key for c in cells)}")
@@ -38,9 +43,9 @@ def duration(seconds):
 class Part:
     """What one experiment has still to do, as far as is known."""
 
-    def __init__(self, name, todo, prepare_s):
-        self.name, self.number = name, len(todo)
-        self.left_s = prepare_s + sum(cell.seconds for _, cell in todo)
+    def __init__(self, name, todo, prepare_s, complete=False):
+        self.name, self.number, self.complete = name, len(todo), complete
+        self.left_s = (prepare_s if todo else 0.0) + sum(cell.seconds for _, cell in todo)
         self.estimated_s = self.took_s = 0.0
 
     def expected_s(self):

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import time
 
-from .hugepages import MOUNT
+from .hugepages import MOUNT, give_back
 from .telemetry import runtime_dir
 
 KIND = "rtlab"
+HUGE_PAGES = "hugepages"  # what notes of HugePages are called
 VARIABLE = "RINGTAP_LAB"  # in the environment of every process that a run starts
 FOLDERS = "/run"
 _NAME = re.compile(rf"{KIND}-(\d+)-(\d+)")
@@ -106,18 +107,26 @@ def remove(is_ours):
         name = _owner(namespace)
         if name and is_ours(name):
             subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
-    for path in _paths():
-        name = _owner(path)
-        if name and is_ours(name):
+    mine = [path for path in _paths() if _owner(path) and is_ours(_owner(path))]
+    for path in mine:
+        if not _is_note(path):
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    # Now nothing of ours uses them any more.
+    give_back([path for path in mine if _is_note(path)],
+              any(_is_note(path) and _alive(_owner(path)) for path in set(_paths()) - set(mine)))
+
+
+def _is_note(path):
+    return HUGE_PAGES in os.path.basename(path)
 
 
 def remove_leftovers():
-    """Takes away what runs that were killed have left. Returns what it was."""
+    """Takes away what runs that were killed have left. Returns what it was; not what has to stay for now."""
     found = remains(_dead)
     if found:
         remove(_dead)
-    return found
+    left = remains(_dead) if found else []
+    return [text for text in found if text not in left]
 
 
 def _dead(name):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long a packet takes through a forwarder, and there and back: DPDK against packet sockets."""
 import argparse
-
+import contextlib
+import socket
 import time
 
 from .. import clock, forwarder
@@ -18,6 +19,9 @@ BUDGET_S = 240  # of the whole experiment, beyond which nothing is tried again
 HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
 DRIVERS = ("af_packet", "af_xdp", "memif")  # not in every build of DPDK
 NO_DRIVER = "failed to parse device"  # as EAL says it
+PACKET, XDP = ("AF_PACKET", 17), ("AF_XDP", 44)  # of <bits/socket.h>
+SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane is made of
+NO_VETH = ("Unknown device type", "Operation not supported")  # as ip says it
 WITHIN, ROUND_TRIP = "within", "roundtrip"
 LESS = 100  # times; as published, of DPDK in test 1
 SAME = 1.5  # times; less is equal
@@ -169,12 +173,36 @@ def _claim_round_trip(results):
                   ("packet socket on it", kernel), ("packet socket against DPDK", gap)], verdict)
 
 
+def _need_socket(plane):
+    """Raises Unavailable if the kernel was built without what the plane needs."""
+    if plane not in SOCKETS:
+        return
+    name, family = SOCKETS[plane]
+    try:
+        socket.socket(family, socket.SOCK_RAW).close()
+    except OSError as e:
+        raise Unavailable(f"the kernel has no {name} sockets: {e.strerror}") from e
+
+
+@contextlib.contextmanager
+def _hosts(lab):
+    with contextlib.ExitStack() as stack:
+        try:
+            hosts = stack.enter_context(lab.hosts())
+        except RuntimeError as e:
+            if any(text in str(e) for text in NO_VETH):
+                raise Unavailable(f"the kernel has no pairs of veth: {e}") from e
+            raise
+        yield hosts
+
+
 def _run(lab, test, plane, count):
     if plane == "ring":
         return _one_process(lab, count)
     if plane == "memif":
         return measure(lab, forwarder.memif_pair(lab), test, count, linger=True)
-    with lab.hosts() as hosts:
+    _need_socket(plane)
+    with _hosts(lab) as hosts:
         return measure(lab, forwarder.veth_ends(lab, hosts, plane), test, count)
 
 
