@@ -16,7 +16,7 @@ from ringtap_lab import attached, overhead_ways, pdump_view, scope
 
 WRITE_MODES = BUILD / "bench" / "write_modes"
 STOCK = ("dumpcap-none-on", "pdump-on")
-TRACED = ("usdt-on", "lttng-on", "rte_trace-on")
+TRACED = ("usdt-on", "trace-burst-on", "lttng-on", "rte_trace-on")
 CAPTURED = ("record-on", "record-none-on", *STOCK)
 pytestmark = pytest.mark.skipif(not WRITE_MODES.exists(), reason=f"{WRITE_MODES} is not built")
 
@@ -165,7 +165,7 @@ def test_an_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
     reason = {"bpftrace": bpftrace_missing, "lttng-consumerd": lttng_missing}.get(program, lambda: None)()
     if reason:
         pytest.skip(reason)
-    # So long that it is met while the tool is at work, beside a paused application.
+    # So long that it is met while the tool is at work.
     p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o",
                           str(tmp_path / "out")))
     until(lambda: any(program in text for text in commands_of(p.pid)), 120, program)
@@ -176,7 +176,6 @@ def test_an_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path, closing):
-    """A paused application cannot end by itself."""
     p = closing(lab.start("overhead", "--quick", "--only", "record-on", "--overhead-seconds", "1",
                           "-o", str(tmp_path / "out")))
     until(lambda: any("record" in text for text in commands_of(p.pid)), 120, "ringtap record")

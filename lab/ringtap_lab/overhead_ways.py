@@ -30,11 +30,7 @@ class Subject:
 
     def fastest(self):
         """Of some parts of the window: whoever disturbs an application only slows it down."""
-        return fastest(self.app, self.window_s)
-
-
-def fastest(app, window_s):
-    return max(app.rate_of_own_time(window_s / LOOKS) for _ in range(LOOKS))
+        return max(self.app.rate_of_own_time(self.window_s / LOOKS) for _ in range(LOOKS))
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Way:
     """application(lab): source and plugin of a TestPmd. measure(subject): values, of which "pps" is the
     application's rate. seconds: what it takes beyond measuring rates. steady: it never hurts the
     application. lttng: it needs a session daemon. even: its rate does not come in waves, so that
-    the fastest parts of all windows are compared."""
+    the fastest parts of all windows are compared. lives: it cannot be switched while the application runs."""
 
     key: str
     application: object
@@ -51,6 +47,7 @@ class Way:
     steady: bool = True
     lttng: bool = False
     even: bool = True
+    lives: bool = False
 
 
 def stock(lab, *options):
@@ -185,18 +182,18 @@ def capturing(key, application, measure, stock_tool=False):
 
 
 WAYS = [
-    Way("same", stock, idle),
-    Way("probe-off", with_probe, idle),
+    Way("same", stock, idle, lives=True),
+    Way("probe-off", with_probe, idle, lives=True),
     capturing("record-on", with_probe, record()),
     capturing("record-all-on", with_probe, record(PASS_ALL)),
     capturing("record-none-on", with_probe, record(PASS_NONE)),
-    Way("dumpcap-off", stock, afterwards(attached.Dumpcap), 2, steady=False),
+    Way("dumpcap-off", stock, afterwards(attached.Dumpcap), 2, steady=False, lives=True),
     capturing("dumpcap-on", stock, dumpcap(), True),
     capturing("dumpcap-all-on", stock, dumpcap(PASS_ALL), True),
     capturing("dumpcap-none-on", stock, captured(DumpcapOfNothing), True),
-    Way("pdump-off", stock, afterwards(attached.Pdump), 2, steady=False),
+    Way("pdump-off", stock, afterwards(attached.Pdump), 2, steady=False, lives=True),
     capturing("pdump-on", stock, captured(attached.Pdump), True),
-    Way("lttng-off", with_provider, idle, 1, lttng=True),
+    Way("lttng-off", with_provider, idle, 1, lttng=True, lives=True),
     Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
     Way("usdt-on", with_probe, traced(lambda s: attached.Bpftrace(s.lab, s.app)), 4),
     Way("trace-burst-on", with_probe, traced(lambda s: attached.TraceBurst(s.lab, s.app)), 4),
@@ -204,5 +201,5 @@ WAYS = [
     Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
     Way("top-on", with_probe, watched(attached.Top)),
     Way("latency-on", with_probe, watched(attached.Latency)),
-    Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle),
+    Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle, lives=True),
 ]
