@@ -57,8 +57,6 @@ def test_overhead(overhead):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
     assert overhead["record-on"]["captured"] > 0 == overhead["record-on"]["filtered"]
     assert overhead["pdump-on"]["captured"] > 0
-    # A copy costs more than a glance.
-    assert overhead["record-on"]["added_ns"] > overhead["record-none-on"]["added_ns"]
 
 
 @pytest.mark.parametrize("cell", TRACED)
@@ -86,9 +84,6 @@ def test_pdump(pdump):
         assert v["captured"] > 0 and v["loss"] == pytest.approx(v["lost"] / v["seen"]), key
         directions = 2 if key.startswith("dumpcap") else 1
         assert v["captured_pps"] == pytest.approx(directions * v["forwarded_pps"] * (1 - v["loss"])), key
-    # A call of the kernel for each packet is slower than anything else.
-    assert pdump["packet-64"]["loss"] > pdump["batch-64"]["loss"]
-    assert pdump["packet-64"]["captured_pps"] < pdump["batch-64"]["captured_pps"]
     assert 0 < pdump["paced-touch"]["forwarded_line"] < 1.05  # a busy machine may be too slow for it
 
 
