@@ -260,10 +260,7 @@ static int report(const struct trace *t, json_t *maps)
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("trace: writing standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	return trace_printed(ret);
 }
 
 static int trace_by_bpf(struct trace *t, unsigned instruments)

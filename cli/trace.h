@@ -71,6 +71,9 @@ const char *trace_port(const struct trace *t, uint64_t port);
 /* What every document begins with; the caller decrefs. */
 json_t *trace_document(const struct trace *t, const char *what);
 
+/* Was all of it written? enum status. */
+int trace_printed(int error);
+
 /* ---- trace_child.c: programs that we start. None outlives us, even if we are killed. */
 
 #define TRACE_TEXT_MAX (64u << 20)

@@ -155,3 +155,11 @@ json_t *trace_document(const struct trace *t, const char *what)
 	json_object_set_new(j, "ended_by", json_text(ends[t->end]));
 	return j;
 }
+
+int trace_printed(int error)
+{
+	if (!error && !fflush(stdout) && !ferror(stdout))
+		return STATUS_OK;
+	say("trace: writing standard output: %s", strerror(errno));
+	return STATUS_FAILED;
+}

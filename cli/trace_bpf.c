@@ -171,19 +171,19 @@ static void say_why(const struct trace_child *c)
 	say("trace: bpftrace failed without a word");
 }
 
-/* Waits until events are taken. */
-static enum trace_end wait_ready(struct trace *t, struct trace_child *c)
+/* Waits until all probes are attached. False: it never came to that, t->end tells why. */
+static bool wait_ready(struct trace *t, struct trace_child *c)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + ATTACH_NS, now = 0;
-	enum trace_end end = TRACE_BY_LIMIT;
 
-	while (end == TRACE_BY_LIMIT && now < until) {
+	t->end = TRACE_BY_LIMIT;
+	while (t->end == TRACE_BY_LIMIT && now < until) {
 		if (c->text[0].data && strstr(c->text[0].data, READY))
-			return TRACE_BY_LIMIT;
+			return true;
 		now = now_ns(CLOCK_MONOTONIC);
-		end = trace_wait(t, c, now + NS_PER_S / 100);
+		t->end = trace_wait(t, c, now + NS_PER_S / 100);
 	}
-	return end;
+	return false;
 }
 
 /* What it counted is worth nothing if it was not bpftrace that ended it. */
@@ -211,29 +211,30 @@ static void trace_until_end(struct trace *t, struct trace_child *c)
 	t->end = trace_wait(t, c, duration ? t->start_ns + duration : UINT64_MAX);
 }
 
+/* Nothing was traced. */
+static int say_not_ready(struct trace *t, struct trace_child *c)
+{
+	if (t->end == TRACE_BY_SIGNAL)
+		say("trace: ended before it began");
+	else if (t->end == TRACE_BY_LIMIT)
+		say("trace: bpftrace has not attached within %d s", (int)(ATTACH_NS / NS_PER_S));
+	else if (judge(c, true) == STATUS_OK)
+		say("trace: %s: ended before events could be taken", t->app.name);
+	return STATUS_FAILED;
+}
+
 static int run_canned(struct trace *t, struct trace_child *c, unsigned instruments)
 {
-	int ret = STATUS_OK;
+	int ret;
 
-	t->end = wait_ready(t, c);
-	if (t->end == TRACE_BY_LIMIT) {
-		ret = trace_attach(t, instruments);
-		if (ret == STATUS_OK)
-			trace_until_end(t, c);
-		if (ret == STATUS_OK)
-			ret = trace_detach(t);
-	}
-	if (t->end == TRACE_BY_SIGNAL && !t->figures) {
-		say("trace: ended before it began");
-		return STATUS_FAILED;
-	}
-	if (ret == STATUS_OK)
-		ret = judge(c, child_end(c, SIGTERM, PATIENCE_NS));
-	if (ret == STATUS_OK && !t->figures) {
-		say("trace: %s: ended before events could be taken", t->app.name);
-		ret = STATUS_FAILED;
-	}
-	return ret;
+	if (!wait_ready(t, c))
+		return say_not_ready(t, c);
+	ret = trace_attach(t, instruments);
+	if (ret != STATUS_OK)
+		return ret;
+	trace_until_end(t, c);
+	ret = trace_detach(t);
+	return ret == STATUS_OK ? judge(c, child_end(c, SIGTERM, PATIENCE_NS)) : ret;
 }
 
 static int run_own(struct trace *t, struct trace_child *c)

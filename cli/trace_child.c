@@ -254,11 +254,10 @@ int child_run(const char *const argv[], struct trace_text *out)
 	if (!ret)
 		ret = WIFEXITED(c.status) ? WEXITSTATUS(c.status) : -ECHILD;
 	if (ret == -ETIMEDOUT) {
-		say("trace: %s %s: takes longer than %d s", argv[0], argv[1],
-			(int)(RUN_NS / NS_PER_S));
+		say("trace: %s: takes longer than %d s", argv[0], (int)(RUN_NS / NS_PER_S));
 	} else if (ret) {
 		line = first_line(&c.text[c.text[1].len ? 1 : 0], &len);
-		say("trace: %s %s: %.*s", argv[0], argv[1], len ? len : (int)strlen("failed"),
+		say("trace: %s: %.*s", argv[0], len ? len : (int)strlen("failed"),
 			len ? line : "failed");
 	} else if (out) {
 		*out = c.text[0];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "stop.h"
 #include "trace.h"
 
 #define COPY_AT_ONCE (1u << 20)
@@ -48,26 +49,29 @@ static bool of_trace(const char *name)
 	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
 }
 
-/* The application may see other file systems than we do. */
+/* The application may see other file systems than we do. How many files there were, or -errno. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
 	char from[8192];
 	struct dirent *e;
-	int ret = 0;
+	int ret = 0, files = 0;
 	DIR *d;
 
-	snprintf(from, sizeof(from), "/proc/%d/root%s", (int)t->pid, directory);
+	snprintf(from, sizeof(from), "/proc/%d/root/%s", (int)t->pid, directory);
 	d = opendir(from);
 	if (!d)
 		ret = -errno;
-	while (d && !ret && (e = readdir(d)))
-		if (of_trace(e->d_name))
-			ret = copy_file(dirfd(d), e->d_name, to);
+	while (d && !ret && (e = readdir(d))) {
+		if (!of_trace(e->d_name))
+			continue;
+		ret = copy_file(dirfd(d), e->d_name, to);
+		files++;
+	}
 	if (d)
 		closedir(d);
 	if (ret)
 		say("trace: copying %s to %s: %s", from, to, strerror(-ret));
-	return ret;
+	return ret ? ret : files;
 }
 
 /* What each count of one kind grew by. */
@@ -90,14 +94,17 @@ static json_t *grown(const json_t *before, const json_t *after, const char *kind
 static void print(const json_t *doc)
 {
 	const json_t *lost = json_object_get(doc, "lost"), *n;
+	const char *saved_to = json_string_value(json_object_get(doc, "saved_to"));
 	char count[FORMAT_LEN];
 	const char *event;
 
-	printf("%s: %.1f s, in %s; the application saved it to %s\n",
-		json_string_value(json_object_get(doc, "application")),
-		json_number_value(json_object_get(doc, "seconds")),
-		json_string_value(json_object_get(doc, "directory")),
-		json_string_value(json_object_get(doc, "saved_to")));
+	printf("%s: %.1f s, ", json_string_value(json_object_get(doc, "application")),
+		json_number_value(json_object_get(doc, "seconds")));
+	if (saved_to)
+		printf("in %s; the application saved it to %s\n",
+			json_string_value(json_object_get(doc, "directory")), saved_to);
+	else
+		printf("and no event: there is no trace\n");
 	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
@@ -129,7 +136,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 		print(doc);
 		json_decref(doc);
 	}
-	return ret || fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+	return trace_printed(ret);
 }
 
 /* Ends with the points off, so that nothing is overwritten while it is saved. */
@@ -140,7 +147,7 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	json_t *saved;
 	int ret;
 
-	if (!trace_bursts_are(t, true))
+	if (!trace_bursts_are(t, true) && !stop_wait(0))
 		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
 			t->app.name);
 	trace_started(t);
@@ -157,8 +164,11 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	if (!saved)
 		return STATUS_FAILED;
 	directory = json_string_value(json_object_get(saved, "directory"));
-	ret = directory && *directory == '/' ? copy_trace(t, directory, to) : -ENOENT;
-	ret = ret ? STATUS_FAILED : report(t, to, before, saved);
+	/* Nothing is saved as long as no thread has had an event. */
+	ret = directory && *directory ? copy_trace(t, directory, to) : 0;
+	if (ret == 0)
+		json_object_set_new(saved, "directory", json_null());
+	ret = ret < 0 ? STATUS_FAILED : report(t, to, before, saved);
 	json_decref(saved);
 	return ret;
 }

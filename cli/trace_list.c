@@ -201,8 +201,5 @@ int trace_list(struct trace *t)
 		print(doc);
 		json_decref(doc);
 	}
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("trace: writing standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	return trace_printed(ret);
 }

@@ -46,14 +46,15 @@ static int command(struct trace_text *out, const char *const words[])
 static bool daemon_runs(void)
 {
 	const char *const argv[] = {"lttng", "--no-sessiond", "list", NULL};
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + DAEMON_NS;
 	struct trace_child c;
 	bool runs;
 
 	if (child_start(&c, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGKILL))
 		return false;
-	while (!c.ended)
+	while (!c.ended && now_ns(CLOCK_MONOTONIC) < until)
 		child_look(&c, -1, -1, NS_PER_S / 10);
-	runs = !c.status;
+	runs = c.ended && !c.status;
 	child_free(&c);
 	return runs;
 }
@@ -205,7 +206,7 @@ static int report(const struct lttng *l)
 		print(doc, l);
 		json_decref(doc);
 	}
-	return ret || fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+	return trace_printed(ret);
 }
 
 static int record(struct lttng *l, unsigned instruments)
@@ -223,7 +224,7 @@ static int record(struct lttng *l, unsigned instruments)
 	ret = trace_attach(t, instruments);
 	if (ret != STATUS_OK)
 		return ret;
-	if (!trace_bursts_are(t, true)) {
+	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
 		say("trace: %s: LTTng does not reach it; run ringtap as its user, or put that user "
 		    "into the group tracing",
 			t->app.name);

@@ -371,6 +371,17 @@ def test_bpftrace_is_killed(app, plugin, trace, what):
     nothing_left(app, plugin, [(pid, name)])
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
+    it = closing(Proc([RINGTAP, "trace", "burst", app.prefix]))
+    children = Path(f"/proc/{it.pid}/task/{it.pid}/children")
+    started = until(lambda: children.read_text().split(), what="bpftrace")
+    it.send_signal(number)
+    assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
+    assert number == signal.SIGKILL or "ended before it began" in it.output
+    nothing_left(app, plugin, [(pid, "bpftrace") for pid in started])
+
+
 def test_the_application_dies(app, trace):
     it = trace(app, "burst", "--json", "--duration", "60")
     app.rx(n=100, burst=32)

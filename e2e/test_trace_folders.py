@@ -75,6 +75,14 @@ def test_dpdk_again_and_for_people(roomy, trace, tmp_path):
     assert Ctf(tmp_path / "out1").count("empty_poll") == 34
 
 
+def test_dpdk_without_an_event(roomy, trace, tmp_path):
+    """rte_trace saves nothing then."""
+    doc = trace(roomy, "dpdk", "-o", tmp_path / "out", "--json").json()
+    assert (doc["events"], doc["lost"], doc["saved_to"]) == ({}, {}, None)
+    assert "no event" in trace(roomy, "dpdk", "-o", tmp_path / "out").finish()
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_dpdk_tells_what_is_missing(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
     app.ring("a")

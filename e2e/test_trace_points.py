@@ -67,7 +67,7 @@ def test_sites_are_nops(with_usdt):
         assert [s.event for s in usdt_sites(PROBE)].count(event) == 1
 
 
-@pytest.mark.parametrize("function,event", [("rt_hook_rx", "rx_burst"), ("rt_hook_tx", "tx_burst")])
+@pytest.mark.parametrize("function,event", [("rt_hook_rx", "empty_poll"), ("rt_hook_tx", "tx_burst")])
 def test_before_the_nop_are_registers_only(with_usdt, function, event):
     """The hooks' first instructions: nothing is loaded, computed or called for the events' sake, and
     the only branch is that between a burst and an empty poll."""
@@ -79,7 +79,7 @@ def test_before_the_nop_are_registers_only(with_usdt, function, event):
     before = instructions(PROBE, int(found.group(1), 16), site.at)
     assert len(before) < 12, before
     branches = [i for i in before if re.match(r"(j\w+|call|cmp|test)\b", i)]
-    assert [i.split()[0] for i in branches] == (["test", "je"] if event == "rx_burst" else [])
+    assert [i.split()[0] for i in branches] == (["test", "jne"] if event == "empty_poll" else [])
     for line in before:
         if line not in branches:
             assert re.fullmatch(r"(mov\w*|push|xor|endbr64)\s*(%\w+,?){0,2}", line), before

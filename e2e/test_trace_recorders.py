@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
 figures: equal, and what had no room is told."""
+import json
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from harness import dpdk
 from harness import monitor as fig
 from harness.monitor import Monitor
-from harness.paths import LTTNG_PROVIDER
-from harness.proc import until
-from harness.ringtap import listing, sessions
+from harness.paths import BUILD, LTTNG_PROVIDER
+from harness.proc import check, until
+from harness.ringtap import sessions
 from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
 
 
@@ -178,22 +179,36 @@ def test_unknown_parameters_are_refused(app, what):
     assert answer["points_on"] == 0
 
 
-def test_two_probes_in_one_application(play, plugin, monitor, tmp_path):
-    """One linked in and one loaded: EAL refuses trace points of the same name."""
-    app = play(linkin=True, eal=["-d", plugin, *eal_trace(tmp_path)])
+def test_trace_that_cannot_be_written(play, monitor, tmp_path):
+    (tmp_path / "file").touch()
+    app = play(eal=eal_trace(tmp_path / "file" / "below"))
     app.ring("a")
     monitor(app, fig.POLLS)
     traffic(app)
-    assert any(a["name"] == app.prefix for a in listing())
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]
+    assert answer["status"] < 0 and answer["error"]
+    assert answer["emitted"]["empty_poll"] == 17
+    traffic(app)
+
+
+IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is linked in
+
+
+def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
+    """One linked in and one loaded: EAL refuses to start with trace points of the same name."""
+    app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
+    monitor(app, fig.POLLS)
+    trace(app)
+    assert app.stop().total("sink")["rx_packets"] == 0
 
 
 # ---- LTTng -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loaded_by", ["probe", "eal"])
-def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by):
+@pytest.mark.parametrize("loaded_by,linkin", [("probe", False), ("eal", False), ("eal", True)])
+def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by, linkin):
     eal = ["-d", plugin.parent / LTTNG_PROVIDER.name] if loaded_by == "eal" else []
-    app = play(namespace=lttng, eal=eal)
+    app = play(linkin=linkin, namespace=lttng, eal=eal)
     app.ring("a")
     if loaded_by == "probe":
         assert trace(app)["lttng"] == 0
@@ -226,8 +241,34 @@ def test_lttng_tells_what_it_discarded(play, monitor, lttng, tmp_path):
     assert sum(ctf.events.values()) + ctf.discarded == sum(polls_of(m).values()) == 100_100
 
 
+def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
+    """The application goes on, and no longer asks anybody."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    trace(app, "lttng")
+    lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
+    m = monitor(app, fig.POLLS)
+    assert trace(app)["bursts_traced"]
+    app.one("idle 0 0 n=1000")
+    lttng.kill()
+    until(lambda: not trace(app)["bursts_traced"], 30, "the end of tracing")
+    app.one("idle 0 0 n=10000")
+    traffic(app)
+    assert m.hook(fig.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
+
+
 def test_lttng_is_not_in_the_probe(app):
     assert "lttng" not in Path(f"/proc/{app.pid}/maps").read_text()
+
+
+def test_probe_that_is_linked_in_looks_where_libraries_are_installed(fwd):
+    app = fwd(*IDLE).running()
+    options = json.loads(check(["meson", "introspect", BUILD, "--buildoptions"]))
+    where = {o["name"]: o["value"] for o in options}
+    path = Path(where["prefix"]) / where["libdir"] / LTTNG_PROVIDER.name
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    assert answer["lttng"] == 1 if path.exists() else answer["error"].startswith(f"{path}: ")
+    app.stop()
 
 
 def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * USDT events of the roles' own loops, whatever the plane: docs/tracing.md. They take the place of
- * those that the probe's hooks would have for the same bursts. Arguments are in registers, or in
- * the link, of which the driver has just been asked: a few loads a burst at most.
+ * those that the probe's hooks would have for the same bursts. Arguments are in registers, or stay
+ * in the link, where tracers fetch them: its address is loaded.
  */
 #ifndef RINGTAP_FWD_TRACE_H
 #define RINGTAP_FWD_TRACE_H
@@ -17,12 +17,17 @@ enum fwd_drop {
 	FWD_DROP_TX_UNSENT = 34, /* still held when the run was stopped */
 };
 
+/* The barriers, behind a call anyway, keep each event's arguments with it: else they would be
+ * loaded for both before it is known which. */
 static inline void trace_rx(const struct link *l, uint16_t asked, uint16_t got)
 {
-	if (got)
+	if (got) {
+		rt_compiler_barrier();
 		RT_USDT(rx_burst, l->port, l->queue, asked, got);
-	else
+	} else {
+		rt_compiler_barrier();
 		RT_USDT(empty_poll, l->port, l->queue, asked);
+	}
 }
 
 /* After the driver's answer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Telemetry: /ringtap/trace switches tracing and tells what became of it. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +112,17 @@ static int act(const char *what, char *err, size_t size)
 
 static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 {
+	/* Each who asks has a thread, and DPDK saves without a lock. */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct rt_trace_count counts[RT_TRACE_EVENTS];
 	char err[RTE_TEL_MAX_STRING_LEN] = "";
 	int ret;
 
+	pthread_mutex_lock(&lock);
 	/* Not less than these is in what is saved, while events go on. */
 	rt_trace_counts(counts);
 	ret = act(params ? params : "", err, sizeof(err));
+	pthread_mutex_unlock(&lock);
 	if (!params || strcmp(params, "save"))
 		rt_trace_counts(counts);
 	rte_tel_data_start_dict(d);

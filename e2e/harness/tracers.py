@@ -156,6 +156,12 @@ class Lttng:
         self.lttng("stop")
         self.lttng("destroy", "s")
 
+    def kill(self):
+        """The daemon and its consumers, all at once; the namespace stays as long as those in it."""
+        session = str(self.daemon.pid)  # it began one
+        check(["pkill", "-KILL", "--session", session])
+        self.daemon.wait()
+
     def close(self):
         self.daemon.send_signal(signal.SIGTERM)  # it takes its consumers along
         self.daemon.wait()
