@@ -186,16 +186,22 @@ def blocks(results):
     return found
 
 
-def _verdict(results, keys, confirmed, different):
-    """By how many of all runs were as published."""
-    series = [results.series(key, "as_stated") for key in keys]
-    runs = sum(len(s) for s in series)
-    if not runs:
+def _verdict(found, confirmed, different):
+    """found: of each run, whether it was as published."""
+    if not found:
         return Verdict(OPEN)
-    found = sum(sum(s) for s in series)
-    if found == runs:
+    if all(found):
         return Verdict(CONFIRMED, confirmed)
-    return Verdict(PARTLY, f"In some runs only. {confirmed}") if found else Verdict(DIFFERENT, different)
+    return Verdict(PARTLY, f"In some runs only. {confirmed}") if any(found) else Verdict(DIFFERENT, different)
+
+
+def _scattered(results):
+    order = [results.series("4k-drop", f"out_of_order_{p}") for p in PHASES]
+    return [before < IN_ORDER and min(during, after) > SCATTERED for before, during, after in zip(*order)]
+
+
+def _cured_by_pages(results):
+    return [misses < CURED for misses in results.series("huge-drop", "misses_64_3")]
 
 
 def summary(results):
@@ -210,15 +216,15 @@ def summary(results):
     def misses(kind):
         return f"{KINDS[kind]}, after it", Value(f"{kind}-drop", "misses_64_3", 1, 3, "misses per packet")
 
+    both = [x == 1 for key in ("4k-retry", "4k-stack") for x in results.series(key, "as_stated")]
     return [
         Claim("Dropped packets scatter a pool's buffers, and for good.", "in order, then scattered for good",
-              order("drop"), _verdict(results, ["4k-drop"], "Nothing puts the buffers in order again.",
+              order("drop"), _verdict(_scattered(results), "Nothing puts the buffers in order again.",
                                       "The buffers did not stay scattered.")),
         Claim("Trying again instead of dropping, or a pool in stack order, cures it.",
               "retry: in order; stack: few buffers in use",
-              runs("4k-retry", "4k-stack"), _verdict(results, ["4k-retry", "4k-stack"], "Both do what is claimed.",
-                                                     "Neither cured it.")),
+              runs("4k-retry", "4k-stack"), _verdict(both, "Both do what is claimed.",
+                                                     "The phases of no run were as claimed.")),
         Claim("So do huge pages: scattered buffers then lie in few pages.", "more misses, for good; with huge pages few",
               [misses("4k"), misses("huge")], _verdict(
-                  results, ["huge-drop"], "In the model of the IOTLB hardly a packet misses.",
-                  "Modelled misses remain."))]
+                  _cured_by_pages(results), "In the model of the IOTLB hardly a packet misses.", "Modelled misses remain."))]
