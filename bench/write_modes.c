@@ -258,5 +258,6 @@ int main(int argc, char **argv)
 	loop(&w, modes[mode].handle);
 	report(&w, now() - began);
 	ringtap_capture_close(capture);
+	free(w.buffer);
 	return 0;
 }

@@ -16,7 +16,7 @@ from ringtap_lab import attached, overhead_ways, pdump_view, scope
 
 WRITE_MODES = BUILD / "bench" / "write_modes"
 STOCK = ("dumpcap-none-on", "pdump-on")
-TRACED = ("usdt-on", "lttng-on", "rte_trace-on")
+TRACED = ("usdt-on", "trace-burst-on", "lttng-on", "rte_trace-on")
 CAPTURED = ("record-on", "record-none-on", *STOCK)
 pytestmark = pytest.mark.skipif(not WRITE_MODES.exists(), reason=f"{WRITE_MODES} is not built")
 
@@ -57,8 +57,6 @@ def test_overhead(overhead):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
     assert overhead["record-on"]["captured"] > 0 == overhead["record-on"]["filtered"]
     assert overhead["pdump-on"]["captured"] > 0
-    # A copy costs more than a glance.
-    assert overhead["record-on"]["added_ns"] > overhead["record-none-on"]["added_ns"]
 
 
 @pytest.mark.parametrize("cell", TRACED)
@@ -86,9 +84,6 @@ def test_pdump(pdump):
         assert v["captured"] > 0 and v["loss"] == pytest.approx(v["lost"] / v["seen"]), key
         directions = 2 if key.startswith("dumpcap") else 1
         assert v["captured_pps"] == pytest.approx(directions * v["forwarded_pps"] * (1 - v["loss"])), key
-    # A call of the kernel for each packet is slower than anything else.
-    assert pdump["packet-64"]["loss"] > pdump["batch-64"]["loss"]
-    assert pdump["packet-64"]["captured_pps"] < pdump["batch-64"]["captured_pps"]
     assert 0 < pdump["paced-touch"]["forwarded_line"] < 1.05  # a busy machine may be too slow for it
 
 
@@ -165,7 +160,7 @@ def test_an_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
     reason = {"bpftrace": bpftrace_missing, "lttng-consumerd": lttng_missing}.get(program, lambda: None)()
     if reason:
         pytest.skip(reason)
-    # So long that it is met while the tool is at work, beside a paused application.
+    # So long that it is met while the tool is at work.
     p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o",
                           str(tmp_path / "out")))
     until(lambda: any(program in text for text in commands_of(p.pid)), 120, program)
@@ -176,7 +171,6 @@ def test_an_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path, closing):
-    """A paused application cannot end by itself."""
     p = closing(lab.start("overhead", "--quick", "--only", "record-on", "--overhead-seconds", "1",
                           "-o", str(tmp_path / "out")))
     until(lambda: any("record" in text for text in commands_of(p.pid)), 120, "ringtap record")

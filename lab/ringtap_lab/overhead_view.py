@@ -63,7 +63,7 @@ def _changes(results):
         note="Disabled: of ringtap, USDT and rte_trace the probe is loaded, and its hooks are not in; of LTTng the provider is loaded, "
              "too, and a session daemon runs; dpdk-dumpcap and dpdk-pdump were attached, and have gone. latencystats is chosen when "
              "testpmd starts. As nothing is sent, ringtap latency and latencystats do only what they do at reception. Drift: how "
-             "much the application without an instrument was faster afterwards than before. The published ones were measured "
+             "much faster the application by itself was afterwards than before. The published ones were measured "
              "with another version, on a NIC, with trace points that others put elsewhere: their percentages say how much it was there.")
 
 

@@ -10,6 +10,7 @@ from .testpmd import Source
 
 SIZE = 64
 BURST = 32  # testpmd's own
+LOOKS = 4
 # Both look at the same bytes. net_null's packets hold zeros: the one passes all, the other none.
 PASS_ALL, PASS_NONE = "not udp port 53", "udp port 53"
 
@@ -24,14 +25,20 @@ class Subject:
     daemon: object = None
 
     def rate(self):
+        """Of all the window: what is captured comes in waves."""
         return self.app.rate_of_own_time(self.window_s)
+
+    def fastest(self):
+        """Of some parts of the window: whoever disturbs an application only slows it down."""
+        return max(self.app.rate_of_own_time(self.window_s / LOOKS) for _ in range(LOOKS))
 
 
 @dataclass(frozen=True)
 class Way:
     """application(lab): source and plugin of a TestPmd. measure(subject): values, of which "pps" is the
     application's rate. seconds: what it takes beyond measuring rates. steady: it never hurts the
-    application. lttng: it needs a session daemon."""
+    application. lttng: it needs a session daemon. even: its rate does not come in waves, so that
+    the fastest parts of all windows are compared. lives: it cannot be switched while the application runs."""
 
     key: str
     application: object
@@ -39,6 +46,8 @@ class Way:
     seconds: float = 0.5
     steady: bool = True
     lttng: bool = False
+    even: bool = True
+    lives: bool = False
 
 
 def stock(lab, *options):
@@ -61,14 +70,14 @@ def with_provider(lab):
 
 
 def idle(subject):
-    return {"pps": subject.rate()}
+    return {"pps": subject.fastest()}
 
 
 def watched(tool):
     """While a tool looks that hands out no packets."""
     def measure(subject):
         with tool(subject.lab, subject.app) as t:
-            pps = subject.rate()
+            pps = subject.fastest()
             t.finish()
         return {"pps": pps}
     return measure
@@ -102,9 +111,9 @@ def traced(tracing):
     with events(), which ends it: (events, packets in them, events that were lost)."""
     def measure(subject):
         with attached.Top(subject.lab, subject.app, "polls") as hooks:
-            hooks_pps = subject.rate()
+            hooks_pps = subject.fastest()
             with tracing(subject) as t:
-                pps = subject.rate()
+                pps = subject.fastest()
                 events, packets, lost = t.events()
             hooks.finish()
         if not events:
@@ -167,25 +176,30 @@ class DumpcapOfNothing(attached.Dumpcap):
         return counts
 
 
+def capturing(key, application, measure, stock_tool=False):
+    """Of dpdk-dumpcap and dpdk-pdump, some kill the application when they detach."""
+    return Way(key, application, measure, 1.0, steady=not stock_tool, even=False)
+
+
 WAYS = [
-    Way("same", stock, idle),
-    Way("probe-off", with_probe, idle),
-    Way("record-on", with_probe, record()),
-    Way("record-all-on", with_probe, record(PASS_ALL)),
-    Way("record-none-on", with_probe, record(PASS_NONE)),
-    Way("dumpcap-off", stock, afterwards(attached.Dumpcap), 2, False),
-    Way("dumpcap-on", stock, dumpcap(), 1, False),
-    Way("dumpcap-all-on", stock, dumpcap(PASS_ALL), 1, False),
-    Way("dumpcap-none-on", stock, captured(DumpcapOfNothing), 1, False),
-    Way("pdump-off", stock, afterwards(attached.Pdump), 2, False),
-    Way("pdump-on", stock, captured(attached.Pdump), 1, False),
-    Way("top-on", with_probe, watched(attached.Top)),
-    Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
-    Way("latency-on", with_probe, watched(attached.Latency)),
+    Way("same", stock, idle, lives=True),
+    Way("probe-off", with_probe, idle, lives=True),
+    capturing("record-on", with_probe, record()),
+    capturing("record-all-on", with_probe, record(PASS_ALL)),
+    capturing("record-none-on", with_probe, record(PASS_NONE)),
+    Way("dumpcap-off", stock, afterwards(attached.Dumpcap), 2, steady=False, lives=True),
+    capturing("dumpcap-on", stock, dumpcap(), True),
+    capturing("dumpcap-all-on", stock, dumpcap(PASS_ALL), True),
+    capturing("dumpcap-none-on", stock, captured(DumpcapOfNothing), True),
+    Way("pdump-off", stock, afterwards(attached.Pdump), 2, steady=False, lives=True),
+    capturing("pdump-on", stock, captured(attached.Pdump), True),
+    Way("lttng-off", with_provider, idle, 1, lttng=True, lives=True),
+    Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
     Way("usdt-on", with_probe, traced(lambda s: attached.Bpftrace(s.lab, s.app)), 4),
     Way("trace-burst-on", with_probe, traced(lambda s: attached.TraceBurst(s.lab, s.app)), 4),
-    Way("lttng-off", with_provider, idle, 1, lttng=True),
-    Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
     Way("rte_trace-on", with_probe, traced(DpdkTracing), 2),
-    Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle),
+    Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
+    Way("top-on", with_probe, watched(attached.Top)),
+    Way("latency-on", with_probe, watched(attached.Latency)),
+    Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle, lives=True),
 ]

@@ -64,7 +64,7 @@ def _paced(results):
             for way in OURS if results.cell(key := f"paced-{way}")]
     return Table(f"Captured at exactly line rate, {SMALLEST} bytes", [
         "way", "captured, Gbit/s", "of line rate, %", "lost, %", "received, of line rate, %"], rows,
-        note="ringtap-fwd takes what two ports of 10 Gbit/s bring at most. dpdk-dumpcap cannot attach to it: an application has to "
+        note="ringtap-fwd takes what two ports of 10 Gbit/s bring at most, and when it begins, up to 20 ms' worth at once. dpdk-dumpcap cannot attach to it: an application has to "
              "call rte_pdump_init() for that.") if rows else None
 
 

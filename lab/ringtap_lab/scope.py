@@ -88,7 +88,6 @@ def _end_processes(is_ours):
             if is_ours(name):
                 try:
                     os.kill(pid, sig)
-                    os.kill(pid, signal.SIGCONT)  # what is paused would heed it only then
                 except ProcessLookupError:
                     pass
         end = time.monotonic() + patience_s

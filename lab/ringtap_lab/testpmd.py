@@ -18,6 +18,8 @@ MEMORY_MB = 512
 TICK_S = 0.05  # a tick of the kernel comes sooner, if the thread runs
 PROMPT_S = 0.001
 PATIENCE = 10
+STARVED_S = 20  # until its polling thread must have had its share
+ANSWER_S = 20  # of a thread that may have to wait for a CPU
 SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
 # Lcores of a secondary process are named after their cpus, and mempool caches belong to lcore ids:
@@ -92,7 +94,7 @@ class TestPmd:
         if self.process.poll() is not None:
             raise RuntimeError(f"it ended with status {self.process.returncode}")
         try:
-            return Telemetry(self.prefix)
+            return Telemetry(self.prefix, ANSWER_S)
         except OSError:
             return None
 
@@ -115,7 +117,8 @@ class TestPmd:
         """Received packets per second that the polling thread has run: whoever else has the CPU
         meanwhile does not count."""
         ran_0, n_0 = self._progress()
-        for _ in range(3 * PATIENCE):
+        end = time.monotonic() + max(3 * PATIENCE * window_s, STARVED_S)
+        while time.monotonic() < end:
             time.sleep(window_s)
             ran_1, n_1 = self._progress()
             if ran_1 - ran_0 >= window_s / 2:
@@ -139,12 +142,18 @@ class TestPmd:
     def _tick(self):
         """(a moment just before, seconds that the polling thread has run): the kernel adds to them at
         its ticks, up to 10 ms apart."""
-        before, end = self.polling_times()[1], time.monotonic() + TICK_S
+        before, end = self._ran(), time.monotonic() + TICK_S
         while True:
             since = time.monotonic()
-            ran = self.polling_times()[1]
+            ran = self._ran()
             if ran != before or since > end:
                 return since, ran
+
+    def _ran(self):
+        times = self.polling_times()
+        if not times:
+            raise RuntimeError("testpmd's polling thread has ended")
+        return times[1]
 
     def polling_times(self):
         """cpu_times() of the thread that polls."""
@@ -164,15 +173,7 @@ class TestPmd:
             return ""
         return f" (testpmd has ended with status {status}: {self._tail(3)})"
 
-    def pause(self):
-        """It takes none of its CPU until resume()."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.send_signal(signal.SIGCONT)
-
     def stop(self):
-        self.resume()
         if self.telemetry:
             self.telemetry.close()
             self.telemetry = None
@@ -185,5 +186,5 @@ class TestPmd:
 
     def _clean(self):
         for path in glob.glob(f"{MOUNT}/{self.prefix}map_*"):
-            os.unlink(path)
+            pathlib.Path(path).unlink(missing_ok=True)  # it may be just about to do it itself
         shutil.rmtree(runtime_dir(self.prefix), ignore_errors=True)

@@ -69,7 +69,7 @@ class Pdump(Experiment):
             except (Trouble, Unavailable):
                 raise
             except Exception as e:
-                if way != DUMPCAP or attempt == ATTEMPTS or app.process.poll() is None:
+                if way != DUMPCAP or attempt == ATTEMPTS:
                     raise RuntimeError(f"{e}{app.obituary()}") from e
             finally:
                 app.stop()
