@@ -54,8 +54,8 @@ if [ "$(id -u)" != 0 ]; then
 	}
 fi
 services=
-for package in openvswitch-switch prometheus; do
-	installed "$package" || services="$services $package"
+for service in openvswitch-switch:openvswitch-switch prometheus:prometheus lttng-tools:lttng-sessiond; do
+	installed "${service%:*}" || services="$services $service"
 done
 
 $as_root apt-get update -qq
@@ -63,10 +63,10 @@ $as_root apt-get update -qq
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run their own Open vSwitch and Prometheus in private folders. The services which the
+# The tests run their own Open vSwitch, Prometheus and LTTng in private folders. The services which the
 # packages start would only keep a CPU and the administrator busy.
-for package in $services; do
-	if [ -d /run/systemd/system ] && installed "$package"; then
-		$as_root systemctl disable --now "$package.service" || true
+for service in $services; do
+	if [ -d /run/systemd/system ] && installed "${service%:*}"; then
+		$as_root systemctl disable --now "${service#*:}.service" || true
 	fi
 done
