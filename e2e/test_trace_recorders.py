@@ -2,6 +2,7 @@
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
 figures: equal, and what had no room is told."""
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,28 @@ def test_sessions(play, record, tmp_path):
     who = (session["id"], recorder.proc.pid)
     assert Ctf(told["directory"]).events == {
         **TRAFFIC, ("session_open", *who): 1, ("session_close", *who): 1}
+
+
+def test_all_at_once(play, monitor, tmp_path):
+    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all are told so."""
+    app = play(eal=eal_trace(tmp_path))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    trace(app, "off")
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(lambda i: trace(app, "save" if i % 2 else ""), range(8)))
+    (folder,) = tmp_path.iterdir()
+    assert {told["directory"] for told in saved} <= {"", str(folder)}
+    assert {told["directory"] for told in saved[1::2]} == {str(folder)}
+    assert Ctf(folder).events == TRAFFIC
+
+
+@pytest.mark.parametrize("name", ["f" * 60, "f" * 200])
+def test_long_folders_are_told_in_full(play, tmp_path, name):
+    told = trace(play(eal=eal_trace(tmp_path / name)), "save")["directory"]
+    (folder,) = (tmp_path / name).iterdir()
+    assert told == str(folder) if len(str(folder)) < 128 else "".join(told) == str(folder)
 
 
 @pytest.mark.parametrize("what", ["bogus", "on,off", "/etc/passwd", "ON"])
