@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
 figures: equal, and what had no room is told."""
+import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -48,6 +50,11 @@ def trace(app, what=""):
 def eal_trace(folder, size="16M", mode="discard", events="ringtap.*"):
     return [f"--trace={events}", f"--trace-dir={folder}", f"--trace-bufsz={size}",
             f"--trace-mode={mode}"]
+
+
+def control_threads(app):
+    tasks = Path(f"/proc/{app.pid}/task").iterdir()
+    return [t.name for t in tasks if (t / "comm").read_text() == "ringtap-ctl\n"]
 
 
 def traffic(app):
@@ -170,6 +177,27 @@ def test_sessions(play, record, tmp_path):
     who = (session["id"], recorder.proc.pid)
     assert Ctf(told["directory"]).events == {
         **TRAFFIC, ("session_open", *who): 1, ("session_close", *who): 1}
+
+
+def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
+    """DPDK would keep each one's: the events of those without an lcore id are lost, and counted. The
+    control thread, which has one, stays."""
+    app = play(eal=eal_trace(tmp_path))
+    app.plug("net_null0")
+    app.ring("a")
+    m = monitor(app, fig.POLLS)
+    app.one("idle 1 0 n=1")
+    streams = set(os.listdir(trace(app, "save")["directory"]))
+    assert app.one("threads 0 0 count=30 n=50") == 1500
+    told = trace(app, "save")
+    assert told["emitted"]["tx_burst"] == told["lost"]["tx_burst"] == 1500
+    (first,) = control_threads(app)
+    m.close()
+    since = time.monotonic()
+    until(lambda: time.monotonic() - since > 3, what="the time that the thread lingers otherwise")
+    assert control_threads(app) == [first]
+    monitor(app, fig.POLLS)
+    assert set(os.listdir(trace(app, "save")["directory"])) == streams
 
 
 def test_all_at_once(play, monitor, tmp_path):

@@ -41,6 +41,18 @@ static int switch_points(bool on)
 	return ret ? 0 : -ENOENT;
 }
 
+/* Who is about to get a buffer has it, before DPDK locks them for as long as it writes. */
+static int save(void)
+{
+	int ret;
+
+	rt_trace_saving(true);
+	wait_for_hooks();
+	ret = rte_trace_save();
+	rt_trace_saving(false);
+	return ret;
+}
+
 /* What DPDK says of its tracing, in lines "name = value": nothing else tells. NULL: no memory. */
 static char *dump(void)
 {
@@ -135,7 +147,7 @@ static int act(const char *what, char *err, size_t size)
 	if (!strcmp(what, "on") || !strcmp(what, "off"))
 		ret = switch_points(!strcmp(what, "on"));
 	else if (!strcmp(what, "save"))
-		ret = rte_trace_save();
+		ret = save();
 	else if (what[0] && strcmp(what, "lttng")) {
 		snprintf(err, size, "unknown parameter; one of on, off, save, lttng, or none");
 		return -EINVAL;
