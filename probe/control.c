@@ -23,6 +23,7 @@
 #include "nic_time.h"
 #include "plugin.h"
 #include "trace.h"
+#include "trace_load.h"
 
 #define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within that time of waking us */
@@ -407,6 +408,9 @@ int rt_control_start(bool stay)
 {
 	int ret = 0;
 
+	/* Not under the lock: it waits for who loads a library, whose constructors may wait for us.
+	 */
+	rt_trace_find_lttng();
 	pthread_mutex_lock(&ctl.lock);
 	while (ctl.leaving)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);

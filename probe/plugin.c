@@ -22,7 +22,6 @@
 int rt_probe_init(void)
 {
 	rt_epb_init();
-	rt_trace_find_lttng();
 	return rt_threads_init();
 }
 

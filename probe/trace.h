@@ -58,8 +58,9 @@ struct rt_trace_count {
 	uint64_t lost; /* of these: had no buffer, no room, or were overwritten */
 };
 
-/* Any thread. Exact when no thread is in a hook, but: DPDK frees the buffers of EAL threads that end,
- * whose events do not count as lost, and what threads without a slot have overwritten does not. */
+/* Any thread. Exact when no thread is in a hook, but: DPDK frees the buffers of EAL threads that
+ * end, whose events do not count as lost, and what threads without a slot have overwritten does
+ * not. */
 void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS]);
 /* How many of DPDK's trace points are on. */
 unsigned rt_trace_points_on(void);
