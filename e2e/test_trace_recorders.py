@@ -11,11 +11,12 @@ import pytest
 
 from harness import dpdk
 from harness import monitor as fig
+from harness.fwd import FWD
 from harness.monitor import Monitor
 from harness.paths import LTTNG_PROVIDER
 from harness.proc import until
 from harness.ringtap import listing, sessions
-from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
+from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
 
 
 @pytest.fixture
@@ -164,6 +165,20 @@ def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
         assert ctf.count(event) == told["emitted"][event] - told["lost"][event]
 
 
+def test_forwarder(fwd, monitor, tmp_path):
+    """Its own events are for USDT only: here are those of the hooks. DPDK saves as it ends."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:2s", "--sink-rate", "10k",
+              "--tx-full", "drop", eal=eal_trace(tmp_path, events="ringtap.tx_refused")).running()
+    monitor(app, fig.POLLS)
+    until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
+    way = app.done().total("oneway")
+    (folder,) = tmp_path.iterdir()
+    events = Ctf(folder).events
+    refused = sum(key[3] * n for key, n in events.items() if key[:3] == ("tx_refused", 1, NO_QUEUE))
+    assert 0 < refused <= way["tx_dropped"]
+
+
 def test_sessions(play, record, tmp_path):
     """A capture has the hooks in as well as a monitor."""
     app = play(eal=eal_trace(tmp_path))
@@ -248,6 +263,9 @@ def test_two_probes_in_one_application(play, plugin, monitor, tmp_path):
     monitor(app, fig.POLLS)
     traffic(app)
     assert any(a["name"] == app.prefix for a in listing())
+    told = trace(app, "save")
+    assert told["emitted"]["empty_poll"] == 17
+    assert Ctf(told["directory"]).events == TRAFFIC
 
 
 # ---- LTTng -----------------------------------------------------------------------------------
@@ -309,6 +327,20 @@ def test_lttng_is_not_in_the_probe(app):
     assert "lttng" not in Path(f"/proc/{app.pid}/maps").read_text()
 
 
+def test_program_is_not_looked_for_in_the_working_folder(fwd, private_dir):
+    """Where it is called by its name alone, and that folder has everything that could be loaded."""
+    if not LTTNG_PROVIDER.exists():
+        pytest.skip("built without LTTng")
+    shutil.copy(LTTNG_PROVIDER, private_dir)
+    (private_dir / FWD.name).touch()
+    bare = ["bash", "-c", 'cd "$0" && exec -a ringtap-fwd "$@"', private_dir]
+    app = fwd("--ring", "a", "--role", "sink:a@0", around=bare).running()
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    maps = Path(f"/proc/{app.proc.pid}/maps").read_text()
+    assert str(private_dir) not in maps
+    assert answer["status"] == 0 or "where the probe lies" not in answer["error"]
+
+
 def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
     """A probe without a provider beside it, in whatever folder the application works."""
     if not LTTNG_PROVIDER.exists():
@@ -324,5 +356,9 @@ def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
     private_dir.chmod(0o777)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
     assert answer["status"] < 0 and "others may write" in answer["error"]
-    private_dir.chmod(0o700)
+    private_dir.chmod(0o770)
+    os.chown(private_dir, -1, 65534)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and "others may write" in answer["error"]
+    os.chown(private_dir, -1, 0)
     assert trace(app, "lttng")["lttng"] == 1
