@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
 figures: equal, and what had no room is told."""
+import json
 import os
 import shutil
 import time
@@ -13,9 +14,9 @@ from harness import dpdk
 from harness import monitor as fig
 from harness.fwd import FWD
 from harness.monitor import Monitor
-from harness.paths import LTTNG_PROVIDER
-from harness.proc import until
-from harness.ringtap import listing, sessions
+from harness.paths import BUILD, LTTNG_PROVIDER
+from harness.proc import check, until
+from harness.ringtap import sessions
 from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
 
 
@@ -256,25 +257,24 @@ def test_trace_that_cannot_be_written(play, monitor, tmp_path):
     traffic(app)
 
 
-def test_two_probes_in_one_application(play, plugin, monitor, tmp_path):
-    """One linked in and one loaded: EAL refuses trace points of the same name."""
-    app = play(linkin=True, eal=["-d", plugin, *eal_trace(tmp_path)])
-    app.ring("a")
+IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is linked in
+
+
+def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
+    """One linked in and one loaded: EAL refuses to start with trace points of the same name."""
+    app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
     monitor(app, fig.POLLS)
-    traffic(app)
-    assert any(a["name"] == app.prefix for a in listing())
-    told = trace(app, "save")
-    assert told["emitted"]["empty_poll"] == 17
-    assert Ctf(told["directory"]).events == TRAFFIC
+    until(lambda: trace(app)["emitted"]["empty_poll"] > 0, what="events")
+    assert app.stop().total("sink")["rx_packets"] == 0
 
 
 # ---- LTTng -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loaded_by", ["probe", "eal"])
-def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by):
+@pytest.mark.parametrize("loaded_by,linkin", [("probe", False), ("eal", False), ("eal", True)])
+def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by, linkin):
     eal = ["-d", plugin.parent / LTTNG_PROVIDER.name] if loaded_by == "eal" else []
-    app = play(namespace=lttng, eal=eal)
+    app = play(linkin=linkin, namespace=lttng, eal=eal)
     app.ring("a")
     if loaded_by == "probe":
         assert trace(app)["lttng"] == 0
@@ -334,11 +334,21 @@ def test_program_is_not_looked_for_in_the_working_folder(fwd, private_dir):
     shutil.copy(LTTNG_PROVIDER, private_dir)
     (private_dir / FWD.name).touch()
     bare = ["bash", "-c", 'cd "$0" && exec -a ringtap-fwd "$@"', private_dir]
-    app = fwd("--ring", "a", "--role", "sink:a@0", around=bare).running()
+    app = fwd(*IDLE, around=bare).running()
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
     maps = Path(f"/proc/{app.proc.pid}/maps").read_text()
     assert str(private_dir) not in maps
     assert answer["status"] == 0 or "where the probe lies" not in answer["error"]
+
+
+def test_probe_that_is_linked_in_looks_where_libraries_are_installed(fwd):
+    app = fwd(*IDLE).running()
+    options = json.loads(check(["meson", "introspect", BUILD, "--buildoptions"]))
+    where = {o["name"]: o["value"] for o in options}
+    path = Path(where["prefix"]) / where["libdir"] / LTTNG_PROVIDER.name
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    assert answer["lttng"] == 1 if path.exists() else answer["error"].startswith(f"{path}: ")
+    app.stop()
 
 
 def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
