@@ -261,7 +261,8 @@ IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is link
 
 
 def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
-    """One linked in and one loaded: EAL refuses to start with trace points of the same name."""
+    """One linked in and one loaded: EAL refuses to start with trace points of the same name, and
+    rte_telemetry would ask the last one, which has none."""
     app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
     monitor(app, fig.POLLS)
     until(lambda: trace(app)["emitted"]["empty_poll"] > 0, what="events")

@@ -62,6 +62,8 @@ struct rt_trace_count {
  * end, whose events do not count as lost, and what threads without a slot have overwritten does
  * not. */
 void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS]);
+/* Whether another probe in this process has come first; before our constructors or after. */
+bool rt_trace_points_taken(void);
 /* How many of DPDK's trace points are on. */
 unsigned rt_trace_points_on(void);
 /* While DPDK saves, under a lock that it also takes to give a thread its buffer: threads that have
