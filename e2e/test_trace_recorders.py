@@ -148,6 +148,23 @@ def test_testpmd(testpmd, monitor, tmp_path):
     assert ctf.count("latency") == told["emitted"]["latency"] - told["lost"]["latency"] > 0
 
 
+def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
+    """What is counted is traced and the other way round from the first poll, each time."""
+    pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
+                  eal=eal_trace(tmp_path, "64K"))
+    before = trace(pmd)["emitted"]
+    for _ in range(5):
+        pmd.start()
+        m = monitor(pmd, fig.POLLS)
+        until(lambda: sum(sum(h.burst) for h in m.hooks) > 1000, what="traffic")
+        pmd.stop()
+        m.fresh()
+        now, counted = trace(pmd)["emitted"], polls_of(m)
+        assert {e: now[e] - before[e] for e in counted} == counted
+        m.close()
+        before = now
+
+
 @pytest.mark.parametrize("mode", ["discard", "overwrite"])
 def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
     app = play(eal=eal_trace(tmp_path, "64K", mode))
