@@ -203,7 +203,7 @@ def test_sessions(play, record, tmp_path):
     app.ring("a")
     recorder = record(app)
     (session,) = sessions(app)
-    until(lambda: trace(app)["bursts_traced"], what="tracing")
+    assert trace(app)["bursts_traced"]
     traffic(app)
     recorder.finish()
     told = trace(app, "save")

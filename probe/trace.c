@@ -80,14 +80,6 @@ void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS])
 	}
 }
 
-/* Of the calling thread's buffer; 0: it has none yet. */
-static uint32_t buffer_offset(void)
-{
-	const struct __rte_trace_header *h = RTE_PER_LCORE(trace_mem);
-
-	return h ? h->offset : 0;
-}
-
 void rt_trace_control_thread(void)
 {
 	control_thread = true;
@@ -103,12 +95,26 @@ void rt_trace_saving(bool on)
 	rt_store_release(&saving, on);
 }
 
-/* Has DPDK allocate one if need be, which it would do anyway: once in a thread's life. DPDK 22.11
- * never frees that of a thread without an lcore id; and a thread that has given its id back still
- * points to one that is freed. The control thread has none either, and stays: control.c. */
+/* DPDK 22.11 never frees the buffer of a thread without an lcore id; and a thread that has given
+ * its id back still points to one that is freed. The control thread has no id either, and stays:
+ * control.c. */
+static bool may_have_buffer(void)
+{
+	return rte_lcore_id() != LCORE_ID_ANY || control_thread;
+}
+
+/* In the calling thread's buffer; 0: it has none. */
+static uint32_t buffer_offset(void)
+{
+	const struct __rte_trace_header *h = RTE_PER_LCORE(trace_mem);
+
+	return h && may_have_buffer() ? h->offset : 0;
+}
+
+/* Has DPDK allocate one if need be, which it would do anyway: once in a thread's life. */
 static bool ready_buffer(void)
 {
-	if (rte_lcore_id() == LCORE_ID_ANY && !control_thread)
+	if (!may_have_buffer())
 		return false;
 	if (rt_likely(rt_trace_holds_buffer()))
 		return true;

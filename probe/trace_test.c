@@ -271,10 +271,11 @@ static void test_discarded_events_are_lost(void **state)
 	assert_int_equal(lost, 10);
 }
 
-/* While DPDK saves, and after that. */
+/* While DPDK saves, after that, and when the lcore id has been given back, and with it the buffer.
+ */
 static struct {
 	bool holds[2];
-	uint64_t lost[2];
+	uint64_t lost[3];
 } thread_told;
 
 static void *emit_in_a_thread(void *registered)
@@ -292,6 +293,7 @@ static void *emit_in_a_thread(void *registered)
 	}
 	if (registered)
 		rte_thread_unregister();
+	fill(&emitted, &thread_told.lost[2], 1);
 	return &thread_told;
 }
 
@@ -313,6 +315,7 @@ static void test_who_gets_a_buffer(void **state)
 		assert_int_equal(thread_told.lost[0], 1);
 		assert_int_equal(thread_told.holds[1], registered);
 		assert_int_equal(thread_told.lost[1], !registered);
+		assert_int_equal(thread_told.lost[2], 1);
 	}
 }
 
