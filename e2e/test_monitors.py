@@ -85,7 +85,7 @@ def test_every_thread_counts_for_itself(play, monitor):
         # What the ring refuses is offered once more.
         assert hook.burst[1] >= 50 and sum(hook.burst) == hook.burst[1]
     assert sorted(t.lcore for t in m.threads.values()) == [1, 2, 3]
-    m.fresh()
+    until(lambda: all(t.name for t in m.threads.values()), what="names")
     names = {t.tid: t.name.decode() for t in m.threads.values()}
     for tid, name in names.items():
         assert Path(f"/proc/{app.pid}/task/{tid}/comm").read_text().strip() == name

@@ -2,18 +2,22 @@
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
 figures: equal, and what had no room is told."""
 import json
+import os
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from harness import dpdk
 from harness import monitor as fig
+from harness.fwd import FWD
 from harness.monitor import Monitor
 from harness.paths import BUILD, LTTNG_PROVIDER
 from harness.proc import check, until
 from harness.ringtap import sessions
-from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
+from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
 
 
 @pytest.fixture
@@ -48,6 +52,11 @@ def trace(app, what=""):
 def eal_trace(folder, size="16M", mode="discard", events="ringtap.*"):
     return [f"--trace={events}", f"--trace-dir={folder}", f"--trace-bufsz={size}",
             f"--trace-mode={mode}"]
+
+
+def control_threads(app):
+    tasks = Path(f"/proc/{app.pid}/task").iterdir()
+    return [t.name for t in tasks if (t / "comm").read_text() == "ringtap-ctl\n"]
 
 
 def traffic(app):
@@ -139,6 +148,23 @@ def test_testpmd(testpmd, monitor, tmp_path):
     assert ctf.count("latency") == told["emitted"]["latency"] - told["lost"]["latency"] > 0
 
 
+def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
+    """What is counted is traced and the other way round from the first poll, each time."""
+    pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
+                  eal=eal_trace(tmp_path, "64K"))
+    before = trace(pmd)["emitted"]
+    for _ in range(5):
+        pmd.start()
+        m = monitor(pmd, fig.POLLS)
+        until(lambda: sum(sum(h.burst) for h in m.hooks) > 1000, what="traffic")
+        pmd.stop()
+        m.fresh()
+        now, counted = trace(pmd)["emitted"], polls_of(m)
+        assert {e: now[e] - before[e] for e in counted} == counted
+        m.close()
+        before = now
+
+
 @pytest.mark.parametrize("mode", ["discard", "overwrite"])
 def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
     app = play(eal=eal_trace(tmp_path, "64K", mode))
@@ -157,19 +183,76 @@ def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
         assert ctf.count(event) == told["emitted"][event] - told["lost"][event]
 
 
+def test_forwarder(fwd, monitor, tmp_path):
+    """Its own events are for USDT only: here are those of the hooks. DPDK saves as it ends."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:2s", "--sink-rate", "10k",
+              "--tx-full", "drop", eal=eal_trace(tmp_path, events="ringtap.tx_refused")).running()
+    monitor(app, fig.POLLS)
+    until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
+    way = app.done().total("oneway")
+    (folder,) = tmp_path.iterdir()
+    events = Ctf(folder).events
+    refused = sum(key[3] * n for key, n in events.items() if key[:3] == ("tx_refused", 1, NO_QUEUE))
+    assert 0 < refused <= way["tx_dropped"]
+
+
 def test_sessions(play, record, tmp_path):
     """A capture has the hooks in as well as a monitor."""
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
     recorder = record(app)
     (session,) = sessions(app)
-    until(lambda: trace(app)["bursts_traced"], what="tracing")
+    assert trace(app)["bursts_traced"]
     traffic(app)
     recorder.finish()
     told = trace(app, "save")
     who = (session["id"], recorder.proc.pid)
     assert Ctf(told["directory"]).events == {
         **TRAFFIC, ("session_open", *who): 1, ("session_close", *who): 1}
+
+
+def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
+    """DPDK would keep each one's: the events of those without an lcore id are lost, and counted. The
+    control thread, which has one, stays."""
+    app = play(eal=eal_trace(tmp_path))
+    app.plug("net_null0")
+    app.ring("a")
+    m = monitor(app, fig.POLLS)
+    app.one("idle 1 0 n=1")
+    streams = set(os.listdir(trace(app, "save")["directory"]))
+    assert app.one("threads 0 0 count=30 n=50") == 1500
+    told = trace(app, "save")
+    assert told["emitted"]["tx_burst"] == told["lost"]["tx_burst"] == 1500
+    (first,) = control_threads(app)
+    m.close()
+    since = time.monotonic()
+    until(lambda: time.monotonic() - since > 3, what="the time that the thread lingers otherwise")
+    assert control_threads(app) == [first]
+    monitor(app, fig.POLLS)
+    assert set(os.listdir(trace(app, "save")["directory"])) == streams
+
+
+def test_all_at_once(play, monitor, tmp_path):
+    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all are told so."""
+    app = play(eal=eal_trace(tmp_path))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    trace(app, "off")
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(lambda i: trace(app, "save" if i % 2 else ""), range(8)))
+    (folder,) = tmp_path.iterdir()
+    assert {told["directory"] for told in saved} <= {f"{tmp_path}/", str(folder)}
+    assert {told["directory"] for told in saved[1::2]} == {str(folder)}
+    assert Ctf(folder).events == TRAFFIC
+
+
+@pytest.mark.parametrize("name", ["f" * 60, "f" * 200])
+def test_long_folders_are_told_in_full(play, tmp_path, name):
+    told = trace(play(eal=eal_trace(tmp_path / name)), "save")["directory"]
+    (folder,) = (tmp_path / name).iterdir()
+    assert told == str(folder) if len(str(folder)) < 128 else "".join(told) == str(folder)
 
 
 @pytest.mark.parametrize("what", ["bogus", "on,off", "/etc/passwd", "ON"])
@@ -195,10 +278,11 @@ IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is link
 
 
 def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
-    """One linked in and one loaded: EAL refuses to start with trace points of the same name."""
+    """One linked in and one loaded: EAL refuses to start with trace points of the same name, and
+    rte_telemetry would ask the last one, which has none."""
     app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
     monitor(app, fig.POLLS)
-    trace(app)
+    until(lambda: trace(app)["emitted"]["empty_poll"] > 0, what="events")
     assert app.stop().total("sink")["rx_packets"] == 0
 
 
@@ -261,6 +345,20 @@ def test_lttng_is_not_in_the_probe(app):
     assert "lttng" not in Path(f"/proc/{app.pid}/maps").read_text()
 
 
+def test_program_is_not_looked_for_in_the_working_folder(fwd, private_dir):
+    """Where it is called by its name alone, and that folder has everything that could be loaded."""
+    if not LTTNG_PROVIDER.exists():
+        pytest.skip("built without LTTng")
+    shutil.copy(LTTNG_PROVIDER, private_dir)
+    (private_dir / FWD.name).touch()
+    bare = ["bash", "-c", 'cd "$0" && exec -a ringtap-fwd "$@"', private_dir]
+    app = fwd(*IDLE, around=bare).running()
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    maps = Path(f"/proc/{app.proc.pid}/maps").read_text()
+    assert str(private_dir) not in maps
+    assert answer["status"] == 0 or "where the probe lies" not in answer["error"]
+
+
 def test_probe_that_is_linked_in_looks_where_libraries_are_installed(fwd):
     app = fwd(*IDLE).running()
     options = json.loads(check(["meson", "introspect", BUILD, "--buildoptions"]))
@@ -286,5 +384,9 @@ def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
     private_dir.chmod(0o777)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
     assert answer["status"] < 0 and "others may write" in answer["error"]
-    private_dir.chmod(0o700)
+    private_dir.chmod(0o770)
+    os.chown(private_dir, -1, 65534)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and "others may write" in answer["error"]
+    os.chown(private_dir, -1, 0)
     assert trace(app, "lttng")["lttng"] == 1

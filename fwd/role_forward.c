@@ -188,6 +188,10 @@ int forward_prime(struct role *r)
 		sent = link_tx(r->plane, r->to, r->held, n);
 		trace_tx(r->to, n, sent);
 		link_free(r->plane, r->held + sent, n - sent);
+		if (sent < n) {
+			trace_refused(r->to, n - sent);
+			trace_drop(r->to, n - sent, FWD_DROP_TX_FULL);
+		}
 		count_add(c->tx_packets, sent);
 		count_errors(c, r->plane, r->to);
 		left -= n;

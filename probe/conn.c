@@ -125,7 +125,8 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 		return fail(c, ret, err);
 	c->session->next = rt_sessions;
 	rt_sessions = c->session;
-	return true; /* answered when the rings are there */
+	rt_fig_look_again(); /* the first one begins to be traced */
+	return true;         /* answered when the rings are there */
 }
 
 static bool on_start(struct rt_conn *c, const struct rt_clock_line *clock)

@@ -22,6 +22,8 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "plugin.h"
+#include "trace.h"
+#include "trace_load.h"
 
 #define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within that time of waking us */
@@ -248,7 +250,7 @@ static bool idle(void)
 		ctl.active_ms = rt_now_ms();
 		return false;
 	}
-	return !ctl.stay && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+	return !ctl.stay && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
 }
 
 /* Threads that poll leave a hook within microseconds: try that before sleeping. */
@@ -335,6 +337,7 @@ static uint32_t run(void *arg)
 	/* The application's signals are its own threads' business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	rt_trace_control_thread();
 	while (step())
 		;
 	/* Not under the lock: an event that is being delivered waits for it. */
@@ -405,6 +408,9 @@ int rt_control_start(bool stay)
 {
 	int ret = 0;
 
+	/* Not under the lock: it waits for who loads a library, whose constructors may wait for us.
+	 */
+	rt_trace_find_lttng();
 	pthread_mutex_lock(&ctl.lock);
 	while (ctl.leaving)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);

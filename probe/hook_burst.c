@@ -130,10 +130,12 @@ static void run_set(
 /* Without a slot it must not touch what can be freed. */
 static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
-	if (rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+	bool counted = rt_load(&h->figures);
+
+	if ((counted || rt_load(&h->taps)) && rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	rt_fetch_add(&h->orphaned, n);
-	if (rt_load(&h->figures))
+	if (counted)
 		rt_fetch_add(&rt_fig_no_thread, 1);
 }
 
@@ -149,16 +151,17 @@ static __rte_noinline uint16_t visit(
 
 	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
 		rt_fetch_or(&h->seen, 1ull << t->index);
-	if (rt_unlikely(state & RT_INSTR_TRACE))
-		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	/* Pairs with the release in figures_ports.c. */
 	site = rt_load_acquire(&h->figures);
+	/* Pairs with the release in rt_hook_link(). */
+	set = rt_load_acquire(&h->taps);
+	/* The callback is in before there is anything to count with. */
+	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	if (site && h->direction == RT_DIR_RX)
 		rt_fig_rx(site, t, state, pkts, n, asked);
 	else if (site)
 		rt_fig_tx(site, t, state, pkts, n);
-	/* Pairs with the release in rt_hook_link(). */
-	set = rt_load_acquire(&h->taps);
 	if (set && n)
 		run_set(set, t, pkts, n);
 	if (site && !set)

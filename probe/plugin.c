@@ -15,6 +15,7 @@
 #include "ports.h"
 #include "ringtap/probe.h"
 #include "telemetry.h"
+#include "trace.h"
 #include "trace_load.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -22,7 +23,6 @@
 int rt_probe_init(void)
 {
 	rt_epb_init();
-	rt_trace_find_lttng();
 	return rt_threads_init();
 }
 
@@ -44,6 +44,10 @@ __attribute__((constructor)) static void probe_loaded(void)
 {
 	rt_control_early();
 	rt_trace_load_early();
+	/* Of two, one linked in and one loaded, rte_telemetry would ask the last; the first has the
+	 * trace points, and may have been started. */
+	if (rt_trace_points_taken())
+		return;
 	/* rte_telemetry refuses help texts of 64 characters and more. */
 	rte_telemetry_register_cmd(
 		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");

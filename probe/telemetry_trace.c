@@ -41,40 +41,88 @@ static int switch_points(bool on)
 	return ret ? 0 : -ENOENT;
 }
 
-/* The value of a line "name = value" of rte_trace_dump(); nothing else tells. */
-static void dumped(const char *dump, const char *name, char *value, size_t size)
+/* Who is about to get a buffer has it, before DPDK locks them for as long as it writes. */
+static int save(void)
+{
+	int ret;
+
+	rt_trace_saving(true);
+	wait_for_hooks();
+	ret = rte_trace_save();
+	rt_trace_saving(false);
+	return ret;
+}
+
+/* What DPDK says of its tracing, in lines "name = value": nothing else tells. NULL: no memory. */
+static char *dump(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	rte_trace_dump(f);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Its length; 0: there is none. */
+static size_t dumped(const char *text, const char *name, const char **value)
 {
 	char key[64];
 	const char *at;
 
 	snprintf(key, sizeof(key), "\n%s = ", name);
-	at = strstr(dump, key);
-	if (!at)
-		return;
-	at += strlen(key);
-	if (!strncmp(at, "(null)", 6)) /* no directory before the first save */
-		return;
-	snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+	at = text ? strstr(text, key) : NULL;
+	*value = at ? at + strlen(key) : "";
+	/* No directory before the first save. */
+	return strncmp(*value, "(null)", 6) ? strcspn(*value, "\n") : 0;
 }
 
-static void show_buffers(struct rte_tel_data *d)
+static void show_string(struct rte_tel_data *d, const char *name, const char *value, size_t len)
 {
-	char *dump = NULL, directory[RTE_TEL_MAX_STRING_LEN] = "", mode[32] = "", bytes[32] = "";
-	size_t size;
-	FILE *f = open_memstream(&dump, &size);
+	char piece[RTE_TEL_MAX_STRING_LEN];
 
-	if (!f)
+	snprintf(piece, sizeof(piece), "%.*s", (int)len, value);
+	rte_tel_data_add_dict_string(d, name, piece);
+}
+
+/* A string of rte_telemetry's holds no long path: that is an array of pieces. */
+static void show_path(struct rte_tel_data *d, const char *name, const char *value, size_t len)
+{
+	const size_t most = RTE_TEL_MAX_STRING_LEN - 1;
+	char piece[RTE_TEL_MAX_STRING_LEN];
+	struct rte_tel_data *pieces;
+
+	if (len <= most) {
+		show_string(d, name, value, len);
 		return;
-	rte_trace_dump(f);
-	if (!fclose(f)) {
-		dumped(dump, "dir", directory, sizeof(directory));
-		dumped(dump, "mode", mode, sizeof(mode));
-		dumped(dump, "buffer len", bytes, sizeof(bytes));
 	}
-	free(dump);
-	rte_tel_data_add_dict_string(d, "directory", directory);
-	rte_tel_data_add_dict_string(d, "mode", mode);
-	rt_compat_tel_uint(d, "buffer_bytes", strtoull(bytes, NULL, 10));
+	pieces = rte_tel_data_alloc();
+	if (!pieces)
+		return;
+	rte_tel_data_start_array(pieces, RTE_TEL_STRING_VAL);
+	for (; len; value += strlen(piece), len -= strlen(piece)) {
+		snprintf(piece, sizeof(piece), "%.*s", (int)(len < most ? len : most), value);
+		rte_tel_data_add_array_string(pieces, piece);
+	}
+	if (rte_tel_data_add_dict_container(d, name, pieces, 0))
+		rte_tel_data_free(pieces);
+}
+
+static void show_buffers(struct rte_tel_data *d, const char *text)
+{
+	const char *value;
+	size_t len = dumped(text, "dir", &value);
+
+	show_path(d, "directory", value, len);
+	len = dumped(text, "mode", &value);
+	show_string(d, "mode", value, len);
+	len = dumped(text, "buffer len", &value);
+	rt_compat_tel_uint(d, "buffer_bytes", len ? strtoull(value, NULL, 10) : 0);
 }
 
 static void show_counts(struct rte_tel_data *d, const struct rt_trace_count *counts)
@@ -91,6 +139,7 @@ static void show_counts(struct rte_tel_data *d, const struct rt_trace_count *cou
 		rte_tel_data_free(lost);
 }
 
+/* LTTng may take seconds; all else takes turns. */
 static int act(const char *what, char *err, size_t size)
 {
 	int ret = 0;
@@ -98,10 +147,8 @@ static int act(const char *what, char *err, size_t size)
 	if (!strcmp(what, "on") || !strcmp(what, "off"))
 		ret = switch_points(!strcmp(what, "on"));
 	else if (!strcmp(what, "save"))
-		ret = rte_trace_save();
-	else if (!strcmp(what, "lttng"))
-		return rt_trace_load_lttng(err, size);
-	else if (what[0]) {
+		ret = save();
+	else if (what[0] && strcmp(what, "lttng")) {
 		snprintf(err, size, "unknown parameter; one of on, off, save, lttng, or none");
 		return -EINVAL;
 	}
@@ -112,18 +159,22 @@ static int act(const char *what, char *err, size_t size)
 
 static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	/* Each who asks has a thread, and DPDK saves without a lock. */
+	/* Each who asks has a thread, and DPDK saves, and tells where, without a lock. */
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const char *what = params ? params : "";
 	struct rt_trace_count counts[RT_TRACE_EVENTS];
-	char err[RTE_TEL_MAX_STRING_LEN] = "";
-	int ret;
+	char err[RTE_TEL_MAX_STRING_LEN] = "", *text;
+	int ret = 0;
 
+	if (!strcmp(what, "lttng"))
+		ret = rt_trace_load_lttng(err, sizeof(err));
 	pthread_mutex_lock(&lock);
 	/* Not less than these is in what is saved, while events go on. */
 	rt_trace_counts(counts);
-	ret = act(params ? params : "", err, sizeof(err));
+	ret = ret ? ret : act(what, err, sizeof(err));
+	text = dump();
 	pthread_mutex_unlock(&lock);
-	if (!params || strcmp(params, "save"))
+	if (strcmp(what, "save"))
 		rt_trace_counts(counts);
 	rte_tel_data_start_dict(d);
 	rte_tel_data_add_dict_int(d, "status", ret);
@@ -133,8 +184,9 @@ static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 	rte_tel_data_add_dict_int(d, "lttng", rt_trace_find_lttng());
 	rte_tel_data_add_dict_int(
 		d, "bursts_traced", !!(rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE));
-	show_buffers(d);
+	show_buffers(d, text);
 	show_counts(d, counts);
+	free(text);
 	return 0;
 }
 

@@ -5,6 +5,9 @@
  */
 #include <string.h>
 
+#include <rte_lcore.h>
+#include <rte_trace.h>
+
 #include "common/sdt.h"
 #include "figures.h"
 #include "trace.h"
@@ -35,6 +38,8 @@ static rte_trace_point_t *const points[RT_TRACE_EVENTS] = {
 static struct tally tallies[RT_MAX_THREADS];
 static struct rt_trace_count others[RT_TRACE_EVENTS]; /* threads without a slot; atomic */
 static const struct rt_tracer *tracer;
+static bool saving;
+static __thread bool control_thread, no_memory;
 
 void rt_trace_set_tracer(const struct rt_tracer *t)
 {
@@ -75,12 +80,49 @@ void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS])
 	}
 }
 
-/* Of the calling thread's buffer; 0: it has none yet. */
+void rt_trace_control_thread(void)
+{
+	control_thread = true;
+}
+
+bool rt_trace_holds_buffer(void)
+{
+	return RTE_PER_LCORE(trace_mem);
+}
+
+void rt_trace_saving(bool on)
+{
+	rt_store_release(&saving, on);
+}
+
+/* DPDK 22.11 never frees the buffer of a thread without an lcore id; and a thread that has given
+ * its id back still points to one that is freed. The control thread has no id either, and stays:
+ * control.c. */
+static bool may_have_buffer(void)
+{
+	return rte_lcore_id() != LCORE_ID_ANY || control_thread;
+}
+
+/* In the calling thread's buffer; 0: it has none. */
 static uint32_t buffer_offset(void)
 {
 	const struct __rte_trace_header *h = RTE_PER_LCORE(trace_mem);
 
-	return h ? h->offset : 0;
+	return h && may_have_buffer() ? h->offset : 0;
+}
+
+/* Has DPDK allocate one if need be, which it would do anyway: once in a thread's life. */
+static bool ready_buffer(void)
+{
+	if (!may_have_buffer())
+		return false;
+	if (rt_likely(rt_trace_holds_buffer()))
+		return true;
+	if (no_memory || rt_load_acquire(&saving))
+		return false;
+	__rte_trace_mem_per_thread_alloc();
+	no_memory = !rt_trace_holds_buffer() && rte_trace_is_enabled();
+	return rt_trace_holds_buffer();
 }
 
 /* All that was in the buffer is overwritten. */
@@ -129,7 +171,8 @@ static void count(enum rt_trace_event event, uint32_t before)
 		if (is_on(&__rt_point_##event)) {                              \
 			uint32_t before = buffer_offset();                     \
                                                                                \
-			rt_point_##event(__VA_ARGS__);                         \
+			if (rt_likely(ready_buffer()))                         \
+				rt_point_##event(__VA_ARGS__);                 \
 			count(RT_TRACE_##event, before);                       \
 		}                                                              \
 		if (tracer_now)                                                \

@@ -55,14 +55,26 @@ extern const char *const rt_trace_names[RT_TRACE_EVENTS];
 /* What DPDK's trace points were given since the application started. */
 struct rt_trace_count {
 	uint64_t emitted;
-	uint64_t lost; /* of these: had no room, or were overwritten */
+	uint64_t lost; /* of these: had no buffer, no room, or were overwritten */
 };
 
-/* Any thread. Exact when no thread is in a hook; DPDK frees the buffers of EAL threads that end,
- * whose events do not count as lost. */
+/* Any thread. Exact when no thread is in a hook, but: DPDK frees the buffers of EAL threads that
+ * end, whose events do not count as lost, and what threads without a slot have overwritten does
+ * not. */
 void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS]);
+/* Whether another probe in this process has come first; before our constructors or after. */
+bool rt_trace_points_taken(void);
 /* How many of DPDK's trace points are on. */
 unsigned rt_trace_points_on(void);
+/* While DPDK saves, under a lock that it also takes to give a thread its buffer: threads that have
+ * none lose their events instead of waiting for the disk. */
+void rt_trace_saving(bool on);
+
+/* Of the calling thread, which ringtap has made: it may have a buffer, and must not end before the
+ * application does if it has one, as DPDK 22.11 would never free it. */
+void rt_trace_control_thread(void);
+bool rt_trace_holds_buffer(void);
+
 /* Whether anybody listens to more than USDT. */
 bool rt_trace_listened(void);
 /* For good. */

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +22,15 @@ static bool loaded;
 
 void rt_trace_load_early(void)
 {
-	char own[PATH_MAX], program[PATH_MAX], *slash;
+	char own[PATH_MAX] = RINGTAP_LIBDIR "/", *slash;
+	struct link_map *map = NULL;
 	Dl_info info;
 
-	if (!dladdr(&lock, &info) || !realpath(info.dli_fname, own))
+	if (!dladdr1(&lock, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
 		return;
-	if (realpath("/proc/self/exe", program) && !strcmp(own, program))
-		snprintf(own, sizeof(own), "%s/", RINGTAP_LIBDIR);
+	/* The program itself has no name here: that of dladdr() is what it was called by. */
+	if (map->l_name[0] && !realpath(map->l_name, own))
+		return;
 	slash = strrchr(own, '/');
 	if (slash && (size_t)(slash - own) < sizeof(folder))
 		memcpy(folder, own, (size_t)(slash - own));
@@ -68,14 +71,16 @@ bool rt_trace_find_lttng(void)
 	return found;
 }
 
-/* Nobody but root and the application's user may have put it there. */
+/* Nobody but root, its group and the application's user may have put it there. */
 static int trust(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return -errno;
-	return (st.st_uid && st.st_uid != geteuid()) || st.st_mode & S_IWOTH ? -EPERM : 0;
+	if (st.st_uid && st.st_uid != geteuid())
+		return -EPERM;
+	return st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid) ? -EPERM : 0;
 }
 
 /* Lock held. */

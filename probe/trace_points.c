@@ -3,6 +3,7 @@
  * linked in and one loaded, EAL would not start for the names that are there twice. */
 #include <rte_trace_point_register.h>
 
+#include "trace.h"
 #include "trace_points.h"
 #include "tracer.h"
 
@@ -10,9 +11,16 @@
 RT_TRACER_EVENTS(X)
 #undef X
 
+bool rt_trace_points_taken(void)
+{
+	const rte_trace_point_t *known = rte_trace_point_lookup("ringtap.rx_burst");
+
+	return known && known != &__rt_point_rx_burst;
+}
+
 __attribute__((constructor)) static void register_points(void)
 {
-	if (rte_trace_point_lookup("ringtap.rx_burst"))
+	if (rt_trace_points_taken())
 		return;
 #define X(event, parameters)        \
 	__rte_trace_point_register( \

@@ -28,7 +28,7 @@ static uint64_t handed_over(const struct rt_figures *f, uint32_t index)
 
 uint64_t rt_trace_ports_before(const struct rt_figures *f, uint32_t index)
 {
-	return rt_trace_own_loop ? 0 : handed_over(f, index);
+	return handed_over(f, index);
 }
 
 /* A driver's counter that the application has reset begins anew. */
@@ -75,7 +75,7 @@ void rt_trace_ports_after(
 	tell(port, &state->imissed, s->imissed, RT_DROP_IMISSED);
 	tell(port, &state->ierrors, s->ierrors, RT_DROP_IERRORS);
 	tell(port, &state->rx_nombuf, s->rx_nombuf, RT_DROP_RX_NOMBUF);
-	if (!rt_trace_own_loop && rt_load(&rt_fig_mode.state) & RT_INSTR_POLLS)
+	if (rt_load(&rt_fig_mode.state) & RT_INSTR_POLLS)
 		tell_refused(f, index, port, handed, s);
 	else
 		state->polls_ns = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events, against what this very thread did, as a tracer and DPDK's tracing get them. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include <rte_ethdev.h>
+#include <rte_lcore.h>
 #include <rte_trace.h>
 #include <rte_trace_point.h>
 
@@ -269,6 +271,54 @@ static void test_discarded_events_are_lost(void **state)
 	assert_int_equal(lost, 10);
 }
 
+/* While DPDK saves, after that, and when the lcore id has been given back, and with it the buffer.
+ */
+static struct {
+	bool holds[2];
+	uint64_t lost[3];
+} thread_told;
+
+static void *emit_in_a_thread(void *registered)
+{
+	uint64_t emitted;
+
+	/* Before tracing is on: else it has a buffer at once. */
+	if (registered && rte_thread_register())
+		return NULL;
+	rte_trace_pattern("ringtap.rx_burst", true);
+	for (unsigned i = 0; i < 2; i++) {
+		rt_trace_saving(i == 0);
+		fill(&emitted, &thread_told.lost[i], 1);
+		thread_told.holds[i] = rt_trace_holds_buffer();
+	}
+	if (registered)
+		rte_thread_unregister();
+	fill(&emitted, &thread_told.lost[2], 1);
+	return &thread_told;
+}
+
+/* DPDK's lock is not waited for, and no buffer is left behind. */
+static void test_who_gets_a_buffer(void **state)
+{
+	for (int registered = 0; registered < 2; registered++) {
+		pthread_t thread;
+		void *done;
+
+		rte_trace_pattern("ringtap.*", false);
+		assert_false(rte_trace_is_enabled());
+		assert_int_equal(pthread_create(&thread, NULL, emit_in_a_thread,
+					 registered ? &thread : NULL),
+			0);
+		assert_int_equal(pthread_join(thread, &done), 0);
+		assert_non_null(done);
+		assert_false(thread_told.holds[0]);
+		assert_int_equal(thread_told.lost[0], 1);
+		assert_int_equal(thread_told.holds[1], registered);
+		assert_int_equal(thread_told.lost[1], !registered);
+		assert_int_equal(thread_told.lost[2], 1);
+	}
+}
+
 static void test_latency_of_a_burst(void **state)
 {
 	static struct rt_monitor m;
@@ -379,6 +429,7 @@ int main(void)
 		with_port(test_dpdk_gets_what_is_counted),
 		with_port(test_overwritten_events_are_lost),
 		with_port(test_discarded_events_are_lost),
+		with_port(test_who_gets_a_buffer),
 		with_port(test_latency_of_a_burst),
 		with_port(test_losses_of_the_driver),
 		with_port(test_refused_packets),

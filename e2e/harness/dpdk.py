@@ -53,8 +53,8 @@ def remove_run_dir(prefix):
 def telemetry(prefix, command, timeout=5):
     """Asks an application over DPDK's own telemetry socket; returns the decoded answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits for its turn
         sock.settimeout(timeout)
-        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))
         limit = json.loads(sock.recv(1024))["max_output_len"]
         sock.send(command.encode())
         return json.loads(sock.recv(limit))

@@ -44,12 +44,12 @@ class Fwd:
     """A ringtap-fwd that runs until it is stopped or comes to its end."""
 
     def __init__(self, args, namespace=None, huge=False, name=None, json_out=True, eal=(),
-                 around=()):
+                 around=(), program=FWD):
         self.prefix = name or dpdk.new_prefix("fwd")
         inside = namespace.prefix if namespace else []
         packet = "--plane" in args
         own = [] if packet else ["--name", self.prefix, *([] if huge else ["--no-huge"])]
-        argv = [*inside, *around, FWD, *own, *args, *(["--json"] if json_out else [])]
+        argv = [*inside, *around, program, *own, *args, *(["--json"] if json_out else [])]
         self.out_text = None
         self.proc = Proc([*argv, *(["--", *eal] if eal else [])])
 

@@ -137,7 +137,8 @@ class Lttng:
 
     @property
     def prefix(self):
-        return ["nsenter", "-m", "-t", str(self.daemon.pid)]
+        # LTTng's own three seconds are short for a loaded machine.
+        return ["nsenter", "-m", "-t", str(self.daemon.pid), "env", "LTTNG_UST_REGISTER_TIMEOUT=60000"]
 
     def _run(self, *args):
         return run([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
