@@ -156,6 +156,11 @@ json_t *maps_histogram(const json_t *buckets, double scale);
 void maps_print_histogram(const json_t *histogram, bool ns);
 /* 12.3 us */
 char *maps_ns(char buf[FORMAT_LEN], double ns);
+/* The text under a key, which an application or its neighbours gave, fit for terminals; otherwise:
+ * if there is none. */
+#define MAPS_TEXT_LEN 64
+const char *maps_text(
+	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise);
 /* Sorts an array of objects by number key, largest first. */
 void maps_sort(json_t *array, const char *key);
 

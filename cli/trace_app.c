@@ -7,6 +7,7 @@
 
 #include "common/proto.h"
 #include "json.h"
+#include "rates.h"
 #include "reader/telemetry.h"
 #include "stop.h"
 #include "trace.h"
@@ -80,10 +81,13 @@ int trace_attach(struct trace *t, unsigned instruments)
 
 void trace_started(struct trace *t)
 {
+	char name[RINGTAP_NAME_LEN], program[RINGTAP_NAME_LEN];
+
 	t->start_ns = now_ns(CLOCK_MONOTONIC);
 	if (!t->cfg->quiet)
-		fprintf(stderr, "Tracing %s (%s, pid %d)\n", t->app.name, t->info.program,
-			(int)t->pid);
+		fprintf(stderr, "Tracing %s (%s, pid %d)\n",
+			printable(name, sizeof(name), t->app.name),
+			printable(program, sizeof(program), t->info.program), (int)t->pid);
 }
 
 /* A picture by when the drivers have been asked about what was before it: what they lost is among

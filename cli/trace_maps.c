@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "rates.h"
 #include "trace.h"
 
 #define BAR_WIDTH 40
@@ -83,6 +84,14 @@ char *maps_ns(char buf[FORMAT_LEN], double ns)
 		ns /= 1000;
 	snprintf(buf, FORMAT_LEN, "%.*f %s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
 	return buf;
+}
+
+const char *maps_text(
+	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? printable(buf, MAPS_TEXT_LEN, text) : otherwise;
 }
 
 static void print_bar(double share)

@@ -198,6 +198,19 @@ static void maps_of_output(void **state)
 	json_decref(maps);
 }
 
+/* Names of processes are anybody's: they end in messages and on terminals. */
+static void names_do_not_steer_terminals(void **state)
+{
+	json_t *row = json_pack("{s:s}", "by", "\x1b[31mevil\x7f\xc2\x9b");
+	char buf[MAPS_TEXT_LEN];
+
+	say("a\x1b[31mb\x7f\xc2\x9b" "1\x9b" "2\n3\xc3\x9f");
+	assert_string_equal(said(), "a?[31mb\?\?\?1?2 3\xc3\x9f");
+	assert_string_equal(maps_text(buf, row, "by", "?"), "?[31mevil\?\?\?");
+	assert_string_equal(maps_text(buf, row, "no", "-"), "-");
+	json_decref(row);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +220,7 @@ int main(void)
 		cmocka_unit_test(names_of_probes),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(maps_of_output),
+		cmocka_unit_test(names_do_not_steer_terminals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,15 +196,14 @@ def test_what_a_driver_refuses(testpmd, trace):
 @pytest.fixture
 def hog(closing, tmp_path):
     """A program of a name of its own, with nothing better to do than to use a CPU."""
-    shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / "rt-hog")
-
-    def start(cpu):
-        it = closing(Proc(["taskset", "-c", str(cpu), "sh", "-c",
-                           f"exec {tmp_path}/rt-hog >/dev/null"]))
+    def start(cpu, name="rt-hog", prefix=()):
+        shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
+        it = closing(Proc([*prefix, "taskset", "-c", str(cpu), "sh", "-c",
+                           'exec "$0" >/dev/null', tmp_path / name]))
 
         def seconds():
             text = Path(f"/proc/{it.pid}/stat").read_text()
-            return text.split(") ")[0].endswith("(rt-hog") and int(text.split(") ")[1].split()[11])
+            return text.split(") ")[0].endswith(f"({name}") and int(text.split(") ")[1].split()[11])
         until(lambda: seconds() >= 20, 60, "the hog had 0.2 s")
         return it
 
@@ -230,6 +229,16 @@ def test_who_took_the_cpu(testpmd, trace, hog, off_cpu):
         assert thread["max_ns"] == max(t["max_ns"] for t in takers.values())
     name = Path(f"/proc/{pmd.pid}/task/{thread['tid']}/comm").read_text().strip()
     assert thread["name"] == name
+
+
+def test_hostile_names_do_not_reach_the_terminal(testpmd, trace, hog):
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--off-cpu", "--duration", "60")
+    hog(1, name="rt-\033[31m\007").kill()
+    text = it.finish()
+    assert "rt-?[31m?" in text
+    assert not [c for c in text + it.proc.output if ord(c) < 32 and c != "\n"]
 
 
 def test_a_known_gap(app, trace):
