@@ -22,6 +22,8 @@
 #define ARGS_MAX    16
 /* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
 #define KEYS_MAX "65536"
+/* Its own tests let it print that all probes are attached, and when. */
+#define NOTIFY "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
 /* What it prints is read only when all probes are attached. */
 #define READY_PROBE "\nBEGIN { printf(\"ready\"); }\n"
 #define READY       "\"printf\""
@@ -145,9 +147,12 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	if (cfg->what == TRACE_GAPS)
 		argv[n++] = number;
 	argv[n] = NULL;
-	setenv("BPFTRACE_MAP_KEYS_MAX", KEYS_MAX, 0);
-	ret = child_start(
-		c, argv, CHILD_TRACEFS | (own ? 0 : CHILD_READ_OUT | CHILD_READ_ERR), SIGKILL);
+	setenv("BPFTRACE_MAP_KEYS_MAX", KEYS_MAX, !own);
+	if (own)
+		setenv(NOTIFY, "1", 1);
+	ret = child_start(c, argv,
+		CHILD_TRACEFS | CHILD_READ_ERR | (own ? CHILD_PASS_ERR : CHILD_READ_OUT), SIGKILL);
+	c->notice = own ? NOTIFY : NULL;
 	if (ret)
 		say("trace: starting bpftrace: %s", strerror(-ret));
 	return ret;
@@ -171,19 +176,24 @@ static void say_why(const struct trace_child *c)
 	say("trace: bpftrace failed without a word");
 }
 
+static bool is_ready(const struct trace *t, const struct trace_child *c)
+{
+	if (t->cfg->what == TRACE_PROGRAM)
+		return !c->notice;
+	return c->text[0].data && strstr(c->text[0].data, READY);
+}
+
 /* Waits until all probes are attached. False: it never came to that, t->end tells why. */
 static bool wait_ready(struct trace *t, struct trace_child *c)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + ATTACH_NS, now = 0;
 
 	t->end = TRACE_BY_LIMIT;
-	while (t->end == TRACE_BY_LIMIT && now < until) {
-		if (c->text[0].data && strstr(c->text[0].data, READY))
-			return true;
+	while (t->end == TRACE_BY_LIMIT && now < until && !is_ready(t, c)) {
 		now = now_ns(CLOCK_MONOTONIC);
 		t->end = trace_wait(t, c, now + NS_PER_S / 100);
 	}
-	return false;
+	return is_ready(t, c) && t->end != TRACE_BY_SIGNAL;
 }
 
 /* What it counted is worth nothing if it was not bpftrace that ended it. */
@@ -194,7 +204,7 @@ static int judge(const struct trace_child *c, bool in_time)
 	else if (WIFSIGNALED(c->status))
 		say("trace: bpftrace was killed by signal %d, and what it had counted is gone",
 			WTERMSIG(c->status));
-	else if (WEXITSTATUS(c->status) && c->fd[1] < 0 && !c->text[1].len)
+	else if (WEXITSTATUS(c->status) && c->flags & CHILD_PASS_ERR)
 		say("trace: bpftrace ended with status %d", WEXITSTATUS(c->status));
 	else if (WEXITSTATUS(c->status))
 		say_why(c);
@@ -242,6 +252,8 @@ static int run_own(struct trace *t, struct trace_child *c)
 	bool in_time;
 	int ret;
 
+	if (!wait_ready(t, c))
+		return say_not_ready(t, c);
 	trace_until_end(t, c);
 	in_time = child_end(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);

@@ -334,13 +334,28 @@ def test_own_program(app, bpftrace):
 
 
 def test_own_program_sees_bursts(app, trace):
-    it = trace(app, "-e", 'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); } '
-                          'BEGIN { printf("go\\n"); }')
-    until(lambda: "go" in it._out.read_text(), 30, "bpftrace runs")
+    it = trace(app, "-e", 'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
     app.rx(n=7, burst=32)
     assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
     it.finish()
     assert app.one("callbacks 0") == 0
+
+
+def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, closing):
+    it = closing(Proc(["setsid", "-w", "-c", "sh", "-c", 'stty tostop; exec "$@"', "sh", RINGTAP,
+                       "trace", "--duration", "0.2", "-e", 'BEGIN { printf("hello\\n"); } '
+                       'interval:ms:10 { @n = count(); }', app.prefix], tty=True))
+    assert it.wait(60) == 0, it.output
+    assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
+
+
+def test_own_program_has_its_time(app, plugin, trace):
+    """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
+    it = trace(app, "--duration", "0.2", "-e", "interval:ms:10 { @n = count(); } "
+                                               "ringtap:rx_burst { @ = count(); }")
+    assert set(bytes_at_sites(app, plugin)) != {NOP}
+    assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
+    assert "NOTIFY" not in it.proc.output
 
 
 @pytest.mark.parametrize("program,says", [
@@ -362,7 +377,7 @@ def test_own_program_that_is_wrong(app, bpftrace, program, says):
 def test_nothing_stays_behind(app, plugin, trace, what, number):
     it = trace(app, *what, *(["--duration", "60"] if what[0] == "burst" else []))
     assert app.one("callbacks 0") == 2
-    until(lambda: set(bytes_at_sites(app, plugin)) != {NOP}, 30, "breakpoints")
+    assert set(bytes_at_sites(app, plugin)) != {NOP}
     children = it.children()
     assert [name for _, name in children] == ["bpftrace"]
     it.finish(number, status=-9 if number == signal.SIGKILL else 0)
