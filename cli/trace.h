@@ -195,7 +195,7 @@ struct trace_events {
 };
 
 /* Adds the USDT events of provider ringtap that the file has. 0; -ENOEXEC: no ELF file, or a broken
- * one; -errno. The file may be anybody's. */
+ * one; -E2BIG: more than any program has; -errno. The file may be anybody's. */
 int elf_events(const char *path, struct trace_events *events);
 void elf_events_free(struct trace_events *events);
 

@@ -56,6 +56,7 @@ char *trace_probe_names(const char *program)
 		return NULL;
 	while (*program) {
 		size_t n = opaque(program);
+		bool comment = n && *program == '/';
 
 		if (!n && !strncmp(program, NAME, strlen(NAME)) && !isalnum((unsigned char)last) &&
 			!strchr("_:$@.*/-", last)) {
@@ -65,7 +66,7 @@ char *trace_probe_names(const char *program)
 		n = n ? n : 1;
 		fwrite(program, 1, n, f);
 		program += n;
-		last = program[-1];
+		last = comment ? ' ' : program[-1];
 	}
 	if (fclose(f)) {
 		free(out);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -135,6 +137,45 @@ static void broken_files(void **state)
 	free(data);
 }
 
+/* Sections that all lie over one another, in a hole of the file. Each is less than may be read. */
+#define BOMBS 300
+static void bomb_of_sections(void **state)
+{
+	static const char names[] = "\0.note.stapsdt";
+	Elf64_Shdr table[BOMBS + 2] = {0};
+	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1", .e_type = ET_DYN, .e_machine = EM_X86_64,
+		.e_version = 1, .e_shoff = sizeof(header), .e_ehsize = sizeof(header),
+		.e_shentsize = sizeof(table[0]), .e_shnum = BOMBS + 2, .e_shstrndx = BOMBS + 1};
+	size_t at = sizeof(header) + sizeof(table), size = 512 << 10;
+	struct trace_events events = {0};
+	int fd = memfd_create("bomb", 0);
+	struct rusage before, after;
+	char path[64];
+
+	for (unsigned i = 1; i <= BOMBS; i++)
+		table[i] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_NOTE, .sh_offset = at + 64,
+			.sh_size = size, .sh_addralign = 4};
+	table[BOMBS + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at,
+		.sh_size = sizeof(names), .sh_addralign = 1};
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(write(fd, table, sizeof(table)), sizeof(table));
+	assert_int_equal(write(fd, names, sizeof(names)), sizeof(names));
+	assert_int_equal(ftruncate(fd, (off_t)(at + 64 + size)), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_int_equal(elf_events(path, &events), -E2BIG);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 32 << 10); /* KiB; not 150 MiB */
+	/* A table of names that is all of a hole. */
+	table[BOMBS + 1].sh_size = UINT64_C(1) << 32;
+	assert_int_equal(ftruncate(fd, (off_t)(UINT64_C(1) << 33)), 0);
+	assert_int_equal(pwrite(fd, table, sizeof(table), sizeof(header)), sizeof(table));
+	assert_int_equal(elf_events(path, &events), -ENOEXEC);
+	assert_int_equal(events.count, 0);
+	elf_events_free(&events);
+	close(fd);
+}
+
 static void names_of_probes(void **state)
 {
 	static const char *const pairs[][2] = {
@@ -146,6 +187,7 @@ static void names_of_probes(void **state)
 			"/* ringtap:x */ // ringtap:y\nusdt:*:ringtap:z {}"},
 		{"x { printf(\"ringtap:x \\\"ringtap:\"); }",
 			"x { printf(\"ringtap:x \\\"ringtap:\"); }"},
+		{"/* c */ringtap:x {}", "/* c */usdt:*:ringtap:x {}"},
 		{"myringtap:x {}", "myringtap:x {}"},
 		{"\"ringtap:x", "\"ringtap:x"},
 		{"/* ringtap:x", "/* ringtap:x"},
@@ -217,6 +259,7 @@ int main(void)
 		cmocka_unit_test(events_of_a_file),
 		cmocka_unit_test(no_elf_file),
 		cmocka_unit_test(broken_files),
+		cmocka_unit_test(bomb_of_sections),
 		cmocka_unit_test(names_of_probes),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(maps_of_output),
