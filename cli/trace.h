@@ -63,6 +63,8 @@ int trace_meet(struct trace *t);
 int trace_attach(struct trace *t, unsigned instruments);
 /* Tells that events are taken from now on; scripts wait for this line. */
 void trace_started(struct trace *t);
+/* Are our numbers of processes those of the kernel and its tracepoints? Not in most containers. */
+bool trace_in_first_pid_namespace(void);
 /* The last picture, and hooks out. */
 int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
@@ -150,6 +152,8 @@ char *trace_probe_names(const char *program);
 
 /* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: nonsense. */
 json_t *maps_read(const char *lines);
+/* What the map takes of bpftrace's room: a histogram a place for each bucket. */
+size_t maps_size(const json_t *map);
 /* Parses the whole numbers that a key begins with; the rest of it, or NULL if there are fewer. */
 const char *maps_key(const char *key, uint64_t *n, unsigned count);
 /* Something under the same key in another map; NULL: nothing. */

@@ -21,7 +21,7 @@
 #define PATIENCE_NS (20 * NS_PER_S)
 #define ARGS_MAX    16
 /* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
-#define KEYS_MAX "65536"
+#define KEYS_MAX 65536u
 /* Its own tests let it print that all probes are attached, and when. */
 #define NOTIFY "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
 /* What it prints is read only when all probes are attached. */
@@ -125,7 +125,7 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	const struct trace_config *cfg = t->cfg;
 	bool own = cfg->what == TRACE_PROGRAM;
 	const char *argv[ARGS_MAX];
-	char pid[16], number[16];
+	char pid[16], number[16], keys[16];
 	unsigned n = 0;
 	int ret;
 
@@ -148,7 +148,8 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	if (cfg->what == TRACE_GAPS)
 		argv[n++] = number;
 	argv[n] = NULL;
-	setenv("BPFTRACE_MAP_KEYS_MAX", KEYS_MAX, !own);
+	snprintf(keys, sizeof(keys), "%u", KEYS_MAX);
+	setenv("BPFTRACE_MAP_KEYS_MAX", keys, !own);
 	if (own)
 		setenv(NOTIFY, "1", 1);
 	ret = child_start(c, argv,
@@ -261,21 +262,41 @@ static int run_own(struct trace *t, struct trace_child *c)
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }
 
+/* bpftrace itself says nothing of what a full map has no room for. */
+static void say_full(json_t *maps)
+{
+	const char *name;
+	json_t *map;
+
+	json_object_foreach(maps, name, map) if (maps_size(map) >= KEYS_MAX)
+		say("trace: %s has no room for more than %u numbers; some are missing", name,
+			KEYS_MAX);
+}
+
 int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
 {
 	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
 	bool own = t->cfg->what == TRACE_PROGRAM;
-	char *text = program_text(t->cfg);
-	int ret = text ? STATUS_OK : STATUS_FAILED;
+	char *text;
+	int ret;
 
+	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
+		say("trace: gaps: the kernel tells other numbers of threads than those seen here; "
+		    "run ringtap outside of containers");
+		return STATUS_FAILED;
+	}
+	text = program_text(t->cfg);
+	ret = text ? STATUS_OK : STATUS_FAILED;
 	if (ret == STATUS_OK && own)
 		ret = trace_attach(t, instruments);
 	if (ret == STATUS_OK && start(t, &c, text))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = own ? run_own(t, &c) : run_canned(t, &c, instruments);
-	if (ret == STATUS_OK && !own)
+	if (ret == STATUS_OK && !own) {
 		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
+		say_full(*maps);
+	}
 	child_free(&c);
 	free(text);
 	return ret;

@@ -32,6 +32,21 @@ json_t *maps_read(const char *lines)
 	return maps;
 }
 
+size_t maps_size(const json_t *map)
+{
+	size_t size = 0, i;
+	const char *key;
+	json_t *value, *b;
+
+	json_object_foreach((json_t *)map, key, value)
+	{
+		size += !json_is_array(value);
+		json_array_foreach(value, i, b) size +=
+			json_integer_value(json_object_get(b, "count")) > 0;
+	}
+	return size;
+}
+
 const char *maps_key(const char *key, uint64_t *n, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

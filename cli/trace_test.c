@@ -231,6 +231,8 @@ static void maps_of_output(void **state)
 	assert_int_equal(json_object_size(maps), 2);
 	assert_int_equal(json_integer_value(maps_get(maps, "@a", "1")), 5);
 	assert_null(maps_get(maps, "@b", "1"));
+	assert_int_equal(maps_size(json_object_get(maps, "@a")), 1);
+	assert_int_equal(maps_size(json_object_get(maps, "@h")), 2);
 	assert_int_equal(json_array_size(h), 2);
 	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 0)) == 2.0);
 	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 1)) == 4.0);
