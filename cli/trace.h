@@ -90,7 +90,7 @@ struct trace_child {
 	unsigned flags;
 	int pid_fd, fd[2];         /* fd: standard output and error; -1: ours */
 	struct trace_text text[2]; /* what came from them */
-	const char *notice;        /* a line of its messages that is for us; NULL: none, or it came */
+	const char *notice; /* a line of its messages that is for us; NULL: none, or it came */
 	bool ended;
 	int status; /* of waitpid(), once ended */
 };
@@ -98,12 +98,12 @@ struct trace_child {
 enum {
 	CHILD_READ_OUT = 1,
 	CHILD_READ_ERR = 2,
-	CHILD_TRACEFS = 4, /* has tracefs where it looks for it, though the system has not */
+	CHILD_TRACEFS = 4,  /* has tracefs where it looks for it, though the system has not */
 	CHILD_PASS_ERR = 8, /* what is read of standard error goes to ours, but for the notice */
 };
 
-/* argv[0] is looked for in PATH. signal: what it gets if we die. It reads nothing from the terminal,
- * and may write to it. 0 or -errno. */
+/* argv[0] is looked for in PATH. signal: what it gets if we die. It reads nothing from the
+ * terminal, and may write to it. 0 or -errno. */
 int child_start(struct trace_child *c, const char *const argv[], unsigned flags, int signal);
 /* Takes in what it said and whether it has ended, waiting for it or for one of the descriptors
  * (-1: none) at most so long. */

@@ -268,9 +268,12 @@ static void say_full(json_t *maps)
 	const char *name;
 	json_t *map;
 
-	json_object_foreach(maps, name, map) if (maps_size(map) >= KEYS_MAX)
-		say("trace: %s has no room for more than %u numbers; some are missing", name,
-			KEYS_MAX);
+	json_object_foreach(maps, name, map)
+	{
+		if (maps_size(map) >= KEYS_MAX)
+			say("trace: %s has no room for more than %u numbers; some are missing",
+				name, KEYS_MAX);
+	}
 }
 
 int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)

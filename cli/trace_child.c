@@ -112,8 +112,7 @@ int child_start(struct trace_child *c, const char *const argv[], unsigned flags,
 	int out[2], err[2] = {-1, -1};
 	int ret = pipe_for(flags & CHILD_READ_OUT, out);
 
-	*c = (struct trace_child){
-		.name = argv[0], .flags = flags, .pid_fd = -1, .fd = {-1, -1}};
+	*c = (struct trace_child){.name = argv[0], .flags = flags, .pid_fd = -1, .fd = {-1, -1}};
 	if (!ret)
 		ret = pipe_for(flags & CHILD_READ_ERR, err);
 	c->fd[0] = out[0];

@@ -104,8 +104,8 @@ static void print_row(const json_t *row, const char *what)
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		maps_text(name, row, "name", "?"), queue,
-		maps_text(thread, row, "thread", "?"), what ? what : reason);
+		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
+		what ? what : reason);
 }
 
 static size_t print_list(const json_t *doc, const char *list, const char *what)

@@ -182,8 +182,7 @@ void gaps_print(const json_t *doc)
 		json_t *takers_of = json_object_get(row, "long");
 
 		printf("\n%s (%lld): %s gaps between polls, longest %s\n",
-			maps_text(name, row, "name", "?"),
-			(long long)whole(row, "tid"),
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "gaps")),
 			maps_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
@@ -205,8 +204,7 @@ void off_cpu_print(const json_t *doc)
 	json_array_foreach(rows, i, row)
 	{
 		printf("\n%s (%lld): the CPU was taken from it %s times; it slept for %s\n",
-			maps_text(name, row, "name", "?"),
-			(long long)whole(row, "tid"),
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "times")),
 			maps_ns(slept, (double)whole(row, "slept_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);

@@ -13,13 +13,40 @@
 
 #define BAR_WIDTH 40
 
+#define BYTE "\\uffffff" /* bpftrace 0.17: two more digits, for a byte above ASCII */
+
+/* A line of JSON; names as their processes have them, or, if they are not in UTF-8, with '?'. */
+static json_t *read_line(const char *line, size_t len, bool utf8)
+{
+	char *text = malloc(len ? len : 1);
+	size_t n = 0;
+	json_t *j;
+
+	for (size_t i = 0; text && i < len; i++) {
+		unsigned byte;
+
+		if (len - i > 9 && !memcmp(line + i, BYTE, 8) &&
+			sscanf(line + i + 8, "%2x", &byte) == 1) {
+			text[n++] = utf8 ? (char)byte : '?';
+			i += 9;
+			continue;
+		}
+		text[n++] = line[i];
+		if (line[i] == '\\' && i + 1 < len)
+			text[n++] = line[++i];
+	}
+	j = text ? json_loadb(text, n, 0, NULL) : NULL;
+	free(text);
+	return j || !utf8 ? j : read_line(line, len, false);
+}
+
 json_t *maps_read(const char *lines)
 {
 	json_t *maps = json_object();
 
 	while (*lines) {
 		size_t len = strcspn(lines, "\n");
-		json_t *line = len ? json_loadb(lines, len, 0, NULL) : NULL;
+		json_t *line = len ? read_line(lines, len, true) : NULL;
 		json_t *data = json_object_get(line, "data");
 		const char *type = json_string_value(json_object_get(line, "type"));
 

@@ -143,9 +143,15 @@ static void bomb_of_sections(void **state)
 {
 	static const char names[] = "\0.note.stapsdt";
 	Elf64_Shdr table[BOMBS + 2] = {0};
-	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1", .e_type = ET_DYN, .e_machine = EM_X86_64,
-		.e_version = 1, .e_shoff = sizeof(header), .e_ehsize = sizeof(header),
-		.e_shentsize = sizeof(table[0]), .e_shnum = BOMBS + 2, .e_shstrndx = BOMBS + 1};
+	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1",
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = 1,
+		.e_shoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_shentsize = sizeof(table[0]),
+		.e_shnum = BOMBS + 2,
+		.e_shstrndx = BOMBS + 1};
 	size_t at = sizeof(header) + sizeof(table), size = 512 << 10;
 	struct trace_events events = {0};
 	int fd = memfd_create("bomb", 0);
@@ -153,10 +159,15 @@ static void bomb_of_sections(void **state)
 	char path[64];
 
 	for (unsigned i = 1; i <= BOMBS; i++)
-		table[i] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_NOTE, .sh_offset = at + 64,
-			.sh_size = size, .sh_addralign = 4};
-	table[BOMBS + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at,
-		.sh_size = sizeof(names), .sh_addralign = 1};
+		table[i] = (Elf64_Shdr){.sh_name = 1,
+			.sh_type = SHT_NOTE,
+			.sh_offset = at + 64,
+			.sh_size = size,
+			.sh_addralign = 4};
+	table[BOMBS + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+		.sh_offset = at,
+		.sh_size = sizeof(names),
+		.sh_addralign = 1};
 	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
 	assert_int_equal(write(fd, table, sizeof(table)), sizeof(table));
 	assert_int_equal(write(fd, names, sizeof(names)), sizeof(names));
@@ -242,13 +253,31 @@ static void maps_of_output(void **state)
 	json_decref(maps);
 }
 
+/* bpftrace's way to write them is its own. */
+static void names_beyond_ascii(void **state)
+{
+	json_t *maps = maps_read(
+		"{\"type\": \"map\", \"data\": {\"@a\": {\"1,k\\uffffffc3\\uffffffb6\": 5}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@b\": {\"1,k\\uffffffe9s\": 6}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@c\": {\"1,\\\\uffffffe9\\u001b\": 7}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@d\": {\"1,\\uffffffz1\\uffffff");
+
+	assert_int_equal(json_integer_value(maps_get(maps, "@a", "1,k\xc3\xb6")), 5);
+	assert_int_equal(json_integer_value(maps_get(maps, "@b", "1,k?s")), 6);
+	assert_int_equal(json_integer_value(maps_get(maps, "@c", "1,\\uffffffe9\x1b")), 7);
+	assert_int_equal(json_object_size(maps), 3);
+	json_decref(maps);
+}
+
 /* Names of processes are anybody's: they end in messages and on terminals. */
 static void names_do_not_steer_terminals(void **state)
 {
 	json_t *row = json_pack("{s:s}", "by", "\x1b[31mevil\x7f\xc2\x9b");
 	char buf[MAPS_TEXT_LEN];
 
-	say("a\x1b[31mb\x7f\xc2\x9b" "1\x9b" "2\n3\xc3\x9f");
+	say("a\x1b[31mb\x7f\xc2\x9b"
+	    "1\x9b"
+	    "2\n3\xc3\x9f");
 	assert_string_equal(said(), "a?[31mb\?\?\?1?2 3\xc3\x9f");
 	assert_string_equal(maps_text(buf, row, "by", "?"), "?[31mevil\?\?\?");
 	assert_string_equal(maps_text(buf, row, "no", "-"), "-");
@@ -265,6 +294,7 @@ int main(void)
 		cmocka_unit_test(names_of_probes),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(maps_of_output),
+		cmocka_unit_test(names_beyond_ascii),
 		cmocka_unit_test(names_do_not_steer_terminals),
 	};
 

@@ -275,6 +275,16 @@ def test_hostile_names_do_not_reach_the_terminal(testpmd, trace, hog):
 
 
 @pytest.mark.usefixtures("first_pids")
+def test_names_beyond_ascii(testpmd, trace, hog):
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
+    hog(1, name="rt-h\u00f6g").kill()
+    thread, = it.json()["threads"]
+    assert "rt-h\u00f6g" in [t["by"] for t in thread["taken"]]
+
+
+@pytest.mark.usefixtures("first_pids")
 def test_a_known_gap(app, trace):
     it = trace(app, "gaps", "--json", "--long", "20000", "--duration", "60")
     first = app.rx(n=1)[2]
