@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "rates.h"
 #include "trace.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)
@@ -248,6 +249,7 @@ static int report(const struct trace *t, json_t *maps)
 {
 	enum trace_what what = t->cfg->what;
 	bool off_cpu = t->cfg->off_cpu;
+	char name[RINGTAP_NAME_LEN];
 	json_t *doc = trace_document(t, off_cpu ? "off_cpu" : canned[what].name);
 	int ret = 0;
 
@@ -255,7 +257,7 @@ static int report(const struct trace *t, json_t *maps)
 	if (t->cfg->json) {
 		ret = json_print(doc, stdout);
 	} else {
-		printf("%s: %.1f s\n", t->app.name,
+		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
 			json_number_value(json_object_get(doc, "seconds")));
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);

@@ -63,6 +63,8 @@ int trace_meet(struct trace *t);
 int trace_attach(struct trace *t, unsigned instruments);
 /* Tells that events are taken from now on; scripts wait for this line. */
 void trace_started(struct trace *t);
+/* Are our numbers of processes those of the kernel and its tracepoints? Not in most containers. */
+bool trace_in_first_pid_namespace(void);
 /* The last picture, and hooks out. */
 int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
@@ -85,8 +87,10 @@ struct trace_text {
 struct trace_child {
 	const char *name;
 	pid_t pid;
+	unsigned flags;
 	int pid_fd, fd[2];         /* fd: standard output and error; -1: ours */
 	struct trace_text text[2]; /* what came from them */
+	const char *notice; /* a line of its messages that is for us; NULL: none, or it came */
 	bool ended;
 	int status; /* of waitpid(), once ended */
 };
@@ -94,10 +98,12 @@ struct trace_child {
 enum {
 	CHILD_READ_OUT = 1,
 	CHILD_READ_ERR = 2,
-	CHILD_TRACEFS = 4, /* has tracefs where it looks for it, though the system has not */
+	CHILD_TRACEFS = 4,  /* has tracefs where it looks for it, though the system has not */
+	CHILD_PASS_ERR = 8, /* what is read of standard error goes to ours, but for the notice */
 };
 
-/* argv[0] is looked for in PATH. signal: what it gets if we die. 0 or -errno. */
+/* argv[0] is looked for in PATH. signal: what it gets if we die. It reads nothing from the
+ * terminal, and may write to it. 0 or -errno. */
 int child_start(struct trace_child *c, const char *const argv[], unsigned flags, int signal);
 /* Takes in what it said and whether it has ended, waiting for it or for one of the descriptors
  * (-1: none) at most so long. */
@@ -146,6 +152,8 @@ char *trace_probe_names(const char *program);
 
 /* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: nonsense. */
 json_t *maps_read(const char *lines);
+/* What the map takes of bpftrace's room: a histogram a place for each bucket. */
+size_t maps_size(const json_t *map);
 /* Parses the whole numbers that a key begins with; the rest of it, or NULL if there are fewer. */
 const char *maps_key(const char *key, uint64_t *n, unsigned count);
 /* Something under the same key in another map; NULL: nothing. */
@@ -156,6 +164,11 @@ json_t *maps_histogram(const json_t *buckets, double scale);
 void maps_print_histogram(const json_t *histogram, bool ns);
 /* 12.3 us */
 char *maps_ns(char buf[FORMAT_LEN], double ns);
+/* The text under a key, which an application or its neighbours gave, fit for terminals; otherwise:
+ * if there is none. */
+#define MAPS_TEXT_LEN 64
+const char *maps_text(
+	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise);
 /* Sorts an array of objects by number key, largest first. */
 void maps_sort(json_t *array, const char *key);
 
@@ -186,7 +199,7 @@ struct trace_events {
 };
 
 /* Adds the USDT events of provider ringtap that the file has. 0; -ENOEXEC: no ELF file, or a broken
- * one; -errno. The file may be anybody's. */
+ * one; -E2BIG: more than any program has; -errno. The file may be anybody's. */
 int elf_events(const char *path, struct trace_events *events);
 void elf_events_free(struct trace_events *events);
 

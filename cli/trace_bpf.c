@@ -21,7 +21,9 @@
 #define PATIENCE_NS (20 * NS_PER_S)
 #define ARGS_MAX    16
 /* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
-#define KEYS_MAX "65536"
+#define KEYS_MAX 65536u
+/* Its own tests let it print that all probes are attached, and when. */
+#define NOTIFY "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
 /* What it prints is read only when all probes are attached. */
 #define READY_PROBE "\nBEGIN { printf(\"ready\"); }\n"
 #define READY       "\"printf\""
@@ -54,6 +56,7 @@ char *trace_probe_names(const char *program)
 		return NULL;
 	while (*program) {
 		size_t n = opaque(program);
+		bool comment = n && *program == '/';
 
 		if (!n && !strncmp(program, NAME, strlen(NAME)) && !isalnum((unsigned char)last) &&
 			!strchr("_:$@.*/-", last)) {
@@ -63,7 +66,7 @@ char *trace_probe_names(const char *program)
 		n = n ? n : 1;
 		fwrite(program, 1, n, f);
 		program += n;
-		last = program[-1];
+		last = comment ? ' ' : program[-1];
 	}
 	if (fclose(f)) {
 		free(out);
@@ -122,7 +125,7 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	const struct trace_config *cfg = t->cfg;
 	bool own = cfg->what == TRACE_PROGRAM;
 	const char *argv[ARGS_MAX];
-	char pid[16], number[16];
+	char pid[16], number[16], keys[16];
 	unsigned n = 0;
 	int ret;
 
@@ -145,9 +148,13 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	if (cfg->what == TRACE_GAPS)
 		argv[n++] = number;
 	argv[n] = NULL;
-	setenv("BPFTRACE_MAP_KEYS_MAX", KEYS_MAX, 0);
-	ret = child_start(
-		c, argv, CHILD_TRACEFS | (own ? 0 : CHILD_READ_OUT | CHILD_READ_ERR), SIGKILL);
+	snprintf(keys, sizeof(keys), "%u", KEYS_MAX);
+	setenv("BPFTRACE_MAP_KEYS_MAX", keys, !own);
+	if (own)
+		setenv(NOTIFY, "1", 1);
+	ret = child_start(c, argv,
+		CHILD_TRACEFS | CHILD_READ_ERR | (own ? CHILD_PASS_ERR : CHILD_READ_OUT), SIGKILL);
+	c->notice = own ? NOTIFY : NULL;
 	if (ret)
 		say("trace: starting bpftrace: %s", strerror(-ret));
 	return ret;
@@ -171,19 +178,24 @@ static void say_why(const struct trace_child *c)
 	say("trace: bpftrace failed without a word");
 }
 
+static bool is_ready(const struct trace *t, const struct trace_child *c)
+{
+	if (t->cfg->what == TRACE_PROGRAM)
+		return !c->notice;
+	return c->text[0].data && strstr(c->text[0].data, READY);
+}
+
 /* Waits until all probes are attached. False: it never came to that, t->end tells why. */
 static bool wait_ready(struct trace *t, struct trace_child *c)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + ATTACH_NS, now = 0;
 
 	t->end = TRACE_BY_LIMIT;
-	while (t->end == TRACE_BY_LIMIT && now < until) {
-		if (c->text[0].data && strstr(c->text[0].data, READY))
-			return true;
+	while (t->end == TRACE_BY_LIMIT && now < until && !is_ready(t, c)) {
 		now = now_ns(CLOCK_MONOTONIC);
 		t->end = trace_wait(t, c, now + NS_PER_S / 100);
 	}
-	return false;
+	return is_ready(t, c) && t->end != TRACE_BY_SIGNAL;
 }
 
 /* What it counted is worth nothing if it was not bpftrace that ended it. */
@@ -194,7 +206,7 @@ static int judge(const struct trace_child *c, bool in_time)
 	else if (WIFSIGNALED(c->status))
 		say("trace: bpftrace was killed by signal %d, and what it had counted is gone",
 			WTERMSIG(c->status));
-	else if (WEXITSTATUS(c->status) && c->fd[1] < 0 && !c->text[1].len)
+	else if (WEXITSTATUS(c->status) && c->flags & CHILD_PASS_ERR)
 		say("trace: bpftrace ended with status %d", WEXITSTATUS(c->status));
 	else if (WEXITSTATUS(c->status))
 		say_why(c);
@@ -242,27 +254,52 @@ static int run_own(struct trace *t, struct trace_child *c)
 	bool in_time;
 	int ret;
 
+	if (!wait_ready(t, c))
+		return say_not_ready(t, c);
 	trace_until_end(t, c);
 	in_time = child_end(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }
 
+/* bpftrace itself says nothing of what a full map has no room for. */
+static void say_full(json_t *maps)
+{
+	const char *name;
+	json_t *map;
+
+	json_object_foreach(maps, name, map)
+	{
+		if (maps_size(map) >= KEYS_MAX)
+			say("trace: %s has no room for more than %u numbers; some are missing",
+				name, KEYS_MAX);
+	}
+}
+
 int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
 {
 	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
 	bool own = t->cfg->what == TRACE_PROGRAM;
-	char *text = program_text(t->cfg);
-	int ret = text ? STATUS_OK : STATUS_FAILED;
+	char *text;
+	int ret;
 
+	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
+		say("trace: gaps: the kernel tells other numbers of threads than those seen here; "
+		    "run ringtap outside of containers");
+		return STATUS_FAILED;
+	}
+	text = program_text(t->cfg);
+	ret = text ? STATUS_OK : STATUS_FAILED;
 	if (ret == STATUS_OK && own)
 		ret = trace_attach(t, instruments);
 	if (ret == STATUS_OK && start(t, &c, text))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = own ? run_own(t, &c) : run_canned(t, &c, instruments);
-	if (ret == STATUS_OK && !own)
+	if (ret == STATUS_OK && !own) {
 		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
+		say_full(*maps);
+	}
 	child_free(&c);
 	free(text);
 	return ret;

@@ -146,12 +146,13 @@ static json_t *histogram(const json_t *row)
 static void print_row(const json_t *row)
 {
 	char calls[FORMAT_LEN], packets[FORMAT_LEN], empty[FORMAT_LEN];
-	const char *name = json_string_value(number(row, "name"));
+	char name[MAPS_TEXT_LEN];
 	json_int_t n = json_integer_value(number(row, "calls"));
 	json_int_t p = json_integer_value(number(row, "packets"));
 	json_t *bars = histogram(row);
 
-	printf("\n%s queue %lld %s: %s bursts, %s packets", name ? name : "(unknown port)",
+	printf("\n%s queue %lld %s: %s bursts, %s packets",
+		maps_text(name, row, "name", "(unknown port)"),
 		(long long)json_integer_value(number(row, "queue")),
 		json_string_value(number(row, "direction")), format_count(calls, (uint64_t)n),
 		format_count(packets, (uint64_t)p));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -66,9 +67,16 @@ static void become(
 	const char *const argv[], unsigned flags, int number, pid_t parent, int out[2], int err[2])
 {
 	sigset_t none;
+	int null;
 
 	/* A terminal's Ctrl-C is for us alone: we end the child in our own time. */
 	setpgid(0, 0);
+	/* So it is in the background there, and would be stopped where `stty tostop` is set. */
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
 	prctl(PR_SET_PDEATHSIG, number);
 	if (getppid() != parent)
 		_exit(NOT_FOUND);
@@ -104,7 +112,7 @@ int child_start(struct trace_child *c, const char *const argv[], unsigned flags,
 	int out[2], err[2] = {-1, -1};
 	int ret = pipe_for(flags & CHILD_READ_OUT, out);
 
-	*c = (struct trace_child){.name = argv[0], .pid_fd = -1, .fd = {-1, -1}};
+	*c = (struct trace_child){.name = argv[0], .flags = flags, .pid_fd = -1, .fd = {-1, -1}};
 	if (!ret)
 		ret = pipe_for(flags & CHILD_READ_ERR, err);
 	c->fd[0] = out[0];
@@ -126,6 +134,43 @@ int child_start(struct trace_child *c, const char *const argv[], unsigned flags,
 	return c->pid_fd < 0 ? -errno : 0;
 }
 
+/* How much of its messages may go on: whole lines until the notice was among them. */
+static size_t passable(struct trace_child *c)
+{
+	struct trace_text *t = &c->text[1];
+	char *at = c->notice && t->len ? strstr(t->data, c->notice) : NULL;
+	const char *end;
+
+	if (at) {
+		size_t len = strcspn(at, "\n");
+
+		len += at[len] == '\n';
+		t->len -= len;
+		memmove(at, at + len, t->len - (size_t)(at - t->data) + 1);
+		c->notice = NULL;
+	}
+	if (!c->notice || c->ended)
+		return t->len;
+	end = t->len ? memrchr(t->data, '\n', t->len) : NULL;
+	return end ? (size_t)(end - t->data) + 1 : 0;
+}
+
+/* Never waits for who reads ours: a pipe that can be written to has room for as much. */
+static void pass(struct trace_child *c)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	size_t len;
+
+	while (c->flags & CHILD_PASS_ERR && (len = passable(c)) && poll(&p, 1, 0) > 0) {
+		struct trace_text *t = &c->text[1];
+		ssize_t n = write(STDERR_FILENO, t->data, len < PIPE_BUF ? len : PIPE_BUF);
+
+		n = n < 0 ? (ssize_t)len : n; /* nobody to read it */
+		t->len -= (size_t)n;
+		memmove(t->data, t->data + n, t->len + 1);
+	}
+}
+
 /* Reads what is there. */
 static void take(struct trace_child *c, unsigned i)
 {
@@ -137,6 +182,7 @@ static void take(struct trace_child *c, unsigned i)
 	/* One that says more than we take finds nobody to listen, and ends. */
 	if (n <= 0 || text_add(&c->text[i], data, (size_t)n))
 		close_fd(&c->fd[i]);
+	pass(c);
 }
 
 static bool readable(int fd)
@@ -156,6 +202,7 @@ static void reap(struct trace_child *c)
 	for (unsigned i = 0; i < 2; i++)
 		while (readable(c->fd[i]))
 			take(c, i);
+	pass(c);
 }
 
 void child_look(struct trace_child *c, int fd1, int fd2, uint64_t ns)
@@ -170,6 +217,7 @@ void child_look(struct trace_child *c, int fd1, int fd2, uint64_t ns)
 	for (unsigned i = 0; i < 2; i++)
 		if (fds[2 + i].revents)
 			take(c, i);
+	pass(c);
 	if (fds[4].revents)
 		reap(c);
 }
@@ -181,6 +229,7 @@ bool child_end(struct trace_child *c, int number, uint64_t patience_ns)
 	for (; !c->ended && now < until; now = now_ns(CLOCK_MONOTONIC)) {
 		if (now >= again) {
 			kill(c->pid, number);
+			kill(c->pid, SIGCONT); /* somebody may have stopped it */
 			again = now + TICK_NS;
 		}
 		child_look(c, -1, -1, TICK_NS);

@@ -91,7 +91,7 @@ void drops_document(const struct trace *t, json_t *maps, json_t *doc)
 static void print_row(const json_t *row, const char *what)
 {
 	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[16];
-	const char *name = json_string_value(json_object_get(row, "name"));
+	char name[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
 	const json_t *q = json_object_get(row, "queue"), *r = json_object_get(row, "reason");
 
 	if (json_is_integer(q))
@@ -104,7 +104,7 @@ static void print_row(const json_t *row, const char *what)
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		name ? name : "?", queue, json_string_value(json_object_get(row, "thread")),
+		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
 		what ? what : reason);
 }
 

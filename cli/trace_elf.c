@@ -15,8 +15,11 @@
 #define PROVIDER   "ringtap"
 #define SECTION    ".note.stapsdt"
 #define NOTE_TYPE  3
-#define NOTES_MAX  (16u << 20) /* bytes; what says that it has more is not read */
 #define EVENTS_MAX 1024
+/* Whatever a file says of itself, it makes us read no more than so many bytes of notes and names in
+ * all: sections may lie over one another, and in holes of the file. */
+#define BYTES_MAX    (1u << 20)
+#define SECTIONS_MAX 65536
 
 /* A text that ends within its bytes; *p behind it. NULL: it does not. */
 static const char *text_of(const char **p, const char *end)
@@ -98,25 +101,48 @@ static int add_section(struct trace_events *events, Elf_Scn *section, size_t add
 	return ret;
 }
 
+/* Takes the section's size out of what may be read. */
+static bool afford(size_t *budget, const GElf_Shdr *header)
+{
+	/* Of compressed ones the size is not what they become. */
+	if (header->sh_flags & SHF_COMPRESSED || header->sh_size > *budget)
+		return false;
+	*budget -= header->sh_size;
+	return true;
+}
+
+/* Where the names of sections are, if they can be read. */
+static int find_names(Elf *elf, size_t *names, size_t *budget)
+{
+	GElf_Shdr header;
+	size_t sections;
+
+	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrnum(elf, &sections) ||
+		sections > SECTIONS_MAX || elf_getshdrstrndx(elf, names) ||
+		!gelf_getshdr(elf_getscn(elf, *names), &header) || !afford(budget, &header))
+		return -ENOEXEC;
+	return 0;
+}
+
 static int add_elf(struct trace_events *events, Elf *elf)
 {
-	size_t names, address;
+	size_t names, address, budget = BYTES_MAX;
 	Elf_Scn *section = NULL;
-	int ret = 0;
+	int ret = find_names(elf, &names, &budget);
 
-	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
-		return -ENOEXEC;
+	if (ret)
+		return ret;
 	address = gelf_getclass(elf) == ELFCLASS32 ? 4 : 8;
 	while (!ret && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 		const char *name;
 
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE ||
-			header.sh_size > NOTES_MAX)
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
 		if (name && !strcmp(name, SECTION))
-			ret = add_section(events, section, address);
+			ret = afford(&budget, &header) ? add_section(events, section, address)
+						       : -E2BIG;
 	}
 	return ret;
 }

@@ -153,22 +153,18 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 
 static void print_takers(const json_t *rows, bool gaps)
 {
-	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN];
+	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], by[MAPS_TEXT_LEN];
 	json_t *row;
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *by = json_string_value(json_object_get(row, "by"));
-
 		if (i == TAKERS_SHOWN) {
 			printf("  and %zu more\n", json_array_size(rows) - i);
 			return;
 		}
 		printf("  %-16s %10s times %12s together, longest %s\n",
-			by     ? by
-			: gaps ? "(nobody: itself)"
-			       : "?",
+			maps_text(by, row, "by", gaps ? "(nobody: itself)" : "?"),
 			format_count(count, (uint64_t)whole(row, "count")),
 			maps_ns(total, (double)whole(row, "total_ns")),
 			maps_ns(max, (double)whole(row, "max_ns")));
@@ -178,7 +174,7 @@ static void print_takers(const json_t *rows, bool gaps)
 void gaps_print(const json_t *doc)
 {
 	json_t *rows = json_object_get(doc, "threads"), *row;
-	char count[FORMAT_LEN], max[FORMAT_LEN];
+	char count[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
 	size_t i;
 
 	json_array_foreach(rows, i, row)
@@ -186,8 +182,7 @@ void gaps_print(const json_t *doc)
 		json_t *takers_of = json_object_get(row, "long");
 
 		printf("\n%s (%lld): %s gaps between polls, longest %s\n",
-			json_string_value(json_object_get(row, "name")),
-			(long long)whole(row, "tid"),
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "gaps")),
 			maps_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
@@ -203,14 +198,13 @@ void gaps_print(const json_t *doc)
 void off_cpu_print(const json_t *doc)
 {
 	json_t *rows = json_object_get(doc, "threads"), *row;
-	char count[FORMAT_LEN], slept[FORMAT_LEN];
+	char count[FORMAT_LEN], slept[FORMAT_LEN], name[MAPS_TEXT_LEN];
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
 		printf("\n%s (%lld): the CPU was taken from it %s times; it slept for %s\n",
-			json_string_value(json_object_get(row, "name")),
-			(long long)whole(row, "tid"),
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "times")),
 			maps_ns(slept, (double)whole(row, "slept_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);

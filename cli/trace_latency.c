@@ -8,9 +8,10 @@ static json_t *row_of(const struct trace *t, json_t *maps, const char *key, doub
 {
 	json_t *row = json_object(), *mean = maps_get(maps, "@mean", key);
 	json_t *longest = maps_get(maps, "@longest", key);
-	double packets = json_number_value(maps_get(maps, "@packets", key));
-	double cycles = json_number_value(maps_get(maps, "@cycles", key));
-	double max = json_number_value(maps_get(maps, "@max", key));
+	json_int_t packets = json_integer_value(maps_get(maps, "@packets", key));
+	json_int_t cycles = json_integer_value(maps_get(maps, "@cycles", key));
+	json_int_t max = json_integer_value(maps_get(maps, "@max", key));
+	double average = packets > 0 ? (double)cycles / (double)packets : 0;
 	uint64_t n[2];
 
 	if (!maps_key(key, n, 2) || packets <= 0) {
@@ -20,13 +21,12 @@ static json_t *row_of(const struct trace *t, json_t *maps, const char *key, doub
 	json_object_set_new(row, "port", json_count(n[0]));
 	json_object_set_new(row, "name", json_text(trace_port(t, n[0])));
 	json_object_set_new(row, "queue", json_count(n[1]));
-	json_object_set_new(row, "packets", json_integer((json_int_t)packets));
+	json_object_set_new(row, "packets", json_integer(packets));
 	json_object_set_new(row, "cycles",
-		json_pack("{s:f,s:I,s:I}", "mean", cycles / packets, "max", (json_int_t)max, "sum",
-			(json_int_t)cycles));
+		json_pack("{s:f,s:I,s:I}", "mean", average, "max", max, "sum", cycles));
 	json_object_set_new(row, "ns",
-		json_pack("{s:f,s:f}", "mean", cycles / packets * ns_per_cycle, "max",
-			max * ns_per_cycle));
+		json_pack("{s:f,s:f}", "mean", average * ns_per_cycle, "max",
+			(double)max * ns_per_cycle));
 	json_object_set_new(row, "burst_mean_cycles", maps_histogram(mean, 1));
 	json_object_set_new(row, "burst_mean_ns", maps_histogram(mean, ns_per_cycle));
 	json_object_set_new(row, "burst_longest_cycles", maps_histogram(longest, 1));
@@ -53,12 +53,11 @@ void latency_document(const struct trace *t, json_t *maps, json_t *doc)
 
 static void print_row(const json_t *row)
 {
-	char count[FORMAT_LEN], mean[FORMAT_LEN], max[FORMAT_LEN];
-	const char *name = json_string_value(json_object_get(row, "name"));
+	char count[FORMAT_LEN], mean[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
 	const json_t *ns = json_object_get(row, "ns");
 
 	printf("\nsent by %s queue %lld: %s packets, mean %s, longest %s\n",
-		name ? name : "(unknown port)",
+		maps_text(name, row, "name", "(unknown port)"),
 		(long long)json_integer_value(json_object_get(row, "queue")),
 		format_count(count, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		maps_ns(mean, json_number_value(json_object_get(ns, "mean"))),

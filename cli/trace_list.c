@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "rates.h"
 #include "trace.h"
 
 #define PROVIDER_FILE "libringtap-lttng.so"
@@ -162,13 +163,14 @@ static void print(const json_t *doc)
 	const json_t *events = json_object_get(doc, "events"), *e;
 	const json_t *tools = json_object_get(doc, "tools");
 	const char *file, *last = "";
+	char shown[4096];
 	size_t i;
 
 	json_array_foreach(events, i, e)
 	{
 		file = json_string_value(json_object_get(e, "file"));
 		if (strcmp(file, last))
-			printf("%s%s\n", i ? "\n" : "", file);
+			printf("%s%s\n", i ? "\n" : "", printable(shown, sizeof(shown), file));
 		last = file;
 		printf("  ");
 		print_event(e);

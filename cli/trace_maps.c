@@ -8,9 +8,37 @@
 #include <string.h>
 
 #include "json.h"
+#include "rates.h"
 #include "trace.h"
 
 #define BAR_WIDTH 40
+
+#define BYTE "\\uffffff" /* bpftrace 0.17: two more digits, for a byte above ASCII */
+
+/* A line of JSON; names as their processes have them, or, if they are not in UTF-8, with '?'. */
+static json_t *read_line(const char *line, size_t len, bool utf8)
+{
+	char *text = malloc(len ? len : 1);
+	size_t n = 0;
+	json_t *j;
+
+	for (size_t i = 0; text && i < len; i++) {
+		unsigned byte;
+
+		if (len - i > 9 && !memcmp(line + i, BYTE, 8) &&
+			sscanf(line + i + 8, "%2x", &byte) == 1) {
+			text[n++] = utf8 ? (char)byte : '?';
+			i += 9;
+			continue;
+		}
+		text[n++] = line[i];
+		if (line[i] == '\\' && i + 1 < len)
+			text[n++] = line[++i];
+	}
+	j = text ? json_loadb(text, n, 0, NULL) : NULL;
+	free(text);
+	return j || !utf8 ? j : read_line(line, len, false);
+}
 
 json_t *maps_read(const char *lines)
 {
@@ -18,7 +46,7 @@ json_t *maps_read(const char *lines)
 
 	while (*lines) {
 		size_t len = strcspn(lines, "\n");
-		json_t *line = len ? json_loadb(lines, len, 0, NULL) : NULL;
+		json_t *line = len ? read_line(lines, len, true) : NULL;
 		json_t *data = json_object_get(line, "data");
 		const char *type = json_string_value(json_object_get(line, "type"));
 
@@ -29,6 +57,21 @@ json_t *maps_read(const char *lines)
 		lines += len + (lines[len] == '\n');
 	}
 	return maps;
+}
+
+size_t maps_size(const json_t *map)
+{
+	size_t size = 0, i;
+	const char *key;
+	json_t *value, *b;
+
+	json_object_foreach((json_t *)map, key, value)
+	{
+		size += !json_is_array(value);
+		json_array_foreach(value, i, b) size +=
+			json_integer_value(json_object_get(b, "count")) > 0;
+	}
+	return size;
 }
 
 const char *maps_key(const char *key, uint64_t *n, unsigned count)
@@ -83,6 +126,14 @@ char *maps_ns(char buf[FORMAT_LEN], double ns)
 		ns /= 1000;
 	snprintf(buf, FORMAT_LEN, "%.*f %s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
 	return buf;
+}
+
+const char *maps_text(
+	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? printable(buf, MAPS_TEXT_LEN, text) : otherwise;
 }
 
 static void print_bar(double share)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -135,6 +137,56 @@ static void broken_files(void **state)
 	free(data);
 }
 
+/* Sections that all lie over one another, in a hole of the file. Each is less than may be read. */
+#define BOMBS 300
+static void bomb_of_sections(void **state)
+{
+	static const char names[] = "\0.note.stapsdt";
+	Elf64_Shdr table[BOMBS + 2] = {0};
+	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1",
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = 1,
+		.e_shoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_shentsize = sizeof(table[0]),
+		.e_shnum = BOMBS + 2,
+		.e_shstrndx = BOMBS + 1};
+	size_t at = sizeof(header) + sizeof(table), size = 512 << 10;
+	struct trace_events events = {0};
+	int fd = memfd_create("bomb", 0);
+	struct rusage before, after;
+	char path[64];
+
+	for (unsigned i = 1; i <= BOMBS; i++)
+		table[i] = (Elf64_Shdr){.sh_name = 1,
+			.sh_type = SHT_NOTE,
+			.sh_offset = at + 64,
+			.sh_size = size,
+			.sh_addralign = 4};
+	table[BOMBS + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+		.sh_offset = at,
+		.sh_size = sizeof(names),
+		.sh_addralign = 1};
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(write(fd, table, sizeof(table)), sizeof(table));
+	assert_int_equal(write(fd, names, sizeof(names)), sizeof(names));
+	assert_int_equal(ftruncate(fd, (off_t)(at + 64 + size)), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_int_equal(elf_events(path, &events), -E2BIG);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 32 << 10); /* KiB; not 150 MiB */
+	/* A table of names that is all of a hole. */
+	table[BOMBS + 1].sh_size = UINT64_C(1) << 32;
+	assert_int_equal(ftruncate(fd, (off_t)(UINT64_C(1) << 33)), 0);
+	assert_int_equal(pwrite(fd, table, sizeof(table), sizeof(header)), sizeof(table));
+	assert_int_equal(elf_events(path, &events), -ENOEXEC);
+	assert_int_equal(events.count, 0);
+	elf_events_free(&events);
+	close(fd);
+}
+
 static void names_of_probes(void **state)
 {
 	static const char *const pairs[][2] = {
@@ -146,6 +198,7 @@ static void names_of_probes(void **state)
 			"/* ringtap:x */ // ringtap:y\nusdt:*:ringtap:z {}"},
 		{"x { printf(\"ringtap:x \\\"ringtap:\"); }",
 			"x { printf(\"ringtap:x \\\"ringtap:\"); }"},
+		{"/* c */ringtap:x {}", "/* c */usdt:*:ringtap:x {}"},
 		{"myringtap:x {}", "myringtap:x {}"},
 		{"\"ringtap:x", "\"ringtap:x"},
 		{"/* ringtap:x", "/* ringtap:x"},
@@ -189,6 +242,8 @@ static void maps_of_output(void **state)
 	assert_int_equal(json_object_size(maps), 2);
 	assert_int_equal(json_integer_value(maps_get(maps, "@a", "1")), 5);
 	assert_null(maps_get(maps, "@b", "1"));
+	assert_int_equal(maps_size(json_object_get(maps, "@a")), 1);
+	assert_int_equal(maps_size(json_object_get(maps, "@h")), 2);
 	assert_int_equal(json_array_size(h), 2);
 	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 0)) == 2.0);
 	assert_true(json_number_value(json_array_get(json_array_get(h, 0), 1)) == 4.0);
@@ -198,15 +253,49 @@ static void maps_of_output(void **state)
 	json_decref(maps);
 }
 
+/* bpftrace's way to write them is its own. */
+static void names_beyond_ascii(void **state)
+{
+	json_t *maps = maps_read(
+		"{\"type\": \"map\", \"data\": {\"@a\": {\"1,k\\uffffffc3\\uffffffb6\": 5}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@b\": {\"1,k\\uffffffe9s\": 6}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@c\": {\"1,\\\\uffffffe9\\u001b\": 7}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@d\": {\"1,\\uffffffz1\\uffffff");
+
+	assert_int_equal(json_integer_value(maps_get(maps, "@a", "1,k\xc3\xb6")), 5);
+	assert_int_equal(json_integer_value(maps_get(maps, "@b", "1,k?s")), 6);
+	assert_int_equal(json_integer_value(maps_get(maps, "@c", "1,\\uffffffe9\x1b")), 7);
+	assert_int_equal(json_object_size(maps), 3);
+	json_decref(maps);
+}
+
+/* Names of processes are anybody's: they end in messages and on terminals. */
+static void names_do_not_steer_terminals(void **state)
+{
+	json_t *row = json_pack("{s:s}", "by", "\x1b[31mevil\x7f\xc2\x9b");
+	char buf[MAPS_TEXT_LEN];
+
+	say("a\x1b[31mb\x7f\xc2\x9b"
+	    "1\x9b"
+	    "2\n3\xc3\x9f");
+	assert_string_equal(said(), "a?[31mb\?\?\?1?2 3\xc3\x9f");
+	assert_string_equal(maps_text(buf, row, "by", "?"), "?[31mevil\?\?\?");
+	assert_string_equal(maps_text(buf, row, "no", "-"), "-");
+	json_decref(row);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_of_a_file),
 		cmocka_unit_test(no_elf_file),
 		cmocka_unit_test(broken_files),
+		cmocka_unit_test(bomb_of_sections),
 		cmocka_unit_test(names_of_probes),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(maps_of_output),
+		cmocka_unit_test(names_beyond_ascii),
+		cmocka_unit_test(names_do_not_steer_terminals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,25 @@ const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
+/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. What stands in a message may be
+ * the name of anybody's process or file. */
+static void take_controls_out(char *text)
+{
+	unsigned char last = 0;
+
+	for (unsigned char *p = (unsigned char *)text; *p; p++) {
+		bool c1 = *p >= 0x80 && *p < 0xa0 && (last < 0x80 || last == 0xc2);
+
+		if (c1 && last == 0xc2)
+			p[-1] = '?';
+		last = *p;
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+		else if (c1 || *p < ' ' || *p == 0x7f)
+			*p = '?';
+	}
+}
+
 void say(const char *format, ...)
 {
 	va_list ap;
@@ -20,9 +39,7 @@ void say(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(last_text, sizeof(last_text), format, ap);
 	va_end(ap);
-	for (char *p = last_text; *p; p++)
-		if (*p == '\n' || *p == '\r')
-			*p = ' ';
+	take_controls_out(last_text);
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;

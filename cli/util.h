@@ -23,7 +23,7 @@ enum status {
 /* The program's name, which stands before every message; "ringtap" if it is not set. */
 extern const char *say_program;
 /* One line on stderr: the program's name and the text, which reads "what failed: why; what to do"
- * and from which line ends are taken out. A live line that stands there is kept apart. */
+ * and from which control characters are taken out. A live line that stands there is kept apart. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The text of the last say(), for tests and for --json; "" if none. */
 const char *said(void);

@@ -52,17 +52,28 @@ class Tracing:
         self.proc.close()
 
 
-def bytes_at_sites(app, file):
-    """The byte at each of the file's USDT sites in the application's memory."""
+def _read(app, file, places, size):
+    """So many bytes at each place of the file as the application has it in memory."""
     maps = Path(f"/proc/{app.pid}/maps").read_text()
     base = int(re.search(rf"^(\w+)-\w+ \S+ 00000000 .* {re.escape(str(file))}$", maps,
                          re.MULTILINE).group(1), 16)
     with open(f"/proc/{app.pid}/mem", "rb") as memory:
         out = []
-        for site in usdt_sites(file):
-            memory.seek(base + site.at)
-            out.append(memory.read(1))
+        for at in places:
+            memory.seek(base + at)
+            out.append(memory.read(size))
     return out
+
+
+def bytes_at_sites(app, file):
+    """The byte at each of the file's USDT sites in the application's memory."""
+    return _read(app, file, [s.at for s in usdt_sites(file)], 1)
+
+
+def semaphores(app, file):
+    """How many tracers wait for the events that have one, as the application sees it."""
+    places = {s.semaphore for s in usdt_sites(file) if s.semaphore}
+    return {int.from_bytes(n, "little") for n in _read(app, file, sorted(places), 2)}
 
 
 def exists(pid):
@@ -72,7 +83,8 @@ def exists(pid):
 def nothing_left(app, file, children=()):
     """No breakpoint in the application, no hook, no process that was started."""
     def gone():
-        return (set(bytes_at_sites(app, file)) == {NOP} and app.one("callbacks 0") == 0
+        return (set(bytes_at_sites(app, file)) == {NOP} and semaphores(app, file) == {0}
+                and app.one("callbacks 0") == 0
                 and not any(exists(pid) for pid, _ in children))
     until(gone, 20, "breakpoints, hooks and processes are gone")
 
