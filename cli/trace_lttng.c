@@ -16,6 +16,7 @@
 #define CHANNEL    "ringtap"
 #define SUBBUFFERS 8 /* per CPU */
 #define DAEMON_NS  (15 * NS_PER_S)
+#define DESTROY_NS (40 * NS_PER_S)
 #define ARGS_MAX   20
 
 struct lttng {
@@ -80,11 +81,11 @@ static int start_daemon(struct lttng *l)
 }
 
 /* In a process of its own, if we are killed. */
-static void destroy(void *ctx)
+static int destroy(void *ctx)
 {
 	const struct lttng *l = ctx;
 
-	(void)LTTNG("destroy", l->session);
+	return LTTNG("destroy", l->session);
 }
 
 /* Buffers for each CPU, in parts of powers of two. */
@@ -248,7 +249,7 @@ static int run(struct lttng *l, unsigned instruments)
 		ret = record(l, instruments);
 	if (ret == STATUS_OK)
 		ask_losses(l);
-	trace_undo_now(&l->undo);
+	(void)trace_undo_now(&l->undo, DESTROY_NS);
 	if (l->daemon.pid && !child_end(&l->daemon, SIGTERM, DAEMON_NS))
 		say("trace: lttng-sessiond did not end when asked to, and was killed");
 	if (ret != STATUS_OK)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap trace lttng` and `ringtap trace dpdk`: what they leave in a folder is what happened, and
 they leave nothing else."""
+import json
 import os
 import shutil
 import signal
@@ -38,6 +39,14 @@ def trace(closing, tmp_path):
 
 def state(app):
     return dpdk.telemetry(app.prefix, "/ringtap/trace", 20)["/ringtap/trace"]
+
+
+def points_on(app):
+    """None while others stand in line at its telemetry."""
+    try:
+        return state(app)["points_on"]
+    except BlockingIOError:
+        return None
 
 
 # ---- DPDK's tracing --------------------------------------------------------------------------
@@ -106,6 +115,54 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path, number):
     assert state(roomy)["points_on"] == len(EVENTS)
     it.finish(number, -9 if number == signal.SIGKILL else 0)
     until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
+
+
+def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
+    """What --trace-dir was given as is relative to where the application is, not to us."""
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    app = play(eal=["--trace-dir=eal"])
+    monkeypatch.chdir(tmp_path)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT
+
+
+def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
+    """Telemetry knows only all or none: what is on is traced."""
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
+    traffic(app)
+    doc = it.json()
+    assert "1 of 9 trace points" in it.proc.output and doc["events"] == {"rx_burst": 4}
+    assert set(key[0] for key in Ctf(tmp_path / "out").events) == {"rx_burst"}
+    assert state(app)["points_on"] == 1
+
+
+def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
+    """The first to begin switches off for all: the second says that its trace is incomplete."""
+    first = trace(roomy, "dpdk", "-o", tmp_path / "first")
+    second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
+    traffic(roomy)
+    first.finish()
+    roomy.rx(n=5)
+    doc = json.loads(second.finish(status=FAILED))
+    assert "incomplete" in second.proc.output and doc["events"]["rx_burst"] == 4
+    assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events == SENT
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_dpdk_of_an_application_that_stands_still(roomy, trace, tmp_path, number):
+    """It is switched off when it goes on, though ringtap is long gone then."""
+    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    roomy.proc.send_signal(signal.SIGSTOP)
+    it.finish(number, -9 if number == signal.SIGKILL else FAILED)
+    assert number == signal.SIGKILL or "does not answer" in it.proc.output
+    roomy.proc.send_signal(signal.SIGCONT)
+    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
 
 
 def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
