@@ -11,7 +11,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import LTTNG_PROVIDER, RINGTAP
-from harness.proc import Proc, run, until
+from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED
 from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
 from harness.tracing import Tracing, tracing
@@ -321,3 +321,49 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
                env=lttng._env)
     assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr
     assert "ringtap-" not in sessions_of(lttng)
+
+
+def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
+    """Nobody takes what is there for the whole."""
+    small = tmp_path / "small"
+    small.mkdir()
+    check([*no_daemon.prefix, "mount", "-t", "tmpfs", "-o", "size=2M", "none", small])
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", small / "out")
+    app.one("idle 0 0 n=300000")
+    out = it.finish(status=FAILED)
+    lines = it.proc.output.splitlines()
+    assert len(lines) == 2 and "is incomplete" in lines[1] and not out
+    assert not no_daemon.daemons()
+
+
+def test_lttng_and_its_daemon_dies(play, no_daemon, trace, tmp_path):
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
+    os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
+    assert not it.finish(None, FAILED)
+    lines = it.proc.output.splitlines()
+    assert len(lines) == 2 and "lttng-sessiond ended" in lines[1]
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_lttng_leaves_the_current_session(play, lttng, trace, tmp_path, number):
+    """The user's own lttng commands go on with the user's own session."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    lttng.lttng("create", "mine", "-o", tmp_path / "mine")
+    it = within(lttng, trace, app, "-o", tmp_path / "out")
+    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+    it.finish(number, -9 if number == signal.SIGKILL else 0)
+    until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
+    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+
+
+def test_lttng_without_an_event(play, lttng, trace, tmp_path):
+    app = play(namespace=lttng)
+    app.ring("a")
+    doc = within(lttng, trace, app, "-o", tmp_path / "out", "--json").json()
+    assert (doc["events"], doc["discarded"]) == (0, 0)
