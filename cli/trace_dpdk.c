@@ -3,10 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +51,7 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
-	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	while (to >= 0 && n > 0)
 		n = sendfile(to, from, NULL, COPY_AT_ONCE);
 	n = to < 0 || n < 0 ? -errno : 0;
@@ -65,19 +68,58 @@ static bool of_trace(const char *name)
 	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
 }
 
-/* The application may see other file systems than we do. How many files there were, or -errno. */
+/* Where a relative path of the application's begins, as it sees it itself. */
+static int working_directory(pid_t pid, char cwd[PATH_MAX])
+{
+	char link[64], root[PATH_MAX];
+	ssize_t n, root_len;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	root_len = readlink(link, root, sizeof(root));
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	n = readlink(link, cwd, PATH_MAX - 1);
+	if (n < 0 || root_len < 0)
+		return -errno;
+	cwd[n] = '\0';
+	/* The kernel tells it as we see it. */
+	if (root_len > 1 && n >= root_len && !memcmp(cwd, root, (size_t)root_len))
+		memmove(cwd, cwd + root_len, (size_t)(n - root_len) + 1);
+	return 0;
+}
+
+/* The application may see other file systems than we do; and whatever it tells, it must not lead us
+ * out of its own. */
+static int open_told(pid_t pid, const char *told)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	char root[64], cwd[PATH_MAX] = "", path[2 * PATH_MAX];
+	int fd, top, ret = *told == '/' ? 0 : working_directory(pid, cwd);
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/%s", cwd, told);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
+	ret = fd < 0 ? -errno : fd;
+	close(top);
+	return ret;
+}
+
+/* How many files there were, or -errno. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
-	char from[8192];
+	int fd = open_told(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	int ret = 0, files = 0;
-	DIR *d;
 
-	snprintf(from, sizeof(from), "/proc/%d/%s/%s", (int)t->pid,
-		*directory == '/' ? "root" : "cwd", directory);
-	d = opendir(from);
-	if (!d)
+	if (fd >= 0 && !d) {
 		ret = -errno;
+		close(fd);
+	}
 	while (d && !ret && (e = readdir(d))) {
 		if (!of_trace(e->d_name))
 			continue;
@@ -87,7 +129,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	if (d)
 		closedir(d);
 	if (ret)
-		say("trace: copying %s to %s: %s", from, to, strerror(-ret));
+		say("trace: copying the application's %s to %s: %s", directory, to, strerror(-ret));
 	return ret ? ret : files;
 }
 

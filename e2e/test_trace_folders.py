@@ -130,6 +130,25 @@ def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
     assert Ctf(tmp_path / "out").events == SENT
 
 
+def test_dpdk_of_an_application_that_sees_other_files(play, closing, trace, tmp_path):
+    """Links are followed as the application follows them."""
+    there = tmp_path / "there"
+    there.mkdir()
+    keeper = closing(Proc(["unshare", "-m", "cat"]))
+    until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
+    inside = Keeper(keeper, None)
+    check([*inside.prefix, "mount", "-t", "tmpfs", "none", there])
+    check([*inside.prefix, "mkdir", there / "real"])
+    check([*inside.prefix, "ln", "-s", there / "real", there / "link"])
+    app = play(eal=[f"--trace-dir={there / 'link'}"], namespace=inside)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT and not list(there.iterdir())
+    assert {p.stat().st_mode & 0o777 for p in (tmp_path / "out").iterdir()} == {0o600}
+
+
 def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
     """Telemetry knows only all or none: what is on is traced."""
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
