@@ -386,3 +386,21 @@ def test_lttng_without_an_event(play, lttng, trace, tmp_path):
     app.ring("a")
     doc = within(lttng, trace, app, "-o", tmp_path / "out", "--json").json()
     assert (doc["events"], doc["discarded"]) == (0, 0)
+
+
+def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
+    """A second Ctrl-C ends it: the trace is there, its number of events is unknown."""
+    slow = tmp_path / "bin" / "babeltrace2"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    app = play(namespace=lttng)
+    app.ring("a")
+    env = {**lttng._env, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
+    it = trace(app, "lttng", "-o", tmp_path / "out", "--json", prefix=lttng.prefix, env=env)
+    traffic(app)
+    it.proc.send_signal(signal.SIGINT)
+    until(lambda: "sleep" in [name for _, name in it.children()], 60, "it counts")
+    doc = it.json()
+    assert doc["events"] is None and doc["discarded"] == 0 and len(it.proc.output.splitlines()) == 1
+    assert Ctf(tmp_path / "out").events == SENT
