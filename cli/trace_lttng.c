@@ -298,13 +298,9 @@ static int record(struct lttng *l, unsigned instruments)
 
 static int run(struct lttng *l, unsigned instruments)
 {
-	int destroyed,
-		ret = trace_folder(l->t->cfg->output, l->folder) || start_daemon(l) || create(l)
-			      ? STATUS_FAILED
-			      : STATUS_OK;
+	bool ready = !trace_folder(l->t->cfg->output, l->folder) && !start_daemon(l) && !create(l);
+	int destroyed, ret = ready ? record(l, instruments) : STATUS_FAILED;
 
-	if (ret == STATUS_OK)
-		ret = record(l, instruments);
 	if (ret == STATUS_OK)
 		ask_losses(l);
 	destroyed = trace_undo_now(&l->undo, DESTROY_NS);
