@@ -112,11 +112,16 @@ static const struct section sections[] = {
 		"file the application has it. --json is bpftrace's own -f json.\n"},
 	{"EXIT STATUS", "0: traced until a limit, a signal, or because the application ended; also "
 			"if there was "
-			"no event.\n"
+			"no event. Of dpdk, not because the application ended: its events were in "
+			"its memory.\n"
 			"\n"
 			"1: not root, a tracer is missing or failed, the application could not be "
-			"attached to, or "
-			"what was to be written could not be.\n"
+			"attached to, "
+			"what was to be written could not be, or the trace is incomplete: the "
+			"disk is full, "
+			"LTTng's daemon or, of dpdk, the application ended or does not answer, "
+			"somebody "
+			"switched the trace points off.\n"
 			"\n"
 			"2: the command line is wrong; nothing was attached.\n"},
 };

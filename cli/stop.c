@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "stop.h"
 #include "util.h"
@@ -29,11 +30,19 @@ bool stop_wait(uint64_t ns)
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
-	/* Never read: it stays so. */
+	/* Not read: it stays so. */
 	return ppoll(&p, 1, &ts, NULL) > 0;
 }
 
 int stop_fd(void)
 {
 	return fd;
+}
+
+void stop_forget(void)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		;
 }

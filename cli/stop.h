@@ -13,5 +13,7 @@ int stop_catch(void);
 bool stop_wait(uint64_t ns);
 /* Becomes readable when a signal came. */
 int stop_fd(void);
+/* From here on only another signal counts: for what comes after the one that ended the waiting. */
+void stop_forget(void);
 
 #endif

@@ -130,11 +130,12 @@ struct trace_undo {
 	int fd;
 };
 
-/* Starts a process that calls undo(ctx) when trace_undo_now() is called or we are gone. 0 or
- * -errno. */
-int trace_undo_start(struct trace_undo *u, void (*undo)(void *ctx), void *ctx);
-/* Has it done and waits for it. */
-void trace_undo_now(struct trace_undo *u);
+/* Starts a process that calls undo(ctx) when trace_undo_now() is called or we are gone; nothing
+ * that it says is heard. 0 or -errno, and says so. */
+int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx);
+/* Has it done and waits for it. 0: undo() returned 0, or nothing was started; -EIO: it did not;
+ * -ETIMEDOUT: it takes longer, and goes on without us. */
+int trace_undo_now(struct trace_undo *u, uint64_t patience_ns);
 /* Makes the folder for a trace, or takes an empty one; path becomes its absolute name. Says what is
  * wrong. */
 int trace_folder(const char *name, char path[4096]);
@@ -208,7 +209,10 @@ void elf_events_free(struct trace_events *events);
 /* Asks with a parameter ("": for its state); the answer, or NULL: it knows no such command, or did
  * not answer. Its "status" is 0 or -errno. The caller decrefs. */
 json_t *trace_ask(const char *dir, const char *parameter);
-/* The same, and says what went wrong. */
+/* The same, waiting at most about so long. 0; -ENOENT, -ECONNREFUSED: no such application;
+ * -EPROTONOSUPPORT: it knows no such command; -ETIMEDOUT; -errno. */
+int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer);
+/* The same as trace_ask(), and says what went wrong. */
 json_t *trace_tell(const struct trace *t, const char *parameter);
 /* Waits until bursts are traced, or not any more: some 50 ms after it was asked for. False: not
  * within some seconds. */

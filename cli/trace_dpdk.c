@@ -3,10 +3,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -14,10 +18,25 @@
 #include "trace.h"
 
 #define COPY_AT_ONCE (1u << 20)
+#define ASK_MS       5000
+#define OFF_NS       (8 * NS_PER_S)
 
-static void switch_off(void *dir)
+static bool is_there(int error)
 {
-	json_decref(trace_ask(dir, "off"));
+	return error != -ENOENT && error != -ECONNREFUSED && error != -EPROTONOSUPPORT;
+}
+
+/* An application that stands still, as in a debugger, answers when it goes on, or never. */
+static int switch_off(void *dir)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	json_t *answer;
+	int ret;
+
+	while ((ret = trace_ask_within(dir, "off", ASK_MS, &answer)) && is_there(ret))
+		nanosleep(&pause, NULL);
+	json_decref(answer);
+	return 0;
 }
 
 static int copy_file(int from_dir, const char *name, const char *to_dir)
@@ -32,7 +51,7 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
-	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	while (to >= 0 && n > 0)
 		n = sendfile(to, from, NULL, COPY_AT_ONCE);
 	n = to < 0 || n < 0 ? -errno : 0;
@@ -49,18 +68,58 @@ static bool of_trace(const char *name)
 	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
 }
 
-/* The application may see other file systems than we do. How many files there were, or -errno. */
+/* Where a relative path of the application's begins, as it sees it itself. */
+static int working_directory(pid_t pid, char cwd[PATH_MAX])
+{
+	char link[64], root[PATH_MAX];
+	ssize_t n, root_len;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	root_len = readlink(link, root, sizeof(root));
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	n = readlink(link, cwd, PATH_MAX - 1);
+	if (n < 0 || root_len < 0)
+		return -errno;
+	cwd[n] = '\0';
+	/* The kernel tells it as we see it. */
+	if (root_len > 1 && n >= root_len && !memcmp(cwd, root, (size_t)root_len))
+		memmove(cwd, cwd + root_len, (size_t)(n - root_len) + 1);
+	return 0;
+}
+
+/* The application may see other file systems than we do; and whatever it tells, it must not lead us
+ * out of its own. */
+static int open_told(pid_t pid, const char *told)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	char root[64], cwd[PATH_MAX] = "", path[2 * PATH_MAX];
+	int fd, top, ret = *told == '/' ? 0 : working_directory(pid, cwd);
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/%s", cwd, told);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
+	ret = fd < 0 ? -errno : fd;
+	close(top);
+	return ret;
+}
+
+/* How many files there were, or -errno. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
-	char from[8192];
+	int fd = open_told(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	int ret = 0, files = 0;
-	DIR *d;
 
-	snprintf(from, sizeof(from), "/proc/%d/root/%s", (int)t->pid, directory);
-	d = opendir(from);
-	if (!d)
+	if (fd >= 0 && !d) {
 		ret = -errno;
+		close(fd);
+	}
 	while (d && !ret && (e = readdir(d))) {
 		if (!of_trace(e->d_name))
 			continue;
@@ -70,7 +129,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	if (d)
 		closedir(d);
 	if (ret)
-		say("trace: copying %s to %s: %s", from, to, strerror(-ret));
+		say("trace: copying the application's %s to %s: %s", directory, to, strerror(-ret));
 	return ret ? ret : files;
 }
 
@@ -139,31 +198,56 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 	return trace_printed(ret);
 }
 
-/* Ends with the points off, so that nothing is overwritten while it is saved. */
-static int record(struct trace *t, const char *to, const json_t *before, struct trace_undo *undo)
+/* How many points are on; -1: no answer. */
+static json_int_t points_on(const struct trace *t)
+{
+	json_t *state;
+	json_int_t n;
+
+	if (trace_ask_within(t->app.dir, "", ASK_MS, &state))
+		return -1;
+	n = json_integer_value(json_object_get(state, "points_on"));
+	json_decref(state);
+	return n;
+}
+
+/* enum status; *blind: some points were off before we had them so. Ends with ours off, so that
+ * nothing is overwritten while it is saved. */
+static int wait_and_switch_off(
+	struct trace *t, const json_t *on, struct trace_undo *undo, bool *blind)
 {
 	uint64_t duration = t->cfg->duration_ns;
-	const char *directory;
-	json_t *saved;
-	int ret;
+	json_int_t at_end;
+	int off, ret;
 
 	if (!trace_bursts_are(t, true) && !stop_wait(0))
 		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
 			t->app.name);
 	trace_started(t);
 	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
-	trace_undo_now(undo);
+	at_end = points_on(t);
+	*blind = at_end >= 0 && at_end < json_integer_value(json_object_get(on, "points_on"));
+	off = trace_undo_now(undo, OFF_NS);
 	ret = trace_detach(t);
 	if (ret != STATUS_OK)
 		return ret;
-	if (t->end == TRACE_BY_APPLICATION) {
+	if (t->end == TRACE_BY_APPLICATION)
 		say("trace: %s: what it had traced was in its memory, and is gone", t->app.name);
-		return STATUS_FAILED;
-	}
-	saved = trace_tell(t, "save");
+	else if (off)
+		say("trace: %s: does not answer; its trace points are switched off when it does, "
+		    "and there is no trace",
+			t->app.name);
+	return off || t->end == TRACE_BY_APPLICATION ? STATUS_FAILED : STATUS_OK;
+}
+
+static int save(struct trace *t, const char *to, const json_t *before)
+{
+	json_t *saved = trace_tell(t, "save");
+	const char *directory = json_string_value(json_object_get(saved, "directory"));
+	int ret;
+
 	if (!saved)
 		return STATUS_FAILED;
-	directory = json_string_value(json_object_get(saved, "directory"));
 	/* Nothing is saved as long as no thread has had an event. */
 	ret = directory && *directory ? copy_trace(t, directory, to) : 0;
 	if (ret == 0)
@@ -171,6 +255,37 @@ static int record(struct trace *t, const char *to, const json_t *before, struct 
 	ret = ret < 0 ? STATUS_FAILED : report(t, to, before, saved);
 	json_decref(saved);
 	return ret;
+}
+
+static int record(struct trace *t, const char *to, const json_t *before, const json_t *on,
+	struct trace_undo *undo)
+{
+	bool blind;
+	int ret = wait_and_switch_off(t, on, undo, &blind);
+
+	if (ret == STATUS_OK)
+		ret = save(t, to, before);
+	if (ret != STATUS_OK || !blind)
+		return ret;
+	say("trace: %s: somebody switched DPDK's tracing off meanwhile: the trace is incomplete",
+		t->app.name);
+	return STATUS_FAILED;
+}
+
+/* Whoever has points on already, as by --trace, has just these on afterwards: telemetry switches
+ * all or none. What was told when they were on, or NULL. */
+static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *undo)
+{
+	json_int_t n = json_integer_value(json_object_get(before, "points_on"));
+	size_t all = json_object_size(json_object_get(before, "emitted"));
+
+	if (!n)
+		return trace_undo_start(undo, switch_off, (void *)t->app.dir) ? NULL
+									      : trace_tell(t, "on");
+	if ((size_t)n < all)
+		say("trace: %s: %lld of %zu trace points were on already: these are traced",
+			t->app.name, (long long)n, all);
+	return json_incref(before);
 }
 
 int trace_dpdk(struct trace *t, unsigned instruments)
@@ -184,15 +299,11 @@ int trace_dpdk(struct trace *t, unsigned instruments)
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = trace_attach(t, instruments);
-	/* Whoever has them on already, as by --trace, has them on afterwards. */
-	if (ret == STATUS_OK && !json_integer_value(json_object_get(before, "points_on")))
-		ret = trace_undo_start(&undo, switch_off, (void *)t->app.dir) ? STATUS_FAILED
-									      : STATUS_OK;
 	if (ret == STATUS_OK) {
-		on = trace_tell(t, "on");
-		ret = on ? record(t, to, before, &undo) : STATUS_FAILED;
+		on = switch_on(t, before, &undo);
+		ret = on ? record(t, to, before, on, &undo) : STATUS_FAILED;
 	}
-	trace_undo_now(&undo);
+	(void)trace_undo_now(&undo, OFF_NS);
 	json_decref(before);
 	json_decref(on);
 	return ret;

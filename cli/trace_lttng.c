@@ -13,15 +13,19 @@
 #include "stop.h"
 #include "trace.h"
 
-#define CHANNEL    "ringtap"
-#define SUBBUFFERS 8 /* per CPU */
-#define DAEMON_NS  (15 * NS_PER_S)
-#define ARGS_MAX   20
+#define CHANNEL     "ringtap"
+#define SUBBUFFERS  8 /* per CPU */
+#define DAEMON_NS   (15 * NS_PER_S)
+#define DESTROY_NS  (40 * NS_PER_S)
+#define COUNT_NS    (30 * NS_PER_S)
+#define SESSION_MAX 256
+#define ARGS_MAX    20
 
 struct lttng {
 	struct trace *t;
 	char session[64], folder[4096];
-	struct trace_child daemon; /* ours, where there was none */
+	char previous[SESSION_MAX]; /* the user's own, "": none */
+	struct trace_child daemon;  /* ours, where there was none */
 	struct trace_undo undo;
 	int64_t discarded, lost_packets, recorded; /* events, packets, events; -1: unknown */
 };
@@ -43,48 +47,84 @@ static int command(struct trace_text *out, const char *const words[])
 
 #define LTTNG(...) command(NULL, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Without a word, until it ends, a signal comes or patience does; true if it went well. */
+static bool quietly(const char *const argv[], uint64_t patience_ns, struct trace_text *out)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + patience_ns;
+	struct trace_child c;
+	bool well = !child_start(&c, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGKILL);
+
+	while (well && !c.ended && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(0))
+		child_look(&c, stop_fd(), -1, NS_PER_S / 10);
+	well = well && c.ended && !c.status;
+	if (well && out) {
+		*out = c.text[0];
+		c.text[0] = (struct trace_text){0};
+	}
+	child_free(&c);
+	return well;
+}
+
 static bool daemon_runs(void)
 {
-	const char *const argv[] = {"lttng", "--no-sessiond", "list", NULL};
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + DAEMON_NS;
-	struct trace_child c;
-	bool runs;
-
-	if (child_start(&c, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGKILL))
-		return false;
-	while (!c.ended && now_ns(CLOCK_MONOTONIC) < until)
-		child_look(&c, -1, -1, NS_PER_S / 10);
-	runs = c.ended && !c.status;
-	child_free(&c);
-	return runs;
+	return quietly(
+		(const char *const[]){"lttng", "--no-sessiond", "list", NULL}, DAEMON_NS, NULL);
 }
 
 static int start_daemon(struct lttng *l)
 {
 	const char *const argv[] = {"lttng-sessiond", "--no-kernel", NULL};
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + DAEMON_NS;
-	const char *why;
+	const char *why = "it does not answer";
+	int ret;
 
 	if (daemon_runs())
 		return 0;
-	if (child_start(&l->daemon, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGTERM))
-		return -ECHILD;
-	while (!l->daemon.ended && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(0)) {
+	ret = child_start(&l->daemon, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGTERM);
+	while (!ret && !l->daemon.ended && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(0)) {
 		if (daemon_runs())
 			return 0;
 		child_look(&l->daemon, stop_fd(), -1, NS_PER_S / 20);
 	}
-	why = l->daemon.text[1].data ? l->daemon.text[1].data : "it does not answer";
+	if (ret)
+		why = strerror(-ret);
+	else if (stop_wait(0))
+		why = "interrupted before it answered";
+	else if (l->daemon.text[1].len)
+		why = l->daemon.text[1].data;
 	say("trace: lttng-sessiond: %.*s", (int)strcspn(why, "\n"), why);
 	return -ECHILD;
 }
 
+/* What the user's own lttng commands are about, as that keeps it in a file; "": none. */
+static void current_session(char name[SESSION_MAX])
+{
+	const char *home = getenv("LTTNG_HOME");
+	char path[4096];
+	FILE *f;
+
+	if (!home)
+		home = getenv("HOME");
+	snprintf(path, sizeof(path), "%s/.lttngrc", home ? home : "");
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "session=%255s", name) != 1)
+		name[0] = '\0';
+	if (f)
+		fclose(f);
+}
+
 /* In a process of its own, if we are killed. */
-static void destroy(void *ctx)
+static int destroy(void *ctx)
 {
 	const struct lttng *l = ctx;
+	char current[SESSION_MAX];
+	int ret;
 
-	(void)LTTNG("destroy", l->session);
+	current_session(current);
+	ret = LTTNG("destroy", l->session);
+	if (l->previous[0] && !strcmp(current, l->session))
+		(void)LTTNG("set-session", l->previous);
+	return ret;
 }
 
 /* Buffers for each CPU, in parts of powers of two. */
@@ -109,9 +149,15 @@ static int create(struct lttng *l)
 	snprintf(pid, sizeof(pid), "%" PRIu32, l->t->info.pid);
 	snprintf(l->session, sizeof(l->session), "ringtap-%d-%lld", (int)getpid(),
 		(long long)time(NULL));
+	current_session(l->previous);
 	if (trace_undo_start(&l->undo, destroy, l))
 		return -ECHILD;
 	ret = LTTNG("create", l->session, "--output", l->folder);
+	/* It makes the new session the current one. */
+	if (!ret && l->previous[0])
+		(void)quietly((const char *const[]){"lttng", "--no-sessiond", "set-session",
+				      l->previous, NULL},
+			DAEMON_NS, NULL);
 	if (!ret)
 		ret = add_channel(l);
 	/* Other applications' events are none of ours. */
@@ -147,23 +193,29 @@ static void ask_losses(struct lttng *l)
 	text_free(&xml);
 }
 
-/* What babeltrace2, which may not be there, reads. */
-static void count_recorded(struct lttng *l)
+/* What babeltrace2, which may not be there, reads; unknown if it takes long, or a signal, another
+ * one than what may have ended the trace, comes meanwhile. False: it cannot read the trace. */
+static bool count_recorded(struct lttng *l)
 {
 	/* Otherwise it tells again and again how far it is. */
 	const char *const argv[] = {"babeltrace2", l->folder, "--component=sink.utils.counter",
 		"--params=step=+0", NULL};
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + COUNT_NS;
 	struct trace_text out = {0};
 	const char *p;
 
 	l->recorded = -1;
-	if (!child_found("babeltrace2") || child_run(argv, &out) || !out.data)
-		return;
-	p = strstr(out.data, " Event message");
+	if (!child_found("babeltrace2"))
+		return true;
+	stop_forget();
+	if (!quietly(argv, COUNT_NS, &out))
+		return stop_wait(0) || now_ns(CLOCK_MONOTONIC) >= until;
+	p = out.data ? strstr(out.data, " Event message") : NULL;
 	while (p && p > out.data && p[-1] != '\n')
 		p--;
 	l->recorded = p ? strtoll(p, NULL, 10) : -1;
 	text_free(&out);
+	return true;
 }
 
 static void print(const json_t *doc, const struct lttng *l)
@@ -231,8 +283,14 @@ static int record(struct lttng *l, unsigned instruments)
 		return STATUS_FAILED;
 	}
 	trace_started(t);
-	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
+	t->end = trace_wait(t, l->daemon.pid ? &l->daemon : NULL,
+		duration ? t->start_ns + duration : UINT64_MAX);
 	ret = trace_detach(t);
+	if (ret == STATUS_OK && t->end == TRACE_BY_ITSELF) {
+		say("trace: lttng-sessiond ended; what it had recorded, in %s, is incomplete",
+			l->folder);
+		return STATUS_FAILED;
+	}
 	if (ret == STATUS_OK && LTTNG("stop", l->session))
 		ret = STATUS_FAILED;
 	return ret;
@@ -240,21 +298,21 @@ static int record(struct lttng *l, unsigned instruments)
 
 static int run(struct lttng *l, unsigned instruments)
 {
-	int ret = trace_folder(l->t->cfg->output, l->folder) || start_daemon(l) || create(l)
-			  ? STATUS_FAILED
-			  : STATUS_OK;
+	bool ready = !trace_folder(l->t->cfg->output, l->folder) && !start_daemon(l) && !create(l);
+	int destroyed, ret = ready ? record(l, instruments) : STATUS_FAILED;
 
 	if (ret == STATUS_OK)
-		ret = record(l, instruments);
-	if (ret == STATUS_OK)
 		ask_losses(l);
-	trace_undo_now(&l->undo);
+	destroyed = trace_undo_now(&l->undo, DESTROY_NS);
 	if (l->daemon.pid && !child_end(&l->daemon, SIGTERM, DAEMON_NS))
 		say("trace: lttng-sessiond did not end when asked to, and was killed");
 	if (ret != STATUS_OK)
 		return ret;
-	count_recorded(l);
-	return report(l);
+	if (!destroyed && count_recorded(l))
+		return report(l);
+	say("trace: the trace in %s is incomplete: %s; is the disk full?", l->folder,
+		destroyed ? "LTTng could not end it" : "babeltrace2 cannot read it");
+	return STATUS_FAILED;
 }
 
 int trace_lttng(struct trace *t, unsigned instruments)
@@ -262,8 +320,10 @@ int trace_lttng(struct trace *t, unsigned instruments)
 	struct lttng *l = calloc(1, sizeof(*l));
 	int ret;
 
-	if (!l)
+	if (!l) {
+		say("trace: %s", strerror(errno));
 		return STATUS_FAILED;
+	}
 	l->t = t;
 	l->undo.fd = -1;
 	l->daemon.pid_fd = l->daemon.fd[0] = l->daemon.fd[1] = -1;

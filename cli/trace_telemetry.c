@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,20 +11,31 @@
 #define PATIENCE_MS 20000 /* loading LTTng may take its time */
 #define SETTLE_NS   (5 * NS_PER_S)
 
+int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer)
+{
+	char command[128], text[RT_TELEMETRY_MAX];
+	json_t *all, *own;
+	int ret;
+
+	*answer = NULL;
+	snprintf(command, sizeof(command), COMMAND "%s%s", *parameter ? "," : "", parameter);
+	rt_telemetry_ms = ms;
+	ret = rt_telemetry_ask(dir, command, text);
+	if (ret)
+		return ret;
+	all = json_loads(text, 0, NULL);
+	own = json_object_get(all, COMMAND);
+	*answer = json_is_object(own) ? json_incref(own) : NULL;
+	json_decref(all);
+	return *answer ? 0 : -EPROTONOSUPPORT;
+}
+
 json_t *trace_ask(const char *dir, const char *parameter)
 {
-	char command[128], answer[RT_TELEMETRY_MAX];
-	json_t *all, *own;
+	json_t *answer;
 
-	snprintf(command, sizeof(command), COMMAND "%s%s", *parameter ? "," : "", parameter);
-	rt_telemetry_ms = PATIENCE_MS;
-	if (rt_telemetry_ask(dir, command, answer))
-		return NULL;
-	all = json_loads(answer, 0, NULL);
-	own = json_object_get(all, COMMAND);
-	own = json_is_object(own) ? json_incref(own) : NULL;
-	json_decref(all);
-	return own;
+	(void)trace_ask_within(dir, parameter, PATIENCE_MS, &answer);
+	return answer;
 }
 
 json_t *trace_tell(const struct trace *t, const char *parameter)

@@ -10,56 +10,77 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trace.h"
 
+#define LOOK_NS (NS_PER_S / 100)
+
 /* Waits for the end of the pipe, which comes with ours whatever that is. Signals are blocked as
  * they are in us: a terminal's Ctrl-C is not its business. Our connections must not stay open by
- * it. */
-static void guard(int fd, void (*undo)(void *ctx), void *ctx)
+ * it, nor the pipe of somebody who reads what we print. */
+static void guard(int fd, int (*undo)(void *ctx), void *ctx)
 {
+	int null;
 	char byte;
 
 	setpgid(0, 0);
+	fd = fcntl(fd, F_DUPFD, STDERR_FILENO + 2);
+	null = open("/dev/null", O_RDWR);
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (dup2(null, i) < 0)
+			_exit(1);
 	if (dup2(fd, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, UINT_MAX, 0))
 		_exit(1);
 	while (read(STDERR_FILENO + 1, &byte, 1) < 0 && errno == EINTR)
 		;
-	undo(ctx);
-	_exit(0);
+	_exit(undo(ctx) ? 1 : 0);
 }
 
-int trace_undo_start(struct trace_undo *u, void (*undo)(void *ctx), void *ctx)
+int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx)
 {
-	int fd[2];
+	int fd[2], ret = 0;
 
 	*u = (struct trace_undo){.fd = -1};
 	if (pipe2(fd, O_CLOEXEC))
-		return -errno;
-	fflush(NULL);
-	u->pid = fork();
-	if (!u->pid) {
-		close(fd[1]);
-		guard(fd[0], undo, ctx);
+		ret = -errno;
+	if (!ret) {
+		fflush(NULL);
+		u->pid = fork();
+		ret = u->pid < 0 ? -errno : 0;
+		if (!u->pid) {
+			close(fd[1]);
+			guard(fd[0], undo, ctx);
+		}
+		close(fd[0]);
+		u->fd = fd[1];
 	}
-	close(fd[0]);
-	u->fd = fd[1];
-	if (u->pid > 0)
+	if (!ret)
+		return 0;
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+	say("trace: cannot start a process: %s", strerror(-ret));
+	return ret;
+}
+
+int trace_undo_now(struct trace_undo *u, uint64_t patience_ns)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + patience_ns;
+	int status = 0;
+	pid_t ended;
+
+	if (u->fd < 0)
 		return 0;
 	close(u->fd);
 	u->fd = -1;
-	return -errno;
-}
-
-void trace_undo_now(struct trace_undo *u)
-{
-	if (u->fd < 0)
-		return;
-	close(u->fd);
-	u->fd = -1;
-	while (waitpid(u->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	while (!(ended = waitpid(u->pid, &status, WNOHANG)) && now_ns(CLOCK_MONOTONIC) < until)
+		nanosleep(&pause, NULL);
+	if (!ended)
+		return -ETIMEDOUT;
+	return ended == u->pid && !status ? 0 : -EIO;
 }
 
 static bool is_empty(const char *path)

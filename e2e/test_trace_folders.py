@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap trace lttng` and `ringtap trace dpdk`: what they leave in a folder is what happened, and
 they leave nothing else."""
+import json
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import LTTNG_PROVIDER, RINGTAP
-from harness.proc import Proc, run, until
+from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED
 from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
 from harness.tracing import Tracing, tracing
@@ -38,6 +39,14 @@ def trace(closing, tmp_path):
 
 def state(app):
     return dpdk.telemetry(app.prefix, "/ringtap/trace", 20)["/ringtap/trace"]
+
+
+def points_on(app):
+    """None while others stand in line at its telemetry."""
+    try:
+        return state(app)["points_on"]
+    except BlockingIOError:
+        return None
 
 
 # ---- DPDK's tracing --------------------------------------------------------------------------
@@ -106,6 +115,73 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path, number):
     assert state(roomy)["points_on"] == len(EVENTS)
     it.finish(number, -9 if number == signal.SIGKILL else 0)
     until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
+
+
+def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
+    """What --trace-dir was given as is relative to where the application is, not to us."""
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    app = play(eal=["--trace-dir=eal"])
+    monkeypatch.chdir(tmp_path)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT
+
+
+def test_dpdk_of_an_application_that_sees_other_files(play, closing, trace, tmp_path):
+    """Links are followed as the application follows them."""
+    there = tmp_path / "there"
+    there.mkdir()
+    keeper = closing(Proc(["unshare", "-m", "cat"]))
+    until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
+    inside = Keeper(keeper, None)
+    check([*inside.prefix, "mount", "-t", "tmpfs", "none", there])
+    check([*inside.prefix, "mkdir", there / "real"])
+    check([*inside.prefix, "ln", "-s", there / "real", there / "link"])
+    app = play(eal=[f"--trace-dir={there / 'link'}"], namespace=inside)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT and not list(there.iterdir())
+    assert {p.stat().st_mode & 0o777 for p in (tmp_path / "out").iterdir()} == {0o600}
+
+
+def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
+    """Telemetry knows only all or none: what is on is traced."""
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
+    traffic(app)
+    doc = it.json()
+    assert "1 of 9 trace points" in it.proc.output and doc["events"] == {"rx_burst": 4}
+    assert set(key[0] for key in Ctf(tmp_path / "out").events) == {"rx_burst"}
+    assert state(app)["points_on"] == 1
+
+
+def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
+    """The first to begin switches off for all: the second says that its trace is incomplete."""
+    first = trace(roomy, "dpdk", "-o", tmp_path / "first")
+    second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
+    traffic(roomy)
+    first.finish()
+    roomy.rx(n=5)
+    doc = json.loads(second.finish(status=FAILED))
+    assert "incomplete" in second.proc.output and doc["events"]["rx_burst"] == 4
+    assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events == SENT
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_dpdk_of_an_application_that_stands_still(roomy, trace, tmp_path, number):
+    """It is switched off when it goes on, though ringtap is long gone then."""
+    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    roomy.proc.send_signal(signal.SIGSTOP)
+    it.finish(number, -9 if number == signal.SIGKILL else FAILED)
+    assert number == signal.SIGKILL or "does not answer" in it.proc.output
+    roomy.proc.send_signal(signal.SIGCONT)
+    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
 
 
 def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
@@ -264,3 +340,67 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
                env=lttng._env)
     assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr
     assert "ringtap-" not in sessions_of(lttng)
+
+
+def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
+    """Nobody takes what is there for the whole."""
+    small = tmp_path / "small"
+    small.mkdir()
+    check([*no_daemon.prefix, "mount", "-t", "tmpfs", "-o", "size=2M", "none", small])
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", small / "out")
+    app.one("idle 0 0 n=300000")
+    out = it.finish(status=FAILED)
+    lines = it.proc.output.splitlines()
+    assert len(lines) == 2 and "is incomplete" in lines[1] and not out
+    assert not no_daemon.daemons()
+
+
+def test_lttng_and_its_daemon_dies(play, no_daemon, trace, tmp_path):
+    app = play(namespace=no_daemon)
+    app.ring("a")
+    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
+    os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
+    assert not it.finish(None, FAILED)
+    lines = it.proc.output.splitlines()
+    assert len(lines) == 2 and "lttng-sessiond ended" in lines[1]
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_lttng_leaves_the_current_session(play, lttng, trace, tmp_path, number):
+    """The user's own lttng commands go on with the user's own session."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    lttng.lttng("create", "mine", "-o", tmp_path / "mine")
+    it = within(lttng, trace, app, "-o", tmp_path / "out")
+    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+    it.finish(number, -9 if number == signal.SIGKILL else 0)
+    until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
+    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+
+
+def test_lttng_without_an_event(play, lttng, trace, tmp_path):
+    app = play(namespace=lttng)
+    app.ring("a")
+    doc = within(lttng, trace, app, "-o", tmp_path / "out", "--json").json()
+    assert (doc["events"], doc["discarded"]) == (0, 0)
+
+
+def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
+    """A second Ctrl-C ends it: the trace is there, its number of events is unknown."""
+    slow = tmp_path / "bin" / "babeltrace2"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    app = play(namespace=lttng)
+    app.ring("a")
+    env = {**lttng._env, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
+    it = trace(app, "lttng", "-o", tmp_path / "out", "--json", prefix=lttng.prefix, env=env)
+    traffic(app)
+    it.proc.send_signal(signal.SIGINT)
+    until(lambda: "sleep" in [name for _, name in it.children()], 60, "it counts")
+    doc = it.json()
+    assert doc["events"] is None and doc["discarded"] == 0 and len(it.proc.output.splitlines()) == 1
+    assert Ctf(tmp_path / "out").events == SENT
