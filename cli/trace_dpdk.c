@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "rates.h"
 #include "stop.h"
 #include "trace.h"
 
@@ -134,7 +135,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 }
 
 /* What each count of one kind grew by. */
-static json_t *grown(const json_t *before, const json_t *after, const char *kind)
+static json_t *new_events(const json_t *before, const json_t *after, const char *kind)
 {
 	json_t *out = json_object(), *n;
 	const char *event;
@@ -154,14 +155,15 @@ static void print(const json_t *doc)
 {
 	const json_t *lost = json_object_get(doc, "lost"), *n;
 	const char *saved_to = json_string_value(json_object_get(doc, "saved_to"));
-	char count[FORMAT_LEN];
+	char count[FORMAT_LEN], path[PATH_MAX];
 	const char *event;
 
 	printf("%s: %.1f s, ", json_string_value(json_object_get(doc, "application")),
 		json_number_value(json_object_get(doc, "seconds")));
 	if (saved_to)
 		printf("in %s; the application saved it to %s\n",
-			json_string_value(json_object_get(doc, "directory")), saved_to);
+			json_string_value(json_object_get(doc, "directory")),
+			printable(path, sizeof(path), saved_to));
 	else
 		printf("and no event: there is no trace\n");
 	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
@@ -185,8 +187,8 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 
 	json_object_set_new(doc, "directory", json_text(to));
 	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
-	json_object_set_new(doc, "events", grown(before, after, "emitted"));
-	json_object_set_new(doc, "lost", grown(before, after, "lost"));
+	json_object_set_new(doc, "events", new_events(before, after, "emitted"));
+	json_object_set_new(doc, "lost", new_events(before, after, "lost"));
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
 	json_object_set(doc, "mode", json_object_get(after, "mode"));
 	if (t->cfg->json)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,29 @@
 #define COMMAND     "/ringtap/trace"
 #define PATIENCE_MS 20000 /* loading LTTng may take its time */
 #define SETTLE_NS   (5 * NS_PER_S)
+
+/* A path that is longer than a string of DPDK's telemetry comes as an array of its pieces. */
+static void join_directory(json_t *answer)
+{
+	const json_t *pieces = json_object_get(answer, "directory"), *piece;
+	char path[PATH_MAX] = "";
+	size_t i, len = 0;
+
+	if (!json_is_array(pieces))
+		return;
+	json_array_foreach((json_t *)pieces, i, piece)
+	{
+		const char *text = json_string_value(piece);
+		int n = snprintf(path + len, sizeof(path) - len, "%s", text ? text : "");
+
+		if (!text || n < 0 || (size_t)n >= sizeof(path) - len) {
+			json_object_del(answer, "directory");
+			return;
+		}
+		len += (size_t)n;
+	}
+	json_object_set_new(answer, "directory", json_string(path));
+}
 
 int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer)
 {
@@ -27,6 +51,8 @@ int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **an
 	own = json_object_get(all, COMMAND);
 	*answer = json_is_object(own) ? json_incref(own) : NULL;
 	json_decref(all);
+	if (*answer)
+		join_directory(*answer);
 	return *answer ? 0 : -EPROTONOSUPPORT;
 }
 

@@ -130,6 +130,18 @@ def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
     assert Ctf(tmp_path / "out").events == SENT
 
 
+def test_dpdk_of_a_long_path(play, trace, tmp_path):
+    """Longer than a string of DPDK's telemetry can be."""
+    there = tmp_path / ("a" * 90) / ("b" * 90)
+    there.mkdir(parents=True)
+    app = play(eal=[f"--trace-dir={there}"])
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT and list(there.iterdir())
+
+
 def test_dpdk_of_an_application_that_sees_other_files(play, closing, trace, tmp_path):
     """Links are followed as the application follows them."""
     there = tmp_path / "there"
