@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness.dpdk import RUN_DIR, new_prefix
+from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
 from harness.known import (CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths)
 from harness.paths import RINGTAP
 from harness.proc import run, until
@@ -306,25 +306,37 @@ def monitor_answer(reply):
     return answer
 
 
+@pytest.fixture
+def impostor(closing):
+    """impostor(kind, reply) stands where an application would, and replies to a monitor; its prefix."""
+    made = []
+
+    def start(kind, reply):
+        made.append(new_prefix(kind))
+        closing(Impostor(RUN_DIR / made[-1], "ringtap.sock", monitor_answer(reply)))
+        return made[-1]
+
+    yield start
+    for prefix in made:
+        remove_run_dir(prefix)
+
+
 @pytest.mark.parametrize("start, size, words", [
     (b"", 0, "too short"),
     (b"", 65536, "magic"),
     (b"RTFIGUR\0\2", 65536, "version"),
 ], ids=["empty", "zeros", "version"])
-def test_figures_that_are_none(closing, start, size, words):
-    prefix = new_prefix("liar")
+def test_figures_that_are_none(impostor, start, size, words):
     memory = sealed(start.ljust(size, b"\0"))
-    closing(Impostor(RUN_DIR / prefix, "ringtap.sock", monitor_answer(
-        lambda c: wire.socket.send_fds(c, [message(MONITORING)], [memory]))))
+    prefix = impostor("liar", lambda c: wire.socket.send_fds(c, [message(MONITORING)], [memory]))
     for command in ("latency", "memory"):
         done = run([RINGTAP, command, prefix])
         assert done.returncode == 1 and words in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_probe_that_is_too_old(closing):
-    prefix = new_prefix("old")
+def test_a_probe_that_is_too_old(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
-    closing(Impostor(RUN_DIR / prefix, "ringtap.sock", monitor_answer(lambda c: c.send(refusal))))
+    prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])
     assert done.returncode == 1 and "does not know figures" in done.stderr
