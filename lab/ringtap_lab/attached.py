@@ -26,6 +26,7 @@ class Counts:
     captured: int
     filtered: int
     lost: int
+    seconds: float | None = None  # that it was attached
 
     @property
     def seen(self):
@@ -111,7 +112,7 @@ class Record(Tool):
 
     def counts(self):
         summary = json.loads(self.finish()[0])
-        return Counts(summary["captured"], summary["filtered"], summary["lost_total"])
+        return Counts(summary["captured"], summary["filtered"], summary["lost_total"], summary["duration_s"])
 
 
 class WriteMode(Tool):
@@ -124,7 +125,7 @@ class WriteMode(Tool):
         said = json.loads(self.finish()[0])
         if said["packets"] != said["captured"]:
             raise RuntimeError(f"{self.name}: {said['captured']} packets captured, {said['packets']} handed on")
-        return Counts(said["captured"], said["filtered"], said["lost"])
+        return Counts(said["captured"], said["filtered"], said["lost"], said["seconds"])
 
 
 def installed(lab, name, package):

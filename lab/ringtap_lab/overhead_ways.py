@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import attached
 from .experiment import Trouble, Unavailable
 from .lttng import PROVIDER, Session
-from .testpmd import Source
+from .testpmd import MAIN_LCORE, Source
 
 SIZE = 64
 BURST = 32  # testpmd's own
@@ -134,15 +134,16 @@ class DpdkTracing:
         told = self.app.telemetry.ask(f"/ringtap/trace,{what}")
         if told["status"] != 0:
             raise RuntimeError(f"tracing {what}: {told.get('error')}")
-        return told["emitted"]["rx_burst"]
+        return told["emitted"]["rx_burst"], told["lost"]["rx_burst"]
 
     def __enter__(self):
-        self.emitted = self._ask("on")
+        self.before = self._ask("on")
         return self
 
     def events(self):
-        events = self._ask("off") - self.emitted
-        return events, events * BURST, 0
+        """Lost are those that later ones have overwritten."""
+        events, lost = (after - before for after, before in zip(self._ask("off"), self.before))
+        return events, events * BURST, lost
 
     def __exit__(self, *_):
         """It ends with the application."""
@@ -201,5 +202,5 @@ WAYS = [
     Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
     Way("top-on", with_probe, watched(attached.Top)),
     Way("latency-on", with_probe, watched(attached.Latency)),
-    Way("latencystats-on", lambda lab: stock(lab, "--latencystats=1"), idle, lives=True),
+    Way("latencystats-on", lambda lab: stock(lab, f"--latencystats={MAIN_LCORE}"), idle, lives=True),
 ]

@@ -3,6 +3,7 @@
 interrupted; JSON and CSV are made of it."""
 import csv
 import datetime
+import fcntl
 import io
 import json
 import os
@@ -184,10 +185,11 @@ class Journal:
         self.path = folder / f"{experiment.name}.jsonl"
         self.results = Results()
         self.file = None
+        self.good = 0  # bytes that are whole lines
         self._load()
 
     def _load(self):
-        """A last line that was cut off, because the machine went down, is dropped."""
+        """A last line that was cut off, because the machine went down, or is being written, is not read."""
         if not self.path.exists():
             return
         good = 0
@@ -201,7 +203,7 @@ class Journal:
                                       "folder, or --fresh") from e
                     break
                 good += len(line)
-        os.truncate(self.path, good)
+        self.good = good
 
     def expect(self, settings):
         """settings: what must be equal for results to belong together."""
@@ -231,6 +233,12 @@ class Journal:
     def _open(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.file = open(self.path, "a", encoding="utf-8")
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.close()
+            raise Trouble(f"{self.path}: another run writes into it; use another folder (-o)") from None
+        os.truncate(self.path, self.good)
 
     def export(self):
         """NAME.json and NAME.csv."""
