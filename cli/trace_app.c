@@ -29,9 +29,9 @@ static int trace_find(struct trace *t)
 }
 
 /* What the application calls its process may be another one here: the kernel knows who listens. */
-static pid_t find_pid(const struct trace *t)
+pid_t trace_listener(const struct trace *t, const char *socket)
 {
-	int fd = rt_connect(t->app.dir, RT_SOCKET_NAME);
+	int fd = rt_connect(t->app.dir, socket);
 	struct ucred peer = {0};
 	socklen_t len = sizeof(peer);
 
@@ -63,7 +63,7 @@ int trace_meet(struct trace *t)
 		return say_refused(t, ret, err);
 	t->info.size = sizeof(t->info);
 	ret = ringtap_conn_app(conn, &t->info);
-	t->pid = find_pid(t);
+	t->pid = trace_listener(t, RT_SOCKET_NAME);
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
 		say("trace: %s: cannot tell its process; run ringtap outside of containers",
@@ -84,7 +84,7 @@ int trace_attach(struct trace *t, unsigned instruments)
 	if (ret)
 		return say_refused(t, ret, err);
 	/* Ours holds on to one process from here on: is it the one that a tracer was told? */
-	if (find_pid(t) == t->pid)
+	if (trace_listener(t, RT_SOCKET_NAME) == t->pid)
 		return STATUS_OK;
 	say("trace: %s: ended, or was started anew, meanwhile; try again", t->app.name);
 	return STATUS_FAILED;
@@ -142,7 +142,8 @@ int trace_detach(struct trace *t)
 		say("trace: %s: its figures are broken", t->app.name);
 		return STATUS_FAILED;
 	}
-	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet)
+	/* DPDK's trace is in the application: nothing is left of it. */
+	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet && t->cfg->what != TRACE_DPDK)
 		say("trace: %s ended; this is what was traced until then", t->app.name);
 	return STATUS_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "json.h"
 #include "rates.h"
+#include "reader/telemetry.h"
 #include "stop.h"
 #include "trace.h"
 
@@ -27,15 +28,25 @@ static bool is_there(int error)
 	return error != -ENOENT && error != -ECONNREFUSED && error != -EPROTONOSUPPORT;
 }
 
-/* An application that stands still, as in a debugger, answers when it goes on, or never. */
-static int switch_off(void *dir)
+/* An application that stands still, as in a debugger, answers when it goes on, or never. One that
+ * has been started anew has nothing on that is ours. */
+static int switch_off(void *ctx)
 {
 	const struct timespec pause = {.tv_sec = 1};
-	json_t *answer;
-	int ret;
+	const struct trace *t = ctx;
+	json_t *answer = NULL;
+	bool done = false;
 
-	while ((ret = trace_ask_within(dir, "off", ASK_MS, &answer)) && is_there(ret))
-		nanosleep(&pause, NULL);
+	while (!done) {
+		pid_t pid = trace_listener(t, RT_TELEMETRY_SOCKET);
+		int ret = pid > 0 && pid != t->pid
+				  ? -ENOENT
+				  : trace_ask_within(t->app.dir, "off", ASK_MS, &answer);
+
+		done = !ret || !is_there(ret);
+		if (!done)
+			nanosleep(&pause, NULL);
+	}
 	json_decref(answer);
 	return 0;
 }
@@ -46,6 +57,7 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), to;
 	ssize_t n = from < 0 ? -1 : 1;
 	struct stat st;
+	off_t left;
 
 	if (from >= 0 && (fstat(from, &st) || !S_ISREG(st.st_mode))) {
 		close(from);
@@ -53,9 +65,12 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	}
 	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
 	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	while (to >= 0 && n > 0)
-		n = sendfile(to, from, NULL, COPY_AT_ONCE);
-	n = to < 0 || n < 0 ? -errno : 0;
+	left = from < 0 ? 0 : st.st_size; /* what it has, not what it goes on to have */
+	while (to >= 0 && n > 0 && left > 0 && !stop_wait(0)) {
+		n = sendfile(to, from, NULL, left < COPY_AT_ONCE ? (size_t)left : COPY_AT_ONCE);
+		left -= n > 0 ? n : 0;
+	}
+	n = to < 0 || n < 0 ? -errno : stop_wait(0) ? -EINTR : 0;
 	if (from >= 0)
 		close(from);
 	if (to >= 0 && close(to) && !n)
@@ -66,7 +81,8 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 /* Whatever folder an application tells: nothing but a trace is taken from there. */
 static bool of_trace(const char *name)
 {
-	return !strcmp(name, "metadata") || !strncmp(name, "channel0_", 9);
+	return !strcmp(name, "metadata") ||
+	       (!strncmp(name, "channel0_", 9) && !name[9 + strspn(name + 9, "0123456789")]);
 }
 
 /* Where a relative path of the application's begins, as it sees it itself. */
@@ -155,10 +171,12 @@ static void print(const json_t *doc)
 {
 	const json_t *lost = json_object_get(doc, "lost"), *n;
 	const char *saved_to = json_string_value(json_object_get(doc, "saved_to"));
-	char count[FORMAT_LEN], path[PATH_MAX];
+	char count[FORMAT_LEN], path[PATH_MAX], name[RINGTAP_NAME_LEN];
 	const char *event;
 
-	printf("%s: %.1f s, ", json_string_value(json_object_get(doc, "application")),
+	printf("%s: %.1f s, ",
+		printable(
+			name, sizeof(name), json_string_value(json_object_get(doc, "application"))),
 		json_number_value(json_object_get(doc, "seconds")));
 	if (saved_to)
 		printf("in %s; the application saved it to %s\n",
@@ -170,7 +188,8 @@ static void print(const json_t *doc)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
 
-		printf("  %-14s %15s", event, format_count(count, (uint64_t)json_integer_value(n)));
+		printf("  %-14s %15s", printable(name, sizeof(name), event),
+			format_count(count, (uint64_t)json_integer_value(n)));
 		if (gone)
 			printf(", of which %s are not in the trace: its buffers were full",
 				format_count(count, (uint64_t)gone));
@@ -250,6 +269,7 @@ static int save(struct trace *t, const char *to, const json_t *before)
 
 	if (!saved)
 		return STATUS_FAILED;
+	stop_forget(); /* another Ctrl-C ends the copying */
 	/* Nothing is saved as long as no thread has had an event. */
 	ret = directory && *directory ? copy_trace(t, directory, to) : 0;
 	if (ret == 0)
@@ -282,8 +302,7 @@ static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *und
 	size_t all = json_object_size(json_object_get(before, "emitted"));
 
 	if (!n)
-		return trace_undo_start(undo, switch_off, (void *)t->app.dir) ? NULL
-									      : trace_tell(t, "on");
+		return trace_undo_start(undo, switch_off, t) ? NULL : trace_tell(t, "on");
 	if ((size_t)n < all)
 		say("trace: %s: %lld of %zu trace points were on already: these are traced",
 			t->app.name, (long long)n, all);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "rates.h"
 #include "stop.h"
 #include "trace.h"
 
@@ -220,9 +221,9 @@ static bool count_recorded(struct lttng *l)
 
 static void print(const json_t *doc, const struct lttng *l)
 {
-	char count[FORMAT_LEN];
+	char count[FORMAT_LEN], name[RINGTAP_NAME_LEN];
 
-	printf("%s: %.1f s, in %s\n", l->t->app.name,
+	printf("%s: %.1f s, in %s\n", printable(name, sizeof(name), l->t->app.name),
 		json_number_value(json_object_get(doc, "seconds")), l->folder);
 	if (l->recorded >= 0)
 		printf("  recorded  %15s events\n", format_count(count, (uint64_t)l->recorded));

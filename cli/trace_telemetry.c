@@ -66,10 +66,13 @@ json_t *trace_ask(const char *dir, const char *parameter)
 
 json_t *trace_tell(const struct trace *t, const char *parameter)
 {
-	json_t *answer = trace_ask(t->app.dir, parameter);
+	json_t *answer;
+	int ret = trace_ask_within(t->app.dir, parameter, PATIENCE_MS, &answer);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 
-	if (!answer)
+	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN)
+		say("trace: %s: its telemetry does not answer: %s", t->app.name, strerror(-ret));
+	else if (!answer)
 		say("trace: %s: its telemetry does not know " COMMAND
 		    "; the probe is too old, or the application runs without telemetry",
 			t->app.name);

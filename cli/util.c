@@ -17,14 +17,15 @@ static size_t live_len;
  * the name of anybody's process or file. */
 static void take_controls_out(char *text)
 {
-	unsigned char last = 0;
+	unsigned more = 0; /* bytes that a UTF-8 sequence still wants */
 
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		bool c1 = *p >= 0x80 && *p < 0xa0 && (last < 0x80 || last == 0xc2);
+		bool inside = more && (*p & 0xc0) == 0x80;
+		bool c1 = *p >= 0x80 && *p < 0xa0 && (!inside || p[-1] == 0xc2);
 
-		if (c1 && last == 0xc2)
+		more = inside ? more - 1 : *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
+		if (c1 && inside)
 			p[-1] = '?';
-		last = *p;
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
 		else if (c1 || *p < ' ' || *p == 0x7f)

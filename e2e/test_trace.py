@@ -407,7 +407,7 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
 
 def test_own_program_has_its_time(app, plugin, trace):
     """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
-    it = trace(app, "--duration", "0.2", "-e", "interval:ms:10 { @n = count(); } "
+    it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
     assert set(bytes_at_sites(app, plugin)) != {NOP}
     assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1

@@ -207,7 +207,7 @@ def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
 TX_FULL, TX_UNSENT = 32, 34
 # The forwarder's port takes a fifth.
 OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-            "--role", "sink:b@0", "--stages", "50k:400ms", "--sink-rate", "10k")
+            "--role", "sink:b@0", "--stages", "1k:2s,50k:400ms", "--sink-rate", "10k")
 
 
 def total(events, name):
@@ -225,6 +225,7 @@ def test_roles_tell_what_they_do(fwd, closing, monitor, listen, private_dir, pol
     b = closing(Bpftrace(None, own, ["rx_burst", "tx_burst", "tx_refused", "drop"]))
     app = fwd(*OVERLOAD, "--tx-full", policy, program=own).running()
     monitor(app, fig.POLLS)
+    assert app.proc.alive()
     report = app.done()
     counts = b.counts()
     sent, way, sink = report.total("generate"), report.total("oneway"), report.total("sink")

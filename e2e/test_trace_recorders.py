@@ -186,11 +186,11 @@ def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
 def test_forwarder(fwd, monitor, tmp_path):
     """Its own events are for USDT only: here are those of the hooks. DPDK saves as it ends."""
     app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
-              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:2s", "--sink-rate", "10k",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:60s", "--sink-rate", "10k",
               "--tx-full", "drop", eal=eal_trace(tmp_path, events="ringtap.tx_refused")).running()
     monitor(app, fig.POLLS)
     until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
-    way = app.done().total("oneway")
+    way = app.stop().total("oneway")
     (folder,) = tmp_path.iterdir()
     events = Ctf(folder).events
     refused = sum(key[3] * n for key, n in events.items() if key[:3] == ("tx_refused", 1, NO_QUEUE))

@@ -10,6 +10,7 @@
 
 #include "common/sdt.h"
 #include "figures.h"
+#include "ports.h"
 #include "trace.h"
 #include "trace_points.h"
 #include "tracer.h"
@@ -39,7 +40,9 @@ static struct tally tallies[RT_MAX_THREADS];
 static struct rt_trace_count others[RT_TRACE_EVENTS]; /* threads without a slot; atomic */
 static const struct rt_tracer *tracer;
 static bool saving;
-static __thread bool control_thread, no_memory;
+/* initial-exec: a hook must not allocate its thread's copy. */
+static __thread bool control_thread __attribute__((tls_model("initial-exec")));
+static __thread bool no_memory __attribute__((tls_model("initial-exec")));
 
 void rt_trace_set_tracer(const struct rt_tracer *t)
 {
@@ -97,10 +100,12 @@ void rt_trace_saving(bool on)
 
 /* DPDK 22.11 never frees the buffer of a thread without an lcore id; and a thread that has given
  * its id back still points to one that is freed. The control thread has no id either, and stays:
- * control.c. */
+ * control.c. But rte_eal_cleanup() frees its buffer too, and tells nobody: ports are gone by then.
+ */
 static bool may_have_buffer(void)
 {
-	return rte_lcore_id() != LCORE_ID_ANY || control_thread;
+	return rte_lcore_id() != LCORE_ID_ANY ||
+	       (control_thread && rt_port_next(0) < RTE_MAX_ETHPORTS);
 }
 
 /* In the calling thread's buffer; 0: it has none. */

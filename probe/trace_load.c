@@ -42,7 +42,7 @@ static int take_up(void *handle)
 
 	if (!t || t->version != RT_TRACER_VERSION || t->size != sizeof(*t))
 		return -ENOEXEC;
-	loaded = true;
+	rt_store(&loaded, true);
 	rt_trace_set_tracer(t);
 	return 0;
 }
@@ -63,6 +63,8 @@ bool rt_trace_find_lttng(void)
 {
 	bool found;
 
+	if (rt_load(&loaded))
+		return true;
 	/* Whoever is loading it just now takes it up himself; that may take seconds. */
 	if (pthread_mutex_trylock(&lock))
 		return false;

@@ -68,10 +68,11 @@ class Bpftrace:
 
     def counts(self):
         """Ends it."""
-        # bpftrace 0.17 forgets a SIGINT that finds it at work, such as printing that it listens.
-        stat = Path(f"/proc/{self.proc.pid}/stat")
-        until(lambda: stat.read_text().rpartition(")")[2].split()[0] in "SZ", what="bpftrace to wait")
-        self.proc.send_signal(signal.SIGINT)
+        # bpftrace 0.17 forgets a SIGINT that finds it at work, and a second one ends it without its counts.
+        def ended():
+            self.proc.send_signal(signal.SIGTERM)
+            return self.proc.ends_within(0.2)
+        until(ended, 60, "bpftrace to end")
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
         for line in self.proc.output.splitlines():

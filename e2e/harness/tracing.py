@@ -12,6 +12,14 @@ from .tracers import usdt_sites
 NOP = b"\x90"
 
 
+def _name(pid):
+    """Empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 class Tracing:
     """A `ringtap trace WHAT` that runs; events count from when this returns. prefix: what to run it
     under, as namespaces."""
@@ -35,7 +43,7 @@ class Tracing:
     def children(self):
         """Processes that it has started, as (pid, name)."""
         text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [(int(p), Path(f"/proc/{p}/comm").read_text().strip()) for p in text.split()]
+        return [(int(p), name) for p in text.split() if (name := _name(p))]
 
     def finish(self, number=signal.SIGINT, status=0):
         """Ends it by a signal (None: it ends by itself); what it printed on standard output."""
