@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/atomics.h"
 #include "trace.h"
 #include "trace_load.h"
 
