@@ -137,13 +137,14 @@ static json_t *app_json(const struct app_view *v)
 
 static int list(bool json)
 {
-	json_t *array = json_array();
+	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
 		say("list: looking for applications: %s", strerror(-ret));
 		json_decref(array);
+		json_decref(skipped);
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -156,13 +157,18 @@ static int list(bool json)
 			print_app(&v);
 		app_view_free(&v);
 	}
+	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
+		say("list: skipped %s", ringtap_apps_note(apps, i));
+		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
+	}
 	if (!json && !ringtap_apps_count(apps))
 		say("list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (json)
-		ret = json_print(json_pack("{s:o}", "applications", array), stdout);
-	else
-		json_decref(array);
+		ret = json_print(
+			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
+	json_decref(array);
+	json_decref(skipped);
 	if (ret || fflush(stdout) || ferror(stdout)) {
 		say("list: writing standard output: %s", strerror(errno));
 		return STATUS_FAILED;

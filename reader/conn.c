@@ -147,26 +147,30 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	return 0;
 }
 
+static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
+{
+	if (!err[0])
+		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
+			strerror(-error));
+	return error;
+}
+
 /* The socket is there while the probe is awake; otherwise it is woken by telemetry. */
 static int reach(const char *dir, char *err, size_t errlen)
 {
-	int fd = rt_connect(dir, RT_SOCKET_NAME), ret;
+	int fd = rt_connect_why(dir, RT_SOCKET_NAME, err, errlen), ret;
+	char name[RT_SOCKET_NAME_MAX];
 
 	if (fd >= 0)
 		return fd;
-	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN) {
-		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
-			strerror(-fd));
-		return fd;
-	}
-	ret = rt_telemetry_wake(dir, err, errlen);
+	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN)
+		return cannot_connect(fd, dir, err, errlen);
+	ret = rt_telemetry_wake(dir, name, err, errlen);
 	if (ret)
 		return ret;
-	fd = rt_connect(dir, RT_SOCKET_NAME);
-	if (fd < 0)
-		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
-			strerror(-fd));
-	return fd;
+	fd = name[0] ? rt_connect_name(dir, name, err, errlen)
+		     : rt_connect_why(dir, RT_SOCKET_NAME, err, errlen);
+	return fd < 0 ? cannot_connect(fd, dir, err, errlen) : fd;
 }
 
 EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen)
