@@ -4,13 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -22,6 +19,7 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "plugin.h"
+#include "socket.h"
 #include "trace.h"
 #include "trace_load.h"
 
@@ -37,8 +35,8 @@ static struct {
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
 	bool shut; /* stopped by the application: only it starts us again */
-	int listen_fd, wake_fd;
-	struct sockaddr_un addr;
+	int wake_fd;
+	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease;               /* rt_control_query() */
 	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
@@ -120,7 +118,7 @@ static bool peer_allowed(int fd)
 
 static void accept_one(void)
 {
-	int fd = accept4(ctl.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(ctl.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct rt_conn *c;
 	unsigned n = 0;
 
@@ -283,7 +281,7 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
 		order[n] = c;
 	}
-	fds[n] = (struct pollfd){.fd = ctl.listen_fd, .events = POLLIN};
+	fds[n] = (struct pollfd){.fd = ctl.listener.fd, .events = POLLIN};
 	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
 	*timeout = timeout_ms();
 	pthread_mutex_unlock(&ctl.lock);
@@ -344,9 +342,8 @@ static uint32_t run(void *arg)
 	rt_ports_unwatch();
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
-	close(ctl.listen_fd);
+	rt_listener_close(&ctl.listener);
 	close(ctl.wake_fd);
-	unlink(ctl.addr.sun_path);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
 	ctl.life++;
 	pthread_cond_broadcast(&ctl.gone);
@@ -357,28 +354,11 @@ static uint32_t run(void *arg)
 static int listen_on(void)
 {
 	const char *dir = rte_eal_get_runtime_dir();
-	int fd, n;
 
 	/* A secondary process shares the folder: it would take the socket from its primary. */
 	if (!dir || !dir[0] || rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	ctl.addr = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(ctl.addr.sun_path, sizeof(ctl.addr.sun_path), "%s/%s", dir, RT_SOCKET_NAME);
-	if (n >= (int)sizeof(ctl.addr.sun_path))
-		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(ctl.addr.sun_path); /* left over from a killed application */
-	/* On Linux a socket's own mode is what bind() gives to the file. */
-	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&ctl.addr, sizeof(ctl.addr)) ||
-		listen(fd, CONNS_MAX)) {
-		n = -errno;
-		close(fd);
-		return n;
-	}
-	ctl.listen_fd = fd;
-	return 0;
+	return rt_listener_open(&ctl.listener, dir);
 }
 
 static int start_thread(void)
@@ -399,8 +379,7 @@ static int start_thread(void)
 	}
 	if (ctl.wake_fd >= 0)
 		close(ctl.wake_fd);
-	close(ctl.listen_fd);
-	unlink(ctl.addr.sun_path);
+	rt_listener_close(&ctl.listener);
 	return ret;
 }
 
@@ -429,6 +408,13 @@ int rt_control_start(bool stay)
 	ctl.stay |= stay;
 	pthread_mutex_unlock(&ctl.lock);
 	return ret;
+}
+
+void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
+{
+	pthread_mutex_lock(&ctl.lock);
+	memcpy(name, ctl.listener.name, RT_SOCKET_NAME_MAX);
+	pthread_mutex_unlock(&ctl.lock);
 }
 
 void rt_control_stop(void)

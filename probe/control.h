@@ -9,10 +9,14 @@
 
 #include "figures.h"
 #include "session.h"
+#include "socket.h"
 
 /* Starts the thread and its socket, or keeps them for another while. stay: until
  * rt_control_stop(). Any thread. 0 or -errno. */
 int rt_control_start(bool stay);
+/* The name of the socket's file in the runtime folder, after rt_control_start(). Any thread but the
+ * control thread. */
+void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
 /* Ends all sessions and the thread; returns when it is gone. From then on rt_control_start()
  * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
