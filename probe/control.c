@@ -43,30 +43,30 @@ static struct {
 	uint64_t life;                         /* counts the threads that have ended */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
-	uint64_t early_tsc, early_ns;
+	struct rt_clock_point early;
 } ctl = {.lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER};
 
 void rt_control_early(void)
 {
-	rt_clock_sample(&ctl.early_tsc, &ctl.early_ns);
+	rt_clock_take(&ctl.early);
 }
 
 static void start_clock(void)
 {
-	uint64_t tsc, ns;
+	struct rt_clock_point now;
 
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_init(&ctl.clock, ctl.early_tsc, ctl.early_ns, tsc, ns, rte_get_tsc_hz());
+	rt_clock_take(&now);
+	rt_clock_begin(&ctl.clock, &ctl.early, &now, rte_get_tsc_hz());
 	rt_hook_set_clock(&ctl.clock.line);
 }
 
 static void tick_clock(void)
 {
 	struct rt_clock before = ctl.clock;
-	uint64_t tsc, ns;
+	struct rt_clock_point now;
 
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_update(&ctl.clock, tsc, ns);
+	rt_clock_take(&now);
+	rt_clock_follow(&ctl.clock, &now);
 	if (!rt_hook_set_clock(&ctl.clock.line)) {
 		ctl.clock = before; /* the next line goes on from what hooks and readers use */
 		return;

@@ -82,7 +82,7 @@ static bool fits(const struct rt_ring *r, uint64_t need)
 /* Only for labs: the application stands still until the reader has caught up. */
 static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
-	uint64_t deadline = rte_rdtsc() + rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
+	uint64_t start = rte_rdtsc(), most = rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
 
 	if (r->gave_up)
 		return false;
@@ -93,7 +93,8 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t 
 			return false;
 		if (fits(r, need))
 			return true;
-		if (rte_rdtsc() > deadline)
+		/* Also when the counter has gone back. */
+		if (rte_rdtsc() - start > most)
 			break;
 		rt_pause();
 	}

@@ -34,10 +34,16 @@ struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_th
 }
 
 /* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
+/* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
+static uint64_t cycles_since(const struct rt_fig_own *o, uint64_t tsc)
+{
+	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
+}
+
 static void publish_stretch(struct rt_fig_own *o, enum rt_fig_kind kind, uint64_t tsc)
 {
 	struct rt_fig_thread *p = o->pub;
-	uint64_t cycles = tsc - o->since_tsc;
+	uint64_t cycles = cycles_since(o, tsc);
 
 	rt_store(&p->since_tsc, 0);
 	if (o->kind == RT_FIG_BUSY)
@@ -81,7 +87,7 @@ static void log_burst(struct rt_fig_own *o, uint64_t tsc)
 	RT_FIG_ADD(o->pub->stretches, 1);
 	RT_FIG_ADD(o->pub->stretch_packets[size < 40 ? size : 39], 1);
 	if (o->packets > o->burst_min)
-		keep_burst(o, tsc - o->since_tsc);
+		keep_burst(o, cycles_since(o, tsc));
 }
 
 void rt_fig_turn(struct rt_fig_own *o, enum rt_fig_kind kind, uint32_t count, uint64_t tsc)

@@ -86,8 +86,11 @@ static inline void rt_fig_gap(
 		uint64_t *sizes = o->last_count ? o->pub->gaps_busy : o->pub->gaps_idle;
 		unsigned size = 63 - (unsigned)__builtin_clzll(cycles | 1);
 
-		if (rt_unlikely(size >= RT_FIG_GAP_SIZES))
-			size = RT_FIG_GAP_SIZES - 1;
+		if (rt_unlikely(size >= RT_FIG_GAP_SIZES)) {
+			/* Below zero: the counter has gone back. */
+			cycles = (int64_t)cycles < 0 ? 0 : cycles;
+			size = cycles ? RT_FIG_GAP_SIZES - 1 : 0;
+		}
 		RT_FIG_ADD(sizes[size], 1);
 		if (rt_unlikely(cycles > o->gap_min))
 			rt_fig_keep_gap(o, cycles);

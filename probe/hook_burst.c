@@ -105,7 +105,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_load_acquire(&rt_hook_clock);
-	ns = rt_clock_ns(line, rt_tsc());
+	ns = rt_clock_now(line);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(ring[i]->data == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);

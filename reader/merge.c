@@ -47,7 +47,8 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 		in->busy_since_ns = 0;
 		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
 	}
-	if (!in->busy_since_ns || in->busy_head != head) {
+	/* The clock steps back where the TSC does, until the probe's line follows. */
+	if (!in->busy_since_ns || in->busy_head != head || now_ns < in->busy_since_ns) {
 		in->busy_since_ns = now_ns;
 		in->busy_head = head;
 	}
