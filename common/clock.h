@@ -45,16 +45,18 @@ static inline uint64_t rt_clock_ns(const struct rt_clock_line *l, uint64_t tsc)
 	return l->ns_base + (uint64_t)rt_clock_delta(l, tsc);
 }
 
-/* A line is rebased many times a second. When it is this old, or this far ahead, either that thread
- * does not run or the TSC has jumped (suspend, a guest that was restored): it says nothing then. */
+/* A line is rebased many times a second. When it is this old its writer does not run, or the TSC
+ * has jumped (suspend, a guest that was restored), as it has when it is before the line's base by
+ * more than the TSCs of CPUs differ: then the line says nothing. */
 #define RT_CLOCK_SPAN_NS 10000000000ll
+#define RT_CLOCK_SKEW_NS 1000000ll
 
 /* CLOCK_REALTIME as of the last timer interrupt: no system call, whatever the kernel's clock is. */
 uint64_t rt_clock_coarse(void);
 
 static inline bool rt_clock_is_near(int64_t delta_ns)
 {
-	return (uint64_t)delta_ns + RT_CLOCK_SPAN_NS <= 2ull * RT_CLOCK_SPAN_NS;
+	return (uint64_t)delta_ns + RT_CLOCK_SKEW_NS <= RT_CLOCK_SPAN_NS + RT_CLOCK_SKEW_NS;
 }
 
 /* The time now, for hooks and readers. After a jump it is the coarse one until the line follows. */

@@ -62,7 +62,7 @@ static void test_after_a_restore_time_is_right_at_once(void **state)
 	}
 }
 
-/* Less is not seen before the update: time stands still until then. */
+/* What is less than the line's age is not seen before the update: time stands still until then. */
 static void test_small_jumps_back_cost_one_interval(void **state)
 {
 	static const double back[] = {0.002, 0.02, 0.05, 0.2, 1, 9.9};
@@ -74,7 +74,7 @@ static void test_small_jumps_back_cost_one_interval(void **state)
 		pass(&m, INTERVAL_NS / 2);
 		look(&m);
 		jump(&m, -back[k]);
-		assert_within(tick(&m, INTERVAL_NS / 2), INTERVAL_NS);
+		assert_within(tick(&m, INTERVAL_NS / 2), INTERVAL_NS / 2 + MS);
 		assert_recovered(&m);
 	}
 }
@@ -278,20 +278,18 @@ static void test_point_is_one_moment_on_all_clocks(void **state)
 
 static void test_a_line_that_says_nothing_is_not_used(void **state)
 {
-	uint64_t hz = 2000000000, before = now_of(CLOCK_REALTIME), now;
-	struct rt_clock_line l = {.mult = (uint64_t)(1e9 / (double)hz * 0x1p40)};
+	const uint64_t hz = 2000000000; /* more or less: it is not measured here */
+	static const int away_s[] = {-3600, -1, 60, 3600};
+	uint64_t before = now_of(CLOCK_REALTIME);
+	struct rt_clock_line l = {.ns_base = EPOCH, .mult = (uint64_t)(1e9 / (double)hz * 0x1p40)};
 
-	for (int sign = -1; sign <= 1; sign += 2) {
-		l.tsc_base = rt_tsc() + (uint64_t)(sign * 11) * hz;
-		l.ns_base = 42;
-		now = rt_clock_now(&l);
+	for (size_t i = 0; i < sizeof(away_s) / sizeof(away_s[0]); i++) {
+		l.tsc_base = rt_tsc() - (uint64_t)away_s[i] * hz;
 		/* It may lag by a timer interrupt, 100 a second at least. */
-		assert_in_range(now, before - 20 * MS, now_of(CLOCK_REALTIME));
-		l.tsc_base = rt_tsc() - (uint64_t)sign * hz;
-		l.ns_base = EPOCH;
-		now = rt_clock_now(&l);
-		assert_in_range(now, EPOCH - 8 * S, EPOCH + 8 * S);
+		assert_in_range(rt_clock_now(&l), before - 20 * MS, now_of(CLOCK_REALTIME));
 	}
+	l.tsc_base = rt_tsc() - hz;
+	assert_in_range(rt_clock_now(&l), EPOCH + S, EPOCH + 9 * S);
 }
 
 int main(void)
