@@ -18,13 +18,20 @@ static const struct option_def options[] = {
 
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
-	{"DESCRIPTION", "ringtap list shows the running DPDK applications that it can find in the "
-			"DPDK runtime "
-			"folders, their ports, and who captures there. Applications without the "
-			"probe are listed "
-			"too, with the option that loads it. Asking an application wakes its probe "
-			"but attaches "
-			"nothing to its packets.\n"},
+	{"DESCRIPTION",
+		"ringtap list shows the running DPDK applications that it can find in the "
+		"DPDK runtime "
+		"folders, their ports, and who captures there. Applications without the "
+		"probe are listed "
+		"too, with the option that loads it. Asking an application wakes its probe "
+		"but attaches "
+		"nothing to its packets.\n"
+		"\n"
+		"An application is named by its EAL file-prefix. Applications that share a "
+		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
+		"the number of their telemetry socket; for root, those of other users are "
+		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
+		"belong to different users, are skipped with a note.\n"},
 	{"EXAMPLES", "Names of all ports:\n"
 		     "\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]?.name'\n"},

@@ -58,9 +58,9 @@ struct ringtap_capture {
 	uint32_t if_count;
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
-	uint64_t lag_bytes;   /* to fall behind before taking more */
-	uint64_t dry_ns;      /* CLOCK_MONOTONIC, when there was nothing left */
-	bool dry;             /* it took all that there was */
+	uint64_t lag_bytes;  /* to fall behind before taking more */
+	uint64_t dry_ns;     /* CLOCK_MONOTONIC, when there was nothing left */
+	bool dry;            /* it took all that there was */
 	uint64_t checked_ns; /* when the connections were last looked at */
 	uint64_t nap_ns;
 	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, wait so long for the end; 0: not asked for */

@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Opens the control socket `ringtap.sock` in the DPDK runtime folder and starts the control
- * thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a reader
- * attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder, or a
+/* Opens the control socket (`ringtap.sock`, or with a number) in the DPDK runtime folder and starts
+ * the control thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a
+ * reader attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder, or a
  * secondary process), … */
 int ringtap_probe_start(void);
 
