@@ -104,6 +104,7 @@ struct rt_fig_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
 	uint8_t mac[6];
+	bool returned;                         /* it has been gone: its sites may be there */
 	uint64_t before[RT_FIG_PORT_COUNTERS]; /* counted before the port was removed and came back
 						*/
 	/* Of the driver's counters, what tracers have been told. */

@@ -43,9 +43,9 @@ void rt_figures_link(struct rt_figures *f, bool on)
  * on with its blocks, or a new one. NULL: no memory. */
 static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum rt_direction dir)
 {
-	struct rt_fig_site *s;
+	struct rt_fig_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
 
-	for (s = f->sites; s; s = s->next) {
+	for (; s; s = s->next) {
 		if (s->where == where && s->direction == dir)
 			return s;
 	}
@@ -133,7 +133,7 @@ static void begin_counting(struct rt_fig_port *p, struct rt_fig_port_state *stat
 {
 	uint64_t *to[RT_FIG_PORT_COUNTERS];
 
-	memset(state, 0, sizeof(*state));
+	*state = (struct rt_fig_port_state){.returned = p->state == RT_IF_GONE};
 	counters_of(p, to);
 	for (int k = 0; k < RT_FIG_PORT_COUNTERS; k++)
 		state->before[k] = *to[k];

@@ -108,7 +108,7 @@ static struct rt_tap *find_tap(
 static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
 {
 	struct rt_hook *hook = rt_hook_get(s->ifs[if_index].port.port_id, queue, dir);
-	struct rt_tap *t = find_tap(s, if_index, dir, queue);
+	struct rt_tap *t = s->ifs[if_index].returned ? find_tap(s, if_index, dir, queue) : NULL;
 
 	if (!hook || (!t && s->tap_count >= s->tap_capacity)) {
 		s->taps_refused++;
@@ -211,6 +211,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	f->port = port;
 	f->want = want;
 	f->generation = generation;
+	f->returned = f->gone;
 	f->gone = false;
 	memset(f->queues, 0, sizeof(f->queues));
 	/* While it is stopped, too: it may have counted before. */

@@ -59,6 +59,7 @@ struct rt_session_if {
 	uint32_t want;       /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	bool gone;
+	bool returned;                  /* it has been gone: its taps may be there */
 	bool counted;                   /* last is valid */
 	struct rt_nic_clock *nic_clock; /* timestamp=nic */
 	uint64_t last[RT_NIC_COUNTERS]; /* the driver's */
