@@ -22,7 +22,7 @@
 #define RT_FIG_VERSION 1
 
 #define RT_FIG_THREADS  64   /* entries, by thread slot of the probe */
-#define RT_FIG_PORTS    64   /* entries, each port that comes gets a new one */
+#define RT_FIG_PORTS    64   /* entries; one that comes back takes its own */
 #define RT_FIG_POOLS    64   /* entries */
 #define RT_FIG_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
 #define RT_FIG_HOOKS    1024 /* blocks of (thread, port, queue, direction) */
@@ -58,7 +58,7 @@ struct rt_fig_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
-	 * pairs with the reader's acquire); entries are not used again, so what comes when all of
+	 * pairs with the reader's acquire); no other takes an entry, so what comes when all of
 	 * them have been given out is not shown (ports_beyond, pools_beyond). The counts of hooks,
 	 * pairs and samplers may run beyond their table: what is beyond found no room. Hooks, pairs
 	 * and samplers are taken by many threads at once: one of them is complete when its life is
@@ -78,7 +78,8 @@ struct rt_fig_header {
 };
 static_assert(sizeof(struct rt_fig_header) == 256, "figures header is 256 bytes");
 
-/* Control thread, about twice a second. The counters are the driver's own, absolute. */
+/* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
+ * the driver's own, absolute, and what they were when the port was removed, if it has come back. */
 struct rt_fig_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];

@@ -232,7 +232,7 @@ static void tick(void)
 			continue;
 		rt_session_rescan(s);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
-			rt_session_refresh(s);
+			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}
 	expire_lease(now);
 	rt_figures_tick(now, &ctl.clock.line);

@@ -98,9 +98,15 @@ struct rt_fig_site {
 	struct rt_fig_site *next;
 } __attribute__((aligned(RT_CACHE_LINE)));
 
+#define RT_FIG_PORT_COUNTERS 8 /* from ipackets to oerrors in struct rt_fig_port */
+
 struct rt_fig_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
+	uint8_t mac[6];
+	bool returned;                         /* it has been gone: its sites may be there */
+	uint64_t before[RT_FIG_PORT_COUNTERS]; /* counted before the port was removed and came back
+						*/
 	/* Of the driver's counters, what tracers have been told. */
 	bool told;
 	uint64_t imissed, ierrors, rx_nombuf;
@@ -128,7 +134,8 @@ struct rt_figures {
 	struct rt_fig_site *sites;
 	bool linked;
 	struct rt_fig_port_state port_state[RT_FIG_PORTS];
-	uint32_t tids[RT_MAX_THREADS]; /* whose kernel figures are shown */
+	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
+	uint32_t tids[RT_MAX_THREADS];     /* whose kernel figures are shown */
 	uint64_t no_thread_base;
 	uint64_t begun_ns;              /* since the epoch */
 	uint64_t on_ns[RT_INSTR_COUNT]; /* when each instrument was switched on last, since the

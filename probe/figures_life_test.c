@@ -467,12 +467,6 @@ static void test_ports_that_come_and_go(void **state)
 	test_port_remove(other);
 	assert_int_equal(rt_fig_current->ports[index].state, RT_IF_GONE);
 	assert_int_equal(test_port_callbacks(other), 0);
-	other = test_port_make("net_ring_1");
-	rt_figures_rescan();
-	assert_int_not_equal(test_port_index(other), index);
-	test_port_poll(other, 32);
-	assert_int_equal(test_block(other, RT_DIR_RX)->burst[0], 1);
-	test_port_remove(other);
 	rt_ports_unwatch();
 	test_monitors_drop();
 	assert_int_equal(test_port_callbacks(port), 0);

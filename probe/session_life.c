@@ -16,8 +16,8 @@
 #include "request.h"
 #include "trace.h"
 
-#define TAPS_SPARE      64 /* for ports and queues that come later */
-#define RINGS_SPARE_MIN 2u /* for threads that did not poll while we looked */
+#define TAPS_SPARE      512 /* for ports and queues that come later */
+#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while we looked */
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
 #define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
@@ -43,13 +43,13 @@ static int check_ports(const struct rt_session *s, char *err)
 
 		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
 			p = rt_port_next(p + 1)) {
-			struct rt_msg_port port;
+			char name[RT_NAME_LEN];
 			size_t n = strlen(names);
 
-			if (rt_port_describe(p, &port))
+			if (rt_port_name(p, name))
 				continue;
-			found = rt_port_matches(&port, s->wants[i].port);
-			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", port.name);
+			found = rt_port_matches(p, s->wants[i].port);
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
 		}
 		if (!found) {
 			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->wants[i].port,
@@ -60,17 +60,19 @@ static int check_ports(const struct rt_session *s, char *err)
 	return 0;
 }
 
-static uint32_t count_queues(void)
+static uint32_t count_queues(const struct rt_session *s)
 {
-	uint32_t n = 0;
+	uint32_t total = 0;
 
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
-		struct rt_msg_port port;
+		uint32_t want = 0, n[2];
 
-		if (rt_port_describe(p, &port) == 0)
-			n += port.nb_rx_queues + port.nb_tx_queues;
+		while (want < s->want_count && !rt_port_matches(p, s->wants[want].port))
+			want++;
+		if (want < s->want_count && rt_port_queues(p, n) == 0)
+			total += n[RT_DIR_RX] + n[RT_DIR_TX];
 	}
-	return n;
+	return total;
 }
 
 static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
@@ -92,7 +94,7 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	ret = rt_session_make_filters(&s->filters, s->wants, s->want_count, req->insns, err);
 	if (ret)
 		return ret;
-	s->tap_capacity = count_queues() * 2 + TAPS_SPARE;
+	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
 	if (s->tap_capacity > RT_MAX_TAPS)
 		s->tap_capacity = RT_MAX_TAPS;
 	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
@@ -259,6 +261,7 @@ void rt_session_free(struct rt_session *s)
 	rt_session_free_filters(s->filters, s->want_count);
 	rt_session_free_filters(s->old_filters, s->want_count);
 	free(s->taps);
+	free(s->ifs);
 	free(s->wants);
 	free(s->pending);
 	free(s->rings);
