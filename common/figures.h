@@ -21,7 +21,7 @@
 #define RT_FIG_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
 #define RT_FIG_VERSION 1
 
-#define RT_FIG_THREADS  64   /* entries, by thread slot of the probe */
+#define RT_FIG_THREADS  256  /* entries, by thread slot of the probe */
 #define RT_FIG_PORTS    64   /* entries, each port that comes gets a new one */
 #define RT_FIG_POOLS    64   /* entries */
 #define RT_FIG_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */

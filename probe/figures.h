@@ -93,7 +93,7 @@ struct rt_fig_site {
 	bool linked;                               /* control thread */
 	struct rt_fig_hook *block[RT_MAX_THREADS]; /* NULL: none yet, or there is none left */
 	/* Control thread. */
-	uint64_t full; /* bit per thread slot: found none; that thread's bit, atomic */
+	struct rt_thread_set full; /* thread slots that found none; atomic */
 	struct rt_hook *hook;
 	struct rt_fig_site *next;
 } __attribute__((aligned(RT_CACHE_LINE)));

@@ -16,11 +16,11 @@ struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_th
 	struct rt_fig_hook *b;
 	uint32_t i;
 
-	if (rt_load(&s->full) & 1ull << t->index)
+	if (rt_thread_set_has(&s->full, t->index))
 		return NULL;
 	i = rt_fetch_add(&h->hook_count, 1);
 	if (i >= RT_FIG_HOOKS) {
-		rt_fetch_or(&s->full, 1ull << t->index);
+		rt_thread_set_add(&s->full, t->index);
 		return NULL;
 	}
 	b = &s->figures->hooks[i];
