@@ -24,6 +24,7 @@ struct rt_tapset {
 struct rt_hook {
 	struct rt_tapset *taps;      /* NULL: nothing to do */
 	struct rt_fig_site *figures; /* NULL: nothing to count */
+	struct rt_fig_quick *column; /* of figures, if it has one */
 	struct rt_thread_set seen;   /* thread slots that have called it */
 	uint64_t orphaned; /* packets of threads without a slot, and of nested calls; atomic */
 	uint32_t users;    /* sessions, and the figures, that want it in place */

@@ -169,6 +169,11 @@ static __rte_noinline uint16_t visit(
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+	/* Pairs with the release in rt_figures_use_supply(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&rt_fig_mode.threads))) {
+		rt_fetch_add(&site->figures->no_row_polls, 1);
+		site = NULL;
+	}
 	if (site && h->direction == RT_DIR_RX)
 		rt_fig_rx(site, t, state, pkts, n, asked);
 	else if (site)
@@ -215,17 +220,18 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 {
 	uintptr_t stack = rt_stack_pointer();
 	struct rt_thread *t = rt_thread_self;
-	struct rt_fig_site *site;
+	struct rt_fig_quick *column;
 	bool done;
 
 	if (rt_unlikely(!t || rt_thread_inside(t)))
 		return visit_first(h, pkts, n, asked, stack);
 	go_in(t, stack);
 	/* Pairs with the release in figures_ports.c. */
-	site = rt_load_acquire(&h->figures);
-	if (!site)
+	column = rt_load_acquire(&h->column);
+	if (!column)
 		return visit(h, t, pkts, n, asked);
-	done = dir == RT_DIR_RX ? rt_fig_rx_quick(site, t, n, asked) : rt_fig_tx_quick(site, t, n);
+	done = dir == RT_DIR_RX ? rt_fig_rx_quick(column, t, n, asked)
+				: rt_fig_tx_quick(column, t, n);
 	if (rt_unlikely(!done))
 		return visit(h, t, pkts, n, asked);
 	rt_thread_exit(t);
