@@ -85,7 +85,7 @@ static uint64_t most(uint32_t instruments)
 	uint64_t pages = 2 * 4096, n = 17 * 1024 + 40 * 512 + pages;
 
 	n += f->header->thread_count * sizeof(struct rt_fig_thread) + pages;
-	n += (f->header->hook_count + 8) * sizeof(struct rt_fig_hook) + pages;
+	n += (f->header->hook_count + 16) * sizeof(struct rt_fig_hook) + pages;
 	if (instruments & RT_INSTR_LATENCY)
 		n += (f->header->pair_count + 4) * sizeof(struct rt_fig_pair) + pages;
 	if (instruments & RT_INSTR_ADDRESSES)

@@ -13,8 +13,8 @@
 #include "hook.h"
 #include "sparse.h"
 
-#define THREADS_AHEAD 2u   /* that have not polled yet */
-#define HOOKS_AHEAD   8u   /* blocks */
+#define THREADS_AHEAD 8u   /* that have not polled yet */
+#define HOOKS_AHEAD   16u  /* blocks */
 #define HOOKS_FIRST   256u /* blocks, of applications with more queues than that */
 #define PAIRS_AHEAD   4u
 #define PAIRS_FIRST   16u
