@@ -18,7 +18,7 @@
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
 #define RT_SEG_VERSION 2
 
-#define RT_MAX_RINGS      64
+#define RT_MAX_RINGS      256
 #define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
 #define RT_RING_SIZE_MIN  (64u << 10)  /* bytes; a jumbo frame and some more */
@@ -43,7 +43,7 @@ enum rt_seg_state {
 /* Why a packet that passed the filter is not in the ring. */
 enum rt_loss {
 	RT_LOSS_RING_FULL, /* the reader was too slow */
-	RT_LOSS_NO_RING,   /* its thread has no ring: more threads than rings */
+	RT_LOSS_NO_RING,   /* its thread has no ring, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,      /* on-full=wait, and the bounded wait ran out */
 	RT_LOSS_BAD_MBUF,  /* broken segment chain, or larger than the ring */
 	RT_LOSS_COUNT

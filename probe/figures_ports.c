@@ -15,8 +15,9 @@ static void link_site(struct rt_fig_site *s)
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
 		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
 	s->linked = true;
-	/* Pairs with the acquire in hook_burst.c. */
+	/* Pairs with the acquires in hook_burst.c. */
 	rt_store_release(&s->hook->figures, s);
+	rt_store_release(&s->hook->column, s->column);
 }
 
 static void unlink_site(struct rt_fig_site *s)
@@ -24,7 +25,8 @@ static void unlink_site(struct rt_fig_site *s)
 	if (!s->linked)
 		return;
 	s->linked = false;
-	rt_store_release(&s->hook->figures, NULL); /* as above */
+	rt_store_release(&s->hook->column, NULL); /* as above */
+	rt_store_release(&s->hook->figures, NULL);
 	rt_hook_unuse(s->hook);
 }
 
@@ -37,6 +39,24 @@ void rt_figures_link(struct rt_figures *f, bool on)
 		else
 			unlink_site(s);
 	}
+}
+
+static void give_column(struct rt_figures *f, struct rt_fig_site *s)
+{
+	if (s->column || s->number >= f->sites_ready)
+		return;
+	/* Pairs with the acquires in figures_burst.h. */
+	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
+	if (s->linked)
+		rt_store_release(&s->hook->column, s->column); /* as above */
+}
+
+void rt_figures_use_supply(struct rt_figures *f)
+{
+	for (struct rt_fig_site *s = f->sites; s; s = s->next)
+		give_column(f, s);
+	/* Pairs with the acquires in hook_burst.c and figures_burst.c. */
+	rt_store_release(&rt_fig_mode.threads, f->threads_ready);
 }
 
 /* The site of the queue: the one that it had before its port was removed and came back, which goes
@@ -53,7 +73,8 @@ static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum 
 	if (!s)
 		return NULL;
 	memset(s, 0, sizeof(*s));
-	s->own = f->own;
+	s->rows = f->rows;
+	s->number = f->site_count++;
 	s->figures = f;
 	s->where = where;
 	s->direction = dir;
@@ -69,6 +90,7 @@ static void add_site(struct rt_figures *f, uint32_t index, uint16_t queue, enum 
 	if (!s)
 		return;
 	s->hook = rt_hook_get(f->ports[index].port_id, queue, dir);
+	give_column(f, s);
 	if (f->linked)
 		link_site(s);
 }

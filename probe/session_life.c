@@ -129,7 +129,7 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 	}
 	rt_session_rescan(s);
 	for (uint32_t i = 0; i < s->tap_count; i++)
-		rt_store(&s->taps[i]->hook->seen, 0);
+		rt_thread_set_clear(&s->taps[i]->hook->seen);
 	rt_fig_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
@@ -150,7 +150,7 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
 		if (!h || h->direction != RT_DIR_RX)
 			continue;
 		receives = true;
-		if (!rt_load(&h->seen))
+		if (!rt_thread_set_count(&h->seen))
 			return false;
 	}
 	return receives;
@@ -172,21 +172,21 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 	};
 }
 
-static uint64_t threads_seen(const struct rt_session *s)
+static struct rt_thread_set threads_seen(const struct rt_session *s)
 {
-	uint64_t seen = 0;
+	struct rt_thread_set seen = {0};
 
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		if (s->taps[i]->hook)
-			seen |= rt_load(&s->taps[i]->hook->seen);
+			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
 	}
 	return seen;
 }
 
 /* A ring for each thread that polls, and some for those that may yet come. */
-static uint32_t rings_needed(uint64_t seen)
+static uint32_t rings_needed(const struct rt_thread_set *seen)
 {
-	uint32_t known = (uint32_t)__builtin_popcountll(seen), lcores = rte_lcore_count();
+	uint32_t known = rt_thread_set_count(seen), lcores = rte_lcore_count();
 	uint32_t spare = lcores > known ? lcores - known : 0;
 
 	if (spare < RINGS_SPARE_MIN)
@@ -196,7 +196,7 @@ static uint32_t rings_needed(uint64_t seen)
 	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
 }
 
-static int make_rings(struct rt_session *s, uint64_t seen)
+static int make_rings(struct rt_session *s, const struct rt_thread_set *seen)
 {
 	uint32_t n = rings_needed(seen);
 	int ret = rt_shm_create(&s->shm, n, s->ring_size, s->tap_capacity);
@@ -212,7 +212,7 @@ static int make_rings(struct rt_session *s, uint64_t seen)
 		set_up_ring(s, i);
 	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
 	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
-		if (seen & 1ull << t)
+		if (rt_thread_set_has(seen, t))
 			rt_session_claim_ring(s, &rt_threads[t]);
 	}
 	return 0;
@@ -220,7 +220,8 @@ static int make_rings(struct rt_session *s, uint64_t seen)
 
 int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 {
-	int ret = make_rings(s, threads_seen(s));
+	struct rt_thread_set seen = threads_seen(s);
+	int ret = make_rings(s, &seen);
 
 	if (ret)
 		return ret;

@@ -28,7 +28,8 @@ struct rt_in {
 	uint64_t now_ns;  /* of the last look */
 	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
 	uint32_t source, index;
-	bool keyed; /* key is that of the record at pos */
+	bool keyed;         /* key is that of the record at pos */
+	struct rt_in *next; /* in rt_merge(): of those that hold something */
 };
 
 struct rt_source {

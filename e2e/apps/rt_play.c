@@ -77,6 +77,21 @@ static void do_threads(char **words)
 		shape_arg(words, "n", 1)));
 }
 
+static void do_crowd(char **words)
+{
+	answer(traffic_crowd(number(words, 1), number(words, 2)));
+}
+
+static void do_crowd_send(char **words)
+{
+	answer(traffic_crowd_send(number(words, 1)));
+}
+
+static void do_crowd_end(char **words)
+{
+	answer(traffic_crowd_end());
+}
+
 static void do_poll(char **words)
 {
 	answer(traffic_poll(number(words, 1), number(words, 2), shape_arg(words, "n", 1)));
@@ -170,10 +185,13 @@ static const struct {
 	{"rx", 3, do_rx},       /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
 	{"tx", 3, do_tx},       /* likewise */
 	{"blast", 3, do_blast}, /* PORT QUEUE [workers= n=] */
-	{"threads", 3, do_threads}, /* PORT QUEUE [count= n=] */
-	{"poll", 3, do_poll},       /* PORT QUEUE [n=] */
-	{"idle", 3, do_idle},       /* PORT QUEUE [n=] */
-	{"loop", 3, do_loop},       /* FROM TO [queue= second= doze=] */
+	{"threads", 3, do_threads},       /* PORT QUEUE [count= n=] */
+	{"crowd", 3, do_crowd},           /* PORT THREADS */
+	{"crowd_send", 2, do_crowd_send}, /* N */
+	{"crowd_end", 1, do_crowd_end},
+	{"poll", 3, do_poll}, /* PORT QUEUE [n=] */
+	{"idle", 3, do_idle}, /* PORT QUEUE [n=] */
+	{"loop", 3, do_loop}, /* FROM TO [queue= second= doze=] */
 	{"unloop", 1, do_unloop},
 	{"count", 1, do_count},
 	{"ring", 2, do_ring},           /* NAME [rxq= txq=] */
