@@ -17,6 +17,10 @@ int rt_control_start(bool stay);
  * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
 
+/* The same for good, where DPDK ends: waits at most so long, and leaves what is not done then. Does
+ * nothing in a child of the process that has the thread. */
+void rt_control_end(unsigned patience_ms);
+
 #define RT_LEASE_MS 10000
 
 /* For those who have no connection: keeps instruments on for RT_LEASE_MS more and shows the
