@@ -391,7 +391,7 @@ static int start_thread(void)
 		return ret;
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ctl.tick_ms = ctl.counters_ms = 0;
-	ctl.pid = getpid();
+	rt_store(&ctl.pid, getpid());
 	start_clock();
 	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
 	if (!ret) {
@@ -457,17 +457,18 @@ void rt_control_stop(void)
 	pthread_mutex_unlock(&ctl.lock);
 }
 
-void rt_control_end(unsigned patience_ms)
+void rt_control_end(uint64_t until_ms)
 {
-	struct timespec until;
+	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 
 	/* Without a thread there may be another's lock, which nothing would ever release. */
 	if (rt_load(&ctl.pid) != getpid())
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += patience_ms / 1000;
-	if (pthread_mutex_clocklock(&ctl.lock, CLOCK_MONOTONIC, &until))
-		return;
+	while (pthread_mutex_trylock(&ctl.lock)) {
+		if (rt_now_ms() >= until_ms)
+			return;
+		usleep(1000);
+	}
 	stop(&until);
 	pthread_mutex_unlock(&ctl.lock);
 }

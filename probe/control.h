@@ -17,9 +17,9 @@ int rt_control_start(bool stay);
  * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
 
-/* The same for good, where DPDK ends: waits at most so long, and leaves what is not done then. Does
- * nothing in a child of the process that has the thread. */
-void rt_control_end(unsigned patience_ms);
+/* The same for good, where DPDK ends: waits until that time (rt_now_ms()) at most, and leaves what
+ * is not done then. Does nothing in a child of the process that has the thread. */
+void rt_control_end(uint64_t until_ms);
 
 #define RT_LEASE_MS 10000
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <rte_bus.h>
@@ -26,7 +25,7 @@
 static pthread_rwlock_t users = PTHREAD_RWLOCK_INITIALIZER;
 static pid_t users_pid; /* of the process that has them */
 static bool begun;
-static uint64_t deadline_ms;
+static uint64_t late_ms;
 
 bool rt_teardown_begun(void)
 {
@@ -35,7 +34,7 @@ bool rt_teardown_begun(void)
 
 bool rt_teardown_late(void)
 {
-	return rt_teardown_begun() && rt_now_ms() >= rt_load(&deadline_ms);
+	return rt_teardown_begun() && rt_now_ms() >= rt_load(&late_ms);
 }
 
 bool rt_teardown_hold(void)
@@ -56,20 +55,20 @@ void rt_teardown_release(void)
 
 void rt_teardown(void)
 {
-	struct timespec until;
+	uint64_t now_ms = rt_now_ms();
 
 	if (rt_teardown_begun())
 		return;
-	rt_store(&deadline_ms, rt_now_ms() + PATIENCE_MS / 2);
+	rt_store(&late_ms, now_ms + PATIENCE_MS / 2);
 	rt_store_release(&begun, true); /* pairs with the acquire above */
-	rt_control_end(PATIENCE_MS);
+	rt_control_end(now_ms + PATIENCE_MS);
 	/* In a child, users of its parent have left locks behind that nothing would ever release.
 	 */
 	if (rt_load(&users_pid) != getpid())
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PATIENCE_MS / 1000;
-	pthread_rwlock_clockwrlock(&users, CLOCK_MONOTONIC, &until);
+	/* Kept, so that no tryrdlock succeeds any more. */
+	while (pthread_rwlock_trywrlock(&users) && rt_now_ms() < now_ms + 2 * PATIENCE_MS)
+		usleep(1000);
 }
 
 /* exit() ends this thread only: the control thread would go on while libraries clean up. */
