@@ -163,6 +163,6 @@ def test_what_is_said_of_it(start):
     app.do("cleanup")
     entry = next(a for a in listing() if a["name"] == app.prefix)
     done = run([RINGTAP, "top", "--once", app.prefix])
-    print(entry, done.stderr)
     assert done.returncode == FAILED
+    assert "has ended DPDK" in entry["error"] and "has ended DPDK" in done.stderr
     assert app.quit() == 0
