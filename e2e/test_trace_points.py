@@ -10,13 +10,13 @@ import pytest
 from harness import monitor as fig
 from harness.fwd import FWD
 from harness.monitor import Monitor
-from harness.paths import BUILD
+from harness.paths import PROBE_OBJECT as PROBE
+from harness.paths import probe_object
 from harness.pcapng import stat
 from harness.proc import check, until
 from harness.ringtap import LOSS, sessions
 from harness.tracers import EVENTS, NO_QUEUE, Bpftrace, bpftrace_missing, usdt_sites
 
-PROBE = BUILD / "probe" / "libringtap-probe.so"
 TINY = ("--ring-size", "64K")
 RING_FULL, NO_RING = 0, 1
 LOST = 7  # option of an ISB
@@ -39,7 +39,7 @@ def listen(plugin, closing, with_usdt):
     reason = bpftrace_missing()
     if reason:
         pytest.skip(reason)
-    return lambda app, *events, **kwargs: closing(Bpftrace(app, plugin, events, **kwargs))
+    return lambda app, *events, **kwargs: closing(Bpftrace(app, probe_object(plugin), events, **kwargs))
 
 
 @pytest.fixture

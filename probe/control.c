@@ -20,6 +20,7 @@
 #include "nic_time.h"
 #include "plugin.h"
 #include "socket.h"
+#include "teardown.h"
 #include "trace.h"
 #include "trace_load.h"
 
@@ -41,6 +42,7 @@ static struct {
 	struct rt_monitor lease;               /* rt_control_query() */
 	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
 	uint64_t life;                         /* counts the threads that have ended */
+	pid_t pid;                             /* of the process that has the thread */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	struct rt_clock_point early;
@@ -322,7 +324,7 @@ static void end_all(void)
 		abandon(c);
 	}
 	rt_figures_detach(&ctl.lease, &ctl.clock.line);
-	while (rt_sessions || !rt_figures_reclaim()) {
+	while ((rt_sessions || !rt_figures_reclaim()) && !rt_teardown_late()) {
 		settle();
 		free_abandoned();
 	}
@@ -369,6 +371,7 @@ static int start_thread(void)
 		return ret;
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ctl.tick_ms = ctl.counters_ms = 0;
+	rt_store(&ctl.pid, getpid());
 	start_clock();
 	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
 	if (!ret) {
@@ -395,7 +398,7 @@ int rt_control_start(bool stay)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
 	ctl.shut = ctl.shut && !stay;
-	if (ctl.shut) {
+	if (ctl.shut || rt_teardown_begun()) {
 		ret = -ESHUTDOWN;
 	} else if (!ctl.running) {
 		ret = rt_probe_init();
@@ -417,18 +420,42 @@ void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
 	pthread_mutex_unlock(&ctl.lock);
 }
 
+/* Lock held. until: of CLOCK_MONOTONIC; NULL: for ever. */
+static void stop(const struct timespec *until)
+{
+	uint64_t one = 1, life = ctl.life;
+	int ret = 0;
+
+	ctl.shut = true;
+	if (!ctl.running)
+		return;
+	ctl.quit = true;
+	(void)!write(ctl.wake_fd, &one, sizeof(one));
+	while (ctl.life == life && !ret)
+		ret = until ? pthread_cond_clockwait(&ctl.gone, &ctl.lock, CLOCK_MONOTONIC, until)
+			    : pthread_cond_wait(&ctl.gone, &ctl.lock);
+}
+
 void rt_control_stop(void)
 {
 	pthread_mutex_lock(&ctl.lock);
-	ctl.shut = true;
-	if (ctl.running) {
-		uint64_t one = 1;
+	stop(NULL);
+	pthread_mutex_unlock(&ctl.lock);
+}
 
-		ctl.quit = true;
-		(void)!write(ctl.wake_fd, &one, sizeof(one));
-		for (uint64_t life = ctl.life; ctl.life == life;)
-			pthread_cond_wait(&ctl.gone, &ctl.lock);
+void rt_control_end(uint64_t until_ms)
+{
+	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+
+	/* Without a thread there may be another's lock, which nothing would ever release. */
+	if (rt_load(&ctl.pid) != getpid())
+		return;
+	while (pthread_mutex_trylock(&ctl.lock)) {
+		if (rt_now_ms() >= until_ms)
+			return;
+		usleep(1000);
 	}
+	stop(&until);
 	pthread_mutex_unlock(&ctl.lock);
 }
 

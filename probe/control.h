@@ -21,6 +21,10 @@ void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
  * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
 
+/* The same for good, where DPDK ends: waits until that time (rt_now_ms()) at most, and leaves what
+ * is not done then. Does nothing in a child of the process that has the thread. */
+void rt_control_end(uint64_t until_ms);
+
 #define RT_LEASE_MS 10000
 
 /* For those who have no connection: keeps instruments on for RT_LEASE_MS more and shows the

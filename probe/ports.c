@@ -20,6 +20,7 @@
 #include "common/atomics.h"
 #include "common/ipc.h"
 #include "ports.h"
+#include "teardown.h"
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
@@ -91,10 +92,12 @@ void rt_ports_unwatch(void)
 {
 	/* -EAGAIN: an event is being delivered just now. */
 	while (rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL) ==
-		-EAGAIN)
+			-EAGAIN &&
+		!rt_teardown_late())
 		;
 	while (rte_eth_dev_callback_unregister(
-		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN)
+		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN &&
+		!rt_teardown_late())
 		;
 }
 

@@ -85,7 +85,9 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 		ret = -EPROTOTYPE;
 	} else if (status) {
 		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
-		snprintf(err, errlen, "the probe cannot start: %s", strerror(-ret));
+		snprintf(err, errlen, "the probe cannot start: %s",
+			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
+					  : strerror(-ret));
 	}
 	json_decref(root);
 	return ret;

@@ -22,6 +22,8 @@
 #define WORDS_MAX  24
 #define MBUF_COUNT 16383
 
+static bool cleaned_up;
+
 static void answer(int64_t rc)
 {
 	if (rc < 0)
@@ -164,6 +166,22 @@ static void do_now(char **words)
 	answer((int64_t)traffic_now_ns());
 }
 
+/* DPDK ends, the program goes on. */
+static void do_cleanup(char **words)
+{
+	if (!cleaned_up) {
+		cleaned_up = true;
+		answer(rte_eal_cleanup());
+	} else {
+		answer(-EALREADY);
+	}
+}
+
+static void do_exit(char **words)
+{
+	exit(number(words, 1));
+}
+
 #ifdef LINK_IN
 static void do_probe_start(char **words)
 {
@@ -202,6 +220,8 @@ static const struct {
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
 	{"now", 1, do_now},
+	{"cleanup", 1, do_cleanup},
+	{"exit", 2, do_exit}, /* STATUS */
 #ifdef LINK_IN
 	{"probe_start", 1, do_probe_start},
 	{"probe_stop", 1, do_probe_stop},
@@ -238,5 +258,5 @@ int main(int argc, char **argv)
 	while (getline(&line, &size, stdin) > 0 && strcmp(line, "quit\n"))
 		execute(line);
 	free(line);
-	return rte_eal_cleanup() ? 1 : 0;
+	return !cleaned_up && rte_eal_cleanup() ? 1 : 0;
 }
