@@ -328,6 +328,9 @@ static int in_child(bool sparse, rlim_t limit)
 
 static void test_process_that_locks_all_its_memory(void **state)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(); /* they make nothing of mlockall(): it would fill their shadow memory */
+#endif
 	if (geteuid())
 		skip(); /* it may not lock */
 	assert_int_equal(in_child(false, RLIM_INFINITY), 0);
