@@ -87,8 +87,8 @@ static uint64_t left_in(const struct files *c, const char *dir)
 	return limit > usage ? limit - usage : 0;
 }
 
-/* Limits hold for all below, so every parent counts. A container sees its own cgroup as the root,
- * but may be told the path that it has outside: what is not there is passed over. */
+/* Limits hold for all below, so every parent counts. In a container the root may be its own cgroup,
+ * while the path is that outside of it: folders that are not there are passed over. */
 static uint64_t left_below(const struct files *c, const char *path)
 {
 	size_t root = strlen(c->root);

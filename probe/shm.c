@@ -167,11 +167,12 @@ static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 		ret = -errno;
 	if (!ret)
 		ret = map_data(m, fds[RT_FD_DATA]);
-	if (ret)
-		snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
-			ret == -EAGAIN ? "its limit of locked memory (RLIMIT_MEMLOCK) is too low"
-				       : strerror(-ret));
-	return ret;
+	if (!ret)
+		return 0;
+	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
+		ret == -EAGAIN ? "it locks its memory, and its limit (RLIMIT_MEMLOCK) is too low"
+			       : strerror(-ret));
+	return -ENOMEM;
 }
 
 /* In this order: what is found out before the seals can change until they are there. */
@@ -207,7 +208,7 @@ static int open_up(struct rt_shm *m, char *err)
 			snprintf(err, RT_TEXT_LEN,
 				"the application cannot write the reader's memory: %s",
 				strerror(errno));
-			return -EACCES;
+			return errno == ENOMEM ? -ENOMEM : -EINVAL;
 		}
 		/* What khugepaged collapses is charged to the process that it scans: never this
 		 * one. Huge pages that are mapped now stay mapped. */

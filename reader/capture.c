@@ -133,7 +133,7 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 	return 0;
 }
 
-/* Makes the memory that the probe asks for and passes it. */
+/* Makes the memory that the probe requests and passes it. */
 static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t ring_size)
 {
 	struct rt_msg_layout layout;

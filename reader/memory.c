@@ -31,7 +31,7 @@ static uint64_t pages(uint64_t bytes)
 
 static int bad(char *err, size_t errlen, const char *what)
 {
-	snprintf(err, errlen, "the probe asks for impossible memory: %s", what);
+	snprintf(err, errlen, "the probe requests impossible memory: %s", what);
 	return -EBADMSG;
 }
 
@@ -108,8 +108,8 @@ static int fault_in(void *p, uint64_t size)
 	return 0;
 }
 
-/* Huge pages need a mapping that is aligned as they are. Only here are they asked for: whoever
- * does so is charged for them. */
+/* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
+ * charges them to the process that does it. */
 static int fill_rings(int fd, const struct rt_msg_layout *l)
 {
 	uint64_t size = l->bytes[RT_FD_DATA], span = size + RT_HUGE_PAGE;

@@ -29,7 +29,7 @@ struct test_session {
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
 void test_session_free(struct test_session *s);
 
-/* What a probe would ask for to have such a session. */
+/* What a probe would request to have such a session. */
 void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out);
 
 /* Moves the session into memory that the reader has made, as laid out. Its addresses stay; fds stay
