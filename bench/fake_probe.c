@@ -2,7 +2,7 @@
 #include "bench/fake_probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 #define CLOCK_AT      256u
 #define IF_AT         512u
@@ -30,20 +27,12 @@
 #define COUNT_AT      (RING_AT + RT_MAX_RINGS * sizeof(struct rt_seg_ring))
 #define SEGMENT_BYTES (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
 
-/* Sealed as the reader demands, mapped for us; NULL and errno. */
-static void *make_memory(int *fd, size_t bytes)
+static size_t bytes_of(const struct fake_probe *p, int which)
 {
-	bytes = (bytes + 4095) & ~(size_t)4095;
-	*fd = memfd_create("ringtap-bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0 || ftruncate(*fd, (off_t)bytes) != 0 ||
-		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-		return NULL;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, bytes, MADV_POPULATE_WRITE);
-	madvise(p, bytes, MADV_COLLAPSE);
-	return p;
+	size_t bytes = which == RT_FD_SEGMENT ? SEGMENT_BYTES
+		       : which == RT_FD_DATA  ? p->rings * p->ring_size
+					      : RT_MAX_RINGS * sizeof(struct rt_seg_tail);
+	return (bytes + 4095) & ~(size_t)4095;
 }
 
 static void publish_clock(struct fake_probe *p)
@@ -90,21 +79,44 @@ static void describe(struct fake_probe *p)
 	publish_clock(p);
 }
 
-static int make_session(struct fake_probe *p)
+static void lay_out(const struct fake_probe *p, struct rt_msg_layout *l)
 {
-	p->header = make_memory(&p->fds[RT_FD_SEGMENT], SEGMENT_BYTES);
-	p->data = make_memory(&p->fds[RT_FD_DATA], p->rings * p->ring_size);
-	void *tails = make_memory(&p->fds[RT_FD_TAILS], RT_MAX_RINGS * sizeof(struct rt_seg_tail));
-	if (p->header == NULL || p->data == NULL || tails == NULL)
-		return -errno;
-	munmap(tails, 4096);
-	p->ring = (struct rt_seg_ring *)((uint8_t *)p->header + RING_AT);
-	describe(p);
-	return 0;
+	*l = (struct rt_msg_layout){.ring_count = p->rings,
+		.if_capacity = 1,
+		.tap_capacity = 1,
+		.ring_size = p->ring_size};
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		l->bytes[i] = bytes_of(p, i);
+	for (int i = 0; i < RT_MAX_RINGS; i++)
+		l->node[i] = RT_NODE_UNKNOWN;
+	rt_msg_init(&l->h, RT_MSG_LAYOUT, sizeof(*l));
 }
 
-static void answer(struct fake_probe *p, int sock, uint16_t type)
+static void *map(int fd, size_t bytes)
 {
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED)
+		madvise(p, bytes, MADV_POPULATE_WRITE);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The reader's memory. False: it has not come or cannot be mapped. */
+static bool take_memory(struct fake_probe *p, const int *fds, unsigned n)
+{
+	if (n != RT_FD_COUNT)
+		return false;
+	p->header = map(fds[RT_FD_SEGMENT], bytes_of(p, RT_FD_SEGMENT));
+	p->data = map(fds[RT_FD_DATA], bytes_of(p, RT_FD_DATA));
+	if (p->header == NULL || p->data == NULL)
+		return false;
+	p->ring = (struct rt_seg_ring *)((uint8_t *)p->header + RING_AT);
+	describe(p);
+	return true;
+}
+
+static void answer(struct fake_probe *p, int sock, uint16_t type, const int *fds, unsigned n)
+{
+	struct rt_msg_layout layout;
 	struct rt_msg_header h;
 	switch (type) {
 	case RT_MSG_HELLO: {
@@ -118,8 +130,14 @@ static void answer(struct fake_probe *p, int sock, uint16_t type)
 		break;
 	}
 	case RT_MSG_OPEN:
+		lay_out(p, &layout);
+		rt_msg_send(sock, &layout.h, NULL, 0);
+		break;
+	case RT_MSG_MEMORY:
+		if (!take_memory(p, fds, n))
+			break; /* the reader's wait for the answer ends in an error */
 		rt_msg_init(&h, RT_MSG_OPENED, sizeof(h));
-		rt_msg_send(sock, &h, p->fds, RT_FD_COUNT);
+		rt_msg_send(sock, &h, NULL, 0);
 		break;
 	case RT_MSG_START:
 		rt_msg_init(&h, RT_MSG_STARTED, sizeof(h));
@@ -142,10 +160,14 @@ static void *serve(void *arg)
 		uint8_t bytes[RT_MSG_MAX];
 	} msg;
 	struct fake_probe *p = arg;
-	int sock;
+	int sock, fds[RT_FD_COUNT];
+	unsigned n;
 	while ((sock = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-		while (rt_msg_recv(sock, &msg, sizeof(msg), NULL, 0, NULL, -1) > 0)
-			answer(p, sock, msg.header.type);
+		while (rt_msg_recv(sock, &msg, sizeof(msg), fds, RT_FD_COUNT, &n, -1) > 0) {
+			answer(p, sock, msg.header.type, fds, n);
+			while (n > 0)
+				close(fds[--n]);
+		}
 		close(sock);
 	}
 	return NULL;
@@ -170,9 +192,7 @@ int fake_probe_start(struct fake_probe *p, uint32_t rings, uint64_t ring_size)
 	memset(p, 0, sizeof(*p));
 	p->rings = rings;
 	p->ring_size = ring_size;
-	int err = make_session(p);
-	if (err == 0)
-		err = listen_there(p);
+	int err = listen_there(p);
 	if (err == 0)
 		err = -pthread_create(&p->thread, NULL, serve, p);
 	return err;
@@ -187,10 +207,10 @@ void fake_probe_stop(struct fake_probe *p)
 	snprintf(path, sizeof(path), "%s/%s", p->dir, RT_SOCKET_NAME);
 	unlink(path);
 	rmdir(p->dir);
-	munmap(p->header, (SEGMENT_BYTES + 4095) & ~(size_t)4095);
-	munmap(p->data, p->rings * p->ring_size);
-	for (int i = 0; i < RT_FD_COUNT; i++)
-		close(p->fds[i]);
+	if (p->header != NULL)
+		munmap(p->header, bytes_of(p, RT_FD_SEGMENT));
+	if (p->data != NULL)
+		munmap(p->data, bytes_of(p, RT_FD_DATA));
 }
 
 void fake_probe_publish(struct fake_probe *p, uint32_t ring, uint64_t head, uint64_t last_ns)

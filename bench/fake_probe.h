@@ -12,13 +12,12 @@
 struct fake_probe {
 	char dir[64]; /* stands for the application's runtime folder */
 	int listener;
-	int fds[RT_FD_COUNT];
 	pthread_t thread;
 	uint32_t rings;
-	uint64_t ring_size; /* bytes */
-	struct rt_seg_header *header;
-	struct rt_seg_ring *ring; /* [rings] */
-	uint8_t *data;            /* rings * ring_size bytes, mapped once */
+	uint64_t ring_size;           /* bytes */
+	struct rt_seg_header *header; /* this and what follows: NULL until a reader has attached */
+	struct rt_seg_ring *ring;     /* [rings] */
+	uint8_t *data;                /* rings * ring_size bytes, mapped once */
 };
 
 /* Undo with fake_probe_stop(). 0 or -errno. */

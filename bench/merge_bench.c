@@ -128,7 +128,7 @@ static double drain(const struct options *o, struct fake_probe *p, const struct 
 	return (double)packets / seconds;
 }
 
-static double attach_and_drain(const struct options *o, struct fake_probe *p, const struct load *l)
+static double attach_and_drain(const struct options *o, struct fake_probe *p, struct load *l)
 {
 	struct ringtap_want want = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_capture *cap;
@@ -136,8 +136,10 @@ static double attach_and_drain(const struct options *o, struct fake_probe *p, co
 	if (err != 0)
 		return err;
 	double rate = ringtap_capture_attach(cap, p->dir, &want, 1, NULL);
-	if (rate == 0)
+	if (rate == 0) {
+		fill(o, p, l);
 		rate = drain(o, p, l, cap);
+	}
 	if (rate < 0)
 		fprintf(stderr, "merge_bench: %s\n", ringtap_capture_error(cap));
 	ringtap_capture_close(cap);
@@ -151,7 +153,6 @@ static double run_once(const struct options *o)
 	int err = fake_probe_start(&p, o->rings, o->total / o->rings);
 	if (err != 0)
 		return err;
-	fill(o, &p, &l);
 	double rate = attach_and_drain(o, &p, &l);
 	fake_probe_stop(&p);
 	return rate;

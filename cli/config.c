@@ -90,7 +90,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
-		"Memory for each polling thread of the application, with K, M or G; rounded up"},
+		"Memory of the recorder for each polling thread of the application, with K, M or "
+		"G; "
+		"rounded up to a power of two"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the ring of a thread is full, drop its packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},

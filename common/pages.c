@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -29,19 +31,117 @@ void rt_pages_collapse(void *p, size_t size)
 		(void)madvise(p, size, MADV_COLLAPSE);
 }
 
+/* ---- what there is ---- */
+
+static FILE *open_in(const char *dir, const char *name)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return fopen(path, "re");
+}
+
+/* The number behind key in a file, or its only one if key is empty. UINT64_MAX: none, or "max". */
+static uint64_t number_in(const char *dir, const char *name, const char *key)
+{
+	FILE *f = open_in(dir, name);
+	size_t len = strlen(key);
+	uint64_t v = UINT64_MAX;
+	char line[256];
+
+	while (f && v == UINT64_MAX && fgets(line, sizeof(line), f)) {
+		char *end;
+
+		if (strncmp(line, key, len))
+			continue;
+		v = strtoull(line + len, &end, 10);
+		if (end == line + len)
+			v = UINT64_MAX;
+	}
+	if (f)
+		fclose(f);
+	return v;
+}
+
+struct files {
+	const char *root, *limit, *usage, *active, *inactive;
+};
+
+static const struct files v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+	"memory.usage_in_bytes", "total_active_file ", "total_inactive_file "};
+static const struct files v2 = {
+	"/sys/fs/cgroup", "memory.max", "memory.current", "active_file ", "inactive_file "};
+
+/* What one cgroup's limit leaves; its page cache can be dropped. */
+static uint64_t left_in(const struct files *c, const char *dir)
+{
+	uint64_t limit = number_in(dir, c->limit, ""), usage = number_in(dir, c->usage, "");
+	uint64_t active = number_in(dir, "memory.stat", c->active);
+	uint64_t inactive = number_in(dir, "memory.stat", c->inactive), cache = 0;
+
+	if (limit == UINT64_MAX || usage == UINT64_MAX)
+		return UINT64_MAX;
+	if (active != UINT64_MAX && inactive != UINT64_MAX)
+		cache = active + inactive;
+	usage -= cache < usage ? cache : usage;
+	return limit > usage ? limit - usage : 0;
+}
+
+/* Limits hold for all below, so every parent counts. In a container the root may be its own cgroup,
+ * while the path is that outside of it: folders that are not there are passed over. */
+static uint64_t left_below(const struct files *c, const char *path)
+{
+	size_t root = strlen(c->root);
+	uint64_t least = UINT64_MAX;
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s%s", c->root, path);
+	while (strlen(dir) >= root) {
+		uint64_t left = left_in(c, dir);
+		char *slash = strrchr(dir, '/');
+
+		if (left < least)
+			least = left;
+		*slash = 0;
+	}
+	return least;
+}
+
+/* proc(5): hierarchy, controllers, path. Version 2 has no controllers there. */
+static uint64_t left_in_cgroup(void)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	uint64_t least = UINT64_MAX;
+	char line[PATH_MAX];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *controllers = strchr(line, ':'), *path, *rest = NULL, *name;
+		uint64_t left = UINT64_MAX;
+
+		path = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!path)
+			continue;
+		*path++ = 0;
+		path[strcspn(path, "\n")] = 0;
+		if (!controllers[1])
+			left = left_below(&v2, path);
+		for (name = strtok_r(controllers + 1, ",", &rest); name;
+			name = strtok_r(NULL, ",", &rest)) {
+			if (strcmp(name, "memory") == 0)
+				left = left_below(&v1, path);
+		}
+		if (left < least)
+			least = left;
+	}
+	if (f)
+		fclose(f);
+	return least;
+}
+
 uint64_t rt_pages_available(void)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
-	unsigned long long kib;
-	uint64_t bytes = UINT64_MAX;
-	char line[128];
+	uint64_t kib = number_in("/proc", "meminfo", "MemAvailable:"), group = left_in_cgroup();
+	uint64_t machine = kib == UINT64_MAX ? kib : kib << 10;
 
-	if (!f)
-		return bytes;
-	while (bytes == UINT64_MAX && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			bytes = kib << 10;
-	}
-	fclose(f);
-	return bytes;
+	return group < machine ? group : machine;
 }

@@ -10,11 +10,13 @@
 #define RT_HUGE_PAGE (2u << 20)
 
 /* Makes a populated mapping of a memfd use huge pages where MADV_HUGEPAGE alone does not: where
- * shmem_enabled is "never" (Debian's default), asking for this very range still works. It can make
- * the kernel wait for all CPUs, so it is done only where it is needed. Failure costs speed only. */
+ * shmem_enabled is "never" (Debian's default), asking for this very range still works. The new
+ * pages are charged to the memory cgroup of the caller. It can make the kernel wait for all CPUs,
+ * so it is done only where it is needed. Failure costs speed only. */
 void rt_pages_collapse(void *p, size_t size);
 
-/* Bytes that can be had without swapping, MemAvailable of proc(5). UINT64_MAX: unknown. */
+/* Bytes that this process can have without swapping: MemAvailable of proc(5), or what the limits of
+ * its memory cgroup and that one's parents leave, if less. UINT64_MAX: unknown. */
 uint64_t rt_pages_available(void);
 
 #endif

@@ -13,7 +13,7 @@
 #include "segment.h"
 
 #define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
-#define RT_PROTO_VERSION    1
+#define RT_PROTO_VERSION    2
 #define RT_SOCKET_NAME      "ringtap.sock"
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
 #define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
@@ -25,22 +25,24 @@ enum rt_msg_type {
 	/* reader to probe */
 	RT_MSG_HELLO = 1, /* rt_msg_hello; answered by RT_MSG_WELCOME or RT_MSG_ERROR */
 	RT_MSG_LIST,      /* no body; answered by RT_MSG_PORTS, then RT_MSG_SESSIONS */
-	RT_MSG_OPEN,      /* rt_msg_open and what follows it; RT_MSG_OPENED or RT_MSG_ERROR */
+	RT_MSG_OPEN,      /* rt_msg_open and what follows it; RT_MSG_LAYOUT or RT_MSG_ERROR */
 	RT_MSG_START,     /* no body; packets flow; answered by RT_MSG_STARTED */
 	RT_MSG_STOP,      /* no body; answered by RT_MSG_STOPPED once no producer is left */
 	RT_MSG_MONITOR,   /* rt_msg_monitor; RT_MSG_MONITORING or RT_MSG_ERROR; may be repeated */
 	RT_MSG_FILTER, /* rt_msg_filter; answered by RT_MSG_FILTERED once no thread uses the old one
 			*/
+	RT_MSG_MEMORY, /* no body; carries RT_FD_COUNT descriptors; RT_MSG_OPENED or RT_MSG_ERROR */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
 	RT_MSG_SESSIONS,     /* rt_msg_session[] up to the end of the message */
-	RT_MSG_OPENED,       /* no body; carries RT_FD_COUNT descriptors */
+	RT_MSG_OPENED,       /* no body; the memory is in use */
 	RT_MSG_STARTED,      /* no body */
 	RT_MSG_STOPPED,      /* no body */
 	RT_MSG_ERROR,        /* rt_msg_error; the probe closes after it */
 	RT_MSG_MONITORING,   /* no body; the first carries the descriptor of the figures */
 	RT_MSG_FILTERED,     /* rt_msg_filtered */
+	RT_MSG_LAYOUT,       /* rt_msg_layout; answered by RT_MSG_MEMORY */
 };
 
 struct rt_msg_header {
@@ -124,6 +126,17 @@ struct rt_msg_open {
 	uint32_t reserved;
 	uint64_t ring_size; /* bytes, rounded up by the probe; 0: default */
 			    /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
+};
+
+/* The memory of the session that was requested; the reader makes it. */
+#define RT_NODE_UNKNOWN (-1)
+struct rt_msg_layout {
+	struct rt_msg_header h;
+	uint32_t ring_count; /* 1 to RT_MAX_RINGS */
+	uint32_t if_capacity, tap_capacity;
+	uint64_t ring_size;          /* bytes: power of two, page multiple */
+	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
+	int32_t node[RT_MAX_RINGS];  /* NUMA node of the ring's thread, RT_NODE_UNKNOWN */
 };
 
 /* Keeps instruments switched on for as long as the connection lasts; see common/figures.h. */

@@ -4,10 +4,13 @@
  * this header mirrors it. All fields are in host byte order: probe and reader run
  * on one machine.
  *
- * A session is three memfds, in this order:
+ * A session is three memfds, made by the reader, in this order:
  *   RT_FD_SEGMENT  described below; the reader maps it read-only
  *   RT_FD_DATA     ring_count data areas of ring_size bytes; read-only as well
- *   RT_FD_TAILS    one rt_seg_tail for each ring; the only memory a reader writes
+ *   RT_FD_TAILS    one rt_seg_tail for each ring; an honest reader writes nothing else
+ *
+ * The probe takes no number back from this memory but tails, which it checks: the reader may have
+ * kept a writable mapping of all of it.
  */
 #ifndef RINGTAP_COMMON_SEGMENT_H
 #define RINGTAP_COMMON_SEGMENT_H

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from harness import browser as browser_module
+from harness import cgroup
 from harness import ovs as ovs_module
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
@@ -110,6 +111,14 @@ def record(closing, tmp_path):
         return recorder.attached() if attach else recorder
 
     return start
+
+
+@pytest.fixture
+def memory_limit(closing):
+    """memory_limit(bytes) makes a memory cgroup."""
+    if not cgroup.BASE:
+        pytest.skip("no memory cgroup")
+    return lambda limit: closing(cgroup.MemoryGroup(limit))
 
 
 @pytest.fixture

@@ -198,19 +198,49 @@ BROKEN = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_segments(tmp_path, impostor, what):
     fields = dict(BROKEN[what])
-    fds = wire.segment(**{k: v for k, v in fields.items() if k != "ring_size"})
+    contents = wire.segment(**{k: v for k, v in fields.items() if k != "ring_size"})
     if "ring_size" in fields:
-        os.pwrite(fds[0], struct.pack("<Q", fields["ring_size"]), 24)
-    prefix = impostor("ringtap.sock", wire.fake_probe(fds))
+        ring_size = struct.pack("<Q", fields["ring_size"])
+        contents[0] = contents[0][:24] + ring_size + contents[0][32:]
+    prefix = impostor("ringtap.sock", wire.fake_probe(contents))
     attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
 
 
-def test_segment_that_could_be_cut_off(tmp_path, impostor):
-    """Without seals the application could shrink it under our feet: SIGBUS."""
-    fds = wire.segment()
-    fds[0] = wire.sealed(os.pread(fds[0], 16384, 0), seal=False)
-    prefix = impostor("ringtap.sock", wire.fake_probe(fds))
-    attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
+def test_application_cannot_cut_off_the_memory(record, impostor):
+    """It would kill the recorder: SIGBUS."""
+    refused = []
+
+    def spoil(fds):
+        for fd in fds:
+            try:
+                os.truncate(fd, 0)
+            except PermissionError:
+                refused.append(fd)
+
+    class App:
+        prefix = impostor("ringtap.sock", wire.fake_probe(
+            wire.segment(records=wire.epb(b"A" * 60)), spoil=spoil))
+    recorder = record(App, "-c", "1", attach=False)
+    recorder.done()
+    assert len(refused) == 3
+
+
+LAYOUTS = {
+    "no rings": dict(sizes=[16384, 0, 4096], rings=0),
+    "too many rings": dict(sizes=[1 << 20, 65 << 16, 8192], rings=65),
+    "rings of 64 GiB each": dict(sizes=[16384, 1 << 36, 4096], ring_size=1 << 36),
+    "data larger than its rings": dict(sizes=[16384, 1 << 30, 4096]),
+    "tables without end": dict(sizes=[1 << 40, 65536, 4096]),
+    "too many taps": dict(sizes=[1 << 30, 65536, 4096], taps=1 << 20),
+    "wrong sum": dict(sizes=[16384, 65536, (1 << 64) - 4096]),
+}
+
+
+@pytest.mark.parametrize("what", LAYOUTS)
+def test_impossible_layouts(tmp_path, impostor, what):
+    prefix = impostor("ringtap.sock", wire.fake_probe(
+        wire.segment(), asked=wire.layout(**LAYOUTS[what])))
+    assert "impossible memory" in attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
 
 
 def test_good_fake_is_recorded(record, impostor):
@@ -225,10 +255,10 @@ def test_good_fake_is_recorded(record, impostor):
 
 def test_counts_beyond_their_tables_are_cut(record, impostor):
     """They change while the session runs, so they cannot be refused once and for all."""
-    fds = wire.segment(records=wire.epb(b"A" * 60), if_count=1000, tap_count=1000)
+    contents = wire.segment(records=wire.epb(b"A" * 60), if_count=1000, tap_count=1000)
 
     class App:
-        prefix = impostor("ringtap.sock", wire.fake_probe(fds))
+        prefix = impostor("ringtap.sock", wire.fake_probe(contents))
     recorder = record(App, "-c", "1", attach=False)
     recorder.done()
     assert [i.name for i in recorder.file().interfaces] == ["port0"]
@@ -314,6 +344,7 @@ MESSAGES = {
     "time stamps": wire.open_request(timestamp=9),
     "ring size": wire.open_request(ring_size=1 << 60),
     "name without end": wire.open_request(wants=(b"A" * 64 + wire.want()[64:],)),
+    "memory without a session": wire.message(wire.MEMORY),
     "filter without a session": wire.filter_request(insns=((6, 0, 0, 1),)),
 }
 
@@ -327,7 +358,7 @@ def test_broken_control_messages(app, reader, what, greet):
     liar.sock.shutdown(1)
     while True:
         kind, _ = liar.receive()
-        assert kind != wire.OPENED, "that should not have been granted"
+        assert kind not in (wire.LAYOUT, wire.OPENED), "that should not have been granted"
         if kind is None:
             break
     assert app.one("callbacks 0") == 0

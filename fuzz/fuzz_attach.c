@@ -3,19 +3,23 @@
  * The attach path: what an application's sockets answer. The input is a list of datagrams:
  *    1 byte   bits 0-1: 0 telemetry socket, else the probe's; bits 2-4: how many of the three
  *             descriptors go with it (more: all, in the wrong order); bit 5: a good message of the
- *             type in the low byte of what follows replaces the data
+ *             type in the low byte of what follows replaces the data; what else follows goes over
+ *             its body
  *    1 byte   length
  *    n bytes  the datagram
  * A thread plays the application: it sends the list of the socket that is connected to, and hangs
- * up.
+ * up. Before a good RT_MSG_OPENED it takes the reader's memory, where there is any, and moves the
+ * session there.
  */
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,7 +29,8 @@
 #include "reader/telemetry.h"
 #include "reader/test_session.h"
 
-#define RUN_MAX 16u
+#define RUN_MAX   16u
+#define MEMORY_MS 20
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,18 +53,49 @@ static int listen_at(const char *name)
 	return fd;
 }
 
+/* The reader's memory, if it comes; else nothing. */
+static void take_memory(int sock)
+{
+	static uint64_t buf[RT_MSG_MAX / 8];
+	const struct rt_msg_header *h = (const void *)buf;
+	int fds[RT_FD_COUNT], len;
+	unsigned n;
+
+	do {
+		bool fits = true;
+
+		len = rt_msg_recv(sock, buf, sizeof(buf), fds, RT_FD_COUNT, &n, MEMORY_MS);
+		for (unsigned i = 0; i < n; i++)
+			fits &= lseek(fds[i], 0, SEEK_END) == lseek(session.fds[i], 0, SEEK_END);
+		if (n == RT_FD_COUNT && fits)
+			test_session_move(&session, fds);
+		for (unsigned i = 0; i < n; i++)
+			close(fds[i]);
+	} while (len > 0 && h->type != RT_MSG_MEMORY);
+}
+
 /* A well-formed message of a type: an obstacle that the fuzzer need not learn to take. */
-static void send_good(int sock, uint16_t type, const int *fds, unsigned n)
+static void send_good(
+	int sock, uint16_t type, const uint8_t *body, size_t len_body, const int *fds, unsigned n)
 {
 	union {
 		struct rt_msg_header h;
 		struct rt_msg_welcome welcome;
 		struct rt_msg_error error;
+		struct rt_msg_layout layout;
 	} m = {0};
-	uint32_t len = type == RT_MSG_WELCOME ? sizeof(m.welcome)
-		       : type == RT_MSG_ERROR ? sizeof(m.error)
-					      : sizeof(m.h);
+	uint32_t len = type == RT_MSG_WELCOME  ? sizeof(m.welcome)
+		       : type == RT_MSG_ERROR  ? sizeof(m.error)
+		       : type == RT_MSG_LAYOUT ? sizeof(m.layout)
+					       : sizeof(m.h);
 
+	if (type == RT_MSG_OPENED)
+		take_memory(sock);
+	if (type == RT_MSG_LAYOUT)
+		test_session_lay_out(&session, &m.layout);
+	if (len_body > len - sizeof(m.h))
+		len_body = len - sizeof(m.h);
+	memcpy((uint8_t *)&m + sizeof(m.h), body, len_body);
 	rt_msg_init(&m.h, type, len);
 	(void)rt_msg_send(sock, &m.h, fds, n);
 }
@@ -74,8 +110,8 @@ static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
 	} m;
 
 	if (how & 32) {
-		send_good(sock, len ? p[0] : RT_MSG_WELCOME, n > 3 ? fds : session.fds,
-			n > 3 ? 3 : n);
+		send_good(sock, len ? p[0] : RT_MSG_WELCOME, p + 1, len ? len - 1 : 0,
+			n > 3 ? fds : session.fds, n > 3 ? 3 : n);
 		return;
 	}
 	/* The header is mended now and then, or hardly a datagram would be looked into. */
@@ -142,11 +178,14 @@ static void clean_up(void)
 
 static void set_up(void)
 {
+	static const struct rlimit small = {16 << 20, 16 << 20};
 	pthread_t thread;
 
 	if (telemetry_listener)
 		return;
-	if (!mkdtemp(dir))
+	/* What the input asks the reader for must not take the machine's memory. */
+	signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))
 		abort();
 	atexit(clean_up);
 	test_session_make(&session, 2, RT_RING_SIZE_MIN);

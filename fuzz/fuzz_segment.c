@@ -139,21 +139,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct test_session s;
 	struct rt_segment seg;
 	char err[RT_TEXT_LEN] = "";
-	uint64_t segment_size;
 
 	test_session_make(&s, RINGS, RT_RING_SIZE_MIN);
-	segment_size = s.h->segment_size;
 	put_some(&s);
 	apply(&s, data, size);
-	if (rt_segment_map(&seg, s.fds, err, sizeof(err)) == 0) {
+	if (rt_segment_map(&seg, s.fds, s.tails, err, sizeof(err)) == 0) {
 		capture(&seg, &conn);
 		rt_segment_unmap(&seg);
 	} else if (!err[0]) {
 		abort();
 	}
-	s.h->ring_count = RINGS;
-	s.h->ring_size = RT_RING_SIZE_MIN;
-	s.h->segment_size = segment_size;
 	test_session_free(&s);
 	return 0;
 }

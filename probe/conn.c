@@ -126,7 +126,7 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	c->session->next = rt_sessions;
 	rt_sessions = c->session;
 	rt_fig_look_again(); /* the first one begins to be traced */
-	return true;         /* answered when the rings are there */
+	return true;         /* answered when the threads are known */
 }
 
 static bool on_start(struct rt_conn *c, const struct rt_clock_line *clock)
@@ -195,12 +195,47 @@ static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
 	return ret ? filtered(c, ret, err) : true;
 }
 
+static bool on_memory(
+	struct rt_conn *c, const int *fds, unsigned fd_count, const struct rt_clock_line *clock)
+{
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	if (!c->session || c->session->state != RT_SESSION_LAID_OUT)
+		return fail(c, -EINVAL, "there is no session that waits for memory");
+	if (fd_count != RT_FD_COUNT)
+		return fail(c, -EBADF,
+			"the memory did not arrive; the application may be at its limit of open "
+			"files");
+	ret = rt_session_ready(c->session, fds, clock, err);
+	return ret ? fail(c, ret, err) : reply(c, RT_MSG_OPENED);
+}
+
+static bool take(struct rt_conn *c, const void *buf, size_t len, const struct rt_clock_line *clock)
+{
+	const struct rt_msg_header *h = buf;
+
+	switch (h->type) {
+	case RT_MSG_HELLO: return on_hello(c, buf, len);
+	case RT_MSG_LIST: return send_ports(c) && send_sessions(c);
+	case RT_MSG_OPEN: return on_open(c, buf, len);
+	case RT_MSG_START: return on_start(c, clock);
+	case RT_MSG_STOP: return on_stop(c);
+	case RT_MSG_MONITOR: return on_monitor(c, buf, len, clock);
+	case RT_MSG_FILTER: return on_filter(c, buf, len);
+	default: return fail(c, -EPROTO, "unknown message");
+	}
+}
+
 bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 {
 	static uint64_t buf[RT_MSG_MAX / sizeof(uint64_t)]; /* control lock held */
 	const struct rt_msg_header *h = (const void *)buf;
-	int len = rt_msg_recv(c->fd, buf, sizeof(buf), NULL, 0, NULL, 0);
+	int fds[RT_FD_COUNT], len;
+	unsigned fd_count;
+	bool ok;
 
+	len = rt_msg_recv(c->fd, buf, sizeof(buf), fds, RT_FD_COUNT, &fd_count, 0);
 	if (len == -ETIMEDOUT || len == -EAGAIN)
 		return true;
 	if (len == -EPROTOTYPE)
@@ -208,33 +243,23 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 	if (len <= 0)
 		return false;
 	if (!c->greeted && h->type != RT_MSG_HELLO)
-		return fail(c, -EPROTO, "no greeting");
-	switch (h->type) {
-	case RT_MSG_HELLO: return on_hello(c, buf, (size_t)len);
-	case RT_MSG_LIST: return send_ports(c) && send_sessions(c);
-	case RT_MSG_OPEN: return on_open(c, buf, (size_t)len);
-	case RT_MSG_START: return on_start(c, clock);
-	case RT_MSG_STOP: return on_stop(c);
-	case RT_MSG_MONITOR: return on_monitor(c, buf, (size_t)len, clock);
-	case RT_MSG_FILTER: return on_filter(c, buf, (size_t)len);
-	default: return fail(c, -EPROTO, "unknown message");
-	}
+		ok = fail(c, -EPROTO, "no greeting");
+	else if (h->type == RT_MSG_MEMORY)
+		ok = on_memory(c, fds, fd_count, clock);
+	else
+		ok = take(c, buf, (size_t)len, clock);
+	while (fd_count)
+		close(fds[--fd_count]);
+	return ok;
 }
 
-static bool make_ready(struct rt_conn *c, const struct rt_clock_line *clock)
+static bool send_layout(struct rt_conn *c)
 {
-	struct rt_msg_header h;
-	int ret = rt_session_ready(c->session, clock);
+	struct rt_msg_layout m;
 
-	if (ret) {
-		char err[RT_TEXT_LEN];
-
-		snprintf(err, sizeof(err), "cannot make the rings: %s; try a smaller ring size",
-			strerror(-ret));
-		return fail(c, ret, err);
-	}
-	rt_msg_init(&h, RT_MSG_OPENED, sizeof(h));
-	return rt_msg_send(c->fd, &h, c->session->shm.fd, RT_FD_COUNT) == 0;
+	rt_session_lay_out(c->session, &m);
+	rt_msg_init(&m.h, RT_MSG_LAYOUT, sizeof(m));
+	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
 }
 
 bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock)
@@ -246,7 +271,8 @@ bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_l
 	if (rt_session_filter_settled(s) && !filtered(c, 0, ""))
 		return false;
 	switch (s->state) {
-	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || make_ready(c, clock);
+	case RT_SESSION_OBSERVING: return !rt_session_observed(s, now_ms) || send_layout(c);
+	case RT_SESSION_LAID_OUT:
 	case RT_SESSION_READY: return true;
 	case RT_SESSION_ARMED:
 		return rt_session_sane(s) ||

@@ -47,6 +47,7 @@ struct rt_tap {
 
 enum rt_session_state {
 	RT_SESSION_OBSERVING, /* hooks are in, to see which threads poll */
+	RT_SESSION_LAID_OUT,  /* the reader makes the memory */
 	RT_SESSION_READY,     /* the rings are there, nothing is linked */
 	RT_SESSION_ARMED,
 	RT_SESSION_STOPPING, /* unlinked, waiting for the grace period */
@@ -88,9 +89,10 @@ struct rt_session {
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;
 	uint32_t if_count, if_room, tap_count, tap_capacity, taps_refused;
-	struct rt_session_if *ifs; /* if_room */
-	struct rt_tap **taps;      /* tap_capacity */
-	uint64_t *pending;         /* ring_count * tap_capacity */
+	struct rt_session_if *ifs;    /* if_room */
+	struct rt_tap **taps;         /* tap_capacity */
+	uint64_t *pending;            /* ring_count * tap_capacity */
+	struct rt_thread_set polling; /* threads that polled when the memory was laid out */
 	struct rt_shm shm;
 	struct rt_grace grace;
 	uint64_t opened_ms; /* CLOCK_MONOTONIC */
@@ -120,8 +122,14 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 /* A clock for opened_ms and the like. */
 uint64_t rt_now_ms(void);
 
-/* Makes the rings. 0 or -errno. */
-int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock);
+/* Decides about the memory: how many rings, and near to which CPUs. The hooks stay in place until
+ * the connection ends, with nothing to do. */
+void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out);
+
+/* Takes the memory that the reader has made; the caller closes fds. 0 or -errno, then a sentence is
+ * in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
+int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
+	const struct rt_clock_line *clock, char *err);
 
 /* Lets packets flow. */
 void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);

@@ -13,6 +13,7 @@
 #include "figures.h"
 #include "hook.h"
 #include "nic_time.h"
+#include "node.h"
 #include "request.h"
 #include "trace.h"
 
@@ -119,8 +120,6 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 		rt_shm_ring_size(req->open.ring_size ? req->open.ring_size : RING_SIZE_DEFAULT);
 	s->reader_pid = req->reader_pid;
 	memcpy(s->reader, req->reader, sizeof(s->reader));
-	for (int i = 0; i < RT_FD_COUNT; i++)
-		s->shm.fd[i] = -1;
 	snprintf(err, RT_TEXT_LEN, "not enough memory");
 	ret = prepare(s, req, err);
 	if (ret) {
@@ -196,13 +195,31 @@ static uint32_t rings_needed(const struct rt_thread_set *seen)
 	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
 }
 
-static int make_rings(struct rt_session *s, const struct rt_thread_set *seen)
+void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 {
-	uint32_t n = rings_needed(seen);
-	int ret = rt_shm_create(&s->shm, n, s->ring_size, s->tap_capacity);
+	uint32_t n = 0;
 
-	if (ret)
-		return ret;
+	s->polling = threads_seen(s);
+	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), s->ring_size, s->tap_capacity);
+	s->state = RT_SESSION_LAID_OUT;
+	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
+		.if_capacity = s->shm.h.if_capacity,
+		.tap_capacity = s->shm.tap_capacity,
+		.ring_size = s->shm.ring_size};
+	memcpy(out->bytes, s->shm.bytes, sizeof(out->bytes));
+	/* In the order in which make_rings() gives them away. */
+	for (uint32_t t = 0; t < RT_MAX_THREADS && n < RT_MAX_RINGS; t++) {
+		if (rt_thread_set_has(&s->polling, t))
+			out->node[n++] = rt_node_of_thread(rt_load(&rt_threads[t].tid));
+	}
+	while (n < RT_MAX_RINGS)
+		out->node[n++] = RT_NODE_UNKNOWN;
+}
+
+static int make_rings(struct rt_session *s)
+{
+	uint32_t n = s->shm.ring_count;
+
 	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
 	s->pending = calloc((size_t)n * s->tap_capacity, sizeof(*s->pending));
 	if (!s->rings || !s->pending)
@@ -212,19 +229,27 @@ static int make_rings(struct rt_session *s, const struct rt_thread_set *seen)
 		set_up_ring(s, i);
 	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
 	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
-		if (rt_thread_set_has(seen, t))
+		if (rt_thread_set_has(&s->polling, t))
 			rt_session_claim_ring(s, &rt_threads[t]);
 	}
 	return 0;
 }
 
-int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
+int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
+	const struct rt_clock_line *clock, char *err)
 {
-	struct rt_thread_set seen = threads_seen(s);
-	int ret = make_rings(s, &seen);
+	/* Not in place: the clock is published to every session whose segment is there. */
+	struct rt_shm shm = s->shm;
+	int ret = rt_shm_attach(&shm, fds, err);
 
 	if (ret)
 		return ret;
+	s->shm = shm;
+	ret = make_rings(s);
+	if (ret) {
+		snprintf(err, RT_TEXT_LEN, "not enough memory");
+		return ret;
+	}
 	rt_clock_publish(s->shm.clock, clock);
 	s->state = RT_SESSION_READY;
 	return 0;

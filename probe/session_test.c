@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -138,7 +139,7 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 
 static void arm(struct rt_session *s)
 {
-	assert_int_equal(rt_session_ready(s, &wall.line), 0);
+	test_session_ready(s, &wall.line);
 	rt_session_arm(s, &wall.line);
 }
 
@@ -367,7 +368,7 @@ static void test_threads_beyond_the_rings_are_counted(void **state)
 	struct rt_session *s = open_session("net_ring_0", false);
 
 	let_poll(&pollers[0], 10);
-	assert_int_equal(rt_session_ready(s, &wall.line), 0);
+	test_session_ready(s, &wall.line);
 	s->spare_next = s->ring_count; /* as if others had taken them all */
 	memset(s->ring_of, 0, sizeof(s->ring_of));
 	rt_session_arm(s, &wall.line);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "common/pages.h"
+#include "common/proto.h"
 #include "shm.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -35,12 +38,12 @@ uint64_t rt_shm_ring_size(uint64_t wish)
 	return size;
 }
 
-/* A page fault in a polling thread is a defect: write to every page now, and keep it if we may. */
+/* A page fault in a polling thread is a defect: write to every page now. */
 static int fault_in(void *p, uint64_t size)
 {
 	if (madvise(p, size, MADV_POPULATE_WRITE)) {
-		if (errno == ENOMEM || errno == EFAULT)
-			return -ENOMEM;
+		if (errno != EINVAL)
+			return -errno; /* EINVAL: kernel before 5.14 */
 		for (uint64_t o = 0; o < size; o += page_size())
 			((volatile uint8_t *)p)[o] = 0;
 	}
@@ -62,8 +65,8 @@ static int make_fd(const char *name, uint64_t size)
 	return fd;
 }
 
-/* The reader trusts only sealed memory, for a truncation would kill it with SIGBUS. What it
- * must not write is closed to new writers, which also forbids punching holes into it. */
+/* A truncation would kill a process that has mapped it with SIGBUS; a hole that is punched into it
+ * would be filled, and charged, at the next access. Sealing against new writers forbids holes. */
 int rt_shm_seal(int fd, bool peer_writes)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -73,9 +76,9 @@ int rt_shm_seal(int fd, bool peer_writes)
 	return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) ? -errno : 0;
 }
 
-static void *map_shared(int fd, uint64_t size)
+static void *map_shared(int fd, uint64_t size, int protection)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -86,7 +89,7 @@ void *rt_shm_make(int *fd, const char *name, uint64_t size)
 
 	*fd = make_fd(name, size);
 	if (*fd >= 0)
-		p = map_shared(*fd, size);
+		p = map_shared(*fd, size, PROT_READ | PROT_WRITE);
 	if (p && fault_in(p, size)) {
 		munmap(p, size);
 		p = NULL;
@@ -100,11 +103,36 @@ void *rt_shm_make(int *fd, const char *name, uint64_t size)
 	return p;
 }
 
-/* Maps every ring twice in a row. Huge pages need addresses that are multiples of their size. */
-static int map_data(struct rt_shm *m)
+/* ---- memory of the reader ---- */
+
+static int refuse(char *err, int which, const char *why)
 {
-	bool huge = m->ring_size >= RT_RING_SIZE_HUGE;
-	uint64_t align = huge ? RT_RING_SIZE_HUGE : page_size();
+	static const char *const names[] = {"segment", "rings", "tails"};
+
+	snprintf(err, RT_TEXT_LEN, "cannot use the reader's memory for the %s: %s", names[which],
+		why);
+	return -EINVAL;
+}
+
+/* F_GET_SEALS first: it comes from the kernel alone, for every kind of descriptor, while fstatfs()
+ * waits for file systems that do not answer. */
+static int check_kind(int fd, int which, char *err)
+{
+	struct statfs fs;
+
+	if (fcntl(fd, F_GET_SEALS) < 0)
+		return refuse(err, which, "it is no memfd");
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
+		return refuse(err, which, "its pages are not ordinary ones (hugetlb)");
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+		return refuse(err, which, "it cannot be written");
+	return 0;
+}
+
+/* Maps every ring twice in a row. Huge pages need addresses that are multiples of their size. */
+static int map_data(struct rt_shm *m, int fd)
+{
+	uint64_t align = m->ring_size >= RT_RING_SIZE_HUGE ? RT_RING_SIZE_HUGE : page_size();
 	uint8_t *at;
 
 	m->data_span = (uint64_t)m->ring_count * m->ring_size * 2 + align;
@@ -116,39 +144,93 @@ static int map_data(struct rt_shm *m)
 	at = (uint8_t *)round_up((uintptr_t)m->data_base, align);
 	for (uint32_t i = 0; i < m->ring_count; i++, at += 2 * m->ring_size) {
 		for (int half = 0; half < 2; half++) {
-			void *p = mmap(at + (uint64_t)half * m->ring_size, m->ring_size,
-				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd[RT_FD_DATA],
-				(off_t)(i * m->ring_size));
+			void *p = mmap(at + (uint64_t)half * m->ring_size, m->ring_size, PROT_NONE,
+				MAP_SHARED | MAP_FIXED, fd, (off_t)(i * m->ring_size));
 
 			if (p == MAP_FAILED)
 				return -errno;
-			if (huge)
-				(void)madvise(p, m->ring_size, MADV_HUGEPAGE);
-			if (fault_in(p, m->ring_size))
-				return -ENOMEM;
-			if (huge)
-				rt_pages_collapse(p, m->ring_size);
 		}
-		/* RLIMIT_MEMLOCK may forbid it: then it can be swapped out. One half is enough, and
-		 * does not count twice. */
-		(void)mlock(at, m->ring_size);
 		m->data[i] = at;
 	}
 	return 0;
 }
 
-static void lay_out(struct rt_shm *m, struct rt_seg_header *h)
+/* Without access: no page of it can be touched, not even by mlockall(MCL_FUTURE). */
+static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
+	int ret = 0;
+
+	m->header = map_shared(fds[RT_FD_SEGMENT], m->bytes[RT_FD_SEGMENT], PROT_NONE);
+	if (m->header)
+		m->tails = map_shared(fds[RT_FD_TAILS], m->bytes[RT_FD_TAILS], PROT_NONE);
+	if (!m->header || !m->tails)
+		ret = -errno;
+	if (!ret)
+		ret = map_data(m, fds[RT_FD_DATA]);
+	if (!ret)
+		return 0;
+	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
+		ret == -EAGAIN ? "it locks its memory, and its limit (RLIMIT_MEMLOCK) is too low"
+			       : strerror(-ret));
+	return -ENOMEM;
+}
+
+/* In this order: what is found out before the seals can change until they are there. */
+static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
+{
+	struct stat st;
+
+	if (rt_shm_seal(fd, false))
+		return refuse(err, which, "it cannot be sealed");
+	if (fstat(fd, &st) || (uint64_t)st.st_size != m->bytes[which])
+		return refuse(err, which, "it is not of the size that was requested");
+	if (lseek(fd, 0, SEEK_HOLE) != st.st_size)
+		return refuse(err, which, "it has holes");
+	return 0;
+}
+
+/* All pages exist already: this takes page tables, and no memory else. */
+static int open_up(struct rt_shm *m, char *err)
+{
+	struct {
+		void *at;
+		uint64_t size;
+	} maps[2 + RT_MAX_RINGS] = {
+		{m->header, m->bytes[RT_FD_SEGMENT]}, {m->tails, m->bytes[RT_FD_TAILS]}};
+
+	for (uint32_t i = 0; i < m->ring_count; i++) {
+		maps[2 + i].at = m->data[i];
+		maps[2 + i].size = 2 * m->ring_size;
+	}
+	for (uint32_t i = 0; i < 2 + m->ring_count; i++) {
+		if (mprotect(maps[i].at, maps[i].size, PROT_READ | PROT_WRITE) ||
+			fault_in(maps[i].at, maps[i].size)) {
+			snprintf(err, RT_TEXT_LEN,
+				"the application cannot write the reader's memory: %s",
+				strerror(errno));
+			return errno == ENOMEM ? -ENOMEM : -EINVAL;
+		}
+		/* What khugepaged collapses is charged to the process that it scans: never this
+		 * one. Huge pages that are mapped now stay mapped. */
+		(void)madvise(maps[i].at, maps[i].size, MADV_NOHUGEPAGE);
+	}
+	return 0;
+}
+
+void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps)
+{
+	struct rt_seg_header *h = &m->h;
 	uint64_t at = sizeof(*h);
 
+	*m = (struct rt_shm){.ring_size = ring_size, .ring_count = rings, .tap_capacity = taps};
 	*h = (struct rt_seg_header){
 		.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
 		.header_size = sizeof(*h),
-		.ring_size = m->ring_size,
-		.ring_count = m->ring_count,
+		.ring_size = ring_size,
+		.ring_count = rings,
 		.if_capacity = RT_MAX_IFS,
-		.tap_capacity = m->tap_capacity,
+		.tap_capacity = taps,
 		.pid = (uint32_t)getpid(),
 	};
 	h->clock_offset = (uint32_t)at;
@@ -156,74 +238,48 @@ static void lay_out(struct rt_shm *m, struct rt_seg_header *h)
 	h->if_offset = at;
 	at += sizeof(struct rt_seg_if) * RT_MAX_IFS;
 	h->tap_offset = at;
-	at = round_up(at + sizeof(struct rt_seg_tap) * m->tap_capacity, 128);
+	at = round_up(at + sizeof(struct rt_seg_tap) * taps, 128);
 	h->ring_offset = at;
-	at += sizeof(struct rt_seg_ring) * m->ring_count;
+	at += sizeof(struct rt_seg_ring) * rings;
 	h->count_offset = at;
-	at += sizeof(struct rt_seg_count) * m->tap_capacity * (m->ring_count + 1);
+	at += sizeof(struct rt_seg_count) * taps * (rings + 1);
 	h->segment_size = round_up(at, page_size());
+	m->bytes[RT_FD_SEGMENT] = h->segment_size;
+	m->bytes[RT_FD_DATA] = ring_size * rings;
+	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * rings, page_size());
 }
 
-static void find_tables(struct rt_shm *m)
+static void fill_in(struct rt_shm *m)
 {
 	uint8_t *base = (uint8_t *)m->header;
 
-	m->clock = (void *)(base + m->header->clock_offset);
-	m->ifs = (void *)(base + m->header->if_offset);
-	m->taps = (void *)(base + m->header->tap_offset);
-	m->rings = (void *)(base + m->header->ring_offset);
-	m->counts = (void *)(base + m->header->count_offset);
+	*m->header = m->h;
+	m->clock = (void *)(base + m->h.clock_offset);
+	m->ifs = (void *)(base + m->h.if_offset);
+	m->taps = (void *)(base + m->h.tap_offset);
+	m->rings = (void *)(base + m->h.ring_offset);
+	m->counts = (void *)(base + m->h.count_offset);
 	for (uint32_t i = 0; i < m->ring_count; i++)
 		m->rings[i].lcore = UINT32_MAX;
 }
 
-static int create_all(struct rt_shm *m)
+int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
-	static const char *const names[] = {"ringtap-segment", "ringtap-data", "ringtap-tails"};
-	struct rt_seg_header h;
-	uint64_t sizes[RT_FD_COUNT];
-	int ret;
+	int ret = 0;
 
-	lay_out(m, &h);
-	m->segment_size = h.segment_size;
-	m->tails_size = round_up(sizeof(struct rt_seg_tail) * m->ring_count, page_size());
-	sizes[RT_FD_SEGMENT] = m->segment_size;
-	sizes[RT_FD_DATA] = m->ring_size * m->ring_count;
-	sizes[RT_FD_TAILS] = m->tails_size;
-	for (int i = 0; i < RT_FD_COUNT; i++) {
-		m->fd[i] = make_fd(names[i], sizes[i]);
-		if (m->fd[i] < 0)
-			return m->fd[i];
-	}
-	m->header = map_shared(m->fd[RT_FD_SEGMENT], m->segment_size);
-	m->tails = map_shared(m->fd[RT_FD_TAILS], m->tails_size);
-	m->data = calloc(m->ring_count, sizeof(*m->data));
-	if (!m->header || !m->tails || !m->data)
-		return -ENOMEM;
-	if (fault_in(m->header, m->segment_size) || fault_in(m->tails, m->tails_size))
-		return -ENOMEM;
-	*m->header = h;
-	find_tables(m);
-	ret = map_data(m);
 	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
-		ret = rt_shm_seal(m->fd[i], i == RT_FD_TAILS);
-	return ret;
-}
-
-int rt_shm_create(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps)
-{
-	int ret;
-
-	*m = (struct rt_shm){.fd = {-1, -1, -1},
-		.ring_size = ring_size,
-		.ring_count = rings,
-		.tap_capacity = taps};
-	/* memfds reserve nothing: past the limit no error would come, but the OOM killer. */
-	if (ring_size > rt_pages_available() / 2 / rings)
-		return -ENOMEM;
-	ret = create_all(m);
+		ret = check_kind(fds[i], i, err);
+	/* Before the seals: a mapping that is made after them can never be written. */
+	if (!ret)
+		ret = map_all(m, fds, err);
+	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
+		ret = seal_and_check(m, fds[i], i, err);
+	if (!ret)
+		ret = open_up(m, err);
 	if (ret)
 		rt_shm_destroy(m);
+	else
+		fill_in(m);
 	return ret;
 }
 
@@ -232,13 +288,8 @@ void rt_shm_destroy(struct rt_shm *m)
 	if (m->data_base)
 		munmap(m->data_base, m->data_span);
 	if (m->header)
-		munmap(m->header, m->segment_size);
+		munmap(m->header, m->bytes[RT_FD_SEGMENT]);
 	if (m->tails)
-		munmap(m->tails, m->tails_size);
-	free(m->data);
-	for (int i = 0; i < RT_FD_COUNT; i++) {
-		if (m->fd[i] >= 0)
-			close(m->fd[i]);
-	}
-	*m = (struct rt_shm){.fd = {-1, -1, -1}};
+		munmap(m->tails, m->bytes[RT_FD_TAILS]);
+	*m = (struct rt_shm){0};
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The three memfds of a session, made and faulted in by the control thread. */
+/*
+ * The memory of a session, as the application maps it. The reader makes it and is charged for it;
+ * docs/memory-model.md has the sequence. Nothing in it is read back but tails: every offset and
+ * count that the probe uses is a private copy.
+ */
 #ifndef RINGTAP_PROBE_SHM_H
 #define RINGTAP_PROBE_SHM_H
 
@@ -9,7 +13,6 @@
 #include "common/segment.h"
 
 struct rt_shm {
-	int fd[RT_FD_COUNT]; /* -1: none */
 	struct rt_seg_header *header;
 	struct rt_seg_clock *clock;
 	struct rt_seg_if *ifs;
@@ -17,14 +20,17 @@ struct rt_shm {
 	struct rt_seg_ring *rings;
 	struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
-	uint8_t **data; /* ring_count areas, each mapped twice back to back */
-	uint64_t segment_size, ring_size, tails_size;
+	uint8_t *data[RT_MAX_RINGS]; /* ring_count areas, each mapped twice back to back */
+	struct rt_seg_header h;      /* as laid out; private */
+	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
+	uint64_t ring_size;
 	uint32_t ring_count, tap_capacity;
 	void *data_base; /* reservation that holds all data areas */
 	uint64_t data_span;
 };
 
-/* Makes one memfd, maps it and faults it in. NULL: no memory; *fd is then -1. */
+/* Makes one memfd, maps it and faults it in; this process is charged for it. NULL: no memory; *fd
+ * is then -1. */
 void *rt_shm_make(int *fd, const char *name, uint64_t size);
 /* Nobody can shrink or grow it any more; nobody new can write it unless peer_writes. */
 int rt_shm_seal(int fd, bool peer_writes);
@@ -32,9 +38,14 @@ int rt_shm_seal(int fd, bool peer_writes);
 /* Rounds a wish to what a ring can be: a power of two, at least RT_RING_SIZE_MIN and a page. */
 uint64_t rt_shm_ring_size(uint64_t wish);
 
-/* Makes, seals, maps and faults in everything; header and offsets are filled in, clock and
- * tables are zero. 0 or -errno (-ENOMEM: not enough memory). Undo with rt_shm_destroy(). */
-int rt_shm_create(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+/* Fills in sizes and offsets; nothing is allocated. */
+void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+
+/* Maps, seals and checks the reader's memory, makes all of it present in the page tables, and fills
+ * in header and tables; clock and counters are left as they are. fds stay the caller's and are not
+ * needed any more. Takes milliseconds for each GiB and touches nothing but *m. 0 or -errno: a
+ * sentence is in err (RT_TEXT_LEN bytes), nothing stays mapped. Undo with rt_shm_destroy(). */
+int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err);
 void rt_shm_destroy(struct rt_shm *m);
 
 #endif

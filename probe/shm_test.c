@@ -13,29 +13,43 @@
 
 #include <cmocka.h>
 
+#include "common/proto.h"
 #include "shm.h"
+#include "test_eal.h"
 
 #define RINGS 3u
 #define TAPS  10u
 
 static struct rt_shm m;
+static int fds[RT_FD_COUNT];
+static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	return rt_shm_create(&m, RINGS, RT_RING_SIZE_MIN, TAPS);
+	rt_shm_lay_out(&m, RINGS, RT_RING_SIZE_MIN, TAPS);
+	test_shm_memory(&m, fds);
+	memset(err, 0, sizeof(err));
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	rt_shm_destroy(&m);
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		close(fds[i]);
 	return 0;
+}
+
+static int attach(void **state)
+{
+	return set_up(state) || rt_shm_attach(&m, fds, err);
 }
 
 static uint64_t size_of(int which)
 {
 	struct stat st;
 
-	assert_int_equal(fstat(m.fd[which], &st), 0);
+	assert_int_equal(fstat(fds[which], &st), 0);
 	return (uint64_t)st.st_size;
 }
 
@@ -130,26 +144,15 @@ static void test_large_rings_are_aligned_for_huge_pages(void **state)
 {
 	struct rt_shm big;
 
-	assert_int_equal(rt_shm_create(&big, 2, RT_RING_SIZE_HUGE, 1), 0);
+	test_shm_make(&big, 2, RT_RING_SIZE_HUGE, 1);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal((uintptr_t)big.data[i] % RT_RING_SIZE_HUGE, 0);
-		((volatile uint8_t *)big.data[i])[RT_RING_SIZE_HUGE] = 7;
-		assert_int_equal(big.data[i][0], 7);
+		volatile uint8_t *d = big.data[i];
+
+		assert_int_equal((uintptr_t)d % RT_RING_SIZE_HUGE, 0);
+		d[RT_RING_SIZE_HUGE] = 7;
+		assert_int_equal(d[0], 7);
 	}
 	rt_shm_destroy(&big);
-}
-
-static void test_impossible_amounts_are_an_error_that_leaves_nothing(void **state)
-{
-	struct rt_shm big;
-	int before = dup(0), after;
-
-	close(before);
-	assert_true(rt_shm_create(&big, RT_MAX_RINGS, 1ull << 50, 1) < 0);
-	assert_null(big.header);
-	after = dup(0);
-	close(after);
-	assert_int_equal(after, before);
 }
 
 /* ---- what the peer may not ---- */
@@ -157,7 +160,7 @@ static void test_impossible_amounts_are_an_error_that_leaves_nothing(void **stat
 static void test_no_part_can_shrink(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		assert_int_equal(ftruncate(m.fd[i], 0), -1);
+		assert_int_equal(ftruncate(fds[i], 0), -1);
 		assert_int_equal(errno, EPERM);
 	}
 }
@@ -165,7 +168,7 @@ static void test_no_part_can_shrink(void **state)
 static void test_no_part_can_grow(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		assert_int_equal(ftruncate(m.fd[i], (off_t)size_of(i) + 4096), -1);
+		assert_int_equal(ftruncate(fds[i], (off_t)size_of(i) + 4096), -1);
 		assert_int_equal(errno, EPERM);
 	}
 }
@@ -173,45 +176,37 @@ static void test_no_part_can_grow(void **state)
 static void test_seals_are_final(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		assert_int_equal(fcntl(m.fd[i], F_ADD_SEALS, F_SEAL_WRITE), -1);
+		assert_int_equal(fcntl(fds[i], F_ADD_SEALS, F_SEAL_WRITE), -1);
 		assert_int_equal(errno, EPERM);
 	}
 }
 
-static void test_no_hole_can_be_punched_into_what_is_ours(void **state)
+static void test_no_hole_can_be_punched(void **state)
 {
-	static const int ours[] = {RT_FD_SEGMENT, RT_FD_DATA};
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(fallocate(m.fd[ours[i]],
-					 FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096),
-			-1);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		assert_int_equal(
+			fallocate(fds[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
 		assert_int_equal(errno, EPERM);
 	}
 }
 
-static void test_what_is_ours_cannot_be_written(void **state)
+static void test_nothing_can_be_written_any_more(void **state)
 {
-	static const int ours[] = {RT_FD_SEGMENT, RT_FD_DATA};
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pwrite(m.fd[ours[i]], "x", 1, 0), -1);
-		assert_ptr_equal(
-			mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[ours[i]], 0),
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		assert_int_equal(pwrite(fds[i], "x", 1, 0), -1);
+		assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0),
 			MAP_FAILED);
 	}
 }
 
 /* Opening it anew by its name in /proc is no way round. */
-static void test_what_is_ours_cannot_be_written_by_another_name(void **state)
+static void test_nothing_can_be_written_by_another_name(void **state)
 {
-	static const int ours[] = {RT_FD_SEGMENT, RT_FD_DATA};
-
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < RT_FD_COUNT; i++) {
 		char path[64];
 		int fd;
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", m.fd[ours[i]]);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		assert_true(fd >= 0);
 		assert_ptr_equal(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
@@ -220,27 +215,42 @@ static void test_what_is_ours_cannot_be_written_by_another_name(void **state)
 }
 
 /* A read-only mapping must not become writable later. */
-static void test_what_is_ours_cannot_be_made_writable(void **state)
+static void test_nothing_can_be_made_writable(void **state)
 {
-	void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, m.fd[RT_FD_DATA], 0);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[i], 0);
 
-	assert_ptr_not_equal(p, MAP_FAILED);
-	assert_int_equal(mprotect(p, 4096, PROT_READ | PROT_WRITE), -1);
-	munmap(p, 4096);
+		assert_ptr_not_equal(p, MAP_FAILED);
+		assert_int_equal(mprotect(p, 4096, PROT_READ | PROT_WRITE), -1);
+		munmap(p, 4096);
+	}
 }
 
-static void test_tails_are_the_readers_to_write(void **state)
+/* A mapping from before the seals stays writable, and is no way to a hole either. */
+static void test_old_mappings_of_the_reader_punch_no_holes(void **state)
 {
-	struct rt_seg_tail *tails =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[RT_FD_TAILS], 0);
+	void *old[RT_FD_COUNT];
 
-	assert_ptr_not_equal(tails, MAP_FAILED);
-	tails[2].tail = 99;
-	assert_int_equal(m.tails[2].tail, 99);
-	munmap(tails, 4096);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		old[i] = mmap(NULL, m.bytes[i], PROT_READ | PROT_WRITE, MAP_SHARED, fds[i], 0);
+		assert_ptr_not_equal(old[i], MAP_FAILED);
+	}
+	assert_int_equal(rt_shm_attach(&m, fds, err), 0);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		volatile uint64_t *p = old[i];
+
+		*p = 99;
+		assert_int_equal(madvise(old[i], m.bytes[i], MADV_REMOVE), -1);
+		assert_int_equal(errno, EPERM);
+		(void)madvise(old[i], m.bytes[i], MADV_DONTNEED);
+		assert_int_equal(lseek(fds[i], 0, SEEK_HOLE), m.bytes[i]);
+		assert_int_equal(*p, 99);
+		munmap(old[i], m.bytes[i]);
+	}
 }
 
-#define with_shm(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define with_shm(f)    cmocka_unit_test_setup_teardown(f, attach, tear_down)
+#define with_memory(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
@@ -253,15 +263,14 @@ int main(void)
 		with_shm(test_every_ring_is_mapped_twice),
 		with_shm(test_all_pages_are_there),
 		cmocka_unit_test(test_large_rings_are_aligned_for_huge_pages),
-		cmocka_unit_test(test_impossible_amounts_are_an_error_that_leaves_nothing),
 		with_shm(test_no_part_can_shrink),
 		with_shm(test_no_part_can_grow),
 		with_shm(test_seals_are_final),
-		with_shm(test_no_hole_can_be_punched_into_what_is_ours),
-		with_shm(test_what_is_ours_cannot_be_written),
-		with_shm(test_what_is_ours_cannot_be_written_by_another_name),
-		with_shm(test_what_is_ours_cannot_be_made_writable),
-		with_shm(test_tails_are_the_readers_to_write),
+		with_shm(test_no_hole_can_be_punched),
+		with_shm(test_nothing_can_be_written_any_more),
+		with_shm(test_nothing_can_be_written_by_another_name),
+		with_shm(test_nothing_can_be_made_writable),
+		with_memory(test_old_mappings_of_the_reader_punch_no_holes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "common/proto.h"
 #include "epb.h"
+#include "reader/memory.h"
 #include "test_eal.h"
 
 #define POOL_MBUFS 2047
@@ -124,11 +125,56 @@ static void set_up_tap(struct test_ring *t, enum rt_direction dir)
 	rt_epb_prepare(&t->tap[dir]);
 }
 
+void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT])
+{
+	struct rt_msg_layout l = {.ring_count = m->ring_count,
+		.if_capacity = m->h.if_capacity,
+		.tap_capacity = m->tap_capacity,
+		.ring_size = m->ring_size};
+	struct rt_memory memory;
+	char err[RT_TEXT_LEN];
+
+	memcpy(l.bytes, m->bytes, sizeof(l.bytes));
+	if (rt_memory_make(&memory, &l, m->ring_size, err, sizeof(err)))
+		abort();
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		fds[i] = memory.fd[i];
+		memory.fd[i] = -1;
+	}
+	rt_memory_free(&memory);
+}
+
+void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps)
+{
+	int fds[RT_FD_COUNT];
+	char err[RT_TEXT_LEN];
+
+	rt_shm_lay_out(m, rings, ring_size, taps);
+	test_shm_memory(m, fds);
+	if (rt_shm_attach(m, fds, err))
+		abort();
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		close(fds[i]);
+}
+
+void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
+{
+	struct rt_msg_layout layout;
+	int fds[RT_FD_COUNT];
+	char err[RT_TEXT_LEN];
+
+	rt_session_lay_out(s, &layout);
+	test_shm_memory(&s->shm, fds);
+	if (rt_session_ready(s, fds, clock, err))
+		fail_msg("%s", err);
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		close(fds[i]);
+}
+
 void test_ring_make(struct test_ring *t, uint64_t size)
 {
 	memset(t, 0, sizeof(*t));
-	if (rt_shm_create(&t->shm, 1, size, 2))
-		abort();
+	test_shm_make(&t->shm, 1, size, 2);
 	t->session = aligned_alloc(128, (sizeof(*t->session) + 127) / 128 * 128);
 	memset(t->session, 0, sizeof(*t->session));
 	t->ring = (struct rt_ring){.data = t->shm.data[0],

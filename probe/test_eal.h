@@ -27,6 +27,14 @@ struct rte_mbuf *test_chain(uint32_t seed, uint32_t len, const uint16_t *cuts, u
 
 void test_drop(struct rte_mbuf *m);
 
+/* A session's memory, laid out and attached. Aborts where there is none. */
+void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+/* What a reader makes of a layout; the caller closes fds. */
+void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT]);
+
+/* The reader's part in making an opened session ready. Fails the test where it is refused. */
+void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock);
+
 /* One ring with one session and some taps, outside of any hook. */
 struct test_ring {
 	struct rt_shm shm;

@@ -133,19 +133,38 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 	return 0;
 }
 
-static int receive_segment(struct ringtap_capture *cap, struct rt_source *s)
+/* Makes the memory that the probe requests and passes it. */
+static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t ring_size)
 {
-	int fds[RT_FD_COUNT], ret;
-	unsigned n = 0;
+	struct rt_msg_layout layout;
+	struct rt_msg_header h;
+	int ret = rt_conn_expect(
+		s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_open_ms, cap->error, sizeof(cap->error));
 
-	ret = rt_conn_expect(s->conn, RT_MSG_OPENED, fds, RT_FD_COUNT, &n, rt_open_ms, cap->error,
-		sizeof(cap->error));
 	if (ret < 0)
 		return ret;
-	ret = n == RT_FD_COUNT ? rt_segment_map(&s->seg, fds, cap->error, sizeof(cap->error))
-			       : rt_capture_fail(cap, -EPROTO, "the probe sent no memory");
-	while (n)
-		close(fds[--n]);
+	if (ret != sizeof(layout))
+		return rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+	memcpy(&layout, &s->conn->msg, sizeof(layout));
+	ret = rt_memory_make(&s->memory, &layout, ring_size, cap->error, sizeof(cap->error));
+	if (ret)
+		return ret;
+	rt_msg_init(&h, RT_MSG_MEMORY, sizeof(h));
+	ret = rt_msg_send(s->conn->fd, &h, s->memory.fd, RT_FD_COUNT);
+	return ret ? rt_capture_fail(cap, ret, "cannot pass memory to the probe") : 0;
+}
+
+static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64_t ring_size)
+{
+	int ret = make_memory(cap, s, ring_size);
+
+	if (!ret)
+		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL, rt_open_ms, cap->error,
+			sizeof(cap->error));
+	if (ret >= 0)
+		ret = rt_segment_map(
+			&s->seg, s->memory.fd, s->memory.tails, cap->error, sizeof(cap->error));
+	rt_memory_close(&s->memory);
 	return ret;
 }
 
@@ -161,7 +180,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	ret = send_open(cap, s->conn, wants, count, o);
 	if (!ret)
-		ret = receive_segment(cap, s);
+		ret = open_session(cap, s, o->ring_size);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
@@ -170,6 +189,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 static void close_source(struct rt_source *s)
 {
 	rt_segment_unmap(&s->seg);
+	rt_memory_free(&s->memory);
 	ringtap_conn_close(s->conn);
 	free(s->if_ids);
 }
@@ -201,7 +221,7 @@ EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->sources = more;
 	s = &more[cap->source_count];
-	memset(s, 0, sizeof(*s));
+	*s = (struct rt_source){.memory = RT_MEMORY_NONE};
 	ret = open_source(cap, s, dir, wants, count, &o);
 	if (!ret)
 		ret = add_rings(cap, cap->source_count);

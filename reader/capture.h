@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/segment.h"
 #include "conn.h"
+#include "memory.h"
 #include "ringtap/reader.h"
 #include "segment.h"
 
@@ -34,6 +35,7 @@ struct rt_in {
 
 struct rt_source {
 	struct ringtap_conn *conn;
+	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_clock_line line;
 	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */

@@ -89,7 +89,7 @@ static void assert_attach_fails(int code, const char *text)
 	assert_int_equal(next(0), -EPIPE);
 }
 
-static bool open_without_memory(struct test_peer *p, int sock, uint16_t type)
+static bool open_at_once(struct test_peer *p, int sock, uint16_t type)
 {
 	if (type != RT_MSG_OPEN)
 		return test_peer_answer(p, sock, type);
@@ -97,21 +97,11 @@ static bool open_without_memory(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-static bool open_with_two_descriptors(struct test_peer *p, int sock, uint16_t type)
+static bool leave_the_memory_empty(struct test_peer *p, int sock, uint16_t type)
 {
-	if (type != RT_MSG_OPEN)
+	if (type != RT_MSG_MEMORY)
 		return test_peer_answer(p, sock, type);
-	test_peer_send(sock, RT_MSG_OPENED, p->session->fds, 2);
-	return true;
-}
-
-static bool open_with_the_wrong_order(struct test_peer *p, int sock, uint16_t type)
-{
-	int fds[] = {p->session->fds[2], p->session->fds[0], p->session->fds[1]};
-
-	if (type != RT_MSG_OPEN)
-		return test_peer_answer(p, sock, type);
-	test_peer_send(sock, RT_MSG_OPENED, fds, 3);
+	test_peer_send(sock, RT_MSG_OPENED, NULL, 0);
 	return true;
 }
 
@@ -136,21 +126,15 @@ static bool open_then_hang_up(struct test_peer *p, int sock, uint16_t type)
 	return type != RT_MSG_OPEN && test_peer_answer(p, sock, type);
 }
 
-static void test_attach_without_memory_fails(void **state)
+static void test_probe_that_wants_no_memory_is_refused(void **state)
 {
-	peer.answer = open_without_memory;
-	assert_attach_fails(-EPROTO, "sent no memory");
+	peer.answer = open_at_once;
+	assert_attach_fails(-EPROTO, "nonsense");
 }
 
-static void test_attach_with_too_few_descriptors_fails(void **state)
+static void test_memory_without_a_segment_is_refused(void **state)
 {
-	peer.answer = open_with_two_descriptors;
-	assert_attach_fails(-EPROTO, "sent no memory");
-}
-
-static void test_attach_with_the_wrong_memory_fails(void **state)
-{
-	peer.answer = open_with_the_wrong_order;
+	peer.answer = leave_the_memory_empty;
 	assert_attach_fails(-EBADMSG, "magic");
 }
 
@@ -187,7 +171,7 @@ static void test_failed_attach_leaves_no_descriptor(void **state)
 	int before = dup(0), after;
 
 	close(before);
-	peer.answer = open_with_the_wrong_order;
+	peer.answer = leave_the_memory_empty;
 	assert_int_equal(attach(), -EBADMSG);
 	/* The peer's end closes in its own time, but below ours. */
 	after = dup(0);
@@ -499,9 +483,8 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		before_attach(test_attach_without_memory_fails),
-		before_attach(test_attach_with_too_few_descriptors_fails),
-		before_attach(test_attach_with_the_wrong_memory_fails),
+		before_attach(test_probe_that_wants_no_memory_is_refused),
+		before_attach(test_memory_without_a_segment_is_refused),
 		before_attach(test_refusal_is_handed_on),
 		before_attach(test_probe_that_dies_while_attaching_is_an_error),
 		before_attach(test_probe_that_never_opens_times_out),

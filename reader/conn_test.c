@@ -42,7 +42,7 @@ static void assert_fails(struct test_peer p, bool awake, int code, const char *t
 
 /* ---- telemetry ---- */
 
-#define WOKEN "{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,\"socket\":\"ringtap.sock\"}}"
+#define WOKEN "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,\"socket\":\"ringtap.sock\"}}"
 
 static void test_sleeping_probe_is_woken(void **state)
 {
@@ -81,13 +81,13 @@ static void test_probe_of_another_protocol_is_refused(void **state)
 {
 	assert_fails(
 		(struct test_peer){
-			.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0}}"},
-		false, -EPROTOTYPE, "version 2");
+			.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0}}"},
+		false, -EPROTOTYPE, "version 3");
 }
 
 static void test_probe_that_cannot_start_says_why(void **state)
 {
-	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":1,"
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,"
 						     "\"status\":-12}}"},
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
@@ -95,9 +95,9 @@ static void test_probe_that_cannot_start_says_why(void **state)
 static void test_status_that_is_no_errno_is_nonsense(void **state)
 {
 	static const char *const answers[] = {
-		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":5}}",
-		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":-5000000000}}",
-		"{\"/ringtap/attach\":{\"protocol\":1,\"status\":9223372036854775807}}",
+		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":5}}",
+		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":-5000000000}}",
+		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":9223372036854775807}}",
 	};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
@@ -109,7 +109,7 @@ static void test_telemetry_nonsense_is_named_so(void **state)
 {
 	static const char *const answers[] = {"x", "[]", "3", "{}", "{\"/ringtap/attach\":[]}",
 		"{\"/ringtap/attach\":{}}", "{\"/ringtap/attach\":{\"protocol\":\"1\"}}",
-		"{\"/ringtap/attach\":{\"protocol\":1", "{\"/ringtap/attach\":7}", "\xff\xfe",
+		"{\"/ringtap/attach\":{\"protocol\":2", "{\"/ringtap/attach\":7}", "\xff\xfe",
 		"[[[[[["};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/atomics.h"
-#include "common/pages.h"
 #include "segment.h"
 
 #ifndef MADV_POPULATE_READ
@@ -102,34 +101,33 @@ static int map_data(struct rt_segment *s, int fd)
 
 			if (p == MAP_FAILED)
 				return -errno;
-			/* Only for speed: same huge pages as the probe, no faults while reading. */
-			rt_pages_collapse(p, size);
-			(void)madvise(p, size, MADV_POPULATE_READ);
+			(void)madvise(p, size, MADV_POPULATE_READ); /* no faults while reading */
 		}
+		/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. One
+		 * half is enough, and does not count twice. */
+		(void)mlock(at, size);
 		s->data[i] = at;
 	}
 	return 0;
 }
 
-static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT])
+static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails)
 {
 	const uint8_t *base = (const uint8_t *)s->live;
-	void *tails;
 
 	s->clock = (const void *)(base + s->h.clock_offset);
 	s->ifs = (const void *)(base + s->h.if_offset);
 	s->taps = (const void *)(base + s->h.tap_offset);
 	s->rings = (const void *)(base + s->h.ring_offset);
 	s->counts = (const void *)(base + s->h.count_offset);
-	s->tails_size = sizeof(struct rt_seg_tail) * s->h.ring_count;
-	tails = mmap(NULL, s->tails_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[RT_FD_TAILS], 0);
-	if (tails == MAP_FAILED)
-		return -errno;
 	s->tails = tails;
+	(void)mlock(s->live, s->h.segment_size);
+	(void)mlock(tails, sizeof(*tails) * s->h.ring_count);
 	return map_data(s, fds[RT_FD_DATA]);
 }
 
-int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, size_t errlen)
+int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails,
+	char *err, size_t errlen)
 {
 	int64_t sizes[RT_FD_COUNT];
 	void *p;
@@ -156,7 +154,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, 
 	if (p == MAP_FAILED)
 		return cannot_map(errno, err, errlen);
 	s->live = p;
-	ret = map_all(s, fds);
+	ret = map_all(s, fds, tails);
 	if (ret) {
 		rt_segment_unmap(s);
 		return cannot_map(-ret, err, errlen);
@@ -168,8 +166,6 @@ void rt_segment_unmap(struct rt_segment *s)
 {
 	if (s->data_base)
 		munmap(s->data_base, s->data_span);
-	if (s->tails)
-		munmap(s->tails, s->tails_size);
 	if (s->live)
 		munmap((void *)(uintptr_t)s->live, s->h.segment_size);
 	memset(s, 0, sizeof(*s));

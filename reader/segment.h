@@ -20,13 +20,15 @@ struct rt_segment {
 	struct rt_seg_tail *tails;
 	const uint8_t *data[RT_MAX_RINGS]; /* mapped twice, back to back */
 	void *data_base;
-	size_t data_span, tails_size;
+	size_t data_span;
 };
 
-/* Maps what came with RT_MSG_OPENED; fds stay the caller's. -EPROTOTYPE: other version;
- * -EBADMSG: not a segment, or its parts do not fit together or are not sealed; -ENOMEM, -errno. The
- * sentence in err is for people. Undo with rt_segment_unmap(). */
-int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], char *err, size_t errlen);
+/* Maps the memory that the probe has filled in; fds stay the caller's, and so does tails, the
+ * mapping of the whole third memory, which is used until rt_segment_unmap(). -EPROTOTYPE: other
+ * version; -EBADMSG: not a segment, or its parts do not fit together or are not sealed; -ENOMEM,
+ * -errno. The sentence in err is for people. Undo with rt_segment_unmap(). */
+int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails,
+	char *err, size_t errlen);
 void rt_segment_unmap(struct rt_segment *s);
 
 #define RT_SEG_HEADER 256 /* bytes; of every kind of segment */

@@ -37,13 +37,20 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_welcome w = {
 		.pid = 77, .prefix = "test", .program = "peer", .dpdk = "DPDK 0", .probe = "0.0"};
+	struct rt_msg_layout layout;
 
 	switch (type) {
 	case RT_MSG_HELLO:
 		rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
 		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 	case RT_MSG_OPEN:
-		test_peer_send(sock, RT_MSG_OPENED, p->session->fds, RT_FD_COUNT);
+		test_session_lay_out(p->session, &layout);
+		return rt_msg_send(sock, &layout.h, NULL, 0) == 0;
+	case RT_MSG_MEMORY:
+		if (p->fd_count != RT_FD_COUNT)
+			return false;
+		test_session_move(p->session, p->fds);
+		test_peer_send(sock, RT_MSG_OPENED, NULL, 0);
 		return true;
 	case RT_MSG_MONITOR:
 		test_peer_send(sock, RT_MSG_MONITORING, &p->figures_fd, 1);
@@ -59,11 +66,16 @@ static bool serve(struct test_peer *p, int sock)
 	static _Thread_local uint64_t buf[RT_MSG_MAX / 8];
 	const struct rt_msg_header *h = (const void *)buf;
 
-	if (rt_msg_recv(sock, buf, sizeof(buf), NULL, 0, NULL, 0) <= 0)
+	bool more;
+
+	if (rt_msg_recv(sock, buf, sizeof(buf), p->fds, RT_FD_COUNT, &p->fd_count, 0) <= 0)
 		return false;
 	if (h->type == RT_MSG_MONITOR)
 		memcpy(&p->asked_for, buf, sizeof(p->asked_for));
-	return p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
+	more = p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
+	while (p->fd_count)
+		close(p->fds[--p->fd_count]);
+	return more;
 }
 
 /* Like rte_telemetry: a greeting, then an answer for each command. */
@@ -90,12 +102,16 @@ static void *run(void *arg)
 	struct test_peer *p = arg;
 	struct pollfd fds[3 + CONNS_MAX];
 	int conns = 0;
+	char byte;
 
 	for (;;) {
 		fds[0] = (struct pollfd){.fd = p->quit[0], .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = p->listener, .events = POLLIN};
 		fds[2] = (struct pollfd){.fd = p->telemetry_listener, .events = POLLIN};
-		if (poll(fds, 3 + (nfds_t)conns, -1) < 0 || fds[0].revents)
+		if (poll(fds, 3 + (nfds_t)conns, -1) < 0)
+			break;
+		/* Read: what the test did to our sockets before is over for ThreadSanitizer, too. */
+		if (fds[0].revents && read(p->quit[0], &byte, 1) == 1)
 			break;
 		for (int i = conns - 1; i >= 0; i--) {
 			struct pollfd *c = &fds[3 + i];

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/ipc.h"
 #include "test_session.h"
 
 #define CLOCK_AT 256u
@@ -67,6 +68,7 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	uint8_t *base;
 
 	memset(s, 0, sizeof(*s));
+	s->ring_size = ring_size;
 	size = (size + 4095) / 4096 * 4096;
 	s->fds[RT_FD_SEGMENT] = test_memfd(size, F_SEAL_SHRINK | F_SEAL_GROW);
 	s->fds[RT_FD_DATA] = test_memfd(rings * ring_size, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -98,15 +100,52 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	start_clock(s);
 }
 
+static uint64_t size_of(int fd)
+{
+	return (uint64_t)lseek(fd, 0, SEEK_END);
+}
+
 void test_session_free(struct test_session *s)
 {
-	uint64_t data = s->h->ring_count * s->h->ring_size, size = s->h->segment_size;
-
-	munmap(s->data, data);
-	munmap(s->tails, 4096);
-	munmap(s->h, size);
+	munmap(s->data, size_of(s->fds[RT_FD_DATA]));
+	munmap(s->tails, size_of(s->fds[RT_FD_TAILS]));
+	munmap(s->h, size_of(s->fds[RT_FD_SEGMENT]));
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		close(s->fds[i]);
+}
+
+void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out)
+{
+	*out = (struct rt_msg_layout){.ring_size = s->ring_size,
+		.ring_count = (uint32_t)(size_of(s->fds[RT_FD_DATA]) / s->ring_size),
+		.if_capacity = TEST_IFS,
+		.tap_capacity = TEST_TAPS};
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		out->bytes[i] = size_of(s->fds[i]);
+	for (int i = 0; i < RT_MAX_RINGS; i++)
+		out->node[i] = RT_NODE_UNKNOWN;
+	rt_msg_init(&out->h, RT_MSG_LAYOUT, sizeof(*out));
+}
+
+void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT])
+{
+	void *at[RT_FD_COUNT] = {s->h, s->data, s->tails};
+
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		uint64_t size = size_of(fds[i]);
+		void *p = map(fds[i], size);
+
+		if (size != size_of(s->fds[i]))
+			abort();
+		memcpy(p, at[i], size);
+		if (mremap(p, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at[i]) != at[i] ||
+			dup3(fds[i], s->fds[i], O_CLOEXEC) < 0)
+			abort();
+		/* As a probe does, when it has its mapping. */
+		if (fcntl(fds[i], F_ADD_SEALS,
+			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+			abort();
+	}
 }
 
 static void put_bytes(

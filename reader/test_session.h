@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "common/proto.h"
 #include "common/segment.h"
 
 #define TEST_IFS  4
@@ -20,12 +21,20 @@ struct test_session {
 	struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
 	uint8_t *data;
+	uint64_t ring_size;
 	uint64_t pos[RT_MAX_RINGS]; /* written, published or not */
 };
 
 /* Aborts where memory is missing. Interfaces: two. The clock is that of this machine. */
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
 void test_session_free(struct test_session *s);
+
+/* What a probe would request to have such a session. */
+void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out);
+
+/* Moves the session into memory that the reader has made, as laid out. Its addresses stay; fds stay
+ * the caller's. */
+void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT]);
 
 /* A memfd of size bytes with these seals. The caller closes it. */
 int test_memfd(uint64_t size, int seals);

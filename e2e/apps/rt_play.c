@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -161,6 +162,13 @@ static void do_callbacks(char **words)
 	answer(port_callbacks(number(words, 1)));
 }
 
+/* As applications do that cannot afford page faults: what they map from now on is filled at once.
+ */
+static void do_lock(char **words)
+{
+	answer(mlockall(MCL_FUTURE) ? -errno : 0);
+}
+
 static void do_now(char **words)
 {
 	answer((int64_t)traffic_now_ns());
@@ -219,6 +227,7 @@ static const struct {
 	{"start", 2, do_start},         /* PORT */
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
+	{"lock", 1, do_lock},
 	{"now", 1, do_now},
 	{"cleanup", 1, do_cleanup},
 	{"exit", 2, do_exit}, /* STATUS */

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The control protocol and the segment as docs/format.md has them, written a second time: for readers
 and applications that lie."""
-import array
+import fcntl
 import mmap
 import os
 import socket
 import struct
 import threading
 
-MAGIC, VERSION, SEG_VERSION = 0x70617472, 1, 2
-HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER = range(1, 8)
-WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED = range(65, 74)
+MAGIC, VERSION, SEG_VERSION = 0x70617472, 2, 2
+HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER, MEMORY = range(1, 9)
+(WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED,
+ LAYOUT) = range(65, 75)
 ALL, NO_FILTER = 0xFFFFFFFF, 0xFFFFFFFF
 HEADER = struct.Struct("<IHHI")
 
@@ -51,6 +52,30 @@ def filtered(body):
     return code, sentence.split(b"\0")[0].decode()
 
 
+LAYOUT_BODY = struct.Struct("<IIIQ3Q64i")
+
+
+class Layout:
+    """What a probe asks for."""
+
+    def __init__(self, body):
+        self.rings, self.interfaces, self.taps, self.ring_size, *rest = LAYOUT_BODY.unpack(body)
+        self.sizes, self.nodes = rest[:3], rest[3:]
+
+
+def layout(sizes, rings=1, interfaces=1, taps=1, ring_size=65536):
+    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, ring_size, *sizes, *[-1] * 64))
+
+
+def memfd(size, fill=True):
+    """As a reader makes it: every page is there."""
+    fd = os.memfd_create("e2e", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.truncate(fd, size)
+    for at in range(0, size if fill else 0, 1 << 20):
+        os.pwrite(fd, bytes(min(1 << 20, size - at)), at)
+    return fd
+
+
 class Reader:
     """A connection to a probe. Telemetry must have woken it (`ringtap list` does)."""
 
@@ -59,6 +84,7 @@ class Reader:
         self.sock.settimeout(10)
         self.sock.connect(str(run_dir / "ringtap.sock"))
         self.fds = []
+        self.maps = []  # of the three memories, writable
         if greet:
             self.send(hello())
             assert self.receive()[0] == WELCOME
@@ -68,36 +94,52 @@ class Reader:
 
     def receive(self):
         """(type, body), or (None, b"") when the probe has closed."""
-        fds = array.array("i")
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(200000, socket.CMSG_SPACE(12))
+            data, fds, _, _ = socket.recv_fds(self.sock, 200000, 1)
         except ConnectionResetError:
-            data, ancillary = b"", []
-        for level, kind, payload in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                fds.frombytes(payload[:len(payload) - len(payload) % fds.itemsize])
-        self.fds += list(fds)
+            data, fds = b"", []
+        self.fds += fds
         return (HEADER.unpack_from(data)[2], data[12:]) if data else (None, b"")
 
-    def open(self, **kwargs):
+    def ask(self, **kwargs):
+        """Requests a session; returns the memory that the probe wants."""
         self.send(open_request(**kwargs))
         kind, body = self.receive()
+        assert kind == LAYOUT, body
+        return Layout(body)
+
+    def pass_memory(self, fds):
+        """Returns the answer: (type, body)."""
+        socket.send_fds(self.sock, [message(MEMORY)], fds)
+        return self.receive()
+
+    def open(self, **kwargs):
+        self.fds = [memfd(size) for size in self.ask(**kwargs).sizes]
+        self.maps = [mmap.mmap(fd, 0) for fd in self.fds]
+        kind, body = self.pass_memory(self.fds)
         assert kind == OPENED, body
-        assert len(self.fds) == 3
         self.send(message(START))
         assert self.receive()[0] == STARTED
 
     def lie_about_tails(self, value):
         """Writes value into the tail of every ring."""
-        size = os.fstat(self.fds[2]).st_size
-        with mmap.mmap(self.fds[2], size) as tails:
-            for at in range(0, size - size % 64, 64):
-                struct.pack_into("<Q", tails, at, value)
+        for at in range(0, len(self.maps[2]), 64):
+            struct.pack_into("<Q", self.maps[2], at, value)
 
     def close(self):
         self.sock.close()
+        for memory in self.maps:
+            memory.close()
         for fd in self.fds:
             os.close(fd)
+
+
+def sealed(data):
+    """A memfd with the contents, as a probe makes it for its statistics."""
+    fd = memfd(len(data))
+    os.pwrite(fd, data, 0)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
 
 
 class Impostor:
@@ -138,19 +180,9 @@ class Impostor:
         self.path.unlink(missing_ok=True)
 
 
-def sealed(data, seal=True):
-    """A memfd with the contents."""
-    import fcntl
-    fd = os.memfd_create("e2e", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-    os.write(fd, data)
-    if seal:
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return fd
-
-
 def segment(ring_size=65536, records=b"", head=None, **fields):
-    """A segment with one interface, one tap and one ring that holds the records, as three memfds.
-    fields replace those of the header."""
+    """A segment with one interface, one tap and one ring that holds the records: what a probe writes
+    into the three memories. fields replace those of the header."""
     header = dict(magic=b"RINGTAP\0", version=SEG_VERSION, header_size=256, segment_size=0,
                   ring_size=ring_size, ring_count=1, if_capacity=1, tap_capacity=1,
                   clock_offset=256, if_offset=4096, tap_offset=4096 + 256, ring_offset=8192,
@@ -169,7 +201,7 @@ def segment(ring_size=65536, records=b"", head=None, **fields):
     n = len(records)
     struct.pack_into("<QQ", out, 8192 + 128, n and 1, n and 1)
     data = records.ljust(ring_size, b"\0")
-    return [sealed(bytes(out)), sealed(data), sealed(bytes(4096))]
+    return [bytes(out), data, bytes(4096)]
 
 
 def epb(data, ns=10**18, interface=0, total=None, captured=None):
@@ -182,11 +214,19 @@ def epb(data, ns=10**18, interface=0, total=None, captured=None):
         + body + options + struct.pack("<I", size)
 
 
-def fake_probe(fds, opened=True):
-    """An answer for Impostor: greets, and passes the descriptors as a session."""
+def fake_probe(contents, opened=True, spoil=lambda fds: None, asked=None):
+    """An answer for Impostor: greets, and makes a session of these contents; asked, a message,
+    replaces the layout. spoil(fds) is called with the reader's memory before it is reported as
+    opened."""
+    def fill(fds):
+        for fd, data in zip(fds, contents):
+            with mmap.mmap(fd, len(data)) as memory:
+                memory[:] = data
+        spoil(fds)
+
     def answer(connection):
         while True:
-            request = connection.recv(200000)
+            request, fds, _, _ = socket.recv_fds(connection, 200000, 3)
             if not request:
                 return
             kind = HEADER.unpack_from(request)[2]
@@ -199,7 +239,12 @@ def fake_probe(fds, opened=True):
                 connection.send(message(PORTS, port))
                 connection.send(message(SESSIONS))
             elif kind == OPEN and opened:
-                socket.send_fds(connection, [message(OPENED)], fds)
+                connection.send(asked or layout([len(c) for c in contents]))
+            elif kind == MEMORY:
+                fill(fds)
+                for fd in fds:
+                    os.close(fd)
+                connection.send(message(OPENED))
             elif kind == START:
                 connection.send(message(STARTED))
             elif kind == STOP:

@@ -119,7 +119,7 @@ enum ringtap_timestamp { RINGTAP_TSC, RINGTAP_NIC };
 
 struct ringtap_capture_options {
 	size_t size;
-	uint64_t ring_size; /* bytes per polling thread; 0: default */
+	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
 };

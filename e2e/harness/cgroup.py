@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory cgroups, version 1 or 2."""
+import itertools
+import os
+from pathlib import Path
+
+from .proc import until
+
+_number = itertools.count()
+
+
+def _base():
+    """(folder below which groups can be made, version), or None."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            here = root / path.lstrip("/")
+            return (here if here.is_dir() else root), 1
+    root = Path("/sys/fs/cgroup")
+    enabled = root / "cgroup.subtree_control"
+    if enabled.exists() and "memory" in enabled.read_text().split():
+        return root, 2
+    return None
+
+
+BASE = _base()
+
+
+class MemoryGroup:
+    """prefix: put before a command, it runs in the group."""
+
+    def __init__(self, limit):
+        base, self.version = BASE
+        self.path = base / f"ringtap-{os.getpid()}-{next(_number)}"
+        self.path.mkdir()
+        name = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
+        (self.path / name).write_text(str(limit))
+        self.prefix = ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
+
+    def _events(self, name, key):
+        return int(dict(line.split() for line in
+                        (self.path / name).read_text().splitlines())[key])
+
+    @property
+    def oom_kills(self):
+        return self._events("memory.oom_control" if self.version == 1 else "memory.events",
+                            "oom_kill")
+
+    @property
+    def usage(self):
+        """Bytes, the kernel's own among them."""
+        name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return int((self.path / name).read_text())
+
+    def close(self):
+        procs = self.path / "cgroup.procs"
+        until(lambda: not procs.read_text(), 20, "processes gone")
+        self.path.rmdir()

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/pages.h"
+#include "memory.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define SEGMENT_SLACK (256u << 10) /* bytes; alignment of its tables, a page of 64 KiB */
+#define NODES_MAX     1024
+
+static uint64_t page_size(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + page_size() - 1) / page_size() * page_size();
+}
+
+static int bad(char *err, size_t errlen, const char *what)
+{
+	snprintf(err, errlen, "the probe requests impossible memory: %s", what);
+	return -EBADMSG;
+}
+
+static uint64_t tables(const struct rt_msg_layout *l)
+{
+	return sizeof(struct rt_seg_header) + sizeof(struct rt_seg_clock) +
+	       sizeof(struct rt_seg_if) * l->if_capacity +
+	       sizeof(struct rt_seg_tap) * l->tap_capacity +
+	       sizeof(struct rt_seg_ring) * l->ring_count +
+	       sizeof(struct rt_seg_count) * l->tap_capacity * (l->ring_count + 1ull);
+}
+
+static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t errlen)
+{
+	uint64_t least = wish > RT_RING_SIZE_MIN ? wish : RT_RING_SIZE_MIN;
+
+	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || l->if_capacity > RT_MAX_IFS ||
+		l->tap_capacity > RT_MAX_TAPS)
+		return bad(err, errlen, "numbers of rings or tables");
+	if (l->ring_size & (l->ring_size - 1) || l->ring_size < RT_RING_SIZE_MIN ||
+		l->ring_size > RT_RING_SIZE_MAX || l->ring_size % page_size())
+		return bad(err, errlen, "ring size");
+	/* It rounds up to a power of two. */
+	if (wish && l->ring_size / 2 >= least)
+		return bad(err, errlen, "rings that are larger than requested");
+	if (l->bytes[RT_FD_DATA] != l->ring_size * l->ring_count ||
+		l->bytes[RT_FD_TAILS] != pages(sizeof(struct rt_seg_tail) * l->ring_count))
+		return bad(err, errlen, "rings of another size");
+	if (l->bytes[RT_FD_SEGMENT] < tables(l) || l->bytes[RT_FD_SEGMENT] % page_size() ||
+		l->bytes[RT_FD_SEGMENT] > tables(l) + SEGMENT_SLACK)
+		return bad(err, errlen, "tables of another size");
+	return 0;
+}
+
+/* memfds reserve nothing: past the limit no error would come, but the OOM killer. */
+static int check_available(const struct rt_msg_layout *l, char *err, size_t errlen)
+{
+	uint64_t there = rt_pages_available(), need = 0;
+
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		need += l->bytes[i];
+	if (need <= there / 2)
+		return 0;
+	snprintf(err, errlen,
+		"not enough memory for %u rings of %llu KiB: they need %llu MiB and may take half "
+		"of "
+		"the %llu MiB that are available to this process",
+		l->ring_count, (unsigned long long)l->ring_size >> 10,
+		(unsigned long long)need >> 20, (unsigned long long)there >> 20);
+	return -ENOMEM;
+}
+
+/* A preference of the memory itself, not of the mapping: it holds for the application's pages. */
+static void prefer_node(void *p, uint64_t size, int32_t node)
+{
+	const unsigned bits = 8 * sizeof(unsigned long);
+	unsigned long mask[NODES_MAX / (8 * sizeof(unsigned long))] = {0};
+
+	if (node < 0 || node >= NODES_MAX)
+		return;
+	mask[(unsigned)node / bits] |= 1ul << (unsigned)node % bits;
+	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
+}
+
+/* Writes to every page. -errno. */
+static int fault_in(void *p, uint64_t size)
+{
+	if (madvise(p, size, MADV_POPULATE_WRITE)) {
+		if (errno != EINVAL)
+			return -errno; /* EINVAL: kernel before 5.14 */
+		for (uint64_t o = 0; o < size; o += page_size())
+			((volatile uint8_t *)p)[o] = 0;
+	}
+	return 0;
+}
+
+/* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
+ * charges them to the process that does it. */
+static int fill_rings(int fd, const struct rt_msg_layout *l)
+{
+	uint64_t size = l->bytes[RT_FD_DATA], span = size + RT_HUGE_PAGE;
+	uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
+	int ret = 0;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	at = base + (RT_HUGE_PAGE - (uintptr_t)base % RT_HUGE_PAGE) % RT_HUGE_PAGE;
+	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		ret = -errno;
+	for (uint32_t i = 0; i < l->ring_count && !ret; i++) {
+		uint8_t *ring = at + i * l->ring_size;
+
+		prefer_node(ring, l->ring_size, l->node[i]);
+		if (l->ring_size >= RT_RING_SIZE_HUGE)
+			(void)madvise(ring, l->ring_size, MADV_HUGEPAGE);
+		ret = fault_in(ring, l->ring_size);
+		if (!ret && l->ring_size >= RT_RING_SIZE_HUGE)
+			rt_pages_collapse(ring, l->ring_size);
+	}
+	munmap(base, span);
+	return ret;
+}
+
+static int fill_table(int fd, uint64_t size, struct rt_seg_tail **keep)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int ret;
+
+	if (p == MAP_FAILED)
+		return -errno;
+	ret = fault_in(p, size);
+	if (ret || !keep)
+		munmap(p, size);
+	else
+		*keep = p;
+	return ret;
+}
+
+static int make(struct rt_memory *m, const struct rt_msg_layout *l)
+{
+	static const char *const names[] = {"ringtap-segment", "ringtap-data", "ringtap-tails"};
+	int ret;
+
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		m->fd[i] = memfd_create(names[i], MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		/* The size is final for the application as well: a truncation would kill us with
+		 * SIGBUS. The other seals are the probe's, which must map it first. */
+		if (m->fd[i] < 0 || ftruncate(m->fd[i], (off_t)l->bytes[i]) ||
+			fcntl(m->fd[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+			return -errno;
+	}
+	ret = fill_table(m->fd[RT_FD_SEGMENT], l->bytes[RT_FD_SEGMENT], NULL);
+	if (ret)
+		return ret;
+	m->tails_size = l->bytes[RT_FD_TAILS];
+	ret = fill_table(m->fd[RT_FD_TAILS], m->tails_size, &m->tails);
+	return ret ? ret : fill_rings(m->fd[RT_FD_DATA], l);
+}
+
+int rt_memory_make(
+	struct rt_memory *m, const struct rt_msg_layout *l, uint64_t wish, char *err, size_t errlen)
+{
+	int ret = check(l, wish, err, errlen);
+
+	*m = RT_MEMORY_NONE;
+	if (!ret)
+		ret = check_available(l, err, errlen);
+	if (ret)
+		return ret;
+	ret = make(m, l);
+	if (ret) {
+		rt_memory_free(m);
+		snprintf(err, errlen, "cannot make the rings: %s", strerror(-ret));
+	}
+	return ret;
+}
+
+void rt_memory_close(struct rt_memory *m)
+{
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		if (m->fd[i] >= 0)
+			close(m->fd[i]);
+		m->fd[i] = -1;
+	}
+}
+
+void rt_memory_free(struct rt_memory *m)
+{
+	rt_memory_close(m);
+	if (m->tails)
+		munmap(m->tails, m->tails_size);
+	m->tails = NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of a session: made, placed and paid for by the reader. */
+#ifndef RINGTAP_READER_MEMORY_H
+#define RINGTAP_READER_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/proto.h"
+
+struct rt_memory {
+	int fd[RT_FD_COUNT];       /* -1: none */
+	struct rt_seg_tail *tails; /* mapped before the probe seals it: later it could not be */
+	size_t tails_size;
+};
+
+/* No memory, for rt_memory_free(). */
+#define RT_MEMORY_NONE ((struct rt_memory){.fd = {-1, -1, -1}})
+
+/* Makes what a probe requests: all pages are there, each ring's near to its thread, huge ones if
+ * possible, and none of the memories can change its size. wish: the ring size that was requested, 0
+ * for the probe's default. -EBADMSG: an impossible request; -ENOMEM: more than half of what
+ * this process can have; -errno. A sentence is in err. Undo with rt_memory_free(). */
+int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l, uint64_t wish, char *err,
+	size_t errlen);
+/* Closes the descriptors; tails stay mapped. */
+void rt_memory_close(struct rt_memory *m);
+void rt_memory_free(struct rt_memory *m);
+
+#endif

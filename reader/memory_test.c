@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory that a reader makes for a probe, and probes that ask for what they should not. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "common/ipc.h"
+#include "common/pages.h"
+#include "memory.h"
+#include "test_peer.h"
+
+#define RINGS 3u
+
+static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static struct test_session session;
+static struct test_peer peer;
+static struct ringtap_capture *cap;
+static struct rt_msg_layout layout; /* that the peer sends */
+static struct rt_memory memory;
+static char err[RT_TEXT_LEN];
+
+static int set_up(void **state)
+{
+	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_lay_out(&session, &layout);
+	peer = (struct test_peer){.session = &session};
+	test_peer_start(&peer, true);
+	memory = RT_MEMORY_NONE;
+	return ringtap_capture_create(&cap);
+}
+
+static int tear_down(void **state)
+{
+	ringtap_capture_close(cap);
+	rt_memory_free(&memory);
+	test_peer_stop(&peer);
+	test_session_free(&session);
+	return 0;
+}
+
+static int make(uint64_t wish)
+{
+	return rt_memory_make(&memory, &layout, wish, err, sizeof(err));
+}
+
+/* ---- what is made ---- */
+
+static void test_memory_is_of_the_exact_size_and_full(void **state)
+{
+	assert_int_equal(make(0), 0);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		assert_int_equal(lseek(memory.fd[i], 0, SEEK_END), layout.bytes[i]);
+		assert_int_equal(lseek(memory.fd[i], 0, SEEK_HOLE), layout.bytes[i]);
+	}
+}
+
+/* The application gets a descriptor of its own, and could cut off what we have mapped. */
+static void test_size_cannot_be_changed_by_the_application(void **state)
+{
+	assert_int_equal(make(0), 0);
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		assert_int_equal(ftruncate(memory.fd[i], 0), -1);
+		assert_int_equal(errno, EPERM);
+		assert_int_equal(ftruncate(memory.fd[i], (off_t)layout.bytes[i] + 4096), -1);
+	}
+}
+
+static void test_tails_stay_writable_when_all_is_sealed(void **state)
+{
+	assert_int_equal(make(0), 0);
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		assert_int_equal(
+			fcntl(memory.fd[i], F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL), 0);
+	rt_memory_close(&memory);
+	memory.tails[RINGS - 1].tail = 77;
+	assert_int_equal(memory.tails[RINGS - 1].tail, 77);
+}
+
+/* The policy is the file's: it holds for another mapping of it. */
+static void test_rings_prefer_the_node_of_their_thread(void **state)
+{
+	unsigned long mask[16] = {0};
+	int mode = -1;
+	void *p;
+
+	layout.node[1] = 0;
+	assert_int_equal(make(0), 0);
+	p = mmap(NULL, RT_RING_SIZE_MIN, PROT_READ, MAP_SHARED, memory.fd[RT_FD_DATA],
+		RT_RING_SIZE_MIN);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	if (syscall(SYS_get_mempolicy, &mode, mask, 8 * sizeof(mask), p, 2 /* MPOL_F_ADDR */))
+		skip();            /* a kernel without NUMA */
+	assert_int_equal(mode, 1); /* MPOL_PREFERRED */
+	assert_int_equal(mask[0], 1);
+	munmap(p, RT_RING_SIZE_MIN);
+}
+
+static void test_nodes_that_are_not_there_are_no_error(void **state)
+{
+	layout.node[0] = 1023;
+	layout.node[1] = INT32_MAX;
+	layout.node[2] = INT32_MIN;
+	assert_int_equal(make(0), 0);
+}
+
+/* ---- probes that lie ---- */
+
+static void assert_impossible(void)
+{
+	assert_int_equal(make(0), -EBADMSG);
+	assert_non_null(strstr(err, "impossible memory"));
+	assert_int_equal(memory.fd[0], -1);
+	test_session_lay_out(&session, &layout);
+}
+
+static void test_impossible_numbers_are_refused(void **state)
+{
+	layout.ring_count = 0;
+	assert_impossible();
+	layout.ring_count = RT_MAX_RINGS + 1;
+	assert_impossible();
+	layout.ring_count = UINT32_MAX;
+	assert_impossible();
+	layout.if_capacity = RT_MAX_IFS + 1;
+	assert_impossible();
+	layout.tap_capacity = RT_MAX_TAPS + 1;
+	assert_impossible();
+	layout.ring_size = 0;
+	assert_impossible();
+	layout.ring_size = RT_RING_SIZE_MIN / 2;
+	assert_impossible();
+	layout.ring_size = RT_RING_SIZE_MIN + 4096;
+	assert_impossible();
+	layout.ring_size = RT_RING_SIZE_MAX * 2;
+	assert_impossible();
+}
+
+static void test_sizes_that_do_not_fit_the_numbers_are_refused(void **state)
+{
+	static const uint64_t more[] = {4096, 1 << 20, 1ull << 40, UINT64_MAX - (4 << 20), 1};
+
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		for (unsigned k = 0; k < sizeof(more) / sizeof(more[0]); k++) {
+			if (i == RT_FD_SEGMENT && more[k] == 4096)
+				continue; /* tables may be aligned as the probe likes */
+			layout.bytes[i] += more[k];
+			assert_impossible();
+			layout.bytes[i] -= 4096;
+			assert_impossible();
+		}
+		layout.bytes[i] = 0;
+		assert_impossible();
+	}
+}
+
+/* It rounds up, and no further. */
+static void test_rings_larger_than_requested_are_refused(void **state)
+{
+	assert_int_equal(make(RT_RING_SIZE_MIN), 0);
+	rt_memory_free(&memory);
+	assert_int_equal(make(1), 0);
+	rt_memory_free(&memory);
+	layout.ring_size *= 2;
+	layout.bytes[RT_FD_DATA] *= 2;
+	assert_int_equal(make(RT_RING_SIZE_MIN + 1), 0);
+	rt_memory_free(&memory);
+	assert_int_equal(make(RT_RING_SIZE_MIN), -EBADMSG);
+	assert_int_equal(make(1), -EBADMSG);
+}
+
+static void test_more_than_there_is_is_refused(void **state)
+{
+	if (rt_pages_available() / 2 >= RT_MAX_RINGS * RT_RING_SIZE_MAX)
+		skip();
+	layout.ring_size = RT_RING_SIZE_MAX;
+	layout.ring_count = RT_MAX_RINGS;
+	layout.bytes[RT_FD_DATA] = RT_MAX_RINGS * RT_RING_SIZE_MAX;
+	layout.bytes[RT_FD_TAILS] = RT_MAX_RINGS * sizeof(struct rt_seg_tail);
+	layout.bytes[RT_FD_SEGMENT] += 128 << 10; /* for their entries */
+	assert_int_equal(make(0), -ENOMEM);
+	assert_non_null(strstr(err, "not enough memory"));
+	assert_int_equal(memory.fd[0], -1);
+}
+
+/* ---- the exchange ---- */
+
+static bool send_layout(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_OPEN)
+		return test_peer_answer(p, sock, type);
+	return rt_msg_send(sock, &layout.h, NULL, 0) == 0;
+}
+
+static bool hang_up_on_memory(struct test_peer *p, int sock, uint16_t type)
+{
+	return type != RT_MSG_MEMORY && test_peer_answer(p, sock, type);
+}
+
+static bool keep_the_memory(struct test_peer *p, int sock, uint16_t type)
+{
+	return type == RT_MSG_MEMORY || test_peer_answer(p, sock, type);
+}
+
+static bool refuse_the_memory(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_error m = {.code = -EINVAL, .text = "it has holes"};
+
+	if (type != RT_MSG_MEMORY)
+		return test_peer_answer(p, sock, type);
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	rt_msg_send(sock, &m.h, NULL, 0);
+	return false;
+}
+
+static void assert_attach_fails(int code, const char *text)
+{
+	int before = dup(0), after;
+
+	close(before);
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), code);
+	assert_non_null(strstr(ringtap_capture_error(cap), text));
+	/* The peer's end closes in its own time, but below ours. */
+	after = dup(0);
+	close(after);
+	assert_in_range(after, 0, before + 1);
+}
+
+static void test_layout_of_another_length_is_nonsense(void **state)
+{
+	peer.answer = send_layout;
+	layout.h.len = sizeof(layout) - 8;
+	assert_attach_fails(-EPROTO, "nonsense");
+}
+
+static void test_impossible_layout_ends_the_attempt(void **state)
+{
+	peer.answer = send_layout;
+	layout.bytes[RT_FD_DATA] = 1ull << 50;
+	assert_attach_fails(-EBADMSG, "impossible memory");
+}
+
+static void test_probe_that_dies_with_the_memory_is_an_error(void **state)
+{
+	peer.answer = hang_up_on_memory;
+	assert_attach_fails(-ECONNRESET, "went away");
+}
+
+static void test_probe_that_never_uses_the_memory_times_out(void **state)
+{
+	int saved = rt_open_ms;
+
+	rt_open_ms = 30;
+	peer.answer = keep_the_memory;
+	assert_attach_fails(-ETIMEDOUT, "does not answer");
+	rt_open_ms = saved;
+}
+
+static void test_refusal_of_the_memory_is_handed_on(void **state)
+{
+	peer.answer = refuse_the_memory;
+	assert_attach_fails(-EINVAL, "it has holes");
+}
+
+#define with_peer(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_peer(test_memory_is_of_the_exact_size_and_full),
+		with_peer(test_size_cannot_be_changed_by_the_application),
+		with_peer(test_tails_stay_writable_when_all_is_sealed),
+		with_peer(test_rings_prefer_the_node_of_their_thread),
+		with_peer(test_nodes_that_are_not_there_are_no_error),
+		with_peer(test_impossible_numbers_are_refused),
+		with_peer(test_sizes_that_do_not_fit_the_numbers_are_refused),
+		with_peer(test_rings_larger_than_requested_are_refused),
+		with_peer(test_more_than_there_is_is_refused),
+		with_peer(test_layout_of_another_length_is_nonsense),
+		with_peer(test_impossible_layout_ends_the_attempt),
+		with_peer(test_probe_that_dies_with_the_memory_is_an_error),
+		with_peer(test_probe_that_never_uses_the_memory_times_out),
+		with_peer(test_refusal_of_the_memory_is_handed_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
