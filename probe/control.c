@@ -64,15 +64,11 @@ static void start_clock(void)
 
 static void tick_clock(void)
 {
-	struct rt_clock before = ctl.clock;
 	uint64_t tsc, ns;
 
 	rt_clock_sample(&tsc, &ns);
 	rt_clock_update(&ctl.clock, tsc, ns);
-	if (!rt_hook_set_clock(&ctl.clock.line)) {
-		ctl.clock = before; /* the next line goes on from what hooks and readers use */
-		return;
-	}
+	rt_hook_set_clock(&ctl.clock.line);
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
 		if (s->shm.clock)
 			rt_clock_publish(s->shm.clock, &ctl.clock.line);

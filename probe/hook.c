@@ -26,8 +26,6 @@ static uint64_t limbo_since_ms;
 static struct limbo *limbo_new, *limbo_old;
 static struct rt_tapset *sets_new, *sets_old;
 static struct rt_grace limbo_grace, sets_grace;
-static struct rt_clock_line lines[2];
-static struct rt_grace line_grace;
 
 struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir)
 {
@@ -259,15 +257,7 @@ bool rt_hook_reclaim(void)
 	return !sets_old && !sets_new;
 }
 
-bool rt_hook_set_clock(const struct rt_clock_line *line)
+void rt_hook_set_clock(const struct rt_clock_line *line)
 {
-	struct rt_clock_line *next = &lines[rt_hook_clock == &lines[0]];
-
-	/* Somebody who was inside a hook at the last update may still use the line before it. */
-	if (rt_hook_clock && !rt_grace_over(&line_grace))
-		return false;
-	*next = *line;
-	rt_store_release(&rt_hook_clock, next); /* pairs with the acquire in hook_burst.c */
-	rt_grace_begin(&line_grace);
-	return true;
+	rt_latch_publish(&rt_hook_clock, line);
 }

@@ -56,8 +56,7 @@ bool rt_hook_reclaim(void);
 /* Tries again where ethdev refused to remove a callback. */
 void rt_hook_retry_removals(void);
 
-/* Sets the line that hooks convert the TSC with. False: a hook may still use the line that
- * would be overwritten; the current one stays. */
-bool rt_hook_set_clock(const struct rt_clock_line *line);
+/* Sets the line that hooks convert the TSC with. */
+void rt_hook_set_clock(const struct rt_clock_line *line);
 
 #endif
