@@ -16,6 +16,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
+#include "accept.h"
 #include "common/clock.h"
 #include "compat.h"
 #include "control.h"
@@ -37,7 +38,8 @@ static struct {
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
 	bool shut; /* stopped by the application: only it starts us again */
-	int listen_fd, wake_fd;
+	int listen_fd, wake_fd, reserve_fd;
+	uint64_t rest_ms; /* until then no connection is accepted */
 	struct sockaddr_un addr;
 	struct rt_conn *conns;
 	struct rt_monitor lease;               /* rt_control_query() */
@@ -116,12 +118,15 @@ static bool peer_allowed(int fd)
 
 static void accept_one(void)
 {
-	int fd = accept4(ctl.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = rt_accept(ctl.listen_fd, &ctl.reserve_fd);
 	struct rt_conn *c;
 	unsigned n = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (fd != -EAGAIN)
+			ctl.rest_ms = rt_now_ms() + RT_ACCEPT_REST_MS;
 		return;
+	}
 	for (c = ctl.conns; c; c = c->next)
 		n++;
 	c = n < CONNS_MAX && peer_allowed(fd) ? calloc(1, sizeof(*c)) : NULL;
@@ -279,11 +284,31 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
 		order[n] = c;
 	}
-	fds[n] = (struct pollfd){.fd = ctl.listen_fd, .events = POLLIN};
+	fds[n] = (struct pollfd){
+		.fd = rt_now_ms() < ctl.rest_ms ? -1 : ctl.listen_fd, .events = POLLIN};
 	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
 	*timeout = timeout_ms();
 	pthread_mutex_unlock(&ctl.lock);
 	return n;
+}
+
+/* Returns after timeout_ms at the latest, and not much earlier without a reason: what stays ready
+ * would keep the thread on the CPU. */
+static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	struct timespec pause = {.tv_nsec = timeout_ms * 1000000L};
+	uint64_t count;
+
+	if (poll(fds, n, timeout_ms) < 0) {
+		for (unsigned i = 0; i < n; i++)
+			fds[i].revents = 0;
+		/* -EINVAL: RLIMIT_NOFILE is below n now. */
+		if (errno != EINTR)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	/* The application may have closed it, and may use its number. */
+	if (fds[n - 1].revents && read(ctl.wake_fd, &count, sizeof(count)) != sizeof(count))
+		ctl.wake_fd = -1;
 }
 
 static bool step(void)
@@ -294,9 +319,7 @@ static bool step(void)
 	unsigned n = fill(fds, order, &timeout);
 	bool more;
 
-	if (poll(fds, n + 2, timeout) < 0)
-		for (unsigned i = 0; i < n + 2; i++)
-			fds[i].revents = 0;
+	wait_for(fds, n + 2, timeout);
 	pthread_mutex_lock(&ctl.lock);
 	serve(fds, order, n);
 	if (fds[n].revents)
@@ -342,6 +365,7 @@ static uint32_t run(void *arg)
 	end_all();
 	close(ctl.listen_fd);
 	close(ctl.wake_fd);
+	close(ctl.reserve_fd);
 	unlink(ctl.addr.sun_path);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
 	ctl.life++;
@@ -384,7 +408,8 @@ static int start_thread(void)
 	if (ret)
 		return ret;
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ctl.tick_ms = ctl.counters_ms = 0;
+	ctl.reserve_fd = rt_accept_reserve();
+	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
 	start_clock();
 	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
 	if (!ret) {
@@ -395,6 +420,8 @@ static int start_thread(void)
 	}
 	if (ctl.wake_fd >= 0)
 		close(ctl.wake_fd);
+	if (ctl.reserve_fd >= 0)
+		close(ctl.reserve_fd);
 	close(ctl.listen_fd);
 	unlink(ctl.addr.sun_path);
 	return ret;
