@@ -29,7 +29,6 @@
 #define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within that time of waking us */
 #define TICK_MS     50   /* clock, ports, tails */
-#define EVENT_MS    100  /* that the application waits for us at most when a port comes or goes */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
 
@@ -82,28 +81,6 @@ static void tick_clock(void)
 					rt_clock_ns(&ctl.clock.line, rt_tsc()));
 		}
 	}
-}
-
-/* In the application's thread that adds or removes a port: when it goes on, no packet of the new
- * holder of a port id can be taken for one of the old. */
-static void ports_changed(void)
-{
-	struct timespec until;
-
-	/* The control thread may be busy, even with a lock that this thread holds: the next tick
-	 * will do it then. */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += EVENT_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (pthread_mutex_timedlock(&ctl.lock, &until))
-		return;
-	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state <= RT_SESSION_ARMED)
-			rt_session_rescan(s);
-	}
-	rt_figures_rescan();
-	pthread_mutex_unlock(&ctl.lock);
 }
 
 static bool peer_allowed(int fd)
@@ -359,7 +336,7 @@ static uint32_t run(void *arg)
 	rt_trace_control_thread();
 	while (step())
 		;
-	/* Not under the lock: an event that is being delivered waits for it. */
+	/* Waits for an event that is being delivered. */
 	rt_ports_unwatch();
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
@@ -411,7 +388,7 @@ static int start_thread(void)
 	ctl.reserve_fd = rt_accept_reserve();
 	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
 	start_clock();
-	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
+	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(rt_hook_cut);
 	if (!ret) {
 		ret = rt_compat_control_thread("ringtap-ctl", run);
 		if (!ret)

@@ -12,11 +12,12 @@
 
 static void link_site(struct rt_fig_site *s)
 {
+	const struct rt_fig_port_state *state = &s->figures->port_state[s->where & UINT16_MAX];
+
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
 		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
 	s->linked = true;
-	/* Pairs with the acquire in hook_burst.c. */
-	rt_store_release(&s->hook->figures, s);
+	rt_hook_count(s->hook, s, state->generation);
 }
 
 static void unlink_site(struct rt_fig_site *s)
@@ -24,7 +25,7 @@ static void unlink_site(struct rt_fig_site *s)
 	if (!s->linked)
 		return;
 	s->linked = false;
-	rt_store_release(&s->hook->figures, NULL); /* as above */
+	rt_hook_uncount(s->hook, s);
 	rt_hook_unuse(s->hook);
 }
 
@@ -103,6 +104,8 @@ static uint32_t add_port(struct rt_figures *f, uint16_t id)
 {
 	uint32_t i = ports_known(f);
 	struct rt_fig_port *p = &f->ports[i];
+	uint32_t generation =
+		rt_port_generation(id); /* before it is asked: else of the next holder */
 	struct rt_msg_port desc;
 
 	if (i == RT_FIG_PORTS || rt_port_describe(id, &desc))
@@ -112,7 +115,7 @@ static uint32_t add_port(struct rt_figures *f, uint16_t id)
 	p->port_id = id;
 	show_state(p, &desc);
 	p->state = RT_IF_PRESENT;
-	f->port_state[i].generation = rt_port_generation(id);
+	f->port_state[i].generation = generation;
 	/* Pairs with the acquire in reader/monitor.c. */
 	rt_store_release(&f->header->port_count, i + 1);
 	return i;

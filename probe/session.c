@@ -70,10 +70,11 @@ static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
 	publish_tap(s, t);
 	t->orphaned = rt_load(&t->hook->orphaned);
-	if (rt_hook_link(t->hook, t) == 0)
-		t->linked = true;
-	else
-		s->taps_refused++;
+	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
+	case 0: t->linked = true; break;
+	case -ENODEV: break; /* the port has gone; the next rescan will say so */
+	default: s->taps_refused++;
+	}
 }
 
 static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
@@ -134,6 +135,8 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
 	struct rt_msg_port desc, *port = &desc;
 	struct rt_session_if *f = &s->ifs[s->if_count];
+	uint32_t generation =
+		rt_port_generation(id); /* before it is asked: else of the next holder */
 	uint32_t want = 0;
 
 	if (rt_port_describe(id, port))
@@ -147,8 +150,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 		s->ifs_full = true;
 		return NULL;
 	}
-	*f = (struct rt_session_if){
-		.port = *port, .want = want, .generation = rt_port_generation(port->port_id)};
+	*f = (struct rt_session_if){.port = *port, .want = want, .generation = generation};
 	rt_port_counters(port->port_id, f->base);
 	if (s->timestamp == RT_TIMESTAMP_NIC)
 		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver, f->generation);
