@@ -121,6 +121,7 @@ static void abandon(struct rt_conn *c)
 	struct rt_session *s = c->session;
 
 	close(c->fd);
+	rt_conn_cancel(c);
 	rt_figures_detach(&c->monitor, &ctl.clock.line);
 	free(c);
 	if (!s)
@@ -252,13 +253,25 @@ static int timeout_ms(void)
 	return in_motion() ? BUSY_MS : rt_sessions || rt_fig_current ? TICK_MS : LINGER_MS / 4;
 }
 
+/* Connections are the control thread's own: compiling does not need the lock, and would keep the
+ * application's threads from it. */
+static bool work(void)
+{
+	bool pending = false;
+
+	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+		pending |= rt_conn_work(c);
+	return pending;
+}
+
 static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
 {
 	unsigned n = 0;
 
 	pthread_mutex_lock(&ctl.lock);
 	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
-		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+		/* Else for its end only: messages wait until the last one is answered. */
+		fds[n] = (struct pollfd){.fd = c->fd, .events = c->job ? 0 : POLLIN};
 		order[n] = c;
 	}
 	fds[n] = (struct pollfd){
@@ -292,11 +305,12 @@ static bool step(void)
 {
 	struct pollfd fds[CONNS_MAX + 2];
 	const struct rt_conn *order[CONNS_MAX];
+	bool pending = work();
 	int timeout;
 	unsigned n = fill(fds, order, &timeout);
 	bool more;
 
-	wait_for(fds, n + 2, timeout);
+	wait_for(fds, n + 2, pending ? 0 : timeout);
 	pthread_mutex_lock(&ctl.lock);
 	serve(fds, order, n);
 	if (fds[n].revents)

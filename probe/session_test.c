@@ -20,6 +20,7 @@
 #include <rte_ethdev.h>
 
 #include "epb.h"
+#include "filter_job.h"
 #include "hook.h"
 #include "request.h"
 #include "test_eal.h"
@@ -116,6 +117,22 @@ static void remove_port(uint16_t port)
 
 /* ---- the control thread ---- */
 
+/* Compiles what a request asks for. Takes over what it holds. */
+static struct rt_filter_job *compiled(const struct rt_request *req)
+{
+	struct rt_filter_job *job = rt_filter_job_new(req, true);
+
+	assert_non_null(job);
+	while (!job->done)
+		rt_filter_job_step(job);
+	return job;
+}
+
+static void *copy(const void *from, size_t size)
+{
+	return memcpy(malloc(size), from, size);
+}
+
 static struct rt_session *open_session(const char *port, bool drop_all)
 {
 	static const struct rt_insn none[] = {{.code = 0x06, .k = 0}};
@@ -124,15 +141,18 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
-	struct rt_request req = {.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1},
-		.wants = &want,
-		.insns = (struct rt_insn *)(uintptr_t)none};
+	struct rt_request req = {.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1}};
 	char err[RT_TEXT_LEN] = "";
+	struct rt_filter_job *job;
 	struct rt_session *s;
 
 	snprintf(want.port, sizeof(want.port), "%s", port);
-	if (rt_session_open(&s, &req, err))
+	req.wants = copy(&want, sizeof(want));
+	req.insns = copy(none, sizeof(none));
+	job = compiled(&req);
+	if (rt_session_open(&s, &job->req, err))
 		fail_msg("%s", err);
+	rt_filter_job_free(job);
 	return s;
 }
 
@@ -449,11 +469,32 @@ static void test_port_that_is_restarted_goes_on(void **state)
 	rt_session_free(s);
 }
 
+/* 0 or -errno, and then a sentence in err. */
+static int set_filter(struct rt_session *s, const struct rt_insn *insn, char *err)
+{
+	struct rt_filter_job *job;
+	struct rt_request req;
+	int ret = rt_session_want_filter(
+		s, &req, insn ? copy(insn, sizeof(*insn)) : NULL, insn != NULL, err);
+
+	if (ret) {
+		rt_request_free(&req);
+		return ret;
+	}
+	job = compiled(&req);
+	ret = job->ret;
+	snprintf(err, RT_TEXT_LEN, "%s", job->err);
+	if (!ret)
+		rt_session_set_filter(s, &job->req);
+	rt_filter_job_free(job);
+	return ret;
+}
+
 static void replace_filter(struct rt_session *s, const struct rt_insn *insn)
 {
 	char err[RT_TEXT_LEN] = "";
 
-	if (rt_session_set_filter(s, insn, insn ? 1 : 0, err))
+	if (set_filter(s, insn, err))
 		fail_msg("%s", err);
 	while (!rt_session_filter_settled(s))
 		sched_yield();
@@ -507,15 +548,15 @@ static void test_refused_filter_leaves_the_old_one(void **state)
 	char err[RT_TEXT_LEN] = "";
 
 	arm(s);
-	assert_int_equal(rt_session_set_filter(s, &endless, 1, err), -EINVAL);
+	assert_int_equal(set_filter(s, &endless, err), -EINVAL);
 	assert_non_null(strstr(err, "refuses the filter"));
 	assert_false(rt_session_filter_settled(s));
 	let_all_poll(50);
 	assert_int_equal(published(s), 0);
 	/* A second change while the first is under way is refused; the end of the session is not.
 	 */
-	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), 0);
-	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), -EBUSY);
+	assert_int_equal(set_filter(s, NULL, err), 0);
+	assert_int_equal(set_filter(s, NULL, err), -EBUSY);
 	end_session(s);
 	rt_session_free(s);
 }
