@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
 #include <sys/types.h>
 
 #include <pcap/bpf.h>
+#include <rte_byteorder.h>
 
 #include "common/atomics.h"
 #include "filter_run.h"
@@ -25,12 +27,12 @@ static inline bool load(const struct rte_mbuf *m, uint64_t offset, uint16_t size
 		p = rte_pktmbuf_read(m, (uint32_t)offset, bytes, copy);
 	else
 		return false;
-	if (bytes == 1)
-		*out = p[0];
-	else if (bytes == 2)
-		*out = (uint32_t)p[0] << 8 | p[1];
-	else
-		*out = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	if (bytes == 4) {
+		memcpy(out, p, 4);
+		*out = rte_be_to_cpu_32(*out);
+	} else {
+		*out = bytes == 1 ? p[0] : (uint32_t)p[0] << 8 | p[1];
+	}
 	return true;
 }
 
@@ -103,6 +105,16 @@ uint32_t rt_filter_run(const struct rt_insn *program, const struct rte_mbuf *m)
 	for (const struct rt_insn *i = program;; i++) {
 		bool go_on = true;
 
+		/* Most of all programs are these two. */
+		if (i->code == (BPF_JMP | BPF_JEQ | BPF_K)) {
+			i += s.a == i->k ? i->jt : i->jf;
+			continue;
+		}
+		if (i->code == (BPF_LD | BPF_W | BPF_ABS)) {
+			if (!load(m, i->k, BPF_W, &s.a))
+				return 0;
+			continue;
+		}
 		switch (BPF_CLASS(i->code)) {
 		case BPF_LD: go_on = load_a(&s, i, m); break;
 		case BPF_LDX: go_on = load_x(&s, i, m); break;
