@@ -26,6 +26,10 @@ EXPRESSIONS = [
     "ip[2:2] % ip[8] = 3", "ip[0] << 2 = 276", "ip[12:4] & 0x80000000 != 0", "ip[8] - ip[9] > 40",
     "ip[4:2] * ip[8] > 0x100000", "ip[12:4] > 0xc0000000", "ether[6:4] | ether[8:4] > 0xf0000000",
     "ether[len - 1] = 0", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
+    # DPDK's verifier would need years for these: too many paths.
+    " or ".join(f"(net {10 + 7 * i}.0.0.0/8 and port {(53, 80, 443, 179, 1000 + i)[i % 5]})" for i in range(30)),
+    " or ".join(f"host fe80::{i:x}:{i:x}" for i in range(60)) + " or ip6 multicast",
+    " and ".join(f"not (net {10 + i}.0.0.0/8 and port {(53, 80, 443, 179, 67)[i % 5]})" for i in range(30)),
 ]
 AT_ONCE = 8  # sessions side by side: also a test of filters that do not meddle with each other
 

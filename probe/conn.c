@@ -12,6 +12,7 @@
 
 #include "common/ipc.h"
 #include "control.h"
+#include "filter_job.h"
 #include "request.h"
 
 struct rt_session *rt_sessions;
@@ -106,6 +107,26 @@ static bool send_sessions(struct rt_conn *c)
 	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
 }
 
+/* The request is answered when its filters are there; no message is read before. */
+static int begin_job(struct rt_conn *c, struct rt_request *req, bool opens)
+{
+	c->job = rt_filter_job_new(req, opens);
+	return c->job ? 0 : -ENOMEM;
+}
+
+bool rt_conn_work(struct rt_conn *c)
+{
+	if (c->job && !c->job->done)
+		rt_filter_job_step(c->job);
+	return c->job;
+}
+
+void rt_conn_cancel(struct rt_conn *c)
+{
+	rt_filter_job_free(c->job);
+	c->job = NULL;
+}
+
 static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 {
 	char err[RT_TEXT_LEN] = "not enough memory";
@@ -118,9 +139,19 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	if (!ret) {
 		req.reader_pid = c->pid;
 		memcpy(req.reader, c->program, sizeof(req.reader));
-		ret = rt_session_open(&c->session, &req, err);
+		ret = begin_job(c, &req, true);
 	}
+	if (!ret)
+		return true;
 	rt_request_free(&req);
+	return fail(c, ret, err);
+}
+
+static bool open_session(struct rt_conn *c)
+{
+	char err[RT_TEXT_LEN] = "not enough memory";
+	int ret = rt_session_open(&c->session, &c->job->req, err);
+
 	if (ret)
 		return fail(c, ret, err);
 	c->session->next = rt_sessions;
@@ -179,6 +210,7 @@ static bool filtered(struct rt_conn *c, int code, const char *text)
 static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
 {
 	char err[RT_TEXT_LEN] = "not enough memory";
+	struct rt_request req;
 	struct rt_insn *insns;
 	uint32_t count;
 	int ret;
@@ -189,10 +221,29 @@ static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
 	ret = rt_request_filter(msg, len, &insns, &count, err);
 	if (ret)
 		return fail(c, ret, err);
-	ret = rt_session_set_filter(c->session, insns, count, err);
-	free(insns);
-	/* Else answered when no thread uses the old one. */
-	return ret ? filtered(c, ret, err) : true;
+	ret = rt_session_want_filter(c->session, &req, insns, count, err);
+	if (!ret)
+		ret = begin_job(c, &req, false);
+	if (!ret)
+		return true;
+	rt_request_free(&req);
+	return filtered(c, ret, err);
+}
+
+/* The filters are there, or refused. */
+static bool end_job(struct rt_conn *c)
+{
+	struct rt_filter_job *j = c->job;
+	bool ok = true;
+
+	if (j->opens)
+		ok = j->ret ? fail(c, j->ret, j->err) : open_session(c);
+	else if (j->ret)
+		ok = filtered(c, j->ret, j->err);
+	else /* answered when no thread uses the old ones */
+		rt_session_set_filter(c->session, &j->req);
+	rt_conn_cancel(c);
+	return ok;
 }
 
 static bool on_memory(
@@ -235,6 +286,8 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 	unsigned fd_count;
 	bool ok;
 
+	if (c->job) /* not polled for messages: the peer is gone */
+		return false;
 	len = rt_msg_recv(c->fd, buf, sizeof(buf), fds, RT_FD_COUNT, &fd_count, 0);
 	if (len == -ETIMEDOUT || len == -EAGAIN)
 		return true;
@@ -264,8 +317,11 @@ static bool send_layout(struct rt_conn *c)
 
 bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock)
 {
-	struct rt_session *s = c->session;
+	struct rt_session *s;
 
+	if (c->job && c->job->done && !end_job(c))
+		return false;
+	s = c->session;
 	if (!s)
 		return true;
 	if (rt_session_filter_settled(s) && !filtered(c, 0, ""))

@@ -13,6 +13,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
+#include "accept.h"
 #include "common/clock.h"
 #include "compat.h"
 #include "control.h"
@@ -27,7 +28,6 @@
 #define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within that time of waking us */
 #define TICK_MS     50   /* clock, ports, tails */
-#define EVENT_MS    100  /* that the application waits for us at most when a port comes or goes */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
 
@@ -36,7 +36,8 @@ static struct {
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
 	bool shut; /* stopped by the application: only it starts us again */
-	int wake_fd;
+	int wake_fd, reserve_fd;
+	uint64_t rest_ms; /* until then no connection is accepted */
 	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease;               /* rt_control_query() */
@@ -64,15 +65,11 @@ static void start_clock(void)
 
 static void tick_clock(void)
 {
-	struct rt_clock before = ctl.clock;
 	struct rt_clock_point now;
 
 	rt_clock_take(&now);
 	rt_clock_follow(&ctl.clock, &now);
-	if (!rt_hook_set_clock(&ctl.clock.line)) {
-		ctl.clock = before; /* the next line goes on from what hooks and readers use */
-		return;
-	}
+	rt_hook_set_clock(&ctl.clock.line);
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
 		if (s->shm.clock)
 			rt_clock_publish(s->shm.clock, &ctl.clock.line);
@@ -84,28 +81,6 @@ static void tick_clock(void)
 					rt_clock_ns(&ctl.clock.line, rt_tsc()));
 		}
 	}
-}
-
-/* In the application's thread that adds or removes a port: when it goes on, no packet of the new
- * holder of a port id can be taken for one of the old. */
-static void ports_changed(void)
-{
-	struct timespec until;
-
-	/* The control thread may be busy, even with a lock that this thread holds: the next tick
-	 * will do it then. */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += EVENT_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (pthread_mutex_timedlock(&ctl.lock, &until))
-		return;
-	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state <= RT_SESSION_ARMED)
-			rt_session_rescan(s);
-	}
-	rt_figures_rescan();
-	pthread_mutex_unlock(&ctl.lock);
 }
 
 static bool peer_allowed(int fd)
@@ -120,12 +95,15 @@ static bool peer_allowed(int fd)
 
 static void accept_one(void)
 {
-	int fd = accept4(ctl.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = rt_accept(ctl.listener.fd, &ctl.reserve_fd);
 	struct rt_conn *c;
 	unsigned n = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (fd != -EAGAIN)
+			ctl.rest_ms = rt_now_ms() + RT_ACCEPT_REST_MS;
 		return;
+	}
 	for (c = ctl.conns; c; c = c->next)
 		n++;
 	c = n < CONNS_MAX && peer_allowed(fd) ? calloc(1, sizeof(*c)) : NULL;
@@ -143,6 +121,7 @@ static void abandon(struct rt_conn *c)
 	struct rt_session *s = c->session;
 
 	close(c->fd);
+	rt_conn_cancel(c);
 	rt_figures_detach(&c->monitor, &ctl.clock.line);
 	free(c);
 	if (!s)
@@ -274,33 +253,64 @@ static int timeout_ms(void)
 	return in_motion() ? BUSY_MS : rt_sessions || rt_fig_current ? TICK_MS : LINGER_MS / 4;
 }
 
+/* Connections are the control thread's own: compiling does not need the lock, and would keep the
+ * application's threads from it. */
+static bool work(void)
+{
+	bool pending = false;
+
+	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+		pending |= rt_conn_work(c);
+	return pending;
+}
+
 static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
 {
 	unsigned n = 0;
 
 	pthread_mutex_lock(&ctl.lock);
 	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
-		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+		/* Else for its end only: messages wait until the last one is answered. */
+		fds[n] = (struct pollfd){.fd = c->fd, .events = c->job ? 0 : POLLIN};
 		order[n] = c;
 	}
-	fds[n] = (struct pollfd){.fd = ctl.listener.fd, .events = POLLIN};
+	fds[n] = (struct pollfd){
+		.fd = rt_now_ms() < ctl.rest_ms ? -1 : ctl.listener.fd, .events = POLLIN};
 	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
 	*timeout = timeout_ms();
 	pthread_mutex_unlock(&ctl.lock);
 	return n;
 }
 
+/* Returns after timeout_ms at the latest, and not much earlier without a reason: what stays ready
+ * would keep the thread on the CPU. */
+static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	struct timespec pause = {.tv_nsec = timeout_ms * 1000000L};
+	uint64_t count;
+
+	if (poll(fds, n, timeout_ms) < 0) {
+		for (unsigned i = 0; i < n; i++)
+			fds[i].revents = 0;
+		/* -EINVAL: RLIMIT_NOFILE is below n now. */
+		if (errno != EINTR)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	/* The application may have closed it, and may use its number. */
+	if (fds[n - 1].revents && read(ctl.wake_fd, &count, sizeof(count)) != sizeof(count))
+		ctl.wake_fd = -1;
+}
+
 static bool step(void)
 {
 	struct pollfd fds[CONNS_MAX + 2];
 	const struct rt_conn *order[CONNS_MAX];
+	bool pending = work();
 	int timeout;
 	unsigned n = fill(fds, order, &timeout);
 	bool more;
 
-	if (poll(fds, n + 2, timeout) < 0)
-		for (unsigned i = 0; i < n + 2; i++)
-			fds[i].revents = 0;
+	wait_for(fds, n + 2, pending ? 0 : timeout);
 	pthread_mutex_lock(&ctl.lock);
 	serve(fds, order, n);
 	if (fds[n].revents)
@@ -340,12 +350,14 @@ static uint32_t run(void *arg)
 	rt_trace_control_thread();
 	while (step())
 		;
-	/* Not under the lock: an event that is being delivered waits for it. */
+	/* Waits for an event that is being delivered. */
 	rt_ports_unwatch();
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
 	rt_listener_close(&ctl.listener);
 	close(ctl.wake_fd);
+	if (ctl.reserve_fd >= 0)
+		close(ctl.reserve_fd);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
 	ctl.life++;
 	pthread_cond_broadcast(&ctl.gone);
@@ -370,10 +382,11 @@ static int start_thread(void)
 	if (ret)
 		return ret;
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ctl.tick_ms = ctl.counters_ms = 0;
+	ctl.reserve_fd = rt_accept_reserve();
+	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
 	rt_store(&ctl.pid, getpid());
 	start_clock();
-	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
+	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(rt_hook_cut);
 	if (!ret) {
 		ret = rt_compat_control_thread("ringtap-ctl", run);
 		if (!ret)
@@ -382,6 +395,8 @@ static int start_thread(void)
 	}
 	if (ctl.wake_fd >= 0)
 		close(ctl.wake_fd);
+	if (ctl.reserve_fd >= 0)
+		close(ctl.reserve_fd);
 	rt_listener_close(&ctl.listener);
 	return ret;
 }

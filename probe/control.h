@@ -49,8 +49,15 @@ struct rt_conn {
 	/* At most one of both. */
 	struct rt_session *session;
 	struct rt_monitor monitor;
+	struct rt_filter_job *job; /* what its request waits for; NULL: nothing */
 	struct rt_conn *next;
 };
+
+/* Compiles one of the filters that the connection waits for. Control thread, lock not held. True:
+ * the connection is to be served without waiting. */
+bool rt_conn_work(struct rt_conn *c);
+/* Frees the job. */
+void rt_conn_cancel(struct rt_conn *c);
 
 /* All sessions, for listing. */
 extern struct rt_session *rt_sessions;

@@ -364,8 +364,8 @@ static void test_hashed_and_other_packets_mix(void **state)
 
 static void test_nic_time_replaces_ours_where_there_is_one(void **state)
 {
-	static struct rt_clock_line line = {.mult = 1ull << RT_CLOCK_SHIFT};
-	static struct rt_nic_clock clock = {.line = &line};
+	static const struct rt_clock_line line = {.mult = 1ull << RT_CLOCK_SHIFT};
+	static struct rt_nic_clock clock;
 	struct rte_mbuf *m = test_frame(1, 60);
 	uint64_t flag;
 	int offset;
@@ -373,6 +373,7 @@ static void test_nic_time_replaces_ours_where_there_is_one(void **state)
 	assert_int_equal(rte_mbuf_dyn_rx_timestamp_register(&offset, &flag), 0);
 	assert_int_equal(rt_nic_time_lookup(&t.tap[0].nic_ts_offset, &t.tap[0].nic_ts_flag), 0);
 	assert_int_equal(t.tap[0].nic_ts_offset, offset);
+	rt_latch_publish(&clock.latch, &line);
 	t.tap[0].nic_clock = &clock;
 	*RTE_MBUF_DYNFIELD(m, offset, uint64_t *) = 4711;
 	assert_true(rt_epb_slow(&t.ring, &t.tap[0], m, NS));

@@ -214,12 +214,6 @@ void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock)
 	apply(clock);
 }
 
-void rt_figures_rescan(void)
-{
-	if (rt_fig_current)
-		rt_figures_scan_ports(rt_fig_current);
-}
-
 static void fold_losses(struct rt_figures *f)
 {
 	uint64_t polls = rt_load(&f->no_row_polls), packets = 0;

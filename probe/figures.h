@@ -190,9 +190,6 @@ int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every
 	const struct rt_clock_line *clock, char *err);
 void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
 
-/* Ports that came or went. */
-void rt_figures_rescan(void);
-
 /* Every 50 ms or so. */
 void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 

@@ -479,16 +479,19 @@ static void test_ports_that_come_and_go(void **state)
 	uint32_t index;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
-	assert_int_equal(rt_ports_watch(rt_figures_rescan), 0);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
-	rt_figures_rescan(); /* queues are made after the port has been announced */
+	rt_figures_scan_ports(
+		rt_fig_current); /* queues are made after the port has been announced */
 	index = test_port_index(other);
 	assert_int_equal(test_port_callbacks(other), 2);
 	test_port_poll(other, 32);
 	assert_int_equal(test_block(other, RT_DIR_RX)->burst[0], 1);
 	test_port_remove(other);
-	assert_int_equal(rt_fig_current->ports[index].state, RT_IF_GONE);
 	assert_int_equal(test_port_callbacks(other), 0);
+	assert_null(rt_hook_get(other, 0, RT_DIR_RX)->figures);
+	rt_figures_scan_ports(rt_fig_current);
+	assert_int_equal(rt_fig_current->ports[index].state, RT_IF_GONE);
 	rt_ports_unwatch();
 	test_monitors_drop();
 	assert_int_equal(test_port_callbacks(port), 0);
@@ -502,14 +505,15 @@ static void test_ports_beyond_the_table_are_left_alone(void **state)
 	for (uint32_t i = rt_fig_current->header->port_count; i < RT_FIG_PORTS; i++)
 		rt_fig_current->ports[i].state = RT_IF_GONE;
 	rt_store(&rt_fig_current->header->port_count, RT_FIG_PORTS);
-	assert_int_equal(rt_ports_watch(rt_figures_rescan), 0);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
-	rt_figures_rescan();
-	rt_figures_rescan();
+	rt_figures_scan_ports(rt_fig_current);
+	rt_figures_scan_ports(rt_fig_current);
 	assert_int_equal(test_port_callbacks(other), 0);
 	assert_int_equal(rt_fig_current->header->port_count, RT_FIG_PORTS);
 	assert_int_equal(rt_fig_current->header->ports_beyond, 1);
 	test_port_remove(other);
+	rt_figures_scan_ports(rt_fig_current);
 	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
 	rt_ports_unwatch();
 }

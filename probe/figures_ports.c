@@ -12,12 +12,12 @@
 
 static void link_site(struct rt_fig_site *s)
 {
+	const struct rt_fig_port_state *state = &s->figures->port_state[s->where & UINT16_MAX];
+
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
 		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
 	s->linked = true;
-	/* Pairs with the acquires in hook_burst.c. */
-	rt_store_release(&s->hook->figures, s);
-	rt_store_release(&s->hook->column, s->column);
+	rt_hook_count(s->hook, s, state->generation);
 }
 
 static void unlink_site(struct rt_fig_site *s)
@@ -25,8 +25,7 @@ static void unlink_site(struct rt_fig_site *s)
 	if (!s->linked)
 		return;
 	s->linked = false;
-	rt_store_release(&s->hook->column, NULL); /* as above */
-	rt_store_release(&s->hook->figures, NULL);
+	rt_hook_uncount(s->hook, s);
 	rt_hook_unuse(s->hook);
 }
 
@@ -48,7 +47,7 @@ static void give_column(struct rt_figures *f, struct rt_fig_site *s)
 	/* Pairs with the acquires in figures_burst.h. */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
-		rt_store_release(&s->hook->column, s->column); /* as above */
+		rt_hook_give_column(s->hook, s);
 }
 
 void rt_figures_use_supply(struct rt_figures *f)
@@ -178,6 +177,7 @@ static uint32_t take_entry(const struct rt_figures *f, const struct rt_msg_port 
 
 static uint32_t add_port(struct rt_figures *f, uint16_t id)
 {
+	/* Before the port is asked: else it may be that of the next holder. */
 	uint32_t generation = rt_port_generation(id), i;
 	struct rt_fig_port *p;
 	struct rt_msg_port desc;

@@ -11,6 +11,7 @@
 #include "epb.h"
 #include "filter.h"
 #include "filter_code.h"
+#include "filter_run.h"
 #include "common/program.h"
 
 #define MAC_BYTES 12u
@@ -24,10 +25,13 @@ struct rt_filter {
 	uint32_t reach;               /* UINT32_MAX: there is no such version */
 	uint64_t (*func)(void *mbuf); /* NULL: no JIT on this machine */
 	struct rte_bpf *bpf, *quick_bpf;
-	struct rt_filter *tx; /* for what is sent; NULL: the same */
+	struct rt_insn *program; /* interpreted: too many paths for bpf; else NULL */
+	struct rt_filter *tx;    /* for what is sent; NULL: the same */
 };
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
+
+uint64_t rt_filter_steps_max = 400000;
 
 /* Takes over the instructions, and says what they get as their argument. */
 static struct rte_bpf *load(
@@ -38,6 +42,11 @@ static struct rte_bpf *load(
 
 	if (!insns) {
 		rte_errno = ENOMEM;
+		return NULL;
+	}
+	if (rt_code_steps(insns, count) > rt_filter_steps_max) {
+		free(insns);
+		rte_errno = E2BIG;
 		return NULL;
 	}
 	bpf = rte_bpf_load(&prm); /* copies them */
@@ -64,7 +73,6 @@ static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
 	uint32_t count = 0, reach = 0;
 	struct ebpf_insn *insns = rt_code_quick(converted->ins, converted->nb_ins, &count, &reach);
 
-	f->reach = UINT32_MAX;
 	packet.size = reach;
 	f->quick_bpf = insns ? load(insns, count, &packet) : NULL;
 	if (!f->quick_bpf || rte_bpf_get_jit(f->quick_bpf, &jit) || !jit.func)
@@ -93,20 +101,26 @@ static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint
 	return n;
 }
 
+/* Takes over the instructions, unless it fails. */
 static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
 {
 	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)insns};
 	struct rte_bpf_prm *prm = rte_bpf_convert(&prog);
 
+	f->reach = UINT32_MAX;
 	if (prm) {
 		load_general(f, prm);
 		if (f->bpf)
 			load_quick(f, prm);
 		rte_free(prm);
 	}
-	if (f->bpf)
-		return 0;
-	return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
+	if (prm && !f->bpf && rte_errno == E2BIG)
+		f->program = insns;
+	else if (f->bpf)
+		free(insns);
+	else
+		return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
+	return 0;
 }
 
 /* For what goes one way; *differs: the other one needs its own. */
@@ -125,11 +139,12 @@ static int create(struct rt_filter **out, const struct rt_insn *insns, uint32_t 
 		*differs = rt_program_set_direction(copy, n, dir);
 		ret = compile(f, copy, n);
 	}
-	free(copy);
-	if (ret)
+	if (ret) {
+		free(copy);
 		free(f);
-	else
+	} else {
 		*out = f;
+	}
 	return ret;
 }
 
@@ -156,11 +171,14 @@ void rt_filter_free(struct rt_filter *f)
 	rt_filter_free(f->tx);
 	rte_bpf_destroy(f->quick_bpf);
 	rte_bpf_destroy(f->bpf);
+	free(f->program);
 	free(f);
 }
 
 static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
 {
+	if (rt_unlikely(f->program != NULL))
+		return rt_filter_run(f->program, m) != 0;
 	return (f->func ? f->func(m) : rte_bpf_exec(f->bpf, m)) != 0;
 }
 

@@ -251,3 +251,31 @@ struct ebpf_insn *rt_code_quick(
 	}
 	return rewrite(&quick, in, n, count);
 }
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+uint64_t rt_code_steps(const struct ebpf_insn *insns, uint32_t n)
+{
+	uint64_t *from = calloc((size_t)n + 1, sizeof(*from)), total; /* by instruction */
+
+	if (!from)
+		return UINT64_MAX;
+	for (uint32_t i = n; i-- > 0;) {
+		const struct ebpf_insn *in = &insns[i];
+		uint32_t op = BPF_CLASS(in->code) == BPF_JMP ? BPF_OP(in->code) : EBPF_CALL;
+		uint64_t to = from[i + 1 + (op == EBPF_CALL || op == EBPF_EXIT ? 0 : in->off)];
+
+		if (op == EBPF_EXIT)
+			from[i] = 1;
+		else if (op == EBPF_CALL || op == BPF_JA)
+			from[i] = add(1, to);
+		else
+			from[i] = add(1, add(to, from[i + 1]));
+	}
+	total = from[0];
+	free(from);
+	return total;
+}

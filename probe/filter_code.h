@@ -18,4 +18,9 @@ struct ebpf_insn *rt_code_mend(const struct ebpf_insn *in, uint32_t n, uint32_t 
 struct ebpf_insn *rt_code_quick(
 	const struct ebpf_insn *in, uint32_t n, uint32_t *count, uint32_t *reach);
 
+/* How many instructions DPDK's verifier evaluates at most: it walks every path from the start to an
+ * end, and skips a part that it knows only where nothing that it has derived differs. Jumps go
+ * forward. UINT64_MAX: that many or more, or no memory. */
+uint64_t rt_code_steps(const struct ebpf_insn *insns, uint32_t n);
+
 #endif

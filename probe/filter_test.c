@@ -231,36 +231,37 @@ static void compare(const struct rt_filter *f, const char *text, enum rt_directi
 	test_drop(m);
 }
 
-/* Every expression on every frame, cut to a length that varies, in several shapes. */
-static void compare_all(bool cut_at_random)
+/* On every frame, cut to a length that varies, in several shapes. */
+static void compare_with_libpcap(const char *text, bool cut_at_random)
 {
 	static const uint16_t three[] = {13, 10}, tiny[] = {3, 0, 20, 1};
+	struct bpf_program prog;
+	struct rt_filter *f = compile(text, &prog);
 
-	for (unsigned e = 0; e < EXPRESSIONS; e++) {
-		struct bpf_program prog;
-		struct rt_filter *f = compile(expressions[e], &prog);
+	for (uint32_t i = 0; i < frame_count; i++) {
+		const struct frame *frame = &frames[i];
+		uint32_t len = cut_at_random ? 1 + rnd() % frame->len : frame->len;
+		bool want = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
 
-		for (uint32_t i = 0; i < frame_count; i++) {
-			const struct frame *frame = &frames[i];
-			uint32_t len = cut_at_random ? 1 + rnd() % frame->len : frame->len;
-			bool want = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
-
-			compare(f, expressions[e], 0, shape(frame->bytes, len, NULL, 0), want, i,
-				"whole");
-			if (i % 4 == 0)
-				compare(f, expressions[e], 0, shape(frame->bytes, len, three, 2),
-					want, i, "three segments");
-			if (i % 4 == 1)
-				compare(f, expressions[e], 0, shape(frame->bytes, len, tiny, 4),
-					want, i, "tiny segments");
-			compare(f, expressions[e], i % 2, strip(frame, len, i % 2, NULL, 0), want,
-				i, "tag stripped");
-			compare(f, expressions[e], i % 2, strip(frame, len, i % 2, tiny, 4), want,
-				i, "tag stripped, tiny segments");
-		}
-		rt_filter_free(f);
-		pcap_freecode(&prog);
+		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), want, i, "whole");
+		if (i % 4 == 0)
+			compare(f, text, 0, shape(frame->bytes, len, three, 2), want, i,
+				"three segments");
+		if (i % 4 == 1)
+			compare(f, text, 0, shape(frame->bytes, len, tiny, 4), want, i,
+				"tiny segments");
+		compare(f, text, i % 2, strip(frame, len, i % 2, NULL, 0), want, i, "tag stripped");
+		compare(f, text, i % 2, strip(frame, len, i % 2, tiny, 4), want, i,
+			"tag stripped, tiny segments");
 	}
+	rt_filter_free(f);
+	pcap_freecode(&prog);
+}
+
+static void compare_all(bool cut_at_random)
+{
+	for (unsigned e = 0; e < EXPRESSIONS; e++)
+		compare_with_libpcap(expressions[e], cut_at_random);
 }
 
 static void test_whole_frames_pass_as_with_libpcap(void **state)
@@ -271,6 +272,18 @@ static void test_whole_frames_pass_as_with_libpcap(void **state)
 static void test_truncated_frames_pass_as_with_libpcap(void **state)
 {
 	compare_all(true);
+}
+
+static int interpret(void **state)
+{
+	rt_filter_steps_max = 0;
+	return 0;
+}
+
+static int compile_again(void **state)
+{
+	rt_filter_steps_max = 400000;
+	return 0;
 }
 
 /* The expressions are worth nothing if they all say the same of all frames. */
@@ -414,6 +427,48 @@ static void test_what_passes_keeps_its_order(void **state)
 }
 
 /* It passes, so that the copy finds it broken and counts it. */
+/* Each part of a chain adds a word to what the verifier remembers, or not, and all go on at the
+ * same place: twice as many paths with each. The program counts in A how many of the first bytes of
+ * the packet are what they should be. */
+static void test_paths_without_number_are_compiled_in_bounded_time(void **state)
+{
+	enum { PARTS = 40, EACH = 6 };
+	struct rt_insn prog[PARTS * EACH + 3], *p = prog;
+	uint8_t bytes[FRAME_LEN];
+
+	for (uint32_t i = 0; i < PARTS; i++) {
+		*p++ = (struct rt_insn){.code = BPF_LD | BPF_B | BPF_ABS, .k = i};
+		*p++ = (struct rt_insn){
+			.code = BPF_JMP | BPF_JEQ | BPF_K, .jf = EACH - 2, .k = i + 100};
+		*p++ = (struct rt_insn){.code = BPF_LD | BPF_MEM, .k = 0};
+		*p++ = (struct rt_insn){.code = BPF_ALU | BPF_ADD | BPF_K, .k = 1};
+		*p++ = (struct rt_insn){.code = BPF_ST, .k = 0};
+		*p++ = (struct rt_insn){.code = BPF_ST, .k = 1 + i % 15};
+	}
+	*p++ = (struct rt_insn){.code = BPF_LD | BPF_MEM, .k = 0};
+	*p++ = (struct rt_insn){.code = BPF_ALU | BPF_SUB | BPF_K, .k = PARTS - 1};
+	*p = (struct rt_insn){.code = BPF_RET | BPF_A};
+	for (uint32_t i = 0; i < FRAME_LEN; i++)
+		bytes[i] = (uint8_t)(i + 100);
+	assert_true(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_RX, bytes, false));
+	bytes[7] = 0; /* one fewer */
+	assert_false(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_RX, bytes, false));
+	assert_false(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_TX, bytes, true));
+}
+
+/* Ten of the kind took DPDK's verifier longer than anybody waits. */
+static void test_lists_of_hosts_and_ports(void **state)
+{
+	char text[4096] = "";
+	size_t n = 0;
+
+	for (unsigned i = 1; i <= 30; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+			"%s(host 10.0.%u.1 and port %u) or host fe80::%x", i > 1 ? " or " : "", i,
+			i == 3 ? 53 : 1000 + i, i == 7 ? 1 : i + 100);
+	compare_with_libpcap(text, false);
+}
+
 static void test_broken_chain_is_no_crash(void **state)
 {
 	static const uint16_t cuts[] = {30};
@@ -471,6 +526,8 @@ static void test_programs_without_end_are_refused(void **state)
 	assert_null(f);
 }
 
+#define interpreted(f) cmocka_unit_test_setup_teardown(f, interpret, compile_again)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +541,15 @@ int main(void)
 		cmocka_unit_test(test_broken_chain_is_no_crash),
 		cmocka_unit_test(test_nonsense_programs_are_refused),
 		cmocka_unit_test(test_programs_without_end_are_refused),
+		cmocka_unit_test(test_paths_without_number_are_compiled_in_bounded_time),
+		cmocka_unit_test(test_lists_of_hosts_and_ports),
+		interpreted(test_whole_frames_pass_as_with_libpcap),
+		interpreted(test_truncated_frames_pass_as_with_libpcap),
+		interpreted(test_shifts_by_x_as_with_libpcap),
+		interpreted(test_scratch_memory_is_zero_at_first),
+		interpreted(test_inbound_and_outbound),
+		interpreted(test_what_passes_keeps_its_order),
+		interpreted(test_broken_chain_is_no_crash),
 	};
 
 	test_eal_start();

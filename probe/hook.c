@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 #include "hook_burst.h"
 
 /* A callback out of ethdev's list that a thread may still be walking over. */
-struct limbo {
-	struct limbo *next;
+struct rt_limbo {
+	struct rt_limbo *next;
 	void *callback;
 };
 
@@ -23,27 +24,59 @@ uint64_t rt_limbo_ms = 10000;
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
 /* Unlinked since the last grace period began, and what that period is for. */
 static uint64_t limbo_since_ms;
-static struct limbo *limbo_new, *limbo_old;
+static struct rt_limbo *limbo_new, *limbo_old;
 static struct rt_tapset *sets_new, *sets_old;
 static struct rt_grace limbo_grace, sets_grace;
-static struct rt_clock_line lines[2];
-static struct rt_grace line_grace;
+/* Of the table above, what hooks do, whether they are in place, and the two lists of what is new.
+ * Taken after the control lock, and before ethdev's own of its callback lists. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The application's thread may have a real-time priority, and the control thread share its CPU. */
+static void make_lock(void)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr))
+		return;
+	if (pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == 0)
+		pthread_mutex_init(&lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static void acquire(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_lock);
+	pthread_mutex_lock(&lock);
+}
+
+static void release(void)
+{
+	pthread_mutex_unlock(&lock);
+}
 
 struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir)
 {
-	struct rt_hook ***table = &hooks[port][dir], *h;
+	struct rt_hook **table = hooks[port][dir], *h;
 
-	if (!*table)
-		*table = calloc(RTE_MAX_QUEUES_PER_PORT, sizeof(**table));
-	if (!*table)
-		return NULL;
-	h = (*table)[queue];
+	if (!table) {
+		table = calloc(RTE_MAX_QUEUES_PER_PORT, sizeof(*table));
+		if (!table)
+			return NULL;
+		acquire();
+		hooks[port][dir] = table;
+		release();
+	}
+	h = table[queue];
 	if (!h) {
 		h = aligned_alloc(RT_CACHE_LINE, sizeof(*h));
 		if (!h)
 			return NULL;
 		*h = (struct rt_hook){.port = port, .queue = queue, .direction = dir};
-		(*table)[queue] = h;
+		acquire();
+		table[queue] = h;
+		release();
 	}
 	return h;
 }
@@ -75,58 +108,86 @@ static uint16_t seen_tx(
 #define ON_TX             rt_hook_tx
 #endif
 
-int rt_hook_use(struct rt_hook *h)
+static const void *install(struct rt_hook *h)
 {
-	if (h->users++ || h->callback) /* ethdev may have refused to let the last one go */
-		return 0;
 	__tsan_release(h);
 	/* Nearest to the driver on both ways: what others change, they change behind us. */
 	if (h->direction == RT_DIR_RX)
-		h->callback = rte_eth_add_first_rx_callback(h->port, h->queue, ON_RX, h);
-	else
-		h->callback = rte_eth_add_tx_callback(h->port, h->queue, ON_TX, h);
-	if (h->callback)
-		return 0;
-	h->users--;
-	return -rte_errno;
+		return rte_eth_add_first_rx_callback(h->port, h->queue, ON_RX, h);
+	return rte_eth_add_tx_callback(h->port, h->queue, ON_TX, h);
 }
 
-/* Takes the callback out of ethdev's list. ethdev refuses where the port is gone or has fewer
- * queues now; the callback then stays linked, harmless, until the queue is back. */
+static void count_user(struct rt_hook *h, const void *callback, struct rt_limbo *parted)
+{
+	acquire();
+	h->users++;
+	if (callback) {
+		h->callback = callback;
+		h->parted = parted;
+	}
+	release();
+}
+
+int rt_hook_use(struct rt_hook *h)
+{
+	struct rt_limbo *parted;
+	const void *callback;
+	bool there;
+
+	acquire();
+	there = h->callback; /* ethdev may have refused to let the last one go */
+	release();
+	if (there) {
+		count_user(h, NULL, NULL);
+		return 0;
+	}
+	/* Nobody else installs: the control lock is held. */
+	parted = malloc(sizeof(*parted));
+	if (!parted)
+		return -ENOMEM;
+	callback = install(h); /* may allocate huge pages: not under the lock */
+	if (!callback) {
+		free(parted);
+		return -rte_errno;
+	}
+	count_user(h, callback, parted);
+	return 0;
+}
+
+/* Takes the callback out of ethdev's list; lock held. ethdev refuses where the port is gone or has
+ * fewer queues now; the callback then stays linked, harmless, until the queue is back. */
 static void remove_callback(struct rt_hook *h)
 {
-	struct limbo *l = malloc(sizeof(*l));
 	int ret;
 
-	if (!l)
-		return; /* stays linked: tried again later */
 	if (h->direction == RT_DIR_RX)
 		ret = rte_eth_remove_rx_callback(h->port, h->queue, h->callback);
 	else
 		ret = rte_eth_remove_tx_callback(h->port, h->queue, h->callback);
-	if (ret) {
-		free(l);
+	if (ret)
 		return;
-	}
-	l->callback = (void *)(uintptr_t)h->callback;
+	h->parted->callback = (void *)(uintptr_t)h->callback;
 	h->callback = NULL;
-	l->next = limbo_new;
-	limbo_new = l;
+	h->parted->next = limbo_new;
+	limbo_new = h->parted;
+	h->parted = NULL;
 }
 
 void rt_hook_unuse(struct rt_hook *h)
 {
+	acquire();
 	if (--h->users == 0 && h->callback)
 		remove_callback(h);
+	release();
 }
 
+/* Lock held. */
 static void replace(struct rt_hook *h, struct rt_tapset *set)
 {
 	struct rt_tapset *old = h->taps;
 
 	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
 	rt_store_release(&h->taps, set);
-	rt_fig_look_again();
 	if (!old)
 		return;
 	old->next_free = sets_new;
@@ -140,20 +201,14 @@ static void add(struct rt_tapset *set, struct rt_tap *tap)
 		set->wait_from = set->count;
 }
 
-int rt_hook_link(struct rt_hook *h, struct rt_tap *tap)
+/* Lock held. */
+static int link_tap(
+	struct rt_hook *h, struct rt_tap *tap, struct rt_tapset *set, uint32_t generation)
 {
-	struct rt_tapset *set;
-
+	if (rt_port_generation(h->port) != generation)
+		return -ENODEV;
 	if (h->taps && h->taps->count == RT_HOOK_TAPS)
 		return -ENOSPC;
-	set = calloc(1, sizeof(*set));
-	tap->spare = calloc(1, sizeof(*tap->spare));
-	if (!set || !tap->spare) {
-		free(set);
-		free(tap->spare);
-		tap->spare = NULL;
-		return -ENOMEM;
-	}
 	/* Taps that wait come last, so that nobody else waits with them. */
 	for (uint32_t i = 0; h->taps && i < h->taps->wait_from; i++)
 		add(set, h->taps->tap[i]);
@@ -167,20 +222,109 @@ int rt_hook_link(struct rt_hook *h, struct rt_tap *tap)
 	return 0;
 }
 
-void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
+int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation)
 {
-	struct rt_tapset *set = tap->spare;
+	struct rt_tapset *set = calloc(1, sizeof(*set));
+	int ret = -ENOMEM;
 
-	tap->spare = NULL;
-	for (uint32_t i = 0; i < h->taps->count; i++) {
+	tap->spare = calloc(1, sizeof(*tap->spare));
+	if (set && tap->spare) {
+		acquire();
+		ret = link_tap(h, tap, set, generation);
+		release();
+	}
+	if (ret) {
+		free(set);
+		free(tap->spare);
+		tap->spare = NULL;
+		return ret;
+	}
+	rt_fig_look_again();
+	return 0;
+}
+
+/* Lock held. Returns the set that is not needed, if any. */
+static struct rt_tapset *unlink_tap(
+	struct rt_hook *h, const struct rt_tap *tap, struct rt_tapset *set)
+{
+	uint32_t count = h->taps ? h->taps->count : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
 		if (h->taps->tap[i] != tap)
 			add(set, h->taps->tap[i]);
 	}
-	if (!set->count) {
-		free(set);
-		set = NULL;
+	if (set->count == count) /* cut off */
+		return set;
+	replace(h, set->count ? set : NULL);
+	return set->count ? NULL : set;
+}
+
+void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
+{
+	struct rt_tapset *unneeded;
+
+	acquire();
+	unneeded = unlink_tap(h, tap, tap->spare);
+	release();
+	tap->spare = NULL;
+	free(unneeded);
+	rt_fig_look_again();
+}
+
+bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generation)
+{
+	bool same;
+
+	acquire();
+	same = rt_port_generation(h->port) == generation;
+	if (same) {
+		/* Pairs with the acquires in hook_burst.c. */
+		rt_store_release(&h->figures, site);
+		rt_store_release(&h->column, site->column);
 	}
-	replace(h, set);
+	release();
+	return same;
+}
+
+void rt_hook_give_column(struct rt_hook *h, const struct rt_fig_site *site)
+{
+	acquire();
+	if (h->figures == site)
+		rt_store_release(&h->column, site->column); /* as above */
+	release();
+}
+
+/* Lock held. */
+static void drop_figures(struct rt_hook *h)
+{
+	rt_store(&h->column, NULL);
+	rt_store(&h->figures, NULL);
+}
+
+void rt_hook_uncount(struct rt_hook *h, const struct rt_fig_site *site)
+{
+	acquire();
+	if (h->figures == site)
+		drop_figures(h);
+	release();
+}
+
+void rt_hook_cut(uint16_t port)
+{
+	acquire();
+	for (unsigned i = 0; i < 2u * RTE_MAX_QUEUES_PER_PORT; i++) {
+		struct rt_hook **table = hooks[port][i % 2];
+		struct rt_hook *h = table ? table[i / 2] : NULL;
+
+		if (!h)
+			continue;
+		drop_figures(h);
+		if (h->taps)
+			replace(h, NULL);
+		if (h->callback)
+			remove_callback(h);
+	}
+	release();
 }
 
 static void free_sets(struct rt_tapset *set)
@@ -199,17 +343,20 @@ static void reclaim_sets(void)
 		free_sets(sets_old);
 		sets_old = NULL;
 	}
-	if (!sets_old && sets_new) {
-		sets_old = sets_new;
-		sets_new = NULL;
+	if (sets_old)
+		return;
+	acquire();
+	sets_old = sets_new;
+	sets_new = NULL;
+	release();
+	if (sets_old)
 		rt_grace_begin(&sets_grace);
-	}
 }
 
-static void free_limbo(struct limbo *l)
+static void free_limbo(struct rt_limbo *l)
 {
 	while (l) {
-		struct limbo *next = l->next;
+		struct rt_limbo *next = l->next;
 
 		rte_free(l->callback);
 		free(l);
@@ -230,9 +377,13 @@ static void reclaim_callbacks(void)
 		free_limbo(limbo_old);
 		limbo_old = NULL;
 	}
-	if (!limbo_old && limbo_new) {
-		limbo_old = limbo_new;
-		limbo_new = NULL;
+	if (limbo_old)
+		return;
+	acquire();
+	limbo_old = limbo_new;
+	limbo_new = NULL;
+	release();
+	if (limbo_old) {
 		limbo_since_ms = rt_now_ms();
 		rt_grace_begin(&limbo_grace);
 	}
@@ -243,12 +394,14 @@ void rt_hook_retry_removals(void)
 	for (unsigned i = 0; i < RTE_MAX_ETHPORTS * 2; i++) {
 		struct rt_hook **table = hooks[i / 2][i % 2];
 
+		acquire();
 		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {
 			struct rt_hook *h = table[q];
 
 			if (h && !h->users && h->callback && rt_port_alive(h->port))
 				remove_callback(h);
 		}
+		release();
 	}
 }
 
@@ -256,18 +409,10 @@ bool rt_hook_reclaim(void)
 {
 	reclaim_sets();
 	reclaim_callbacks();
-	return !sets_old && !sets_new;
+	return !sets_old;
 }
 
-bool rt_hook_set_clock(const struct rt_clock_line *line)
+void rt_hook_set_clock(const struct rt_clock_line *line)
 {
-	struct rt_clock_line *next = &lines[rt_hook_clock == &lines[0]];
-
-	/* Somebody who was inside a hook at the last update may still use the line before it. */
-	if (rt_hook_clock && !rt_grace_over(&line_grace))
-		return false;
-	*next = *line;
-	rt_store_release(&rt_hook_clock, next); /* pairs with the acquire in hook_burst.c */
-	rt_grace_begin(&line_grace);
-	return true;
+	rt_latch_publish(&rt_hook_clock, line);
 }

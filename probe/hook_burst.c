@@ -20,8 +20,7 @@ const bool rt_trace_own_loop = true;
 const bool rt_trace_own_loop;
 #endif
 
-/* Two lines, so that a hook may go on using the old one for as long as its epoch lasts. */
-const struct rt_clock_line *rt_hook_clock;
+struct rt_clock_latch rt_hook_clock;
 
 static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsigned n)
 {
@@ -98,7 +97,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
-	const struct rt_clock_line *line;
+	struct rt_clock_line line;
 	uint64_t ns;
 
 	for (unsigned i = first; i < last; i++) {
@@ -110,8 +109,8 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		rt_ring_begin(ring[i]);
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
-	line = rt_load_acquire(&rt_hook_clock);
-	ns = rt_clock_now(line);
+	line = rt_latch_read(&rt_hook_clock);
+	ns = rt_clock_now(&line);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(ring[i]->data == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);

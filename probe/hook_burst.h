@@ -4,9 +4,10 @@
 
 #include <rte_mbuf.h>
 
+#include "clock_latch.h"
 #include "hook.h"
 
-extern const struct rt_clock_line *rt_hook_clock;
+extern struct rt_clock_latch rt_hook_clock;
 
 /* rte_rx_callback_fn and rte_tx_callback_fn; the last argument is the struct rt_hook. */
 uint16_t rt_hook_rx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max,

@@ -69,16 +69,10 @@ static struct rt_session *open_session(const char *port, enum rt_on_full on_full
 		.directions = RT_WANT_RX,
 		.snaplen = 64,
 		.insn_first = RT_NO_FILTER};
-	struct rt_request req = {
-		.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1, .on_full = on_full},
-		.wants = &want};
-	char err[RT_TEXT_LEN] = "";
-	struct rt_session *s;
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
 
 	snprintf(want.port, sizeof(want.port), "%s", port);
-	if (rt_session_open(&s, &req, err))
-		fail_msg("%s", err);
-	return s;
+	return test_session_open(&open, &want, NULL);
 }
 
 static void arm(struct rt_session *s)

@@ -23,23 +23,11 @@ int rt_nic_time_lookup(int *offset, uint64_t *flag)
 	return 0;
 }
 
-static void set_line(struct rt_nic_clock *c, const struct rt_clock_line *line)
-{
-	struct rt_clock_line *next = &c->lines[c->line == &c->lines[0]];
-
-	/* Somebody who was inside a hook at the last change may still use the line before it. */
-	if (c->line && !rt_grace_over(&c->grace))
-		return;
-	*next = *line;
-	rt_store_release(&c->line, next); /* pairs with the acquire in rt_nic_time() */
-	rt_grace_begin(&c->grace);
-}
-
 struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver, uint32_t generation)
 {
 	struct rt_nic_clock *c = &clocks[port];
 	uint64_t ns_per_unit = strcmp(driver, "net_pcap") == 0 ? 1000 : 1;
-	struct rt_clock_line line = {.mult = ns_per_unit << RT_CLOCK_SHIFT};
+	struct rt_clock_line line = {0};
 	uint64_t ticks;
 
 	if (c->generation == generation + 1)
@@ -48,10 +36,9 @@ struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver, uint32_
 	c->ticking = ns_per_unit == 1 && rte_eth_read_clock(port, &ticks) == 0;
 	c->started = false;
 	c->first_ticks = c->updated_ns = 0;
-	if (c->ticking)
-		rt_store_release(&c->line, NULL);
-	else
-		set_line(c, &line);
+	if (!c->ticking)
+		line.mult = ns_per_unit << RT_CLOCK_SHIFT;
+	rt_latch_publish(&c->latch, &line);
 	return c;
 }
 
@@ -79,5 +66,5 @@ void rt_nic_clock_update(struct rt_nic_clock *c, uint16_t port, uint64_t now_ns)
 	} else {
 		rt_clock_update(&c->state, ticks, now_ns);
 	}
-	set_line(c, &c->state.line);
+	rt_latch_publish(&c->latch, &c->state.line);
 }

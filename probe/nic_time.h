@@ -5,17 +5,14 @@
 
 #include <stdbool.h>
 
-#include "common/clock.h"
-#include "thread.h"
+#include "clock_latch.h"
 
 /* One port. What its time stamps count is nowhere declared: net_pcap gives microseconds since the
  * epoch; where rte_eth_read_clock() works they are ticks of that clock, which is then followed like
  * the TSC; all others are taken for nanoseconds since the epoch. */
 struct rt_nic_clock {
-	const struct rt_clock_line *line; /* read in hooks; NULL: not known yet */
-	struct rt_clock_line lines[2];
-	struct rt_grace grace; /* since the last change of line */
-	uint32_t generation;   /* of the port that it is for, plus one */
+	struct rt_clock_latch latch; /* read in hooks; mult 0: not known yet */
+	uint32_t generation;         /* of the port that it is for, plus one */
 	struct rt_clock state;
 	bool ticking; /* follows rte_eth_read_clock() */
 	bool started; /* state is valid */
@@ -25,9 +22,9 @@ struct rt_nic_clock {
 /* tsc_ns stands in until the clock is known. */
 static inline uint64_t rt_nic_time(const struct rt_nic_clock *c, uint64_t stamp, uint64_t tsc_ns)
 {
-	const struct rt_clock_line *line = rt_load_acquire(&c->line);
+	const struct rt_clock_line line = rt_latch_read(&c->latch);
 
-	return line ? rt_clock_ns(line, stamp) : tsc_ns;
+	return line.mult ? rt_clock_ns(&line, stamp) : tsc_ns;
 }
 
 /* Offset of the mbuf field and mask of the flag. -ENOTSUP: no port has registered them. */

@@ -25,7 +25,7 @@
 static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
 static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: was there before us */
-static void (*on_change)(void);
+static void (*on_change)(uint16_t port);
 /* What the application says of its ports. */
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
@@ -67,11 +67,11 @@ static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, v
 		rt_store(&new_ms[port], clock_ms());
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
 	rt_fetch_add(&generations[port], 1);
-	on_change();
+	on_change(port);
 	return 0;
 }
 
-int rt_ports_watch(void (*changed)(void))
+int rt_ports_watch(void (*changed)(uint16_t port))
 {
 	int ret;
 

@@ -15,7 +15,7 @@ uint32_t rt_port_generation(uint16_t port);
 
 /* Calls changed() on every NEW and DESTROY, in the thread of the application that does it, after
  * the generation has changed; a port that is being destroyed still works in there. 0 or -errno. */
-int rt_ports_watch(void (*changed)(void));
+int rt_ports_watch(void (*changed)(uint16_t port));
 void rt_ports_unwatch(void);
 
 /* False from the moment on that a port begins to go away. */

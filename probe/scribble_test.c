@@ -76,13 +76,9 @@ static struct rt_session *open_session(void)
 		.directions = RT_WANT_RX | RT_WANT_TX,
 		.snaplen = 600,
 		.insn_first = RT_NO_FILTER};
-	struct rt_request req = {
-		.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1}, .wants = &want};
-	char err[RT_TEXT_LEN] = "";
-	struct rt_session *s;
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	struct rt_session *s = test_session_open(&open, &want, NULL);
 
-	if (rt_session_open(&s, &req, err))
-		fail_msg("%s", err);
 	poll_once(0);
 	test_session_ready(s, &wall.line);
 	rt_session_arm(s, &wall.line);
@@ -156,7 +152,7 @@ static void run(bool tails)
 		/* What the control thread does meanwhile. */
 		rt_session_rescan(bad);
 		rt_session_refresh(bad, 0);
-		assert_int_equal(rt_session_set_filter(bad, NULL, 0, err), 0);
+		assert_int_equal(test_set_filter(bad, NULL, err), 0);
 		while (!rt_session_filter_settled(bad))
 			sched_yield();
 		rt_clock_publish(bad->shm.clock, &wall.line);

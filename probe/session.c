@@ -75,10 +75,11 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
 	t->orphaned = rt_load(&t->hook->orphaned);
-	if (rt_hook_link(t->hook, t) == 0)
-		t->linked = true;
-	else
-		s->taps_refused++;
+	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
+	case 0: t->linked = true; break;
+	case -ENODEV: break; /* the port has gone; the next rescan will say so */
+	default: s->taps_refused++;
+	}
 }
 
 static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hook)
@@ -193,6 +194,7 @@ static struct rt_session_if *take_if(
 
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
+	/* Before the port is asked: else it may be that of the next holder. */
 	uint32_t want = 0, generation = rt_port_generation(id);
 	struct rt_session_if *f;
 	struct rt_msg_port port;

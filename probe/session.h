@@ -112,9 +112,9 @@ struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thre
 /* What a reader asked for, checked; see request.h. */
 struct rt_request;
 
-/* Makes a session and puts its hooks in place to see which threads poll. On error a sentence is in
- * err (RT_TEXT_LEN bytes). */
-int rt_session_open(struct rt_session **out, const struct rt_request *req, char *err);
+/* Makes a session and puts its hooks in place to see which threads poll; takes over req->filters.
+ * On error a sentence is in err (RT_TEXT_LEN bytes), and req is as before. */
+int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 
 /* True when the threads are known, or waiting for them has lasted long enough. */
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
@@ -137,17 +137,16 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
 /* Writes the tables into the segment and links all taps; part of arming. */
 void rt_session_publish(struct rt_session *s);
 
-/* Compiles the filters of wants (want_count of them), whose programs are in insns. The caller frees
- * *out with rt_session_free_filters(), also after an error; err is as for rt_session_open(). */
-int rt_session_make_filters(struct rt_filter ***out, const struct rt_msg_want *wants,
-	uint32_t want_count, const struct rt_insn *insns, char *err);
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
 
-/* Gives all wants another filter, count 0: none. Threads may use the old one until
- * rt_session_filter_settled(), which frees it. -EBUSY: the last change is not over. On error the
- * old one stays, and a sentence is in err. */
-int rt_session_set_filter(
-	struct rt_session *s, const struct rt_insn *insns, uint32_t count, char *err);
+/* Makes a request for other filters: a copy of the session's wants, all with this program, which is
+ * taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is in
+ * err. The caller frees *req with rt_request_free(), also after an error. */
+int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
+	uint32_t count, char *err);
+/* Takes over req->filters; *req is NULL then. Threads may use the old ones until
+ * rt_session_filter_settled(), which frees them. */
+void rt_session_set_filter(struct rt_session *s, struct rt_request *req);
 /* True, once: no thread uses the old filter any more. False: not yet, or no change is under way. */
 bool rt_session_filter_settled(struct rt_session *s);
 

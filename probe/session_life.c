@@ -92,9 +92,6 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
 		return -ENOTSUP;
 	}
-	ret = rt_session_make_filters(&s->filters, s->wants, s->want_count, req->insns, err);
-	if (ret)
-		return ret;
 	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
 	if (s->tap_capacity > RT_MAX_TAPS)
 		s->tap_capacity = RT_MAX_TAPS;
@@ -102,7 +99,7 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	return s->taps ? 0 : -ENOMEM;
 }
 
-int rt_session_open(struct rt_session **out, const struct rt_request *req, char *err)
+int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 {
 	static uint32_t next_id;
 	struct rt_session *s;
@@ -126,6 +123,8 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 		rt_session_free(s);
 		return ret;
 	}
+	s->filters = req->filters;
+	req->filters = NULL;
 	rt_session_rescan(s);
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		rt_thread_set_clear(&s->taps[i]->hook->seen);

@@ -125,16 +125,10 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
-	struct rt_request req = {.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1},
-		.wants = &want,
-		.insns = (struct rt_insn *)(uintptr_t)none};
-	char err[RT_TEXT_LEN] = "";
-	struct rt_session *s;
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
 
 	snprintf(want.port, sizeof(want.port), "%s", port);
-	if (rt_session_open(&s, &req, err))
-		fail_msg("%s", err);
-	return s;
+	return test_session_open(&open, &want, none);
 }
 
 static void arm(struct rt_session *s)
@@ -381,11 +375,6 @@ static void test_threads_beyond_the_rings_are_counted(void **state)
 
 static struct rt_session *watched;
 
-static void rescan(void)
-{
-	rt_session_rescan(watched);
-}
-
 static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **state)
 {
 	uint16_t port = pollers[1].port;
@@ -393,15 +382,21 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 	watched = open_session("", false);
 	let_all_poll(10);
 	arm(watched);
-	assert_int_equal(rt_ports_watch(rescan), 0);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		let_poll(&pollers[1], 10);
 		stop_poller(&pollers[1]);
 		remove_port(port);
-		assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
+		assert_int_equal(callbacks(port), 0);
+		assert_null(rt_hook_get(port, 0, RT_DIR_RX)->taps);
+		assert_null(rt_hook_get(port, 0, RT_DIR_TX)->taps);
+		if (i % 2) { /* the control thread may be late */
+			rt_session_rescan(watched);
+			assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
+		}
 		/* The id is given out again. */
 		assert_int_equal(make_port("net_ring_1"), port);
-		rescan();
+		rt_session_rescan(watched);
 		assert_int_equal(watched->shm.header->if_count, 2);
 		assert_int_equal(watched->shm.header->tap_count, 4);
 		assert_int_equal(watched->shm.ifs[1].state, RT_IF_PRESENT);
@@ -452,7 +447,7 @@ static void replace_filter(struct rt_session *s, const struct rt_insn *insn)
 {
 	char err[RT_TEXT_LEN] = "";
 
-	if (rt_session_set_filter(s, insn, insn ? 1 : 0, err))
+	if (test_set_filter(s, insn, err))
 		fail_msg("%s", err);
 	while (!rt_session_filter_settled(s))
 		sched_yield();
@@ -506,15 +501,15 @@ static void test_refused_filter_leaves_the_old_one(void **state)
 	char err[RT_TEXT_LEN] = "";
 
 	arm(s);
-	assert_int_equal(rt_session_set_filter(s, &endless, 1, err), -EINVAL);
+	assert_int_equal(test_set_filter(s, &endless, err), -EINVAL);
 	assert_non_null(strstr(err, "refuses the filter"));
 	assert_false(rt_session_filter_settled(s));
 	let_all_poll(50);
 	assert_int_equal(published(s), 0);
 	/* A second change while the first is under way is refused; the end of the session is not.
 	 */
-	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), 0);
-	assert_int_equal(rt_session_set_filter(s, NULL, 0, err), -EBUSY);
+	assert_int_equal(test_set_filter(s, NULL, err), 0);
+	assert_int_equal(test_set_filter(s, NULL, err), -EBUSY);
 	end_session(s);
 	rt_session_free(s);
 }

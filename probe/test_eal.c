@@ -13,6 +13,7 @@
 
 #include "common/proto.h"
 #include "epb.h"
+#include "filter_job.h"
 #include "reader/memory.h"
 #include "test_eal.h"
 
@@ -290,4 +291,57 @@ bool test_ring_next(struct test_ring *t, struct test_record *r)
 void test_ring_release(struct test_ring *t)
 {
 	rt_store_release(&t->shm.tails[0].tail, t->read); /* pairs with rt_ring_refresh() */
+}
+
+static struct rt_filter_job *compiled(const struct rt_request *req)
+{
+	struct rt_filter_job *job = rt_filter_job_new(req, true);
+
+	assert_non_null(job);
+	while (!job->done)
+		rt_filter_job_step(job);
+	return job;
+}
+
+static void *copy(const void *from, size_t size)
+{
+	return memcpy(malloc(size), from, size);
+}
+
+struct rt_session *test_session_open(
+	const struct rt_msg_open *open, const struct rt_msg_want *want, const struct rt_insn *insns)
+{
+	struct rt_request req = {.open = *open, .wants = copy(want, sizeof(*want))};
+	char err[RT_TEXT_LEN] = "";
+	struct rt_filter_job *job;
+	struct rt_session *s;
+
+	req.open.want_count = 1;
+	if (want->insn_first != RT_NO_FILTER)
+		req.insns = copy(insns, want->insn_count * sizeof(*insns));
+	job = compiled(&req);
+	if (rt_session_open(&s, &job->req, err))
+		fail_msg("%s", err);
+	rt_filter_job_free(job);
+	return s;
+}
+
+int test_set_filter(struct rt_session *s, const struct rt_insn *insn, char *err)
+{
+	struct rt_filter_job *job;
+	struct rt_request req;
+	int ret = rt_session_want_filter(
+		s, &req, insn ? copy(insn, sizeof(*insn)) : NULL, insn != NULL, err);
+
+	if (ret) {
+		rt_request_free(&req);
+		return ret;
+	}
+	job = compiled(&req);
+	ret = job->ret;
+	snprintf(err, RT_TEXT_LEN, "%s", job->err);
+	if (!ret)
+		rt_session_set_filter(s, &job->req);
+	rt_filter_job_free(job);
+	return ret;
 }

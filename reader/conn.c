@@ -130,7 +130,8 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
 	rt_str_set(hello.program, sizeof(hello.program), program_invocation_short_name);
 	ret = rt_msg_send(c->fd, &hello.h, NULL, 0);
-	if (ret) {
+	/* A probe that has closed already may have answered why. */
+	if (ret && ret != -EPIPE) {
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret;
 	}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the control thread costs the application that it lives in."""
+import os
+import re
+import resource
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.dpdk import RUN_DIR
+from harness.paths import RINGTAP
+from harness.proc import Proc, run, until
+from harness.ringtap import FAILED, sessions
+
+TICKS = 60  # of the control thread: 3 s
+
+
+def control_thread_s(pid):
+    """CPU time that it has used, in seconds."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if "ringtap-ctl" in (task / "comm").read_text():
+            return int((task / "schedstat").read_text().split()[0]) / 1e9
+    raise AssertionError("there is no control thread")
+
+
+def fds_of(app):
+    return [int(fd) for fd in os.listdir(f"/proc/{app.pid}/fd")]
+
+
+def connected(app):
+    """A connection that nothing is sent over."""
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(str(RUN_DIR / app.prefix / "ringtap.sock"))
+    return client
+
+
+def offer(app):
+    """A connection, and whether it is refused."""
+    before = len(fds_of(app))
+    client = connected(app)
+
+    def readable():
+        return bool(select.select([client], [], [], 0)[0])
+    until(lambda: readable() or len(fds_of(app)) > before, 10, "an answer")
+    return client, readable()
+
+
+def test_running_capture_interrupts_no_core(busy, record, closing, tmp_path):
+    """membarrier(2) interrupts every core that runs a thread of the application."""
+    if run(["strace", "-V"]).returncode:
+        pytest.skip("needs strace")
+    recorder = record(busy, "-s", "64", out="/dev/null")
+    log = tmp_path / "calls"
+    tracer = closing(Proc(["strace", "-f", "-e", "trace=membarrier,poll", "-o", log, "-p", busy.pid]))
+    until(lambda: log.exists() and log.read_text().count("poll(") >= TICKS, 60, "ticks of the control thread")
+    calls = log.read_text()
+    tracer.send_signal(signal.SIGINT)
+    tracer.wait(20)
+    assert "membarrier" not in calls
+    recorder.finish()
+
+
+def test_limit_of_descriptors_costs_no_cpu(play, record, tmp_path):
+    """Clients are refused with the reason, and served again when there are descriptors."""
+    app = play(linkin=True)
+    app.ring("a")
+    assert app.one("probe_start") == 0
+    keep = resource.prlimit(app.pid, resource.RLIMIT_NOFILE)
+    limit = max(fds_of(app)) + 1
+    resource.prlimit(app.pid, resource.RLIMIT_NOFILE, (limit, keep[1]))
+    clients = [offer(app)]
+    while not clients[-1][1]:  # some may have been free below
+        clients.append(offer(app))
+    begun, used = time.monotonic(), control_thread_s(app.pid)
+    for _ in range(3):
+        done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", tmp_path / "none"])
+        assert done.returncode == FAILED
+        assert "Too many open files; raise its limit of open files" in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert control_thread_s(app.pid) - used < (time.monotonic() - begun) / 4
+    for client, _ in clients:
+        client.close()
+    resource.prlimit(app.pid, resource.RLIMIT_NOFILE, keep)
+    recorder = record(app)
+    app.rx(n=5)
+    recorder.finish()
+    assert len(recorder.file().packets) == 5
+
+
+def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
+    """poll(2) then fails at once."""
+    app = play(linkin=True)
+    app.ring("a")
+    assert app.one("probe_start") == 0
+    keep = resource.prlimit(app.pid, resource.RLIMIT_NOFILE)
+    clients = [closing(connected(app)) for _ in range(4)]
+    assert len(sessions(app)) == 0  # after all of them have been accepted
+    resource.prlimit(app.pid, resource.RLIMIT_NOFILE, (3, keep[1]))
+    calls = closing(Proc(["strace", "-f", "-r", "-e", "trace=poll", "-p", app.pid]))
+    for _ in range(20):
+        calls.expect(r"poll\(.*EINVAL")
+    calls.send_signal(signal.SIGINT)
+    calls.wait(20)
+    since = [float(s) for s in re.findall(r"(\d+\.\d+) poll\(.*EINVAL", calls.output)]
+    assert sum(since) > len(since) * 0.02 and len(clients) == 4
+    resource.prlimit(app.pid, resource.RLIMIT_NOFILE, keep)
+    assert len(sessions(app)) == 0

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "accept.h"
+#include "common/ipc.h"
+
+int rt_accept_reserve(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+static int take(int listen_fd)
+{
+	int fd;
+
+	do {
+		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	return fd >= 0 ? fd : -errno;
+}
+
+static void refuse(int fd, int why)
+{
+	struct rt_msg_error m = {.code = why};
+	char greeting[256];
+
+	/* What stays unread would turn the answer into a reset of the connection. */
+	(void)!recv(fd, greeting, sizeof(greeting), MSG_DONTWAIT);
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	snprintf(m.text, sizeof(m.text), "the application cannot accept a connection: %s%s",
+		strerror(-why),
+		why == -EMFILE ? "; raise its limit of open files (prlimit --nofile)" : "");
+	(void)rt_msg_send(fd, &m.h, NULL, 0);
+	close(fd);
+}
+
+int rt_accept(int listen_fd, int *reserve)
+{
+	int fd = take(listen_fd), why = fd;
+
+	if (fd >= 0 || fd == -EAGAIN)
+		return fd;
+	/* Another thread may be faster and take what is given up here. */
+	if (*reserve >= 0) {
+		close(*reserve);
+		fd = take(listen_fd);
+		if (fd >= 0)
+			refuse(fd, why);
+	}
+	*reserve = rt_accept_reserve();
+	return why;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+#include "filter_job.h"
+#include "session.h"
+
+struct rt_filter_job *rt_filter_job_new(const struct rt_request *req, bool opens)
+{
+	struct rt_filter_job *j = calloc(1, sizeof(*j));
+	struct rt_filter **filters = calloc(req->open.want_count, sizeof(struct rt_filter *));
+
+	if (!j || !filters) {
+		free(j);
+		free(filters);
+		return NULL;
+	}
+	j->req = *req;
+	j->req.filters = filters;
+	j->opens = opens;
+	return j;
+}
+
+static void explain(struct rt_filter_job *j, uint32_t insn_count)
+{
+	snprintf(j->err, sizeof(j->err),
+		"the application's DPDK refuses the filter (%u instructions): %s", insn_count,
+		j->ret == -ENOTSUP  ? "it has no rte_bpf with libpcap"
+		: j->ret == -EINVAL ? "it has loops or unknown instructions; record without it and "
+				      "filter the file"
+				    : strerror(-j->ret));
+}
+
+void rt_filter_job_step(struct rt_filter_job *j)
+{
+	const struct rt_request *req = &j->req;
+	const struct rt_msg_want *w;
+
+	while (j->next < req->open.want_count && req->wants[j->next].insn_first == RT_NO_FILTER)
+		j->next++;
+	if (j->next < req->open.want_count) {
+		w = &req->wants[j->next];
+		j->ret = rt_filter_create(
+			&req->filters[j->next], &req->insns[w->insn_first], w->insn_count);
+		if (j->ret)
+			explain(j, w->insn_count);
+		j->next++;
+	}
+	j->done = j->ret || j->next == req->open.want_count;
+}
+
+void rt_filter_job_free(struct rt_filter_job *j)
+{
+	if (!j)
+		return;
+	rt_session_free_filters(j->req.filters, j->req.open.want_count);
+	rt_request_free(&j->req);
+	free(j);
+}
