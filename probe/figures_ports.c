@@ -8,6 +8,7 @@
 
 #include "figures.h"
 #include "hook.h"
+#include "port_call.h"
 #include "ports.h"
 
 static void link_site(struct rt_fig_site *s)
@@ -166,10 +167,13 @@ static void refresh_state(struct rt_fig_port *p)
 	if (rt_port_describe(p->port_id, &desc))
 		return;
 	show_state(p, &desc);
+	if (!rt_port_call_begin(p->port_id))
+		return;
 	if (desc.nb_rx_queues && rte_eth_rx_queue_info_get(p->port_id, 0, &rx) == 0)
 		rt_store(&p->nb_rxd, rx.nb_desc);
 	if (desc.nb_tx_queues && rte_eth_tx_queue_info_get(p->port_id, 0, &tx) == 0)
 		rt_store(&p->nb_txd, tx.nb_desc);
+	rt_port_call_end();
 }
 
 static void show_counters(struct rt_fig_port *p, const struct rte_eth_stats *s, uint64_t now_ns)

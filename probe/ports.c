@@ -8,6 +8,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
+#include "port_call.h"
 #include "ports.h"
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
@@ -47,6 +48,7 @@ static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, v
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
 	rt_fetch_add(&generations[port], 1);
 	on_change(port);
+	rt_port_call_bar(port, event == RTE_ETH_EVENT_DESTROY);
 	return 0;
 }
 
@@ -57,6 +59,7 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	on_change = changed;
 	/* What happened while nobody watched is not known: believe ethdev. */
 	memset(dying, 0, sizeof(dying));
+	rt_port_call_unbar_all();
 	memset(known, 0, sizeof(known));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
 	if (ret)
@@ -115,7 +118,7 @@ static bool may_ask(uint16_t port)
 	       !(known[port].desc.nb_rx_queues + known[port].desc.nb_tx_queues);
 }
 
-static int ask(uint16_t port, struct rt_msg_port *out)
+static int ask_driver(uint16_t port, struct rt_msg_port *out)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 	struct rte_eth_dev_info info;
@@ -141,6 +144,33 @@ static int ask(uint16_t port, struct rt_msg_port *out)
 	return 0;
 }
 
+static int ask(uint16_t port, struct rt_msg_port *out)
+{
+	int ret = -ENODEV;
+
+	if (rt_port_call_begin(port)) {
+		ret = ask_driver(port, out);
+		rt_port_call_end();
+	}
+	return ret;
+}
+
+static int ask_queues(uint16_t port, struct rt_msg_port *out)
+{
+	struct rte_eth_dev_info info;
+	int ret = -ENODEV;
+
+	if (rt_port_call_begin(port)) {
+		ret = rte_eth_dev_info_get(port, &info);
+		rt_port_call_end();
+	}
+	if (ret)
+		return -ENODEV;
+	out->nb_rx_queues = info.nb_rx_queues;
+	out->nb_tx_queues = info.nb_tx_queues;
+	return 0;
+}
+
 int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 {
 	uint32_t generation = rt_port_generation(port);
@@ -161,17 +191,9 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 int rt_port_queues(uint16_t port, uint32_t out[2])
 {
 	struct rt_msg_port *desc = &known[port].desc, whole;
-	struct rte_eth_dev_info info;
 
-	if (stopped(port)) {
-		if (rt_port_describe(port, &whole))
-			return -ENODEV;
-	} else {
-		if (rte_eth_dev_info_get(port, &info))
-			return -ENODEV;
-		desc->nb_rx_queues = info.nb_rx_queues;
-		desc->nb_tx_queues = info.nb_tx_queues;
-	}
+	if (stopped(port) ? rt_port_describe(port, &whole) : ask_queues(port, desc))
+		return -ENODEV;
 	out[RT_DIR_RX] = desc->nb_rx_queues;
 	out[RT_DIR_TX] = desc->nb_tx_queues;
 	return 0;
@@ -179,9 +201,15 @@ int rt_port_queues(uint16_t port, uint32_t out[2])
 
 int rt_port_stats(uint16_t port, struct rte_eth_stats *out)
 {
+	int ret = -ENODEV;
+
 	/* A port is stopped before it is closed, and closing frees what drivers count with before
 	 * ethdev tells anybody. */
-	if (stopped(port) || rte_eth_stats_get(port, out))
+	if (!stopped(port) && rt_port_call_begin(port)) {
+		ret = rte_eth_stats_get(port, out);
+		rt_port_call_end();
+	}
+	if (ret)
 		return -ENODEV;
 	out->imissed += rt_load(&given_missed[port]);
 	return 0;
