@@ -29,7 +29,7 @@
 #include "test_ports.h"
 
 #define LATE_MS   50  /* less than the 100 that events waited once, more than they need */
-#define ENOUGH_NS 5e9 /* of CPU time, after which a test is given up */
+#define ENOUGH_NS 3e9 /* of CPU time, after which a test is given up */
 
 static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const char *dir;
@@ -208,14 +208,19 @@ static void test_next_holder_of_an_id_is_not_taken_for_the_last(void **state)
 	until_captured(port);
 	exchange(port, 3);
 	assert_int_equal(seen_until_stopped(cap), 2 * (10 + 3));
-	assert_int_equal(ringtap_capture_interface_count(cap), 3);
+	assert_int_equal(ringtap_capture_interface_count(cap), 2); /* it has come back */
 	ringtap_capture_close(cap);
 	test_port_remove(port);
 }
 
 /* ---- a filter is compiled ---- */
 
-#define PARTS 18 /* 2^18 paths: some hundred milliseconds for each of its versions */
+/* 2^16 paths: some 50 ms for each of its versions. */
+#ifdef __SANITIZE_THREAD__ /* DPDK's verifier copies and compares much */
+#define PARTS 12
+#else
+#define PARTS 16
+#endif
 
 static uint32_t control_tid(void)
 {
@@ -336,7 +341,7 @@ static void test_nobody_waits_for_a_filter(void **state)
 	assert_false(answered(fd));
 	assert_in_range(shortest_ms, 0, LATE_MS);
 	close(fd);
-	/* Half a minute of work is left, which is not done. */
+	/* Seconds of work are left, which is not done. */
 	ended = now = control_ns();
 	do {
 		begun = now;

@@ -8,6 +8,7 @@
 
 #include "figures.h"
 #include "hook.h"
+#include "port_call.h"
 #include "ports.h"
 
 static void link_site(struct rt_fig_site *s)

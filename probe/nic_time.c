@@ -6,6 +6,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "nic_time.h"
+#include "port_call.h"
 
 #define UPDATE_NS 20000000ull
 
@@ -23,6 +24,17 @@ int rt_nic_time_lookup(int *offset, uint64_t *flag)
 	return 0;
 }
 
+static bool read_clock(uint16_t port, uint64_t *ticks)
+{
+	bool read = false;
+
+	if (rt_port_call_begin(port)) {
+		read = rte_eth_read_clock(port, ticks) == 0;
+		rt_port_call_end();
+	}
+	return read;
+}
+
 struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver, uint32_t generation)
 {
 	struct rt_nic_clock *c = &clocks[port];
@@ -33,7 +45,7 @@ struct rt_nic_clock *rt_nic_clock_get(uint16_t port, const char *driver, uint32_
 	if (c->generation == generation + 1)
 		return c; /* another session uses it already */
 	c->generation = generation + 1;
-	c->ticking = ns_per_unit == 1 && rte_eth_read_clock(port, &ticks) == 0;
+	c->ticking = ns_per_unit == 1 && read_clock(port, &ticks);
 	c->started = false;
 	c->first_ticks = c->updated_ns = 0;
 	if (!c->ticking)
@@ -47,7 +59,7 @@ void rt_nic_clock_update(struct rt_nic_clock *c, uint16_t port, uint64_t now_ns)
 	uint64_t ticks;
 
 	/* Once a tick, however many sessions want it. */
-	if (!c->ticking || now_ns - c->updated_ns < UPDATE_NS || rte_eth_read_clock(port, &ticks))
+	if (!c->ticking || now_ns - c->updated_ns < UPDATE_NS || !read_clock(port, &ticks))
 		return;
 	c->updated_ns = now_ns;
 	if (!c->first_ticks) {

@@ -19,6 +19,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
+#include "port_call.h"
 #include "ports.h"
 #include "teardown.h"
 
@@ -68,6 +69,7 @@ static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, v
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
 	rt_fetch_add(&generations[port], 1);
 	on_change(port);
+	rt_port_call_bar(port, event == RTE_ETH_EVENT_DESTROY);
 	return 0;
 }
 
@@ -78,6 +80,7 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	on_change = changed;
 	/* What happened while nobody watched is not known: believe ethdev. */
 	memset(dying, 0, sizeof(dying));
+	rt_port_call_unbar_all();
 	memset(known, 0, sizeof(known));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
 	if (ret)
@@ -152,7 +155,7 @@ static bool is_due(uint64_t *last_ms, uint64_t every_ms)
 	return true;
 }
 
-static void read_state(uint16_t port, struct known *k)
+static void ask_state(uint16_t port, struct known *k)
 {
 	struct rte_ether_addr mac = {0};
 	struct rte_eth_link link = {0};
@@ -175,11 +178,24 @@ static void read_state(uint16_t port, struct known *k)
 		k->descriptors[RT_DIR_TX] = tx.nb_desc;
 }
 
+static void read_state(uint16_t port, struct known *k)
+{
+	if (!rt_port_call_begin(port))
+		return;
+	ask_state(port, k);
+	rt_port_call_end();
+}
+
 static int read_info(uint16_t port, struct known *k)
 {
 	struct rte_eth_dev_info info;
+	int ret = -ENODEV;
 
-	if (rte_eth_dev_info_get(port, &info))
+	if (rt_port_call_begin(port)) {
+		ret = rte_eth_dev_info_get(port, &info);
+		rt_port_call_end();
+	}
+	if (ret)
 		return -ENODEV;
 	rt_str_set(
 		k->desc.driver, sizeof(k->desc.driver), info.driver_name ? info.driver_name : "");
@@ -274,8 +290,14 @@ static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
 	struct known *k = known_of(port);
 
 	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
+		int ret = -ENODEV;
+
 		k->stats_ms = 0;
-		if (rte_eth_stats_get(port, &k->stats))
+		if (rt_port_call_begin(port)) {
+			ret = rte_eth_stats_get(port, &k->stats);
+			rt_port_call_end();
+		}
+		if (ret)
 			return -ENODEV;
 		k->stats_ms = clock_ms();
 	}
