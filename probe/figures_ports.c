@@ -67,7 +67,8 @@ static void add_site(struct rt_figures *f, uint32_t index, uint16_t queue, enum 
 		return;
 	memset(s, 0, sizeof(*s));
 	s->rows = f->rows;
-	s->number = f->site_count++;
+	s->number = f->site_count;
+	rt_store(&f->site_count, s->number + 1);
 	s->figures = f;
 	s->where = index | (uint32_t)queue << 16;
 	s->direction = dir;
