@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the statistics: populated ahead of what polling threads take, so that they never fault.
- * What they find unpopulated they do without, count, and try again.
+ * Memory of the statistics, populated ahead of what polling threads take, so that they never fault.
+ * A thread that finds none populated counts the call and tries again at its next one.
  */
 #include <stddef.h>
 #include <unistd.h>

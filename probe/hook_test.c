@@ -2,7 +2,7 @@
 /*
  * More threads than slots, and threads that leave hooks by a jump, by cancellation, or poll in a
  * signal handler while they are inside. The test plays the control thread. A thread is held inside
- * by a session with on-full=wait that nobody reads.
+ * by a session with on-full=wait whose ring is not read.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -179,7 +179,7 @@ static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
 
 /* ---- threads that leave without the exit ---- */
 
-/* A thread that polls the port that it is given until told otherwise. */
+/* A thread that polls a port as often as ordered. */
 static struct {
 	pthread_t thread;
 	sigjmp_buf back;
