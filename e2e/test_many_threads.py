@@ -86,7 +86,7 @@ def resident_kib(pid):
 
 
 def test_top_costs_an_application_less_than_a_mebibyte(testpmd, monitor):
-    """testpmd locks its memory: what is mapped is there, unless somebody takes care."""
+    """testpmd calls mlockall(MCL_FUTURE), which populates whatever is mapped in the usual way."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] > 1000, 30, "traffic")

@@ -176,7 +176,7 @@ static uint64_t calls_counted(void)
 	return n;
 }
 
-/* A crowd that nobody could foresee finds its memory a few ticks later. */
+/* Many threads that begin at once find their memory a few ticks later. */
 static void test_threads_without_slot_or_memory_are_counted(void **state)
 {
 	static struct poller crowd[RT_MAX_THREADS + 3];

@@ -130,7 +130,7 @@ static void test_memory_of_an_application_that_locks_its_memory(void **state)
 
 /* ---- page faults ---- */
 
-/* A thread that forwards on its own queue when told, and says how often it has faulted. */
+/* A thread that forwards on command, and publishes its number of page faults. */
 static struct worker {
 	pthread_t thread;
 	uint32_t round, done;

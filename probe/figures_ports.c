@@ -74,7 +74,8 @@ static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum 
 		return NULL;
 	memset(s, 0, sizeof(*s));
 	s->rows = f->rows;
-	s->number = f->site_count++;
+	s->number = f->site_count;
+	rt_store(&f->site_count, s->number + 1);
 	s->figures = f;
 	s->where = where;
 	s->direction = dir;

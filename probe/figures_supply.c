@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the statistics: populated ahead of what polling threads take, so that they never fault.
- * What they find unpopulated they do without, count, and try again.
+ * Memory of the statistics, populated ahead of what polling threads take, so that they never fault.
+ * A thread that finds none populated counts the call and tries again at its next one.
  */
 #include <stddef.h>
 #include <unistd.h>
@@ -60,7 +60,8 @@ static uint32_t sites_in(uint64_t bytes)
 /* Makes all rows longer, so that all sites have their place in them. */
 static void supply_sites(struct rt_figures *f)
 {
-	uint64_t from = f->row_bytes, to = row_bytes(RTE_MIN(f->site_count, RT_FIG_SITES));
+	uint32_t sites = rt_load(&f->site_count);
+	uint64_t from = f->row_bytes, to = row_bytes(RTE_MIN(sites, RT_FIG_SITES));
 
 	for (uint32_t i = 0; to > from && i < f->threads_ready; i++) {
 		if (rt_sparse_populate((uint8_t *)&f->rows[i] + from, to - from))
@@ -100,7 +101,7 @@ void rt_figures_supply(struct rt_figures *f, uint32_t on)
 	supply_threads(f);
 	extend(&f->hook_supply,
 		enough(&f->hook_supply, rt_load(&h->hook_count), HOOKS_AHEAD,
-			RTE_MIN(f->site_count, HOOKS_FIRST)),
+			RTE_MIN(rt_load(&f->site_count), HOOKS_FIRST)),
 		RT_FIG_HOOKS, f->hooks, sizeof(f->hooks[0]));
 	if (on & RT_INSTR_LATENCY)
 		extend(&f->pair_supply,

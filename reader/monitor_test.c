@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -475,6 +476,30 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->pool_count, RT_FIG_POOLS);
 }
 
+/* Reading what nobody uses would allocate it. */
+static void test_unused_entries_are_not_read(void **state)
+{
+	struct stat before, after;
+
+	test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	fig.h->thread_count = 4;
+	must_attach();
+	assert_int_equal(fstat(fig.fd, &before), 0);
+	assert_in_range(before.st_blocks * 512, 4096, 256 << 10);
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(look_again(), 0);
+	assert_int_equal(f->thread_count, 1);
+	assert_int_equal(fstat(fig.fd, &after), 0);
+	assert_int_equal(after.st_blocks, before.st_blocks);
+}
+
+static void test_impossible_count_of_threads_is_bounded(void **state)
+{
+	fig.h->thread_count = UINT32_MAX;
+	must_attach();
+	assert_int_equal(f->thread_count, 1);
+}
+
 /* ---- the end ---- */
 
 static void test_a_dead_applications_last_picture(void **state)
@@ -524,6 +549,8 @@ int main(void)
 		TEST(test_impossible_owners_are_nonsense),
 		TEST(test_owners_stay_what_they_were),
 		TEST(test_counts_stay_within_their_tables),
+		TEST(test_unused_entries_are_not_read),
+		TEST(test_impossible_count_of_threads_is_bounded),
 		TEST(test_a_dead_applications_last_picture),
 	};
 
