@@ -58,7 +58,7 @@ static int make_addr(struct sockaddr_un *addr, const char *dir, const char *base
 	return len >= (int)sizeof(addr->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* -ECONNREFUSED: nobody listens any more; -ENOENT; 0: it is in use, or may be. */
+/* -ECONNREFUSED: stale, no process listens any more; -ENOENT; 0: it is in use, or may be. */
 static int look_at(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;

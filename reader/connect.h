@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets of applications. The rule for what is trusted: docs/memory-model.md, "Whose socket it
- * is".
- */
+/* Sockets of applications. docs/memory-model.md, "Which sockets are trusted". */
 #ifndef RINGTAP_READER_CONNECT_H
 #define RINGTAP_READER_CONNECT_H
 
