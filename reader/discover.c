@@ -47,7 +47,7 @@ static int add_note(struct ringtap_apps *list, const char *what, const char *why
 	if (!more)
 		return -ENOMEM;
 	list->notes = more;
-	if (asprintf(&more[list->note_count], "%s: %s", what, why) < 0)
+	if (asprintf(&more[list->note_count], "%s%s%s", what, *what ? ": " : "", why) < 0)
 		return -ENOMEM;
 	list->note_count++;
 	return 0;
@@ -160,7 +160,7 @@ static int add_folder(struct ringtap_apps *list, struct place *p)
 	bool held;
 
 	if (ret)
-		return ret == -EPERM && err[0] ? add_note(list, p->dir, err) : 0;
+		return ret == -EPERM && err[0] ? add_note(list, "", err) : 0;
 	read_names(p);
 	held = holds_config(p);
 	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
