@@ -126,7 +126,7 @@ static uint64_t given_by(const struct rt_clock *c, uint64_t tsc, uint64_t unjump
 {
 	int64_t d = rt_clock_delta(&c->line, tsc);
 
-	/* Before a jump it went on as if there were none; after one that is too far nobody uses it.
+	/* Before a jump it went on as if there were none; after one that is too far it is not used.
 	 */
 	if (!rt_clock_is_near(d) || d < 0 || (jumped && (uint64_t)d < unjumped_ns))
 		return c->line.ns_base + unjumped_ns;

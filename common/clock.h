@@ -47,7 +47,7 @@ static inline uint64_t rt_clock_ns(const struct rt_clock_line *l, uint64_t tsc)
 
 /* A line is rebased many times a second. When it is this old its writer does not run, or the TSC
  * has jumped (suspend, a guest that was restored), as it has when it is before the line's base by
- * more than the TSCs of CPUs differ: then the line says nothing. */
+ * more than the TSCs of CPUs differ: then the line is of no use. */
 #define RT_CLOCK_SPAN_NS 10000000000ll
 #define RT_CLOCK_SKEW_NS 1000000ll
 
@@ -86,7 +86,7 @@ struct rt_clock_point {
 void rt_clock_take(struct rt_clock_point *p);
 
 /* State of the discipline: a line that follows CLOCK_REALTIME without ever going back. The rate is
- * measured against CLOCK_MONOTONIC, so that setting CLOCK_REALTIME says nothing about it. */
+ * measured against CLOCK_MONOTONIC, so that setting CLOCK_REALTIME does not disturb it. */
 struct rt_clock {
 	struct rt_clock_line line;
 	uint64_t first_tsc, first_ns; /* oldest sample of the current baseline */

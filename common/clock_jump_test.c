@@ -155,7 +155,7 @@ static void test_stop_of_the_process_costs_nothing(void **state)
 
 /* ---- before the start ---- */
 
-/* The probe is loaded, and an hour later somebody attaches. */
+/* The probe is loaded, and attached to an hour later. */
 static struct sim attached(uint64_t hz, double guess_off, void (*meanwhile)(struct sim *m))
 {
 	struct sim m = machine(hz);

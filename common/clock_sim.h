@@ -140,7 +140,7 @@ static inline struct sim settled(uint64_t hz)
 	return m;
 }
 
-/* A slow counter does not tell more exactly. */
+/* A slow counter resolves no more. */
 static inline uint64_t tick_ns(const struct sim *m)
 {
 	return (uint64_t)(1e9L / m->hz) + 1;

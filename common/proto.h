@@ -15,6 +15,8 @@
 #define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
 #define RT_PROTO_VERSION    2
 #define RT_SOCKET_NAME      "ringtap.sock"
+#define RT_SOCKET_NAME_MAX  32  /* with its number */
+#define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
 #define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
 #define RT_MAX_WANTS        64

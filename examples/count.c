@@ -10,7 +10,7 @@
 
 #include <ringtap/reader.h>
 
-/* Of a clock that nobody sets. */
+/* Not of CLOCK_REALTIME, which may be set meanwhile. */
 static time_t seconds(void)
 {
 	struct timespec ts;

@@ -11,14 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/proto.h"
 #include "socket.h"
 
-#define TELEMETRY     "dpdk_telemetry.v2"
-#define INSTANCES_MAX 256 /* as many as readers look for */
-#define BACKLOG       32
-#define LOCK_TRIES    100
-#define BIND_TRIES    3
+#define TELEMETRY  "dpdk_telemetry.v2"
+#define BACKLOG    32
+#define LOCK_TRIES 100
+#define BIND_TRIES 3
 
 /* So that none finds another's socket between its bind() and its listen(), and takes it for stale.
  * EAL locks the same folder while it cleans up. The descriptor, or -1: it has to do without. */
@@ -58,7 +56,7 @@ static int make_addr(struct sockaddr_un *addr, const char *dir, const char *base
 	return len >= (int)sizeof(addr->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* -ECONNREFUSED: nobody listens any more; -ENOENT; 0: it is in use, or may be. */
+/* -ECONNREFUSED: stale, no process listens any more; -ENOENT; 0: it is in use, or may be. */
 static int look_at(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
@@ -108,7 +106,7 @@ static int telemetry_number(int fd, const char *base)
 	if (!*rest)
 		return 0;
 	n = *rest == ':' ? strtoul(rest + 1, &end, 10) : 0;
-	return n && !*end && n < INSTANCES_MAX ? (int)n : -1;
+	return n && !*end && n < RT_INSTANCES_MAX ? (int)n : -1;
 }
 
 /* telemetry.c of DPDK chooses it, and has no function that returns it. -1: not known, or none. */
@@ -145,7 +143,7 @@ static int choose(struct rt_listener *l, const char *dir)
 
 	if (own >= 0)
 		ret = bind_to(l, dir, own);
-	for (int i = 0; ret == -EADDRINUSE && i < INSTANCES_MAX; i++) {
+	for (int i = 0; ret == -EADDRINUSE && i < RT_INSTANCES_MAX; i++) {
 		n = i;
 		if (i != own && !telemetry_lives(dir, i))
 			ret = bind_to(l, dir, i);

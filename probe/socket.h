@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define RT_SOCKET_NAME_MAX 32
+#include "common/proto.h"
 
 struct rt_listener {
 	int fd;

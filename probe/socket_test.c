@@ -135,7 +135,7 @@ static void test_closing_leaves_anothers_socket(void **state)
 	int other;
 
 	assert_int_equal(rt_listener_open(&l, dir), 0);
-	unlink(l.addr.sun_path); /* somebody has tidied up */
+	unlink(l.addr.sun_path); /* as a script that cleans up does */
 	other = listen_at(RT_SOCKET_NAME);
 	rt_listener_close(&l);
 	assert_int_equal(reach(RT_SOCKET_NAME), 0);

@@ -27,7 +27,7 @@ struct rt_in {
 	uint64_t stale;   /* what lies before it may have passed another filter */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
 	uint64_t now_ns;  /* of the last look */
-	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
+	uint64_t busy_head, busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_look() */
 	uint32_t source, index;
 	bool keyed;         /* key is that of the record at pos */
 	struct rt_in *next; /* in rt_merge(): of those that hold something */
@@ -80,9 +80,12 @@ struct ringtap_capture {
 extern uint64_t rt_hold_ns;
 
 /* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
- * published later will bear a time not before it. now_ns must have been taken before. -EBADMSG via
- * cap->corrupt. */
-uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns);
+ * published later will bear a time not before it. now_ns must have been taken before; mono_ns, of
+ * CLOCK_MONOTONIC, tells how long a producer stands still: now_ns may jump. -EBADMSG via
+ * cap->corrupt.
+ */
+uint64_t rt_in_look(
+	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns);
 
 /* Merges what is published up to the watermark into runs. Returns their number. */
 unsigned rt_merge(

@@ -55,6 +55,34 @@ static void test_sleeping_probe_is_woken(void **state)
 	test_peer_stop(&p);
 }
 
+static void test_woken_probe_names_its_socket(void **state)
+{
+	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,"
+					   "\"socket\":\"ringtap.sock:5\"}}",
+		.telemetry_wakes = true,
+		.socket = "ringtap.sock:5"};
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, false, &conn), 0);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
+}
+
+static void test_name_that_leads_elsewhere_is_nonsense(void **state)
+{
+	static const char *const names[] = {"\"../ringtap.sock\"", "\"/run/x\"", "\"\"", "3",
+		"\"ringtap.sock:5x\"", "\"dpdk_telemetry.v2\"", "\"ringtap.sock:-1\""};
+	char answer[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(answer, sizeof(answer),
+			"{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,\"socket\":%s}}",
+			names[i]);
+		assert_fails((struct test_peer){.telemetry = answer, .telemetry_wakes = true},
+			false, -EPROTO, "answers nonsense");
+	}
+}
+
 static void test_probe_that_is_awake_is_not_woken(void **state)
 {
 	struct test_peer p = {.telemetry = WOKEN};
@@ -451,6 +479,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sleeping_probe_is_woken),
+		cmocka_unit_test(test_woken_probe_names_its_socket),
+		cmocka_unit_test(test_name_that_leads_elsewhere_is_nonsense),
 		cmocka_unit_test(test_probe_that_is_awake_is_not_woken),
 		cmocka_unit_test(test_probe_that_says_it_woke_but_did_not),
 		cmocka_unit_test(test_application_without_probe_is_named_so),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to an application's sockets, after checking whose they are: a folder such as /tmp/dpdk
- * is anybody's. Folder and socket are opened without being used, checked, and then connected to by
- * descriptor, so that nothing can be exchanged in between.
+ * Connects to an application's sockets after checking their owners: any user may have made a folder
+ * such as /tmp/dpdk. Folder and socket are opened without being used, checked, and then connected
+ * to by descriptor, so that neither can be exchanged in between.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets of applications. The rule for what is trusted: docs/memory-model.md, "Whose socket it
- * is".
- */
+/* Sockets of applications. docs/memory-model.md, "Which sockets are trusted". */
 #ifndef RINGTAP_READER_CONNECT_H
 #define RINGTAP_READER_CONNECT_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-#define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
+#include "common/proto.h"
 
-/* Applications without a shared configuration may share a runtime folder. DPDK's telemetry gives
- * the sockets of the second one the suffix ":1", and so on, and the probe the same one to its own;
- * the application's address is then "FOLDER#1". */
-#define RT_INSTANCES_MAX   256
-#define RT_SOCKET_NAME_MAX 32
+#define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
 
 /* A runtime folder, held open, so that checks and use are of the same one. */
 struct rt_folder {
@@ -35,8 +29,10 @@ int rt_folder_connect(
 /* The number behind "BASE:" in a socket's name, 0 for BASE itself; -1: it is neither. */
 int rt_socket_instance(const char *name, const char *base);
 
-/* The folder and the number of an address. A folder that exists is one, whatever its name. 0 or
- * -ENAMETOOLONG. */
+/* Applications without a shared configuration may share a runtime folder. DPDK's telemetry gives
+ * the socket of the second one the suffix ":1", and so on, and the probe the same one to its own;
+ * the application's address is then "FOLDER#1". Splits one. A folder that exists is one, whatever
+ * its name. 0 or -ENAMETOOLONG. */
 int rt_address_split(const char *app, char *dir, size_t size, unsigned *instance);
 
 /* Connects to a socket of the application at an address: base is the name of that of the first

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose sockets are trusted. As root, with listeners of several users; else most of it is skipped.
+/* Which sockets are trusted. As root, with listeners of several users; else most of it is skipped.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -363,6 +363,20 @@ static void test_further_applications_of_a_folder_have_numbers(void **state)
 	stop(&odd);
 }
 
+static void test_names_do_not_reach_the_terminal_unchecked(void **state)
+{
+	struct listener l;
+	unsigned notes;
+
+	make_folder("red\033[31m", 0, 0700);
+	l = start("red\033[31m", RT_SOCKET_NAME, 0, 0, 8);
+	assert_int_equal(listed("red\033[31m", "\033", &notes), 0);
+	assert_int_equal(notes, 0);
+	assert_int_equal(listed("red?[31m", "red?[31m: its name has control", &notes), 0);
+	assert_int_equal(notes, 1);
+	stop(&l);
+}
+
 static void test_numbers_of_sockets(void **state)
 {
 	static const struct {
@@ -389,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_users_trust_root_and_themselves),
 		cmocka_unit_test(test_list_does_not_wait_for_a_listener_without_room),
 		cmocka_unit_test(test_further_applications_of_a_folder_have_numbers),
+		cmocka_unit_test(test_names_do_not_reach_the_terminal_unchecked),
 	};
 	const struct CMUnitTest any[] = {
 		cmocka_unit_test(test_numbers_of_sockets),

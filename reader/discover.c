@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/proto.h"
+#include "conn.h"
 #include "export.h"
 #include "ringtap/reader.h"
 #include "telemetry.h"
@@ -45,14 +47,14 @@ static int add_note(struct ringtap_apps *list, const char *what, const char *why
 	if (!more)
 		return -ENOMEM;
 	list->notes = more;
-	if (asprintf(&more[list->note_count], "%s: %s", what, why) < 0)
+	if (asprintf(&more[list->note_count], "%s%s%s", what, *what ? ": " : "", why) < 0)
 		return -ENOMEM;
 	list->note_count++;
 	return 0;
 }
 
-/* 1: somebody listens there; 0: nobody; -EPERM: somebody who is not to be trusted. Waits for
- * nobody: a listener that has no room is one. */
+/* 1: a process listens there; 0: none does; -EPERM: it cannot be trusted. Never waits: a listener
+ * that has no room is one, too. */
 static int answers(struct place *p, const char *base, unsigned instance, char *err, size_t errlen)
 {
 	char name[RT_SOCKET_NAME_MAX];
@@ -158,7 +160,7 @@ static int add_folder(struct ringtap_apps *list, struct place *p)
 	bool held;
 
 	if (ret)
-		return ret == -EPERM && err[0] ? add_note(list, p->dir, err) : 0;
+		return ret == -EPERM && err[0] ? add_note(list, "", err) : 0;
 	read_names(p);
 	held = holds_config(p);
 	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
@@ -175,13 +177,17 @@ static int add_folder(struct ringtap_apps *list, struct place *p)
 static int add(struct ringtap_apps *list, const char *parent, const char *name)
 {
 	struct place p = {.prefix = name};
-	char *dir;
+	char shown[NAME_MAX + 1], *dir;
 	int ret;
 
 	if (asprintf(&dir, "%s/%s", parent, name) < 0)
 		return -ENOMEM;
 	p.dir = dir;
-	ret = add_folder(list, &p);
+	/* Any user may have chosen it, and it goes to terminals. */
+	snprintf(shown, sizeof(shown), "%s", name);
+	rt_copy_text(shown, shown, sizeof(shown));
+	ret = strcmp(shown, name) ? add_note(list, shown, "its name has control characters")
+				  : add_folder(list, &p);
 	free(dir);
 	return ret;
 }

@@ -24,7 +24,8 @@
 
 uint64_t rt_hold_ns = 500000000;
 
-uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns)
+uint64_t rt_in_look(
+	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns)
 {
 	const struct rt_source *s = &cap->sources[in->source];
 	const struct rt_seg_ring *pub = &s->seg.rings[in->index];
@@ -47,12 +48,11 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 		in->busy_since_ns = 0;
 		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
 	}
-	/* The clock steps back where the TSC does, until the probe's line follows. */
-	if (!in->busy_since_ns || in->busy_head != head || now_ns < in->busy_since_ns) {
-		in->busy_since_ns = now_ns;
+	if (!in->busy_since_ns || in->busy_head != head) {
+		in->busy_since_ns = mono_ns;
 		in->busy_head = head;
 	}
-	return now_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
+	return mono_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
 }
 
 /* Small records: every line holds one. */

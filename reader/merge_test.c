@@ -50,7 +50,7 @@ static uint64_t look_at(uint64_t now)
 	uint64_t mark = RT_FOREVER;
 
 	for (uint32_t i = 0; i < RINGS; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now);
+		uint64_t m = rt_in_look(cap, &cap->ins[i], now, now);
 
 		mark = m < mark ? m : mark;
 	}
@@ -59,7 +59,7 @@ static uint64_t look_at(uint64_t now)
 
 static uint64_t look_at_second(uint64_t now)
 {
-	return rt_in_look(cap, &cap->ins[1], now);
+	return rt_in_look(cap, &cap->ins[1], now, now);
 }
 
 static unsigned merge(uint64_t watermark)
@@ -198,6 +198,19 @@ static void test_stuck_producer_holds_back_for_a_bounded_time(void **state)
 	assert_int_equal(look_at_second(NOW + HOLD + 1), RT_FOREVER);
 	/* The others still hold back. */
 	assert_int_equal(look_at(NOW + HOLD + 1), NOW + HOLD + 1 - SLACK);
+}
+
+/* CLOCK_REALTIME is set, or the TSC jumps: no time has passed. */
+static void test_producer_is_not_stuck_because_the_clock_jumps(void **state)
+{
+	const uint64_t hour = 3600000000000;
+
+	rt_store(&session.rings[1].busy, 1);
+	test_publish(&session, 1, NOW - 1000);
+	assert_int_equal(look_at_second(NOW), NOW - 1000);
+	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW + hour, NOW), NOW - 1000);
+	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD), NOW - 1000);
+	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
 }
 
 /* Busy each time that it is looked at, but getting on. */
@@ -476,6 +489,7 @@ int main(void)
 		with_capture(test_idle_producer_allows_all_but_a_slack),
 		with_capture(test_busy_producer_holds_back_to_its_last_publication),
 		with_capture(test_stuck_producer_holds_back_for_a_bounded_time),
+		with_capture(test_producer_is_not_stuck_because_the_clock_jumps),
 		with_capture(test_producer_that_moves_is_not_stuck),
 		with_capture(test_stuck_producer_is_waited_for_anew_once_it_was_idle),
 		with_capture(test_late_records_are_handed_out_and_counted),

@@ -71,7 +71,7 @@ static void look_at_sources(struct ringtap_capture *cap)
 
 static uint64_t look_at_rings(struct ringtap_capture *cap)
 {
-	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER;
+	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER, mono = rt_mono_ns();
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
@@ -82,7 +82,7 @@ static uint64_t look_at_rings(struct ringtap_capture *cap)
 		now[i] = rt_clock_now(&s->line);
 	}
 	for (uint32_t i = 0; i < cap->in_count; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
+		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source], mono);
 
 		if (m < mark)
 			mark = m;

@@ -47,7 +47,7 @@ static int ask(int fd, const char *cmd, char *answer, size_t size)
 	return ret < 0 ? ret : 0;
 }
 
-/* The name of the probe's socket, as the probe says. */
+/* The name of the probe's socket out of its answer. */
 static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
 {
 	const char *text = json_string_value(name);
@@ -75,8 +75,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			"-d "
 			"libringtap-probe.so");
 		ret = -EPROTONOSUPPORT;
-	} else if (!json_is_integer(json_object_get(body, "protocol")) ||
-		   !take_name(json_object_get(body, "socket"), socket)) {
+	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
 		snprintf(err, errlen, "its telemetry socket answers nonsense");
 		ret = -EPROTO;
 	} else if (protocol != RT_PROTO_VERSION) {
@@ -88,6 +87,9 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 		snprintf(err, errlen, "the probe cannot start: %s",
 			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
 					  : strerror(-ret));
+	} else if (!take_name(json_object_get(body, "socket"), socket)) {
+		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		ret = -EPROTO;
 	}
 	json_decref(root);
 	return ret;

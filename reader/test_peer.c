@@ -88,7 +88,7 @@ static void serve_telemetry(struct test_peer *p)
 	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
 	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
 		if (p->telemetry_wakes)
-			p->listener = listen_at(p->dir, RT_SOCKET_NAME);
+			p->listener = listen_at(p->dir, p->socket ? p->socket : RT_SOCKET_NAME);
 		if (!p->telemetry_silent)
 			(void)send(sock, p->telemetry, strlen(p->telemetry), MSG_NOSIGNAL);
 		else
@@ -166,7 +166,7 @@ void test_peer_die(struct test_peer *p)
 
 void test_peer_bury(struct test_peer *p)
 {
-	remove_socket(p, RT_SOCKET_NAME);
+	remove_socket(p, p->socket ? p->socket : RT_SOCKET_NAME);
 	remove_socket(p, RT_TELEMETRY_SOCKET);
 	rmdir(p->dir);
 }

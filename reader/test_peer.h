@@ -24,6 +24,7 @@ struct test_peer {
 	struct rt_msg_monitor asked_for; /* the last RT_MSG_MONITOR */
 	const char *telemetry;           /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;            /* the probe's socket appears when telemetry is asked */
+	const char *socket;              /* name of the probe's; NULL: RT_SOCKET_NAME */
 	bool telemetry_silent;           /* it greets, and that is all */
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* came with the message that is being answered */

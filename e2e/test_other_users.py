@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Root, and an application of another user in /tmp/dpdk, EAL's folder without XDG_RUNTIME_DIR."""
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness import dpdk, pcap
+from harness.paths import RINGTAP
+from harness.proc import run
+from harness.ringtap import Recorder, frames_of, listing
+
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+COUNT = 30
+
+
+@pytest.fixture
+def folder():
+    """Where EAL makes its files as nobody; /tmp/dpdk itself may belong to any user."""
+    path = Path("/tmp/dpdk") / dpdk.new_prefix("nobody")
+    path.mkdir(mode=0o700, parents=True)
+    os.chown(path, NOBODY, NOBODY)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def nobodys(folder, testpmd, plugin, tmp_path):
+    """testpmd, run by nobody, and the frames that it receives once it is started."""
+    if run([*AS_NOBODY, "test", "-r", plugin]).returncode:
+        pytest.skip("nobody may not read the build")
+    frames = [pcap.frame(100, i) for i in range(COUNT)]
+    path = pcap.write(tmp_path / "in.pcap", frames)
+    for parent in (path, *path.parents):
+        if parent.is_relative_to("/tmp/") and parent != Path("/tmp"):
+            parent.chmod(0o755)
+    pmd = testpmd(f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null", args=["--no-flush-rx"],
+                  prefix=folder.name,
+                  namespace=SimpleNamespace(prefix=["env", "-u", "XDG_RUNTIME_DIR", *AS_NOBODY]))
+    pmd.frames = frames
+    return pmd
+
+
+def test_root_may_record_it_by_a_name_of_its_own(nobodys, closing, tmp_path):
+    names = {a["name"]: a for a in listing() if a["name"].startswith(nobodys.prefix)}
+    assert list(names) == [f"{nobodys.prefix}@{NOBODY}"]
+    assert not names[f"{nobodys.prefix}@{NOBODY}"]["error"]
+    out = tmp_path / "out.pcapng"
+    recorder = closing(Recorder(["-i", f"{nobodys.prefix}@{NOBODY}:", "--direction", "rx",
+                                 "-c", COUNT], out)).attached()
+    nobodys.start()
+    recorder.done()
+    assert frames_of(recorder.file()) == nobodys.frames
+
+
+def test_its_links_lead_root_nowhere(nobodys, app, folder):
+    """In a folder of nobody's a link to an application of root's."""
+    link = folder.parent / f"{folder.name}-link"
+    link.symlink_to(dpdk.RUN_DIR / app.prefix)
+    try:
+        assert any(a["dir"] == str(link) for a in listing())  # root's own link
+        os.lchown(link, NOBODY, NOBODY)
+        done = run([RINGTAP, "list"])
+    finally:
+        link.unlink()
+    assert done.returncode == 0 and str(link) not in done.stdout
+    assert f"skipped {link} is reached by a symbolic link of user {NOBODY}" in done.stderr
+    assert app.prefix in done.stdout and f"{nobodys.prefix}@{NOBODY}" in done.stdout
