@@ -290,9 +290,9 @@ def monitor_answer(reply):
         def __init__(self, connection, request):
             self.connection, self.request = connection, request
 
-        def recv(self, _):
+        def recvmsg(self, *_):
             request, self.request = self.request, b""
-            return request
+            return request, [], 0, None
 
         def __getattr__(self, name):
             return getattr(self.connection, name)

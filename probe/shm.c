@@ -205,10 +205,12 @@ static int open_up(struct rt_shm *m, char *err)
 	for (uint32_t i = 0; i < 2 + m->ring_count; i++) {
 		if (mprotect(maps[i].at, maps[i].size, PROT_READ | PROT_WRITE) ||
 			fault_in(maps[i].at, maps[i].size)) {
+			int error = errno;
+
 			snprintf(err, RT_TEXT_LEN,
 				"the application cannot write the reader's memory: %s",
-				strerror(errno));
-			return errno == ENOMEM ? -ENOMEM : -EINVAL;
+				strerror(error));
+			return error == ENOMEM ? -ENOMEM : -EINVAL;
 		}
 		/* What khugepaged collapses is charged to the process that it scans: never this
 		 * one. Huge pages that are mapped now stay mapped. */

@@ -76,9 +76,8 @@ static int check_available(const struct rt_msg_layout *l, char *err, size_t errl
 	if (need <= there / 2)
 		return 0;
 	snprintf(err, errlen,
-		"not enough memory for %u rings of %llu KiB: they need %llu MiB and may take half "
-		"of "
-		"the %llu MiB that are available to this process",
+		"not enough memory for %u rings of %llu KiB: they need %llu MiB and may take "
+		"half of the %llu MiB that are available to this process",
 		l->ring_count, (unsigned long long)l->ring_size >> 10,
 		(unsigned long long)need >> 20, (unsigned long long)there >> 20);
 	return -ENOMEM;

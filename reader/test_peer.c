@@ -110,7 +110,7 @@ static void *run(void *arg)
 		fds[2] = (struct pollfd){.fd = p->telemetry_listener, .events = POLLIN};
 		if (poll(fds, 3 + (nfds_t)conns, -1) < 0)
 			break;
-		/* Read: what the test did to our sockets before is over for ThreadSanitizer, too. */
+		/* The read orders what the test did to the sockets before, for ThreadSanitizer. */
 		if (fds[0].revents && read(p->quit[0], &byte, 1) == 1)
 			break;
 		for (int i = conns - 1; i >= 0; i--) {
