@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and DPDK has no
- * notice for anyone of that. Of all that it calls, one thing can be ours: the cleanup function of a
- * bus, which runs in the application's thread while memory and ports are still there. So there is a
- * bus without devices, the first of all, that others' cleanup follows.
+ * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and does not
+ * announce it. Of all that it calls, one thing can be ours: the cleanup function of a bus, which
+ * runs in the application's thread while memory and ports are still there. So there is a bus
+ * without devices, the first of all; the cleanup of the others follows.
  */
 #include <pthread.h>
 #include <stdio.h>
