@@ -97,9 +97,11 @@ def test_monitors(pkg_config, tmp_path, compiler, suffix):
     assert check([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)}).endswith(" 1 2368\n")
 
 
-def test_link_in(pkg_config, tmp_path):
+@pytest.mark.parametrize("library", ["-lringtap-probe", "-l:libringtap-probe.a"])
+def test_link_in(pkg_config, tmp_path, library):
     """The probe without telemetry, which a plugin would need."""
     flags = pkg_config("libringtap-probe", "--cflags", "--libs")
+    flags[flags.index("-lringtap-probe")] = library
     program = compile_(LINK_IN, "c", tmp_path, "gcc", flags)
     prefix = dpdk.new_prefix("link")
     proc = Proc([program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])],

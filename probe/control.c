@@ -43,7 +43,7 @@ static struct {
 	struct rt_monitor lease;               /* rt_control_query() */
 	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
 	uint64_t life;                         /* counts the threads that have ended */
-	pid_t pid;                             /* of the process that has the thread */
+	pid_t pid;                             /* of the process that last had the lock for it */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	struct rt_clock_point early;
@@ -384,7 +384,6 @@ static int start_thread(void)
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ctl.reserve_fd = rt_accept_reserve();
 	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
-	rt_store(&ctl.pid, getpid());
 	start_clock();
 	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(rt_hook_cut);
 	if (!ret) {
@@ -413,6 +412,8 @@ int rt_control_start(bool stay)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
 	ctl.shut = ctl.shut && !stay;
+	/* Before the check: this thread finds the end begun, or the end waits for the lock. */
+	__atomic_exchange_n(&ctl.pid, getpid(), __ATOMIC_SEQ_CST);
 	if (ctl.shut || rt_teardown_begun()) {
 		ret = -ESHUTDOWN;
 	} else if (!ctl.running) {
@@ -463,7 +464,7 @@ void rt_control_end(uint64_t until_ms)
 	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 
 	/* Without a thread there may be another's lock, which nothing would ever release. */
-	if (rt_load(&ctl.pid) != getpid())
+	if (__atomic_load_n(&ctl.pid, __ATOMIC_SEQ_CST) != getpid())
 		return;
 	while (pthread_mutex_trylock(&ctl.lock)) {
 		if (rt_now_ms() >= until_ms)

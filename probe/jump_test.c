@@ -12,8 +12,8 @@
 
 #include "common/clock.h"
 #include "hook.h"
-#include "request.h"
 #include "session.h"
+#include "test_eal.h"
 #include "test_ports.h"
 
 /* The kernel's timer interrupt: 100 a second at least. */
@@ -25,14 +25,9 @@ static struct rt_session *open_session(void)
 		.directions = RT_WANT_RX | RT_WANT_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
-	struct rt_request req = {
-		.open = {.ring_size = RT_RING_SIZE_MIN, .want_count = 1}, .wants = &want};
-	char err[RT_TEXT_LEN] = "";
-	struct rt_session *s;
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
 
-	if (rt_session_open(&s, &req, err))
-		fail_msg("%s", err);
-	return s;
+	return test_session_open(&open, &want, NULL);
 }
 
 static void end_session(struct rt_session *s)
@@ -68,16 +63,16 @@ static void record_with_line(int away_s, uint16_t port)
 	struct rt_clock_line line = *test_clock();
 
 	poll_some(port); /* so that there is a ring for this thread */
-	assert_int_equal(rt_session_ready(s, test_clock()), 0);
+	test_session_ready(s, test_clock());
 	rt_session_arm(s, test_clock());
 	rt_clock_take(&before);
 	line.tsc_base = before.tsc - (uint64_t)away_s * rte_get_tsc_hz();
-	assert_true(rt_hook_set_clock(&line));
+	rt_hook_set_clock(&line);
 	poll_some(port);
 	rt_clock_take(&after);
 	assert_in_range(stamped_ns(s), before.real_ns - COARSE_NS, after.real_ns);
 	end_session(s);
-	assert_true(rt_hook_set_clock(test_clock()));
+	rt_hook_set_clock(test_clock());
 }
 
 static void test_hooks_take_the_kernels_time(void **state)
@@ -105,7 +100,7 @@ static void test_figures_leave_out_what_the_counter_went_back(void **state)
 	poll_some(port);
 	test_port_poll(port, 32); /* idle from here on */
 	t = test_thread();
-	o = &rt_hook_get(port, 0, RT_DIR_RX)->figures->own[rt_thread_self->index];
+	o = &rt_hook_get(port, 0, RT_DIR_RX)->figures->rows[rt_thread_self->index].own;
 	idle = t->idle_cycles;
 	o->since_tsc += hour;
 	o->last_tsc += hour;

@@ -21,8 +21,7 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
-/* The one place in ringtap's libraries that prints: nobody can ask what failed, as nothing that
- * could answer has been loaded. */
+/* The only message that ringtap's libraries print: without the probe nothing else can report it. */
 #define FAIL(format, ...)                                                              \
 	do {                                                                           \
 		fprintf(stderr,                                                        \
@@ -32,25 +31,27 @@ static const struct rt_probe_api *api; /* NULL: not loaded, or of another versio
 		return;                                                                \
 	} while (0)
 
-/* Makes DPDK's shared libraries visible to what is loaded later, where a program has loaded them
- * for itself alone. */
-static int promote_eal(struct dl_phdr_info *info, size_t size, void *arg)
+static int is_eal(struct dl_phdr_info *info, size_t size, void *path)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *name = slash ? slash + 1 : info->dlpi_name;
 
-	if (strncmp(name, EAL, strlen(EAL)))
+	if (strncmp(slash ? slash + 1 : info->dlpi_name, EAL, strlen(EAL)))
 		return 0;
-	*(void **)arg = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+	snprintf(path, PATH_MAX, "%s", info->dlpi_name);
 	return 1;
 }
 
+/* Makes DPDK's shared libraries visible to what is loaded later, where a program has loaded them
+ * for itself alone. */
 static const char *(*find_version(void))(void)
 {
-	void *eal = NULL, *f = dlsym(RTLD_DEFAULT, "rte_version");
+	void *f = dlsym(RTLD_DEFAULT, "rte_version"), *eal;
+	char path[PATH_MAX];
 
-	if (!f && dl_iterate_phdr(promote_eal, &eal) && eal)
-		f = dlsym(eal, "rte_version");
+	if (!f && dl_iterate_phdr(is_eal, path)) {
+		eal = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+		f = eal ? dlsym(eal, "rte_version") : NULL;
+	}
 	return (const char *(*)(void))(uintptr_t)f;
 }
 

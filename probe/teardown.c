@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and DPDK has no
- * notice for anyone of that. Of all that it calls, one thing can be ours: the cleanup function of a
- * bus, which runs in the application's thread while memory and ports are still there. So there is a
- * bus without devices, the first of all, that others' cleanup follows.
+ * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and does not
+ * announce it. Of all that it calls, one thing can be ours: the cleanup function of a bus, which
+ * runs in the application's thread while memory and ports are still there. So there is a bus
+ * without devices, the first of all; the cleanup of the others follows.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static uint64_t late_ms;
 
 bool rt_teardown_begun(void)
 {
-	return rt_load_acquire(&begun);
+	return __atomic_load_n(&begun, __ATOMIC_SEQ_CST);
 }
 
 bool rt_teardown_late(void)
@@ -39,9 +39,10 @@ bool rt_teardown_late(void)
 
 bool rt_teardown_hold(void)
 {
-	if (rt_teardown_begun() || pthread_rwlock_tryrdlock(&users))
+	/* Before the check: this thread finds begun, or the end finds the process. */
+	__atomic_exchange_n(&users_pid, getpid(), __ATOMIC_SEQ_CST);
+	if (pthread_rwlock_tryrdlock(&users))
 		return false;
-	rt_store(&users_pid, getpid());
 	if (!rt_teardown_begun())
 		return true;
 	pthread_rwlock_unlock(&users);
@@ -60,11 +61,12 @@ void rt_teardown(void)
 	if (rt_teardown_begun())
 		return;
 	rt_store(&late_ms, now_ms + PATIENCE_MS / 2);
-	rt_store_release(&begun, true); /* pairs with the acquire above */
+	/* Pairs with the exchanges of users_pid and, in control.c, of the thread's process. */
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_SEQ_CST))
+		return;
 	rt_control_end(now_ms + PATIENCE_MS);
-	/* In a child, users of its parent have left locks behind that nothing would ever release.
-	 */
-	if (rt_load(&users_pid) != getpid())
+	/* In a child, threads of its parent have left locks behind that nothing ever releases. */
+	if (__atomic_load_n(&users_pid, __ATOMIC_SEQ_CST) != getpid())
 		return;
 	/* Kept, so that no tryrdlock succeeds any more. */
 	while (pthread_rwlock_trywrlock(&users) && rt_now_ms() < now_ms + 2 * PATIENCE_MS)
