@@ -106,7 +106,7 @@ static uint32_t add_port(struct rt_figures *f, uint16_t id)
 	uint32_t i = ports_known(f);
 	struct rt_fig_port *p = &f->ports[i];
 	uint32_t generation =
-		rt_port_generation(id); /* before it is asked: else of the next holder */
+		rt_port_generation(id); /* before its description: else of the next holder */
 	struct rt_msg_port desc;
 
 	if (i == RT_FIG_PORTS || rt_port_describe(id, &desc))

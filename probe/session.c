@@ -136,7 +136,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	struct rt_msg_port desc, *port = &desc;
 	struct rt_session_if *f = &s->ifs[s->if_count];
 	uint32_t generation =
-		rt_port_generation(id); /* before it is asked: else of the next holder */
+		rt_port_generation(id); /* before its description: else of the next holder */
 	uint32_t want = 0;
 
 	if (rt_port_describe(id, port))

@@ -117,7 +117,7 @@ static void remove_port(uint16_t port)
 
 /* ---- the control thread ---- */
 
-/* Compiles what a request asks for. Takes over what it holds. */
+/* Compiles the filters of a request. Takes over what it holds. */
 static struct rt_filter_job *compiled(const struct rt_request *req)
 {
 	struct rt_filter_job *job = rt_filter_job_new(req, true);
