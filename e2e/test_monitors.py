@@ -247,7 +247,7 @@ def test_ports_that_come_and_go(play, monitor):
     index = [p.port_id for p in m.ports].index(1)
     assert [b.burst[32] for b in m.hooks if b.port_index == index] == [2]
     app.do("unplug net_null1")
-    assert m.ports[index].state == 2
+    until(lambda: m.ports[index].state == 2, 10, "gone")
     app.plug("net_null1")
     until(lambda: m.ports[index].state == 1, 10, "it is back")
     app.do("poll 1 0 n=32")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What does not wait for the control thread, or for those who hold its lock. */
+/* What does not wait for the control thread, or for other holders of its lock. */
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -103,7 +103,7 @@ static int stop(void **state)
 
 /* ---- the lock is held ---- */
 
-static void show_until_told(struct rt_figures *f, uint64_t since_ms, void *arg)
+static void show_until_released(struct rt_figures *f, uint64_t since_ms, void *arg)
 {
 	pthread_mutex_lock(&lock);
 	inside = true;
@@ -115,7 +115,7 @@ static void show_until_told(struct rt_figures *f, uint64_t since_ms, void *arg)
 
 static void *hold_lock(void *arg)
 {
-	return (void *)(intptr_t)rt_control_query(0, show_until_told, NULL);
+	return (void *)(intptr_t)rt_control_query(0, show_until_released, NULL);
 }
 
 static pthread_t holder(void)
@@ -178,7 +178,7 @@ static uint64_t seen_until_stopped(struct ringtap_capture *cap)
 	return s.total.seen;
 }
 
-/* Twenty events while somebody holds the control lock. */
+/* Twenty events while another thread holds the control lock. */
 static void test_events_do_not_wait_for_the_control_lock(void **state)
 {
 	pthread_t thread = holder();
@@ -244,7 +244,7 @@ static uint32_t control_tid(void)
 	return tid;
 }
 
-/* CPU time of the control thread, as clock_gettime(2) says under "Dynamic clocks". */
+/* CPU time of the control thread, see clock_gettime(2), "Dynamic clocks". */
 static double control_ns(void)
 {
 	clockid_t clock = (clockid_t)(~control_tid() << 3 | 6);
@@ -254,7 +254,7 @@ static double control_ns(void)
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* Asks for sessions on many ports, each with a filter that takes long. */
+/* Requests a session on many ports, each with a filter that takes long. */
 static int ask_much(void)
 {
 	struct {
@@ -327,7 +327,7 @@ static int compile_as_ever(void **state)
 	return ret;
 }
 
-static void test_nobody_waits_for_a_filter(void **state)
+static void test_others_do_not_wait_for_a_filter(void **state)
 {
 	double begun = control_ns(), ended, now;
 	int fd = ask_much();
@@ -359,7 +359,7 @@ int main(void)
 		probing(test_events_do_not_wait_for_the_control_lock),
 		probing(test_next_holder_of_an_id_is_not_taken_for_the_last),
 		cmocka_unit_test_setup_teardown(
-			test_nobody_waits_for_a_filter, compile_everything, compile_as_ever),
+			test_others_do_not_wait_for_a_filter, compile_everything, compile_as_ever),
 	};
 
 	test_eal_start();

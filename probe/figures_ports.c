@@ -179,7 +179,7 @@ static uint32_t take_entry(const struct rt_figures *f, const struct rt_msg_port 
 
 static uint32_t add_port(struct rt_figures *f, uint16_t id)
 {
-	/* Before the port is asked: else it may be that of the next holder. */
+	/* Before its description: else it may be that of the next holder. */
 	uint32_t generation = rt_port_generation(id), i;
 	struct rt_fig_port *p;
 	struct rt_msg_port desc;

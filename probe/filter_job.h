@@ -21,7 +21,7 @@ struct rt_filter_job {
 struct rt_filter_job *rt_filter_job_new(const struct rt_request *req, bool opens);
 /* Compiles the next filter, in bounded time (filter.h). No lock is needed. */
 void rt_filter_job_step(struct rt_filter_job *j);
-/* Frees the filters, too, that nobody has taken out of req. */
+/* Also frees the filters that were not taken out of req. */
 void rt_filter_job_free(struct rt_filter_job *j);
 
 #endif

@@ -456,7 +456,7 @@ static void test_paths_without_number_are_compiled_in_bounded_time(void **state)
 	assert_false(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_TX, bytes, true));
 }
 
-/* Ten of the kind took DPDK's verifier longer than anybody waits. */
+/* DPDK's verifier does not finish lists of this length. */
 static void test_lists_of_hosts_and_ports(void **state)
 {
 	char text[4096] = "";

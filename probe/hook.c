@@ -141,7 +141,7 @@ int rt_hook_use(struct rt_hook *h)
 		count_user(h, NULL, NULL);
 		return 0;
 	}
-	/* Nobody else installs: the control lock is held. */
+	/* No other thread installs: the control lock is held. */
 	parted = malloc(sizeof(*parted));
 	if (!parted)
 		return -ENOMEM;

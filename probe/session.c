@@ -194,7 +194,7 @@ static struct rt_session_if *take_if(
 
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
-	/* Before the port is asked: else it may be that of the next holder. */
+	/* Before its description: else it may be that of the next holder. */
 	uint32_t want = 0, generation = rt_port_generation(id);
 	struct rt_session_if *f;
 	struct rt_msg_port port;

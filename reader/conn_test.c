@@ -57,7 +57,7 @@ static void test_sleeping_probe_is_woken(void **state)
 
 static void test_woken_probe_names_its_socket(void **state)
 {
-	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,"
+	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,"
 					   "\"socket\":\"ringtap.sock:5\"}}",
 		.telemetry_wakes = true,
 		.socket = "ringtap.sock:5"};
@@ -76,7 +76,7 @@ static void test_name_that_leads_elsewhere_is_nonsense(void **state)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(answer, sizeof(answer),
-			"{\"/ringtap/attach\":{\"protocol\":1,\"status\":0,\"socket\":%s}}",
+			"{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,\"socket\":%s}}",
 			names[i]);
 		assert_fails((struct test_peer){.telemetry = answer, .telemetry_wakes = true},
 			false, -EPROTO, "answers nonsense");
