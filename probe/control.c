@@ -22,6 +22,7 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "plugin.h"
+#include "readable.h"
 #include "trace.h"
 #include "trace_load.h"
 
@@ -301,6 +302,11 @@ static bool step(void)
 	if (poll(fds, n + 2, timeout) < 0)
 		for (unsigned i = 0; i < n + 2; i++)
 			fds[i].revents = 0;
+	/* Not under the lock, as it reads /proc. Sessions come and go only in this thread. */
+	if (rt_sessions)
+		rt_readable_look(rt_now_ms());
+	else
+		rt_readable_forget();
 	pthread_mutex_lock(&ctl.lock);
 	serve(fds, order, n);
 	if (fds[n].revents)

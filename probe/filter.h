@@ -15,8 +15,9 @@ int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32
 void rt_filter_free(struct rt_filter *f);
 
 /* Hot path: puts the packets that pass into pass (room for n), in order; returns their number. The
- * filter sees each frame as it will be in the file, stripped VLAN tags put back. */
+ * filter sees each frame as it will be in the file, stripped VLAN tags put back. *unreadable grows
+ * by those that it cannot see (readable.h): they do not pass, but are not filtered out either. */
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
-	unsigned n, struct rte_mbuf **pass);
+	unsigned n, struct rte_mbuf **pass, unsigned *unreadable);
 
 #endif
