@@ -19,7 +19,7 @@
 /* Whether the data lies in the mbuf's own buffer, whose distance is that of the private area. By
  * its address, which must be read anyway: some drivers and applications reset RTE_MBUF_F_EXTERNAL
  * with the other flags. (Within 64 KiB behind its mbuf another buffer would need that flag.) */
-static inline bool rt_readable_own(const struct rte_mbuf *m)
+static inline __attribute__((always_inline)) bool rt_readable_own(const struct rte_mbuf *m)
 {
 	return (uintptr_t)m->buf_addr - (uintptr_t)m <= sizeof(struct rte_mbuf) + UINT16_MAX;
 }

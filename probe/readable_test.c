@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets in all kinds of memory. What cannot be read is really so: touching it ends the test. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/io_uring.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -225,6 +230,34 @@ static void test_the_table_follows(void **state)
 	munmap(p, ROOM);
 }
 
+/* Permissions do not tell of a device's memory: it is tried before it is touched. */
+static void test_memory_of_devices_is_tried(void **state)
+{
+	struct io_uring_params params = {0};
+	int fd = (int)syscall(__NR_io_uring_setup, 4, &params);
+	size_t size = sysconf(_SC_PAGESIZE);
+	struct iovec to, from;
+	char byte;
+	void *p;
+	bool can;
+
+	if (fd < 0)
+		skip(); /* not allowed here */
+	p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	to = (struct iovec){&byte, 1};
+	from = (struct iovec){p, 1};
+	can = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+	push(external(p));
+	assert_int_equal(lost(), 1);
+	look(0);
+	push(external(p));
+	assert_int_equal(t.ring.counts[0].captured, can);
+	assert_int_equal(lost(), can ? 1 : 2);
+	munmap(p, size);
+	close(fd);
+}
+
 static void test_across_the_end_of_a_mapping(void **state)
 {
 	uint8_t *p = map(PROT_READ | PROT_WRITE), *end = p + ROOM / 2;
@@ -262,6 +295,51 @@ static void test_without_a_table_nothing_is_touched(void **state)
 	look(0);
 	push(external(good));
 	assert_captured(LEN);
+}
+
+/* ---- a table that is replaced while it is used ---- */
+
+static struct rte_mbuf *can, *cannot;
+static uint32_t stop, rounds, wrong;
+
+static void *poll_on(void *arg)
+{
+	struct rt_thread *me = rt_thread_claim(UINT32_MAX);
+
+	while (!rt_load(&stop)) {
+		rt_thread_enter(me);
+		if (!rt_readable(can, LEN) || rt_readable(cannot, LEN))
+			rt_store(&wrong, 1);
+		rt_thread_exit(me);
+		rt_store(&rounds, rounds + 1);
+	}
+	return NULL;
+}
+
+static void test_tables_change_under_threads(void **state)
+{
+	uint8_t *none = map(PROT_NONE);
+	pthread_t thread;
+
+	can = external(good);
+	cannot = external(none);
+	meet(none);
+	assert_int_equal(pthread_create(&thread, NULL, poll_on, NULL), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		uint32_t before = rt_load(&rounds);
+		uint8_t *p = map(i % 2 ? PROT_NONE : PROT_READ);
+
+		while (rt_load(&rounds) == before)
+			sched_yield();
+		look(1000);
+		munmap(p, ROOM);
+	}
+	rt_store(&stop, 1);
+	pthread_join(thread, NULL);
+	assert_false(wrong);
+	rte_pktmbuf_free(can);
+	rte_pktmbuf_free(cannot);
+	munmap(none, ROOM);
 }
 
 /* ---- filters ---- */
@@ -337,13 +415,16 @@ int main(void)
 		TEST(test_later_segments),
 		TEST(test_clones),
 		TEST(test_the_table_follows),
+		TEST(test_memory_of_devices_is_tried),
 		TEST(test_across_the_end_of_a_mapping),
 		TEST(test_addresses_of_nothing),
 		TEST(test_without_a_table_nothing_is_touched),
+		TEST(test_tables_change_under_threads),
 		TEST(test_filters_do_not_look),
 	};
 
 	test_eal_start();
+	rt_threads_init();
 	good = filled(malloc(4096));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
