@@ -14,6 +14,7 @@ from harness.dpdk import telemetry
 from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, until
+from harness.prometheus import Exporter
 
 PACKETS = 600  # a port
 CERTAIN, INFERRED, NOTHING = "certain", "inferred", "nothing"
@@ -151,6 +152,20 @@ def test_inferred_times_in_top(testpmd):
 
     assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
     app.stop()
+
+
+def test_inferred_times_are_a_metric_of_their_own(with_packets, closing):
+    app = with_packets("csum")
+    exporter = closing(Exporter(app, args=("--instruments", "latency")))
+    ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
+    exporter.series()  # attached
+    app.start()
+    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
+    app.stop()
+    name = f'ringtap_inferred_latency_seconds_count{{app="{app.prefix}",'
+    until(lambda: any(s.startswith(name) for s in exporter.series()), what="the metric")
+    assert exporter.value("ringtap_inferred_latency_seconds_count", **ports) == PACKETS
+    assert not any(s.startswith("ringtap_latency_seconds_count") for s in exporter.series())
 
 
 def test_open_vswitch_keeps_the_mark(ovs, net, latency):
