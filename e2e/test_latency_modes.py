@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap latency of every forwarding mode of the stock testpmd: each packet that was sent is timed for
-certain, inferred, or said not to be timed. Modes that reset an mbuf's flags lose the mark."""
+certain, inferred, or reported as not timed. Modes that reset an mbuf's flags lose the mark."""
 import csv
 import io
 import json
@@ -64,10 +64,10 @@ def received(app):
     return sum(app.stats(port)["RX-packets"] for port in (0, 1))
 
 
-def sums(said):
+def sums(report):
     """(certain, inferred, without time stamp, shared) packets."""
-    return (sum(p["packets"] for p in said["pairs"]), sum(p["packets"] for p in said["inferred"]),
-            sum(u["unstamped"] for u in said["not_timed"]), sum(u["shared"] for u in said["not_timed"]))
+    return (sum(p["packets"] for p in report["pairs"]), sum(p["packets"] for p in report["inferred"]),
+            sum(u["unstamped"] for u in report["not_timed"]), sum(u["shared"] for u in report["not_timed"]))
 
 
 @pytest.mark.parametrize("mode", FORWARDING)
@@ -79,9 +79,9 @@ def test_what_is_received(with_packets, latency, mode):
     sent = sum(tx for _, tx, _, _ in app.stop().values())
     kind = FORWARDING[mode]
     assert sent == (0 if kind == NOTHING else 2 * PACKETS)
-    said = it.json(signal.SIGINT)
-    assert sums(said) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0)
-    for pair in said["pairs"] + said["inferred"]:
+    report = it.json(signal.SIGINT)
+    assert sums(report) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0)
+    for pair in report["pairs"] + report["inferred"]:
         assert sum(n for _, _, n in pair["histogram_cycles"]) == pair["packets"]
         assert 0 < pair["ns"]["min"] <= pair["ns"]["p50"] <= pair["ns"]["max"]
         assert (pair["rx_port"] == pair["tx_port"]) == (mode == "icmpecho")
@@ -113,9 +113,9 @@ def test_a_sample_of_a_mode_that_resets_flags(testpmd, latency):
     app.cmd("set fwd mac")
     it = latency(app, "--packets", "20000", "--every", "16", "--json")
     app.start()
-    said = it.json()
+    report = it.json()
     app.stop()
-    certain, inferred, unstamped, _ = sums(said)
+    certain, inferred, unstamped, _ = sums(report)
     assert certain == 0 and inferred >= 20000 and unstamped > 10 * inferred
 
 
@@ -129,9 +129,9 @@ def test_inferred_times_are_named_everywhere(with_packets, latency):
     answer = telemetry(app.prefix, "/ringtap/latency")
     app.stop()
     assert all(p["inferred"] == 1 for p in answer["/ringtap/latency"]["pairs"] if "packets" in p)
-    said = text.finish(signal.SIGINT)
-    assert "net_pcap0 > net_pcap1: 600 packets, inferred" in said
-    assert "net_pcap0 > net_pcap1 (inferred)" in said and "\ninferred: " in said
+    report = text.finish(signal.SIGINT)
+    assert "net_pcap0 > net_pcap1: 600 packets, inferred" in report
+    assert "net_pcap0 > net_pcap1 (inferred)" in report and "\ninferred: " in report
     for it in (table, buckets):
         it.proc.send_signal(signal.SIGINT)
         rows = list(csv.DictReader(io.StringIO(it.proc.child.stdout.read().decode())))
@@ -146,9 +146,9 @@ def test_inferred_times_in_top(testpmd):
     app.start()
 
     def pairs():
-        said = json.loads(check([RINGTAP, "top", "--once", "--json", "--instruments", "latency",
+        report = json.loads(check([RINGTAP, "top", "--once", "--json", "--instruments", "latency",
                                  app.prefix]))
-        return [p for p in said["applications"][0]["latency"] if p["count"]]
+        return [p for p in report["applications"][0]["latency"] if p["count"]]
 
     assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
     app.stop()
@@ -174,7 +174,7 @@ def test_open_vswitch_keeps_the_mark(ovs, net, latency):
     names = [switch.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)]
     it = latency(switch, "--duration", "60", "--json")
     hosts[0][0].check(["ping", "-q", "-c", "50", "-i", "0.01", "10.99.0.2"])
-    said = it.json(signal.SIGINT)
-    pairs = {(p["rx_port"], p["tx_port"]): p["packets"] for p in said["pairs"]}
+    report = it.json(signal.SIGINT)
+    pairs = {(p["rx_port"], p["tx_port"]): p["packets"] for p in report["pairs"]}
     assert pairs[names[0], names[1]] >= 50 and pairs[names[1], names[0]] >= 50
-    assert not said["inferred"]
+    assert not report["inferred"]

@@ -12,7 +12,7 @@
 #include "thread.h"
 
 #define LOOK_MS  1000 /* how old the table may be while it is used */
-#define ASKED    32   /* mappings that only a try can tell of */
+#define REQUESTS 32   /* mappings whose permissions do not suffice */
 #define AREAS_BY 256
 
 enum state {
@@ -33,14 +33,14 @@ struct table {
 };
 
 static struct table *current; /* NULL: nothing is known */
-static uintptr_t asked;       /* an address that a hook knows nothing of; 0: none */
+static uintptr_t requested;   /* by a hook: an address that it does not know; 0: none */
 static uint32_t used;         /* whether hooks have needed the table */
 
 /* Control thread. */
 static struct table *old; /* perhaps still in use */
 static struct rt_grace grace;
 static uint64_t looked_ms;
-static uintptr_t tried[ASKED]; /* addresses that hooks have asked for; the oldest are forgotten */
+static uintptr_t tried[REQUESTS]; /* addresses that hooks requested; the oldest are overwritten */
 static uint32_t tried_next;
 
 /* ---- hooks ---- */
@@ -72,8 +72,8 @@ static bool is_readable(uintptr_t start, uint32_t bytes)
 		rt_store(&used, 1);
 	if (a && a->state == READABLE && a->end - start >= bytes)
 		return true;
-	if ((!a || a->state == UNKNOWN) && !rt_load(&asked))
-		rt_store(&asked, start);
+	if ((!a || a->state == UNKNOWN) && !rt_load(&requested))
+		rt_store(&requested, start);
 	return false;
 }
 
@@ -92,8 +92,8 @@ bool rt_readable_chain(const struct rte_mbuf *m, uint32_t bytes)
 
 /* ---- control thread ---- */
 
-/* Whether the kernel alone is behind a mapping, so that reading it can only fail where it is not
- * allowed. Device memory has a file of /dev or /sys, or one without a folder. */
+/* Reading a mapping of the kernel's own memory or of a file fails only without the permission.
+ * Device memory has a file of /dev or /sys, or one without a folder. */
 static enum state state_of(const char *permissions, const char *path)
 {
 	static const char *const plain[] = {"[", "/memfd:", "/anon_hugepage", "/SYSV", "/dev/zero",
@@ -169,7 +169,7 @@ static struct table *read_maps(void)
 	return NULL;
 }
 
-/* The kernel tries, and no signal comes of it. */
+/* The kernel reads it: an error instead of a signal. */
 static bool can_read(uintptr_t at)
 {
 	char byte;
@@ -178,9 +178,9 @@ static bool can_read(uintptr_t at)
 	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
-static void try_asked(struct table *t)
+static void try_requested(struct table *t)
 {
-	for (uint32_t i = 0; i < ASKED; i++) {
+	for (uint32_t i = 0; i < REQUESTS; i++) {
 		struct area *a = tried[i] ? (struct area *)find(t, tried[i]) : NULL;
 
 		if (a && a->state != UNREADABLE)
@@ -211,7 +211,7 @@ static void publish(struct table *t)
 
 void rt_readable_look(uint64_t now_ms)
 {
-	uintptr_t at = rt_load(&asked);
+	uintptr_t at = rt_load(&requested);
 	bool due = rt_load(&used) && now_ms - looked_ms >= LOOK_MS, fresh = true;
 	struct table *t;
 
@@ -219,25 +219,25 @@ void rt_readable_look(uint64_t now_ms)
 		return;
 	free_table(old);
 	old = NULL;
-	for (uint32_t i = 0; i < ASKED; i++)
+	for (uint32_t i = 0; i < REQUESTS; i++)
 		fresh &= tried[i] != at;
 	/* An address that is in no mapping is not sought again and again; nor is a lacking /proc.
 	 */
 	if (current ? !(at && fresh) && !due : looked_ms && now_ms - looked_ms < LOOK_MS)
 		return;
 	if (at && fresh)
-		tried[tried_next++ % ASKED] = at;
+		tried[tried_next++ % REQUESTS] = at;
 	looked_ms = now_ms;
 	t = read_maps();
 	if (!t)
 		return;
-	try_asked(t);
+	try_requested(t);
 	rt_store(&used, 0);
 	if (same(current, t))
 		free_table(t);
 	else
 		publish(t);
-	rt_store(&asked, 0);
+	rt_store(&requested, 0);
 }
 
 void rt_readable_forget(void)
@@ -250,5 +250,5 @@ void rt_readable_forget(void)
 	old = NULL;
 	memset(tried, 0, sizeof(tried));
 	looked_ms = 0;
-	rt_store(&asked, 0);
+	rt_store(&requested, 0);
 }

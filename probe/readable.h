@@ -4,7 +4,7 @@
  *
  * What lies in an mbuf's own buffer, right behind the mbuf, can be read: DPDK writes there itself.
  * Other buffers are looked up in a table of the process's mappings, which the control thread makes.
- * What is not in it is not touched, and the control thread finds out what it is.
+ * What is not in it is not touched, and its address is left to the control thread.
  */
 #ifndef RINGTAP_PROBE_READABLE_H
 #define RINGTAP_PROBE_READABLE_H

@@ -93,7 +93,7 @@ static uint64_t lost(void)
 	return t.ring.counts[0].lost[RT_LOSS_UNREADABLE];
 }
 
-/* Has the table know it. */
+/* Brings it into the table. */
 static void meet(uint8_t *p)
 {
 	struct rte_mbuf *m = external(p);
@@ -144,7 +144,7 @@ static void test_what_cannot_be_read_is_counted(void **state)
 	munmap(p, ROOM);
 }
 
-/* The flag goes, as i40e's and other drivers do it with those of received packets. */
+/* Drivers that set the flags of received packets anew (i40e) reset this one. */
 static void test_addresses_tell_without_the_flag(void **state)
 {
 	uint8_t *p = map(PROT_NONE);
@@ -230,7 +230,7 @@ static void test_the_table_follows(void **state)
 	munmap(p, ROOM);
 }
 
-/* Permissions do not tell of a device's memory: it is tried before it is touched. */
+/* Permissions are not enough for a device's memory: it is tried before it is touched. */
 static void test_memory_of_devices_is_tried(void **state)
 {
 	struct io_uring_params params = {0};

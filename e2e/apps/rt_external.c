@@ -17,8 +17,12 @@ static const struct {
 	const char *name;
 	bool none, pinned;
 } kinds[] = {
-	{"malloc", false, false}, {"none", true, false}, {"pinned", false, true},
-	{"pinned-none", true, true}, {"late", false, false}, /* mapped anew with every command */
+	[EXTERNAL_NO] = {"", false, false},
+	{"malloc", false, false},
+	{"none", true, false},
+	{"pinned", false, true},
+	{"pinned-none", true, true},
+	{"late", false, false}, /* for a test that maps it late */
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -53,7 +57,7 @@ static struct rte_mempool *pin(size_t kind, char *base)
 
 int external_kind(const char *name)
 {
-	for (size_t i = 0; name && i < KINDS; i++) {
+	for (size_t i = EXTERNAL_NO + 1; name && i < KINDS; i++) {
 		struct area *a = &areas[i];
 
 		if (strcmp(name, kinds[i].name))

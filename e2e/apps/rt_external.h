@@ -8,7 +8,7 @@
 
 #include <rte_mbuf.h>
 
-#define EXTERNAL_NO (-2)
+#define EXTERNAL_NO 0
 
 /* malloc, none, pinned, pinned-none or late; NULL: EXTERNAL_NO. -1: there is no such, or no memory.
  */

@@ -98,7 +98,6 @@ static void pattern(uint8_t *dst, uint32_t len, uint32_t seq)
 		dst[i] = (uint8_t)((i - start) * 7 + seq);
 }
 
-/* Like rte_pktmbuf_free(), which would have to know what they are. */
 void shape_flag(const struct shape *s, struct rte_mbuf *m, bool on)
 {
 	for (; s->no_flag && m; m = m->next) {
