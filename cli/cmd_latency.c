@@ -44,7 +44,12 @@ static const struct section sections[] = {
 		"\n"
 		"Packets that the application made itself, clones, packets with several "
 		"references, and those that circle without being received anew, have no time of "
-		"arrival: they are counted as not timed, and make no false figures.\n"},
+		"arrival: they are counted as not timed, and make no false figures.\n"
+		"\n"
+		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) lose "
+		"the mark of the time stamp. Their times are printed apart, as inferred: right if "
+		"the application sends what it receives, wrong if it frees that and fills raw "
+		"mbufs of the same pool (testpmd's flowgen).\n"},
 	{"EXAMPLES", "Ten seconds of the only application:\n"
 		     "\n"
 		     "  ringtap latency\n"

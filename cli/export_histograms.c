@@ -123,7 +123,8 @@ static bool same_pair(const struct ringtap_figures *f, uint32_t a, uint32_t b)
 	const struct ringtap_figures_pair *x = &f->pairs[a], *y = &f->pairs[b];
 
 	return x->rx_port != RINGTAP_NO_INDEX && y->rx_port != RINGTAP_NO_INDEX &&
-	       same_port(f, x->rx_port, y->rx_port) && same_port(f, x->tx_port, y->tx_port);
+	       !x->inferred == !y->inferred && same_port(f, x->rx_port, y->rx_port) &&
+	       same_port(f, x->tx_port, y->tx_port);
 }
 
 static bool first_pair(const struct ringtap_figures *f, uint32_t i)
@@ -174,14 +175,24 @@ static void latency(struct export_text *t, const struct exported *x, uint32_t i)
 	export_count(t, "_count", labels, count);
 }
 
+static void export_pairs(
+	struct export_text *t, const struct exported *x, size_t count, bool inferred)
+{
+	for (; count--; x++)
+		for (uint32_t i = 0; i < x->f->pair_count; i++)
+			if (!x->f->pairs[i].inferred != inferred && first_pair(x->f, i))
+				latency(t, x, i);
+}
+
+/* Two families: what sums over one of them must not take guesses for measurements. */
 static void export_latency(struct export_text *t, const struct exported *x, size_t count)
 {
 	export_family(t, "ringtap_latency_seconds", "histogram",
 		"From receive to send of the packets that were timed; within 1 %.");
-	for (; count--; x++)
-		for (uint32_t i = 0; i < x->f->pair_count; i++)
-			if (first_pair(x->f, i))
-				latency(t, x, i);
+	export_pairs(t, x, count, false);
+	export_family(t, "ringtap_inferred_latency_seconds", "histogram",
+		"The same of packets that had lost their mark: likely, not certain.");
+	export_pairs(t, x, count, true);
 }
 
 void export_histograms(struct export_text *t, const struct exported *x, size_t count)

@@ -51,13 +51,15 @@ static struct latency_pair *pair_of(
 	struct latency_pair *o = l->pairs;
 
 	for (; o < l->pairs + l->pair_count; o++) {
-		if (o->rx_port == p->rx_port && o->tx_port == p->tx_port)
+		if (o->rx_port == p->rx_port && o->tx_port == p->tx_port &&
+			o->inferred == (p->inferred != 0))
 			return o;
 	}
 	*o = (struct latency_pair){.from = f->ports[p->rx_port].name,
 		.to = f->ports[p->tx_port].name,
 		.rx_port = p->rx_port,
 		.tx_port = p->tx_port,
+		.inferred = p->inferred != 0,
 		.min = UINT64_MAX,
 		.exact = true,
 		.bucket = calloc(ringtap_latency_buckets(), sizeof(*o->bucket))};
@@ -88,6 +90,8 @@ static int by_ports(const void *a, const void *b)
 {
 	const struct latency_pair *x = a, *y = b;
 
+	if (x->inferred != y->inferred)
+		return x->inferred ? 1 : -1;
 	if (x->rx_port != y->rx_port)
 		return x->rx_port < y->rx_port ? -1 : 1;
 	return (x->tx_port > y->tx_port) - (x->tx_port < y->tx_port);

@@ -15,6 +15,7 @@ extern const char *const latency_names[LATENCY_QUANTILES];
 struct latency_pair {
 	const char *from, *to; /* ports' names; live as long as the picture */
 	uint32_t rx_port, tx_port;
+	bool inferred;                      /* see docs/figures.md; never mixed with others */
 	uint64_t count, sum;                /* packets, cycles */
 	uint64_t min, max;                  /* cycles */
 	bool exact;                         /* min and max; else they are within 1 % */
@@ -31,11 +32,11 @@ struct latency_untimed {
 
 struct latency {
 	double ns_per_cycle;
-	struct latency_pair *pairs; /* with packets, in order of the ports */
+	struct latency_pair *pairs; /* with packets; certain ones first, in order of the ports */
 	struct latency_untimed *untimed;
 	uint32_t pair_count, untimed_count;
 	uint64_t no_room; /* packets that found no block */
-	uint64_t timed;   /* packets, all pairs */
+	uint64_t timed;   /* packets, all pairs, inferred ones too */
 	uint32_t every;   /* one in so many was timed */
 };
 
@@ -43,7 +44,7 @@ struct latency {
 int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_figures *first,
 	const struct ringtap_figures *since);
 void latency_free(struct latency *l);
-/* Packets timed between two pictures. */
+/* Packets timed between two pictures, inferred ones too. */
 uint64_t latency_timed(const struct one_app *app, const struct ringtap_figures *first,
 	const struct ringtap_figures *now);
 

@@ -11,7 +11,7 @@
 
 #define CURVES_MAX 12
 #define PER_STEP   4 /* buckets: a sixteenth of an octave */
-#define NAME_LEN   (2 * RINGTAP_NAME_LEN + 4)
+#define NAME_LEN   (2 * RINGTAP_NAME_LEN + 16)
 
 struct curves {
 	struct plot_series density[CURVES_MAX], tail[CURVES_MAX];
@@ -26,8 +26,8 @@ static void name_of(const struct latency_pair *p, char out[NAME_LEN])
 {
 	char from[RINGTAP_NAME_LEN], to[RINGTAP_NAME_LEN];
 
-	snprintf(out, NAME_LEN, "%s > %s", printable(from, sizeof(from), p->from),
-		printable(to, sizeof(to), p->to));
+	snprintf(out, NAME_LEN, "%s > %s%s", printable(from, sizeof(from), p->from),
+		printable(to, sizeof(to), p->to), p->inferred ? " (inferred)" : "");
 }
 
 /* The share of packets in each step, drawn as stairs: four numbers a step. */

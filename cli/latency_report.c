@@ -47,9 +47,10 @@ static void print_untimed(const struct latency *l)
 		const struct latency_untimed *u = &l->untimed[i];
 
 		if (u->unstamped)
-			printf("not timed: %s packets sent by %s, not received here%s\n",
+			printf("not timed: %s packets sent by %s, no receive time stamp: made by "
+			       "the application, or their mbufs were reset%s\n",
 				format_count(n, u->unstamped), u->port,
-				l->every > 1 ? " or not chosen by --every" : "");
+				l->every > 1 ? ", or not chosen by --every" : "");
 		if (u->shared)
 			printf("not timed: %s packets sent by %s, cloned or referenced more than "
 			       "once\n",
@@ -60,11 +61,24 @@ static void print_untimed(const struct latency *l)
 			format_count(n, l->no_room));
 }
 
-void latency_print(const struct latency *l, const struct measure *m)
+static void print_pair(const struct latency *l, const struct latency_pair *p)
 {
 	static const char *const titles[COLUMNS] = {
 		"min", "mean", "p50", "p90", "p99", "p99.9", "max"};
 	char n[FORMAT_LEN];
+
+	printf("\n%s > %s: %s packets%s\n         ", p->from, p->to, format_count(n, p->count),
+		p->inferred ? ", inferred" : "");
+	for (int c = 0; c < COLUMNS; c++)
+		printf(" %12s", titles[c]);
+	putchar('\n');
+	print_row(p, 1, "cycles");
+	print_row(p, l->ns_per_cycle, "ns");
+}
+
+void latency_print(const struct latency *l, const struct measure *m)
+{
+	bool inferred = false;
 
 	printf("%s: %.1f s, ", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	if (l->every > 1)
@@ -74,18 +88,18 @@ void latency_print(const struct latency *l, const struct measure *m)
 	if (m->first->latency_every != m->last->latency_every)
 		puts("(now; somebody else who measures changed that meanwhile)");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
-		const struct latency_pair *p = &l->pairs[i];
-
-		printf("\n%s > %s: %s packets\n         ", p->from, p->to,
-			format_count(n, p->count));
-		for (int c = 0; c < COLUMNS; c++)
-			printf(" %12s", titles[c]);
-		putchar('\n');
-		print_row(p, 1, "cycles");
-		print_row(p, l->ns_per_cycle, "ns");
+		print_pair(l, &l->pairs[i]);
+		inferred |= l->pairs[i].inferred;
 	}
+	if (inferred)
+		puts("\ninferred: the application resets its mbufs' flags, and the mark of ours "
+		     "with "
+		     "them. The times are\nright if it sends what it receives, and wrong if it "
+		     "frees "
+		     "that and fills raw mbufs (testpmd's flowgen).");
 	if (!l->pair_count)
-		puts("\nNo packet was received and sent again in that time.");
+		puts(l->untimed_count ? "\nNo packet could be timed in that time."
+				      : "\nNo packet was received and sent again in that time.");
 	else
 		putchar('\n');
 	print_untimed(l);
@@ -130,7 +144,8 @@ void latency_print_histogram(const struct latency *l)
 
 		for (uint32_t r = 0; r < rows; r++)
 			most = row_count(p, r) > most ? row_count(p, r) : most;
-		printf("\n%s > %s\n%27s %16s\n", p->from, p->to, "ns", "packets");
+		printf("\n%s > %s%s\n%27s %16s\n", p->from, p->to, p->inferred ? " (inferred)" : "",
+			"ns", "packets");
 		for (uint32_t r = 0; r < rows; r++) {
 			uint64_t n = row_count(p, r);
 
@@ -177,20 +192,20 @@ static void csv_histogram(const struct latency *l, const struct latency_pair *p)
 		if (!p->bucket[b])
 			continue;
 		csv_ports(p);
-		printf(",%" PRIu64 ",%" PRIu64 ",%.1f,%.1f,%" PRIu64 "\n", low, low + width,
+		printf(",%" PRIu64 ",%" PRIu64 ",%.1f,%.1f,%" PRIu64 ",%d\n", low, low + width,
 			(double)low * l->ns_per_cycle, (double)(low + width) * l->ns_per_cycle,
-			p->bucket[b]);
+			p->bucket[b], p->inferred);
 	}
 }
 
 void latency_csv(const struct latency *l, bool histogram)
 {
 	if (histogram)
-		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets");
+		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
 	else
 		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,"
 		     "p99_cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,"
-		     "p99.9_ns,max_ns");
+		     "p99.9_ns,max_ns,inferred");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
 		double v[COLUMNS];
@@ -206,7 +221,7 @@ void latency_csv(const struct latency *l, bool histogram)
 			printf(",%.1f", v[c]);
 		for (int c = 0; c < COLUMNS; c++)
 			printf(",%.1f", v[c] * l->ns_per_cycle);
-		putchar('\n');
+		printf(",%d\n", p->inferred);
 	}
 }
 
@@ -259,6 +274,7 @@ static json_t *json_pair(const struct latency *l, const struct latency_pair *p)
 int latency_json(const struct latency *l, const struct measure *m)
 {
 	json_t *j = json_object(), *pairs = json_array(), *untimed = json_array();
+	json_t *inferred = json_array();
 
 	json_object_set_new(j, "application", json_text(m->app.name));
 	json_object_set_new(j, "pid", json_count(m->info.pid));
@@ -267,8 +283,10 @@ int latency_json(const struct latency *l, const struct measure *m)
 	json_object_set_new(j, "tsc_hz", json_count(m->last->tsc_hz));
 	json_object_set_new(j, "every", json_count(l->every));
 	for (uint32_t i = 0; i < l->pair_count; i++)
-		json_array_append_new(pairs, json_pair(l, &l->pairs[i]));
+		json_array_append_new(
+			l->pairs[i].inferred ? inferred : pairs, json_pair(l, &l->pairs[i]));
 	json_object_set_new(j, "pairs", pairs);
+	json_object_set_new(j, "inferred", inferred);
 	for (uint32_t i = 0; i < l->untimed_count; i++) {
 		json_t *u = json_object();
 

@@ -98,6 +98,22 @@ static void only_ports_that_were_asked_for(void **state)
 	assert_string_equal(one_app_missing(&app, &f), "1x");
 }
 
+static void inferred_times_stay_apart(void **state)
+{
+	add(0, 1, 4, 900)->inferred = 1;
+	add(0, 1, 3, 50);
+	add(0, 1, 2, 70);
+	add(0, 1, 1, 800)->inferred = 1;
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 2);
+	assert_false(l.pairs[0].inferred);
+	assert_int_equal(l.pairs[0].count, 5);
+	assert_int_equal(l.pairs[0].max, 70);
+	assert_true(l.pairs[1].inferred);
+	assert_int_equal(l.pairs[1].count, 5);
+	assert_int_equal(l.pairs[1].min, 800);
+}
+
 static void what_was_not_timed_is_the_sending_ports(void **state)
 {
 	struct ringtap_figures_pair *p = add(RINGTAP_NO_INDEX, 1, 0, 0);
@@ -163,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(threads_of_a_pair_are_one),
 		TEST(only_ports_that_were_asked_for),
+		TEST(inferred_times_stay_apart),
 		TEST(what_was_not_timed_is_the_sending_ports),
 		TEST(extremes_from_before_are_not_ours),
 		TEST(pictures_of_hardly_anything),

@@ -12,6 +12,7 @@ const char *const loss_names[RINGTAP_LOST_COUNT] = {
 	[RINGTAP_LOST_NO_RING] = "no_ring",
 	[RINGTAP_LOST_WAIT] = "wait",
 	[RINGTAP_LOST_BAD] = "bad_mbuf",
+	[RINGTAP_LOST_UNREADABLE] = "unreadable",
 };
 
 const char *end_name(enum end_reason why)

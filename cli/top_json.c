@@ -218,6 +218,7 @@ static json_t *latency_json(const struct watched *a, const struct span *s, uint3
 	text(j, "rx_port", p->rx_port == ALL ? NULL : s->to->ports[p->rx_port].name);
 	text(j, "tx_port", s->to->ports[p->tx_port].name);
 	text(j, "thread", thread_name(name, &s->to->threads[p->thread]));
+	json_object_set_new(j, "inferred", json_boolean(p->inferred));
 	count(j, "count", l.count);
 	number(j, "mean_ns", l.mean_ns);
 	number(j, "p50_ns", l.p50_ns);

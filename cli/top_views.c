@@ -287,6 +287,7 @@ static const struct column latency_columns[] = {
 	{"RXPORT", 9, 0, CELL_TEXT, false, "port that received"},
 	{"TXPORT", 9, 0, CELL_TEXT, false, "port that sent"},
 	{"THREAD", 8, 5, CELL_TEXT, false, "thread that sent"},
+	{"SURE", 8, 0, CELL_TEXT, false, "certain, or inferred: the mark was lost"},
 	{"TIMED/s", 7, 3, CELL_SI, false, "packets timed a second"},
 	{"MEAN", 7, 2, CELL_NS, false, "from receive to send, mean"},
 	{"P50", 7, 0, CELL_NS, false, "median"},
@@ -315,13 +316,14 @@ static void fill_latency(struct table *t, const struct watched *a, const struct 
 		set_text(&r->cell[1], s->to->ports[p->rx_port].name);
 		set_text(&r->cell[2], s->to->ports[p->tx_port].name);
 		set_text(&r->cell[3], thread_name(name, &s->to->threads[p->thread]));
-		r->cell[4].number = (double)l.count / s->seconds;
-		r->cell[5].number = l.mean_ns;
-		r->cell[6].number = l.p50_ns;
-		r->cell[7].number = l.p90_ns;
-		r->cell[8].number = l.p99_ns;
-		r->cell[9].number = l.p999_ns;
-		r->cell[10].number = l.max_ns;
+		set_text(&r->cell[4], p->inferred ? "inferred" : "certain");
+		r->cell[5].number = (double)l.count / s->seconds;
+		r->cell[6].number = l.mean_ns;
+		r->cell[7].number = l.p50_ns;
+		r->cell[8].number = l.p90_ns;
+		r->cell[9].number = l.p99_ns;
+		r->cell[10].number = l.p999_ns;
+		r->cell[11].number = l.max_ns;
 	}
 }
 
@@ -387,7 +389,7 @@ const struct view views[VIEW_COUNT] = {
 	[VIEW_POOLS] = {"pools", COLUMNS(pool_columns), "no mempools", RINGTAP_POOLS, 12,
 		fill_pools},
 	[VIEW_LATENCY] = {"latency", COLUMNS(latency_columns),
-		"no packet was received and sent again", RINGTAP_LATENCY, 11, fill_latency},
+		"no packet was received and sent again", RINGTAP_LATENCY, 12, fill_latency},
 	[VIEW_GAPS] = {"gaps", COLUMNS(gap_columns), "no gaps yet", RINGTAP_GAPS, 4, fill_gaps},
 };
 

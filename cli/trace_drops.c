@@ -17,6 +17,7 @@ static const struct {
 	{1, "no_ring", "lost to a recording: no ring for this thread"},
 	{2, "wait", "lost to a recording: waited long enough"},
 	{3, "bad_mbuf", "lost to a recording: broken packet"},
+	{4, "unreadable", "lost to a recording: in memory that the CPU cannot read"},
 	{16, "imissed", "the NIC had no descriptor: not polled often enough"},
 	{17, "ierrors", "received with errors"},
 	{18, "rx_nombuf", "no buffer in the mempool"},

@@ -197,11 +197,11 @@ struct rt_fig_pair {
 	uint16_t
 		rx_index; /* entry of the port table; UINT16_MAX: only unstamped and shared count */
 	uint16_t tx_index;
-	uint32_t reserved0;
+	uint32_t inferred;  /* 1: that its packets were received is likely, but not certain */
 	uint64_t count;     /* packets timed */
 	uint64_t sum;       /* cycles */
 	uint64_t min, max;  /* cycles, since the instrument was switched on; min UINT64_MAX: none */
-	uint64_t unstamped; /* packets sent that had not been received, or not been chosen */
+	uint64_t unstamped; /* packets sent without a time stamp: not received, or not chosen */
 	uint64_t shared;    /* cloned, or referenced more than once: not timed */
 	uint64_t bucket[RT_FIG_BUCKETS];
 };

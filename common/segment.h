@@ -45,10 +45,11 @@ enum rt_seg_state {
 
 /* Why a packet that passed the filter is not in the ring. */
 enum rt_loss {
-	RT_LOSS_RING_FULL, /* the reader was too slow */
-	RT_LOSS_NO_RING,   /* its thread has no ring, or was interrupted while it used its ring */
-	RT_LOSS_WAIT,      /* on-full=wait, and the bounded wait ran out */
-	RT_LOSS_BAD_MBUF,  /* broken segment chain, or larger than the ring */
+	RT_LOSS_RING_FULL,  /* the reader was too slow */
+	RT_LOSS_NO_RING,    /* its thread has no ring, or was interrupted while it used its ring */
+	RT_LOSS_WAIT,       /* on-full=wait, and the bounded wait ran out */
+	RT_LOSS_BAD_MBUF,   /* broken segment chain, or larger than the ring */
+	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or that is not known yet */
 	RT_LOSS_COUNT
 };
 
@@ -147,10 +148,12 @@ struct rt_seg_count {
 	uint64_t seen;
 	uint64_t captured;
 	uint64_t filtered; /* refused by the filter */
+	uint64_t bytes;    /* of captured packets on the wire */
+	/* The last one is in a line of its own: where it counts, nothing is fast. */
 	uint64_t lost[RT_LOSS_COUNT];
-	uint64_t bytes; /* of captured packets on the wire */
+	uint8_t reserved[56];
 };
-static_assert(sizeof(struct rt_seg_count) == 64, "counters are one cache line");
+static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");
 
 /* Written by the reader, one line each, in RT_FD_TAILS. */
 struct rt_seg_tail {

@@ -324,7 +324,7 @@ def impostor(closing):
 @pytest.mark.parametrize("start, size, words", [
     (b"", 0, "too short"),
     (b"", 65536, "magic"),
-    (b"RTFIGUR\0\2", 65536, "version"),
+    (b"RTFIGUR\0\x63", 65536, "version"),
 ], ids=["empty", "zeros", "version"])
 def test_figures_that_are_none(impostor, start, size, words):
     memory = sealed(start.ljust(size, b"\0"))

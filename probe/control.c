@@ -20,6 +20,7 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "plugin.h"
+#include "readable.h"
 #include "socket.h"
 #include "teardown.h"
 #include "trace.h"
@@ -311,6 +312,11 @@ static bool step(void)
 	bool more;
 
 	wait_for(fds, n + 2, pending ? 0 : timeout);
+	/* Not under the lock, as it reads /proc. Sessions come and go only in this thread. */
+	if (rt_sessions)
+		rt_readable_look(rt_now_ms());
+	else
+		rt_readable_forget();
 	pthread_mutex_lock(&ctl.lock);
 	serve(fds, order, n);
 	if (fds[n].revents)

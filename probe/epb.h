@@ -42,6 +42,9 @@ enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t n
 bool rt_epb_slow(
 	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns);
 
+/* Counts n packets in memory that cannot be read. */
+void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
+
 /* Counts n packets that found the ring full. */
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "epb.h"
+#include "readable.h"
 
 #define PREFETCH_AHEAD 6    /* packets */
 #define OWN_AHEAD      8192 /* bytes; docs/performance.md */
@@ -100,7 +101,8 @@ INLINE void push_plain(
 
 		if (pkts + PREFETCH_AHEAD < last)
 			__builtin_prefetch(rte_pktmbuf_mtod(pkts[PREFETCH_AHEAD], void *));
-		if (rt_unlikely(m->nb_segs != 1 || len != m->pkt_len || len > snaplen))
+		if (rt_unlikely(m->nb_segs != 1 || len != m->pkt_len || len > snaplen ||
+				!rt_readable_own(m)))
 			break;
 		if (rt_unlikely(len != last_len)) {
 			last_len = len;

@@ -8,6 +8,7 @@
 #include "epb.h"
 #include "hook.h"
 #include "nic_time.h"
+#include "readable.h"
 #include "trace.h"
 
 #define OPT_FLAGS     2
@@ -202,6 +203,13 @@ static void bad_mbuf(struct rt_ring *r, const struct rt_tap *tap)
 	rt_trace_drop(tap->port, tap->queue, 1, RT_LOSS_BAD_MBUF);
 }
 
+void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
+{
+	r->counts[tap->index].lost[RT_LOSS_UNREADABLE] += n;
+	r->pending[tap->index] += n;
+	rt_trace_drop(tap->port, tap->queue, n, RT_LOSS_UNREADABLE);
+}
+
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
 {
 	struct rt_seg_count *c = &r->counts[tap->index];
@@ -210,9 +218,14 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
 	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
 	uint64_t need = (uint64_t)RT_EPB_HEADER + padded + OPTIONS_MAX + 4;
-	enum rt_room room = fits(r, need) ? RT_ROOM_OK : rt_epb_room(r, tap, need);
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
+	enum rt_room room;
 
+	if (rt_unlikely(!rt_readable(m, cap))) {
+		rt_epb_unreadable(r, tap, 1);
+		return true;
+	}
+	room = fits(r, need) ? RT_ROOM_OK : rt_epb_room(r, tap, need);
 	if (room == RT_ROOM_NEVER || wire > UINT32_MAX) {
 		bad_mbuf(r, tap);
 		return true;

@@ -90,9 +90,9 @@ void rt_fig_look_again(void)
 static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t now_ns)
 {
 	uint32_t fresh = on & ~(uint32_t)rt_fig_mode.state;
+	uint32_t now_every = rt_fig_mode.latency_every & ~RT_FIG_INFER;
 
-	if (f->header->switched && f->header->instruments == on &&
-		rt_fig_mode.latency_every == every)
+	if (f->header->switched && f->header->instruments == on && now_every == every)
 		return;
 	if (fresh & RT_INSTR_BUSY)
 		rt_store(&rt_fig_mode.busy_life, rt_fig_mode.busy_life + 1);
@@ -104,7 +104,8 @@ static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t
 		rt_store(&rt_fig_mode.latency_life, rt_fig_mode.latency_life + 1);
 		rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc());
 	}
-	rt_store(&rt_fig_mode.latency_every, every);
+	if (fresh & RT_INSTR_LATENCY || now_every != every)
+		rt_fig_set_every(every);
 	set_state(on);
 	for (unsigned i = 0; i < RTE_DIM(f->on_ns); i++) {
 		if (fresh & 1u << i)
@@ -191,7 +192,7 @@ int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every
 	if (ret)
 		return ret;
 	m->instruments = instruments;
-	m->latency_every = every ? every : 1;
+	m->latency_every = every ? RTE_MIN(every, RT_FIG_INFER - 1) : 1;
 	if (!m->attached) {
 		m->attached = true;
 		m->next = monitors;
@@ -255,6 +256,7 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	rt_figures_refresh_threads(f, now_ns);
 	if (rt_fig_mode.state & RT_INSTR_POOLS)
 		rt_figures_refresh_pools(f);
+	rt_figures_infer(f);
 	fold_losses(f);
 }
 

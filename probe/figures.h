@@ -20,6 +20,10 @@
 #define RT_INSTR_TRACE (1u << 31)
 #define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* instruments that need hooks */
 
+/* In the mode's latency_every, beside a number above 1: times of packets without the flag are
+ * inferred, see figures_latency.c. If every packet is timed they are, anyway. */
+#define RT_FIG_INFER (1u << 31)
+
 struct rt_hook;
 
 /* What hooks do at the moment. A line of its own that polling threads only read. */
@@ -31,9 +35,9 @@ struct rt_fig_mode {
 	uint32_t busy_life, gaps_life,
 		addresses_life; /* change when that instrument is switched on */
 	uint32_t latency_life;
-	uint32_t latency_every;
-	uint32_t window;       /* number of the current one; changes at any time */
-	int32_t latency_field; /* offset in the mbuf */
+	uint32_t latency_every; /* see RT_FIG_INFER */
+	uint32_t window;        /* number of the current one; changes at any time */
+	int32_t latency_field;  /* offset in the mbuf */
 	/* Slots below have their memory in the current figures; changes at any time. Release, after
 	 * that memory is complete; pairs with the acquires in hook_burst.c, figures_burst.c. */
 	uint32_t threads;
@@ -167,7 +171,9 @@ struct rt_figures {
 	struct rt_fig_port_state port_state[RT_FIG_PORTS];
 	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
 	uint64_t no_thread_base;
-	uint64_t begun_ns;              /* since the epoch */
+	uint64_t infer_certain, infer_unstamped; /* packets, when one was last timed for certain */
+	uint32_t infer_life;                     /* latency_life that they are of */
+	uint64_t begun_ns;                       /* since the epoch */
 	uint64_t on_ns[RT_INSTR_COUNT]; /* when each instrument was switched on last, since the
 					   epoch */
 	struct rt_grace grace;
@@ -189,6 +195,12 @@ struct rt_monitor {
 int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every,
 	const struct rt_clock_line *clock, char *err);
 void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
+
+/* Changes the mode's latency_every. */
+void rt_fig_set_every(uint32_t every);
+
+/* Has latencies of a sample inferred if it takes that to have any. */
+void rt_figures_infer(struct rt_figures *f);
 
 /* Every 50 ms or so. */
 void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);

@@ -164,7 +164,7 @@ static void introduce(struct rt_fig_own *o, const struct rt_thread *t)
  * neither as work nor as a gap. */
 void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state)
 {
-	uint32_t every = rt_load(&rt_fig_mode.latency_every);
+	uint32_t every = rt_load(&rt_fig_mode.latency_every) & ~RT_FIG_INFER;
 
 	introduce(o, t);
 	if (!(state & RT_INSTR_BUSY))

@@ -13,6 +13,14 @@
  * address and the number of the monitoring: a copy is another mbuf. And no time stamp is older than
  * the switching on. The port is in the field because m->port is what the first driver has set
  * (net_ring).
+ *
+ * Applications that reset ol_flags (testpmd: mac, macswap, csum, icmpecho, 5tswap) reset the flag
+ * with it. A packet without the flag is *inferred* to have been received if its tag fits, its time
+ * stamp has not been used, and m->port is the port of the time stamp: rte_pktmbuf_reset() sets
+ * m->port to RTE_MBUF_PORT_INVALID, so no packet made by rte_pktmbuf_alloc() is. It is not certain:
+ * neither freeing an mbuf nor rte_mbuf_raw_alloc() leaves a mark in it, so an application that
+ * frees what it has received, and fills raw mbufs of the same pool itself (testpmd: flowgen), sends
+ * mbufs of the same look. Hence inferred times have blocks of their own.
  */
 #include <rte_mbuf_dyn.h>
 
@@ -23,9 +31,16 @@
 #define PORT_SHIFT 16
 #define PORT_BITS  6
 #define PORT_MASK  ((1u << PORT_BITS) - 1)
+#define TAG_MASK   UINT64_C(0xffff)
+
+/* Of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
+#define KEY_INFERRED   0x8000u
+#define KEY_UNTIMED    0xffffu
+#define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without tag */
 
 static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
+static_assert(RT_FIG_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
 
 /* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
  * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
@@ -62,9 +77,10 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 	}
 }
 
-/* The others lose the flag that they may have brought along. */
-static void stamp_some(
-	struct rt_fig_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp, uint32_t every)
+/* The others lose the flag that they may have brought along; and, if times are inferred, the time
+ * stamp: they may have been dropped unsent after they were chosen in an earlier use of the mbuf. */
+static void stamp_some(struct rt_fig_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp,
+	uint32_t every, bool infer)
 {
 	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
 	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
@@ -81,9 +97,12 @@ static void stamp_some(
 		if (rt_unlikely(chosen)) {
 			m->ol_flags |= flag;
 			*field_of(m, offset) = stamp | tag_of(m, life);
-		} else if (rt_unlikely(m->ol_flags & flag)) {
-			m->ol_flags &= ~flag;
+			continue;
 		}
+		if (rt_unlikely(m->ol_flags & flag))
+			m->ol_flags &= ~flag;
+		if (rt_unlikely(infer))
+			*field_of(m, offset) = (uint16_t)~tag_of(m, life);
 	}
 }
 
@@ -91,12 +110,14 @@ void rt_fig_stamp(const struct rt_fig_site *s, struct rt_fig_own *o, struct rte_
 	unsigned n, uint64_t tsc)
 {
 	uint32_t every = rt_load(&rt_fig_mode.latency_every);
+	bool infer = every & RT_FIG_INFER;
 	uint64_t stamp = tsc << TSC_SHIFT | (uint64_t)(s->where & PORT_MASK) << PORT_SHIFT;
 
+	every &= ~RT_FIG_INFER;
 	if (every == 1)
 		stamp_all(pkts, n, stamp);
 	else
-		stamp_some(o, pkts, n, stamp, every);
+		stamp_some(o, pkts, n, stamp, every, infer);
 }
 
 static struct rt_fig_pair *claim_pair(
@@ -109,7 +130,8 @@ static struct rt_fig_pair *claim_pair(
 		return NULL;
 	p = &f->pairs[i];
 	p->thread = t->index;
-	p->rx_index = (uint16_t)key;
+	p->inferred = (key & KEY_UNTIMED) != KEY_UNTIMED && key & KEY_INFERRED;
+	p->rx_index = (uint16_t)(p->inferred ? key & ~KEY_INFERRED : key);
 	p->tx_index = (uint16_t)(key >> 16);
 	p->min = UINT64_MAX;
 	f->pair_keys[i] = key;
@@ -173,6 +195,7 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
 {
 	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
+	bool inferred = stamp & STAMP_INFERRED;
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
 	struct rt_fig_pair *p;
 
@@ -183,7 +206,7 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 		*unstamped += run;
 		return;
 	}
-	p = find_pair(s->figures, o, t, key);
+	p = find_pair(s->figures, o, t, inferred ? key | KEY_INFERRED : key);
 	if (rt_unlikely(!p)) {
 		RT_FIG_ADD(o->no_pair_packets, run);
 		return;
@@ -195,7 +218,7 @@ static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt
 	if (rt_unlikely(cycles > p->max))
 		rt_store(&p->max, cycles);
 	RT_FIG_ADD(p->count, run);
-	if (rt_unlikely(times))
+	if (rt_unlikely(times) && !inferred)
 		add_times(times, cycles, run);
 }
 
@@ -210,7 +233,7 @@ static void trace_burst(const struct rt_fig_site *s, const struct times *times)
 static void add_untimed(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
 	uint32_t unstamped, uint32_t shared)
 {
-	struct rt_fig_pair *p = find_pair(s->figures, o, t, UINT16_MAX | s->where << 16);
+	struct rt_fig_pair *p = find_pair(s->figures, o, t, KEY_UNTIMED | s->where << 16);
 
 	if (!p) {
 		RT_FIG_ADD(o->no_pair_packets, unstamped + shared);
@@ -220,38 +243,76 @@ static void add_untimed(struct rt_fig_site *s, struct rt_fig_own *o, const struc
 	RT_FIG_ADD(p->shared, shared);
 }
 
+/* What a packet without the flag needs to be taken for a received one, before its second line is
+ * touched: those that the application has made have no port. */
+static inline bool may_infer(const struct rte_mbuf *m, bool infer)
+{
+	return infer && m->port != RTE_MBUF_PORT_INVALID;
+}
+
+static inline bool is_port_of(const struct rt_figures *f, const struct rte_mbuf *m, uint64_t stamp)
+{
+	return f->ports[stamp & PORT_MASK].port_id == m->port;
+}
+
+/* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
+ * again, or give its mbuf back to be filled by the application. False: it has none. */
+static inline bool take_stamp(const struct rt_figures *f, struct rte_mbuf *m, uint64_t *stamp,
+	uint64_t flag, uint32_t life, int32_t offset)
+{
+	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
+
+	if (rt_likely(flags & flag))
+		m->ol_flags = flags - flag; /* may circulate */
+	if (rt_unlikely((uint16_t)v != tag_of(m, life)))
+		return false;
+	*field = v ^ TAG_MASK;
+	*stamp = v >> PORT_SHIFT;
+	if (rt_likely(flags & flag))
+		return true;
+	if (!is_port_of(f, m, *stamp))
+		return false;
+	*stamp |= STAMP_INFERRED;
+	return true;
+}
+
 void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n)
 {
+	/* Pairs with the release in figures.c: before it, latency_on_tsc has been set. */
+	const uint32_t every = rt_load_acquire(&rt_fig_mode.latency_every);
+	const bool infer = every == 1 || every & RT_FIG_INFER;
 	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
 	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
 	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
-	uint64_t tsc = rt_tsc(), stamp = 0;
+	uint64_t tsc = rt_tsc(), stamp = 0, v;
 	uint32_t run = 0, unstamped = 0, shared = 0;
 	struct times sums = {0}, *times = rt_trace_wants_latency() ? &sums : NULL;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
-		uint64_t flags = m->ol_flags, v;
+		uint64_t flags = m->ol_flags;
 
-		if (rt_unlikely((flags & (flag | RTE_MBUF_F_INDIRECT)) != flag || is_shared(m))) {
+		if (rt_unlikely(flags & RTE_MBUF_F_INDIRECT || is_shared(m))) {
 			if (flags & flag)
 				shared++;
 			else
 				unstamped++;
 			continue;
 		}
-		m->ol_flags = flags - flag; /* may circulate, or be offered again */
-		v = *field_of(m, offset);
-		if (rt_unlikely((uint16_t)v != tag_of(m, life))) {
+		if (rt_unlikely(!(flags & flag) && !may_infer(m, infer))) {
 			unstamped++;
 			continue;
 		}
-		if (rt_unlikely(v >> PORT_SHIFT != stamp)) {
+		if (rt_unlikely(!take_stamp(s->figures, m, &v, flag, life, offset))) {
+			unstamped++;
+			continue;
+		}
+		if (rt_unlikely(v != stamp)) {
 			if (run)
 				add_run(s, o, t, stamp, tsc, run, &unstamped, times);
 			run = 0;
-			stamp = v >> PORT_SHIFT;
+			stamp = v;
 		}
 		run++;
 	}

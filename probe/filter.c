@@ -12,6 +12,7 @@
 #include "filter.h"
 #include "filter_code.h"
 #include "filter_run.h"
+#include "readable.h"
 #include "common/program.h"
 
 #define MAC_BYTES 12u
@@ -226,11 +227,16 @@ static inline uint64_t tag_flags(enum rt_direction dir)
 				: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
 }
 
-static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m)
+static bool passes(
+	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable)
 {
 	unsigned len = 0;
 	uint8_t tags[8];
 
+	if (rt_unlikely(!rt_readable(m, UINT32_MAX))) {
+		++*unreadable;
+		return false;
+	}
 	/* The copy will find it broken, too, and count it. */
 	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
 		return true;
@@ -240,9 +246,9 @@ static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_
 }
 
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
-	unsigned n, struct rte_mbuf **pass)
+	unsigned n, struct rte_mbuf **pass, unsigned *unreadable)
 {
-	const uint64_t tagged = tag_flags(dir);
+	const uint64_t slow_flags = tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
 	uint64_t (*quick)(void *packet);
 	uint32_t reach;
 	unsigned k = 0;
@@ -256,10 +262,11 @@ unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struc
 		uint64_t verdict = RT_CODE_UNSURE;
 
 		pass[k] = m;
-		if (rt_likely(m->data_len >= reach && !(m->ol_flags & tagged)))
+		if (rt_likely(m->data_len >= reach && !(m->ol_flags & slow_flags) &&
+			      rt_readable_own(m)))
 			verdict = quick(rte_pktmbuf_mtod(m, void *));
 		if (rt_unlikely(verdict == RT_CODE_UNSURE))
-			verdict = passes(f, dir, m);
+			verdict = passes(f, dir, m, unreadable);
 		k += verdict != 0;
 	}
 	return k;

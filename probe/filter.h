@@ -21,8 +21,9 @@ void rt_filter_free(struct rt_filter *f);
 extern uint64_t rt_filter_steps_max;
 
 /* Hot path: puts the packets that pass into pass (room for n), in order; returns their number. The
- * filter sees each frame as it will be in the file, stripped VLAN tags put back. */
+ * filter sees each frame as it will be in the file, stripped VLAN tags put back. *unreadable grows
+ * by those that it cannot see (readable.h): they do not pass, but are not filtered out either. */
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
-	unsigned n, struct rte_mbuf **pass);
+	unsigned n, struct rte_mbuf **pass, unsigned *unreadable);
 
 #endif

@@ -178,7 +178,7 @@ static struct rt_filter *compile(const char *text, struct bpf_program *prog)
 static bool passes(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m)
 {
 	struct rte_mbuf *out = NULL;
-	unsigned n = rt_filter_burst(f, dir, &m, 1, &out);
+	unsigned n = rt_filter_burst(f, dir, &m, 1, &out, &(unsigned){0});
 
 	assert_int_equal(n, out == m && n ? 1 : 0);
 	return n;
@@ -413,7 +413,7 @@ static void test_what_passes_keeps_its_order(void **state)
 
 	for (uint32_t i = 0; i < 100; i++)
 		m[i] = test_frame(i, 60);
-	n = rt_filter_burst(f, RT_DIR_RX, m, 100, pass);
+	n = rt_filter_burst(f, RT_DIR_RX, m, 100, pass, &(unsigned){0});
 	assert_in_range(n, 1, 99);
 	for (uint32_t i = 0; i < 100; i++) {
 		if (test_byte(i, 0) & 1)

@@ -35,12 +35,14 @@ static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
 	struct rte_mbuf *pass[CHUNK];
 
 	while (n) {
-		unsigned look = n < CHUNK ? n : CHUNK;
-		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass);
+		unsigned look = n < CHUNK ? n : CHUNK, unreadable = 0;
+		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass, &unreadable);
 
-		r->counts[tap->index].filtered += look - k;
+		r->counts[tap->index].filtered += look - k - unreadable;
 		if (k)
 			rt_epb_push(r, tap, pass, k, ns);
+		if (rt_unlikely(unreadable))
+			rt_epb_unreadable(r, tap, unreadable);
 		pkts += look;
 		n -= look;
 	}
@@ -51,10 +53,15 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct 
 	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	for (unsigned i = 0; i < n; i++) {
+		unsigned unreadable = 0;
 		struct rte_mbuf *pass;
 
-		if (filter && !rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass)) {
-			r->counts[tap->index].filtered++;
+		if (filter &&
+			!rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass, &unreadable)) {
+			if (unreadable)
+				rt_epb_unreadable(r, tap, 1);
+			else
+				r->counts[tap->index].filtered++;
 			continue;
 		}
 		if (!rt_epb_slow(r, tap, pkts[i], ns))

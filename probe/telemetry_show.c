@@ -270,6 +270,12 @@ struct pair_sum {
 	uint64_t bucket[RT_FIG_BUCKETS];
 };
 
+static bool same_pair(const struct rt_fig_pair *a, const struct rt_fig_pair *b)
+{
+	return a->rx_index == b->rx_index && a->tx_index == b->tx_index &&
+	       a->inferred == b->inferred;
+}
+
 /* All threads' together. */
 static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct pair_sum *s)
 {
@@ -278,8 +284,7 @@ static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct p
 	for (uint32_t i = first; i < n; i++) {
 		const struct rt_fig_pair *p = &f->pairs[i];
 
-		if (!rt_load_acquire(&p->life) || p->rx_index != f->pairs[first].rx_index ||
-			p->tx_index != f->pairs[first].tx_index)
+		if (!rt_load_acquire(&p->life) || !same_pair(p, &f->pairs[first]))
 			continue;
 		s->sum += rt_load(&p->sum);
 		s->min = RTE_MIN(s->min, rt_load(&p->min));
@@ -310,6 +315,7 @@ static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const s
 	rt_telemetry_string(d, "rx", timed ? f->ports[p->rx_index].name : "");
 	rt_telemetry_string(d, "tx", f->ports[p->tx_index].name);
 	if (timed && s->count) {
+		rt_telemetry_uint(d, "inferred", p->inferred);
 		rt_telemetry_uint(d, "packets", s->count);
 		rt_telemetry_uint(d, "min_ns", to_ns(f, s->min));
 		rt_telemetry_uint(d, "mean_ns", to_ns(f, s->sum / s->count));
@@ -335,8 +341,7 @@ void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_
 		bool first = rt_load_acquire(&p->life) != 0;
 
 		for (uint32_t k = 0; k < i && first; k++)
-			first = !(f->pairs[k].life && f->pairs[k].rx_index == p->rx_index &&
-				  f->pairs[k].tx_index == p->tx_index);
+			first = !(f->pairs[k].life && same_pair(&f->pairs[k], p));
 		if (!first || (port && (p->rx_index >= RT_FIG_PORTS ||
 					       !asked(&f->ports[p->rx_index], port))))
 			continue;

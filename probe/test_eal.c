@@ -123,6 +123,7 @@ static void set_up_tap(struct test_ring *t, enum rt_direction dir)
 		.slow_flags = dir == RT_DIR_RX
 				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
 				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
+	t->tap[dir].slow_flags |= RTE_MBUF_F_EXTERNAL;
 	rt_epb_prepare(&t->tap[dir]);
 }
 

@@ -301,12 +301,15 @@ static void test_pairs(void **state)
 	p->sum = 15140;
 	p->min = 70;
 	p->max = 5000;
+	p->inferred = 7; /* what is not 0 is 1 */
 	none->unstamped = 8;
 	must_attach();
 	assert_int_equal(f->pair_count, 2);
 	assert_int_equal(f->pairs[0].rx_port, 0);
 	assert_int_equal(f->pairs[0].tx_port, 1);
 	assert_int_equal(f->pairs[0].count, 5);
+	assert_int_equal(f->pairs[0].inferred, 1);
+	assert_int_equal(f->pairs[1].inferred, 0);
 	assert_int_equal(f->pairs[0].bucket[rt_fig_bucket(5000)], 3);
 	assert_int_equal(f->pairs[1].rx_port, RINGTAP_NO_INDEX);
 	assert_int_equal(f->pairs[1].unstamped, 8);

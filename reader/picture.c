@@ -105,6 +105,7 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_picture *pic
 		o->thread = of->thread;
 		o->rx_port = of->rx_port;
 		o->tx_port = of->port;
+		o->inferred = rt_load(&p->inferred) != 0;
 		o->sum = rt_load(&p->sum);
 		o->min = rt_load(&p->min);
 		o->max = rt_load(&p->max);

@@ -5,6 +5,7 @@
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
+#include "rt_external.h"
 #include "rt_shape.h"
 
 #define SMALL_ROOM  2048
@@ -66,10 +67,12 @@ bool shape_parse(char **words, struct shape *s)
 		.hash = shape_arg(words, "hash", -1),
 		.untrue_length = shape_arg(words, "untrue", 0),
 		.cut_chain = shape_arg(words, "cut", 0),
+		.external = external_kind(shape_text(words, "external")),
+		.no_flag = shape_arg(words, "noflag", 0),
 	};
 	if (hex)
 		s->bytes = unhex(hex, &s->len);
-	return !hex || s->bytes;
+	return (!hex || s->bytes) && s->external != -1;
 }
 
 bool shape_init(unsigned mbufs)
@@ -95,20 +98,34 @@ static void pattern(uint8_t *dst, uint32_t len, uint32_t seq)
 		dst[i] = (uint8_t)((i - start) * 7 + seq);
 }
 
-static struct rte_mbuf *chain(const uint8_t *bytes, uint32_t len, uint32_t seg)
+void shape_flag(const struct shape *s, struct rte_mbuf *m, bool on)
+{
+	for (; s->no_flag && m; m = m->next) {
+		if ((uintptr_t)m->buf_addr - (uintptr_t)m > 65536)
+			m->ol_flags = on ? RTE_MBUF_F_EXTERNAL : 0;
+	}
+}
+
+static struct rte_mbuf *chain(const uint8_t *bytes, uint32_t len, uint32_t seg, int external)
 {
 	struct rte_mbuf *first = NULL, *last = NULL;
 	uint32_t at = 0;
 
 	do {
 		uint32_t part = seg ? RTE_MIN(seg, len - at) : len;
-		struct rte_mbuf *m = rte_pktmbuf_alloc(part > SMALL_ROOM ? large_pool : small_pool);
+		struct rte_mempool *pool = part > SMALL_ROOM ? large_pool : small_pool;
+		int kind = seg && !at ? EXTERNAL_NO : external;
+		struct rte_mbuf *m =
+			kind == EXTERNAL_NO ? rte_pktmbuf_alloc(pool) : external_alloc(kind, pool);
+		char *to;
 
 		if (!m) {
 			rte_pktmbuf_free(first);
 			return NULL;
 		}
-		memcpy(rte_pktmbuf_append(m, part), bytes + at, part);
+		to = rte_pktmbuf_append(m, part);
+		if (external_writable(kind))
+			memcpy(to, bytes + at, part);
 		at += part;
 		if (!first) {
 			first = m;
@@ -150,7 +167,7 @@ struct rte_mbuf *shape_build(const struct shape *s, uint32_t i, bool rx)
 		return NULL;
 	if (!s->bytes)
 		pattern(bytes, s->len, s->seq + i);
-	m = chain(bytes, s->len, s->seg);
+	m = chain(bytes, s->len, s->seg, s->external);
 	if (!s->bytes)
 		free(bytes);
 	if (!m)

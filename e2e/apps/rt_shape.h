@@ -16,6 +16,9 @@ struct shape {
 	int64_t qinq;       /* outer TCI kept in the mbuf; -1: none */
 	int64_t hash;       /* RSS hash; -1: none */
 	bool untrue_length; /* pkt_len says more than the segments hold */
+	int external;       /* data outside of the mbufs, see rt_external.h; if seg is not 0, that
+			       of the first segment is not */
+	bool no_flag;       /* and they do not bear RTE_MBUF_F_EXTERNAL while they pass */
 	bool cut_chain;     /* nb_segs says more than the chain has */
 	uint8_t *bytes;     /* exact contents, len of them; NULL: the numbered pattern */
 };
@@ -33,6 +36,9 @@ bool shape_init(unsigned mbufs);
 /* Builds packet number s->seq + i, as a driver would deliver it (rx) or as an application would
  * hand it over. NULL: out of mbufs. */
 struct rte_mbuf *shape_build(const struct shape *s, uint32_t i, bool rx);
+
+/* Takes RTE_MBUF_F_EXTERNAL away if the shape says so, or gives it back. */
+void shape_flag(const struct shape *s, struct rte_mbuf *m, bool on);
 
 /* A 64-byte frame of zeros, cheap enough for full rate. */
 struct rte_mbuf *shape_plain(void);

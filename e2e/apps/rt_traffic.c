@@ -46,6 +46,7 @@ static int build(const struct shape *s, uint32_t first, uint32_t n, bool rx, str
 			rte_pktmbuf_free_bulk(out, i);
 			return -ENOMEM;
 		}
+		shape_flag(s, out[i], false);
 	}
 	return 0;
 }
@@ -58,6 +59,7 @@ static void mend(const struct shape *s, struct rte_mbuf **mbufs, uint32_t n)
 			mbufs[i]->nb_segs--;
 		if (s->untrue_length)
 			mbufs[i]->pkt_len -= 1000;
+		shape_flag(s, mbufs[i], true);
 	}
 }
 
@@ -111,7 +113,7 @@ int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 		if (rte_eth_tx_burst(port, queue, mbufs, want) != want)
 			return -EIO;
 		times->after_ns = traffic_now_ns();
-		if (s->cut_chain || s->untrue_length)
+		if (s->cut_chain || s->untrue_length || s->no_flag)
 			mend(s, mbufs, want); /* only for net_ring: it still has them */
 		drain(port, queue);
 	}

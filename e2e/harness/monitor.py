@@ -89,7 +89,7 @@ class Hook(ctypes.Structure):
 
 class Pair(ctypes.Structure):
     _fields_ = _fields(
-        (u32, "thread life"), (u16, "rx_index tx_index"), (u32, "reserved0"),
+        (u32, "thread life"), (u16, "rx_index tx_index"), (u32, "inferred"),
         (u64, f"count sum min max unstamped shared bucket[{BUCKETS}]"))
 
 

@@ -112,8 +112,11 @@ struct ringtap_figures_queue {
 
 struct ringtap_figures_pair {
 	uint32_t thread, rx_port, tx_port; /* rx_port RINGTAP_NO_INDEX: untimed packets only */
-	uint64_t count, sum;               /* packets (from the histogram), cycles */
-	uint64_t min, max; /* cycles, since the instrument was switched on; valid if count */
+	/* Whether its packets had lost their mark: that they were received is likely, but not
+	 * certain, so do not mix them with others (docs/figures.md). */
+	uint32_t inferred;
+	uint64_t count, sum; /* packets (from the histogram), cycles */
+	uint64_t min, max;   /* cycles, since the instrument was switched on; valid if count */
 	uint64_t unstamped, shared;
 	const uint64_t
 		*bucket; /* ringtap_latency_buckets() of them; lives as long as the picture */

@@ -240,10 +240,11 @@ int ringtap_capture_interface(
 	const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out);
 
 enum ringtap_loss {
-	RINGTAP_LOST_FULL,    /* ring full: the reader was too slow */
-	RINGTAP_LOST_NO_RING, /* more polling threads than rings */
-	RINGTAP_LOST_WAIT,    /* on-full=wait: the bounded wait ran out */
-	RINGTAP_LOST_BAD,     /* broken or oversized mbuf */
+	RINGTAP_LOST_FULL,       /* ring full: the reader was too slow */
+	RINGTAP_LOST_NO_RING,    /* more polling threads than rings */
+	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
+	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
+	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
 	RINGTAP_LOST_COUNT
 };
 

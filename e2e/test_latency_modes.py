@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap latency of every forwarding mode of the stock testpmd: each packet that was sent is timed for
+certain, inferred, or reported as not timed. Modes that reset an mbuf's flags lose the mark."""
+import csv
+import io
+import json
+import signal
+import struct
+
+import pytest
+
+from harness import pcap
+from harness.dpdk import telemetry
+from harness.known import Measuring
+from harness.paths import RINGTAP
+from harness.proc import check, until
+from harness.prometheus import Exporter
+
+PACKETS = 600  # a port
+CERTAIN, INFERRED, NOTHING = "certain", "inferred", "nothing"
+# All there are in 22.11 but the generators, and ieee1588, which distributions do not build.
+FORWARDING = {
+    "io": CERTAIN, "noisy": CERTAIN,
+    "mac": INFERRED, "macswap": INFERRED, "5tswap": INFERRED, "csum": INFERRED,
+    "icmpecho": CERTAIN,
+    "rxonly": NOTHING, "shared_rxq": NOTHING,
+}
+
+
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def echo_request(number):
+    icmp = struct.pack(">BBHHH", 8, 0, 0, 77, number) + bytes(56)
+    icmp = icmp[:2] + struct.pack(">H", checksum(icmp)) + icmp[4:]
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), number, 0, 64, 1, 0,
+                     bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
+    ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+    return bytes.fromhex("020000000002020000000001") + b"\x08\x00" + ip + icmp
+
+
+@pytest.fixture
+def latency(closing):
+    return lambda app, *args, **kwargs: closing(Measuring("latency", app, *args, **kwargs))
+
+
+@pytest.fixture
+def with_packets(testpmd, tmp_path):
+    """A testpmd of two ports, each of which will receive PACKETS once it is started."""
+    def start(mode):
+        file = pcap.write(tmp_path / "in.pcap", map(echo_request, range(PACKETS)))
+        app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
+                      args=("--no-flush-rx", "--rxq-share"))  # without that, shared_rxq crashes
+        assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
+        return app
+    return start
+
+
+def received(app):
+    return sum(app.stats(port)["RX-packets"] for port in (0, 1))
+
+
+def sums(report):
+    """(certain, inferred, without time stamp, shared) packets."""
+    return (sum(p["packets"] for p in report["pairs"]), sum(p["packets"] for p in report["inferred"]),
+            sum(u["unstamped"] for u in report["not_timed"]), sum(u["shared"] for u in report["not_timed"]))
+
+
+@pytest.mark.parametrize("mode", FORWARDING)
+def test_what_is_received(with_packets, latency, mode):
+    app = with_packets(mode)
+    it = latency(app, "--duration", "60", "--json")
+    app.start()
+    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
+    sent = sum(tx for _, tx, _, _ in app.stop().values())
+    kind = FORWARDING[mode]
+    assert sent == (0 if kind == NOTHING else 2 * PACKETS)
+    report = it.json(signal.SIGINT)
+    assert sums(report) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0)
+    for pair in report["pairs"] + report["inferred"]:
+        assert sum(n for _, _, n in pair["histogram_cycles"]) == pair["packets"]
+        assert 0 < pair["ns"]["min"] <= pair["ns"]["p50"] <= pair["ns"]["max"]
+        assert (pair["rx_port"] == pair["tx_port"]) == (mode == "icmpecho")
+
+
+@pytest.mark.parametrize("mode", ["flowgen", "txonly"])
+@pytest.mark.parametrize("every", [1, 16])
+def test_what_is_generated_is_never_certain(testpmd, latency, mode, every):
+    app = testpmd("net_null0", "net_null1")
+    # Mbufs with time stamps lie in the pool.
+    app.cmd("set fwd rxonly")
+    it = latency(app, "--duration", "60", "--json", "--every", str(every))
+    app.start()
+    until(lambda: received(app) > 20000, what="packets are received")
+    app.stop()
+    app.cmd(f"set fwd {mode}")
+    app.start()
+    until(lambda: app.stats(1)["TX-packets"] > 200000, what="packets are sent")
+    sent = sum(tx + dropped for _, tx, _, dropped in app.stop().values())
+    certain, inferred, unstamped, shared = sums(it.json(signal.SIGINT))
+    assert certain == 0 and shared == 0
+    assert inferred + unstamped == sent
+    if mode == "txonly":
+        assert inferred <= 8192 + 1024, "no more than there were mbufs with a time stamp"
+
+
+def test_a_sample_of_a_mode_that_resets_flags(testpmd, latency):
+    app = testpmd("net_null0", "net_null1")
+    app.cmd("set fwd mac")
+    it = latency(app, "--packets", "20000", "--every", "16", "--json")
+    app.start()
+    report = it.json()
+    app.stop()
+    certain, inferred, unstamped, _ = sums(report)
+    assert certain == 0 and inferred >= 20000 and unstamped > 10 * inferred
+
+
+def test_inferred_times_are_named_everywhere(with_packets, latency):
+    app = with_packets("macswap")
+    text, table, buckets = (latency(app, "--duration", "60", *how, **where) for how, where in (
+        (["--histogram"], {}), (["--csv"], {"stdout": -1}),
+        (["--csv", "--histogram"], {"stdout": -1})))
+    app.start()
+    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
+    answer = telemetry(app.prefix, "/ringtap/latency")
+    app.stop()
+    assert all(p["inferred"] == 1 for p in answer["/ringtap/latency"]["pairs"] if "packets" in p)
+    report = text.finish(signal.SIGINT)
+    assert "net_pcap0 > net_pcap1: 600 packets, inferred" in report
+    assert "net_pcap0 > net_pcap1 (inferred)" in report and "\ninferred: " in report
+    for it in (table, buckets):
+        it.proc.send_signal(signal.SIGINT)
+        rows = list(csv.DictReader(io.StringIO(it.proc.child.stdout.read().decode())))
+        assert {r["inferred"] for r in rows} == {"1"}
+        assert sum(int(r["packets"]) for r in rows) == 2 * PACKETS
+        it.finish()
+
+
+def test_inferred_times_in_top(testpmd):
+    app = testpmd("net_null0", "net_null1")
+    app.cmd("set fwd mac")
+    app.start()
+
+    def pairs():
+        report = json.loads(check([RINGTAP, "top", "--once", "--json", "--instruments", "latency",
+                                 app.prefix]))
+        return [p for p in report["applications"][0]["latency"] if p["count"]]
+
+    assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
+    app.stop()
+
+
+def test_inferred_times_are_a_metric_of_their_own(with_packets, closing):
+    app = with_packets("csum")
+    exporter = closing(Exporter(app, args=("--instruments", "latency")))
+    ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
+    exporter.series()  # attached
+    app.start()
+    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
+    app.stop()
+    name = f'ringtap_inferred_latency_seconds_count{{app="{app.prefix}",'
+    until(lambda: any(s.startswith(name) for s in exporter.series()), what="the metric")
+    assert exporter.value("ringtap_inferred_latency_seconds_count", **ports) == PACKETS
+    assert not any(s.startswith("ringtap_latency_seconds_count") for s in exporter.series())
+
+
+def test_open_vswitch_keeps_the_mark(ovs, net, latency):
+    hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
+    switch = ovs()
+    names = [switch.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)]
+    it = latency(switch, "--duration", "60", "--json")
+    hosts[0][0].check(["ping", "-q", "-c", "50", "-i", "0.01", "10.99.0.2"])
+    report = it.json(signal.SIGINT)
+    pairs = {(p["rx_port"], p["tx_port"]): p["packets"] for p in report["pairs"]}
+    assert pairs[names[0], names[1]] >= 50 and pairs[names[1], names[0]] >= 50
+    assert not report["inferred"]
