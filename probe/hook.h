@@ -35,6 +35,9 @@ struct rt_hook {
 /* How long a removed callback is kept at least; a variable for the tests' sake. */
 extern uint64_t rt_limbo_ms;
 
+/* ringtap_probe_received_until() of this thread; 0: never called. */
+extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
+
 /* All functions: control lock held. */
 
 /* The hook of a port's queue, made on first use. NULL: out of memory. */

@@ -8,6 +8,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
+#include "nic_time.h"
 #include "ports.h"
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
@@ -17,6 +18,7 @@ static void (*on_change)(void);
 /* What the application says of its ports. */
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
+static uint32_t given_stamped[RTE_MAX_ETHPORTS];
 
 /* What ports said last; control lock held. */
 static struct {
@@ -115,6 +117,25 @@ static bool may_ask(uint16_t port)
 	       !(known[port].desc.nb_rx_queues + known[port].desc.nb_tx_queues);
 }
 
+static enum rt_stamps stamps(uint16_t port, const char *driver)
+{
+	struct rte_eth_conf conf;
+	uint64_t flag;
+	int offset;
+
+	if (rt_nic_time_lookup(&offset, &flag))
+		return RT_STAMPS_NONE;
+	if (rt_port_stamped(port))
+		return RT_STAMPS_TIME;
+	/* net_pcap has no such offload, and always sets them. */
+	if (strcmp(driver, "net_pcap") == 0)
+		return RT_STAMPS_NIC;
+	return !rte_eth_dev_conf_get(port, &conf) &&
+			       conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP
+		       ? RT_STAMPS_NIC
+		       : RT_STAMPS_NONE;
+}
+
 static int ask(uint16_t port, struct rt_msg_port *out)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
@@ -134,6 +155,7 @@ static int ask(uint16_t port, struct rt_msg_port *out)
 	memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
 	out->port_id = port;
 	out->link_up = link.link_status == RTE_ETH_LINK_UP;
+	out->stamps = stamps(port, out->driver);
 	if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
 	out->nb_rx_queues = info.nb_rx_queues;
@@ -216,6 +238,19 @@ int rt_port_set_missed(uint16_t port, uint64_t packets)
 		return -EINVAL;
 	rt_store(&given_missed[port], packets);
 	return 0;
+}
+
+int rt_port_set_stamped(uint16_t port)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_store(&given_stamped[port], 1);
+	return 0;
+}
+
+bool rt_port_stamped(uint16_t port)
+{
+	return rt_load(&given_stamped[port]);
 }
 
 bool rt_port_matches(const struct rt_msg_port *port, const char *want)

@@ -37,6 +37,8 @@ int rt_port_queues(uint16_t port, uint32_t out[2]);
 /* What the application says of its port: see <ringtap/probe.h>. 0 or -EINVAL. */
 int rt_port_set_name(uint16_t port, const char *name);
 int rt_port_set_missed(uint16_t port, uint64_t packets);
+int rt_port_set_stamped(uint16_t port);
+bool rt_port_stamped(uint16_t port);
 
 /* Does the port field of a want (name, decimal id, empty for all) mean this port? */
 bool rt_port_matches(const struct rt_msg_port *port, const char *want);

@@ -57,9 +57,10 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.slow_flags = dir == RT_DIR_RX
 				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
 				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
-	if (s->timestamp == RT_TIMESTAMP_NIC && dir == RT_DIR_RX) {
-		rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag);
+	if (f->nic_clock && dir == RT_DIR_RX &&
+		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
 		t->nic_clock = f->nic_clock;
+		t->stamped = rt_port_stamped(t->port);
 	}
 	rt_epb_prepare(t);
 	return t;
@@ -150,7 +151,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	*f = (struct rt_session_if){
 		.port = *port, .want = want, .generation = rt_port_generation(port->port_id)};
 	rt_port_counters(port->port_id, f->base);
-	if (s->timestamp == RT_TIMESTAMP_NIC)
+	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(port->port_id))
 		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver, f->generation);
 	s->if_count++;
 	if (s->state == RT_SESSION_ARMED)

@@ -34,6 +34,7 @@ struct rt_tap {
 	bool wait;         /* on-full=wait */
 	int nic_ts_offset; /* of the mbuf field, -1: time stamps are the TSC's */
 	uint64_t nic_ts_flag;
+	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
 	/* Trailers without their total length, see probe/epb.h. */
 	uint8_t trailer[32];
@@ -57,7 +58,7 @@ struct rt_session_if {
 	uint32_t want;       /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	bool gone;
-	struct rt_nic_clock *nic_clock; /* timestamp=nic */
+	struct rt_nic_clock *nic_clock; /* NULL: time stamps are the TSC's */
 	uint64_t base[RT_NIC_COUNTERS]; /* NIC counters at the start */
 };
 

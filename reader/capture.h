@@ -26,7 +26,7 @@ struct rt_in {
 	uint64_t stale;   /* what lies before it may have passed another filter */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
 	uint64_t now_ns;  /* of the last look */
-	uint64_t busy_head, busy_since_ns; /* see rt_in_look() */
+	uint64_t busy_head, busy_last_ns, busy_since_ns; /* see rt_in_look() */
 	uint32_t source, index;
 	bool keyed; /* key is that of the record at pos */
 };

@@ -230,6 +230,7 @@ static int take_ports(
 			.link_mbps = p.link_mbps,
 			.mtu = p.mtu,
 			.link_up = p.link_up,
+			.stamps = p.stamps,
 			.rx_queues = p.nb_rx_queues,
 			.tx_queues = p.nb_tx_queues};
 		rt_str_set(o->name, sizeof(o->name), (terminate(p.name, sizeof(p.name)), p.name));

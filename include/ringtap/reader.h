@@ -51,6 +51,13 @@ struct ringtap_app_info {
 	char probe[RINGTAP_NAME_LEN]; /* ringtap version of the probe */
 };
 
+/* RX time stamps that a port's packets bring along. */
+enum ringtap_stamps {
+	RINGTAP_STAMPS_NONE,
+	RINGTAP_STAMPS_NIC,  /* for RINGTAP_NIC */
+	RINGTAP_STAMPS_TIME, /* of the system's clock: used in place of RINGTAP_TSC */
+};
+
 struct ringtap_port_info {
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -59,6 +66,7 @@ struct ringtap_port_info {
 	uint32_t link_mbps; /* 0: unknown */
 	uint16_t mtu;
 	bool link_up;
+	uint8_t stamps; /* enum ringtap_stamps, or a later value */
 	uint32_t rx_queues;
 	uint32_t tx_queues;
 };
