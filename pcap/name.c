@@ -164,7 +164,8 @@ static bool means(const struct ringtap_want *w, const struct ringtap_port_info *
 	char number[8];
 
 	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !w->port || !strcmp(w->port, p->name) || !strcmp(w->port, number);
+	return !w->port || !strcmp(w->port, p->name) || !strcmp(w->port, p->device) ||
+	       !strcmp(w->port, number);
 }
 
 static bool target_has_adapter_time(const struct ringtap_apps *apps, const struct target *t)

@@ -45,6 +45,7 @@ struct rt_source {
 
 struct rt_if_ref {
 	uint32_t source, local;
+	char name[RT_NAME_LEN]; /* Open vSwitch's; empty: ethdev's */
 };
 
 struct ringtap_capture {

@@ -69,6 +69,7 @@ struct ringtap_port_info {
 	uint8_t stamps; /* enum ringtap_stamps, or a later value */
 	uint32_t rx_queues;
 	uint32_t tx_queues;
+	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 };
 
 struct ringtap_session_info {
@@ -107,7 +108,8 @@ enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 /* What to capture of a port. Of the wants of one application, the first that matches a port
  * decides for it. */
 struct ringtap_want {
-	const char *port;    /* ethdev name or decimal id; NULL: all ports, also later ones */
+	const char *port;    /* name, of ethdev or Open vSwitch, or decimal id; NULL: all ports, also
+				later ones */
 	int queue;           /* -1: all */
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
@@ -235,6 +237,7 @@ struct ringtap_interface {
 	bool gone; /* the port has vanished, or its application has */
 	/* The NIC's counters since the capture began. */
 	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
+	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(
