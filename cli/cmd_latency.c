@@ -45,18 +45,20 @@ static const struct section sections[] = {
 		"Packets that the application made itself, clones, packets with several "
 		"references, and those that circle without being received anew, have no time of "
 		"arrival: they are counted as not timed, and make no false figures.\n"},
-	{"EXAMPLES", "Ten seconds of the only application:\n"
-		     "\n"
-		     "  ringtap latency\n"
-		     "\n"
-		     "A million packets of application ovs, of what port 0 receives or sends, as a "
-		     "picture:\n"
-		     "\n"
-		     "  ringtap latency -i ovs:0 --packets 1000000 --plot latency.svg\n"
-		     "\n"
-		     "Fail a test if one packet in 1000 takes longer than 50 us:\n"
-		     "\n"
-		     "  ringtap latency --json | jq -e 'all(.pairs[].ns[\"p99.9\"]; . < 50000)'\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES",
+		"Ten seconds of the only application:\n"
+		"\n"
+		"  ringtap latency\n"
+		"\n"
+		"A million packets of application ovs, of what port p0 receives or sends, as a "
+		"picture:\n"
+		"\n"
+		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n"
+		"\n"
+		"Fail a test if one packet in 1000 takes longer than 50 us:\n"
+		"\n"
+		"  ringtap latency --json | jq -e 'all(.pairs[].ns[\"p99.9\"]; . < 50000)'\n"},
 	{"EXIT STATUS",
 		"0: measured as asked, until a limit, a signal, or because the application ended; "
 		"also if no packet came.\n"

@@ -25,6 +25,7 @@ static const struct section sections[] = {
 			"too, with the option that loads it. Asking an application wakes its probe "
 			"but attaches "
 			"nothing to its packets.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Names of all ports:\n"
 		     "\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]?.name'\n"},

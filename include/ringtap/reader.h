@@ -108,8 +108,7 @@ enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 /* What to capture of a port. Of the wants of one application, the first that matches a port
  * decides for it. */
 struct ringtap_want {
-	const char *port;    /* name, of ethdev or Open vSwitch, or decimal id; NULL: all ports, also
-				later ones */
+	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
