@@ -48,7 +48,7 @@ struct option_value {
 				"internal, tap and others are not ports of DPDK: their packets "  \
 				"are visible only where a dpdk port receives or sends them. The " \
 				"application is called rte, or as --file-prefix in "              \
-				"other_config:dpdk-extra says; examples assume "                  \
+				"other_config:dpdk-extra has it; examples assume "                \
 				"--file-prefix=ovs and a port p0.\n"                              \
 	}
 

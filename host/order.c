@@ -88,7 +88,7 @@ static bool ripe(uint64_t ns, uint64_t now)
 	return ns && (ns <= now - HOLD_NS || ns > now);
 }
 
-/* The queue whose first packet is the earliest, and how far that of the next one is away. */
+/* The queue with the earliest packet, and the time of the earliest of the other queues. */
 static struct queue *earliest(struct share *s, uint64_t now, uint64_t *next)
 {
 	struct queue *first = NULL;
@@ -138,8 +138,9 @@ unsigned order_receive(struct share *s)
 		q->next = (q->next + n) % q->frame_count;
 		received += n;
 	}
-	/* No packet is left that was stamped before. */
-	ringtap_probe_received_until(in_order(now - HOLD_NS));
+	/* No packet is left that was stamped before, unless the driver had no mbuf for it. */
+	if (n)
+		ringtap_probe_received_until(in_order(now - HOLD_NS));
 	batch.count = 0;
 	for (unsigned i = 0; i < s->count; i++)
 		poll_queue(&s->queues[i]);

@@ -113,7 +113,7 @@ static json_t *receive(int fd)
 		if (n <= 0)
 			break;
 		len += (size_t)n;
-		/* Nothing but its last brace says that it is over. */
+		/* Only its last brace ends a message. */
 		if (buf[len - 1] == '}' || buf[len - 1] == '\n')
 			root = json_loadb(buf, len, 0, NULL);
 		if (len < size)
@@ -127,7 +127,7 @@ static json_t *receive(int fd)
 	return root;
 }
 
-static json_t *ask(const char *path, uid_t app_uid)
+static json_t *query(const char *path, uid_t app_uid)
 {
 	static const char question[] =
 		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\",{\"op\":\"select\","
@@ -204,11 +204,11 @@ static void refresh(struct ringtap_conn *c)
 	socklen_t len = sizeof(peer);
 	json_t *root = NULL;
 
-	n->asked_ns = now_ns();
+	n->queried_ns = now_ns();
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
-		root = ask(path, peer.uid);
+		root = query(path, peer.uid);
 	n->useless = !root;
 	if (root)
 		take_rows(n, root);
@@ -236,7 +236,8 @@ bool rt_port_name(
 	const struct rt_switch_port *found = NULL;
 	int best = 0;
 
-	if (!c->names.useless && (!c->names.asked_ns || now_ns() - c->names.asked_ns > FRESH_NS))
+	if (!c->names.useless &&
+		(!c->names.queried_ns || now_ns() - c->names.queried_ns > FRESH_NS))
 		refresh(c);
 	for (size_t i = 0; i < c->names.count; i++) {
 		int f = fit(&c->names.list[i], port_id, device);
