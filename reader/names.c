@@ -2,15 +2,16 @@
 /*
  * What Open vSwitch calls its ports. Its database (RFC 7047, vswitchd.conf.db(5)) has for each port
  * of type dpdk the name, the number of the ethdev (status:port_no, when the port is up) and the
- * EAL device (options:dpdk-devargs). The socket is the one on the switch's own command line. The
- * process at its other end is as much to be trusted as the application, not more.
+ * EAL device (options:dpdk-devargs). The socket is the one on the switch's own command line.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,24 +74,35 @@ static int socket_path(pid_t pid, char *out, size_t size)
 	return 0;
 }
 
+/* An application of another user may name no sockets but its user's: else it could have root
+ * connect to any. */
+static bool trusted(uid_t uid, uid_t app_uid)
+{
+	if (app_uid && app_uid != geteuid())
+		return uid == app_uid;
+	return !uid || uid == geteuid();
+}
+
 static int connect_to(const char *path, uid_t app_uid)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int file = open(path, O_PATH | O_CLOEXEC), fd, ret = -EPERM;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
+	struct stat st;
 
-	if (fd < 0)
+	if (file < 0)
 		return -errno;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
-		ret = -errno;
-	else if (peer.uid && peer.uid != geteuid() && peer.uid != app_uid)
-		ret = -EPERM;
-	if (!ret)
-		return fd;
-	close(fd);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* By descriptor: the path may lead elsewhere a moment later. */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", file);
+	if (fd >= 0 && !fstat(file, &st) && S_ISSOCK(st.st_mode) && trusted(st.st_uid, app_uid) &&
+		!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && trusted(peer.uid, app_uid))
+		ret = fd;
+	else if (fd >= 0)
+		close(fd);
+	close(file);
 	return ret;
 }
 

@@ -197,26 +197,40 @@ static void test_names_are_cut_and_cleaned(void **state)
 	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
 }
 
-/* Of neither root, nor us, nor the application. */
-static void test_strangers_database_is_not_asked(void **state)
+/* Gives the socket, or the process behind it, to another user. */
+static void listen_as(uid_t owner, uid_t process)
 {
-	if (geteuid())
-		skip();
-	answer = ROWS(ROW("p0", "a", NUMBER("0")));
-	/* A listener's credentials are those of its listen(). */
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(database, NULL);
 	close(listener);
 	unlink(path);
-	assert_int_equal(seteuid(65534), 0);
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+	/* A listener's credentials are those of its listen(). */
+	assert_int_equal(seteuid(process), 0);
 	assert_int_equal(listen(listener, 8), 0);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(pthread_create(&database, NULL, serve, NULL), 0);
+}
+
+static void test_database_of_another_user_is_not_queried(void **state)
+{
+	if (geteuid())
+		skip();
+	answer = ROWS(ROW("p0", "a", NUMBER("0")));
+	listen_as(0, 0);
+	assert_name(0, "a", "p0");
+	rt_names_free(&conn->names);
+	listen_as(65534, 0);
 	assert_name(0, "a", "a");
+	rt_names_free(&conn->names);
+	listen_as(0, 65534);
+	assert_name(0, "a", "a");
+	assert_int_equal(questions, 1);
 }
 
 #define with_database(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -233,7 +247,7 @@ int main(int argc, char **argv)
 		with_database(test_nonsense_leaves_names_as_they_are),
 		with_database(test_endless_answers_are_given_up),
 		with_database(test_names_are_cut_and_cleaned),
-		with_database(test_strangers_database_is_not_asked),
+		with_database(test_database_of_another_user_is_not_queried),
 	};
 
 	if (argc == 1) {
