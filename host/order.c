@@ -82,10 +82,10 @@ static uint64_t time_of(const struct queue *q, uint32_t k)
 	return h->tp_sec * 1000000000ull + h->tp_nsec;
 }
 
-/* Or the clock was set back. */
+/* Far ahead: the clock was set back. Packets may have come since now was read. */
 static bool ripe(uint64_t ns, uint64_t now)
 {
-	return ns && (ns <= now - HOLD_NS || ns > now);
+	return ns && (ns <= now - HOLD_NS || ns > now + STEP_NS);
 }
 
 /* The queue with the earliest packet, and the time of the earliest of the other queues. */
