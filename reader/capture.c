@@ -62,7 +62,7 @@ static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
 
 		if (strlen(port) >= sizeof(out[i].port))
 			return rt_capture_fail(cap, -EINVAL, "port name is too long");
-		rt_port_device(conn, port, out[i].port);
+		rt_switch_device(conn, port, out[i].port);
 		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
 		out[i].directions = w->directions;
 		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
@@ -230,7 +230,7 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 		cap->ifs = more;
 		more[cap->if_count] = (struct rt_if_ref){.source = source, .local = s->if_known};
 		rt_copy_text(device, s->seg.ifs[s->if_known].name, sizeof(device));
-		if (!rt_port_name(s->conn, rt_load(&s->seg.ifs[s->if_known].port_id), device,
+		if (!rt_switch_name(s->conn, rt_load(&s->seg.ifs[s->if_known].port_id), device,
 			    more[cap->if_count].name))
 			more[cap->if_count].name[0] = 0;
 		s->if_ids[s->if_known] = cap->if_count++;

@@ -236,7 +236,7 @@ static int take_ports(
 			.tx_queues = p.nb_tx_queues};
 		rt_str_set(
 			o->device, sizeof(o->device), (terminate(p.name, sizeof(p.name)), p.name));
-		rt_port_name(c, p.port_id, o->device, o->name);
+		rt_switch_name(c, p.port_id, o->device, o->name);
 		rt_str_set(o->driver, sizeof(o->driver),
 			(terminate(p.driver, sizeof(p.driver)), p.driver));
 		memcpy(o->mac, p.mac, sizeof(o->mac));

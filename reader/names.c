@@ -242,7 +242,7 @@ static int fit(const struct rt_switch_port *p, uint16_t port_id, const char *dev
 	return p->port_id == port_id ? 1 + 2 * same : p->port_id < 0 && same ? 2 : 0;
 }
 
-bool rt_port_name(
+bool rt_switch_name(
 	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN])
 {
 	const struct rt_switch_port *found = NULL;
@@ -263,7 +263,7 @@ bool rt_port_name(
 	return found;
 }
 
-void rt_port_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN])
+void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN])
 {
 	struct ringtap_session_info *sessions = NULL;
 	struct ringtap_port_info *ports = NULL;

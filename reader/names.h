@@ -30,11 +30,11 @@ extern int rt_names_ms;
 /* Puts the name that the switch has for a port into name, cleaned for terminals; device, ethdev's
  * name, where there is none. False: there is none. Queries the database, ten times a second at
  * most, as names and numbers of ports change, and never again where that fails. */
-bool rt_port_name(
+bool rt_switch_name(
 	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN]);
 
 /* ethdev's name of what a user calls a port, into device; the same text where that is no name of
  * the switch. Requests the list of ports, so only before RT_MSG_OPEN. */
-void rt_port_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN]);
+void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN]);
 
 #endif

@@ -92,7 +92,7 @@ static void assert_name(uint16_t id, const char *device, const char *expected)
 {
 	char name[RT_NAME_LEN];
 
-	assert_int_equal(rt_port_name(conn, id, device, name), strcmp(device, expected) != 0);
+	assert_int_equal(rt_switch_name(conn, id, device, name), strcmp(device, expected) != 0);
 	assert_string_equal(name, expected);
 }
 
@@ -193,7 +193,7 @@ static void test_names_are_cut_and_cleaned(void **state)
 		"0123456789012345678901234567890123456789012345678901234567890123456789", "b",
 		NUMBER("1")));
 	assert_name(0, "a", "?[31mred");
-	assert_true(rt_port_name(conn, 1, "b", name));
+	assert_true(rt_switch_name(conn, 1, "b", name));
 	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
 }
 

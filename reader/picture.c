@@ -44,7 +44,7 @@ static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *devic
 	if (mon->name_tries[i] == NAME_TRIES)
 		return;
 	mon->name_tries[i]++;
-	if (rt_port_name(mon->conn, mon->fig.ports[i].port_id, device, mon->names[i]))
+	if (rt_switch_name(mon->conn, mon->fig.ports[i].port_id, device, mon->names[i]))
 		mon->name_tries[i] = NAME_TRIES;
 }
 
