@@ -18,13 +18,20 @@ static const struct option_def options[] = {
 
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
-	{"DESCRIPTION", "ringtap list shows the running DPDK applications that it can find in the "
-			"DPDK runtime "
-			"folders, their ports, and who captures there. Applications without the "
-			"probe are listed "
-			"too, with the option that loads it. Asking an application wakes its probe "
-			"but attaches "
-			"nothing to its packets.\n"},
+	{"DESCRIPTION",
+		"ringtap list shows the running DPDK applications that it can find in the "
+		"DPDK runtime "
+		"folders, their ports, and who captures there. Applications without the "
+		"probe are listed "
+		"too, with the option that loads it. Asking an application wakes its probe "
+		"but attaches "
+		"nothing to its packets.\n"
+		"\n"
+		"An application is named by its EAL file-prefix. Applications that share a "
+		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
+		"the number of their telemetry socket; for root, those of other users are "
+		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
+		"belong to different users, are skipped with a note.\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Names of all ports:\n"
 		     "\n"
@@ -143,13 +150,14 @@ static json_t *app_json(const struct app_view *v)
 
 static int list(bool json)
 {
-	json_t *array = json_array();
+	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
 		say("list: looking for applications: %s", strerror(-ret));
 		json_decref(array);
+		json_decref(skipped);
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -162,13 +170,18 @@ static int list(bool json)
 			print_app(&v);
 		app_view_free(&v);
 	}
+	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
+		say("list: skipped %s", ringtap_apps_note(apps, i));
+		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
+	}
 	if (!json && !ringtap_apps_count(apps))
 		say("list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (json)
-		ret = json_print(json_pack("{s:o}", "applications", array), stdout);
-	else
-		json_decref(array);
+		ret = json_print(
+			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
+	json_decref(array);
+	json_decref(skipped);
 	if (ret || fflush(stdout) || ferror(stdout)) {
 		say("list: writing standard output: %s", strerror(errno));
 		return STATUS_FAILED;

@@ -41,6 +41,7 @@ static void identify(unsigned k)
 	}
 	readings[k][0].ns = (100 + k * SECONDS) * NS_PER_S;
 	pictures[k] = (struct ringtap_figures){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
+		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
 		.tsc_hz = HZ,
 		.instruments = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS,
 		.port_count = 1,

@@ -117,6 +117,16 @@ const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i)
 	return dirs[i];
 }
 
+size_t ringtap_apps_notes(const struct ringtap_apps *apps)
+{
+	return 0;
+}
+
+const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i)
+{
+	return NULL;
+}
+
 /* The last application has no probe, if there are three. */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t len)
 {

@@ -8,11 +8,12 @@
 
 bool span_of(const struct watched *a, struct span *s)
 {
-	if (!a->now || !a->mark || a->now == a->mark || a->now->taken_ns <= a->mark->taken_ns)
+	if (!a->now || !a->mark || a->now == a->mark ||
+		a->now->taken_mono_ns <= a->mark->taken_mono_ns)
 		return false;
 	*s = (struct span){.from = a->mark,
 		.to = a->now,
-		.seconds = (double)(a->now->taken_ns - a->mark->taken_ns) / NS_PER_S};
+		.seconds = (double)(a->now->taken_mono_ns - a->mark->taken_mono_ns) / NS_PER_S};
 	return true;
 }
 

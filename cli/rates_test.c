@@ -33,6 +33,7 @@ static int setup(void **state)
 		threads[k][0].lcore = 3;
 		threads[k][0].alive = true;
 		pictures[k] = (struct ringtap_figures){.taken_ns = (1000 + k) * NS_PER_S,
+			.taken_mono_ns = (50 + k) * NS_PER_S,
 			.tsc_hz = 1000000000,
 			.instruments = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY,
 			.port_count = 1,
@@ -63,6 +64,15 @@ static void bursts(unsigned q, unsigned size, uint64_t polls)
 	x->packets += size * polls;
 	x->bytes += size * polls * 100;
 	x->byte_packets += size * polls;
+}
+
+static void time_goes_on_when_the_clock_is_set_back(void **state)
+{
+	struct span s;
+
+	pictures[1].taken_ns = pictures[0].taken_ns - 3600 * NS_PER_S;
+	assert_true(span_of(&app, &s));
+	assert_float_equal(s.seconds, 1, 1e-9);
 }
 
 static void tallies_of_queues(void **state)
@@ -314,6 +324,7 @@ static void names_are_printable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(time_goes_on_when_the_clock_is_set_back, setup),
 		cmocka_unit_test_setup(tallies_of_queues, setup),
 		cmocka_unit_test_setup(shares_of_threads, setup),
 		cmocka_unit_test_setup(unsent_only_where_it_is_certain, setup),

@@ -10,8 +10,7 @@ static const char *advice(int error)
 {
 	switch (error) {
 	case -ENODEV: return "see 'ringtap list'";
-	case -EACCES:
-	case -EPERM: return "run ringtap as the application's user or as root";
+	case -EACCES: return "run ringtap as the application's user or as root";
 	case -ENOMEM: return "try a smaller --ring-size";
 	case -EPROTOTYPE: return "use the ringtap that the probe came with";
 	default: return "see 'ringtap list'";

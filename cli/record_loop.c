@@ -73,11 +73,12 @@ static void start_clocks(struct recorder *r)
 static bool file_is_old(struct recorder *r, uint64_t now)
 {
 	const struct limits *l = &r->cfg->rotate;
+	uint64_t wall = now_ns(CLOCK_REALTIME);
 	bool old = l->duration_ns && now - r->file_mono_ns >= l->duration_ns;
 
-	if (l->interval_ns && now_ns(CLOCK_REALTIME) >= r->next_interval_ns) {
-		r->next_interval_ns =
-			(now_ns(CLOCK_REALTIME) / l->interval_ns + 1) * l->interval_ns;
+	/* Also if the clock was set back: it would be long until then. */
+	if (l->interval_ns && wall - (r->next_interval_ns - l->interval_ns) >= l->interval_ns) {
+		r->next_interval_ns = (wall / l->interval_ns + 1) * l->interval_ns;
 		old = true;
 	}
 	return old;

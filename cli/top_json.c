@@ -241,6 +241,8 @@ static void figures_json(json_t *j, const struct watched *a, const struct span *
 	number(j, "interval_s", s->seconds);
 	set(j, "instruments", instruments_json(s->to->instruments));
 	count(j, "uncounted_polls", s->to->no_thread_polls + s->to->no_block_polls);
+	count(j, "uncounted_ports", s->to->ports_beyond);
+	count(j, "uncounted_pools", s->to->pools_beyond);
 	FILL("ports", s->to->port_count, port_json(a, s, i));
 	FILL("queues", s->to->queue_count, queue_json(s, i));
 	FILL("threads", s->to->thread_count, thread_json(a, s, i));

@@ -187,6 +187,11 @@ static void trouble(const struct watched *a, char *line, size_t size)
 		snprintf(text, sizeof(text),
 			"%s: without the probe; to load it, restart it with -d %s", a->name,
 			probe_path());
+	else if (a->now && !a->ended)
+		snprintf(text, sizeof(text),
+			"%s: ports without an entry: %u; entries become free when the last monitor "
+			"detaches",
+			a->name, a->now->ports_beyond);
 	else
 		snprintf(text, sizeof(text), "%s: %s", a->name, a->ended ? "has ended" : a->why);
 	printable(line, size, text);
@@ -199,9 +204,11 @@ static int draw_troubles(const struct screen *s)
 	int n = 0;
 
 	for (size_t i = 0; i < s->w->count && n < LINES - HEAD_LINES - 1; i++) {
-		if (s->w->list[i]->now && !s->w->list[i]->ended)
+		const struct watched *a = s->w->list[i];
+
+		if (a->now && !a->ended && !a->now->ports_beyond)
 			continue;
-		trouble(s->w->list[i], line, sizeof(line));
+		trouble(a, line, sizeof(line));
 		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
 	}
 	for (size_t i = 0; i < s->w->name_count && n < LINES - HEAD_LINES - 1; i++) {

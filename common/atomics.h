@@ -14,8 +14,9 @@
 #define rt_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /* Read-modify-write: never in a per-packet path. */
-#define rt_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
-#define rt_fetch_or(p, v)  __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define rt_fetch_add(p, v)         __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define rt_fetch_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
+#define rt_fetch_or(p, v)          __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define rt_cas(p, expected, v) \
 	__atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 

@@ -6,7 +6,8 @@
 
 #define BASELINE_NS 30000000000ull /* the rate is measured over half of it up to so long */
 #define SETTLED_NS  1000000000ull  /* over less, jitter makes a worse rate than a known one */
-#define DOUBTS_MAX  2              /* so many steps in a row are none: the rate must be wrong */
+#define EARLY_NS    1000000ull     /* two samples that are closer together make no rate at all */
+#define AGREE       0.01           /* of two rates that are taken to be the same */
 
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out)
 {
@@ -47,42 +48,63 @@ static void new_baseline(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	c->first_ns = c->mid_ns = ns;
 }
 
-void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
-	uint64_t hz_guess)
+/* 0: the two make none. */
+static double rate_between(const struct rt_clock_point *a, const struct rt_clock_point *b)
 {
-	double guess = 1e9 / (double)(hz_guess ? hz_guess : 1000000000ull);
-	double rate = 0;
+	int64_t ticks = (int64_t)(b->tsc - a->tsc);
 
-	if (tsc1 - tsc0 > hz_guess / 1000 && ns1 > ns0)
-		rate = (double)(ns1 - ns0) / (double)(tsc1 - tsc0);
-	/* CLOCK_REALTIME may have been set between the samples: believe them only if near. */
-	if (hz_guess && (rate < guess * 0.9 || rate > guess * 1.1))
-		rate = 0;
-	*c = (struct rt_clock){.last_tsc = tsc1, .last_ns = ns1, .guessed = true};
-	new_baseline(c, rate > 0 ? tsc0 : tsc1, rate > 0 ? ns0 : ns1);
-	c->rate = rate > 0 ? rate : guess;
-	c->line =
-		(struct rt_clock_line){.tsc_base = tsc1, .ns_base = ns1, .mult = mult_of(c->rate)};
+	/* Of what happened to the counter while the machine slept nothing is known. */
+	if (ticks <= 0 || b->mono_ns < a->mono_ns + EARLY_NS ||
+		b->asleep_ns > a->asleep_ns + RT_CLOCK_JUMP_NS)
+		return 0;
+	return (double)(b->mono_ns - a->mono_ns) / (double)ticks;
 }
 
-/* Updates the measured rate from the new sample; a step of CLOCK_REALTIME (the sample is
- * more than RT_CLOCK_JUMP_NS off the rate measured so far) starts a new baseline. */
-static void measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
+void rt_clock_begin(struct rt_clock *c, const struct rt_clock_point *early,
+	const struct rt_clock_point *now, uint64_t hz_guess)
 {
-	double expect = (double)(tsc - c->last_tsc) * c->rate;
-	double off = (double)(int64_t)(ns - c->last_ns) - expect;
-	/* A first guess of the rate may be off by percents: only a step is larger. */
-	double limit = RT_CLOCK_JUMP_NS + (c->guessed ? expect * 0.1 : 0);
+	double guess = 1e9 / (double)(hz_guess ? hz_guess : 1000000000ull);
+	double rate = rate_between(early, now);
+
+	/* The counter may have jumped in between. */
+	if (hz_guess && (rate < guess * 0.9 || rate > guess * 1.1))
+		rate = 0;
+	*c = (struct rt_clock){.last_tsc = now->tsc, .last_ns = now->mono_ns, .guessed = rate <= 0};
+	new_baseline(c, now->tsc, now->mono_ns);
+	c->rate = rate > 0 ? rate : guess;
+	c->line = (struct rt_clock_line){
+		.tsc_base = now->tsc, .ns_base = now->real_ns, .mult = mult_of(c->rate)};
+}
+
+/* The last interval disagrees with the rate: the counter has jumped, or stood still. If the one
+ * before disagreed in the same way it is the rate that has changed (a guest on another machine). */
+static void doubt(struct rt_clock *c, double ticks, double passed_ns)
+{
+	double rate = ticks > 0 ? passed_ns / ticks : 0;
+
+	if (rate > 0 && rate < c->other_rate * (1 + AGREE) && rate > c->other_rate * (1 - AGREE)) {
+		c->rate = rate;
+		c->guessed = true;
+	}
+	c->other_rate = rate;
+}
+
+/* Updates the measured rate. True: the counter has not counted what it should. */
+static bool measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
+{
+	double ticks = (double)(int64_t)(tsc - c->last_tsc), passed = (double)(ns - c->last_ns);
+	double off = passed - ticks * c->rate;
+	double limit = RT_CLOCK_JUMP_NS + (c->guessed ? passed * 0.1 : 0);
 	uint64_t age = ns - c->first_ns;
 
 	c->last_tsc = tsc;
 	c->last_ns = ns;
 	if (off > limit || off < -limit) {
 		new_baseline(c, tsc, ns);
-		c->guessed |= ++c->doubts >= DOUBTS_MAX;
-		return;
+		doubt(c, ticks, passed);
+		return true;
 	}
-	c->doubts = 0;
+	c->other_rate = 0;
 	if (c->guessed || age >= SETTLED_NS)
 		c->rate = (double)age / (double)(tsc - c->first_tsc);
 	if (age >= SETTLED_NS)
@@ -96,37 +118,108 @@ static void measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 		c->mid_tsc = tsc;
 		c->mid_ns = ns;
 	}
+	return false;
+}
+
+/* The latest time that the line can have given by now. */
+static uint64_t given_by(const struct rt_clock *c, uint64_t tsc, uint64_t unjumped_ns, bool jumped)
+{
+	int64_t d = rt_clock_delta(&c->line, tsc);
+
+	/* Before a jump it went on as if there were none; after one that is too far nobody uses it.
+	 */
+	if (!rt_clock_is_near(d) || d < 0 || (jumped && (uint64_t)d < unjumped_ns))
+		return c->line.ns_base + unjumped_ns;
+	return c->line.ns_base + (uint64_t)d;
+}
+
+/* How fast the line has to run for an error to vanish. */
+static double correction(int64_t err, double passed_ns)
+{
+	double max = RT_CLOCK_SLEW_PPM * 1e-6, slew;
+
+	if (err < -RT_CLOCK_JUMP_NS) {
+		/* As slow as needed to have caught up at the next update. */
+		double slow = 1 + (double)err / passed_ns;
+
+		return slow < 1.0 / RT_CLOCK_SLOW ? 1.0 / RT_CLOCK_SLOW : slow;
+	}
+	/* Gone in a second, or at the next update: if it went on longer than the error lasts, the
+	 * error would come back larger each time. */
+	slew = (double)err / (passed_ns > 1e9 ? passed_ns : 1e9);
+	return 1 + (slew > max ? max : slew < -max ? -max : slew);
+}
+
+void rt_clock_follow(struct rt_clock *c, const struct rt_clock_point *p)
+{
+	double speed = (double)c->line.mult / (double)mult_of(c->rate);
+	uint64_t passed = p->mono_ns - c->last_ns;
+	int64_t err;
+	bool jumped;
+
+	if (p->mono_ns <= c->last_ns)
+		return;
+	jumped = measure(c, p->tsc, p->mono_ns);
+	c->line.ns_base = given_by(c, p->tsc, (uint64_t)((double)passed * speed), jumped);
+	c->line.tsc_base = p->tsc;
+	err = (int64_t)(p->real_ns - c->line.ns_base);
+	if (err > RT_CLOCK_JUMP_NS) {
+		c->line.ns_base = p->real_ns;
+		err = 0;
+	}
+	c->line.mult = mult_of(c->rate * correction(err, (double)passed));
+}
+
+static struct rt_clock_point point(uint64_t tsc, uint64_t ns)
+{
+	return (struct rt_clock_point){.tsc = tsc, .mono_ns = ns, .real_ns = ns};
+}
+
+void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
+	uint64_t hz_guess)
+{
+	const struct rt_clock_point early = point(tsc0, ns0), now = point(tsc1, ns1);
+
+	rt_clock_begin(c, &early, &now, hz_guess);
 }
 
 void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 {
-	double since_ns = (double)(tsc - c->last_tsc) * c->rate;
-	int64_t err;
-	double rate;
+	const struct rt_clock_point p = point(tsc, ns);
 
-	if ((int64_t)(tsc - c->last_tsc) <= 0)
-		return;
-	measure(c, tsc, ns);
-	c->line.ns_base = rt_clock_ns(&c->line, tsc); /* where we are: never steps back */
-	c->line.tsc_base = tsc;
-	err = (int64_t)(ns - c->line.ns_base);
-	rate = c->rate;
-	if (err > RT_CLOCK_JUMP_NS) {
-		c->line.ns_base = ns;
-	} else if (err < -RT_CLOCK_JUMP_NS) {
-		/* As slow as needed to have caught up at the next update. */
-		double slow = 1 + (double)err / since_ns;
+	rt_clock_follow(c, &p);
+}
 
-		rate *= slow < 1.0 / RT_CLOCK_SLOW ? 1.0 / RT_CLOCK_SLOW : slow;
-	} else {
-		/* Gone in a second, or at the next update: if it went on longer than the error
-		 * lasts, the error would come back larger each time. */
-		double slew = (double)err / (since_ns > 1e9 ? since_ns : 1e9);
-		double max = RT_CLOCK_SLEW_PPM * 1e-6;
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec ts;
 
-		rate *= 1 + (slew > max ? max : slew < -max ? -max : slew);
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t rt_clock_coarse(void)
+{
+	return read_clock(CLOCK_REALTIME_COARSE);
+}
+
+void rt_clock_take(struct rt_clock_point *p)
+{
+	uint64_t best = UINT64_MAX;
+
+	/* The shortest of a few tries, in ns: a slow counter may not tick meanwhile. */
+	for (int i = 0; i < 8; i++) {
+		uint64_t mono = read_clock(CLOCK_MONOTONIC), tsc = rt_tsc();
+		uint64_t real = read_clock(CLOCK_REALTIME), after = rt_tsc();
+		uint64_t ns = read_clock(CLOCK_MONOTONIC) - mono;
+
+		if (ns >= best)
+			continue;
+		best = ns;
+		*p = (struct rt_clock_point){
+			.tsc = tsc + (after - tsc) / 2, .mono_ns = mono + ns / 2, .real_ns = real};
 	}
-	c->line.mult = mult_of(rate);
+	p->asleep_ns = read_clock(CLOCK_BOOTTIME) - read_clock(CLOCK_MONOTONIC);
 }
 
 static void sample(clockid_t clock, uint64_t *tsc, uint64_t *ns)
@@ -134,15 +227,12 @@ static void sample(clockid_t clock, uint64_t *tsc, uint64_t *ns)
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < 8; i++) {
-		struct timespec ts;
-		uint64_t a = rt_tsc(), b;
+		uint64_t a = rt_tsc(), now = read_clock(clock), b = rt_tsc();
 
-		clock_gettime(clock, &ts);
-		b = rt_tsc();
 		if (b - a < best) {
 			best = b - a;
 			*tsc = a + (b - a) / 2;
-			*ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+			*ns = now;
 		}
 	}
 }

@@ -8,6 +8,9 @@
  * take differences without disturbing each other. Every line has a single writer, the thread it
  * belongs to, or the probe's control thread where it says so. A thread gets its blocks on first
  * use; where none is left, the header counts what was not counted.
+ *
+ * The memfd is sparse: of each table the control thread populates the first entries, ahead of what
+ * threads take. Readers stay below the counts: to read an entry beyond allocates its memory.
  */
 #ifndef RINGTAP_COMMON_FIGURES_H
 #define RINGTAP_COMMON_FIGURES_H
@@ -19,13 +22,13 @@
 #include "segment.h"
 
 #define RT_FIG_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_FIG_VERSION 1
+#define RT_FIG_VERSION 2
 
-#define RT_FIG_THREADS  64   /* entries, by thread slot of the probe */
-#define RT_FIG_PORTS    64   /* entries, each port that comes gets a new one */
+#define RT_FIG_THREADS  256  /* entries, by thread slot of the probe */
+#define RT_FIG_PORTS    64   /* entries; one that comes back takes its own */
 #define RT_FIG_POOLS    64   /* entries */
 #define RT_FIG_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
-#define RT_FIG_HOOKS    1024 /* blocks of (thread, port, queue, direction) */
+#define RT_FIG_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
 #define RT_FIG_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
 #define RT_FIG_SAMPLERS 8    /* threads whose buffer addresses are sampled */
 
@@ -58,11 +61,10 @@ struct rt_fig_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
-	 * pairs with the reader's acquire); entries are not used again, so what comes when all of
-	 * them have been given out is not shown (ports_beyond, pools_beyond). The counts of hooks,
-	 * pairs and samplers may run beyond their table: what is beyond found no room. Hooks, pairs
-	 * and samplers are taken by many threads at once: one of them is complete when its life is
-	 * not 0 (release; pairs with the reader's acquire). */
+	 * pairs with the reader's acquire); no other takes an entry, so what comes when all of
+	 * them have been given out is not shown (ports_beyond, pools_beyond). Hooks, pairs and
+	 * samplers are taken by many threads at once: one of them is complete when its life is not
+	 * 0 (release; pairs with the reader's acquire). */
 	uint32_t instruments;            /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
@@ -70,15 +72,17 @@ struct rt_fig_header {
 	uint32_t switched; /* changes whenever instruments or latency_every do */
 	/* Control thread, about twice a second. */
 	uint64_t no_thread_polls; /* hook calls of threads without a slot: not counted anywhere */
-	uint64_t no_block_polls;  /* hook calls that found no block */
+	uint64_t no_block_polls;  /* hook calls that found no block, or not yet */
 	uint64_t no_pair_packets; /* latencies that found no block */
 	uint32_t ports_beyond;    /* that are there, but have no entry; at every look for ports */
 	uint32_t pools_beyond;
-	uint8_t reserved1[88];
+	uint32_t thread_count; /* entries of threads from this one on are not in use; release */
+	uint8_t reserved1[84];
 };
 static_assert(sizeof(struct rt_fig_header) == 256, "figures header is 256 bytes");
 
-/* Control thread, about twice a second. The counters are the driver's own, absolute. */
+/* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
+ * the driver's own, absolute, and what they were when the port was removed, if it has come back. */
 struct rt_fig_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];

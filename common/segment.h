@@ -16,10 +16,10 @@
 #include <stdint.h>
 
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
-#define RT_SEG_VERSION 1
+#define RT_SEG_VERSION 2
 
-#define RT_MAX_RINGS      64
-#define RT_MAX_IFS        64
+#define RT_MAX_RINGS      256
+#define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
 #define RT_RING_SIZE_MIN  (64u << 10)  /* bytes; a jumbo frame and some more */
 #define RT_RING_SIZE_MAX  (4ull << 30) /* bytes */
@@ -43,7 +43,7 @@ enum rt_seg_state {
 /* Why a packet that passed the filter is not in the ring. */
 enum rt_loss {
 	RT_LOSS_RING_FULL, /* the reader was too slow */
-	RT_LOSS_NO_RING,   /* its thread has no ring: more threads than rings */
+	RT_LOSS_NO_RING,   /* its thread has no ring, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,      /* on-full=wait, and the bounded wait ran out */
 	RT_LOSS_BAD_MBUF,  /* broken segment chain, or larger than the ring */
 	RT_LOSS_COUNT
@@ -90,8 +90,11 @@ static_assert(sizeof(struct rt_seg_clock) == 64, "clock is one cache line");
 
 enum rt_if_state { RT_IF_PRESENT = 1, RT_IF_GONE = 2 };
 
-/* One port. Its index is the pcapng interface id in this session's records. A port
- * that vanishes keeps its entry; one that comes (back) gets a new one. */
+/* One port. Its index is the pcapng interface id in this session's records. A port that vanishes
+ * keeps its entry; one that comes gets a new one, unless it had one: a port that comes back goes on
+ * with its entry, perhaps with another port_id, and with its taps. It is the same port if name,
+ * driver and MAC address are (software drivers make up another, locally administered address each
+ * time: that does not count). */
 struct rt_seg_if {
 	char name[RT_NAME_LEN];   /* ethdev name, zero-terminated */
 	char driver[RT_NAME_LEN]; /* PMD, e.g. net_null */
@@ -103,7 +106,8 @@ struct rt_seg_if {
 	uint32_t nb_tx_queues;
 	uint32_t want;  /* index of the request's rt_msg_want that chose this port */
 	uint32_t state; /* enum rt_if_state; changes while the session runs */
-	/* The NIC's own counters since the session began, refreshed about once a second. */
+	/* The NIC's own counters since the session began, refreshed twice a second. They do not
+	 * go back. */
 	uint64_t ipackets;
 	uint64_t opackets;
 	uint64_t imissed; /* dropped by the NIC, its queue was full */

@@ -81,7 +81,9 @@ title() {
 
 work=$(private_folder)
 if exposed "$(dirname "$plugin")"; then
+	mkdir "$work/ringtap"
 	cp "$plugin" "$work/"
+	cp "$build"/probe/ringtap/probe-abi*.so "$work/ringtap/"
 	plugin=$work/libringtap-probe.so
 fi
 rm -f "$out"

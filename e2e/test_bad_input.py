@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whatever is wrong: one clear line, no file left, no hang, and the application goes on."""
 import errno
+import json
 import os
 import stat
 import struct
@@ -147,9 +148,25 @@ def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
     assert prefix in attempt(tmp_path, "-i", f"{prefix}:")
 
 
-def test_a_liar_does_not_spoil_the_list(impostor, app):
-    impostor("ringtap.sock", nonsense)
+@pytest.mark.parametrize("answer", [nonsense, silence])
+def test_a_liar_does_not_spoil_the_list(impostor, app, answer):
+    impostor("ringtap.sock", answer)
     assert app.prefix in str(listing())
+
+
+@pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
+def test_socket_of_another_user_is_left_out(tmp_path, impostor, app, name):
+    heard = []
+    prefix = impostor(name, lambda c: heard.append(c.recv(4096)))
+    os.chown(dpdk.RUN_DIR / prefix / name, 65534, 65534)
+    done = run([RINGTAP, "list", "--json"])
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert app.prefix in str(found["applications"]) and prefix not in str(found["applications"])
+    assert "belongs to user 65534, not to user 0" in str(found["skipped"])
+    assert prefix in done.stderr and done.stderr.count("\n") == 1
+    attempt(tmp_path, "-i", f"{prefix}:")
+    assert not heard
 
 
 def test_other_protocol_version(tmp_path, impostor):

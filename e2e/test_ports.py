@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ports that appear, vanish, stop, restart or get other queues while a capture runs."""
+import json
+
 from harness import pcap, pcapng
-from harness.proc import until
-from harness.ringtap import packets_of
+from harness.paths import RINGTAP
+from harness.proc import check, until
+from harness.ringtap import listing, packets_of
 
 
 def hooked(app, port, n):
@@ -36,7 +39,7 @@ def test_port_that_appears_after_an_empty_start(play, record):
 
 
 def test_port_that_vanishes_and_comes_back(play, record):
-    """An id is used again; packets before and after belong to different interfaces."""
+    """Its id is used again, and so is its interface, although net_null makes up an address each time."""
     app = play()
     app.ring("a")
     recorder = record(app)
@@ -51,8 +54,93 @@ def test_port_that_vanishes_and_comes_back(play, record):
     recorder.finish()
     file = recorder.file()
     per_interface = [sum(p.interface == i for p in file.packets) for i in range(len(file.interfaces))]
-    assert per_interface == [5, *counts]
+    assert [i.name for i in file.interfaces] == ["net_ring_a", "net_null7"]
+    assert per_interface == [5, sum(counts)]
     assert [pcapng.stat(i, 8) for i in file.interfaces] == per_interface
+
+
+ARRIVALS = 200
+
+
+def arrivals(app, names):
+    """Ports that come, receive and go, one after the other. Returns what they received."""
+    received = 0
+    for i, name in enumerate(names):
+        port = app.plug(name)
+        hooked(app, port, 2)
+        app.one(f"poll {port} 0 n={32 * (i % 3 + 1)}")
+        received += 32 * (i % 3 + 1)
+        app.do(f"unplug {name}")
+    return received
+
+
+def test_hundreds_of_arrivals_of_one_port(play, record):
+    app = play()
+    app.ring("a")
+    recorder = record(app, "-s", "64")
+    received = arrivals(app, ["net_null7"] * ARRIVALS)
+    app.rx(0, n=5)
+    recorder.finish()
+    assert "not captured" not in recorder.proc.output
+    file = recorder.file()
+    assert [i.name for i in file.interfaces] == ["net_ring_a", "net_null7"]
+    assert [pcapng.stat(i, 8) for i in file.interfaces] == [5, received]
+    assert len(file.packets) == received + 5
+    said = check(["capinfos", recorder.out])
+    assert "Number of interfaces in file: 2" in said
+
+
+def test_hundreds_of_ports_one_after_the_other(play, record):
+    app = play()
+    app.ring("a")
+    recorder = record(app, "-s", "64")
+    names = [f"net_null{i}" for i in range(ARRIVALS)]
+    received = arrivals(app, names)
+    recorder.finish()
+    assert "not captured" not in recorder.proc.output
+    file = recorder.file()
+    assert [i.name for i in file.interfaces] == ["net_ring_a", *names]
+    assert [pcapng.stat(i, 8) for i in file.interfaces[1:]] == [32 * (i % 3 + 1) for i in range(ARRIVALS)]
+    assert len(file.packets) == received
+    assert f"Number of interfaces in file: {ARRIVALS + 1}" in check(["capinfos", recorder.out])
+
+
+PORTS = 32  # RTE_MAX_ETHPORTS of the distributions
+
+
+def test_as_many_ports_as_there_can_be(testpmd, record):
+    names = [f"net_null{i}" for i in range(PORTS)]
+    pmd = testpmd(*names, memory_mb=512, mbufs=16384)
+    pmd.start()
+    ports, = [a["ports"] for a in listing() if a["name"] == pmd.prefix]
+    assert [p["name"] for p in ports] == names
+    assert all(p["link_up"] and p["rx_queues"] == 1 for p in ports)
+    recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
+    top = json.loads(check([RINGTAP, "top", "--once", "--json", "-n", "2", pmd.prefix]))
+    rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
+    assert sorted(rates) == sorted(names)
+    assert all(r["ipackets"] and r["opackets"] for r in rates.values())
+    said = recorder.finish()
+    report = json.loads(said[said.index("{"):said.rindex("}") + 1])
+    assert sorted(i["name"] for i in report["interfaces"]) == sorted(names)
+    assert all(i["captured"] and i["nic"]["ipackets"] for i in report["interfaces"])
+    assert pmd.quit() == 0
+
+
+def test_stopped_port_has_no_earlier_counters(testpmd, record):
+    """What the driver had counted before the session is not of the session."""
+    pmd = testpmd("net_null0", args=("--forward-mode=rxonly",))
+    pmd.start()
+    until(lambda: pmd.stats(0)["RX-packets"] > 1000, 10, "packets")
+    pmd.stop()
+    pmd.cmd("port stop 0")
+    recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
+    pmd.cmd("port start 0")
+    said = recorder.finish()
+    report = json.loads(said[said.index("{"):said.rindex("}") + 1])
+    assert pmd.stats(0)["RX-packets"] > 1000  # it counts on
+    assert report["interfaces"][0]["nic"]["ipackets"] == 0
+    assert pmd.quit() == 0
 
 
 def test_all_ports_vanish(play, record):

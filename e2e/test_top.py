@@ -417,3 +417,20 @@ def test_application_that_stands_still(forwarding, terminal):
     finally:
         forwarding.proc.send_signal(signal.SIGCONT)
     window.shows("net_ring0 net_null1|net_null1 net_ring0", timeout=20)
+
+
+def test_ports_beyond_the_table(app, terminal):
+    """The table has 64 entries, and other ports have had them."""
+    screen = terminal(app.prefix, columns=120)
+    screen.shows("net_ring_a")
+    for i in range(64):
+        app.plug(f"net_null{i}")
+        if i < 63:
+            until(lambda: app.one("callbacks 1") == 2, 10, "shown")
+            app.do(f"unplug net_null{i}")
+    screen.shows("ports without an entry: 1;")
+    text = check([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])
+    assert json.loads(text)["applications"][0]["uncounted_ports"] == 1
+    app.do("unplug net_null63")
+    app.plug("net_null5")  # it has an entry
+    screen.shows("net_null5 ")

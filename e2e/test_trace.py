@@ -14,14 +14,14 @@ import pytest
 from harness import monitor as fig
 from harness.known import Known
 from harness.monitor import Monitor
-from harness.paths import BUILD, RINGTAP
+from harness.paths import BUILD, RINGTAP, probe_object
+from harness.paths import PROBE_OBJECT as PROBE
 from harness.pcapng import stat
 from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED, LOSS, USAGE
 from harness.tracers import EVENTS, bpftrace_missing, usdt_sites
 from harness.tracing import NOP, Tracing, bytes_at_sites, nothing_left, semaphores, tracing
 
-PROBE = BUILD / "probe" / "libringtap-probe.so"
 SLACK = 100  # ticks: the CPU may read its counter out of order
 LOST = 7  # option of an ISB
 
@@ -61,7 +61,7 @@ def events_of(said, file):
 def test_list(app, plugin):
     said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
     assert said["application"] == app.prefix and said["pid"] == app.pid
-    assert events_of(said, plugin) == {s.event for s in usdt_sites(PROBE)}
+    assert events_of(said, probe_object(plugin)) == {s.event for s in usdt_sites(PROBE)}
     for event in said["events"]:
         assert tuple(a["name"] for a in event["arguments"]) == EVENTS[event["name"]]
         assert all(a["type"] in ("uint16", "uint32", "uint64") for a in event["arguments"])
@@ -69,7 +69,7 @@ def test_list(app, plugin):
     assert said["tools"]["rte_trace"] and not said["tools"]["lttng_provider_loaded"]
     assert app.one("callbacks 0") == 0
     text = check([RINGTAP, "trace", "list", app.prefix])
-    assert str(plugin) in text and "rx_burst" in text and "arg3=got" in text
+    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=got" in text
 
 
 def test_list_of_a_program_with_the_probe_linked_in(play):
@@ -307,11 +307,12 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     inner.mkdir()
     space = SimpleNamespace(prefix=[
         "unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-        f'mount -t tmpfs -o mode=755 none {inner} && cp {plugin} {inner} && exec "$@"', "sh"])
+        f'mount -t tmpfs -o mode=755 none {inner} && '
+        f'cp -r {plugin} {probe_object(plugin).parent} {inner} && exec "$@"', "sh"])
     pmd = testpmd("net_ring0", plugin=inner / plugin.name, namespace=space)
     assert not list(inner.iterdir())
     said = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))
-    assert "rx_burst" in events_of(said, inner / plugin.name)
+    assert "rx_burst" in events_of(said, probe_object(inner / plugin.name))
     assert Path(f"/proc/{said['pid']}/comm").read_text() == "dpdk-testpmd\n"
     it = trace(pmd, "burst", "--json", "--duration", "60")
     off_cpu = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
@@ -409,7 +410,7 @@ def test_own_program_has_its_time(app, plugin, trace):
     """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
     it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
-    assert set(bytes_at_sites(app, plugin)) != {NOP}
+    assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
     assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
     assert "NOTIFY" not in it.proc.output
 
@@ -434,12 +435,12 @@ def test_own_program_that_is_wrong(app, bpftrace, program, says):
 def test_nothing_stays_behind(app, plugin, trace, what, number):
     it = trace(app, *what, *(["--duration", "60"] if what[0] != "-e" else []))
     assert app.one("callbacks 0") >= 2
-    assert semaphores(app, plugin) == {int(what[0] == "latency")}
-    assert set(bytes_at_sites(app, plugin)) != {NOP}
+    assert semaphores(app, probe_object(plugin)) == {int(what[0] == "latency")}
+    assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
     children = it.children()
     assert [name for _, name in children] == ["bpftrace"]
     it.finish(number, status=-9 if number == signal.SIGKILL else 0)
-    nothing_left(app, plugin, children)
+    nothing_left(app, probe_object(plugin), children)
 
 
 @pytest.mark.parametrize("what", [("burst", "--duration", "60"), ("-e", "BEGIN {}")])
@@ -450,7 +451,7 @@ def test_bpftrace_is_killed(app, plugin, trace, what):
     os.kill(pid, signal.SIGKILL)
     it.finish(None, status=FAILED)
     assert "killed by signal 9" in it.proc.output
-    nothing_left(app, plugin, [(pid, name)])
+    nothing_left(app, probe_object(plugin), [(pid, name)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -461,7 +462,7 @@ def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
     it.send_signal(number)
     assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
     assert number == signal.SIGKILL or "ended before it began" in it.output
-    nothing_left(app, plugin, [(pid, "bpftrace") for pid in started])
+    nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
 
 
 def test_the_application_dies(app, trace):

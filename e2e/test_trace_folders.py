@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk
-from harness.paths import LTTNG_PROVIDER, RINGTAP
+from harness.paths import LTTNG_PROVIDER, RINGTAP, copy_probe
 from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED
 from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
@@ -346,8 +346,8 @@ def test_lttng_and_the_application_dies(play, lttng, trace, tmp_path):
 
 def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
     """A probe that was installed without it."""
-    shutil.copy(plugin, private_dir)
-    app = play(namespace=lttng, program="rt_play", plugin=private_dir / plugin.name)
+    alone = copy_probe(plugin, private_dir)
+    app = play(namespace=lttng, program="rt_play", plugin=alone)
     done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix],
                env=lttng._env)
     assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr

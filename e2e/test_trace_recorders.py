@@ -14,7 +14,7 @@ from harness import dpdk
 from harness import monitor as fig
 from harness.fwd import FWD
 from harness.monitor import Monitor
-from harness.paths import BUILD, LTTNG_PROVIDER
+from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
 from harness.proc import check, until
 from harness.ringtap import sessions
 from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
@@ -373,7 +373,7 @@ def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
     """A probe without a provider beside it, in whatever folder the application works."""
     if not LTTNG_PROVIDER.exists():
         pytest.skip("built without LTTng")
-    alone = Path(shutil.copy(plugin, private_dir))
+    alone = copy_probe(plugin, private_dir)
     app = play(plugin=alone)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
     assert answer["status"] < 0 and str(private_dir / LTTNG_PROVIDER.name) in answer["error"]

@@ -10,11 +10,20 @@
 
 #include <ringtap/reader.h>
 
+/* Of a clock that nobody sets. */
+static time_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
 int main(int argc, char **argv)
 {
 	struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_stats st = {.size = sizeof(st)};
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 3);
+	time_t end = seconds() + (argc > 1 ? atoi(argv[1]) : 3);
 	struct ringtap_run runs[64];
 	struct ringtap_capture *cap;
 	struct ringtap_apps *apps;
@@ -35,7 +44,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < n; i++) /* runs[i].data holds pcapng Enhanced Packet Blocks */
 			bytes += runs[i].len;
 		ringtap_capture_release(cap);
-		if (time(NULL) >= end)
+		if (seconds() >= end)
 			ringtap_capture_stop(cap); /* and on until everything is handed out */
 	}
 	ringtap_capture_stats(cap, &st);

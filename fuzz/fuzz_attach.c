@@ -204,7 +204,7 @@ static void record(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char err[RT_TEXT_LEN] = "";
+	char err[RT_TEXT_LEN] = "", name[RT_SOCKET_NAME_MAX];
 
 	set_up();
 	if (size > sizeof(input))
@@ -213,7 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(input, data, size);
 	input_size = size;
 	pthread_mutex_unlock(&lock);
-	if (rt_telemetry_wake(dir, err, sizeof(err)) && !err[0])
+	if (rt_telemetry_wake(dir, name, err, sizeof(err)) && !err[0])
 		abort();
 	if (size && data[0] & 128)
 		list();

@@ -41,8 +41,9 @@ bool run_dir_exists(const char *dir)
 static bool known(const char *name)
 {
 	static const char *const whole[] = {
-		"config", "hugepage_info", "hugepage_data", "mp_socket", "ringtap.sock"};
-	static const char *const starts[] = {"fbarray_", "mp_socket_", "dpdk_telemetry.v2"};
+		"config", "hugepage_info", "hugepage_data", "mp_socket"};
+	static const char *const starts[] = {
+		"fbarray_", "mp_socket_", "dpdk_telemetry.v2", "ringtap.sock"};
 
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		if (!strcmp(name, whole[i]))

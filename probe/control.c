@@ -4,13 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -22,6 +19,8 @@
 #include "hook.h"
 #include "nic_time.h"
 #include "plugin.h"
+#include "socket.h"
+#include "teardown.h"
 #include "trace.h"
 #include "trace_load.h"
 
@@ -37,38 +36,39 @@ static struct {
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
 	bool shut; /* stopped by the application: only it starts us again */
-	int listen_fd, wake_fd;
-	struct sockaddr_un addr;
+	int wake_fd;
+	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease;               /* rt_control_query() */
 	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
 	uint64_t life;                         /* counts the threads that have ended */
+	pid_t pid;                             /* of the process that has the thread */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
-	uint64_t early_tsc, early_ns;
+	struct rt_clock_point early;
 } ctl = {.lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER};
 
 void rt_control_early(void)
 {
-	rt_clock_sample(&ctl.early_tsc, &ctl.early_ns);
+	rt_clock_take(&ctl.early);
 }
 
 static void start_clock(void)
 {
-	uint64_t tsc, ns;
+	struct rt_clock_point now;
 
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_init(&ctl.clock, ctl.early_tsc, ctl.early_ns, tsc, ns, rte_get_tsc_hz());
+	rt_clock_take(&now);
+	rt_clock_begin(&ctl.clock, &ctl.early, &now, rte_get_tsc_hz());
 	rt_hook_set_clock(&ctl.clock.line);
 }
 
 static void tick_clock(void)
 {
 	struct rt_clock before = ctl.clock;
-	uint64_t tsc, ns;
+	struct rt_clock_point now;
 
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_update(&ctl.clock, tsc, ns);
+	rt_clock_take(&now);
+	rt_clock_follow(&ctl.clock, &now);
 	if (!rt_hook_set_clock(&ctl.clock.line)) {
 		ctl.clock = before; /* the next line goes on from what hooks and readers use */
 		return;
@@ -120,7 +120,7 @@ static bool peer_allowed(int fd)
 
 static void accept_one(void)
 {
-	int fd = accept4(ctl.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(ctl.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct rt_conn *c;
 	unsigned n = 0;
 
@@ -234,7 +234,7 @@ static void tick(void)
 			continue;
 		rt_session_rescan(s);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
-			rt_session_refresh(s);
+			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}
 	expire_lease(now);
 	rt_figures_tick(now, &ctl.clock.line);
@@ -283,7 +283,7 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 		fds[n] = (struct pollfd){.fd = c->fd, .events = POLLIN};
 		order[n] = c;
 	}
-	fds[n] = (struct pollfd){.fd = ctl.listen_fd, .events = POLLIN};
+	fds[n] = (struct pollfd){.fd = ctl.listener.fd, .events = POLLIN};
 	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
 	*timeout = timeout_ms();
 	pthread_mutex_unlock(&ctl.lock);
@@ -324,7 +324,7 @@ static void end_all(void)
 		abandon(c);
 	}
 	rt_figures_detach(&ctl.lease, &ctl.clock.line);
-	while (rt_sessions || !rt_figures_reclaim()) {
+	while ((rt_sessions || !rt_figures_reclaim()) && !rt_teardown_late()) {
 		settle();
 		free_abandoned();
 	}
@@ -344,9 +344,8 @@ static uint32_t run(void *arg)
 	rt_ports_unwatch();
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
-	close(ctl.listen_fd);
+	rt_listener_close(&ctl.listener);
 	close(ctl.wake_fd);
-	unlink(ctl.addr.sun_path);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
 	ctl.life++;
 	pthread_cond_broadcast(&ctl.gone);
@@ -357,28 +356,11 @@ static uint32_t run(void *arg)
 static int listen_on(void)
 {
 	const char *dir = rte_eal_get_runtime_dir();
-	int fd, n;
 
 	/* A secondary process shares the folder: it would take the socket from its primary. */
 	if (!dir || !dir[0] || rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	ctl.addr = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(ctl.addr.sun_path, sizeof(ctl.addr.sun_path), "%s/%s", dir, RT_SOCKET_NAME);
-	if (n >= (int)sizeof(ctl.addr.sun_path))
-		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(ctl.addr.sun_path); /* left over from a killed application */
-	/* On Linux a socket's own mode is what bind() gives to the file. */
-	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&ctl.addr, sizeof(ctl.addr)) ||
-		listen(fd, CONNS_MAX)) {
-		n = -errno;
-		close(fd);
-		return n;
-	}
-	ctl.listen_fd = fd;
-	return 0;
+	return rt_listener_open(&ctl.listener, dir);
 }
 
 static int start_thread(void)
@@ -389,6 +371,7 @@ static int start_thread(void)
 		return ret;
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ctl.tick_ms = ctl.counters_ms = 0;
+	rt_store(&ctl.pid, getpid());
 	start_clock();
 	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(ports_changed);
 	if (!ret) {
@@ -399,8 +382,7 @@ static int start_thread(void)
 	}
 	if (ctl.wake_fd >= 0)
 		close(ctl.wake_fd);
-	close(ctl.listen_fd);
-	unlink(ctl.addr.sun_path);
+	rt_listener_close(&ctl.listener);
 	return ret;
 }
 
@@ -416,7 +398,7 @@ int rt_control_start(bool stay)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
 	ctl.shut = ctl.shut && !stay;
-	if (ctl.shut) {
+	if (ctl.shut || rt_teardown_begun()) {
 		ret = -ESHUTDOWN;
 	} else if (!ctl.running) {
 		ret = rt_probe_init();
@@ -431,18 +413,49 @@ int rt_control_start(bool stay)
 	return ret;
 }
 
+void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
+{
+	pthread_mutex_lock(&ctl.lock);
+	memcpy(name, ctl.listener.name, RT_SOCKET_NAME_MAX);
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+/* Lock held. until: of CLOCK_MONOTONIC; NULL: for ever. */
+static void stop(const struct timespec *until)
+{
+	uint64_t one = 1, life = ctl.life;
+	int ret = 0;
+
+	ctl.shut = true;
+	if (!ctl.running)
+		return;
+	ctl.quit = true;
+	(void)!write(ctl.wake_fd, &one, sizeof(one));
+	while (ctl.life == life && !ret)
+		ret = until ? pthread_cond_clockwait(&ctl.gone, &ctl.lock, CLOCK_MONOTONIC, until)
+			    : pthread_cond_wait(&ctl.gone, &ctl.lock);
+}
+
 void rt_control_stop(void)
 {
 	pthread_mutex_lock(&ctl.lock);
-	ctl.shut = true;
-	if (ctl.running) {
-		uint64_t one = 1;
+	stop(NULL);
+	pthread_mutex_unlock(&ctl.lock);
+}
 
-		ctl.quit = true;
-		(void)!write(ctl.wake_fd, &one, sizeof(one));
-		for (uint64_t life = ctl.life; ctl.life == life;)
-			pthread_cond_wait(&ctl.gone, &ctl.lock);
+void rt_control_end(uint64_t until_ms)
+{
+	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+
+	/* Without a thread there may be another's lock, which nothing would ever release. */
+	if (rt_load(&ctl.pid) != getpid())
+		return;
+	while (pthread_mutex_trylock(&ctl.lock)) {
+		if (rt_now_ms() >= until_ms)
+			return;
+		usleep(1000);
 	}
+	stop(&until);
 	pthread_mutex_unlock(&ctl.lock);
 }
 

@@ -9,13 +9,21 @@
 
 #include "figures.h"
 #include "session.h"
+#include "socket.h"
 
 /* Starts the thread and its socket, or keeps them for another while. stay: until
  * rt_control_stop(). Any thread. 0 or -errno. */
 int rt_control_start(bool stay);
+/* The name of the socket's file in the runtime folder, after rt_control_start(). Any thread but the
+ * control thread. */
+void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
 /* Ends all sessions and the thread; returns when it is gone. From then on rt_control_start()
  * without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
+
+/* The same for good, where DPDK ends: waits until that time (rt_now_ms()) at most, and leaves what
+ * is not done then. Does nothing in a child of the process that has the thread. */
+void rt_control_end(uint64_t until_ms);
 
 #define RT_LEASE_MS 10000
 

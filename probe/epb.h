@@ -45,6 +45,10 @@ bool rt_epb_slow(
 /* Counts n packets that found the ring full. */
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 
+/* Finishes the burst that its thread has left by a jump out of the hook: its complete records stay,
+ * the other packets are lost. */
+void rt_epb_mend(struct rt_ring *r);
+
 /* Copies a burst of packets that passed the filter; ns is the burst's time. r->head is advanced but
  * not published. */
 typedef void (*rt_epb_push_fn)(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,

@@ -155,6 +155,7 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 			push_plain(&c, tap, ns, OWN_AHEAD);
 		else
 			push_plain(&c, tap, ns, 0);
+		rt_compiler_barrier(); /* the records are complete: see rt_epb_mend() */
 		r->head += (uint64_t)(c.at - start);
 		count->captured += (uint64_t)(c.pkts - from);
 		if (rt_likely(c.pkts == c.last))

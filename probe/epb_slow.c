@@ -74,6 +74,18 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 	rt_trace_drop(tap->port, tap->queue, n, reason);
 }
 
+void rt_epb_mend(struct rt_ring *r)
+{
+	struct rt_seg_count *c = &r->counts[r->open - 1];
+	uint64_t missing = c->seen - c->captured - c->filtered;
+
+	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)
+		missing -= c->lost[i];
+	c->lost[RT_LOSS_NO_RING] += missing;
+	r->pending[r->open - 1] += missing;
+	r->open = 0;
+}
+
 static bool fits(const struct rt_ring *r, uint64_t need)
 {
 	return r->head + need <= r->limit;
@@ -82,7 +94,7 @@ static bool fits(const struct rt_ring *r, uint64_t need)
 /* Only for labs: the application stands still until the reader has caught up. */
 static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
-	uint64_t deadline = rte_rdtsc() + rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
+	uint64_t start = rte_rdtsc(), most = rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
 
 	if (r->gave_up)
 		return false;
@@ -93,7 +105,8 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t 
 			return false;
 		if (fits(r, need))
 			return true;
-		if (rte_rdtsc() > deadline)
+		/* Also when the counter has gone back. */
+		if (rte_rdtsc() - start > most)
 			break;
 		rt_pause();
 	}
@@ -222,6 +235,7 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	e.ts_low = (uint32_t)ns;
 	e.orig_len = (uint32_t)wire;
 	memcpy(p, &e, sizeof(e));
+	rt_compiler_barrier(); /* the record is complete: see rt_epb_mend() */
 	r->head += total;
 	r->pending[tap->index] = 0;
 	c->captured++;

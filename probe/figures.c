@@ -121,6 +121,7 @@ static void end(struct rt_figures *f)
 {
 	set_mode(f, 0, 1, 0);
 	rt_figures_link(f, false);
+	rt_store(&rt_fig_mode.threads, 0);
 	rt_store_release(&rt_fig_current, NULL);
 	rt_grace_begin(&f->grace);
 	f->next = dying;
@@ -155,6 +156,8 @@ static void apply(const struct rt_clock_line *clock)
 	}
 	if (on & ~f->header->instruments & RT_INSTR_POOLS)
 		rt_figures_refresh_pools(f); /* who asks sees them at once */
+	rt_figures_supply(f, on);
+	rt_figures_use_supply(f);
 	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));
 	rt_figures_link(f, on & RT_INSTR_HOOKS);
 }
@@ -219,11 +222,11 @@ void rt_figures_rescan(void)
 
 static void fold_losses(struct rt_figures *f)
 {
-	uint64_t polls = 0, packets = 0;
+	uint64_t polls = rt_load(&f->no_row_polls), packets = 0;
 
-	for (unsigned i = 0; i < RT_MAX_THREADS; i++) {
-		polls += rt_load(&f->own[i].no_block_polls);
-		packets += rt_load(&f->own[i].no_pair_packets);
+	for (unsigned i = 0; i < f->threads_ready; i++) {
+		polls += rt_load(&f->rows[i].own.no_block_polls);
+		packets += rt_load(&f->rows[i].own.no_pair_packets);
 	}
 	rt_store(&f->header->no_block_polls, polls);
 	rt_store(&f->header->no_pair_packets, packets);
@@ -241,6 +244,8 @@ void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 		return;
 	rt_clock_publish(f->clock, clock);
 	rt_figures_scan_ports(f);
+	rt_figures_supply(f, (uint32_t)rt_fig_mode.state);
+	rt_figures_use_supply(f);
 	if (now_ms - window_ms >= WINDOW_MS) {
 		window_ms = now_ms;
 		rt_store(&rt_fig_mode.window, rt_fig_mode.window + 1);

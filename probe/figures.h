@@ -32,12 +32,16 @@ struct rt_fig_mode {
 		addresses_life; /* change when that instrument is switched on */
 	uint32_t latency_life;
 	uint32_t latency_every;
-	uint32_t window;         /* number of the current one; changes at any time */
-	int32_t latency_field;   /* offset in the mbuf */
+	uint32_t window;       /* number of the current one; changes at any time */
+	int32_t latency_field; /* offset in the mbuf */
+	/* Slots below have their memory in the current figures; changes at any time. Release, after
+	 * that memory is complete; pairs with the acquires in hook_burst.c, figures_burst.c. */
+	uint32_t threads;
 	uint64_t latency_flag;   /* in ol_flags */
 	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
 	uint64_t wanted;         /* stretch of addresses; changes at any time */
 } __attribute__((aligned(RT_CACHE_LINE)));
+static_assert(sizeof(struct rt_fig_mode) == RT_CACHE_LINE, "one line");
 
 extern struct rt_fig_mode rt_fig_mode;
 
@@ -68,7 +72,6 @@ struct rt_fig_own {
 	uint32_t pair_key;        /* of it: receiving port | sending port << 16 */
 	uint32_t pair_life;       /* as pair_lives of it */
 	uint32_t pair_count;
-	bool no_sampler;
 	uint8_t pairs[RT_FIG_PAIRS]; /* its own ones */
 } __attribute__((aligned(128)));
 
@@ -78,29 +81,57 @@ enum rt_fig_kind { RT_FIG_NONE, RT_FIG_IDLE, RT_FIG_BUSY };
  * state is that of the mode; only its thread writes it. */
 struct rt_fig_quick {
 	uint64_t state;
-	uint64_t *burst; /* of its block */
+	struct rt_fig_hook *block; /* NULL: none yet */
 	struct rt_fig_own *own;
 	uint32_t asked; /* larger bursts may be new to the block */
 };
 
+#define RT_FIG_ROW (128u << 10) /* bytes */
+#define RT_FIG_SITES \
+	((uint32_t)((RT_FIG_ROW - sizeof(struct rt_fig_own)) / sizeof(struct rt_fig_quick)))
+
+/* All of one thread; populated as far as there are sites. */
+struct rt_fig_row {
+	struct rt_fig_own own;
+	struct rt_fig_quick quick[RT_FIG_SITES];
+};
+static_assert(sizeof(struct rt_fig_row) == RT_FIG_ROW, "rows are found by a shift");
+
 /* What a hook finds: its place in the figures. */
 struct rt_fig_site {
-	struct rt_fig_quick quick[RT_MAX_THREADS];
-	struct rt_fig_own *own; /* by thread slot */
+	struct rt_fig_quick *column; /* in the first row; NULL: not populated yet, or no room */
+	struct rt_fig_row *rows;     /* by thread slot */
 	struct rt_figures *figures;
 	uint32_t where; /* port_index | queue << 16 */
 	uint8_t direction;
-	bool linked;                               /* control thread */
-	struct rt_fig_hook *block[RT_MAX_THREADS]; /* NULL: none yet, or there is none left */
 	/* Control thread. */
-	uint64_t full; /* bit per thread slot: found none; that thread's bit, atomic */
+	bool linked;
+	uint32_t number;
 	struct rt_hook *hook;
 	struct rt_fig_site *next;
 } __attribute__((aligned(RT_CACHE_LINE)));
 
+#define RT_FIG_PORT_COUNTERS 8 /* from ipackets to oerrors in struct rt_fig_port */
+/* The thread's place in a column. */
+static inline struct rt_fig_quick *rt_fig_quick_of(
+	struct rt_fig_quick *column, const struct rt_thread *t)
+{
+	return (void *)((uint8_t *)column + (uint64_t)t->index * RT_FIG_ROW);
+}
+
+/* Blocks that threads take one after the other. */
+struct rt_fig_supply {
+	uint32_t ready;   /* those below are populated; control thread */
+	uint32_t starved; /* since then a thread has found none */
+};
+
 struct rt_fig_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
+	uint8_t mac[6];
+	bool returned;                         /* it has been gone: its sites may be there */
+	uint64_t before[RT_FIG_PORT_COUNTERS]; /* counted before the port was removed and came back
+						*/
 	/* Of the driver's counters, what tracers have been told. */
 	bool told;
 	uint64_t imissed, ierrors, rx_nombuf;
@@ -110,7 +141,9 @@ struct rt_fig_port_state {
 };
 
 struct rt_figures {
-	struct rt_fig_own own[RT_MAX_THREADS];
+	struct rt_fig_row *rows; /* by thread slot; sparse, see sparse.h */
+	struct rt_fig_supply hook_supply, pair_supply, sampler_supply;
+	uint64_t no_row_polls; /* hook calls of threads from rt_fig_mode.threads on; atomic */
 	uint32_t pair_keys[RT_FIG_PAIRS];
 	uint32_t pair_lives[RT_FIG_PAIRS]; /* latency_life that min and max are of */
 	/* The segment. */
@@ -126,9 +159,13 @@ struct rt_figures {
 	int fd;
 	uint64_t size; /* bytes */
 	struct rt_fig_site *sites;
+	uint32_t site_count;    /* ever */
+	uint32_t sites_ready;   /* those below have their place in the rows, … */
+	uint64_t row_bytes;     /* … of which so many bytes are populated, … */
+	uint32_t threads_ready; /* … in the rows of the slots below */
 	bool linked;
 	struct rt_fig_port_state port_state[RT_FIG_PORTS];
-	uint32_t tids[RT_MAX_THREADS]; /* whose kernel figures are shown */
+	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
 	uint64_t no_thread_base;
 	uint64_t begun_ns;              /* since the epoch */
 	uint64_t on_ns[RT_INSTR_COUNT]; /* when each instrument was switched on last, since the
@@ -175,6 +212,11 @@ extern uint64_t rt_fig_no_thread;
 struct rt_figures *rt_figures_create(const struct rt_clock_line *clock); /* NULL: no memory */
 void rt_figures_free(struct rt_figures *f);
 void rt_figures_link(struct rt_figures *f, bool on); /* all its sites */
+/* Populates what polling threads need for the instruments that are on. Touches memory and counts of
+ * f only: needs no lock as long as f is not freed. */
+void rt_figures_supply(struct rt_figures *f, uint32_t on);
+/* Lets threads use what rt_figures_supply() has populated; f is the current one. */
+void rt_figures_use_supply(struct rt_figures *f);
 void rt_figures_scan_ports(struct rt_figures *f);
 void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns);
 void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns);

@@ -10,34 +10,49 @@ struct rt_fig_mode rt_fig_mode;
 struct rt_figures *rt_fig_current;
 uint64_t rt_fig_no_thread;
 
+bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index)
+{
+	*index = rt_load(count);
+	do {
+		/* Pairs with the release in figures_supply.c. */
+		if (*index >= rt_load_acquire(&supply->ready)) {
+			if (!rt_load(&supply->starved))
+				rt_store(&supply->starved, 1);
+			return false;
+		}
+	} while (!rt_cas(count, index, *index + 1)); /* fails if another thread has taken one */
+	return true;
+}
+
 struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t)
 {
-	struct rt_fig_header *h = s->figures->header;
+	struct rt_figures *f = s->figures;
 	struct rt_fig_hook *b;
 	uint32_t i;
 
-	if (rt_load(&s->full) & 1ull << t->index)
+	if (!rt_fig_take(&f->hook_supply, &f->header->hook_count, &i))
 		return NULL;
-	i = rt_fetch_add(&h->hook_count, 1);
-	if (i >= RT_FIG_HOOKS) {
-		rt_fetch_or(&s->full, 1ull << t->index);
-		return NULL;
-	}
-	b = &s->figures->hooks[i];
+	b = &f->hooks[i];
 	b->thread = t->index;
 	b->port_index = (uint16_t)s->where;
 	b->queue = (uint16_t)(s->where >> 16);
 	b->direction = s->direction;
 	rt_store_release(&b->life, t->life); /* pairs with the acquire in reader/monitor.c */
-	s->block[t->index] = b;
+	rt_fig_quick_of(s->column, t)->block = b;
 	return b;
 }
 
 /* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
+/* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
+static uint64_t cycles_since(const struct rt_fig_own *o, uint64_t tsc)
+{
+	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
+}
+
 static void publish_stretch(struct rt_fig_own *o, enum rt_fig_kind kind, uint64_t tsc)
 {
 	struct rt_fig_thread *p = o->pub;
-	uint64_t cycles = tsc - o->since_tsc;
+	uint64_t cycles = cycles_since(o, tsc);
 
 	rt_store(&p->since_tsc, 0);
 	if (o->kind == RT_FIG_BUSY)
@@ -81,7 +96,7 @@ static void log_burst(struct rt_fig_own *o, uint64_t tsc)
 	RT_FIG_ADD(o->pub->stretches, 1);
 	RT_FIG_ADD(o->pub->stretch_packets[size < 40 ? size : 39], 1);
 	if (o->packets > o->burst_min)
-		keep_burst(o, tsc - o->since_tsc);
+		keep_burst(o, cycles_since(o, tsc));
 }
 
 void rt_fig_turn(struct rt_fig_own *o, enum rt_fig_kind kind, uint32_t count, uint64_t tsc)
@@ -178,8 +193,8 @@ void rt_fig_thread_ends(struct rt_thread *t)
 
 	rt_thread_enter(t);
 	f = rt_load_acquire(&rt_fig_current); /* pairs with the release in figures.c */
-	if (f) {
-		struct rt_fig_own *o = &f->own[t->index];
+	if (f && t->index < rt_load_acquire(&rt_fig_mode.threads)) {
+		struct rt_fig_own *o = &f->rows[t->index].own;
 
 		close_stretch(o);
 		o->last_tsc = 0;
@@ -208,14 +223,14 @@ static struct rt_fig_stretch *next_stretch(struct rt_fig_own *o, uint64_t tsc)
 
 static struct rt_fig_sampler *claim_sampler(struct rt_figures *f, const struct rt_thread *t)
 {
-	uint32_t i = rt_fetch_add(&f->header->sampler_count, 1);
-	struct rt_fig_sampler *s = i < RT_FIG_SAMPLERS ? &f->samplers[i] : NULL;
+	struct rt_fig_sampler *s;
+	uint32_t i;
 
-	if (s) {
-		s->thread = t->index;
-		rt_store_release(&s->life, t->life); /* pairs with reader/monitor.c */
-	}
-	f->own[t->index].no_sampler = !s;
+	if (!rt_fig_take(&f->sampler_supply, &f->header->sampler_count, &i))
+		return NULL;
+	s = &f->samplers[i];
+	s->thread = t->index;
+	rt_store_release(&s->life, t->life); /* pairs with reader/monitor.c */
 	return s;
 }
 
@@ -225,7 +240,7 @@ void rt_fig_sample(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_
 	struct rt_fig_stretch *st;
 	uint64_t at;
 
-	if (!o->sampler && !o->no_sampler)
+	if (!o->sampler)
 		o->sampler = claim_sampler(s->figures, t);
 	if (!o->sampler)
 		return;

@@ -12,6 +12,9 @@
 #include "common/clock.h"
 #include "figures.h"
 
+/* Takes the next block, if there is one: *index is its number. Any thread. */
+bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index);
+
 /* The rarer parts, in figures_burst.c and figures_latency.c. */
 struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t);
 void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state);
@@ -47,12 +50,15 @@ static inline uint64_t rt_fig_bytes(struct rte_mbuf **pkts, unsigned n)
 static inline void rt_fig_count(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {
-	struct rt_fig_hook *b = s->block[t->index];
+	struct rt_fig_quick *column = rt_load_acquire(&s->column); /* see give_column() */
+	struct rt_fig_hook *b = NULL;
 
+	if (rt_likely(column != NULL))
+		b = rt_fig_quick_of(column, t)->block;
 	if (rt_unlikely(!b)) {
-		b = rt_fig_claim_block(s, t);
+		b = column ? rt_fig_claim_block(s, t) : NULL;
 		if (!b) {
-			RT_FIG_ADD(s->own[t->index].no_block_polls, 1);
+			RT_FIG_ADD(s->rows[t->index].own.no_block_polls, 1);
 			return;
 		}
 	}
@@ -86,8 +92,11 @@ static inline void rt_fig_gap(
 		uint64_t *sizes = o->last_count ? o->pub->gaps_busy : o->pub->gaps_idle;
 		unsigned size = 63 - (unsigned)__builtin_clzll(cycles | 1);
 
-		if (rt_unlikely(size >= RT_FIG_GAP_SIZES))
-			size = RT_FIG_GAP_SIZES - 1;
+		if (rt_unlikely(size >= RT_FIG_GAP_SIZES)) {
+			/* Below zero: the counter has gone back. */
+			cycles = (int64_t)cycles < 0 ? 0 : cycles;
+			size = cycles ? RT_FIG_GAP_SIZES - 1 : 0;
+		}
 		RT_FIG_ADD(sizes[size], 1);
 		if (rt_unlikely(cycles > o->gap_min))
 			rt_fig_keep_gap(o, cycles);
@@ -101,30 +110,34 @@ static inline void rt_fig_gap(
  * read before anything else. */
 static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *t, uint64_t state)
 {
-	struct rt_fig_quick *q = &s->quick[t->index];
-	struct rt_fig_hook *b = s->block[t->index];
+	struct rt_fig_quick *column = rt_load_acquire(&s->column), *q;
 	uint32_t more = s->direction == RT_DIR_RX
 				? RT_INSTR_BYTES | RT_INSTR_GAPS | RT_INSTR_LATENCY |
 					  RT_INSTR_ADDRESSES | RT_INSTR_TRACE
 				: RT_INSTR_BYTES | RT_INSTR_LATENCY | RT_INSTR_TRACE;
 
-	if (!b || !(state & RT_INSTR_POLLS) || state & more)
+	if (!column || !(state & RT_INSTR_POLLS) || state & more)
 		return;
-	q->burst = b->burst;
-	q->own = &s->own[t->index];
-	q->asked = RTE_MIN(b->max_asked, (uint32_t)RT_FIG_BURSTS);
+	q = rt_fig_quick_of(column, t);
+	if (!q->block)
+		return;
+	q->own = &s->rows[t->index].own;
+	q->asked = RTE_MIN(q->block->max_asked, (uint32_t)RT_FIG_BURSTS);
 	q->state = state;
 }
 
 /* The short ways. False: the long way it is, nothing has happened. That n is not more than asked is
  * the driver's word, and others' callbacks'. */
 static inline bool rt_fig_rx_quick(
-	struct rt_fig_site *s, const struct rt_thread *t, unsigned n, unsigned asked)
+	struct rt_fig_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
 {
-	struct rt_fig_quick *q = &s->quick[t->index];
+	struct rt_fig_quick *q = rt_fig_quick_of(column, t);
 	/* Pairs with the release in figures.c. */
 	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
 
+	/* Rows from there on are not populated. */
+	if (rt_unlikely(t->index >= rt_load(&rt_fig_mode.threads)))
+		return false;
 	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_FIG_BURSTS))
 		return false;
 	if (state & RT_INSTR_BUSY) {
@@ -134,18 +147,21 @@ static inline bool rt_fig_rx_quick(
 			return false;
 		o->packets += n;
 	}
-	RT_FIG_ADD(q->burst[n], 1);
+	RT_FIG_ADD(q->block->burst[n], 1);
 	return true;
 }
 
-static inline bool rt_fig_tx_quick(struct rt_fig_site *s, const struct rt_thread *t, unsigned n)
+static inline bool rt_fig_tx_quick(
+	struct rt_fig_quick *column, const struct rt_thread *t, unsigned n)
 {
-	struct rt_fig_quick *q = &s->quick[t->index];
+	struct rt_fig_quick *q = rt_fig_quick_of(column, t);
 
+	if (rt_unlikely(t->index >= rt_load(&rt_fig_mode.threads))) /* as above */
+		return false;
 	/* Pairs with the release in figures.c. */
 	if (rt_unlikely(q->state != rt_load_acquire(&rt_fig_mode.state) || n > RT_FIG_BURSTS))
 		return false;
-	RT_FIG_ADD(q->burst[n], 1);
+	RT_FIG_ADD(q->block->burst[n], 1);
 	return true;
 }
 
@@ -153,7 +169,7 @@ static inline bool rt_fig_tx_quick(struct rt_fig_site *s, const struct rt_thread
 static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {
-	struct rt_fig_own *o = &s->own[t->index];
+	struct rt_fig_own *o = &s->rows[t->index].own;
 	uint64_t tsc = 0;
 
 	if (rt_unlikely(on >> 32 != o->switching))
@@ -186,7 +202,7 @@ static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t, u
 static inline void rt_fig_tx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n)
 {
-	struct rt_fig_own *o = &s->own[t->index];
+	struct rt_fig_own *o = &s->rows[t->index].own;
 
 	if (rt_unlikely(on >> 32 != o->switching))
 		rt_fig_follow(o, t, on);

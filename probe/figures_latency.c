@@ -102,11 +102,12 @@ void rt_fig_stamp(const struct rt_fig_site *s, struct rt_fig_own *o, struct rte_
 static struct rt_fig_pair *claim_pair(
 	struct rt_figures *f, struct rt_fig_own *o, const struct rt_thread *t, uint32_t key)
 {
-	uint32_t i = rt_fetch_add(&f->header->pair_count, 1);
-	struct rt_fig_pair *p = i < RT_FIG_PAIRS ? &f->pairs[i] : NULL;
+	struct rt_fig_pair *p;
+	uint32_t i;
 
-	if (!p)
+	if (!rt_fig_take(&f->pair_supply, &f->header->pair_count, &i))
 		return NULL;
+	p = &f->pairs[i];
 	p->thread = t->index;
 	p->rx_index = (uint16_t)key;
 	p->tx_index = (uint16_t)(key >> 16);
@@ -142,7 +143,7 @@ static struct rt_fig_pair *find_pair(
 		if (f->pair_keys[o->pairs[i]] == key)
 			p = &f->pairs[o->pairs[i]];
 	}
-	if (!p && rt_load(&f->header->pair_count) < RT_FIG_PAIRS)
+	if (!p)
 		p = claim_pair(f, o, t, key);
 	if (!p)
 		return NULL;

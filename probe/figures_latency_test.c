@@ -369,7 +369,7 @@ static void test_one_in_so_many_is_timed(void **state)
 	uint64_t received = 0, chosen = 0;
 
 	test_monitor(&mon, RT_INSTR_LATENCY, 7);
-	rt_fig_current->own[rt_thread_self->index].countdown = 7;
+	rt_fig_current->rows[rt_thread_self->index].own.countdown = 7;
 	for (unsigned turn = 1; turn <= 50; turn++) {
 		take_in(in, BURST);
 		for (unsigned i = 0; i < BURST; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of the figures. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include "figures.h"
 #include "hook.h"
 #include "shm.h"
+#include "sparse.h"
 
 static uint64_t place(uint64_t *at, uint64_t size)
 {
@@ -53,8 +55,16 @@ static void find_tables(struct rt_figures *f)
 	f->pairs = (void *)(base + f->header->pair_offset);
 	f->pools = (void *)(base + f->header->pool_offset);
 	f->samplers = (void *)(base + f->header->sampler_offset);
-	for (uint32_t i = 0; i < RT_FIG_THREADS; i++)
-		f->own[i].pub = &f->threads[i];
+}
+
+/* Sparse: only what is populated costs memory. 0 or -errno. */
+static int make_segment(struct rt_figures *f, uint64_t size)
+{
+	f->fd = memfd_create("ringtap-figures", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (f->fd < 0 || ftruncate(f->fd, (off_t)size))
+		return -errno;
+	f->header = rt_sparse_map(f->fd, size);
+	return f->header ? rt_shm_seal(f->fd, false) : -ENOMEM;
 }
 
 struct rt_figures *rt_figures_create(const struct rt_clock_line *clock)
@@ -67,8 +77,8 @@ struct rt_figures *rt_figures_create(const struct rt_clock_line *clock)
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
 	f->size = h.segment_size;
-	f->header = rt_shm_make(&f->fd, "ringtap-figures", h.segment_size);
-	if (!f->header || rt_shm_seal(f->fd, false)) {
+	f->rows = rt_sparse_map(-1, (uint64_t)RT_FIG_ROW * RT_MAX_THREADS);
+	if (!f->rows || make_segment(f, h.segment_size)) {
 		rt_figures_free(f);
 		return NULL;
 	}
@@ -87,6 +97,8 @@ void rt_figures_free(struct rt_figures *f)
 		f->sites = s->next;
 		free(s);
 	}
+	if (f->rows)
+		munmap(f->rows, (uint64_t)RT_FIG_ROW * RT_MAX_THREADS);
 	if (f->header)
 		munmap(f->header, f->size);
 	if (f->fd >= 0)

@@ -471,7 +471,7 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(rt_port_set_missed(port, 7), 0);
 	test_figures_tick();
 	assert_int_equal(p->imissed, 7);
-	assert_int_equal(rt_port_counters(port, nic), 0);
+	assert_int_equal(rt_port_counters(port, 0, nic), 0);
 	assert_int_equal(nic[2], 7);
 	rt_port_set_missed(port, 0);
 	test_monitor_end(&m);

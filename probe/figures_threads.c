@@ -75,7 +75,7 @@ static void read_cpu(struct rt_fig_thread *p, uint32_t tid)
 
 void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < RT_MAX_THREADS; i++) {
+	for (unsigned i = 0; i < f->threads_ready; i++) {
 		struct rt_fig_thread *p = &f->threads[i];
 		/* Pairs with the release in rt_fig_follow(): tid is this owner's. */
 		uint32_t life = rt_load_acquire(&p->life), tid = rt_load(&p->tid);

@@ -24,9 +24,10 @@ struct rt_tapset {
 struct rt_hook {
 	struct rt_tapset *taps;      /* NULL: nothing to do */
 	struct rt_fig_site *figures; /* NULL: nothing to count */
-	uint64_t seen;               /* bit per thread slot that has called it */
-	uint64_t orphaned;           /* packets of threads without a slot; atomic */
-	uint32_t users;              /* sessions, and the figures, that want it in place */
+	struct rt_fig_quick *column; /* of figures, if it has one */
+	struct rt_thread_set seen;   /* thread slots that have called it */
+	uint64_t orphaned; /* packets of threads without a slot, and of nested calls; atomic */
+	uint32_t users;    /* sessions, and the figures, that want it in place */
 	uint16_t port, queue;
 	uint8_t direction;
 	const void *callback; /* ethdev's handle; NULL: not installed */

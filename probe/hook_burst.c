@@ -85,6 +85,8 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	if (rt_unlikely(ns < r->last_ns))
 		ns = r->last_ns;
 	r->last_ns = ns;
+	r->open = tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen += n;
 	if (rt_unlikely(tap->nic_ts_offset >= 0))
 		push_each(r, tap, filter, pkts, n, ns);
@@ -93,6 +95,7 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	else
 		rt_epb_push(r, tap, pkts, n, ns);
 	rt_ring_publish(r);
+	r->open = 0;
 }
 
 static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
@@ -112,12 +115,15 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 
 	for (unsigned i = first; i < last; i++) {
 		ring[i] = ring_of(set->tap[i]->session, t);
-		if (rt_likely(ring[i]->data != NULL))
-			rt_ring_begin(ring[i]);
+		if (rt_unlikely(ring[i]->data == NULL))
+			continue;
+		if (rt_unlikely(ring[i]->open))
+			rt_epb_mend(ring[i]);
+		rt_ring_begin(ring[i]);
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_load_acquire(&rt_hook_clock);
-	ns = rt_clock_ns(line, rt_tsc());
+	ns = rt_clock_now(line);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(ring[i]->data == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
@@ -141,16 +147,21 @@ static void run_set(
 		run_taps(set, i, i + 1, t, pkts, n);
 }
 
-/* Without a slot it must not touch what can be freed. */
+/* It must not touch what can be freed, nor what the thread may be in the midst of. */
+static void visit_outside(struct rt_hook *h, unsigned n)
+{
+	if (n)
+		rt_fetch_add(&h->orphaned, n);
+	if (rt_load(&h->figures))
+		rt_fetch_add(&rt_fig_no_thread, 1);
+}
+
 static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
-	bool counted = rt_load(&h->figures);
-
-	if ((counted || rt_load(&h->taps)) && rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+	if ((rt_load(&h->figures) || rt_load(&h->taps)) &&
+		rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
-	rt_fetch_add(&h->orphaned, n);
-	if (counted)
-		rt_fetch_add(&rt_fig_no_thread, 1);
+	visit_outside(h, n);
 }
 
 /* The thread is inside. Out of line, so that the quick way needs no stack. */
@@ -163,8 +174,8 @@ static __rte_noinline uint16_t visit(
 	const struct rt_tapset *set;
 	struct rt_fig_site *site;
 
-	if (rt_unlikely(!(rt_load(&h->seen) & 1ull << t->index)))
-		rt_fetch_or(&h->seen, 1ull << t->index);
+	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
+		rt_thread_set_add(&h->seen, t->index);
 	/* Pairs with the release in figures_ports.c. */
 	site = rt_load_acquire(&h->figures);
 	/* Pairs with the release in rt_hook_link(). */
@@ -172,6 +183,11 @@ static __rte_noinline uint16_t visit(
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+	/* Pairs with the release in rt_figures_use_supply(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&rt_fig_mode.threads))) {
+		rt_fetch_add(&site->figures->no_row_polls, 1);
+		site = NULL;
+	}
 	if (site && h->direction == RT_DIR_RX)
 		rt_fig_rx(site, t, state, pkts, n, asked);
 	else if (site)
@@ -184,34 +200,52 @@ static __rte_noinline uint16_t visit(
 	return n;
 }
 
-static __rte_noinline uint16_t visit_first(
-	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
+/* stack: the hook's. It is stored first: a handler that finds the epoch odd compares its own stack
+ * with that of the visit that it interrupts. */
+static inline void go_in(struct rt_thread *t, uintptr_t stack)
 {
-	struct rt_thread *t = rt_thread_claim(rte_lcore_id());
+	t->stack = stack;
+	rt_compiler_barrier();
+	rt_thread_enter(t);
+}
 
+/* A thread that has no slot, or that did not leave its last visit as it should. */
+static __rte_noinline uint16_t visit_first(
+	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked, uintptr_t stack)
+{
+	struct rt_thread *t = rt_thread_self;
+
+	if (t && !rt_thread_jumped(t, stack)) {
+		visit_outside(h, n);
+		return n;
+	}
+	if (!t)
+		t = rt_thread_claim(rte_lcore_id());
 	if (!t) {
 		visit_slotless(h, n, asked);
 		return n;
 	}
-	rt_thread_enter(t);
+	go_in(t, stack);
 	return visit(h, t, pkts, n, asked);
 }
 
 static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked,
 	enum rt_direction dir)
 {
+	uintptr_t stack = rt_stack_pointer();
 	struct rt_thread *t = rt_thread_self;
-	struct rt_fig_site *site;
+	struct rt_fig_quick *column;
 	bool done;
 
-	if (rt_unlikely(!t))
-		return visit_first(h, pkts, n, asked);
-	rt_thread_enter(t);
+	if (rt_unlikely(!t || rt_thread_inside(t)))
+		return visit_first(h, pkts, n, asked, stack);
+	go_in(t, stack);
 	/* Pairs with the release in figures_ports.c. */
-	site = rt_load_acquire(&h->figures);
-	if (!site)
+	column = rt_load_acquire(&h->column);
+	if (!column)
 		return visit(h, t, pkts, n, asked);
-	done = dir == RT_DIR_RX ? rt_fig_rx_quick(site, t, n, asked) : rt_fig_tx_quick(site, t, n);
+	done = dir == RT_DIR_RX ? rt_fig_rx_quick(column, t, n, asked)
+				: rt_fig_tx_quick(column, t, n);
 	if (rt_unlikely(!done))
 		return visit(h, t, pkts, n, asked);
 	rt_thread_exit(t);

@@ -30,13 +30,15 @@ int rt_probe_init(void)
 static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	int ret = rt_control_start(false);
+	char socket[RT_SOCKET_NAME_MAX];
 
 	if (ret == -EALREADY)
 		ret = 0;
+	rt_control_socket(socket);
 	rte_tel_data_start_dict(d);
 	rte_tel_data_add_dict_int(d, "protocol", RT_PROTO_VERSION);
 	rte_tel_data_add_dict_int(d, "status", ret);
-	rte_tel_data_add_dict_string(d, "socket", RT_SOCKET_NAME);
+	rte_tel_data_add_dict_string(d, "socket", socket[0] ? socket : RT_SOCKET_NAME);
 	rte_tel_data_add_dict_string(d, "version", RINGTAP_VERSION);
 	return 0;
 }

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of ethdev's functions call the driver (the same from 22.11 to 26.07):
+ * rte_eth_dev_info_get(), rte_eth_link_get_nowait() (unless the port has link interrupts),
+ * rte_eth_stats_get(), rte_eth_rx_queue_info_get() and rte_eth_tx_queue_info_get(),
+ * rte_eth_read_clock(). A driver may send a message through a VF's mailbox and wait for the answer,
+ * or make ioctls (mlx5), so these are called for selected ports only, and seldom. The others that
+ * are used here and in hook.c read or write memory of ethdev: rte_eth_dev_is_valid_port(),
+ * rte_eth_dev_get_name_by_port(), rte_eth_macaddr_get(), rte_eth_dev_get_mtu(), callbacks,
+ * rte_eth_fp_ops[].
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 
 #include "common/atomics.h"
 #include "common/ipc.h"
 #include "nic_time.h"
 #include "ports.h"
+#include "teardown.h"
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
@@ -20,14 +32,21 @@ static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
 static uint32_t given_stamped[RTE_MAX_ETHPORTS];
 
-/* What ports said last; control lock held. */
-static struct {
-	bool told;
+/* What the driver of a port returned last; control lock held. */
+struct known {
+	bool described, stale;
 	uint32_t generation;
+	uint64_t info_ms, state_ms, stats_ms; /* when it was called */
+	uint32_t set_up[2];                   /* queues by direction that had memory then */
+	uint32_t descriptors[2];
 	struct rt_msg_port desc;
-} known[RTE_MAX_ETHPORTS];
+	struct rte_eth_stats stats;
+};
+
+static struct known known[RTE_MAX_ETHPORTS];
 
 #define SETTLE_MS 500
+#define STATE_MS  1000 /* age of a link state; between questions to a port without queues */
 
 static uint64_t clock_ms(void)
 {
@@ -44,6 +63,8 @@ uint32_t rt_port_generation(uint16_t port)
 
 static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
 {
+	if (port >= RTE_MAX_ETHPORTS) /* the application's DPDK was built for more */
+		return 0;
 	if (event == RTE_ETH_EVENT_NEW)
 		rt_store(&new_ms[port], clock_ms());
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
@@ -73,18 +94,24 @@ void rt_ports_unwatch(void)
 {
 	/* -EAGAIN: an event is being delivered just now. */
 	while (rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL) ==
-		-EAGAIN)
+			-EAGAIN &&
+		!rt_teardown_late())
 		;
 	while (rte_eth_dev_callback_unregister(
-		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN)
+		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN &&
+		!rt_teardown_late())
 		;
 }
 
-/* A stopped port has the same receive function as one that does not exist. */
+/* ethdev points both lists of callbacks of a stopped port to one dummy; those of a started one are
+ * two arrays of that port. Only the port's own entry is compared: what another id's entry points to
+ * depends on whether that port exists and runs. While ethdev writes the entry it may be taken for a
+ * started one, with queues that are not its own. */
 static bool stopped(uint16_t port)
 {
-	return rte_eth_fp_ops[port].rx_pkt_burst ==
-	       rte_eth_fp_ops[RTE_MAX_ETHPORTS - 1].rx_pkt_burst;
+	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
+
+	return rt_load(&ops->rxq.clbk) == rt_load(&ops->txq.clbk);
 }
 
 /* ethdev announces a port from within its driver's probe function. Only when that has returned does
@@ -107,14 +134,14 @@ uint16_t rt_port_next(uint16_t port)
 	return port;
 }
 
-/* A port is stopped before it is closed, and closing frees what drivers answer from before ethdev
- * tells anybody. So a stopped one is asked only until it has queues; what changes then shows when
- * it has been started. */
-static bool may_ask(uint16_t port)
+static struct known *known_of(uint16_t port)
 {
-	return !stopped(port) || !known[port].told ||
-	       known[port].generation != rt_port_generation(port) ||
-	       !(known[port].desc.nb_rx_queues + known[port].desc.nb_tx_queues);
+	struct known *k = &known[port];
+	uint32_t generation = rt_port_generation(port);
+
+	if (k->generation != generation)
+		*k = (struct known){.generation = generation};
+	return k;
 }
 
 static enum rt_stamps stamps(uint16_t port, const char *driver)
@@ -136,92 +163,180 @@ static enum rt_stamps stamps(uint16_t port, const char *driver)
 		       : RT_STAMPS_NONE;
 }
 
-static int ask(uint16_t port, struct rt_msg_port *out)
+static bool is_due(uint64_t *last_ms, uint64_t every_ms)
 {
-	char name[RTE_ETH_NAME_MAX_LEN];
-	struct rte_eth_dev_info info;
+	uint64_t now = clock_ms();
+
+	if (*last_ms && now - *last_ms < every_ms)
+		return false;
+	*last_ms = now;
+	return true;
+}
+
+static void read_state(uint16_t port, struct known *k)
+{
 	struct rte_ether_addr mac = {0};
 	struct rte_eth_link link = {0};
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
 
-	memset(out, 0, sizeof(*out));
-	if (rte_eth_dev_get_name_by_port(port, name) || rte_eth_dev_info_get(port, &info))
-		return -ENODEV;
-	rte_eth_macaddr_get(port, &mac);
 	if (rte_eth_link_get_nowait(port, &link))
 		link.link_status = RTE_ETH_LINK_DOWN;
-	rte_eth_dev_get_mtu(port, &out->mtu);
-	rt_str_set(out->name, sizeof(out->name), name);
-	rt_str_set(out->driver, sizeof(out->driver), info.driver_name ? info.driver_name : "");
-	memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
-	out->port_id = port;
-	out->link_up = link.link_status == RTE_ETH_LINK_UP;
-	out->stamps = stamps(port, out->driver);
-	if (link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
-		out->link_mbps = link.link_speed;
-	out->nb_rx_queues = info.nb_rx_queues;
-	out->nb_tx_queues = info.nb_tx_queues;
+	k->desc.link_up = link.link_status == RTE_ETH_LINK_UP;
+	k->desc.link_mbps =
+		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : (uint32_t)link.link_speed;
+	rte_eth_macaddr_get(port, &mac);
+	memcpy(k->desc.mac, mac.addr_bytes, sizeof(k->desc.mac));
+	rte_eth_dev_get_mtu(port, &k->desc.mtu);
+	if (stopped(port))
+		return;
+	if (k->desc.nb_rx_queues && rte_eth_rx_queue_info_get(port, 0, &rx) == 0)
+		k->descriptors[RT_DIR_RX] = rx.nb_desc;
+	if (k->desc.nb_tx_queues && rte_eth_tx_queue_info_get(port, 0, &tx) == 0)
+		k->descriptors[RT_DIR_TX] = tx.nb_desc;
+}
+
+static int read_info(uint16_t port, struct known *k)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port, &info))
+		return -ENODEV;
+	rt_str_set(
+		k->desc.driver, sizeof(k->desc.driver), info.driver_name ? info.driver_name : "");
+	k->desc.stamps = stamps(port, k->desc.driver);
+	k->desc.nb_rx_queues = info.nb_rx_queues;
+	k->desc.nb_tx_queues = info.nb_tx_queues;
+	return 0;
+}
+
+static uint32_t count_set_up(void *const *queues)
+{
+	uint32_t n = 0;
+
+	while (queues && n < RTE_MAX_QUEUES_PER_PORT && rt_load(&queues[n]))
+		n++;
+	return n;
+}
+
+/* Numbers of queues change while a port is stopped, which may be too short to be noticed. ethdev
+ * keeps a pointer per queue, so a change of their number shows in memory. */
+static bool queues_changed(uint16_t port, struct known *k)
+{
+	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
+	uint32_t n[2] = {
+		count_set_up(rt_load(&ops->rxq.data)), count_set_up(rt_load(&ops->txq.data))};
+	bool changed = memcmp(n, k->set_up, sizeof(n)) != 0;
+
+	memcpy(k->set_up, n, sizeof(n));
+	return changed;
+}
+
+/* A port is stopped before it is closed, and closing frees what drivers answer from before ethdev
+ * announces it. So a stopped one is called only until it has queues; what changes then shows when
+ * it has been started. */
+static struct known *look(uint16_t port)
+{
+	struct known *k = known_of(port);
+	bool has_queues = k->desc.nb_rx_queues + k->desc.nb_tx_queues;
+	bool changed = !stopped(port) && queues_changed(port, k);
+
+	k->stale |= changed || !k->described;
+	if (!k->stale && (has_queues || !stopped(port)))
+		return k;
+	if ((changed || is_due(&k->info_ms, STATE_MS)) && read_info(port, k) == 0) {
+		k->stale = false;
+		k->described = true;
+	}
+	return k->described ? k : NULL;
+}
+
+int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+
+	if (rte_eth_dev_get_name_by_port(port, name))
+		return -ENODEV;
+	rt_str_set(out, RT_NAME_LEN, *given_names[port] ? given_names[port] : name);
 	return 0;
 }
 
 int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 {
-	uint32_t generation = rt_port_generation(port);
+	struct known *k = look(port);
 
-	if (may_ask(port)) {
-		known[port].told = !ask(port, &known[port].desc);
-		known[port].generation = generation;
-	}
-	if (!known[port].told)
+	if (!k || rt_port_name(port, k->desc.name))
 		return -ENODEV;
-	*out = known[port].desc;
+	if ((!k->state_ms || !stopped(port)) && is_due(&k->state_ms, STATE_MS))
+		read_state(port, k);
+	k->desc.port_id = port;
+	*out = k->desc;
 	out->link_up &= !stopped(port);
-	if (*given_names[port])
-		rt_str_set(out->name, sizeof(out->name), given_names[port]);
 	return 0;
 }
 
 int rt_port_queues(uint16_t port, uint32_t out[2])
 {
-	struct rt_msg_port *desc = &known[port].desc, whole;
-	struct rte_eth_dev_info info;
+	const struct known *k = look(port);
 
-	if (stopped(port)) {
-		if (rt_port_describe(port, &whole))
-			return -ENODEV;
-	} else {
-		if (rte_eth_dev_info_get(port, &info))
-			return -ENODEV;
-		desc->nb_rx_queues = info.nb_rx_queues;
-		desc->nb_tx_queues = info.nb_tx_queues;
-	}
-	out[RT_DIR_RX] = desc->nb_rx_queues;
-	out[RT_DIR_TX] = desc->nb_tx_queues;
+	if (!k)
+		return -ENODEV;
+	out[RT_DIR_RX] = k->desc.nb_rx_queues;
+	out[RT_DIR_TX] = k->desc.nb_tx_queues;
 	return 0;
 }
 
-int rt_port_stats(uint16_t port, struct rte_eth_stats *out)
+void rt_port_descriptors(uint16_t port, uint32_t out[2])
 {
-	/* A port is stopped before it is closed, and closing frees what drivers count with before
-	 * ethdev tells anybody. */
-	if (stopped(port) || rte_eth_stats_get(port, out))
-		return -ENODEV;
+	memcpy(out, known_of(port)->descriptors, sizeof(known->descriptors));
+}
+
+static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+{
+	struct known *k = known_of(port);
+
+	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
+		k->stats_ms = 0;
+		if (rte_eth_stats_get(port, &k->stats))
+			return -ENODEV;
+		k->stats_ms = clock_ms();
+	}
+	*out = k->stats;
 	out->imissed += rt_load(&given_missed[port]);
 	return 0;
 }
 
-int rt_port_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
+int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+{
+	/* See look(): closing frees what drivers count with, too. */
+	return stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
+}
+
+static int pick(int ret, const struct rte_eth_stats *s, uint64_t out[RT_NIC_COUNTERS])
+{
+	if (ret)
+		return ret;
+	out[0] = s->ipackets;
+	out[1] = s->opackets;
+	out[2] = s->imissed;
+	out[3] = s->ierrors;
+	out[4] = s->rx_nombuf;
+	out[5] = s->oerrors;
+	return 0;
+}
+
+int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS])
 {
 	struct rte_eth_stats s;
 
-	if (rt_port_stats(port, &s))
-		return -ENODEV;
-	out[0] = s.ipackets;
-	out[1] = s.opackets;
-	out[2] = s.imissed;
-	out[3] = s.ierrors;
-	out[4] = s.rx_nombuf;
-	out[5] = s.oerrors;
-	return 0;
+	return pick(rt_port_stats(port, age_ms, &s), &s, out);
+}
+
+int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
+{
+	struct rte_eth_stats s;
+
+	return pick(read_stats(port, 0, &s), &s, out);
 }
 
 int rt_port_set_name(uint16_t port, const char *name)
@@ -253,10 +368,22 @@ bool rt_port_stamped(uint16_t port)
 	return rt_load(&given_stamped[port]);
 }
 
-bool rt_port_matches(const struct rt_msg_port *port, const char *want)
+bool rt_port_matches(uint16_t port, const char *want)
 {
-	char id[8];
+	char id[8], name[RT_NAME_LEN];
 
-	snprintf(id, sizeof(id), "%u", port->port_id);
-	return !want[0] || strcmp(want, port->name) == 0 || strcmp(want, id) == 0;
+	snprintf(id, sizeof(id), "%u", port);
+	if (!want[0] || strcmp(want, id) == 0)
+		return true;
+	return rt_port_name(port, name) == 0 && strcmp(want, name) == 0;
+}
+
+bool rt_port_same(
+	const struct rt_msg_port *port, const char *name, const char *driver, const uint8_t mac[6])
+{
+	const struct rte_ether_addr *now = (const void *)port->mac;
+
+	/* Software drivers make up another address whenever a port is made. */
+	return strcmp(port->name, name) == 0 && strcmp(port->driver, driver) == 0 &&
+	       (rte_is_local_admin_ether_addr(now) || memcmp(port->mac, mac, 6) == 0);
 }

@@ -27,6 +27,7 @@ struct rt_ring {
 	uint64_t *pending;              /* losses not yet told in epb_dropcount, by tap index */
 	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
 	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
+	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
 } __attribute__((aligned(128)));
 
 /* Looks at the reader's tail. False: it is not between the last one and head. */

@@ -27,12 +27,18 @@ static bool wants_queue(const struct rt_session *s, const struct rt_session_if *
 	return wanted_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
 }
 
-static void publish_tap(struct rt_session *s, struct rt_tap *t)
+static void fill_tap(struct rt_session *s, const struct rt_tap *t)
 {
 	s->shm.taps[t->index] = (struct rt_seg_tap){
 		.if_index = t->if_index, .queue = t->queue, .direction = t->direction};
-	/* Pairs with the acquire in reader/segment.c. */
-	rt_store_release(&s->shm.header->tap_count, t->index + 1);
+}
+
+/* All entries are complete. */
+static void publish_counts(struct rt_session *s)
+{
+	/* Pair with the acquires in reader/segment.c. */
+	rt_store_release(&s->shm.header->if_count, s->if_count);
+	rt_store_release(&s->shm.header->tap_count, s->tap_count);
 }
 
 static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir,
@@ -69,7 +75,6 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 /* Linking is the last step: from then on packets come. */
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
-	publish_tap(s, t);
 	t->orphaned = rt_load(&t->hook->orphaned);
 	if (rt_hook_link(t->hook, t) == 0)
 		t->linked = true;
@@ -77,12 +82,36 @@ static void link_tap(struct rt_session *s, struct rt_tap *t)
 		s->taps_refused++;
 }
 
+static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hook)
+{
+	const struct rt_session_if *f = &s->ifs[t->if_index];
+
+	t->hook = hook;
+	t->port = f->port.port_id;
+	if (t->nic_ts_offset >= 0)
+		t->nic_clock = f->nic_clock;
+}
+
+/* The tap of the same queue, before the port was removed and came back. It goes on counting. A
+ * thread that has not left its last hook yet may still read it, but only what does not change. */
+static struct rt_tap *find_tap(
+	struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		struct rt_tap *t = s->taps[i];
+
+		if (t->if_index == if_index && t->queue == queue && t->direction == dir)
+			return t;
+	}
+	return NULL;
+}
+
 static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
 {
 	struct rt_hook *hook = rt_hook_get(s->ifs[if_index].port.port_id, queue, dir);
-	struct rt_tap *t;
+	struct rt_tap *t = s->ifs[if_index].returned ? find_tap(s, if_index, dir, queue) : NULL;
 
-	if (s->tap_count >= s->tap_capacity || !hook) {
+	if (!hook || (!t && s->tap_count >= s->tap_capacity)) {
 		s->taps_refused++;
 		return;
 	}
@@ -91,15 +120,22 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 	case -EINVAL: return; /* a hairpin queue: no packet of it is ever seen by software */
 	default: s->taps_refused++; return;
 	}
-	t = make_tap(s, if_index, dir, queue, hook);
-	if (!t) {
-		rt_hook_unuse(hook);
-		s->taps_refused++;
-		return;
+	if (t) {
+		set_hook(s, t, hook);
+	} else {
+		t = make_tap(s, if_index, dir, queue, hook);
+		if (!t) {
+			rt_hook_unuse(hook);
+			s->taps_refused++;
+			return;
+		}
+		s->taps[s->tap_count++] = t;
 	}
-	s->taps[s->tap_count++] = t;
-	if (s->state == RT_SESSION_ARMED)
+	if (s->state == RT_SESSION_ARMED) {
+		fill_tap(s, t);
+		publish_counts(s);
 		link_tap(s, t);
+	}
 }
 
 static void drop_tap(struct rt_tap *t)
@@ -112,7 +148,7 @@ static void drop_tap(struct rt_tap *t)
 	t->hook = NULL;
 }
 
-static void publish_if(struct rt_session *s, uint32_t i)
+static void fill_if(struct rt_session *s, uint32_t i)
 {
 	const struct rt_session_if *f = &s->ifs[i];
 	struct rt_seg_if *out = &s->shm.ifs[i];
@@ -120,42 +156,73 @@ static void publish_if(struct rt_session *s, uint32_t i)
 	memcpy(out->name, f->port.name, sizeof(out->name));
 	memcpy(out->driver, f->port.driver, sizeof(out->driver));
 	memcpy(out->mac, f->port.mac, sizeof(out->mac));
-	out->port_id = f->port.port_id;
-	out->link_mbps = f->port.link_mbps;
+	rt_store(&out->port_id, f->port.port_id);
+	rt_store(&out->link_mbps, f->port.link_mbps);
 	out->snaplen = s->wants[f->want].snaplen;
-	out->nb_rx_queues = f->port.nb_rx_queues;
-	out->nb_tx_queues = f->port.nb_tx_queues;
+	rt_store(&out->nb_rx_queues, f->port.nb_rx_queues);
+	rt_store(&out->nb_tx_queues, f->port.nb_tx_queues);
 	out->want = f->want;
 	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
-	/* Pairs with the acquire in reader/segment.c. */
-	rt_store_release(&s->shm.header->if_count, i + 1);
+}
+
+/* An entry for the port: the one that it had before it was removed, or a new one. NULL: none left.
+ */
+static struct rt_session_if *take_if(
+	struct rt_session *s, const struct rt_msg_port *port, uint32_t want)
+{
+	struct rt_session_if *more;
+	uint32_t room;
+
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		struct rt_session_if *f = &s->ifs[i];
+
+		if (f->gone && f->want == want &&
+			rt_port_same(port, f->port.name, f->port.driver, f->port.mac))
+			return f;
+	}
+	if (s->if_count == s->if_room) {
+		room = s->if_room ? RTE_MIN(s->if_room * 2, (uint32_t)RT_MAX_IFS) : 16;
+		more = room > s->if_room ? realloc(s->ifs, room * sizeof(*more)) : NULL;
+		if (!more)
+			return NULL;
+		s->ifs = more;
+		s->if_room = room;
+	}
+	s->ifs[s->if_count] = (struct rt_session_if){0};
+	return &s->ifs[s->if_count++];
 }
 
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
-	struct rt_msg_port desc, *port = &desc;
-	struct rt_session_if *f = &s->ifs[s->if_count];
-	uint32_t want = 0;
+	uint32_t want = 0, generation = rt_port_generation(id);
+	struct rt_session_if *f;
+	struct rt_msg_port port;
 
-	if (rt_port_describe(id, port))
-		return NULL;
-	while (want < s->want_count && !rt_port_matches(port, s->wants[want].port))
+	while (want < s->want_count && !rt_port_matches(id, s->wants[want].port))
 		want++;
-	if (want == s->want_count)
+	if (want == s->want_count || s->refused[id] == generation + 1 ||
+		rt_port_describe(id, &port))
 		return NULL;
-	if (s->if_count == RT_MAX_IFS) {
-		s->taps_refused += !s->ifs_full; /* told once, not at every look */
-		s->ifs_full = true;
+	f = take_if(s, &port, want);
+	if (!f) {
+		s->taps_refused++; /* counted once, not at every look */
+		s->refused[id] = generation + 1;
 		return NULL;
 	}
-	*f = (struct rt_session_if){
-		.port = *port, .want = want, .generation = rt_port_generation(port->port_id)};
-	rt_port_counters(port->port_id, f->base);
-	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(port->port_id))
-		f->nic_clock = rt_nic_clock_get(port->port_id, port->driver, f->generation);
-	s->if_count++;
-	if (s->state == RT_SESSION_ARMED)
-		publish_if(s, s->if_count - 1);
+	f->port = port;
+	f->want = want;
+	f->generation = generation;
+	f->returned = f->gone;
+	f->gone = false;
+	memset(f->queues, 0, sizeof(f->queues));
+	/* While it is stopped, too: it may have counted before. */
+	f->counted = rt_port_first_counters(id, f->last) == 0;
+	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
+		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
+	if (s->state == RT_SESSION_ARMED) {
+		fill_if(s, (uint32_t)(f - s->ifs));
+		publish_counts(s);
+	}
 	return f;
 }
 
@@ -217,12 +284,13 @@ void rt_session_rescan(struct rt_session *s)
 void rt_session_publish(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->if_count; i++)
-		publish_if(s, i);
+		fill_if(s, i);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		fill_tap(s, s->taps[i]);
+	publish_counts(s);
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		if (s->taps[i]->hook)
 			link_tap(s, s->taps[i]);
-		else
-			publish_tap(s, s->taps[i]);
 	}
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
@@ -238,7 +306,7 @@ struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thre
 	return r;
 }
 
-void rt_session_refresh(struct rt_session *s)
+static void refresh_orphans(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		struct rt_tap *t = s->taps[i];
@@ -250,20 +318,33 @@ void rt_session_refresh(struct rt_session *s)
 			rt_trace_drop(t->port, t->queue, now - t->orphaned, RT_LOSS_NO_RING);
 		t->orphaned = now;
 	}
-	for (uint32_t i = 0; i < s->if_count; i++) {
-		struct rt_seg_if *out = &s->shm.ifs[i];
-		uint64_t *to[RT_NIC_COUNTERS] = {&out->ipackets, &out->opackets, &out->imissed,
-			&out->ierrors, &out->rx_nombuf, &out->oerrors};
-		uint64_t v[RT_NIC_COUNTERS], *base = s->ifs[i].base;
+}
 
-		if (s->ifs[i].gone || rt_port_counters(s->ifs[i].port.port_id, v))
-			continue;
-		for (int k = 0; k < RT_NIC_COUNTERS; k++) {
-			if (v[k] < base[k]) /* the application has reset them */
-				base[k] = 0;
-			rt_store(to[k], v[k] - base[k]);
-		}
+static void refresh_nic(struct rt_session *s, uint32_t i, uint32_t age_ms)
+{
+	struct rt_session_if *f = &s->ifs[i];
+	struct rt_seg_if *out = &s->shm.ifs[i];
+	uint64_t *to[RT_NIC_COUNTERS] = {&out->ipackets, &out->opackets, &out->imissed,
+		&out->ierrors, &out->rx_nombuf, &out->oerrors};
+	uint64_t v[RT_NIC_COUNTERS];
+
+	if (f->gone || rt_port_counters(f->port.port_id, age_ms, v))
+		return;
+	for (int k = 0; k < RT_NIC_COUNTERS; k++) {
+		/* Less than before: the application, or starting the port, has reset them. */
+		if (f->counted)
+			f->nic[k] += v[k] < f->last[k] ? v[k] : v[k] - f->last[k];
+		f->last[k] = v[k];
+		rt_store(to[k], f->nic[k]);
 	}
+	f->counted = true;
+}
+
+void rt_session_refresh(struct rt_session *s, uint32_t age_ms)
+{
+	refresh_orphans(s);
+	for (uint32_t i = 0; i < s->if_count; i++)
+		refresh_nic(s, i, age_ms);
 }
 
 bool rt_session_sane(const struct rt_session *s)
@@ -279,7 +360,7 @@ void rt_session_stop(struct rt_session *s)
 {
 	rt_store(&s->stopping, 1); /* whoever waits for room gives up */
 	if (s->state == RT_SESSION_ARMED)
-		rt_session_refresh(s);
+		rt_session_refresh(s, 0);
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		drop_tap(s->taps[i]);
 	rt_grace_begin(&s->grace);

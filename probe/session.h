@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_config.h>
+
 #include "common/clock.h"
 #include "common/proto.h"
 #include "common/segment.h"
@@ -58,8 +60,11 @@ struct rt_session_if {
 	uint32_t want;       /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	bool gone;
+	bool returned;                  /* it has been gone: its taps may be there */
+	bool counted;                   /* last is valid */
 	struct rt_nic_clock *nic_clock; /* NULL: time stamps are the TSC's */
-	uint64_t base[RT_NIC_COUNTERS]; /* NIC counters at the start */
+	uint64_t last[RT_NIC_COUNTERS]; /* the driver's */
+	uint64_t nic[RT_NIC_COUNTERS];  /* since the session began */
 };
 
 struct rt_session {
@@ -83,17 +88,17 @@ struct rt_session {
 	struct rt_filter *
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;
-	uint32_t if_count, tap_count, tap_capacity, taps_refused;
-	struct rt_session_if ifs[RT_MAX_IFS];
-	struct rt_tap **taps; /* tap_capacity */
-	uint64_t *pending;    /* ring_count * tap_capacity */
+	uint32_t if_count, if_room, tap_count, tap_capacity, taps_refused;
+	struct rt_session_if *ifs; /* if_room */
+	struct rt_tap **taps;      /* tap_capacity */
+	uint64_t *pending;         /* ring_count * tap_capacity */
 	struct rt_shm shm;
 	struct rt_grace grace;
 	uint64_t opened_ms; /* CLOCK_MONOTONIC */
 	uint64_t start_ns;
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
-	bool ifs_full;
+	uint32_t refused[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
 	bool abandoned; /* its connection is gone: free it as soon as it has stopped */
 	struct rt_session *next;
 };
@@ -142,8 +147,9 @@ bool rt_session_filter_settled(struct rt_session *s);
 /* Follows ports and queues that came, went or changed. */
 void rt_session_rescan(struct rt_session *s);
 
-/* Refreshes the NIC's counters and those of threads without a slot. */
-void rt_session_refresh(struct rt_session *s);
+/* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without a
+ * slot. */
+void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
 
 /* False: the reader has written nonsense into its tails. */
 bool rt_session_sane(const struct rt_session *s);

@@ -26,7 +26,8 @@ int rt_session_make_filters(struct rt_filter ***out, const struct rt_msg_want *w
 			snprintf(err, RT_TEXT_LEN,
 				"the application's DPDK refuses the filter (%u instructions): %s",
 				w->insn_count,
-				ret == -ENOTSUP ? "it was built without libpcap" : strerror(-ret));
+				ret == -ENOTSUP ? "it has no rte_bpf with libpcap"
+						: strerror(-ret));
 			return ret;
 		}
 	}

@@ -16,8 +16,8 @@
 #include "request.h"
 #include "trace.h"
 
-#define TAPS_SPARE      64 /* for ports and queues that come later */
-#define RINGS_SPARE_MIN 2u /* for threads that did not poll while we looked */
+#define TAPS_SPARE      512 /* for ports and queues that come later */
+#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while we looked */
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
 #define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
@@ -43,13 +43,13 @@ static int check_ports(const struct rt_session *s, char *err)
 
 		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
 			p = rt_port_next(p + 1)) {
-			struct rt_msg_port port;
+			char name[RT_NAME_LEN];
 			size_t n = strlen(names);
 
-			if (rt_port_describe(p, &port))
+			if (rt_port_name(p, name))
 				continue;
-			found = rt_port_matches(&port, s->wants[i].port);
-			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", port.name);
+			found = rt_port_matches(p, s->wants[i].port);
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
 		}
 		if (!found) {
 			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->wants[i].port,
@@ -60,17 +60,19 @@ static int check_ports(const struct rt_session *s, char *err)
 	return 0;
 }
 
-static uint32_t count_queues(void)
+static uint32_t count_queues(const struct rt_session *s)
 {
-	uint32_t n = 0;
+	uint32_t total = 0;
 
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
-		struct rt_msg_port port;
+		uint32_t want = 0, n[2];
 
-		if (rt_port_describe(p, &port) == 0)
-			n += port.nb_rx_queues + port.nb_tx_queues;
+		while (want < s->want_count && !rt_port_matches(p, s->wants[want].port))
+			want++;
+		if (want < s->want_count && rt_port_queues(p, n) == 0)
+			total += n[RT_DIR_RX] + n[RT_DIR_TX];
 	}
-	return n;
+	return total;
 }
 
 static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
@@ -92,7 +94,7 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	ret = rt_session_make_filters(&s->filters, s->wants, s->want_count, req->insns, err);
 	if (ret)
 		return ret;
-	s->tap_capacity = count_queues() * 2 + TAPS_SPARE;
+	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
 	if (s->tap_capacity > RT_MAX_TAPS)
 		s->tap_capacity = RT_MAX_TAPS;
 	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
@@ -127,7 +129,7 @@ int rt_session_open(struct rt_session **out, const struct rt_request *req, char 
 	}
 	rt_session_rescan(s);
 	for (uint32_t i = 0; i < s->tap_count; i++)
-		rt_store(&s->taps[i]->hook->seen, 0);
+		rt_thread_set_clear(&s->taps[i]->hook->seen);
 	rt_fig_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
@@ -148,7 +150,7 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
 		if (!h || h->direction != RT_DIR_RX)
 			continue;
 		receives = true;
-		if (!rt_load(&h->seen))
+		if (!rt_thread_set_count(&h->seen))
 			return false;
 	}
 	return receives;
@@ -170,21 +172,21 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 	};
 }
 
-static uint64_t threads_seen(const struct rt_session *s)
+static struct rt_thread_set threads_seen(const struct rt_session *s)
 {
-	uint64_t seen = 0;
+	struct rt_thread_set seen = {0};
 
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		if (s->taps[i]->hook)
-			seen |= rt_load(&s->taps[i]->hook->seen);
+			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
 	}
 	return seen;
 }
 
 /* A ring for each thread that polls, and some for those that may yet come. */
-static uint32_t rings_needed(uint64_t seen)
+static uint32_t rings_needed(const struct rt_thread_set *seen)
 {
-	uint32_t known = (uint32_t)__builtin_popcountll(seen), lcores = rte_lcore_count();
+	uint32_t known = rt_thread_set_count(seen), lcores = rte_lcore_count();
 	uint32_t spare = lcores > known ? lcores - known : 0;
 
 	if (spare < RINGS_SPARE_MIN)
@@ -194,7 +196,7 @@ static uint32_t rings_needed(uint64_t seen)
 	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
 }
 
-static int make_rings(struct rt_session *s, uint64_t seen)
+static int make_rings(struct rt_session *s, const struct rt_thread_set *seen)
 {
 	uint32_t n = rings_needed(seen);
 	int ret = rt_shm_create(&s->shm, n, s->ring_size, s->tap_capacity);
@@ -210,7 +212,7 @@ static int make_rings(struct rt_session *s, uint64_t seen)
 		set_up_ring(s, i);
 	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
 	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
-		if (seen & 1ull << t)
+		if (rt_thread_set_has(seen, t))
 			rt_session_claim_ring(s, &rt_threads[t]);
 	}
 	return 0;
@@ -218,7 +220,8 @@ static int make_rings(struct rt_session *s, uint64_t seen)
 
 int rt_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 {
-	int ret = make_rings(s, threads_seen(s));
+	struct rt_thread_set seen = threads_seen(s);
+	int ret = make_rings(s, &seen);
 
 	if (ret)
 		return ret;
@@ -272,6 +275,7 @@ void rt_session_free(struct rt_session *s)
 	rt_session_free_filters(s->filters, s->want_count);
 	rt_session_free_filters(s->old_filters, s->want_count);
 	free(s->taps);
+	free(s->ifs);
 	free(s->wants);
 	free(s->pending);
 	free(s->rings);

@@ -385,7 +385,7 @@ static void rescan(void)
 	rt_session_rescan(watched);
 }
 
-static void test_port_that_vanishes_and_comes_back_is_a_new_interface(void **state)
+static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **state)
 {
 	uint16_t port = pollers[1].port;
 
@@ -397,21 +397,19 @@ static void test_port_that_vanishes_and_comes_back_is_a_new_interface(void **sta
 		let_poll(&pollers[1], 10);
 		stop_poller(&pollers[1]);
 		remove_port(port);
-		assert_int_equal(watched->shm.ifs[i].state, RT_IF_GONE);
-		assert_int_equal(watched->shm.header->if_count, 1 + i);
+		assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
 		/* The id is given out again. */
 		assert_int_equal(make_port("net_ring_1"), port);
 		rescan();
-		assert_int_equal(watched->shm.header->if_count, 2 + i);
-		assert_int_equal(watched->shm.ifs[1 + i].state, RT_IF_PRESENT);
-		assert_int_equal(watched->shm.ifs[1 + i].port_id, port);
+		assert_int_equal(watched->shm.header->if_count, 2);
+		assert_int_equal(watched->shm.header->tap_count, 4);
+		assert_int_equal(watched->shm.ifs[1].state, RT_IF_PRESENT);
 		start_poller(&pollers[1], port);
 		let_poll(&pollers[1], 50);
 	}
 	rt_ports_unwatch();
 	end_session(watched);
 	assert_true(assert_accounted(watched) > 0);
-	/* Its packets are those of the newest interface. */
 	for (uint32_t t = 0; t < watched->tap_count; t++) {
 		uint64_t seen = 0;
 
@@ -534,7 +532,7 @@ int main(void)
 		running(test_too_many_sessions_on_a_queue_are_told),
 		running(test_thread_that_comes_late_gets_a_spare_ring),
 		running(test_threads_beyond_the_rings_are_counted),
-		running(test_port_that_vanishes_and_comes_back_is_a_new_interface),
+		running(test_port_that_vanishes_and_comes_back_is_the_same_interface),
 		running(test_port_that_is_restarted_goes_on),
 		running(test_filter_is_replaced_under_traffic),
 		running(test_refused_filter_leaves_the_old_one),

@@ -176,7 +176,7 @@ static void show_work(struct rt_figures *f, const struct rt_fig_thread *t, struc
 
 void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out)
 {
-	for (unsigned i = 0; i < RT_FIG_THREADS; i++) {
+	for (unsigned i = 0; i < f->threads_ready; i++) {
 		const struct rt_fig_thread *t = &f->threads[i];
 		struct rte_tel_data *d = rt_load_acquire(&t->life) ? rt_telemetry_dict() : NULL;
 

@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "control.h"
 #include "figures.h"
+#include "teardown.h"
 #include "telemetry.h"
 #include "trace.h"
 #include "trace_load.h"
@@ -169,10 +170,15 @@ static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 	if (!strcmp(what, "lttng"))
 		ret = rt_trace_load_lttng(err, sizeof(err));
 	pthread_mutex_lock(&lock);
+	if (!rt_teardown_hold()) {
+		pthread_mutex_unlock(&lock);
+		return -ESHUTDOWN;
+	}
 	/* Not less than these is in what is saved, while events go on. */
 	rt_trace_counts(counts);
 	ret = ret ? ret : act(what, err, sizeof(err));
 	text = dump();
+	rt_teardown_release();
 	pthread_mutex_unlock(&lock);
 	if (strcmp(what, "save"))
 		rt_trace_counts(counts);

@@ -93,17 +93,27 @@ static void test_ending_thread_gives_its_slot_back(void **state)
 static void test_more_threads_than_slots_get_none(void **state)
 {
 	static struct puppet p[RT_MAX_THREADS + 3];
-	uint64_t seen = 0;
+	struct rt_thread_set seen = {0};
+	uint64_t searches;
 
 	for (int i = 0; i < RT_MAX_THREADS + 3; i++)
 		wake(&p[i]);
 	for (int i = 0; i < RT_MAX_THREADS; i++) {
 		assert_non_null(p[i].slot);
-		assert_int_equal(seen >> p[i].slot->index & 1, 0);
-		seen |= 1ull << p[i].slot->index;
+		assert_false(rt_thread_set_has(&seen, p[i].slot->index));
+		rt_thread_set_add(&seen, p[i].slot->index);
 	}
 	for (int i = RT_MAX_THREADS; i < RT_MAX_THREADS + 3; i++)
 		assert_null(p[i].slot);
+	assert_int_equal(rt_thread_set_count(&seen), RT_MAX_THREADS);
+	assert_int_equal(rt_threads_top(), RT_MAX_THREADS);
+	/* Each of them has searched once; only a free slot makes it search again. */
+	searches = rt_load(&rt_thread_searches);
+	for (int i = RT_MAX_THREADS; i < RT_MAX_THREADS + 3; i++) {
+		tell(&p[i], ORDER_CLAIM);
+		assert_null(p[i].slot);
+	}
+	assert_int_equal(rt_load(&rt_thread_searches), searches);
 	/* The next that ends makes room. */
 	dismiss(&p[7]);
 	tell(&p[RT_MAX_THREADS], ORDER_CLAIM);
@@ -190,6 +200,75 @@ static void test_callback_lists_do_not_wait_for_dead_threads(void **state)
 	assert_false(rt_grace_passed(&g));
 	dismiss(&p);
 	assert_true(rt_grace_passed(&g));
+}
+
+static void test_epoch_is_set_not_toggled(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	tell(&p, ORDER_ENTER);
+	rt_grace_begin(&g);
+	/* As after a jump out of the hook: that visit is over, this one is not. */
+	tell(&p, ORDER_ENTER);
+	assert_true(rt_grace_over(&g));
+	rt_grace_begin(&g);
+	assert_false(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	assert_true(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	rt_grace_begin(&g);
+	assert_true(rt_grace_over(&g));
+	dismiss(&p);
+}
+
+static void test_slot_of_a_thread_that_ended_inside_is_even(void **state)
+{
+	struct rt_grace g;
+	struct puppet p;
+
+	wake(&p);
+	tell(&p, ORDER_ENTER);
+	rt_grace_begin(&g);
+	dismiss(&p);
+	assert_true(rt_grace_over(&g));
+	wake(&p);
+	rt_grace_begin(&g);
+	assert_true(rt_grace_over(&g));
+	tell(&p, ORDER_ENTER);
+	rt_grace_begin(&g);
+	assert_false(rt_grace_over(&g));
+	tell(&p, ORDER_EXIT);
+	dismiss(&p);
+}
+
+static void test_jumps_and_nested_calls_are_told_apart(void **state)
+{
+	struct rt_thread t = {.epoch = 7, .stack = 0x7fff00000000};
+
+	assert_true(rt_thread_jumped(&t, t.stack));
+	assert_true(rt_thread_jumped(&t, t.stack + 4096));
+	/* Hooks have frames of different sizes. */
+	assert_true(rt_thread_jumped(&t, t.stack - 64));
+	/* A handler's frame, and a stack of its own. */
+	assert_false(rt_thread_jumped(&t, t.stack - 1024));
+	assert_false(rt_thread_jumped(&t, t.stack - (1ull << 30)));
+	assert_false(rt_thread_jumped(&t, t.stack + (1ull << 30)));
+}
+
+/* It polls from deeper in the stack for ever. */
+static void test_nested_calls_have_an_end(void **state)
+{
+	struct rt_thread t = {.epoch = 7, .stack = 0x7fff00000000};
+	uint64_t calls = 0;
+
+	while (!rt_thread_jumped(&t, t.stack - 4096))
+		assert_in_range(++calls, 1, 100000);
+	assert_in_range(calls, 100, 100000);
+	/* Another visit counts anew. */
+	t.epoch += 2;
+	assert_false(rt_thread_jumped(&t, t.stack - 4096));
 }
 
 /* ---- stress ---- */
@@ -306,6 +385,10 @@ int main(void)
 		cmocka_unit_test(test_callback_lists_need_every_thread_to_come_again),
 		cmocka_unit_test(test_callback_lists_need_who_was_inside_to_leave_and_come_again),
 		cmocka_unit_test(test_callback_lists_do_not_wait_for_dead_threads),
+		cmocka_unit_test(test_epoch_is_set_not_toggled),
+		cmocka_unit_test(test_slot_of_a_thread_that_ended_inside_is_even),
+		cmocka_unit_test(test_jumps_and_nested_calls_are_told_apart),
+		cmocka_unit_test(test_nested_calls_have_an_end),
 		cmocka_unit_test(test_nobody_sees_freed_memory),
 		cmocka_unit_test(test_nobody_sees_freed_memory_with_fences),
 	};

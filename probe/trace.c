@@ -76,7 +76,7 @@ void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS])
 	for (unsigned e = 0; e < RT_TRACE_EVENTS; e++) {
 		out[e].emitted = rt_load(&others[e].emitted);
 		out[e].lost = rt_load(&others[e].lost);
-		for (unsigned i = 0; i < RT_MAX_THREADS; i++) {
+		for (unsigned i = 0; i < rt_threads_top(); i++) {
 			out[e].emitted += rt_load(&tallies[i].count[e].emitted);
 			out[e].lost += rt_load(&tallies[i].count[e].lost);
 		}

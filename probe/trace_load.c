@@ -16,6 +16,7 @@
 #include "trace_load.h"
 
 #define PROVIDER "libringtap-lttng.so"
+#define OBJECT   "/ringtap/probe-abi" /* beside the stub, as the provider */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PATH_MAX - sizeof("/" PROVIDER)]; /* empty: unknown */
@@ -32,7 +33,9 @@ void rt_trace_load_early(void)
 	/* The program itself has no name here: that of dladdr() is what it was called by. */
 	if (map->l_name[0] && !realpath(map->l_name, own))
 		return;
-	slash = strrchr(own, '/');
+	slash = strstr(own, OBJECT);
+	if (!slash)
+		slash = strrchr(own, '/');
 	if (slash && (size_t)(slash - own) < sizeof(folder))
 		memcpy(folder, own, (size_t)(slash - own));
 }

@@ -76,4 +76,8 @@ RTE_TRACE_POINT(rt_point_latency,
 )
 /* clang-format on */
 
+/* For constructors. fields: emits all fields of the point, as rte_trace_point_register.h defines
+ * that. 0, or -errno: no memory, or 65535 points are there; DPDK fails to start then. */
+int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*fields)(void));
+
 #endif

@@ -19,6 +19,7 @@
 #include "test_eal.h"
 #include "test_ports.h"
 #include "trace.h"
+#include "trace_points.h"
 
 #define POLL_BYTES  16 /* of an event of four 16-bit numbers */
 #define RING_FRAMES 2000
@@ -418,11 +419,52 @@ static void test_refused_packets(void **state)
 	test_monitor_end(&m);
 }
 
+/* As DPDK has registered them, which starts only if all points have a size: 8 bytes, and the
+ * fields. */
+static void test_points_are_registered(void **state)
+{
+#define X(event, parameters) {"ringtap." #event, &__rt_point_##event},
+	static const struct {
+		const char *name;
+		const rte_trace_point_t *point;
+	} points[] = {RT_TRACER_EVENTS(X)};
+#undef X
+	static const unsigned bytes[RT_TRACE_EVENTS] = {[RT_TRACE_rx_burst] = POLL_BYTES,
+		[RT_TRACE_empty_poll] = 14,
+		[RT_TRACE_tx_burst] = POLL_BYTES,
+		[RT_TRACE_tx_refused] = 20,
+		[RT_TRACE_drop] = 24,
+		[RT_TRACE_session_open] = 16,
+		[RT_TRACE_session_close] = 16,
+		[RT_TRACE_ring_full] = 20,
+		[RT_TRACE_latency] = 32};
+
+	for (unsigned i = 0; i < RT_TRACE_EVENTS; i++) {
+		assert_ptr_equal(rte_trace_point_lookup(points[i].name), points[i].point);
+		assert_int_equal(*points[i].point & __RTE_TRACE_FIELD_SIZE_MASK, bytes[i]);
+	}
+}
+
+static rte_trace_point_t empty_point;
+
+static void no_fields(void)
+{
+}
+
+/* main() has registered it; EAL has started nevertheless, with room for all that it may emit. */
+static void test_point_without_fields_does_no_harm(void **state)
+{
+	assert_ptr_equal(rte_trace_point_lookup("ringtap.empty"), &empty_point);
+	assert_true((empty_point & __RTE_TRACE_FIELD_SIZE_MASK) > 32);
+}
+
 #define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_points_are_registered),
+		cmocka_unit_test(test_point_without_fields_does_no_harm),
 		with_port(test_tracer_gets_what_is_counted),
 		with_port(test_nobody_listens),
 		with_port(test_tracer_comes_and_goes),
@@ -435,6 +477,8 @@ int main(void)
 		with_port(test_refused_packets),
 	};
 
+	if (rt_trace_point_register(&empty_point, "ringtap.empty", no_fields))
+		return 1;
 	test_figures_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

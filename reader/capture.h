@@ -28,7 +28,8 @@ struct rt_in {
 	uint64_t now_ns;  /* of the last look */
 	uint64_t busy_head, busy_last_ns, busy_since_ns; /* see rt_in_look() */
 	uint32_t source, index;
-	bool keyed; /* key is that of the record at pos */
+	bool keyed;         /* key is that of the record at pos */
+	struct rt_in *next; /* in rt_merge(): of those that hold something */
 };
 
 struct rt_source {
@@ -59,10 +60,10 @@ struct ringtap_capture {
 	uint32_t if_count;
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
-	uint64_t lag_bytes;   /* to fall behind before taking more */
-	uint64_t dry_ns;      /* CLOCK_MONOTONIC, when there was nothing left */
-	bool dry;             /* it took all that there was */
-	uint64_t checked_tsc; /* when the connections were last looked at */
+	uint64_t lag_bytes;  /* to fall behind before taking more */
+	uint64_t dry_ns;     /* CLOCK_MONOTONIC, when there was nothing left */
+	bool dry;            /* it took all that there was */
+	uint64_t checked_ns; /* when the connections were last looked at */
 	uint64_t nap_ns;
 	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, wait so long for the end; 0: not asked for */
 	int stop_error;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/ipc.h"
@@ -147,26 +149,47 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	return 0;
 }
 
+/* The application is called here as in ringtap_apps_find(). */
+static void add_suffix(struct ringtap_conn *c, const char *dir)
+{
+	char folder[PATH_MAX], name[sizeof(c->app.prefix) + 32];
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+	unsigned instance = 0;
+	int len = snprintf(name, sizeof(name), "%s", c->app.prefix);
+
+	if (!rt_address_split(dir, folder, sizeof(folder), &instance) && instance)
+		len += snprintf(name + len, sizeof(name) - (size_t)len, "#%u", instance);
+	if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid &&
+		peer.uid != geteuid())
+		snprintf(name + len, sizeof(name) - (size_t)len, "@%u", (unsigned)peer.uid);
+	rt_str_set(c->app.prefix, sizeof(c->app.prefix), name);
+}
+
+static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
+{
+	if (!err[0])
+		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
+			strerror(-error));
+	return error;
+}
+
 /* The socket is there while the probe is awake; otherwise it is woken by telemetry. */
 static int reach(const char *dir, char *err, size_t errlen)
 {
-	int fd = rt_connect(dir, RT_SOCKET_NAME), ret;
+	int fd = rt_connect_why(dir, RT_SOCKET_NAME, err, errlen), ret;
+	char name[RT_SOCKET_NAME_MAX];
 
 	if (fd >= 0)
 		return fd;
-	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN) {
-		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
-			strerror(-fd));
-		return fd;
-	}
-	ret = rt_telemetry_wake(dir, err, errlen);
+	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN)
+		return cannot_connect(fd, dir, err, errlen);
+	ret = rt_telemetry_wake(dir, name, err, errlen);
 	if (ret)
 		return ret;
-	fd = rt_connect(dir, RT_SOCKET_NAME);
-	if (fd < 0)
-		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
-			strerror(-fd));
-	return fd;
+	fd = name[0] ? rt_connect_name(dir, name, err, errlen)
+		     : rt_connect_why(dir, RT_SOCKET_NAME, err, errlen);
+	return fd < 0 ? cannot_connect(fd, dir, err, errlen) : fd;
 }
 
 EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen)
@@ -182,6 +205,8 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *e
 	ret = c->fd = reach(dir, err, errlen);
 	if (ret >= 0)
 		ret = greet(c, err, errlen);
+	if (ret >= 0)
+		add_suffix(c, dir);
 	if (ret < 0) {
 		ringtap_conn_close(c);
 		return ret == -ECONNREFUSED ? -ENOENT : ret;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,61 +15,175 @@
 #include "telemetry.h"
 
 struct app {
-	char *dir;
-	const char *name; /* in dir */
+	char *name, *dir;
+	unsigned number; /* in the order found */
 };
 
 struct ringtap_apps {
 	struct app *apps;
 	size_t count;
+	char **notes;
+	size_t note_count;
 	struct stat seen[2]; /* folders that have been looked into */
 	unsigned seen_count;
 };
 
-static bool answers(const char *dir, const char *socket)
-{
-	int fd = rt_connect(dir, socket);
+/* A runtime folder, and which applications there are in it. */
+struct place {
+	const char *dir, *prefix;
+	struct rt_folder folder;
+	bool named[RT_INSTANCES_MAX]; /* there is a socket of that number */
+	pid_t pid;                    /* of the last one that answers; 0: not known */
+	pid_t config_pid;             /* that holds the config file; 0: not known */
+	bool config_listed;
+};
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+static int add_note(struct ringtap_apps *list, const char *what, const char *why)
+{
+	char **more = realloc(list->notes, (list->note_count + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	list->notes = more;
+	if (asprintf(&more[list->note_count], "%s: %s", what, why) < 0)
+		return -ENOMEM;
+	list->note_count++;
+	return 0;
+}
+
+/* 1: somebody listens there; 0: nobody; -EPERM: somebody who is not to be trusted. Waits for
+ * nobody: a listener that has no room is one. */
+static int answers(struct place *p, const char *base, unsigned instance, char *err, size_t errlen)
+{
+	char name[RT_SOCKET_NAME_MAX];
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int fd;
+
+	snprintf(name, sizeof(name), instance ? "%s:%u" : "%s", base, instance);
+	fd = rt_folder_connect(&p->folder, name, 0, err, errlen);
+	if (fd < 0)
+		return fd == -EAGAIN ? 1 : fd == -EPERM && err[0] ? fd : 0;
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid)
+		p->pid = peer.pid;
+	close(fd);
+	return 1;
 }
 
 /* A primary process holds a write lock on its config file for as long as it lives; runtime folders
  * of dead ones stay behind. */
-static bool holds_config(const char *dir)
+static bool holds_config(struct place *p)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char path[4096];
 	int fd, ret;
 
-	snprintf(path, sizeof(path), "%s/config", dir);
-	fd = open(path,
-		O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* anybody may have put it there */
+	/* It may be any file: neither block nor follow. */
+	fd = openat(
+		p->folder.fd, "config", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
 		return false;
 	ret = fcntl(fd, F_GETLK, &lock);
 	close(fd);
+	p->config_pid = lock.l_pid > 0 ? lock.l_pid : 0;
 	return ret == 0 && lock.l_type != F_UNLCK;
 }
 
-static int add(struct ringtap_apps *list, const char *parent, const char *name)
+/* For root, applications of other users have their user in the name: they cannot take the name of
+ * one of root's. */
+static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance)
 {
-	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more));
-	char *dir;
+	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
+	char number[16] = "", user[16] = "";
 
 	if (!more)
 		return -ENOMEM;
 	list->apps = more;
+	a = &more[list->count];
+	*a = (struct app){.number = (unsigned)list->count};
+	if (instance)
+		snprintf(number, sizeof(number), "#%u", instance);
+	if (p->folder.uid && p->folder.uid != geteuid())
+		snprintf(user, sizeof(user), "@%u", (unsigned)p->folder.uid);
+	if (asprintf(&a->dir, "%s%s", p->dir, number) < 0)
+		return -ENOMEM;
+	if (asprintf(&a->name, "%s%s%s", p->prefix, number, user) < 0) {
+		free(a->dir);
+		return -ENOMEM;
+	}
+	list->count++;
+	return 0;
+}
+
+static int add_instance(struct ringtap_apps *list, struct place *p, unsigned instance)
+{
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	p->pid = 0;
+	ret = answers(p, RT_SOCKET_NAME, instance, err, sizeof(err));
+	if (!ret)
+		ret = answers(p, RT_TELEMETRY_SOCKET, instance, err, sizeof(err));
+	if (ret < 0)
+		return add_note(list, p->dir, err);
+	if (!ret)
+		return 0;
+	p->config_listed |= !instance || (p->config_pid && p->pid == p->config_pid);
+	return add_app(list, p, instance);
+}
+
+static void read_names(struct place *p)
+{
+	int fd = openat(p->folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int n = rt_socket_instance(e->d_name, RT_SOCKET_NAME);
+
+		if (n < 0)
+			n = rt_socket_instance(e->d_name, RT_TELEMETRY_SOCKET);
+		if (n >= 0)
+			p->named[n] = true;
+	}
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static int add_folder(struct ringtap_apps *list, struct place *p)
+{
+	char err[RT_TEXT_LEN];
+	int ret = rt_folder_open(&p->folder, p->dir, err, sizeof(err));
+	bool held;
+
+	if (ret)
+		return ret == -EPERM && err[0] ? add_note(list, p->dir, err) : 0;
+	read_names(p);
+	held = holds_config(p);
+	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
+		if (p->named[i])
+			ret = add_instance(list, p, i);
+	}
+	/* One without telemetry and probe: its lock is all that there is to see. */
+	if (!ret && held && !p->config_listed)
+		ret = add_app(list, p, 0);
+	rt_folder_close(&p->folder);
+	return ret;
+}
+
+static int add(struct ringtap_apps *list, const char *parent, const char *name)
+{
+	struct place p = {.prefix = name};
+	char *dir;
+	int ret;
+
 	if (asprintf(&dir, "%s/%s", parent, name) < 0)
 		return -ENOMEM;
-	if (!answers(dir, RT_SOCKET_NAME) && !answers(dir, RT_TELEMETRY_SOCKET) &&
-		!holds_config(dir)) {
-		free(dir);
-		return 0;
-	}
-	list->apps[list->count++] = (struct app){.dir = dir, .name = strrchr(dir, '/') + 1};
-	return 0;
+	p.dir = dir;
+	ret = add_folder(list, &p);
+	free(dir);
+	return ret;
 }
 
 /* XDG_RUNTIME_DIR may be /var/run or /tmp. */
@@ -109,7 +224,10 @@ static int scan(struct ringtap_apps *list, const char *parent)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct app *)a)->name, ((const struct app *)b)->name);
+	const struct app *x = a, *y = b;
+	int ret = strcmp(x->name, y->name);
+
+	return ret ? ret : (x->number > y->number) - (x->number < y->number);
 }
 
 EXPORT int ringtap_apps_find(struct ringtap_apps **out)
@@ -143,8 +261,13 @@ EXPORT void ringtap_apps_free(struct ringtap_apps *list)
 {
 	if (!list)
 		return;
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; i < list->count; i++) {
 		free(list->apps[i].dir);
+		free(list->apps[i].name);
+	}
+	for (size_t i = 0; i < list->note_count; i++)
+		free(list->notes[i]);
+	free(list->notes);
 	free(list->apps);
 	free(list);
 }
@@ -162,4 +285,14 @@ EXPORT const char *ringtap_apps_name(const struct ringtap_apps *list, size_t i)
 EXPORT const char *ringtap_apps_dir(const struct ringtap_apps *list, size_t i)
 {
 	return i < list->count ? list->apps[i].dir : NULL;
+}
+
+EXPORT size_t ringtap_apps_notes(const struct ringtap_apps *list)
+{
+	return list->note_count;
+}
+
+EXPORT const char *ringtap_apps_note(const struct ringtap_apps *list, size_t i)
+{
+	return i < list->note_count ? list->notes[i] : NULL;
 }

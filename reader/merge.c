@@ -49,7 +49,9 @@ uint64_t rt_in_look(struct ringtap_capture *cap, struct rt_in *in, uint64_t now_
 		in->busy_since_ns = 0;
 		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
 	}
-	if (!in->busy_since_ns || in->busy_head != head || in->busy_last_ns != last_ns) {
+	/* The clock steps back where the TSC does, until the probe's line follows. */
+	if (!in->busy_since_ns || in->busy_head != head || in->busy_last_ns != last_ns ||
+		now_ns < in->busy_since_ns) {
 		in->busy_since_ns = now_ns;
 		in->busy_head = head;
 		in->busy_last_ns = last_ns;
@@ -218,17 +220,37 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 	return true;
 }
 
-/* The ring with the earliest record, and the time of the next earliest of another ring. */
-static struct rt_in *earliest(struct ringtap_capture *cap, uint64_t *next)
+/* The rings that hold something: with hundreds of idle ones, to look at all of them for every run
+ * costs more than the runs. */
+static struct rt_in *gather(struct ringtap_capture *cap)
+{
+	struct rt_in *list = NULL, **end = &list;
+
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		if (cap->ins[i].pos >= cap->ins[i].head)
+			continue;
+		*end = &cap->ins[i];
+		end = &cap->ins[i].next;
+	}
+	*end = NULL;
+	return list;
+}
+
+/* The ring with the earliest record, and the time of the next earliest of another ring. Rings that
+ * have run empty leave the list. */
+static struct rt_in *earliest(struct ringtap_capture *cap, struct rt_in **list, uint64_t *next)
 {
 	struct rt_in *first = NULL;
 
 	*next = RT_FOREVER;
-	for (uint32_t i = 0; i < cap->in_count; i++) {
-		struct rt_in *in = &cap->ins[i];
+	while (*list) {
+		struct rt_in *in = *list;
 
-		if (!peek(cap, in))
+		if (!peek(cap, in)) {
+			*list = in->next;
 			continue;
+		}
+		list = &in->next;
 		if (!first || in->key < first->key) {
 			if (first)
 				*next = first->key;
@@ -243,13 +265,14 @@ static struct rt_in *earliest(struct ringtap_capture *cap, uint64_t *next)
 unsigned rt_merge(
 	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max)
 {
+	struct rt_in *list = gather(cap);
 	uint64_t left = cap->batch_bytes;
 	unsigned n = 0;
 
 	cap->dry = false;
 	while (n < max && left) {
 		uint64_t next;
-		struct rt_in *in = earliest(cap, &next);
+		struct rt_in *in = earliest(cap, &list, &next);
 
 		if (!in || in->key > watermark) {
 			cap->dry = true;

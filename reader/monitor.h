@@ -29,6 +29,7 @@ struct ringtap_monitor {
 	char names[RT_FIG_PORTS][RT_NAME_LEN]; /* of ports; empty: ethdev's, as far as known */
 	uint8_t name_tries[RT_FIG_PORTS];
 	/* By index in the pictures, in the order of first sight. */
+	uint32_t slot_count; /* entries of threads that may be in use */
 	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
 	struct ringtap_figures_thread threads[RT_FIG_THREADS]; /* as last seen */
 	struct rt_owner queues[RT_FIG_HOOKS], pairs[RT_FIG_PAIRS], samplers[RT_FIG_SAMPLERS];
@@ -60,7 +61,7 @@ int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
 /* monitor_thread.c: one thread slot. False: nobody has it, or it changes hands all the time. */
 bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
 	struct ringtap_figures_thread *out);
-uint32_t rt_newest_window(const struct rt_figures *fig);
+uint32_t rt_newest_window(const struct rt_figures *fig, uint32_t slots);
 
 /* Copies words that their writer may change meanwhile; bytes is a multiple of 8. Acquires, so that
  * a sequence number read afterwards is not older. */

@@ -129,11 +129,11 @@ static void read_worst(const struct ringtap_monitor *mon, const struct rt_fig_th
 	qsort(o->microbursts, o->microburst_count, sizeof(o->microbursts[0]), more_first);
 }
 
-uint32_t rt_newest_window(const struct rt_figures *fig)
+uint32_t rt_newest_window(const struct rt_figures *fig, uint32_t slots)
 {
 	uint32_t newest = 0;
 
-	for (int t = 0; t < RT_FIG_THREADS; t++) {
+	for (uint32_t t = 0; t < slots; t++) {
 		for (int i = 0; i < RT_FIG_WINDOWS; i++) {
 			uint32_t number = rt_load(&fig->threads[t].window[i].number);
 

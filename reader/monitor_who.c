@@ -137,9 +137,10 @@ int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 
 	take_count(&mon->port_count, &mon->fig.live->port_count, RT_FIG_PORTS);
 	take_count(&mon->pool_count, &mon->fig.live->pool_count, RT_FIG_POOLS);
-	mon->newest_window = rt_newest_window(&mon->fig);
+	take_count(&mon->slot_count, &mon->fig.live->thread_count, RT_FIG_THREADS);
+	mon->newest_window = rt_newest_window(&mon->fig, mon->slot_count);
 	ret = meet_blocks(mon);
-	for (uint32_t slot = 0; slot < RT_FIG_THREADS && !ret; slot++) {
+	for (uint32_t slot = 0; slot < mon->slot_count && !ret; slot++) {
 		if (!rt_thread_read(mon, slot, tsc_hz, &now))
 			continue;
 		ret = owner_thread(mon, slot, &index);

@@ -9,8 +9,8 @@
 #include "capture.h"
 #include "export.h"
 
-#define LAG_NS     1000000ull
-#define LOOK_TICKS (1ull << 25) /* TSC ticks between looks at the connections, about 10 ms */
+#define LAG_NS  1000000ull
+#define LOOK_NS 10000000ull /* between looks at the connections */
 
 uint64_t rt_mono_ns(void)
 {
@@ -66,7 +66,7 @@ static void look_at_sources(struct ringtap_capture *cap)
 		rt_capture_learn_all_ifs(cap, i);
 	}
 	give_up_waiting(cap);
-	cap->checked_tsc = rt_tsc();
+	cap->checked_ns = rt_mono_ns();
 }
 
 static uint64_t look_at_rings(struct ringtap_capture *cap)
@@ -79,7 +79,7 @@ static uint64_t look_at_rings(struct ringtap_capture *cap)
 		/* If it cannot be read, the writer is preempted or dead: the old line is as good.
 		 */
 		rt_clock_read(s->seg.clock, &s->line);
-		now[i] = rt_clock_ns(&s->line, rt_tsc());
+		now[i] = rt_clock_now(&s->line);
 	}
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source]);
@@ -174,7 +174,7 @@ EXPORT int ringtap_capture_next(
 		bool corrupt = cap->corrupt;
 		unsigned n;
 
-		if (!corrupt && (cap->stop_until_ns || rt_tsc() - cap->checked_tsc > LOOK_TICKS))
+		if (!corrupt && (cap->stop_until_ns || rt_mono_ns() - cap->checked_ns > LOOK_NS))
 			look_at_sources(cap);
 		n = try_next(cap, runs, max, over || !timeout_ms || cap->stop_until_ns);
 		if (n)

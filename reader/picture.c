@@ -269,6 +269,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 
 	f->taken_ns = now_ns();
 	rt_clock_sample_mono(&f->taken_tsc, &pic->mono_ns);
+	f->taken_mono_ns = pic->mono_ns;
 	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
 	f->switched = rt_load_acquire(&live->switched);
 	f->instruments = rt_load(&live->instruments) & RT_INSTR_ALL;

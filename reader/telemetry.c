@@ -3,11 +3,10 @@
  * one JSON object per command; a command that nobody registered answers null. */
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -15,40 +14,7 @@
 #include "common/proto.h"
 #include "telemetry.h"
 
-#define RETRY_MS 10
-
 _Thread_local int rt_telemetry_ms = 3000;
-
-/* Telemetry keeps only a handful of callers waiting; EAGAIN says that there are more just now. */
-static int connect_patiently(int fd, const struct sockaddr_un *addr)
-{
-	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
-
-	for (int ms = 0;; ms += RETRY_MS) {
-		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
-			return 0;
-		if (errno != EAGAIN || ms >= rt_telemetry_ms)
-			return -errno;
-		nanosleep(&pause, NULL);
-	}
-}
-
-int rt_connect(const char *dir, const char *name)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd, n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
-
-	if (n >= (int)sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	n = connect_patiently(fd, &addr);
-	if (n == 0)
-		return fd;
-	close(fd);
-	return n;
-}
 
 /* One datagram, zero-terminated. Length or -errno. */
 static int receive(int fd, char *buf, size_t size)
@@ -81,7 +47,21 @@ static int ask(int fd, const char *cmd, char *answer, size_t size)
 	return ret < 0 ? ret : 0;
 }
 
-static int judge(const char *answer, char *err, size_t errlen)
+/* The name of the probe's socket, as the probe says. */
+static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
+{
+	const char *text = json_string_value(name);
+
+	socket[0] = 0;
+	if (!name)
+		return true;
+	if (!text || rt_socket_instance(text, RT_SOCKET_NAME) < 0)
+		return false;
+	snprintf(socket, RT_SOCKET_NAME_MAX, "%s", text);
+	return true;
+}
+
+static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen)
 {
 	json_t *root = json_loads(answer, 0, NULL),
 	       *body = json_object_get(root, RT_TELEMETRY_ATTACH);
@@ -95,7 +75,8 @@ static int judge(const char *answer, char *err, size_t errlen)
 			"-d "
 			"libringtap-probe.so");
 		ret = -EPROTONOSUPPORT;
-	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
+	} else if (!json_is_integer(json_object_get(body, "protocol")) ||
+		   !take_name(json_object_get(body, "socket"), socket)) {
 		snprintf(err, errlen, "its telemetry socket answers nonsense");
 		ret = -EPROTO;
 	} else if (protocol != RT_PROTO_VERSION) {
@@ -104,20 +85,23 @@ static int judge(const char *answer, char *err, size_t errlen)
 		ret = -EPROTOTYPE;
 	} else if (status) {
 		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
-		snprintf(err, errlen, "the probe cannot start: %s", strerror(-ret));
+		snprintf(err, errlen, "the probe cannot start: %s",
+			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
+					  : strerror(-ret));
 	}
 	json_decref(root);
 	return ret;
 }
 
-int rt_telemetry_wake(const char *dir, char *err, size_t errlen)
+int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen)
 {
 	char answer[RT_TELEMETRY_MAX];
-	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
+	int fd = rt_connect_why(app, RT_TELEMETRY_SOCKET, err, errlen), ret;
 
 	if (fd < 0) {
-		snprintf(err, errlen, "cannot reach %s/%s: %s", dir, RT_TELEMETRY_SOCKET,
-			strerror(-fd));
+		if (!err[0])
+			snprintf(err, errlen, "cannot reach %s/%s: %s", app, RT_TELEMETRY_SOCKET,
+				strerror(-fd));
 		return fd;
 	}
 	ret = ask(fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
@@ -126,12 +110,12 @@ int rt_telemetry_wake(const char *dir, char *err, size_t errlen)
 		snprintf(err, errlen, "its telemetry socket does not answer: %s", strerror(-ret));
 		return ret;
 	}
-	return judge(answer, err, errlen);
+	return judge(answer, socket, err, errlen);
 }
 
-int rt_telemetry_ask(const char *dir, const char *command, char answer[RT_TELEMETRY_MAX])
+int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
 {
-	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
+	int fd = rt_connect(app, RT_TELEMETRY_SOCKET), ret;
 
 	if (fd < 0)
 		return fd;

@@ -4,21 +4,19 @@
 
 #include <stddef.h>
 
-#define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
+#include "connect.h"
 
 /* How long the application may take for an answer; a variable for the tests' sake. */
 extern _Thread_local int rt_telemetry_ms;
 
-/* Connects to the Unix SOCK_SEQPACKET socket dir/name. The descriptor or -errno. */
-int rt_connect(const char *dir, const char *name);
-
-/* Asks the application in the runtime folder dir to wake its probe. 0; -ENOENT, -ECONNREFUSED: no
- * such application; -EPROTONOSUPPORT: no probe in it; -EPROTO: nonsense; -ETIMEDOUT; -errno. The
- * sentence in err is for people. */
-int rt_telemetry_wake(const char *dir, char *err, size_t errlen);
+/* Asks the application at an address to wake its probe. 0, and socket is the name of the probe's
+ * socket (empty: the answer has none); -ENOENT, -ECONNREFUSED: no such application;
+ * -EPROTONOSUPPORT: no probe in it; -EPROTO: nonsense; -ETIMEDOUT; -EPERM: not to be trusted;
+ * -errno. The sentence in err is for people. */
+int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen);
 
 /* Sends any command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
 #define RT_TELEMETRY_MAX 16385
-int rt_telemetry_ask(const char *dir, const char *command, char answer[RT_TELEMETRY_MAX]);
+int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
 
 #endif

@@ -69,6 +69,7 @@ static void put_honest(struct test_figures *f)
 		f->ports[i].state = RT_IF_PRESENT;
 	}
 	f->h->port_count = 2;
+	f->h->thread_count = 8;
 	f->threads[3].life = 7;
 	f->threads[3].alive = 1;
 	f->threads[3].lcore = 1;

@@ -68,9 +68,9 @@ static uint32_t count_ports(const struct ringtap_capture *cap)
 		const struct rt_segment *seg = &cap->sources[s].seg;
 		uint32_t ifs = rt_segment_if_count(seg);
 
-		n += ifs;
+		n += ifs << 16;
 		for (uint32_t i = 0; i < ifs; i++)
-			n += rt_load(&seg->ifs[i].state) == RT_IF_GONE;
+			n += rt_load(&seg->ifs[i].state) == RT_IF_GONE ? i + 1 : 0;
 	}
 	return n;
 }

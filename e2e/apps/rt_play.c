@@ -22,6 +22,8 @@
 #define WORDS_MAX  24
 #define MBUF_COUNT 16383
 
+static bool cleaned_up;
+
 static void answer(int64_t rc)
 {
 	if (rc < 0)
@@ -75,6 +77,21 @@ static void do_threads(char **words)
 {
 	answer(traffic_threads(number(words, 1), number(words, 2), shape_arg(words, "count", 1),
 		shape_arg(words, "n", 1)));
+}
+
+static void do_crowd(char **words)
+{
+	answer(traffic_crowd(number(words, 1), number(words, 2)));
+}
+
+static void do_crowd_send(char **words)
+{
+	answer(traffic_crowd_send(number(words, 1)));
+}
+
+static void do_crowd_end(char **words)
+{
+	answer(traffic_crowd_end());
 }
 
 static void do_poll(char **words)
@@ -149,6 +166,22 @@ static void do_now(char **words)
 	answer((int64_t)traffic_now_ns());
 }
 
+/* DPDK ends, the program goes on. */
+static void do_cleanup(char **words)
+{
+	if (!cleaned_up) {
+		cleaned_up = true;
+		answer(rte_eal_cleanup());
+	} else {
+		answer(-EALREADY);
+	}
+}
+
+static void do_exit(char **words)
+{
+	exit(number(words, 1));
+}
+
 #ifdef LINK_IN
 static void do_probe_start(char **words)
 {
@@ -170,10 +203,13 @@ static const struct {
 	{"rx", 3, do_rx},       /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
 	{"tx", 3, do_tx},       /* likewise */
 	{"blast", 3, do_blast}, /* PORT QUEUE [workers= n=] */
-	{"threads", 3, do_threads}, /* PORT QUEUE [count= n=] */
-	{"poll", 3, do_poll},       /* PORT QUEUE [n=] */
-	{"idle", 3, do_idle},       /* PORT QUEUE [n=] */
-	{"loop", 3, do_loop},       /* FROM TO [queue= second= doze=] */
+	{"threads", 3, do_threads},       /* PORT QUEUE [count= n=] */
+	{"crowd", 3, do_crowd},           /* PORT THREADS */
+	{"crowd_send", 2, do_crowd_send}, /* N */
+	{"crowd_end", 1, do_crowd_end},
+	{"poll", 3, do_poll}, /* PORT QUEUE [n=] */
+	{"idle", 3, do_idle}, /* PORT QUEUE [n=] */
+	{"loop", 3, do_loop}, /* FROM TO [queue= second= doze=] */
 	{"unloop", 1, do_unloop},
 	{"count", 1, do_count},
 	{"ring", 2, do_ring},           /* NAME [rxq= txq=] */
@@ -184,6 +220,8 @@ static const struct {
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
 	{"now", 1, do_now},
+	{"cleanup", 1, do_cleanup},
+	{"exit", 2, do_exit}, /* STATUS */
 #ifdef LINK_IN
 	{"probe_start", 1, do_probe_start},
 	{"probe_stop", 1, do_probe_stop},
@@ -220,5 +258,5 @@ int main(int argc, char **argv)
 	while (getline(&line, &size, stdin) > 0 && strcmp(line, "quit\n"))
 		execute(line);
 	free(line);
-	return rte_eal_cleanup() ? 1 : 0;
+	return !cleaned_up && rte_eal_cleanup() ? 1 : 0;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
@@ -190,6 +192,72 @@ int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_
 	free(ids);
 	free(jobs);
 	return sum;
+}
+
+#define CROWD_MAX 512
+
+static struct {
+	pthread_t thread[CROWD_MAX];
+	unsigned threads;
+	uint16_t port;
+	uint32_t round, done, quit; /* atomic */
+	uint64_t n;
+} crowd;
+
+static void *poll_own_queue(void *arg)
+{
+	struct job job = {.port = crowd.port, .queue = (uint16_t)(uintptr_t)arg};
+	uint32_t round = 0;
+
+	while (!__atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE)) {
+		struct rte_mbuf *m[BURST];
+
+		rte_pktmbuf_free_bulk(m, rte_eth_rx_burst(job.port, job.queue, m, BURST));
+		if (__atomic_load_n(&crowd.round, __ATOMIC_ACQUIRE) != round) {
+			round++;
+			job.n += crowd.n;
+			send_plain(&job);
+			__atomic_fetch_add(&crowd.done, 1, __ATOMIC_RELEASE);
+		}
+		sched_yield();
+	}
+	return NULL;
+}
+
+int64_t traffic_crowd(uint16_t port, unsigned threads)
+{
+	if (crowd.threads || threads > CROWD_MAX)
+		return -EINVAL;
+	crowd.port = port;
+	for (uintptr_t i = 0; i < threads; i++, crowd.threads++) {
+		int ret = pthread_create(&crowd.thread[i], NULL, poll_own_queue, (void *)i);
+
+		if (ret)
+			return -ret;
+	}
+	return threads;
+}
+
+int64_t traffic_crowd_send(uint64_t n)
+{
+	uint32_t until = crowd.done + crowd.threads;
+
+	crowd.n = n;
+	__atomic_fetch_add(&crowd.round, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&crowd.done, __ATOMIC_ACQUIRE) != until)
+		sched_yield();
+	return (int64_t)(crowd.threads * n);
+}
+
+int64_t traffic_crowd_end(void)
+{
+	unsigned n = crowd.threads;
+
+	__atomic_store_n(&crowd.quit, 1, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(crowd.thread[i], NULL);
+	memset(&crowd, 0, sizeof(crowd));
+	return n;
 }
 
 int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n)

@@ -28,6 +28,12 @@ int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 int64_t traffic_blast(uint16_t port, uint16_t queue, unsigned workers, uint64_t n);
 int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_t n);
 
+/* Threads that EAL does not know, each of which polls a queue of its own from now on; they send n
+ * packets each on its queue, and end. Return their number, the sum, or -errno. */
+int64_t traffic_crowd(uint16_t port, unsigned threads);
+int64_t traffic_crowd_send(uint64_t n);
+int64_t traffic_crowd_end(void);
+
 /* Receives exactly n packets in the main thread. Returns n. */
 int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n);
 

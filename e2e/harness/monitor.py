@@ -17,7 +17,7 @@ NO_INDEX = 0xFFFF
 SUB, LAT_MAX = 6, 42
 BUCKETS = (LAT_MAX - SUB + 1) << SUB
 BURSTS, WINDOWS, WORST, SIZES = 512, 16, 8, 48
-THREADS, PORTS, POOL_COUNT, HOOKS, PAIRS, SAMPLERS = 64, 64, 64, 1024, 128, 8
+THREADS, PORTS, POOL_COUNT, HOOKS, PAIRS, SAMPLERS = 256, 64, 64, 4096, 128, 8
 STRETCHES, STRETCH = 4, 8192
 
 u8, u16, u32, u64, i32 = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64,
@@ -43,7 +43,7 @@ class Header(ctypes.Structure):
         (u32, "pid reserved0[3] instruments latency_every port_count pool_count hook_count"
               " pair_count sampler_count switched"),
         (u64, "no_thread_polls no_block_polls no_pair_packets"),
-        (u32, "ports_beyond pools_beyond"), (u8, "reserved1[88]"))
+        (u32, "ports_beyond pools_beyond thread_count"), (u8, "reserved1[84]"))
 
 
 class Clock(ctypes.Structure):
@@ -166,7 +166,8 @@ class Monitor:
     @property
     def threads(self):
         """By slot."""
-        all_of_them = self._table(Thread, self.header.thread_offset, THREADS)
+        h = self.header
+        all_of_them = self._table(Thread, h.thread_offset, min(h.thread_count, THREADS))
         return {slot: t for slot, t in enumerate(all_of_them) if t.life}
 
     @property

@@ -9,6 +9,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
 RINGTAP = BUILD / "cli" / "ringtap"
+# What the plugin loads into applications of the DPDK that was built with: the probe's code is there.
+PROBE_OBJECT = next((BUILD / "probe" / "ringtap").glob("probe-abi*.so"), BUILD / "no-probe")
 LTTNG_PROVIDER = BUILD / "probe" / "libringtap-lttng.so"
 CORPUS = REPO.parent / "shared" / "pcaps"
 
@@ -26,6 +28,19 @@ def private_folder():
     raise RuntimeError("no folder to be found whose parents only root may write")
 
 
+def probe_object(plugin):
+    """Path of the code that the plugin loads."""
+    return plugin.parent / PROBE_OBJECT.parent.name / PROBE_OBJECT.name
+
+
+def copy_probe(plugin, folder):
+    """The plugin with the objects that it loads, in another folder; returns its path there."""
+    objects = Path(folder) / PROBE_OBJECT.parent.name
+    objects.mkdir()
+    shutil.copy(probe_object(plugin), objects)
+    return Path(shutil.copy(plugin, folder))
+
+
 class Plugin:
     """The probe as EAL's -d wants it: in place, or copied to where EAL accepts it, with what it loads
     from beside it."""
@@ -36,7 +51,7 @@ class Plugin:
         self.path = built
         if built.exists() and world_writable(built.parent):
             self._own = private_folder()
-            self.path = Path(shutil.copy(built, self._own))
+            self.path = copy_probe(built, self._own)
             if LTTNG_PROVIDER.exists():
                 shutil.copy(LTTNG_PROVIDER, self._own)
 

@@ -12,8 +12,8 @@ class Testpmd:
     __test__ = False  # the name begins as pytest's test classes do
 
     def __init__(self, vdevs, plugin=None, lcores="0,1", memory_mb=256, mbufs=8192, args=(),
-                 eal=(), namespace=None, huge=None):
-        self.prefix = dpdk.new_prefix("pmd")
+                 eal=(), namespace=None, huge=None, prefix=None):
+        self.prefix = prefix or dpdk.new_prefix("pmd")
         inside = [*(namespace.prefix if namespace else []), *(huge.prefix if huge else [])]
         argv = [*inside, "dpdk-testpmd", *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal,
                                                          huge.folder if huge else None),

@@ -171,6 +171,7 @@ struct ringtap_figures {
 	/* Ports and pools that are there and are not shown: the application has had more of them,
 	 * one after the other, than there is room for. */
 	uint32_t ports_beyond, pools_beyond;
+	uint64_t taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two pictures */
 };
 
 /* Takes a picture; the caller frees it with ringtap_figures_free(). -EPIPE: the application is

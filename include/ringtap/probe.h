@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libringtap-probe, link-in use: for static builds and applications started with
- * --no-telemetry. Applications that load the probe with EAL's -d need none of this.
+ * libringtap-probe, link-in use: for applications that run with --no-telemetry or cannot load
+ * plugins. Applications that load the probe with EAL's -d need none of this. The shared library
+ * loads the probe that fits the application's DPDK from the folder ringtap/ beside itself.
  */
 #ifndef RINGTAP_PROBE_H
 #define RINGTAP_PROBE_H
@@ -12,16 +13,16 @@
 extern "C" {
 #endif
 
-/* Opens the control socket `ringtap.sock` in the DPDK runtime folder and starts the control
- * thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a reader
- * attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder, or a
- * secondary process), … */
+/* Opens the control socket (`ringtap.sock`, or with a number) in the DPDK runtime folder and starts
+ * the control thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a
+ * reader attaches. Returns 0, or -errno: -EALREADY (running), -ENOTSUP (no runtime folder, or a
+ * secondary process), -ENOSYS (the shared library could not load the probe; a line on stderr gave
+ * the reason when it was loaded itself), -ESHUTDOWN (after rte_eal_cleanup()), … */
 int ringtap_probe_start(void);
 
 /* Ends every session, removes all hooks, stops the control thread and removes the socket.
- * Returns when done. Nobody can attach any more before it is started again. Call it before
- * rte_eal_cleanup(): DPDK's telemetry goes on answering after that, and whoever attached then
- * would use memory that is gone. */
+ * Returns when done. Nothing can attach any more before it is started again. rte_eal_cleanup() and
+ * exit() do the same, for good. */
 void ringtap_probe_stop(void);
 
 /* For applications that know more of a port than its driver reports. The first three may be called

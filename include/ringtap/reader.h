@@ -34,9 +34,16 @@ struct ringtap_apps;
 int ringtap_apps_find(struct ringtap_apps **out);
 void ringtap_apps_free(struct ringtap_apps *apps);
 size_t ringtap_apps_count(const struct ringtap_apps *apps);
-/* EAL file-prefix, and runtime folder, of the i-th application. Live as long as the list. */
+/* Name and address of the i-th application. Live as long as the list. The name is its EAL
+ * file-prefix; further applications in the same runtime folder (--no-shconf, --in-memory) are
+ * PREFIX#1 and so on, with the number that DPDK's telemetry gives to them, and applications of a
+ * user other than root and the caller have "@UID" appended. The address is the runtime folder, with
+ * the same "#1". It is what parameters called dir take. */
 const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i);
 const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
+/* Folders and sockets that were left out since they cannot be trusted: one sentence each. */
+size_t ringtap_apps_notes(const struct ringtap_apps *apps);
+const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
 
 /* ---- Control connection: what an application is and has ------------------------------------ */
 

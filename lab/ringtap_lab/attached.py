@@ -212,7 +212,7 @@ class Latency(Tool):
 
 def need_bpftrace(lab):
     installed(lab, "bpftrace", "bpftrace")
-    with open(lab.plugin(), "rb") as f:
+    with open(lab.probe_object(), "rb") as f:
         if b"\0ringtap\0rx_burst\0" not in f.read():
             raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
 
@@ -223,7 +223,7 @@ class Bpftrace(Tool):
 
     def __init__(self, lab, app):
         need_bpftrace(lab)
-        sites = f"usdt:{lab.plugin()}:ringtap:rx_burst"
+        sites = f"usdt:{lab.probe_object()}:ringtap:rx_burst"
         program = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
         super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json",
                           "-p", app.process.pid, "-e", program], "listening")

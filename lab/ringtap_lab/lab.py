@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from pathlib import Path
 
 from . import netns, process, scope
 from .experiment import Trouble
@@ -73,6 +74,13 @@ class Lab:
     def plugin(self):
         """Path of the probe, for EAL's -d."""
         return self.built("probe/libringtap-probe.so")
+
+    def probe_object(self):
+        """Path of the code that the probe loads: its USDT sites are there."""
+        found = sorted((Path(self.plugin()).parent / "ringtap").glob("probe-abi*.so"))
+        if not found:
+            raise Trouble("the probe is not built: build it by `make all`")
+        return str(found[0])
 
     def tool(self, name, package):
         """Path of a program of the system."""

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds ringtap in another suite of Debian, with its DPDK, and uses it on its dpdk-testpmd.
+# usage: other-dpdk.sh FOLDER: of that suite's name (trixie, sid), with its root in it; made if it is not there
+set -eu
+
+src=$(cd "$(dirname "$0")/.." && pwd)
+if [ "${2:-}" = inside ]; then
+	root=$1
+	mount --bind "$root" "$root"
+	mount -t proc proc "$root/proc"
+	mount --rbind /dev "$root/dev"
+	mount --rbind /sys "$root/sys"
+	mount -t tmpfs tmpfs "$root/run"
+	mkdir -p "$root/run/dpdk" "$root/src"
+	mount --bind "$src" "$root/src"
+	exec chroot "$root" env DEBIAN_FRONTEND=noninteractive sh /src/devtools/other-dpdk.sh / check
+fi
+if [ "${2:-}" != check ]; then
+	root=$1
+	suite=$(basename "$root")
+	if [ ! -x "$root/usr/bin/apt-get" ]; then
+		debootstrap --variant=minbase "$suite" "$root"
+	fi
+	exec unshare -m --propagation private "$0" "$root" inside
+fi
+
+# ---- in the root
+
+/src/devtools/deps.sh build demo
+work=/root/ringtap
+build=$work/build
+mkdir -p $work
+[ -d $build ] || meson setup $build /src >$work/setup.log || { cat $work/setup.log; exit 1; }
+ninja -C $build -j2 >$work/build.log || { tail -n 40 $work/build.log; exit 1; }
+meson test -C $build --no-rebuild --print-errorlogs trace teardown control session
+ringtap=$build/cli/ringtap
+rm -f $work/stdin && mkfifo $work/stdin
+dpdk-testpmd --no-huge -m 256 --no-pci --file-prefix other -l 0,1 -d $build/probe/libringtap-probe.so \
+	--vdev net_null0 --vdev net_null1 -- -i --no-mlockall --total-num-mbufs=4096 \
+	<$work/stdin >$work/testpmd.log 2>&1 &
+pmd=$!
+exec 9>$work/stdin
+trap 'kill $pmd 2>/dev/null; cat $work/testpmd.log' EXIT
+echo start >&9
+until grep -q 'packet forwarding - ports=2' $work/testpmd.log; do
+	kill -0 $pmd
+	sleep 0.1 # no event to wait for: the log is a plain file
+done
+! grep 'ringtap:' $work/testpmd.log
+$ringtap list | tee $work/list
+grep -q net_null1 $work/list
+$ringtap top --once other
+$ringtap record -i other: -f 'greater 10' -c 1000 -w $work/some.pcapng
+$ringtap latency --duration 1 other
+$ringtap memory --duration 1 other
+$ringtap trace dpdk --duration 1 -o $work/trace other && rm -r $work/trace
+printf 'stop\nquit\n' >&9
+wait $pmd
+trap - EXIT
+echo "other-dpdk: ringtap works with DPDK $(pkg-config --modversion libdpdk)"

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The plugin in applications that have DPDK in other ways than as shared libraries of their own, and in
+those that it cannot work in: it never keeps one from running."""
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import dpdk
+from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
+from harness.play import Play
+from harness.proc import Proc, check, run
+from harness.ringtap import FAILED, listing
+
+STATIC = BUILD / "e2e" / "rt_play_static"
+
+
+@pytest.fixture(scope="module")
+def static():
+    if not STATIC.exists():
+        pytest.skip("built without DPDK's static libraries")
+
+
+def log(app):
+    """What the plugin said in the application."""
+    return [line for line in app.proc.output.splitlines() if line.startswith("ringtap:")]
+
+
+def told(*args):
+    return json.loads(check([RINGTAP, *args], timeout=120))
+
+
+def record(app, path, *args):
+    done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", path, "-c", "1000", *args])
+    return done, check(["tcpdump", "-nr", path], timeout=60).splitlines() if done.returncode == 0 else None
+
+
+def mine(app):
+    return next(a for a in listing() if a["name"] == app.prefix)
+
+
+# ---- statically linked -----------------------------------------------------------------------
+
+
+def test_statically_linked_application(static, plugin, closing, tmp_path):
+    app = closing(Play(plugin, program=STATIC.name))
+    maps = Path(f"/proc/{app.pid}/maps").read_text()
+    assert str(probe_object(plugin)) in maps and "librte_" not in maps
+    app.plug("net_null0", args="size=100")
+    app.do("loop 0 0")
+    assert [p["name"] for p in mine(app)["ports"]] == ["net_null0"]
+    done, packets = record(app, tmp_path / "all.pcap", "-f", "greater 100")
+    assert done.returncode == 0 and len(packets) == 1000, done.stderr
+    done, _ = record(app, tmp_path / "none.pcap", "-f", "less 99", "-a", "duration:1")
+    assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
+    top = told("top", "--once", "--json", app.prefix)
+    assert app.prefix in json.dumps(top) and "net_null0" in json.dumps(top)
+    pair, = told("latency", "--json", "--duration", "1", app.prefix)["pairs"]
+    assert pair["packets"] > 0
+    memory = told("memory", "--json", "--duration", "1", app.prefix)
+    assert "rx" in {p["name"] for p in memory["pools"]}
+    assert dpdk.telemetry(app.prefix, "/ringtap/mempools")["/ringtap/mempools"]["mempools"]
+    app.do("unloop")
+    assert not log(app) and app.quit() == 0
+
+
+def test_filters_where_the_application_has_no_bpf(static, plugin, closing, tmp_path):
+    app = closing(Play(plugin, program="rt_play_static_no_bpf"))
+    app.plug("net_null0")
+    app.do("loop 0 0")
+    done, _ = record(app, tmp_path / "f.pcap", "-f", "greater 1")
+    assert done.returncode == FAILED and "rte_bpf" in done.stderr
+    done, packets = record(app, tmp_path / "all.pcap")
+    assert done.returncode == 0 and len(packets) == 1000
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- where it cannot work --------------------------------------------------------------------
+
+
+def refused(app, *words):
+    """It runs, without the probe; its log has one line that says why."""
+    line, = log(app)
+    assert all(word in line for word in words), line
+    assert line.endswith("the application runs on without it")
+    port = app.plug("net_null0")
+    assert app.one(f"poll {port} 0 n=100") == 100
+    assert "load_probe" in mine(app)
+    assert app.quit() == 0
+
+
+def test_static_application_that_exports_nothing(static, plugin, closing):
+    refused(closing(Play(plugin, program="rt_play_static_hidden")), "-Wl,--export-dynamic")
+
+
+def test_without_an_object_for_its_dpdk(play, plugin, private_dir):
+    alone = shutil.copy(plugin, private_dir)
+    refused(play(plugin=alone), str(private_dir / "ringtap" / PROBE_OBJECT.name), "DPDK ", "build ringtap")
+
+
+def test_object_that_is_damaged(play, plugin, private_dir):
+    alone = copy_probe(plugin, private_dir)
+    probe_object(alone).write_bytes(b"something else" * 100)
+    refused(play(plugin=alone), "invalid ELF header")
+
+
+def test_object_that_lacks_symbols(static, plugin, closing, private_dir):
+    """Its symbols are all looked up when it is loaded, none in a polling thread."""
+    alone = copy_probe(plugin, private_dir)
+    code = probe_object(alone).read_bytes()
+    probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0",
+                                                 b"\0rte_eth_add_xx_callback\0"))
+    refused(closing(Play(alone)), "undefined symbol: rte_eth_add_xx_callback")
+
+
+def test_linked_application_without_the_object(private_dir, closing):
+    """The stub that it is linked with stands alone."""
+    alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir)
+    prefix = dpdk.new_prefix("play")
+    proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)],
+                        env={"LD_PRELOAD": str(alone)}))
+    proc.expect("^ready$", 60)
+    proc.send("probe_start")
+    proc.expect("^error Function not implemented$")
+    proc.send("probe_stop")
+    proc.send("quit")
+    assert proc.wait() == 0 and proc.output.count("ringtap:") == 1
+    dpdk.remove_run_dir(prefix)
+
+
+# ---- DPDK in a shared library that a program has loaded for itself alone ---------------------
+
+LOCAL = """
+import ctypes, sys
+eal = ctypes.CDLL(sys.argv[1])
+args = [a.encode() for a in ["program", *sys.argv[2:]]]
+rc = eal.rte_eal_init(len(args), (ctypes.c_char_p * len(args))(*args))
+print("started", rc >= 0, flush=True)
+input()
+"""
+
+
+def test_dpdk_that_is_not_in_the_global_scope(plugin, closing):
+    lines = check(["ldd", BUILD / "e2e" / "rt_play"]).splitlines()
+    eal = next(line.split()[2] for line in lines if "librte_eal.so" in line)
+    prefix = dpdk.new_prefix("local")
+    proc = closing(Proc([sys.executable, "-c", LOCAL, eal, *dpdk.eal_args(prefix, plugin)]))
+    proc.expect("^started True$", 60)
+    assert "ringtap:" not in proc.output
+    assert dpdk.telemetry(prefix, "/ringtap/attach")["/ringtap/attach"]["status"] == 0
+    proc.send("")
+    proc.wait()
+    dpdk.remove_run_dir(prefix)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/proto.h"
+#include "socket.h"
+
+#define TELEMETRY     "dpdk_telemetry.v2"
+#define INSTANCES_MAX 256 /* as many as readers look for */
+#define BACKLOG       32
+#define LOCK_TRIES    100
+#define BIND_TRIES    3
+
+/* So that none finds another's socket between its bind() and its listen(), and takes it for stale.
+ * EAL locks the same folder while it cleans up. The descriptor, or -1: it has to do without. */
+static int lock_folder(const char *dir)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return fd;
+		nanosleep(&pause, NULL);
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void unlock_folder(int fd)
+{
+	if (fd < 0)
+		return;
+	/* A child may have been forked meanwhile: closing would not be enough. */
+	flock(fd, LOCK_UN);
+	close(fd);
+}
+
+static int make_addr(struct sockaddr_un *addr, const char *dir, const char *base, int n)
+{
+	char number[16] = "";
+	int len;
+
+	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n)
+		snprintf(number, sizeof(number), ":%d", n);
+	len = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s%s", dir, base, number);
+	return len >= (int)sizeof(addr->sun_path) ? -ENAMETOOLONG : 0;
+}
+
+/* -ECONNREFUSED: nobody listens any more; -ENOENT; 0: it is in use, or may be. */
+static int look_at(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
+		(errno == ECONNREFUSED || errno == ENOENT))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int bind_to(struct rt_listener *l, const char *dir, int n)
+{
+	int ret = make_addr(&l->addr, dir, RT_SOCKET_NAME, n);
+
+	for (int i = 0; !ret && i < BIND_TRIES; i++) {
+		if (!bind(l->fd, (struct sockaddr *)&l->addr, sizeof(l->addr)))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+		ret = look_at(&l->addr);
+		if (!ret)
+			return -EADDRINUSE;
+		if (ret == -ECONNREFUSED && unlink(l->addr.sun_path) && errno != ENOENT)
+			return -errno;
+		ret = 0;
+	}
+	return ret ? ret : -EADDRINUSE;
+}
+
+/* The number of the telemetry socket that a descriptor listens on; -1: it does not. */
+static int telemetry_number(int fd, const char *base)
+{
+	struct sockaddr_un addr = {0};
+	socklen_t len = sizeof(addr) - 1, on_len = sizeof(int);
+	const char *rest = addr.sun_path + strlen(base);
+	unsigned long n;
+	char *end;
+	int on = 0;
+
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) || addr.sun_family != AF_UNIX ||
+		strncmp(addr.sun_path, base, strlen(base)) ||
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &on_len) || !on)
+		return -1;
+	if (!*rest)
+		return 0;
+	n = *rest == ':' ? strtoul(rest + 1, &end, 10) : 0;
+	return n && !*end && n < INSTANCES_MAX ? (int)n : -1;
+}
+
+/* telemetry.c of DPDK chooses it, and has no function that returns it. -1: not known, or none. */
+static int find_telemetry(const char *dir)
+{
+	struct sockaddr_un base;
+	struct dirent *e;
+	DIR *d;
+	int n = -1;
+
+	if (make_addr(&base, dir, TELEMETRY, 0))
+		return -1;
+	d = opendir("/proc/self/fd");
+	while (d && n < 0 && (e = readdir(d))) {
+		if (e->d_name[0] != '.')
+			n = telemetry_number(atoi(e->d_name), base.sun_path);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Readers take the sockets of one number for those of one application. */
+static bool telemetry_lives(const char *dir, int n)
+{
+	struct sockaddr_un addr;
+
+	return !make_addr(&addr, dir, TELEMETRY, n) && !look_at(&addr);
+}
+
+static int choose(struct rt_listener *l, const char *dir)
+{
+	int own = find_telemetry(dir), n = own < 0 ? 0 : own, ret = -EADDRINUSE;
+
+	if (own >= 0)
+		ret = bind_to(l, dir, own);
+	for (int i = 0; ret == -EADDRINUSE && i < INSTANCES_MAX; i++) {
+		n = i;
+		if (i != own && !telemetry_lives(dir, i))
+			ret = bind_to(l, dir, i);
+	}
+	snprintf(l->name, sizeof(l->name), n ? RT_SOCKET_NAME ":%d" : RT_SOCKET_NAME, n);
+	return ret;
+}
+
+int rt_listener_open(struct rt_listener *l, const char *dir)
+{
+	int lock, ret;
+
+	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fd < 0)
+		return -errno;
+	lock = lock_folder(dir);
+	/* On Linux a socket's own mode is what bind() gives to the file. */
+	ret = fchmod(l->fd, 0600) ? -errno : choose(l, dir);
+	if (!ret && (listen(l->fd, BACKLOG) || stat(l->addr.sun_path, &l->file))) {
+		ret = -errno;
+		unlink(l->addr.sun_path);
+	}
+	unlock_folder(lock);
+	if (ret)
+		close(l->fd);
+	return ret;
+}
+
+void rt_listener_close(struct rt_listener *l)
+{
+	char dir[sizeof(l->addr.sun_path)];
+	struct stat now;
+	int lock;
+
+	memcpy(dir, l->addr.sun_path, sizeof(dir));
+	*strrchr(dir, '/') = 0;
+	lock = lock_folder(dir);
+	/* Before it is closed: a stale one might be another's when it comes to be removed. */
+	if (!stat(l->addr.sun_path, &now) && now.st_dev == l->file.st_dev &&
+		now.st_ino == l->file.st_ino)
+		unlink(l->addr.sun_path);
+	close(l->fd);
+	unlock_folder(lock);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Several applications in one runtime folder, their ends, and what they leave behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/proto.h"
+#include "socket.h"
+
+#define THREADS 6
+#define ROUNDS  50
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+	strcpy(dir, "/tmp/ringtap-socket.XXXXXX");
+	return !mkdtemp(dir);
+}
+
+static int remove_dir(void **state)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static struct sockaddr_un addr_of(const char *name)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	assert_in_range(snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name), 1, 107);
+	return addr;
+}
+
+/* 0: a process listens there. */
+static int reach(const char *name)
+{
+	struct sockaddr_un addr = addr_of(name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0), ret;
+
+	ret = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un addr = addr_of(name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+static void test_live_socket_is_never_taken(void **state)
+{
+	struct rt_listener a, b, c;
+
+	assert_int_equal(rt_listener_open(&a, dir), 0);
+	assert_int_equal(rt_listener_open(&b, dir), 0);
+	assert_string_equal(a.name, RT_SOCKET_NAME);
+	assert_string_equal(b.name, RT_SOCKET_NAME ":1");
+	assert_int_equal(reach(a.name) | reach(b.name), 0);
+	assert_int_equal(a.file.st_mode & 0777, 0600);
+	rt_listener_close(&a);
+	assert_int_equal(reach(RT_SOCKET_NAME), -ENOENT);
+	assert_int_equal(reach(b.name), 0);
+	assert_int_equal(rt_listener_open(&c, dir), 0);
+	assert_string_equal(c.name, RT_SOCKET_NAME);
+	rt_listener_close(&c);
+	rt_listener_close(&b);
+	assert_int_equal(reach(RT_SOCKET_NAME ":1"), -ENOENT);
+}
+
+static void test_stale_socket_is_replaced(void **state)
+{
+	struct rt_listener l;
+
+	close(listen_at(RT_SOCKET_NAME));
+	assert_int_equal(reach(RT_SOCKET_NAME), -ECONNREFUSED);
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_string_equal(l.name, RT_SOCKET_NAME);
+	assert_int_equal(reach(RT_SOCKET_NAME), 0);
+	rt_listener_close(&l);
+}
+
+/* A live socket whose queue is full, and one of another type, are live. */
+static void test_busy_and_foreign_sockets_are_left_alone(void **state)
+{
+	struct sockaddr_un zero = addr_of(RT_SOCKET_NAME), one = addr_of(RT_SOCKET_NAME ":1");
+	int full = socket(AF_UNIX, SOCK_SEQPACKET, 0), other = socket(AF_UNIX, SOCK_STREAM, 0);
+	int fds[8];
+	struct rt_listener l;
+	unsigned n = 0;
+
+	assert_int_equal(bind(full, (struct sockaddr *)&zero, sizeof(zero)) | listen(full, 0), 0);
+	assert_int_equal(bind(other, (struct sockaddr *)&one, sizeof(one)) | listen(other, 8), 0);
+	do {
+		assert_in_range(n, 0, 7);
+		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	} while (!connect(fds[n++], (struct sockaddr *)&zero, sizeof(zero)));
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_string_equal(l.name, RT_SOCKET_NAME ":2");
+	rt_listener_close(&l);
+	assert_int_equal(reach(RT_SOCKET_NAME), -EAGAIN);
+	assert_int_equal(reach(RT_SOCKET_NAME ":1"), -EPROTOTYPE);
+	while (n)
+		close(fds[--n]);
+	close(full);
+	close(other);
+	unlink(zero.sun_path);
+	unlink(one.sun_path);
+}
+
+static void test_closing_leaves_anothers_socket(void **state)
+{
+	struct rt_listener l;
+	int other;
+
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	unlink(l.addr.sun_path); /* somebody has tidied up */
+	other = listen_at(RT_SOCKET_NAME);
+	rt_listener_close(&l);
+	assert_int_equal(reach(RT_SOCKET_NAME), 0);
+	close(other);
+	unlink(l.addr.sun_path);
+}
+
+static void test_number_is_that_of_the_own_telemetry(void **state)
+{
+	struct sockaddr_un addr = addr_of("dpdk_telemetry.v2:7");
+	int fd = listen_at("dpdk_telemetry.v2:7");
+	struct rt_listener l;
+
+	close(listen_at(RT_SOCKET_NAME ":7"));
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_string_equal(l.name, RT_SOCKET_NAME ":7");
+	rt_listener_close(&l);
+	close(fd);
+	unlink(addr.sun_path);
+}
+
+static void test_number_of_anothers_telemetry_is_avoided(void **state)
+{
+	struct sockaddr_un addr = addr_of("dpdk_telemetry.v2");
+	struct rt_listener l;
+	int up[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	if (!pid) {
+		listen_at("dpdk_telemetry.v2");
+		if (write(up[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(up[0], &c, 1), 1);
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_string_equal(l.name, RT_SOCKET_NAME ":1");
+	rt_listener_close(&l);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* Stale: its number is free. */
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_string_equal(l.name, RT_SOCKET_NAME);
+	rt_listener_close(&l);
+	close(up[0]);
+	close(up[1]);
+	unlink(addr.sun_path);
+}
+
+/* Another process that holds the folder's lock for ever delays us, no more. */
+static void test_lock_is_not_waited_for_without_end(void **state)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+	struct rt_listener l;
+
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(reach(RT_SOCKET_NAME), 0);
+	rt_listener_close(&l);
+	close(fd);
+}
+
+static void test_path_may_be_too_long(void **state)
+{
+	struct rt_listener l;
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s%0100d", dir, 0);
+	assert_int_equal(rt_listener_open(&l, path), -ENAMETOOLONG);
+}
+
+static pthread_barrier_t barrier;
+
+/* An application that starts, is reachable, and ends, over and over. Returns what went wrong. */
+static void *come_and_go(void *arg)
+{
+	uintptr_t failed = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct rt_listener l;
+
+		failed |= rt_listener_open(&l, dir) != 0;
+		pthread_barrier_wait(&barrier);
+		failed |= (uintptr_t)(reach(l.name) != 0) << 1;
+		pthread_barrier_wait(&barrier);
+		rt_listener_close(&l);
+		failed |= (uintptr_t)(reach(l.name) == -ECONNREFUSED) << 2;
+	}
+	return (void *)failed;
+}
+
+static void test_none_takes_anothers_when_many_start_at_once(void **state)
+{
+	pthread_t t[THREADS];
+
+	close(listen_at(RT_SOCKET_NAME));
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, come_and_go, NULL), 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(t[i], &failed), 0);
+		assert_null(failed);
+	}
+	pthread_barrier_destroy(&barrier);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_live_socket_is_never_taken),
+		cmocka_unit_test(test_stale_socket_is_replaced),
+		cmocka_unit_test(test_busy_and_foreign_sockets_are_left_alone),
+		cmocka_unit_test(test_closing_leaves_anothers_socket),
+		cmocka_unit_test(test_number_is_that_of_the_own_telemetry),
+		cmocka_unit_test(test_number_of_anothers_telemetry_is_avoided),
+		cmocka_unit_test(test_lock_is_not_waited_for_without_end),
+		cmocka_unit_test(test_path_may_be_too_long),
+		cmocka_unit_test(test_none_takes_anothers_when_many_start_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

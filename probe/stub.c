@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libringtap-probe.so: what EAL's -d loads and what applications are linked with. It needs no DPDK
+ * itself: with a DT_NEEDED on its libraries, a statically linked application would get a second
+ * DPDK beside its own, and panic. It loads the object that fits the application's DPDK, from the
+ * folder ringtap/ beside itself. Where that fails, the application runs on without a probe.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "ringtap/probe.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define EAL    "librte_eal.so"
+
+static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
+
+/* The one place in ringtap's libraries that prints: nobody can ask what failed, as nothing that
+ * could answer has been loaded. */
+#define FAIL(format, ...)                                                              \
+	do {                                                                           \
+		fprintf(stderr,                                                        \
+			"ringtap: cannot load the probe: " format "; the application " \
+			"runs on without it\n",                                        \
+			__VA_ARGS__);                                                  \
+		return;                                                                \
+	} while (0)
+
+/* Makes DPDK's shared libraries visible to what is loaded later, where a program has loaded them
+ * for itself alone. */
+static int promote_eal(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *name = slash ? slash + 1 : info->dlpi_name;
+
+	if (strncmp(name, EAL, strlen(EAL)))
+		return 0;
+	*(void **)arg = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+	return 1;
+}
+
+static const char *(*find_version(void))(void)
+{
+	void *eal = NULL, *f = dlsym(RTLD_DEFAULT, "rte_version");
+
+	if (!f && dl_iterate_phdr(promote_eal, &eal) && eal)
+		f = dlsym(eal, "rte_version");
+	return (const char *(*)(void))(uintptr_t)f;
+}
+
+/* A library of the shared DPDK that the application has, which it is not linked with itself. Needs
+ * nothing that is not there: all of its own libraries are the application's. */
+static void add_library(const char *symbol, const char *library, const void *in_eal)
+{
+	char path[PATH_MAX];
+	const char *slash, *name;
+	Dl_info info;
+
+	if (dlsym(RTLD_DEFAULT, symbol) || !dladdr(in_eal, &info))
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	name = slash ? slash + 1 : info.dli_fname;
+	if (strncmp(name, EAL, strlen(EAL)))
+		return; /* a static program: there must be no other DPDK beside it */
+	if (snprintf(path, sizeof(path), "%.*s%s.so%s", (int)(name - info.dli_fname),
+		    info.dli_fname, library, name + strlen(EAL)) < (int)sizeof(path))
+		dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
+/* DPDK's ABI has the number of the year that follows its November release. 0: unknown. */
+static unsigned abi_of(const char *version)
+{
+	unsigned year, month;
+
+	if (sscanf(version + strcspn(version, "0123456789"), "%u.%u", &year, &month) != 2)
+		return 0;
+	return month >= 11 ? year + 1 : year;
+}
+
+/* The folder of this object. False: unknown. */
+static int own_folder(char out[PATH_MAX])
+{
+	struct link_map *map = NULL;
+	char *slash;
+	Dl_info info;
+
+	if (!dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
+		!realpath(map->l_name, out))
+		return 0;
+	slash = strrchr(out, '/');
+	if (slash)
+		*slash = '\0';
+	return slash != NULL;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	const char *(*version)(void) = find_version();
+	const struct rt_probe_api *found;
+	char folder[PATH_MAX], path[PATH_MAX + 64];
+	void *object;
+	unsigned abi;
+
+	if (!version)
+		FAIL("no DPDK symbols are visible: link statically linked applications with %s",
+			"-Wl,--export-dynamic");
+	abi = abi_of(version());
+	if (!abi || !own_folder(folder))
+		FAIL("the version or the folder is unknown (%s)", version());
+	add_library("rte_eth_dev_count_avail", "librte_ethdev", (const void *)(uintptr_t)version);
+	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
+	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!object)
+		FAIL("%s, for %s: %s", dlerror(), version(),
+			"build ringtap with this DPDK, and link statically linked applications "
+			"with -Wl,--export-dynamic");
+	found = dlsym(object, RT_API_SYMBOL);
+	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
+		api = found;
+}
+
+EXPORT int ringtap_probe_start(void)
+{
+	return api ? api->start() : -ENOSYS;
+}
+
+EXPORT void ringtap_probe_stop(void)
+{
+	if (api)
+		api->stop();
+}
+
+EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
+{
+	return api ? api->port_name(port, name) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
+{
+	return api ? api->port_missed(port, packets) : -ENOSYS;
+}
