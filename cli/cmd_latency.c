@@ -50,18 +50,20 @@ static const struct section sections[] = {
 		"the mark of the time stamp. Their times are printed apart, as inferred: right if "
 		"the application sends what it receives, wrong if it frees that and fills raw "
 		"mbufs of the same pool (testpmd's flowgen).\n"},
-	{"EXAMPLES", "Ten seconds of the only application:\n"
-		     "\n"
-		     "  ringtap latency\n"
-		     "\n"
-		     "A million packets of application ovs, of what port 0 receives or sends, as a "
-		     "picture:\n"
-		     "\n"
-		     "  ringtap latency -i ovs:0 --packets 1000000 --plot latency.svg\n"
-		     "\n"
-		     "Fail a test if one packet in 1000 takes longer than 50 us:\n"
-		     "\n"
-		     "  ringtap latency --json | jq -e 'all(.pairs[].ns[\"p99.9\"]; . < 50000)'\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES",
+		"Ten seconds of the only application:\n"
+		"\n"
+		"  ringtap latency\n"
+		"\n"
+		"A million packets of application ovs, of what port p0 receives or sends, as a "
+		"picture:\n"
+		"\n"
+		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n"
+		"\n"
+		"Fail a test if one packet in 1000 takes longer than 50 us:\n"
+		"\n"
+		"  ringtap latency --json | jq -e 'all(.pairs[].ns[\"p99.9\"]; . < 50000)'\n"},
 	{"EXIT STATUS",
 		"0: measured as asked, until a limit, a signal, or because the application ended; "
 		"also if no packet came.\n"

@@ -32,6 +32,7 @@ static const struct section sections[] = {
 		"the number of their telemetry socket; for root, those of other users are "
 		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
 		"belong to different users, are skipped with a note.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Names of all ports:\n"
 		     "\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]?.name'\n"},
@@ -49,11 +50,15 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 static void print_port(const struct ringtap_port_info *p)
 {
-	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-";
+	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4];
+	bool both = strcmp(p->name, p->device);
+
+	snprintf(name, sizeof(name), "%s%s%s%s", p->name, both ? " (" : "", both ? p->device : "",
+		both ? ")" : "");
 
 	if (p->link_mbps)
 		format_si(speed, p->link_mbps * 1e6);
-	printf("  %4u  %-20s %-16s %s  %5s%s  %6u  %3u/%-3u  %s\n", p->port_id, p->name, p->driver,
+	printf("  %4u  %-20s %-16s %s  %5s%s  %6u  %3u/%-3u  %s\n", p->port_id, name, p->driver,
 		format_mac(mac, p->mac), speed, p->link_mbps ? "bit/s" : "     ", p->mtu,
 		p->rx_queues, p->tx_queues, p->link_up ? "up" : "down");
 }
@@ -92,6 +97,7 @@ static json_t *port_json(const struct ringtap_port_info *p)
 
 	json_object_set_new(j, "port", json_count(p->port_id));
 	json_object_set_new(j, "name", json_text(p->name));
+	json_object_set_new(j, "device", json_text(p->device));
 	json_object_set_new(j, "driver", json_text(p->driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
 	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));

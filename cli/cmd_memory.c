@@ -48,13 +48,14 @@ static const struct section sections[] = {
 		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
 		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
 		"works, the hardware's own count stands beside it.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "The only application:\n"
 		     "\n"
 		     "  ringtap memory\n"
 		     "\n"
-		     "A picture of where port 0 of application ovs puts its packets:\n"
+		     "A picture of where port p0 of application ovs puts its packets:\n"
 		     "\n"
-		     "  ringtap memory -i ovs:0 --plot buffers.svg\n"
+		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n"
 		     "\n"
 		     "Pools that are nearly empty:\n"
 		     "\n"

@@ -39,15 +39,16 @@ static const struct section sections[] = {
 		"from the memory that is shared with the application. If the disk is full or "
 		"fails, the "
 		"file is cut after its last whole packet.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Record all ports of the only application until Ctrl-C:\n"
 		     "\n"
 		     "  ringtap record -w all.pcapng\n"
 		     "\n"
-		     "Ten seconds of what port 0 of application ovs receives from one host, 96 "
+		     "Ten seconds of what port p0 of application ovs receives from one host, 96 "
 		     "bytes of each "
 		     "packet:\n"
 		     "\n"
-		     "  ringtap record -i ovs:0 -f 'host 192.0.2.1' -s 96 --direction rx -a "
+		     "  ringtap record -i ovs:p0 -f 'host 192.0.2.1' -s 96 --direction rx -a "
 		     "duration:10 -w a.pcapng\n"
 		     "\n"
 		     "Two ports with different filters into a ring of ten files of 100 MB:\n"

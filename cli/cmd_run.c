@@ -22,7 +22,8 @@ static const struct section sections[] = {
 		"need not be changed, and nothing is installed or removed.\n"
 		"\n"
 		"The port PORT of the application APP (its EAL --file-prefix) is the interface "
-		"ringtap:APP:PORT. PORT is an ethdev name or a number. Several ports are joined "
+		"ringtap:APP:PORT. PORT is a name (of ethdev or Open vSwitch) or a number. Several "
+		"ports are joined "
 		"by +, as in ringtap:APP:0+1 or ringtap:APP1:0+APP2:0, and merged in the order of "
 		"time. ringtap:APP means all ports, also those that come later. 'tcpdump -D' and "
 		"the like list them.\n"
@@ -30,10 +31,11 @@ static const struct section sections[] = {
 		"All that follows the first word that is no option belongs to the program. The "
 		"environment variables LD_PRELOAD and LD_LIBRARY_PATH are extended for it and for "
 		"what it starts.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Watch, record, analyse:\n"
 		     "\n"
-		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:dpdk0 tcp port 80\n"
-		     "  ringtap run -- dumpcap -i ringtap:ovs:dpdk0 -w out.pcapng\n"
+		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
+		     "  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
 		     "  ringtap run -- tshark -i ringtap:ovs\n"
 		     "\n"
 		     "What interfaces there are:\n"

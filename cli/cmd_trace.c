@@ -86,6 +86,7 @@ static const struct section sections[] = {
 		"counts it, some ten nanoseconds with lttng, less with dpdk, nothing when none of "
 		"them runs. 'ringtap top' and 'ringtap latency' count the same for less, without "
 		"events; traces tell what came after what.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
 		"The burst sizes of the only application:\n"
 		"\n"

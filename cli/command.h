@@ -38,6 +38,20 @@ struct option_value {
 
 /* Prose of a man page. A line that begins with a space stands as it is; an empty line parts
  * paragraphs. */
+/* For every command whose text mentions it. */
+#define SECTION_OPEN_VSWITCH                                                                      \
+	{                                                                                         \
+		"OPEN VSWITCH", "Ports of type dpdk are ports of the application, under the "     \
+				"switch's names for them, which are read from its database; "     \
+				"ethdev's names (a PCI address, a vdev) and numbers work as "     \
+				"well. Ports of type dpdkvhostuser, dpdkvhostuserclient, "        \
+				"internal, tap and others are not ports of DPDK: their packets "  \
+				"are visible only where a dpdk port receives or sends them. The " \
+				"application is called rte, or as --file-prefix in "              \
+				"other_config:dpdk-extra has it; examples assume "                \
+				"--file-prefix=ovs and a port p0.\n"                              \
+	}
+
 struct section {
 	const char *title;
 	const char *text;

@@ -109,7 +109,7 @@ static bool matches(const struct ringtap_figures_port *p, const char *port)
 	char number[8];
 
 	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(number, port);
+	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
 }
 
 bool one_app_wants(const struct one_app *a, const struct ringtap_figures *f, uint32_t port)

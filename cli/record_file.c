@@ -103,7 +103,7 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	const struct iface_config *cfg;
-	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 32];
+	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	ssize_t n;
 	int ret = ringtap_capture_interface(r->cap, i, &info);
 
@@ -114,6 +114,9 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 		r->targets.count > 1 ? ":" : "", info.name);
 	snprintf(description, sizeof(description), "port %u of DPDK application %s", info.port_id,
 		info.app_name);
+	if (info.device[0] && strcmp(info.name, info.device))
+		snprintf(description, sizeof(description), "port %u of DPDK application %s, %s",
+			info.port_id, info.app_name, info.device);
 	n = rt_pcapng_idb(buf, BLOCK_MAX,
 		&(struct rt_pcapng_idb){.name = cfg->ifname ? cfg->ifname : name,
 			.description = cfg->ifdescr ? cfg->ifdescr : description,

@@ -29,7 +29,7 @@ static bool port_matches(const struct ringtap_port_info *p, const char *port)
 	char number[8];
 
 	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(number, port);
+	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
 }
 
 /* Whether an application carries the probe and, if port is not NULL, has that port. */

@@ -70,13 +70,21 @@ struct rt_msg_welcome {
 	char probe[RT_NAME_LEN];   /* ringtap version of the probe */
 };
 
+/* The RX time stamps in a port's mbufs. */
+enum rt_stamps {
+	RT_STAMPS_NONE,
+	RT_STAMPS_NIC,  /* of the NIC's clock, or a driver's: for RT_TIMESTAMP_NIC */
+	RT_STAMPS_TIME, /* of CLOCK_REALTIME: always used */
+};
+
 struct rt_msg_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];
 	uint8_t mac[6];
 	uint16_t port_id;
 	uint32_t link_mbps; /* 0: unknown */
-	uint16_t link_up;
+	uint8_t link_up;
+	uint8_t stamps; /* enum rt_stamps */
 	uint16_t mtu;
 	uint32_t nb_rx_queues;
 	uint32_t nb_tx_queues;

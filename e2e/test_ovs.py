@@ -39,12 +39,14 @@ def free_huge_pages():
 
 @pytest.fixture(params=[False, True], ids=["no huge pages", "huge pages"])
 def switch(request, ovs, net):
-    """Two hosts on one bridge. Returns (ovs, hosts, ethdev names)."""
+    """Two hosts on one bridge. Returns (ovs, hosts, names of ports)."""
     if request.param and free_huge_pages() < HUGE_PAGES_NEEDED:
         pytest.skip(f"needs {HUGE_PAGES_NEEDED} free huge pages of 2 MiB")
     hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
     it = ovs(huge=request.param)
-    names = [it.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)]
+    names = ["p0", "p1"]
+    for name, (_, port) in zip(names, hosts):
+        it.add_port(name, port)
     return it, [host for host, _ in hosts], names
 
 
@@ -110,15 +112,15 @@ def test_ports_that_the_switch_adds_and_removes(switch, record, net):
     ovs, (a, _b), names = switch
     recorder = record(ovs)
     c, port = net.add_host("10.99.0.3")
-    late = ovs.add_port("late", port)
+    ovs.add_port("late", port)
     a.check(["ping", "-q", "-c", "40", "-i", "0.05", "-w", "10", "10.99.0.3"])
     ovs.del_port("late")
     a.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
     recorder.finish()
     file = recorder.file()
-    assert [i.name for i in file.interfaces if i.name.startswith("net_af")] == [*names, late]
+    assert [i.name for i in file.interfaces][:3] == [*names, "late"]
     check_accounts(file)
-    assert packets_of(file, late, pcapng.RX), "nothing of the new port's was captured"
+    assert packets_of(file, "late", pcapng.RX), "nothing of the new port's was captured"
 
 
 def test_switch_killed_while_recording(switch, record):

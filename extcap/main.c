@@ -84,18 +84,19 @@ static const struct section sections[] = {
 		"(menu "
 		"Statistics, Capture File Properties); if any were lost, it is told at the end as "
 		"well.\n"},
+	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
 		"Which interfaces are there, and two ways to use one:\n"
 		"\n"
 		"  tshark -D\n"
-		"  tshark -i ringtap:ovs:dpdk0 -f 'tcp port 443'\n"
+		"  tshark -i ringtap:ovs:p0 -f 'tcp port 443'\n"
 		"  wireshark -k -i ringtap:ovs\n"
 		"\n"
 		"With options, which Wireshark offers behind the cog wheel of an interface; "
 		"the key has '_' for all of the interface's name that is no letter or digit, and "
 		"of the option's only the letters:\n"
 		"\n"
-		"  tshark -o extcap.ringtap_ovs_dpdk0.ringsize:64M -i ringtap:ovs:dpdk0\n"},
+		"  tshark -o extcap.ringtap_ovs_p0.ringsize:64M -i ringtap:ovs:p0\n"},
 	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the extcap "
 		  "path, or "
 		  "in the one that the environment variable WIRESHARK_EXTCAP_DIR names. To use it "

@@ -92,7 +92,7 @@ static void count_queues(const struct app_view *v, void *ctx)
 	for (size_t i = 0; (app == 0 || !strcmp(q->interface, v->name)) && i < v->port_count; i++) {
 		const struct ringtap_port_info *p = &v->ports[i];
 
-		if (app == 0 && port && strcmp(port, p->name))
+		if (app == 0 && port && strcmp(port, p->name) && strcmp(port, p->device))
 			continue;
 		q->count = p->rx_queues > q->count ? p->rx_queues : q->count;
 		q->count = p->tx_queues > q->count ? p->tx_queues : q->count;

@@ -13,6 +13,7 @@
 
 #define PORTS_MAX  32
 #define QUEUES_MAX 64 /* of a port */
+#define BURST      64
 
 struct port {
 	const char *iface;
@@ -24,9 +25,26 @@ struct port {
 	/* The driver's AF_PACKET sockets: it does not ask them what they dropped. */
 	int sockets[QUEUES_MAX];
 	unsigned socket_count;
+	/* The sockets' packet buffers, mapped; frame_count 0: they have no time stamps. */
+	const uint8_t *frames[QUEUES_MAX];
+	uint32_t frame_size, frame_count;
 	uint64_t dropped;
 	int promiscuous; /* socket whose life is that of the mode; -1: none */
 	bool plugged, gone;
+};
+
+struct queue {
+	uint16_t port, queue;
+	const uint8_t *frames; /* as the port's; NULL: the driver's packets have no time stamps */
+	uint32_t frame_size, frame_count;
+	uint32_t next; /* frame that the driver reads next */
+};
+
+/* What one thread polls. All of its queues have time stamps, or none. */
+struct share {
+	struct queue queues[PORTS_MAX * QUEUES_MAX];
+	unsigned count;
+	bool busy_poll;
 };
 
 struct host {
@@ -47,6 +65,16 @@ int port_open(struct host *h, struct port *p);
 void port_close(struct port *p);
 /* Looks what the kernel dropped, and whether the interface is still there. */
 void port_watch(struct port *p);
+
+/* ---- order.c: packets with the kernel's time stamps, in order. */
+
+/* Maps the packet buffers of a port that is not started. 0, also if there are none, or -errno. */
+int order_open(struct port *p);
+/* When it has been started. */
+void order_start(const struct port *p);
+void order_close(struct port *p);
+/* Receives what has come, from all queues in the order of time. Returns the number of packets. */
+unsigned order_receive(struct share *s);
 
 /* ---- poll.c: a thread on every worker lcore, sharing out the queues. */
 int poll_start(const struct host *h);

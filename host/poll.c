@@ -10,21 +10,10 @@
 #include "common/atomics.h"
 #include "host.h"
 
-#define BURST 64
 /* How long to wait where nothing comes: short enough for the kernel's buffers (which hold hundreds
- * of packets) and for time stamps, long enough to leave the CPU to others. */
+ * of packets), long enough to leave the CPU to others. */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 500000
-
-struct queue {
-	uint16_t port, queue;
-};
-
-struct share {
-	struct queue queues[PORTS_MAX * QUEUES_MAX];
-	unsigned count;
-	bool busy_poll;
-};
 
 static struct share shares[RTE_MAX_LCORE];
 static int stopping;
@@ -40,13 +29,15 @@ static unsigned receive(const struct queue *q)
 
 static int poll_queues(void *arg)
 {
-	const struct share *s = arg;
+	struct share *s = arg;
 	struct timespec nap = {.tv_nsec = NAP_MIN_NS};
 
 	while (!rt_load(&stopping)) {
 		unsigned received = 0;
 
-		for (unsigned i = 0; i < s->count; i++)
+		if (s->queues[0].frames)
+			received = order_receive(s);
+		for (unsigned i = 0; i < s->count && !s->queues[0].frames; i++)
 			received += receive(&s->queues[i]);
 		if (received) {
 			nap.tv_nsec = NAP_MIN_NS;
@@ -65,10 +56,13 @@ static void share_out(const struct host *h)
 	unsigned lcore = rte_get_next_lcore(-1, 1, 0);
 
 	for (unsigned i = 0; i < h->port_count; i++) {
-		for (uint16_t q = 0; q < h->ports[i].queues; q++) {
+		const struct port *p = &h->ports[i];
+
+		for (uint16_t q = 0; q < p->queues; q++) {
 			struct share *s = &shares[lcore];
 
-			s->queues[s->count++] = (struct queue){h->ports[i].id, q};
+			s->queues[s->count++] = (struct queue){p->id, q, .frames = p->frames[q],
+				.frame_size = p->frame_size, .frame_count = p->frame_count};
 			lcore = rte_get_next_lcore(lcore, 1, 1);
 		}
 	}

@@ -69,8 +69,6 @@ static int configure(struct host *h, struct port *p)
 
 	if (ret)
 		return ret;
-	/* The kernel's, where the driver passes them on: they know nothing of our naps. */
-	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
 	p->queues = RTE_MIN(h->queues, info.max_rx_queues);
 	ret = rte_eth_dev_configure(p->id, p->queues, p->queues, &conf);
 	if (!ret)
@@ -120,8 +118,15 @@ int port_open(struct host *h, struct port *p)
 	}
 	find_sockets(h, p);
 	ringtap_probe_port_name(p->id, p->iface);
+	ret = order_open(p);
+	if (ret) {
+		complain("%s: reading the kernel's time stamps: %s", p->iface, strerror(-ret));
+		return ret;
+	}
 	ret = configure(h, p);
-	if (ret)
+	if (!ret)
+		order_start(p);
+	else
 		complain("%s: starting the DPDK port: %s; --verbose tells more", p->iface,
 			strerror(-ret));
 	return ret;
@@ -129,6 +134,7 @@ int port_open(struct host *h, struct port *p)
 
 void port_close(struct port *p)
 {
+	order_close(p);
 	if (p->plugged) {
 		rte_eth_dev_stop(p->id);
 		rte_eth_dev_close(p->id);

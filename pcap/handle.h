@@ -117,4 +117,7 @@ static inline bool name_is_ours(const char *device)
 int name_attach(struct handle *h, const struct ringtap_want *model,
 	const struct ringtap_capture_options *options);
 
+/* Do all ports that h->device names deliver time stamps of their NICs? */
+bool name_has_adapter_time(struct handle *h);
+
 #endif

@@ -122,21 +122,89 @@ static int attach(struct handle *h, struct targets *t, const struct ringtap_capt
 	return 0;
 }
 
-int name_attach(struct handle *h, const struct ringtap_want *model,
-	const struct ringtap_capture_options *options)
+static void free_targets(struct targets *t)
 {
-	char *items = strdup(h->device + sizeof(NAME_PREFIX) - 1), *rest = items, *item;
-	struct targets t = {0};
-	int ret = items ? ringtap_apps_find(&t.apps) : -ENOMEM;
+	ringtap_apps_free(t->apps);
+	free(t->list);
+}
 
+/* 0 or PCAP_ERROR_…, with the reason as the handle's error. The caller frees, also then. */
+static int find_targets(
+	struct handle *h, struct targets *t, const struct ringtap_want *model, char **items)
+{
+	char *rest, *item;
+	int ret;
+
+	*t = (struct targets){0};
+	*items = rest = strdup(h->device + sizeof(NAME_PREFIX) - 1);
+	ret = rest ? ringtap_apps_find(&t->apps) : -ENOMEM;
 	if (ret)
 		ret = handle_fail(h, PCAP_ERROR, "looking for applications: %s", strerror(-ret));
 	while (!ret && (item = strsep(&rest, "+")))
-		ret = add_item(h, &t, item, model);
+		ret = add_item(h, t, item, model);
+	return ret;
+}
+
+int name_attach(struct handle *h, const struct ringtap_want *model,
+	const struct ringtap_capture_options *options)
+{
+	struct targets t;
+	char *items;
+	int ret = find_targets(h, &t, model, &items);
+
 	if (!ret)
 		ret = attach(h, &t, options);
-	ringtap_apps_free(t.apps);
-	free(t.list);
+	free_targets(&t);
 	free(items);
 	return ret;
+}
+
+static bool means(const struct ringtap_want *w, const struct ringtap_port_info *p)
+{
+	char number[8];
+
+	snprintf(number, sizeof(number), "%u", p->port_id);
+	return !w->port || !strcmp(w->port, p->name) || !strcmp(w->port, p->device) ||
+	       !strcmp(w->port, number);
+}
+
+static bool target_has_adapter_time(const struct ringtap_apps *apps, const struct target *t)
+{
+	struct ringtap_session_info *sessions = NULL;
+	struct ringtap_port_info *ports = NULL;
+	size_t port_count = 0, session_count = 0;
+	struct ringtap_conn *conn;
+	unsigned found = 0, having = 0;
+	char err[256];
+
+	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), err, sizeof(err)))
+		return false;
+	if (!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count)) {
+		for (size_t i = 0; i < port_count * t->count; i++) {
+			const struct ringtap_port_info *p = &ports[i / t->count];
+
+			if (!means(&t->wants[i % t->count], p))
+				continue;
+			found++;
+			having += p->stamps == RINGTAP_STAMPS_NIC;
+		}
+	}
+	free(ports);
+	free(sessions);
+	ringtap_conn_close(conn);
+	return found && having == found;
+}
+
+bool name_has_adapter_time(struct handle *h)
+{
+	const struct ringtap_want model = {0};
+	struct targets t;
+	char *items;
+	bool all = !find_targets(h, &t, &model, &items);
+
+	for (size_t i = 0; i < t.count && all; i++)
+		all = target_has_adapter_time(t.apps, &t.list[i]);
+	free_targets(&t);
+	free(items);
+	return all;
 }

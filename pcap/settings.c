@@ -70,7 +70,7 @@ EXPORT int pcap_list_tstamp_types(pcap_t *p, int **types)
 		return handle_fail(h, PCAP_ERROR, "malloc: Cannot allocate memory");
 	(*types)[0] = PCAP_TSTAMP_HOST;
 	(*types)[1] = PCAP_TSTAMP_ADAPTER;
-	return 2;
+	return !h->activated && name_has_adapter_time(h) ? 2 : 1;
 }
 
 EXPORT int pcap_set_tstamp_precision(pcap_t *p, int value)

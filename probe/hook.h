@@ -43,6 +43,9 @@ struct rt_hook {
 /* How long a removed callback is kept at least; a variable for the tests' sake. */
 extern uint64_t rt_limbo_ms;
 
+/* ringtap_probe_received_until() of this thread; 0: never called. */
+extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
+
 /* What hooks do and whether they are in place is under a lock of its own, which is held for
  * microseconds: nothing is allocated, and no driver is called under it. */
 

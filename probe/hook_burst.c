@@ -5,6 +5,7 @@
  * once per thread and hook.
  */
 #include <rte_lcore.h>
+#include <rte_mbuf_dyn.h>
 
 #include "epb.h"
 #include "figures_burst.h"
@@ -21,6 +22,7 @@ const bool rt_trace_own_loop;
 #endif
 
 struct rt_clock_latch rt_hook_clock;
+__thread uint64_t rt_hook_until;
 
 static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsigned n)
 {
@@ -69,12 +71,22 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct 
 	}
 }
 
+/* The time stamp that no packet received later precedes: last_ns of a ring that stays busy. */
+static __rte_noinline uint64_t stamped_until(
+	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n)
+{
+	return n ? *RTE_MBUF_DYNFIELD(pkts[n - 1], tap->nic_ts_offset, const uint64_t *)
+		 : rt_hook_until;
+}
+
 static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
 	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
 	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
 
+	if (rt_unlikely(tap->stamped))
+		ns = stamped_until(tap, pkts, n);
 	/* The clock does not go back, but another line may have rounded up before. */
 	if (rt_unlikely(ns < r->last_ns))
 		ns = r->last_ns;
@@ -124,7 +136,9 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 			continue;
 		}
 		feed(ring[i], set->tap[i], pkts, n, ns);
-		rt_ring_end(ring[i]);
+		/* Time stamps that are older than the burst: last_ns is all that bounds them. */
+		if (rt_likely(!set->tap[i]->stamped))
+			rt_ring_end(ring[i]);
 	}
 }
 
@@ -184,7 +198,7 @@ static __rte_noinline uint16_t visit(
 		rt_fig_rx(site, t, state, pkts, n, asked);
 	else if (site)
 		rt_fig_tx(site, t, state, pkts, n);
-	if (set && n)
+	if (set && (n || rt_unlikely(rt_hook_until)))
 		run_set(set, t, pkts, n);
 	if (site && !set)
 		rt_fig_settle(site, t, state);

@@ -11,6 +11,7 @@
 
 #include "control.h"
 #include "epb.h"
+#include "hook.h"
 #include "plugin.h"
 #include "ports.h"
 #include "ringtap/probe.h"
@@ -75,4 +76,14 @@ EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
 EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
 {
 	return rt_port_set_missed(port, packets);
+}
+
+EXPORT int ringtap_probe_port_stamped(uint16_t port)
+{
+	return rt_port_set_stamped(port);
+}
+
+EXPORT void ringtap_probe_received_until(uint64_t ns)
+{
+	rt_hook_until = ns;
 }

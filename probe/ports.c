@@ -19,6 +19,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
+#include "nic_time.h"
 #include "port_call.h"
 #include "ports.h"
 #include "teardown.h"
@@ -30,6 +31,7 @@ static void (*on_change)(uint16_t port);
 /* What the application says of its ports. */
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
+static uint32_t given_stamped[RTE_MAX_ETHPORTS];
 
 /* What the driver of a port returned last; control lock held. */
 struct known {
@@ -145,6 +147,25 @@ static struct known *known_of(uint16_t port)
 	return k;
 }
 
+static enum rt_stamps stamps(uint16_t port, const char *driver)
+{
+	struct rte_eth_conf conf;
+	uint64_t flag;
+	int offset;
+
+	if (rt_nic_time_lookup(&offset, &flag))
+		return RT_STAMPS_NONE;
+	if (rt_port_stamped(port))
+		return RT_STAMPS_TIME;
+	/* net_pcap has no such offload, and always sets them. */
+	if (strcmp(driver, "net_pcap") == 0)
+		return RT_STAMPS_NIC;
+	return !rte_eth_dev_conf_get(port, &conf) &&
+			       conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP
+		       ? RT_STAMPS_NIC
+		       : RT_STAMPS_NONE;
+}
+
 static bool is_due(uint64_t *last_ms, uint64_t every_ms)
 {
 	uint64_t now = clock_ms();
@@ -199,6 +220,7 @@ static int read_info(uint16_t port, struct known *k)
 		return -ENODEV;
 	rt_str_set(
 		k->desc.driver, sizeof(k->desc.driver), info.driver_name ? info.driver_name : "");
+	k->desc.stamps = stamps(port, k->desc.driver);
 	k->desc.nb_rx_queues = info.nb_rx_queues;
 	k->desc.nb_tx_queues = info.nb_tx_queues;
 	return 0;
@@ -353,6 +375,19 @@ int rt_port_set_missed(uint16_t port, uint64_t packets)
 		return -EINVAL;
 	rt_store(&given_missed[port], packets);
 	return 0;
+}
+
+int rt_port_set_stamped(uint16_t port)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_store(&given_stamped[port], 1);
+	return 0;
+}
+
+bool rt_port_stamped(uint16_t port)
+{
+	return rt_load(&given_stamped[port]);
 }
 
 bool rt_port_matches(uint16_t port, const char *want)

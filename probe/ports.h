@@ -49,6 +49,8 @@ void rt_port_descriptors(uint16_t port, uint32_t out[2]);
 /* What the application says of its port: see <ringtap/probe.h>. 0 or -EINVAL. */
 int rt_port_set_name(uint16_t port, const char *name);
 int rt_port_set_missed(uint16_t port, uint64_t packets);
+int rt_port_set_stamped(uint16_t port);
+bool rt_port_stamped(uint16_t port);
 
 /* Does the port field of a want (name, decimal id, empty for all) mean this port? Never calls the
  * driver. */

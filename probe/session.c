@@ -64,9 +64,10 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
 				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
 	t->slow_flags |= RTE_MBUF_F_EXTERNAL; /* see readable.h */
-	if (s->timestamp == RT_TIMESTAMP_NIC && dir == RT_DIR_RX) {
-		rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag);
+	if (f->nic_clock && dir == RT_DIR_RX &&
+		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
 		t->nic_clock = f->nic_clock;
+		t->stamped = rt_port_stamped(t->port);
 	}
 	rt_epb_prepare(t);
 	return t;
@@ -219,7 +220,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	memset(f->queues, 0, sizeof(f->queues));
 	/* While it is stopped, too: it may have counted before. */
 	f->counted = rt_port_first_counters(id, f->last) == 0;
-	if (s->timestamp == RT_TIMESTAMP_NIC)
+	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
 		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
 	if (s->state == RT_SESSION_ARMED) {
 		fill_if(s, (uint32_t)(f - s->ifs));

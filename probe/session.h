@@ -36,6 +36,7 @@ struct rt_tap {
 	bool wait;         /* on-full=wait */
 	int nic_ts_offset; /* of the mbuf field, -1: time stamps are the TSC's */
 	uint64_t nic_ts_flag;
+	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
 	/* Trailers without their total length, see probe/epb.h. */
 	uint8_t trailer[32];
@@ -62,7 +63,7 @@ struct rt_session_if {
 	bool gone;
 	bool returned;                  /* it has been gone: its taps may be there */
 	bool counted;                   /* last is valid */
-	struct rt_nic_clock *nic_clock; /* timestamp=nic */
+	struct rt_nic_clock *nic_clock; /* NULL: time stamps are the TSC's */
 	uint64_t last[RT_NIC_COUNTERS]; /* the driver's */
 	uint64_t nic[RT_NIC_COUNTERS];  /* since the session began */
 };

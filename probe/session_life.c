@@ -254,6 +254,18 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	return 0;
 }
 
+/* Packets that came before may be stamped before: until its thread's first poll a ring that may get
+ * such packets holds up the merge, as a busy one. */
+static void hold_stamped(struct rt_session *s)
+{
+	bool stamped = false;
+
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		stamped = stamped || s->taps[i]->stamped;
+	for (uint32_t i = 0; i < s->ring_count && i < s->spare_next && stamped; i++)
+		rt_store(&s->rings[i].pub->busy, 1);
+}
+
 void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 {
 	rt_clock_publish(s->shm.clock, clock);
@@ -261,6 +273,7 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	s->shm.header->start_ns = s->start_ns;
 	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
 	s->state = RT_SESSION_ARMED;
+	hold_stamped(s);
 	rt_session_publish(s);
 }
 

@@ -50,8 +50,9 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 
 /* ---- attaching ---- */
 
-static int put_wants(struct ringtap_capture *cap, const struct ringtap_want *wants, size_t count,
-	struct rt_msg_want *out, struct rt_insn *insns)
+static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
+	const struct ringtap_want *wants, size_t count, struct rt_msg_want *out,
+	struct rt_insn *insns)
 {
 	uint32_t at = 0;
 
@@ -61,7 +62,7 @@ static int put_wants(struct ringtap_capture *cap, const struct ringtap_want *wan
 
 		if (strlen(port) >= sizeof(out[i].port))
 			return rt_capture_fail(cap, -EINVAL, "port name is too long");
-		rt_str_set(out[i].port, sizeof(out[i].port), port);
+		rt_switch_device(conn, port, out[i].port);
 		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
 		out[i].directions = w->directions;
 		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
@@ -96,7 +97,7 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m->ring_size = o->ring_size;
 	m->want_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
-	ret = put_wants(cap, wants, count, (struct rt_msg_want *)(m + 1),
+	ret = put_wants(cap, conn, wants, count, (struct rt_msg_want *)(m + 1),
 		(struct rt_insn *)((struct rt_msg_want *)(m + 1) + count));
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
@@ -237,6 +238,7 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 {
 	struct rt_source *s = &cap->sources[source];
 	uint32_t n = rt_segment_if_count(&s->seg);
+	char device[RT_NAME_LEN];
 
 	if (local >= n)
 		return false;
@@ -247,6 +249,10 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 			return false;
 		cap->ifs = more;
 		more[cap->if_count] = (struct rt_if_ref){.source = source, .local = s->if_known};
+		rt_copy_text(device, s->seg.ifs[s->if_known].name, sizeof(device));
+		if (!rt_switch_name(s->conn, rt_load(&s->seg.ifs[s->if_known].port_id), device,
+			    more[cap->if_count].name))
+			more[cap->if_count].name[0] = 0;
 		s->if_ids[s->if_known] = cap->if_count++;
 	}
 	return true;

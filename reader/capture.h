@@ -27,7 +27,8 @@ struct rt_in {
 	uint64_t stale;   /* what lies before it may have passed another filter */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
 	uint64_t now_ns;  /* of the last look */
-	uint64_t busy_head, busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_look() */
+	uint64_t busy_head, busy_last_ns;
+	uint64_t busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_look() */
 	uint32_t source, index;
 	bool keyed;         /* key is that of the record at pos */
 	struct rt_in *next; /* in rt_merge(): of those that hold something */
@@ -48,6 +49,7 @@ struct rt_source {
 
 struct rt_if_ref {
 	uint32_t source, local;
+	char name[RT_NAME_LEN]; /* Open vSwitch's; empty: ethdev's */
 };
 
 struct ringtap_capture {

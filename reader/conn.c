@@ -222,6 +222,7 @@ EXPORT void ringtap_conn_close(struct ringtap_conn *c)
 		return;
 	if (c->fd >= 0)
 		close(c->fd);
+	rt_names_free(&c->names);
 	free(c);
 }
 
@@ -256,9 +257,12 @@ static int take_ports(
 			.link_mbps = p.link_mbps,
 			.mtu = p.mtu,
 			.link_up = p.link_up,
+			.stamps = p.stamps,
 			.rx_queues = p.nb_rx_queues,
 			.tx_queues = p.nb_tx_queues};
-		rt_str_set(o->name, sizeof(o->name), (terminate(p.name, sizeof(p.name)), p.name));
+		rt_str_set(
+			o->device, sizeof(o->device), (terminate(p.name, sizeof(p.name)), p.name));
+		rt_switch_name(c, p.port_id, o->device, o->name);
 		rt_str_set(o->driver, sizeof(o->driver),
 			(terminate(p.driver, sizeof(p.driver)), p.driver));
 		memcpy(o->mac, p.mac, sizeof(o->mac));

@@ -3,6 +3,7 @@
 #define RINGTAP_READER_CONN_H
 
 #include "common/proto.h"
+#include "names.h"
 #include "ringtap/reader.h"
 
 /* How long the probe may take for an answer, for rings (faulting in gigabytes takes its time), and
@@ -14,6 +15,7 @@ extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
 struct ringtap_conn {
 	int fd;
 	struct rt_msg_welcome app;
+	struct rt_names names;
 	union {
 		struct rt_msg_header h;
 		uint64_t words[RT_MSG_MAX / sizeof(uint64_t)];

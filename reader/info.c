@@ -25,7 +25,8 @@ EXPORT int ringtap_capture_interface(
 	v.app = cap->ifs[i].source;
 	v.want = f->want;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
-	rt_copy_text(v.name, f->name, sizeof(v.name));
+	rt_copy_text(v.device, f->name, sizeof(v.device));
+	memcpy(v.name, cap->ifs[i].name[0] ? cap->ifs[i].name : v.device, sizeof(v.name));
 	rt_copy_text(v.driver, f->driver, sizeof(v.driver));
 	memcpy(v.mac, f->mac, sizeof(v.mac));
 	v.port_id = f->port_id;

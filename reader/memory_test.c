@@ -181,13 +181,17 @@ static void test_rings_larger_than_requested_are_refused(void **state)
 
 static void test_more_than_there_is_is_refused(void **state)
 {
+	uint64_t more =
+		(RT_MAX_RINGS - layout.ring_count) *
+		(sizeof(struct rt_seg_ring) + layout.tap_capacity * sizeof(struct rt_seg_count));
+
 	if (rt_pages_available() / 2 >= RT_MAX_RINGS * RT_RING_SIZE_MAX)
 		skip();
 	layout.ring_size = RT_RING_SIZE_MAX;
 	layout.ring_count = RT_MAX_RINGS;
 	layout.bytes[RT_FD_DATA] = RT_MAX_RINGS * RT_RING_SIZE_MAX;
 	layout.bytes[RT_FD_TAILS] = RT_MAX_RINGS * sizeof(struct rt_seg_tail);
-	layout.bytes[RT_FD_SEGMENT] += 128 << 10; /* for their entries */
+	layout.bytes[RT_FD_SEGMENT] += (more + 4095) / 4096 * 4096;
 	assert_int_equal(make(0), -ENOMEM);
 	assert_non_null(strstr(err, "not enough memory"));
 	assert_int_equal(memory.fd[0], -1);

@@ -5,9 +5,11 @@
  * A producer sets busy, reads the TSC, writes, publishes last_ns and head, clears busy. So when we
  * see a ring that is idle: whatever it publishes later was stamped after we looked, less the time
  * that a store takes to become visible (SLACK_NS, generously); busy: it may be stamped as early as
- * its last publication. The least of that over all rings is the watermark; what is stamped up to it
- * can be handed out. A thread that is stopped inside of a hook would hold everything up: after
- * rt_hold_ns it is ignored, and what it publishes then may be late, which is counted.
+ * its last publication (a ring whose packets bear older time stamps than the TSC's stays busy, and
+ * publishes last_ns at every poll). The least of that over all rings is the watermark; what is
+ * stamped up to it can be handed out. A thread that is stopped inside of a hook would hold
+ * everything up: after rt_hold_ns it is ignored, and what it publishes then may be late, which is
+ * counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,9 +50,10 @@ uint64_t rt_in_look(
 		in->busy_since_ns = 0;
 		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
 	}
-	if (!in->busy_since_ns || in->busy_head != head) {
+	if (!in->busy_since_ns || in->busy_head != head || in->busy_last_ns != last_ns) {
 		in->busy_since_ns = mono_ns;
 		in->busy_head = head;
+		in->busy_last_ns = last_ns;
 	}
 	return mono_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
 }

@@ -213,6 +213,16 @@ static void test_producer_is_not_stuck_because_the_clock_jumps(void **state)
 	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
 }
 
+/* Always busy: its packets are older than the burst that brings them, and few. */
+static void test_producer_that_publishes_time_alone_is_not_stuck(void **state)
+{
+	rt_store(&session.rings[1].busy, 1);
+	for (uint64_t t = NOW; t < NOW + 4 * HOLD; t += HOLD / 2) {
+		test_publish(&session, 1, t);
+		assert_int_equal(look_at_second(t + 1000), t);
+	}
+}
+
 /* Busy each time that it is looked at, but getting on. */
 static void test_producer_that_moves_is_not_stuck(void **state)
 {
@@ -490,6 +500,7 @@ int main(void)
 		with_capture(test_busy_producer_holds_back_to_its_last_publication),
 		with_capture(test_stuck_producer_holds_back_for_a_bounded_time),
 		with_capture(test_producer_is_not_stuck_because_the_clock_jumps),
+		with_capture(test_producer_that_publishes_time_alone_is_not_stuck),
 		with_capture(test_producer_that_moves_is_not_stuck),
 		with_capture(test_stuck_producer_is_waited_for_anew_once_it_was_idle),
 		with_capture(test_late_records_are_handed_out_and_counted),

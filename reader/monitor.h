@@ -26,6 +26,8 @@ struct ringtap_monitor {
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
 	uint32_t newest_window;
+	char names[RT_FIG_PORTS][RT_NAME_LEN]; /* of ports; empty: ethdev's, as far as known */
+	uint8_t name_tries[RT_FIG_PORTS];
 	/* By index in the pictures, in the order of first sight. */
 	uint32_t slot_count; /* entries of threads that may be in use */
 	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;

@@ -13,6 +13,7 @@
 
 #define SETTLED_NS 100000000ull /* over less, the counter's frequency is not measured well */
 #define HZ_OFF     0.005        /* DPDK rounds to 10 MHz at worst */
+#define NAME_TRIES 5
 
 static uint64_t now_ns(void)
 {
@@ -36,13 +37,26 @@ uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t
 								    : mon->fig.h.tsc_hz;
 }
 
-static void read_ports(const struct ringtap_monitor *mon, struct ringtap_figures *f)
+/* The switch's database may know a new port later than we do; its name then stays with it, as its
+ * number may go to another. */
+static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *device)
+{
+	if (mon->name_tries[i] == NAME_TRIES)
+		return;
+	mon->name_tries[i]++;
+	if (rt_switch_name(mon->conn, mon->fig.ports[i].port_id, device, mon->names[i]))
+		mon->name_tries[i] = NAME_TRIES;
+}
+
+static void read_ports(struct ringtap_monitor *mon, struct ringtap_figures *f)
 {
 	for (uint32_t i = 0; i < f->port_count; i++) {
 		const struct rt_fig_port *p = &mon->fig.ports[i];
 		struct ringtap_figures_port *o = &f->ports[i];
 
-		rt_copy_text(o->name, p->name, sizeof(o->name));
+		rt_copy_text(o->device, p->name, sizeof(o->device));
+		find_name(mon, i, o->device);
+		memcpy(o->name, mon->names[i], sizeof(o->name));
 		rt_copy_text(o->driver, p->driver, sizeof(o->driver));
 		o->port_id = p->port_id;
 		o->gone = mon->dead || rt_load(&p->state) == RT_IF_GONE;

@@ -78,8 +78,8 @@ class Ovs:
         return check(["ovs-appctl", f"--target={self.dir}/sw.ctl", *args])
 
     def add_port(self, name, interface):
-        """Returns the name of its ethdev."""
-        vdev = f"net_af_packet_{name}"
+        """Returns the name of its ethdev, which is not that of the port."""
+        vdev = f"net_af_packet_of_{interface}"
         self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
                    f"options:dpdk-devargs={vdev},iface={interface}")
         error = self.vsctl("get", "Interface", name, "error").strip()

@@ -62,6 +62,7 @@ struct ringtap_figures_port {
 	uint32_t rx_queues, tx_queues, rx_descriptors, tx_descriptors, mtu;
 	uint64_t read_ns; /* since the epoch, when the driver was asked for what follows */
 	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
+	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 };
 
 struct ringtap_gap {

@@ -25,8 +25,8 @@ int ringtap_probe_start(void);
  * exit() do the same, for good. */
 void ringtap_probe_stop(void);
 
-/* For applications that know more of a port than its driver tells. Both may be called from any
- * thread, also before ringtap_probe_start(). -EINVAL: no port can have this number. */
+/* For applications that know more of a port than its driver reports. The first three may be called
+ * from any thread, also before ringtap_probe_start(). -EINVAL: no port can have this number. */
 
 /* Calls the port by this name instead of ethdev's, cut to 63 bytes. Call it once, before the port
  * is started; it holds until the process ends. */
@@ -35,6 +35,17 @@ int ringtap_probe_port_name(uint16_t port, const char *name);
 /* Packets that were lost on their way to the port and that its driver does not count, since the
  * port was made: readers find them added to ethdev's imissed. */
 int ringtap_probe_port_missed(uint16_t port, uint64_t packets);
+
+/* The RX time stamps of the port's mbufs (rte_mbuf_dyn_rx_timestamp) are nanoseconds of
+ * CLOCK_REALTIME, do not decrease within a polling thread, and all its packets have one: captures
+ * use them in place of the time of the burst. A thread that polls such a port must poll no others,
+ * and must call ringtap_probe_received_until(). Call it once, before the port is started; it holds
+ * until the process ends. */
+int ringtap_probe_port_stamped(uint16_t port);
+
+/* The calling thread will receive no packet any more that is stamped before ns: so readers do not
+ * wait for it. Call it before each empty poll, at least every 500 ms. */
+void ringtap_probe_received_until(uint64_t ns);
 
 #ifdef __cplusplus
 }

@@ -58,6 +58,13 @@ struct ringtap_app_info {
 	char probe[RINGTAP_NAME_LEN]; /* ringtap version of the probe */
 };
 
+/* RX time stamps that a port's packets bring along. */
+enum ringtap_stamps {
+	RINGTAP_STAMPS_NONE,
+	RINGTAP_STAMPS_NIC,  /* for RINGTAP_NIC */
+	RINGTAP_STAMPS_TIME, /* of the system's clock: used in place of RINGTAP_TSC */
+};
+
 struct ringtap_port_info {
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -66,8 +73,10 @@ struct ringtap_port_info {
 	uint32_t link_mbps; /* 0: unknown */
 	uint16_t mtu;
 	bool link_up;
+	uint8_t stamps; /* enum ringtap_stamps, or a later value */
 	uint32_t rx_queues;
 	uint32_t tx_queues;
+	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 };
 
 struct ringtap_session_info {
@@ -106,7 +115,7 @@ enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 /* What to capture of a port. Of the wants of one application, the first that matches a port
  * decides for it. */
 struct ringtap_want {
-	const char *port;    /* ethdev name or decimal id; NULL: all ports, also later ones */
+	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
@@ -234,6 +243,7 @@ struct ringtap_interface {
 	bool gone; /* the port has vanished, or its application has */
 	/* The NIC's counters since the capture began. */
 	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
+	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ports of Open vSwitch by the names that the switch has for them."""
+import json
+import signal
+import socket
+import threading
+
+import pytest
+
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, check, run
+from harness.ringtap import FAILED, OK, listing
+
+
+@pytest.fixture
+def switch(ovs, net):
+    """Two hosts on one bridge. Returns (ovs, hosts, ethdev names by the switch's)."""
+    hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
+    it = ovs()
+    return it, [h for h, _ in hosts], {f"p{i}": it.add_port(f"p{i}", port)
+                                       for i, (_, port) in enumerate(hosts)}
+
+
+def ports_of(ovs):
+    """{name: ethdev name}, as `ringtap list` has them."""
+    entry, = [a for a in listing() if a["name"] == ovs.prefix]
+    return {p["name"]: p["device"] for p in entry["ports"]}
+
+
+def ping(host):
+    host.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+
+
+def test_listed(switch):
+    it, _hosts, devices = switch
+    assert ports_of(it) == devices
+    text = check([RINGTAP, "list"])
+    assert all(f" {name} ({device}) " in text for name, device in devices.items())
+    assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
+    assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap",
+                                              "--extcap-interfaces"])
+
+
+def test_recorded(switch, record):
+    """By either name; the file has the switch's, and ethdev's in the description."""
+    it, (a, _b), devices = switch
+    recorders = [record(it, "-f", "icmp", ports=[port]) for port in ("p0", devices["p0"])]
+    ping(a)
+    for recorder in recorders:
+        recorder.finish()
+        interface, = recorder.file().interfaces
+        assert interface.name == "p0"
+        assert interface.text(3).endswith(f", {devices['p0']}")
+        assert len(recorder.file().packets) == 10
+
+
+def test_watched(switch):
+    it, (a, _b), devices = switch
+    done = check([RINGTAP, "top", "--once", "--json", it.prefix])
+    app, = json.loads(done)["applications"]
+    assert {p["name"] for p in app["ports"]} == set(devices)
+    for port in ("p0", devices["p0"]):
+        latency = Proc([RINGTAP, "latency", "-i", f"{it.prefix}:{port}", "--packets", "5", "--json"],
+                       stdout=None)
+        try:
+            while latency.alive():
+                ping(a)
+            assert latency.wait() == OK
+            pairs = json.loads(latency.output[latency.output.index("{\n"):])["pairs"]
+            assert {(p["rx_port"], p["tx_port"]) for p in pairs} <= {("p0", "p1"), ("p1", "p0")}
+        finally:
+            latency.close()
+
+
+def test_read_by_tcpdump(switch, closing):
+    it, (a, _b), _devices = switch
+    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i",
+                            f"ringtap:{it.prefix}:p0", "icmp"]))
+    tcpdump.expect("listening on", 30)
+    ping(a)
+    assert tcpdump.wait() == 0
+
+
+def test_names_follow_the_switch(switch, net):
+    """Numbers of ports are given anew."""
+    it, _hosts, devices = switch
+    it.del_port("p0")
+    del devices["p0"]
+    _host, port = net.add_host("10.99.0.3")
+    devices["other"] = it.add_port("other", port)
+    assert ports_of(it) == devices
+
+
+def test_vhost_user_and_internal_ports_are_not_there(switch):
+    it, _hosts, devices = switch
+    it.vsctl("add-port", "br0", "vhost0", "--", "set", "Interface", "vhost0",
+             "type=dpdkvhostuserclient", f"options:vhost-server-path={it.dir}/vhost0")
+    it.vsctl("add-port", "br0", "inner", "--", "set", "Interface", "inner", "type=internal")
+    assert ports_of(it) == devices
+
+
+@pytest.mark.parametrize("lie", [None, b"", b"]}", b'{"result":[{"rows":[{"name":{}}]}]}', b"[" * 4096],
+                         ids=["gone", "silent", "nonsense", "odd rows", "endless"])
+def test_without_the_database(switch, record, closing, lie):
+    """Or with one that lies: then ports are called as ethdev calls them."""
+    it, (a, _b), devices = switch
+    it.db.stop(signal.SIGTERM)
+    if lie is not None:
+        closing(Liar(it.dir / "db.sock", lie))
+    assert ports_of(it) == {device: device for device in devices.values()}
+    done = run([RINGTAP, "record", "-i", f"{it.prefix}:p0", "-c", "1", "-w", "/dev/null"])
+    assert done.returncode == FAILED and "no port 'p0'" in done.stderr
+    recorder = record(it, "-f", "icmp", ports=[devices["p0"]])
+    ping(a)
+    recorder.finish()
+    assert [i.name for i in recorder.file().interfaces] == [devices["p0"]]
+    assert len(recorder.file().packets) == 10
+
+
+class Liar:
+    """Listens in place of the database, and sends lines of what it is given."""
+
+    def __init__(self, path, text):
+        path.unlink(missing_ok=True)
+        self._sock = socket.socket(socket.AF_UNIX)
+        self._sock.bind(str(path))
+        self._sock.listen(8)
+        self._text = text
+        self._open = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        try:
+            while True:
+                connection, _ = self._sock.accept()
+                self._open.append(connection)
+                threading.Thread(target=self._one, args=(connection,), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def _one(self, connection):
+        try:
+            while self._text:
+                connection.sendall(self._text)
+        except OSError:
+            pass  # the other side has given up
+
+    def close(self):
+        self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+        for connection in self._open:
+            connection.close()

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What Open vSwitch calls its ports. Its database (RFC 7047, vswitchd.conf.db(5)) has for each port
+ * of type dpdk the name, the number of the ethdev (status:port_no, when the port is up) and the
+ * EAL device (options:dpdk-devargs). The socket is the one on the switch's own command line.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/ipc.h"
+#include "conn.h"
+#include "names.h"
+
+#define PROGRAM      "ovs-vswitchd"
+#define DEFAULT_PATH "/var/run/openvswitch/db.sock"
+#define ANSWER_MAX   (4u << 20) /* bytes */
+#define FRESH_NS     100000000ull
+#define CMDLINE_MAX  4096
+
+struct rt_switch_port {
+	char name[RT_NAME_LEN], device[RT_NAME_LEN];
+	int port_id; /* -1: not known */
+};
+
+int rt_names_ms = 300;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
+ * another kind of connection, or cannot be read. */
+static int socket_path(pid_t pid, char *out, size_t size)
+{
+	char path[64], args[CMDLINE_MAX];
+	size_t len, at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	len = f ? fread(args, 1, sizeof(args) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	if (!len)
+		return -ENOENT;
+	args[len] = 0;
+	snprintf(out, size, "%s", DEFAULT_PATH);
+	for (at = strlen(args) + 1; at < len; at += strlen(args + at) + 1) {
+		const char *arg = args + at;
+
+		if (!strncmp(arg, "unix:", 5))
+			return snprintf(out, size, "%.*s", (int)strcspn(arg + 5, ","), arg + 5) <
+					       (int)size
+				       ? 0
+				       : -ENAMETOOLONG;
+		if (!strncmp(arg, "tcp:", 4) || !strncmp(arg, "ssl:", 4))
+			return -ENOENT;
+	}
+	return 0;
+}
+
+/* An application of another user may name no sockets but its user's: else it could have root
+ * connect to any. */
+static bool trusted(uid_t uid, uid_t app_uid)
+{
+	if (app_uid && app_uid != geteuid())
+		return uid == app_uid;
+	return !uid || uid == geteuid();
+}
+
+static int connect_to(const char *path, uid_t app_uid)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int file = open(path, O_PATH | O_CLOEXEC), fd, ret = -EPERM;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct stat st;
+
+	if (file < 0)
+		return -errno;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* By descriptor: the path may lead elsewhere a moment later. */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", file);
+	if (fd >= 0 && !fstat(file, &st) && S_ISSOCK(st.st_mode) && trusted(st.st_uid, app_uid) &&
+		!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+		!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && trusted(peer.uid, app_uid))
+		ret = fd;
+	else if (fd >= 0)
+		close(fd);
+	close(file);
+	return ret;
+}
+
+/* The answer to the one question; NULL: it does not come in time, or is none. */
+static json_t *receive(int fd)
+{
+	uint64_t end_ns = now_ns() + (uint64_t)rt_names_ms * 1000000;
+	size_t len = 0, size = 65536;
+	char *buf = malloc(size), *more;
+	json_t *root = NULL;
+
+	while (buf && !root && len < ANSWER_MAX) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int64_t left_ns = (int64_t)(end_ns - now_ns());
+		ssize_t n;
+
+		if (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) <= 0)
+			break;
+		n = recv(fd, buf + len, size - len, MSG_DONTWAIT);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		/* Only its last brace ends a message. */
+		if (buf[len - 1] == '}' || buf[len - 1] == '\n')
+			root = json_loadb(buf, len, 0, NULL);
+		if (len < size)
+			continue;
+		more = realloc(buf, size *= 2);
+		if (!more)
+			break;
+		buf = more;
+	}
+	free(buf);
+	return root;
+}
+
+static json_t *query(const char *path, uid_t app_uid)
+{
+	static const char question[] =
+		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\",{\"op\":\"select\","
+		"\"table\":\"Interface\",\"where\":[[\"type\",\"==\",\"dpdk\"]],"
+		"\"columns\":[\"name\",\"options\",\"status\"]}]}";
+	int fd = connect_to(path, app_uid);
+	json_t *root = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(question) - 1)
+		root = receive(fd);
+	close(fd);
+	return root;
+}
+
+/* The value of a key in ["map",[[key,value],...]], NULL: there is none. */
+static const char *in_map(const json_t *map, const char *key)
+{
+	const json_t *pairs = json_array_get(map, 1), *pair;
+	size_t i;
+
+	json_array_foreach(pairs, i, pair)
+	{
+		const char *k = json_string_value(json_array_get(pair, 0));
+
+		if (k && !strcmp(k, key))
+			return json_string_value(json_array_get(pair, 1));
+	}
+	return NULL;
+}
+
+static bool take_row(const json_t *row, struct rt_switch_port *p)
+{
+	const char *name = json_string_value(json_object_get(row, "name"));
+	const char *args = in_map(json_object_get(row, "options"), "dpdk-devargs");
+	const char *number = in_map(json_object_get(row, "status"), "port_no");
+	char raw[RT_NAME_LEN], *end;
+	long id;
+
+	if (!name || !*name)
+		return false;
+	rt_str_set(raw, sizeof(raw), name);
+	rt_copy_text(p->name, raw, sizeof(raw));
+	snprintf(p->device, sizeof(p->device), "%.*s", args ? (int)strcspn(args, ",") : 0,
+		args ? args : "");
+	id = number ? strtol(number, &end, 10) : -1;
+	p->port_id = number && *number && !*end && id >= 0 && id <= UINT16_MAX ? (int)id : -1;
+	return true;
+}
+
+static void take_rows(struct rt_names *n, const json_t *root)
+{
+	const json_t *result = json_array_get(json_object_get(root, "result"), 0);
+	const json_t *rows = json_object_get(result, "rows"), *row;
+	size_t i;
+
+	free(n->list);
+	n->count = 0;
+	n->list = calloc(RT_SWITCH_PORTS_MAX, sizeof(*n->list));
+	json_array_foreach(rows, i, row)
+	{
+		if (n->list && n->count < RT_SWITCH_PORTS_MAX)
+			n->count += take_row(row, &n->list[n->count]);
+	}
+	n->useless = !n->list || !json_is_array(rows);
+}
+
+static void refresh(struct ringtap_conn *c)
+{
+	struct rt_names *n = &c->names;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	json_t *root = NULL;
+
+	n->queried_ns = now_ns();
+	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
+		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
+		!socket_path(peer.pid, path, sizeof(path)))
+		root = query(path, peer.uid);
+	n->useless = !root;
+	if (root)
+		take_rows(n, root);
+	json_decref(root);
+}
+
+void rt_names_free(struct rt_names *n)
+{
+	free(n->list);
+	*n = (struct rt_names){0};
+}
+
+/* How well a row fits. A port that is not up yet has no number, one that has failed may have an old
+ * one, and what stands in devargs need not be a device (class=eth,mac=…, representors). */
+static int fit(const struct rt_switch_port *p, uint16_t port_id, const char *device)
+{
+	bool same = !strcmp(p->device, device);
+
+	return p->port_id == port_id ? 1 + 2 * same : p->port_id < 0 && same ? 2 : 0;
+}
+
+bool rt_switch_name(
+	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN])
+{
+	const struct rt_switch_port *found = NULL;
+	int best = 0;
+
+	if (!c->names.useless &&
+		(!c->names.queried_ns || now_ns() - c->names.queried_ns > FRESH_NS))
+		refresh(c);
+	for (size_t i = 0; i < c->names.count; i++) {
+		int f = fit(&c->names.list[i], port_id, device);
+
+		if (f > best) {
+			found = &c->names.list[i];
+			best = f;
+		}
+	}
+	snprintf(name, RT_NAME_LEN, "%s", found ? found->name : device);
+	return found;
+}
+
+void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN])
+{
+	struct ringtap_session_info *sessions = NULL;
+	struct ringtap_port_info *ports = NULL;
+	size_t port_count = 0, session_count = 0;
+	const char *found = name;
+
+	if (*name && !strncmp(c->app.program, PROGRAM, strlen(PROGRAM)))
+		ringtap_conn_list(c, &ports, &port_count, &sessions, &session_count);
+	for (size_t i = 0; i < port_count; i++) {
+		if (!strcmp(ports[i].device, name)) { /* ethdev's own names come first */
+			found = name;
+			break;
+		}
+		if (!strcmp(ports[i].name, name))
+			found = ports[i].device;
+	}
+	snprintf(device, RT_NAME_LEN, "%s", found);
+	free(ports);
+	free(sessions);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names out of Open vSwitch's database, which is played by a thread of this process, as is the
+ * switch: the program starts itself again with the database's socket on its command line. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/ipc.h"
+#include "conn.h"
+#include "names.h"
+
+#define ROWS(rows)                               \
+	"{\"id\":0,\"error\":null,\"result\":[{" \
+	"\"rows\":[" rows "]}]}"
+#define ROW(name, args, status)                                                           \
+	"{\"name\":\"" name "\",\"options\":[\"map\",[[\"dpdk-devargs\",\"" args "\"]]]," \
+	"\"status\":[\"map\",[" status "]]}"
+#define NUMBER(n) "[\"driver_name\",\"x\"],[\"port_no\",\"" n "\"]"
+
+static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static struct ringtap_conn *conn;
+static pthread_t database;
+static int listener = -1, peer = -1;
+static const char *answer; /* NULL: silence */
+static size_t repeat;
+static unsigned questions;
+
+static void *serve(void *arg)
+{
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		char question[1024];
+		ssize_t n = recv(fd, question, sizeof(question) - 1, 0);
+
+		question[n > 0 ? n : 0] = 0;
+		if (strstr(question, "\"Open_vSwitch\""))
+			questions++;
+		for (size_t i = 0; answer && i < repeat; i++)
+			if (send(fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
+				break;
+		while (!answer && recv(fd, question, sizeof(question), 0) > 0)
+			; /* until the reader has had enough */
+		close(fd);
+	}
+	return NULL;
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int pair[2];
+
+	answer = ROWS("");
+	repeat = 1;
+	questions = 0;
+	conn = calloc(1, sizeof(*conn));
+	if (!conn || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		return -1;
+	conn->fd = pair[0];
+	peer = pair[1];
+	rt_str_set(conn->app.program, sizeof(conn->app.program), "ovs-vswitchd-dpdk");
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	return bind(listener, (struct sockaddr *)&addr, sizeof(addr)) || listen(listener, 8) ||
+	       pthread_create(&database, NULL, serve, NULL);
+}
+
+static int tear_down(void **state)
+{
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(database, NULL);
+	close(listener);
+	unlink(path);
+	close(peer);
+	ringtap_conn_close(conn);
+	return 0;
+}
+
+static void assert_name(uint16_t id, const char *device, const char *expected)
+{
+	char name[RT_NAME_LEN];
+
+	assert_int_equal(rt_switch_name(conn, id, device, name), strcmp(device, expected) != 0);
+	assert_string_equal(name, expected);
+}
+
+static void test_names_by_number_and_by_device(void **state)
+{
+	answer = ROWS(ROW("p0", "0000:03:00.0", NUMBER("0")) "," ROW("p1",
+		"net_af_packet1,iface=eth1", NUMBER("1")) "," ROW("late", "net_null7,a=b", ""));
+	assert_name(0, "0000:03:00.0", "p0");
+	assert_name(1, "net_af_packet1", "p1");
+	assert_name(7, "net_null7", "late");
+	assert_name(8, "other", "other");
+	assert_int_equal(questions, 1);
+}
+
+/* Numbers are given anew, and the database keeps that of a port that failed. */
+static void test_number_and_device_together_count_most(void **state)
+{
+	answer =
+		ROWS(ROW("old", "net_null1", NUMBER("3")) "," ROW("new", "net_null2", NUMBER("3")));
+	assert_name(3, "net_null2", "new");
+	assert_name(3, "net_null1", "old");
+	assert_name(4, "net_null1", "net_null1");
+}
+
+static void test_representors_go_by_number(void **state)
+{
+	answer = ROWS(ROW("pf", "0000:03:00.0", NUMBER("0")) "," ROW(
+		"vf0", "0000:03:00.0,representor=[0]", NUMBER("1")));
+	assert_name(0, "0000:03:00.0", "pf");
+	assert_name(1, "0000:03:00.0_representor_0", "vf0");
+}
+
+static void test_answer_in_pieces(void **state)
+{
+	static char long_one[200000];
+	size_t n = 0;
+
+	n += (size_t)sprintf(long_one, "{\"id\":0,\"error\":null,\"result\":[{\"rows\":[");
+	for (int i = 0; i < 1000; i++)
+		n += (size_t)sprintf(long_one + n, "%s" ROW("port%d", "net_null%d", NUMBER("%d")),
+			i ? "," : "", i, i, i);
+	sprintf(long_one + n, "]}]}");
+	answer = long_one;
+	assert_name(999, "net_null999", "port999");
+}
+
+static void test_only_open_vswitch_is_looked_up(void **state)
+{
+	rt_str_set(conn->app.program, sizeof(conn->app.program), "testpmd");
+	answer = ROWS(ROW("p0", "a", NUMBER("0")));
+	assert_name(0, "a", "a");
+	assert_int_equal(questions, 0);
+}
+
+static void test_silence_is_waited_for_once(void **state)
+{
+	answer = NULL;
+	assert_name(0, "a", "a");
+	assert_name(1, "b", "b");
+	assert_int_equal(questions, 1);
+}
+
+static void test_nonsense_leaves_names_as_they_are(void **state)
+{
+	static const char *const lies[] = {"}", "{}", "[]\n", "null\n", "{\"result\":7}",
+		"{\"result\":[{\"rows\":{}}]}", ROWS("7,null,[],{},\"x\""),
+		ROWS("{\"name\":7,\"options\":[\"map\",[[1,2],3,[\"dpdk-devargs\"]]]}"),
+		ROWS(ROW("", "a", NUMBER("0"))), ROWS(ROW("x", "b", NUMBER("-1"))),
+		ROWS(ROW("x", "b", NUMBER("65536"))), ROWS(ROW("x", "b", NUMBER("0x0"))),
+		ROWS(ROW("x", "b", NUMBER(""))), ROWS(ROW("x", "b", "[\"port_no\",0]")),
+		"{\"id\":0,\"error\":\"no\",\"result\":null}", "\x80\xff}"};
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		rt_names_free(&conn->names);
+		answer = lies[i];
+		assert_name(0, "a", "a");
+	}
+	assert_int_equal(questions, sizeof(lies) / sizeof(lies[0]));
+}
+
+static void test_endless_answers_are_given_up(void **state)
+{
+	static const char *const openings[] = {"[", "{\"a\":", " ", "{}"};
+
+	repeat = SIZE_MAX;
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
+		rt_names_free(&conn->names);
+		answer = openings[i];
+		assert_name(0, "a", "a");
+	}
+}
+
+static void test_names_are_cut_and_cleaned(void **state)
+{
+	char name[RT_NAME_LEN];
+
+	answer = ROWS(ROW("\\u001b[31mred", "a", NUMBER("0")) "," ROW(
+		"0123456789012345678901234567890123456789012345678901234567890123456789", "b",
+		NUMBER("1")));
+	assert_name(0, "a", "?[31mred");
+	assert_true(rt_switch_name(conn, 1, "b", name));
+	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
+}
+
+/* Gives the socket, or the process behind it, to another user. */
+static void listen_as(uid_t owner, uid_t process)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(database, NULL);
+	close(listener);
+	unlink(path);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+	/* A listener's credentials are those of its listen(). */
+	assert_int_equal(seteuid(process), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(pthread_create(&database, NULL, serve, NULL), 0);
+}
+
+static void test_database_of_another_user_is_not_queried(void **state)
+{
+	if (geteuid())
+		skip();
+	answer = ROWS(ROW("p0", "a", NUMBER("0")));
+	listen_as(0, 0);
+	assert_name(0, "a", "p0");
+	rt_names_free(&conn->names);
+	listen_as(65534, 0);
+	assert_name(0, "a", "a");
+	rt_names_free(&conn->names);
+	listen_as(0, 65534);
+	assert_name(0, "a", "a");
+	assert_int_equal(questions, 1);
+}
+
+#define with_database(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		with_database(test_names_by_number_and_by_device),
+		with_database(test_number_and_device_together_count_most),
+		with_database(test_representors_go_by_number),
+		with_database(test_answer_in_pieces),
+		with_database(test_only_open_vswitch_is_looked_up),
+		with_database(test_silence_is_waited_for_once),
+		with_database(test_nonsense_leaves_names_as_they_are),
+		with_database(test_endless_answers_are_given_up),
+		with_database(test_names_are_cut_and_cleaned),
+		with_database(test_database_of_another_user_is_not_queried),
+	};
+
+	if (argc == 1) {
+		char remote[sizeof(path) + 8];
+
+		snprintf(remote, sizeof(remote), "unix:/tmp/rt-names-%d.sock", (int)getpid());
+		execv("/proc/self/exe", (char *[]){argv[0], "--unixctl=x", remote, NULL});
+		return 1;
+	}
+	snprintf(path, sizeof(path), "%s", argv[2] + strlen("unix:"));
+	rt_names_ms = 200;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
