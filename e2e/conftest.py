@@ -8,6 +8,7 @@ import pytest
 
 from harness import browser as browser_module
 from harness import ovs as ovs_module
+from harness import sandbox
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
@@ -18,6 +19,11 @@ from harness.testpmd import Testpmd
 
 # A shell's background job ignores SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    if os.geteuid() == 0:
+        config.add_cleanup(sandbox.enter().close)
 
 
 def pytest_collection_modifyitems(items):

@@ -10,6 +10,7 @@ import pytest
 
 from harness.fwd import refused
 from harness.proc import until
+from harness.sandbox import HugePages
 
 POOL, STRIDE, HEADROOM = 4095, 2176, 128
 HUGE = Path("/sys/kernel/mm/hugepages")
@@ -75,7 +76,8 @@ def test_transparent_huge(fwd):
 
 
 @pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
-def test_huge_of_ours(fwd, size, kb):
+def test_huge_of_ours(fwd, closing, size, kb):
+    closing(HugePages({kb: -(-POOL * STRIDE // (kb << 10))}))
     if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
         pytest.skip(f"needs free huge pages of {size}")
     memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)
