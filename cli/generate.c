@@ -270,10 +270,13 @@ static int completion(const char *dir)
 		f);
 	for (const struct command *const *c = commands; *c; c++)
 		completion_command(f, *c);
-	fputs("\tesac\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"", f);
+	fputs("\tesac\n\tif [ \"$COMP_CWORD\" -eq 1 ] ||\n"
+	      "\t\t{ [ \"$COMP_CWORD\" -eq 2 ] && [ \"$prev\" = help ]; }; then\n\t\twords=\"",
+		f);
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(f, "%s ", (*c)->name);
-	fputs("--help --version\"\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+	fputs("help --help --version\"\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- "
+	      "\"$cur\"))\n}\n"
 	      "complete -F _ringtap ringtap\n",
 		f);
 	return finish(f, "ringtap");

@@ -10,7 +10,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
-from harness.ringtap import LOSS, OK, Recorder, sessions
+from harness.ringtap import LOSS, OK, USAGE, Recorder, sessions
 
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
 
@@ -294,6 +294,13 @@ def test_statistics(busy, closing):
     stats.proc.expect(r"net_null0\s+\d+", 10)
     stats.proc.send_signal(signal.SIGINT)
     stats.proc.wait()
+
+
+def test_help_as_a_command():
+    assert check([RINGTAP, "help"]) == check([RINGTAP, "--help"])
+    assert check([RINGTAP, "help", "record"]) == check([RINGTAP, "record", "--help"])
+    done = run([RINGTAP, "help", "nonsense"])
+    assert done.returncode == USAGE and "unknown command" in done.stderr
 
 
 def test_help_and_manual():
