@@ -184,6 +184,7 @@ const struct command cmd_host = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "IFACE...",
+	.listed = LIST_INTERFACES,
 	.operand = add_interface,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),
