@@ -42,9 +42,9 @@ enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
-	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,
+	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
 		"Record this port, given by its name or number; may be given several times. APP "
-		"is the application's file-prefix, needed only where there are several; 'APP:' "
+		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,

@@ -15,10 +15,10 @@ void target_split(
 
 	*app = -1;
 	*port = spec;
-	for (size_t i = 0; spec && spec[len] && i < count; i++) {
+	for (size_t i = 0; spec && i < count; i++) {
 		if (strlen(apps[i]) == len && !memcmp(apps[i], spec, len)) {
 			*app = (int)i;
-			*port = spec[len + 1] ? spec + len + 1 : NULL;
+			*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
 			return;
 		}
 	}
@@ -61,8 +61,8 @@ static void say_names(const char *command, const char *what, const char *const *
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("%s: %s: there are several applications (%s); name one, as in -i %s:", command, what,
-		list, names[0]);
+	say("%s: %s: there are several applications (%s); name one, as in %s %s", command, what,
+		list, strcmp(command, "record") ? command : "-i", names[0]);
 }
 
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,

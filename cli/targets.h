@@ -22,9 +22,9 @@ struct targets {
 	unsigned count;
 };
 
-/* Splits [APP:]PORT. If what stands before the first colon is one of the applications, *app becomes
- * its index; else -1, and all of spec is the port: names such as 0000:03:00.0 have colons of their
- * own. *port becomes NULL for all ports. */
+/* Splits [APP:]PORT or APP. If what stands before the first colon is one of the applications, *app
+ * becomes its index; else -1, and all of spec is the port: names such as 0000:03:00.0 have colons of
+ * their own. *port becomes NULL for all ports. */
 void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 

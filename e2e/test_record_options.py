@@ -296,6 +296,21 @@ def test_statistics(busy, closing):
     stats.proc.wait()
 
 
+def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path):
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a")
+        app.ring("b")
+    recorder = closing(Recorder(["-i", apps[0].prefix, "-c", "20"], tmp_path / "out.pcapng")).attached()
+    for app in apps:
+        app.rx(0, 0, n=10)
+        app.rx(1, 0, n=10)
+    recorder.done()
+    file = recorder.file()
+    assert {i.name for i in file.interfaces} == {"net_ring_a", "net_ring_b"}
+    assert {p.interface for p in file.packets} == {0, 1}
+
+
 def test_help_as_a_command():
     assert check([RINGTAP, "help"]) == check([RINGTAP, "--help"])
     assert check([RINGTAP, "help", "record"]) == check([RINGTAP, "record", "--help"])
