@@ -24,7 +24,7 @@ void target_split(
 	}
 }
 
-static bool port_matches(const struct ringtap_port_info *p, const char *port)
+bool target_port_matches(const struct ringtap_port_info *p, const char *port)
 {
 	char number[8];
 
@@ -46,7 +46,7 @@ static bool app_has(const char *dir, const char *port)
 		return false;
 	if (port && !ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
 		for (size_t i = 0; i < port_count; i++)
-			found = found || port_matches(&ports[i], port);
+			found = found || target_port_matches(&ports[i], port);
 	free(ports);
 	free(sessions);
 	ringtap_conn_close(conn);
