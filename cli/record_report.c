@@ -160,14 +160,54 @@ void report_summary(const struct recorder *r, FILE *f)
 	print_files(r, f);
 }
 
+/* What helps against most of the losses. */
+static const char *advice(const struct ringtap_counts *c)
+{
+	static const char *const texts[RINGTAP_LOST_COUNT] = {
+		[RINGTAP_LOST_FULL] =
+			"the recorder was too slow; try a larger --ring-size, -s or a filter",
+		[RINGTAP_LOST_NO_RING] =
+			"their threads began to poll later than the recording; record again",
+		[RINGTAP_LOST_WAIT] =
+			"the recorder was too slow even for --on-full wait; try a filter",
+		[RINGTAP_LOST_BAD] =
+			"their mbufs are broken; look for the fault in the application",
+	};
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
+		most = c->lost[i] > c->lost[most] ? i : most;
+	return texts[most];
+}
+
+/* "1.6 %", with as many digits as it takes to be above zero. */
+static const char *percent(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
+{
+	double p = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (p < 0.0001)
+		return "less than 0.0001 %";
+	snprintf(buf, FORMAT_LEN, "%.*f %%", p >= 0.1 ? 1 : p >= 0.01 ? 2 : 4, p);
+	return buf;
+}
+
 bool report_losses(const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	char lost[FORMAT_LEN];
+	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "";
+	uint64_t lost;
 
 	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
 		return false;
-	say("record: %s packets were lost; try a larger --ring-size or a filter",
-		format_count(lost, counts_lost(&s.total)));
+	lost = counts_lost(&s.total);
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++) {
+		size_t at = strlen(reasons);
+
+		if (s.total.lost[i])
+			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
+				loss_names[i], format_count(count, s.total.lost[i]));
+	}
+	say("record: %s packets were lost (%s): %s; %s", format_count(count, lost),
+		percent(share, lost, s.total.seen), reasons, advice(&s.total));
 	return true;
 }

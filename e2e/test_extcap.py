@@ -288,7 +288,8 @@ def test_losses_are_told(app, tmp_path, closing):
     seen, lost, delivered = (pcapng.stat(file.interfaces[0], code) for code in (4, 7, 8))
     assert seen == 5000 == lost + delivered
     assert lost > 0 and delivered == len(file.packets)
-    assert f"{lost:,} packets were lost" in fifo.proc.output
+    share = f"{100 * lost / seen:.1f} %"
+    assert f"{lost:,} packets were lost ({share}): ring_full {lost:,}; " in fifo.proc.output
     assert len(fifo.proc.output.strip().splitlines()) == 1
 
 
