@@ -71,21 +71,57 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
-static void print_counts(FILE *f, const char *what, const struct ringtap_counts *c)
+/* Widths of the summary's columns: what stands in them, no more, so that it fits a terminal. */
+struct widths {
+	int name, seen, captured, filtered, lost;
+};
+
+static int width(const char *title, uint64_t greatest)
+{
+	char text[FORMAT_LEN];
+	size_t len = strlen(format_count(text, greatest));
+
+	return (int)(len > strlen(title) ? len : strlen(title));
+}
+
+static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
+{
+	struct widths w = {.name = (int)strlen("  rx queue 0000"),
+		.seen = width("seen", total->seen),
+		.captured = width("captured", total->captured),
+		.filtered = width("filtered", total->filtered),
+		.lost = width("lost", counts_lost(total))};
+
+	for (unsigned i = 0; i < r->share_count; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+		int len;
+
+		if (ringtap_capture_interface(r->cap, i, &info))
+			continue;
+		len = (int)(strlen(info.app_name) + 1 + strlen(info.name));
+		w.name = len > w.name ? len : w.name;
+	}
+	return w;
+}
+
+static void print_counts(
+	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
 {
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
 		bytes[FORMAT_LEN];
 
-	fprintf(f, "%-28s %15s %15s %15s %13s %10sB", what, format_count(seen, c->seen),
-		format_count(captured, c->captured), format_count(filtered, c->filtered),
+	fprintf(f, "%-*s  %*s  %*s  %*s  %*s %8sB\n", w->name, what, w->seen,
+		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
+		w->filtered, format_count(filtered, c->filtered), w->lost,
 		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
 		if (c->lost[i])
-			fprintf(f, "  %s %" PRIu64, loss_names[i], c->lost[i]);
-	fputc('\n', f);
+			fprintf(f, "    lost, %s: %s\n", loss_names[i],
+				format_count(lost, c->lost[i]));
 }
 
-static void print_taps(const struct recorder *r, FILE *f, unsigned interface)
+static void print_taps(
+	const struct recorder *r, FILE *f, const struct widths *w, unsigned interface)
 {
 	unsigned count = ringtap_capture_tap_count(r->cap);
 
@@ -97,11 +133,11 @@ static void print_taps(const struct recorder *r, FILE *f, unsigned interface)
 			continue;
 		snprintf(what, sizeof(what), "  %s queue %u",
 			t.direction == RINGTAP_TX ? "tx" : "rx", t.queue);
-		print_counts(f, what, &t.counts);
+		print_counts(f, w, what, &t.counts);
 	}
 }
 
-static void print_interface(const struct recorder *r, FILE *f, unsigned i)
+static void print_interface(const struct recorder *r, FILE *f, const struct widths *w, unsigned i)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	char what[2 * RINGTAP_NAME_LEN + 2];
@@ -109,8 +145,8 @@ static void print_interface(const struct recorder *r, FILE *f, unsigned i)
 	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
 		return;
 	snprintf(what, sizeof(what), "%s:%s", info.app_name, info.name);
-	print_counts(f, what, &r->shares[i].counts);
-	print_taps(r, f, i);
+	print_counts(f, w, what, &r->shares[i].counts);
+	print_taps(r, f, w, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
 		fprintf(f,
 			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
@@ -139,15 +175,17 @@ void report_summary(const struct recorder *r, FILE *f)
 	struct ringtap_stats s = {.size = sizeof(s)};
 	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
+	struct widths w;
 
 	if (ringtap_capture_stats(r->cap, &s))
 		return;
-	fprintf(f, "\n%-28s %15s %15s %15s %13s %11s\n", "interface", "seen", "captured",
-		"filtered", "lost", "bytes");
+	w = measure(r, &s.total);
+	fprintf(f, "\n%-*s  %*s  %*s  %*s  %*s %9s\n", w.name, "interface", w.seen, "seen",
+		w.captured, "captured", w.filtered, "filtered", w.lost, "lost", "bytes");
 	for (unsigned i = 0; i < r->share_count; i++)
-		print_interface(r, f, i);
-	print_counts(f, "total", &s.total);
-	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s; ended by: %s\n",
+		print_interface(r, f, &w, i);
+	print_counts(f, &w, "total", &s.total);
+	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s;\nended by: %s\n",
 		format_count(written, r->written),
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),

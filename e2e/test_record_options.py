@@ -311,6 +311,15 @@ def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path)
     assert {p.interface for p in file.packets} == {0, 1}
 
 
+def test_summary_fits_a_terminal(busy, record):
+    """Also after millions of packets, most of them lost."""
+    recorder = record(busy, "-c", "2000000", "--ring-size", "64K")
+    recorder.done()
+    table = recorder.proc.output.split("\ninterface")[1].split("\nended by")[0].splitlines()
+    assert any("lost, ring_full: " in line for line in table)
+    assert max(map(len, table)) <= 80, table
+
+
 def test_help_as_a_command():
     assert check([RINGTAP, "help"]) == check([RINGTAP, "--help"])
     assert check([RINGTAP, "help", "record"]) == check([RINGTAP, "record", "--help"])
