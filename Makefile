@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab report lint format install clean
+.PHONY: all deps demo test test-unit test-e2e bench lab report lint format set-prefix install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -64,8 +64,25 @@ lint:
 format:
 	git ls-files -z -- "*.c" "*.h" | xargs -0 clang-format -i
 
+# A PREFIX that is named replaces the one that the build folder was made with.
+ifeq ($(filter file default,$(origin PREFIX)),)
+install uninstall: set-prefix
+endif
+
+set-prefix: all
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	ninja -C $(BUILD)
+
 install: all
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+# What an install would put there now; of folders only our own.
+uninstall: all
+	@set -e; stage=$$(mktemp -d); trap 'rm -rf "$$stage"' EXIT; \
+	meson install -C $(BUILD) --no-rebuild --quiet --destdir "$$stage"; \
+	(cd "$$stage" && find . ! -type d -print0) | (cd "$(DESTDIR)/" && xargs -0 rm -fv); \
+	(cd "$$stage" && find . -depth -type d -path '*ringtap*' -print0) | \
+		(cd "$(DESTDIR)/" && xargs -0 rmdir 2>/dev/null || true)
 
 clean:
 	rm -rf $(BUILD) .venv lab/*.egg-info

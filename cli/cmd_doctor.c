@@ -206,6 +206,7 @@ const struct command cmd_doctor = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
+	.listed = LIST_APPS,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

@@ -113,9 +113,13 @@ static int export(struct watch *w, const char *listen)
 	/* What scripts wait for. */
 	fprintf(stderr, "Exporting at %s\n", url);
 	/* Scrapes take pictures of their own: this one tells which applications are gone. */
-	while (!stop_wait(NS_PER_S)) {
+	for (bool first = true; !stop_wait(NS_PER_S); first = false) {
 		pthread_mutex_lock(&w->lock);
 		watch_step(w);
+		if (first && !watch_attached(w)) {
+			watch_explain(w, "export");
+			say("export: nothing to export yet; waiting for an application");
+		}
 		pthread_mutex_unlock(&w->lock);
 	}
 	export_stop(s);
@@ -153,6 +157,7 @@ const struct command cmd_export = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
+	.listed = LIST_APPS,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

@@ -196,6 +196,7 @@ const struct command cmd_host = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "IFACE...",
+	.listed = LIST_INTERFACES,
 	.operand = add_interface,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

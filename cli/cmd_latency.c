@@ -165,6 +165,7 @@ const struct command cmd_latency = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
+	.listed = LIST_APPS,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

@@ -10,10 +10,14 @@
 #include "probe_path.h"
 #include "util.h"
 
-enum { OPT_JSON = 1 };
+enum { OPT_JSON = 1, OPT_NAMES };
+
+enum form { FORM_TEXT, FORM_JSON, FORM_NAMES };
 
 static const struct option_def options[] = {
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{OPT_NAMES, OPTION_FLAG, 0, "names", NULL, NULL, 0, 0,
+		"Print what -i takes, one a line: APP and APP:PORT of those that carry the probe"},
 };
 
 /* clang-format off: it would break the texts at odd places */
@@ -33,9 +37,10 @@ static const struct section sections[] = {
 		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
 		"belong to different users, are skipped with a note.\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Names of all ports:\n"
+	{"EXAMPLES", "Ports that are up, as scripts want them:\n"
 		     "\n"
-		     "  ringtap list --json | jq -r '.applications[].ports[]?.name'\n"},
+		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
+		     "select(.link_up).name'\n"},
 	{"EXIT STATUS", "0, also if there is no application; 1 if the folders cannot be read or "
 			"the output not "
 			"be written; 2 for a wrong command line.\n"},
@@ -44,7 +49,7 @@ static const struct section sections[] = {
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	*(bool *)ctx = true;
+	*(enum form *)ctx = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
 	return 0;
 }
 
@@ -88,6 +93,15 @@ static void print_app(const struct app_view *v)
 			s->reader, s->reader_pid, s->rings, format_count(size, s->ring_size),
 			s->taps);
 	}
+}
+
+static void print_names(const struct app_view *v)
+{
+	if (v->error)
+		return;
+	puts(v->name);
+	for (size_t i = 0; i < v->port_count; i++)
+		printf("%s:%s\n", v->name, v->ports[i].name);
 }
 
 static json_t *port_json(const struct ringtap_port_info *p)
@@ -148,7 +162,7 @@ static json_t *app_json(const struct app_view *v)
 	return j;
 }
 
-static int list(bool json)
+static int list(enum form form)
 {
 	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
@@ -164,8 +178,10 @@ static int list(bool json)
 		struct app_view v;
 
 		app_view_get(&v, apps, i);
-		if (json)
+		if (form == FORM_JSON)
 			json_array_append_new(array, app_json(&v));
+		else if (form == FORM_NAMES)
+			print_names(&v);
 		else
 			print_app(&v);
 		app_view_free(&v);
@@ -174,10 +190,10 @@ static int list(bool json)
 		say("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
-	if (!json && !ringtap_apps_count(apps))
+	if (form == FORM_TEXT && !ringtap_apps_count(apps))
 		say("list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
-	if (json)
+	if (form == FORM_JSON)
 		ret = json_print(
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
@@ -191,12 +207,12 @@ static int list(bool json)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	bool json = false;
-	int ret = options_parse(self, argc, argv, &json);
+	enum form form = FORM_TEXT;
+	int ret = options_parse(self, argc, argv, &form);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	return list(json);
+	return list(form);
 }
 
 const struct command cmd_list = {

@@ -182,7 +182,8 @@ static int run(const struct command *self, int argc, char **argv)
 		say("top: looking for applications: %s", strerror(-ret));
 		ret = STATUS_FAILED;
 	} else {
-		ret = c.cfg.once || c.cfg.json ? top_lines(&w, &c.cfg) : top_screen(&w, &c.cfg);
+		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(&w, &c.cfg)
+								  : top_screen(&w, &c.cfg);
 	}
 	watch_free(&w);
 	return ret;
@@ -194,6 +195,7 @@ const struct command cmd_top = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
+	.listed = LIST_APPS,
 	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),

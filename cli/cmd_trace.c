@@ -336,6 +336,7 @@ const struct command cmd_trace = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "{" TRACE_NAMES "} [APP]",
+	.listed = LIST_APPS,
 	.words = TRACE_NAMES,
 	.operand = operand,
 	.sections = sections,

@@ -17,6 +17,7 @@ enum option_kind {
 	OPTION_SIZE,   /* bytes with K, M, G, T; min … max */
 	OPTION_CHOICE, /* one of choices; the value is its index */
 	OPTION_FILE,   /* a file name, for completion */
+	OPTION_PORT,   /* [APP:]PORT of a running application, for completion */
 	OPTION_KEYED,  /* KEY:VALUE, KEY one of choices; checked by set() */
 };
 
@@ -68,6 +69,8 @@ struct command {
 	/* What stands besides the options, for --help; NULL: nothing may. */
 	const char *operands;
 	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
+	const char *listed; /* for completion: a shell command that prints more such words; NULL:
+			       none */
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
@@ -77,6 +80,10 @@ struct command {
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
+
+/* For struct command's listed: running applications, interfaces of the kernel. */
+#define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
+#define LIST_INTERFACES "ls /sys/class/net"
 
 extern const struct command cmd_doctor, cmd_export, cmd_host, cmd_latency, cmd_list, cmd_memory,
 	cmd_record, cmd_run, cmd_top, cmd_trace;

@@ -42,16 +42,16 @@ enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
-	{OPT_INTERFACE, OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,
+	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
 		"Record this port, given by its name or number; may be given several times. APP "
-		"is the application's file-prefix, needed only where there are several; 'APP:' "
+		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This option"
 		" and the next five apply to all interfaces if they stand before the first -i, "
 		"else to the -i before them"},
-	{OPT_SNAPLEN, OPTION_NUMBER, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{OPT_SNAPLEN, OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"At most so many bytes of each packet; 0, the default, means all"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"What the port receives, what it sends, or both (the default)"},
@@ -67,7 +67,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
-		"several times"},
+		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"The file; - is standard output. By default ringtap_APP_DATE.pcapng in the "
@@ -142,6 +142,17 @@ static int add_interface(struct record_config *c, const char *spec)
 	return 0;
 }
 
+/* dumpcap's unit is 1000 bytes; others have to be named. */
+static int parse_file_size(const char *text, uint64_t *bytes)
+{
+	int ret = parse_number(text, UINT64_MAX / 1000, bytes);
+
+	if (ret == -EINVAL)
+		return parse_size(text, bytes);
+	*bytes *= ret ? 0 : 1000;
+	return ret;
+}
+
 /* KEY:N of -a and -b into the limits they set. */
 static int set_limit(struct limits *l, const char *option, const char *keys, const char *text)
 {
@@ -158,15 +169,19 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	}
 	if (key == KEY_DURATION || key == KEY_INTERVAL)
 		ret = parse_seconds(value, &n);
+	else if (key == KEY_FILESIZE)
+		ret = parse_file_size(value, &n);
 	else
 		ret = parse_number(value, UINT64_MAX / 1000, &n);
 	if (ret || !n) {
-		say("record: %s %s: not a number above zero; give one", option, text);
+		say("record: %s %s: not a number above zero; give one, as in duration:10s or "
+		    "filesize:100MB",
+			option, text);
 		return -EINVAL;
 	}
 	switch (key) {
 	case KEY_DURATION: l->duration_ns = n; break;
-	case KEY_FILESIZE: l->bytes = n * 1000; break;
+	case KEY_FILESIZE: l->bytes = n; break;
 	case KEY_PACKETS: l->packets = n; break;
 	case KEY_FILES: l->files = n; break;
 	default: l->interval_ns = n; break;

@@ -209,6 +209,8 @@ static void completion_value(FILE *f, const struct option_def *o)
 	fputs(") ", f);
 	if (o->kind == OPTION_FILE)
 		fputs("compopt -o default; COMPREPLY=()", f);
+	else if (o->kind == OPTION_PORT)
+		fputs("_ringtap_words \"$(ringtap list --names 2>/dev/null)\"", f);
 	else if (o->choices) {
 		fputs("COMPREPLY=($(compgen -W \"", f);
 		completion_words(f, o->choices, o->kind == OPTION_KEYED ? ":" : "");
@@ -235,6 +237,8 @@ static void completion_command(FILE *f, const struct command *cmd)
 		if (cmd->options[i].name)
 			fprintf(f, " --%s", cmd->options[i].name);
 	}
+	if (cmd->listed)
+		fprintf(f, " $(%s)", cmd->listed);
 	fputs("\" ;;\n", f);
 }
 
@@ -258,22 +262,34 @@ static int completion_program(const char *dir, const struct command *cmd)
 	return finish(f, cmd->program);
 }
 
+/* Ports have a ':' before them, at which bash parts words: bash-completion undoes that. */
+static const char completion_head[] =
+	"# Generated from the command definitions; do not edit.\n"
+	"_ringtap_words()\n{\n"
+	"\tCOMPREPLY=($(compgen -W \"$1\" -- \"$cur\"))\n"
+	"\t! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "
+	"\"$cur\"\n"
+	"}\n\n"
+	"_ringtap()\n{\n"
+	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
+	"\t! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev\n"
+	"\tCOMPREPLY=()\n\tcase ${COMP_WORDS[1]} in\n";
+
 static int completion(const char *dir)
 {
 	FILE *f = create(dir, "ringtap");
 
 	if (!f)
 		return -EIO;
-	fputs("# Generated from the command definitions; do not edit.\n_ringtap()\n{\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
-	      "\tCOMPREPLY=()\n\tcase ${COMP_WORDS[1]} in\n",
-		f);
+	fputs(completion_head, f);
 	for (const struct command *const *c = commands; *c; c++)
 		completion_command(f, *c);
-	fputs("\tesac\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"", f);
+	fputs("\tesac\n\tif [ \"$COMP_CWORD\" -eq 1 ] ||\n"
+	      "\t\t{ [ \"$COMP_CWORD\" -eq 2 ] && [ \"$prev\" = help ]; }; then\n\t\twords=\"",
+		f);
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(f, "%s ", (*c)->name);
-	fputs("--help --version\"\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+	fputs("help --help --version\"\n\tfi\n\t_ringtap_words \"$words\"\n}\n"
 	      "complete -F _ringtap ringtap\n",
 		f);
 	return finish(f, "ringtap");

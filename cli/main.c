@@ -6,18 +6,42 @@
 #include "command.h"
 #include "util.h"
 
+static const struct command *find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp(name, (*c)->name))
+			return *c;
+	return NULL;
+}
+
 static void help(void)
 {
 	printf("Usage: ringtap COMMAND [options]\n       ringtap --version | "
 	       "--help\n\nCommands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
-	printf("\n'ringtap COMMAND --help' lists the options of a command.\n");
+	printf("\n'ringtap help COMMAND' lists the options of a command.\n");
+}
+
+static int help_on(const char *name)
+{
+	const struct command *cmd = name ? find(name) : NULL;
+
+	if (name && !cmd) {
+		say("help %s: unknown command; see 'ringtap help'", name);
+		return STATUS_USAGE;
+	}
+	if (cmd)
+		options_help(cmd);
+	else
+		help();
+	return STATUS_OK;
 }
 
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
+	const struct command *cmd = find(name);
 
 	if (!strcmp(name, "--version") || !strcmp(name, "-v")) {
 		printf("ringtap %s\n", ringtap_version());
@@ -27,12 +51,13 @@ int main(int argc, char **argv)
 		help();
 		return STATUS_OK;
 	}
+	if (!strcmp(name, "help") && argc <= 3)
+		return help_on(argv[2]);
 	/* For the build only, so in no help. */
 	if (!strcmp(name, "--generate") && argc == 4)
 		return generate(argv[2], argv[3]);
-	for (const struct command *const *c = commands; *c; c++)
-		if (!strcmp(name, (*c)->name))
-			return (*c)->run(*c, argc - 1, argv + 1);
+	if (cmd)
+		return cmd->run(cmd, argc - 1, argv + 1);
 	if (*name)
 		say("%s: unknown command; see 'ringtap --help'", name);
 	else

@@ -202,13 +202,30 @@ static void numbers(void **state)
 	assert_int_equal(parse_size("3g", &v), 0);
 	assert_int_equal(v, UINT64_C(3) << 30);
 	assert_int_equal(parse_size("17179869184G", &v), -ERANGE);
-	assert_int_equal(parse_size("1KB", &v), -EINVAL);
+	assert_int_equal(parse_size("100MB", &v), 0);
+	assert_int_equal(v, 100000000);
+	assert_int_equal(parse_size("2KiB", &v), 0);
+	assert_int_equal(v, 2048);
+	assert_int_equal(parse_size("7B", &v), 0);
+	assert_int_equal(v, 7);
+	assert_int_equal(parse_size("1KBx", &v), -EINVAL);
+	assert_int_equal(parse_size("1iB", &v), -EINVAL);
+	assert_int_equal(parse_size("64kb", &v), -EINVAL);
 	assert_int_equal(parse_size("K", &v), -EINVAL);
 	assert_int_equal(parse_size("-1", &v), -EINVAL);
 	assert_int_equal(parse_number(" 1", 10, &v), -EINVAL);
 	assert_int_equal(parse_number("11", 10, &v), -ERANGE);
 	assert_int_equal(parse_seconds("0.25", &v), 0);
 	assert_int_equal(v, 250000000);
+	assert_int_equal(parse_seconds("10s", &v), 0);
+	assert_int_equal(v, 10 * NS_PER_S);
+	assert_int_equal(parse_seconds("1.5ms", &v), 0);
+	assert_int_equal(v, 1500000);
+	assert_int_equal(parse_seconds("2min", &v), 0);
+	assert_int_equal(v, 120 * NS_PER_S);
+	assert_int_equal(parse_seconds("9000000000h", &v), -ERANGE);
+	assert_int_equal(parse_seconds("0.1ns", &v), -ERANGE);
+	assert_int_equal(parse_seconds("3x", &v), -EINVAL);
 	assert_int_equal(parse_seconds("1.", &v), -EINVAL);
 	assert_int_equal(parse_seconds("0", &v), -ERANGE);
 	assert_string_equal(format_count(buf, 0), "0");
@@ -232,7 +249,8 @@ static void applications_and_ports_with_colons(void **state)
 		{"ovs:0000:03:00.0", 0, "0000:03:00.0"},
 		{"0000:03:00.0", 1, "03:00.0"},
 		{"0001:03:00.0", -1, "0001:03:00.0"},
-		{"ovs", -1, "ovs"},
+		{"ovs", 0, NULL},
+		{"ov", -1, "ov"},
 		{"ov:p0", -1, "ov:p0"},
 		{":p0", -1, ":p0"},
 		{"3", -1, "3"},

@@ -72,21 +72,57 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
-static void print_counts(FILE *f, const char *what, const struct ringtap_counts *c)
+/* Widths of the summary's columns: what stands in them, no more, so that it fits a terminal. */
+struct widths {
+	int name, seen, captured, filtered, lost;
+};
+
+static int width(const char *title, uint64_t greatest)
+{
+	char text[FORMAT_LEN];
+	size_t len = strlen(format_count(text, greatest));
+
+	return (int)(len > strlen(title) ? len : strlen(title));
+}
+
+static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
+{
+	struct widths w = {.name = (int)strlen("  rx queue 0000"),
+		.seen = width("seen", total->seen),
+		.captured = width("captured", total->captured),
+		.filtered = width("filtered", total->filtered),
+		.lost = width("lost", counts_lost(total))};
+
+	for (unsigned i = 0; i < r->share_count; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+		int len;
+
+		if (ringtap_capture_interface(r->cap, i, &info))
+			continue;
+		len = (int)(strlen(info.app_name) + 1 + strlen(info.name));
+		w.name = len > w.name ? len : w.name;
+	}
+	return w;
+}
+
+static void print_counts(
+	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
 {
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
 		bytes[FORMAT_LEN];
 
-	fprintf(f, "%-28s %15s %15s %15s %13s %10sB", what, format_count(seen, c->seen),
-		format_count(captured, c->captured), format_count(filtered, c->filtered),
+	fprintf(f, "%-*s  %*s  %*s  %*s  %*s %8sB\n", w->name, what, w->seen,
+		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
+		w->filtered, format_count(filtered, c->filtered), w->lost,
 		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
 		if (c->lost[i])
-			fprintf(f, "  %s %" PRIu64, loss_names[i], c->lost[i]);
-	fputc('\n', f);
+			fprintf(f, "    lost, %s: %s\n", loss_names[i],
+				format_count(lost, c->lost[i]));
 }
 
-static void print_taps(const struct recorder *r, FILE *f, unsigned interface)
+static void print_taps(
+	const struct recorder *r, FILE *f, const struct widths *w, unsigned interface)
 {
 	unsigned count = ringtap_capture_tap_count(r->cap);
 
@@ -98,11 +134,11 @@ static void print_taps(const struct recorder *r, FILE *f, unsigned interface)
 			continue;
 		snprintf(what, sizeof(what), "  %s queue %u",
 			t.direction == RINGTAP_TX ? "tx" : "rx", t.queue);
-		print_counts(f, what, &t.counts);
+		print_counts(f, w, what, &t.counts);
 	}
 }
 
-static void print_interface(const struct recorder *r, FILE *f, unsigned i)
+static void print_interface(const struct recorder *r, FILE *f, const struct widths *w, unsigned i)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	char what[2 * RINGTAP_NAME_LEN + 2];
@@ -110,8 +146,8 @@ static void print_interface(const struct recorder *r, FILE *f, unsigned i)
 	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
 		return;
 	snprintf(what, sizeof(what), "%s:%s", info.app_name, info.name);
-	print_counts(f, what, &r->shares[i].counts);
-	print_taps(r, f, i);
+	print_counts(f, w, what, &r->shares[i].counts);
+	print_taps(r, f, w, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
 		fprintf(f,
 			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
@@ -140,15 +176,17 @@ void report_summary(const struct recorder *r, FILE *f)
 	struct ringtap_stats s = {.size = sizeof(s)};
 	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
+	struct widths w;
 
 	if (ringtap_capture_stats(r->cap, &s))
 		return;
-	fprintf(f, "\n%-28s %15s %15s %15s %13s %11s\n", "interface", "seen", "captured",
-		"filtered", "lost", "bytes");
+	w = measure(r, &s.total);
+	fprintf(f, "\n%-*s  %*s  %*s  %*s  %*s %9s\n", w.name, "interface", w.seen, "seen",
+		w.captured, "captured", w.filtered, "filtered", w.lost, "lost", "bytes");
 	for (unsigned i = 0; i < r->share_count; i++)
-		print_interface(r, f, i);
-	print_counts(f, "total", &s.total);
-	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s; ended by: %s\n",
+		print_interface(r, f, &w, i);
+	print_counts(f, &w, "total", &s.total);
+	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s;\nended by: %s\n",
 		format_count(written, r->written),
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),
@@ -161,14 +199,54 @@ void report_summary(const struct recorder *r, FILE *f)
 	print_files(r, f);
 }
 
+/* What helps against most of the losses. */
+static const char *advice(const struct ringtap_counts *c)
+{
+	static const char *const texts[RINGTAP_LOST_COUNT] = {
+		[RINGTAP_LOST_FULL] =
+			"the recorder was too slow; try a larger --ring-size, -s or a filter",
+		[RINGTAP_LOST_NO_RING] =
+			"their threads began to poll later than the recording; record again",
+		[RINGTAP_LOST_WAIT] =
+			"the recorder was too slow even for --on-full wait; try a filter",
+		[RINGTAP_LOST_BAD] =
+			"their mbufs are broken; look for the fault in the application",
+	};
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
+		most = c->lost[i] > c->lost[most] ? i : most;
+	return texts[most];
+}
+
+/* "1.6 %", with as many digits as it takes to be above zero. */
+static const char *percent(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
+{
+	double p = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (p < 0.0001)
+		return "less than 0.0001 %";
+	snprintf(buf, FORMAT_LEN, "%.*f %%", p >= 0.1 ? 1 : p >= 0.01 ? 2 : 4, p);
+	return buf;
+}
+
 bool report_losses(const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	char lost[FORMAT_LEN];
+	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "";
+	uint64_t lost;
 
 	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
 		return false;
-	say("record: %s packets were lost; try a larger --ring-size or a filter",
-		format_count(lost, counts_lost(&s.total)));
+	lost = counts_lost(&s.total);
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++) {
+		size_t at = strlen(reasons);
+
+		if (s.total.lost[i])
+			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
+				loss_names[i], format_count(count, s.total.lost[i]));
+	}
+	say("record: %s packets were lost (%s): %s; %s", format_count(count, lost),
+		percent(share, lost, s.total.seen), reasons, advice(&s.total));
 	return true;
 }

@@ -15,16 +15,16 @@ void target_split(
 
 	*app = -1;
 	*port = spec;
-	for (size_t i = 0; spec && spec[len] && i < count; i++) {
+	for (size_t i = 0; spec && i < count; i++) {
 		if (strlen(apps[i]) == len && !memcmp(apps[i], spec, len)) {
 			*app = (int)i;
-			*port = spec[len + 1] ? spec + len + 1 : NULL;
+			*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
 			return;
 		}
 	}
 }
 
-static bool port_matches(const struct ringtap_port_info *p, const char *port)
+bool target_port_matches(const struct ringtap_port_info *p, const char *port)
 {
 	char number[8];
 
@@ -46,7 +46,7 @@ static bool app_has(const char *dir, const char *port)
 		return false;
 	if (port && !ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
 		for (size_t i = 0; i < port_count; i++)
-			found = found || port_matches(&ports[i], port);
+			found = found || target_port_matches(&ports[i], port);
 	free(ports);
 	free(sessions);
 	ringtap_conn_close(conn);
@@ -61,8 +61,8 @@ static void say_names(const char *command, const char *what, const char *const *
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("%s: %s: there are several applications (%s); name one, as in -i %s:", command, what,
-		list, names[0]);
+	say("%s: %s: there are several applications (%s); name one, as in %s %s", command, what,
+		list, strcmp(command, "record") ? command : "-i", names[0]);
 }
 
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,

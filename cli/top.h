@@ -121,6 +121,8 @@ json_t *top_json(const struct watch *w);
 /* ---- top_screen.c, top_once.c: both return enum status and say what is wrong */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
+/* False: the terminal cannot place its cursor (TERM=dumb). */
+bool top_can_draw(void);
 int top_lines(struct watch *w, const struct top_config *cfg);
 
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "json.h"
-#include "probe_path.h"
 #include "stop.h"
 #include "top.h"
 #include "util.h"
@@ -81,24 +80,6 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	table_free(&t);
 }
 
-/* Why there is nothing to show. */
-static void complain(const struct watch *w)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *a = w->list[i];
-
-		if (a->error == -EPROTONOSUPPORT)
-			say("top: %s: without the probe; to load it, restart it with -d %s",
-				a->name, probe_path());
-		else if (a->error)
-			say("top: %s: %s", a->name, a->why);
-	}
-	for (size_t i = 0; i < w->name_count && !w->count; i++)
-		say("top: %s: no such application runs; see 'ringtap list'", w->names[i]);
-	if (!w->count && !w->name_count)
-		say("top: no running DPDK application found; run ringtap as its user or as root");
-}
-
 static int print_json(const struct watch *w, bool line)
 {
 	json_t *j = top_json(w);
@@ -149,7 +130,7 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	setlocale(LC_CTYPE, "");
 	watch_step(w);
 	if (cfg->once && !watch_attached(w)) {
-		complain(w);
+		watch_explain(w, "top");
 		return STATUS_FAILED;
 	}
 	watch_settle(w);

@@ -6,6 +6,7 @@
 #include <ncurses.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct screen {
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
+	attr_t alarm; /* how a bad figure looks */
 };
 
 static const char keys[] = "putmlg"; /* of the views, in their order */
@@ -164,9 +166,9 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 			continue;
 		cell_text(c, &r->cell[i], s->utf8, s->width[i], text, sizeof(text));
 		if (alarm)
-			attron(A_BOLD | (has_colors() ? COLOR_PAIR(PAIR_ALARM) : 0));
+			attron(s->alarm);
 		draw_cell(c, text, y, x, s->width[i]);
-		attroff(A_BOLD | (has_colors() ? COLOR_PAIR(PAIR_ALARM) : 0));
+		attroff(s->alarm);
 		x += (int)s->width[i] + 1;
 	}
 }
@@ -385,6 +387,14 @@ static void loop(struct screen *s)
 	}
 }
 
+/* https://no-color.org */
+static bool colored(void)
+{
+	const char *refused = getenv("NO_COLOR");
+
+	return has_colors() && !(refused && *refused);
+}
+
 static bool begin(struct screen *s)
 {
 	SCREEN *terminal = newterm(NULL, stdout, stdin);
@@ -398,10 +408,12 @@ static bool begin(struct screen *s)
 	keypad(stdscr, true);
 	nodelay(stdscr, true);
 	curs_set(0);
-	if (has_colors()) {
+	s->alarm = A_BOLD;
+	if (colored()) {
 		start_color();
 		use_default_colors();
 		init_pair(PAIR_ALARM, COLOR_RED, -1);
+		s->alarm |= COLOR_PAIR(PAIR_ALARM);
 	}
 	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	return true;

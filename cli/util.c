@@ -76,48 +76,77 @@ int parse_number(const char *text, uint64_t max, uint64_t *out)
 	return ret;
 }
 
+/* What a unit multiplies by: K, M, G, T and KiB, … by powers of 1024, kB, MB, … by powers of 1000.
+ * 0: not a unit of size. */
+static uint64_t size_unit(const char *unit)
+{
+	static const char prefixes[] = "KMGT";
+	const char *prefix = *unit ? strchr(prefixes, toupper((unsigned char)*unit)) : NULL;
+	const char *rest = prefix ? unit + 1 : unit;
+	bool decimal = prefix && !strcmp(rest, "B");
+	uint64_t factor = 1;
+
+	if (*rest && strcmp(rest, "B") && !(prefix && !strcmp(rest, "iB")))
+		return 0;
+	for (const char *p = prefixes; prefix && p <= prefix; p++)
+		factor *= decimal ? 1000 : 1024;
+	return factor;
+}
+
 int parse_size(const char *text, uint64_t *bytes)
 {
-	static const char suffixes[] = "KMGT";
 	char *end = NULL;
 	int ret = digits(text, UINT64_MAX, bytes, &end);
-	unsigned shift = 0;
+	uint64_t unit = ret ? 0 : size_unit(end);
 
-	if (ret)
-		return ret;
-	if (*end) {
-		const char *s = strchr(suffixes, toupper((unsigned char)*end));
-
-		if (!s || end[1])
-			return -EINVAL;
-		shift = 10 * (unsigned)(s - suffixes + 1);
-	}
-	if (*bytes > UINT64_MAX >> shift)
+	if (ret || !unit)
+		return ret ? ret : -EINVAL;
+	if (*bytes > UINT64_MAX / unit)
 		return -ERANGE;
-	*bytes <<= shift;
+	*bytes *= unit;
+	return 0;
+}
+
+/* 0: not a unit of time. */
+static uint64_t time_unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"", NS_PER_S}, {"s", NS_PER_S}, {"ms", NS_PER_S / 1000},
+		{"us", NS_PER_S / 1000000}, {"ns", 1}, {"m", 60 * NS_PER_S}, {"min", 60 * NS_PER_S},
+		{"h", 3600 * NS_PER_S}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	}
 	return 0;
 }
 
 int parse_seconds(const char *text, uint64_t *ns)
 {
-	uint64_t scale = NS_PER_S;
+	uint64_t whole, unit, scale = NS_PER_S, billionths = 0;
 	char *end = NULL;
-	int ret = digits(text, UINT64_MAX / NS_PER_S / 2, ns, &end);
+	int ret = digits(text, UINT64_MAX / NS_PER_S / 2, &whole, &end);
 
 	if (ret)
 		return ret;
-	*ns *= NS_PER_S;
 	if (*end == '.') {
 		end++;
 		if (!isdigit((unsigned char)*end))
 			return -EINVAL;
 		for (; isdigit((unsigned char)*end); end++) {
 			scale /= 10;
-			*ns += scale * (uint64_t)(*end - '0');
+			billionths += scale * (uint64_t)(*end - '0');
 		}
 	}
-	if (*end)
+	unit = time_unit_ns(end);
+	if (!unit)
 		return -EINVAL;
+	if (whole > UINT64_MAX / 2 / unit)
+		return -ERANGE;
+	*ns = whole * unit + (uint64_t)((double)billionths / 1e9 * (double)unit + 0.5);
 	return *ns ? 0 : -ERANGE;
 }
 

@@ -32,9 +32,11 @@ void say_live(size_t len);
 
 /* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t max, uint64_t *out);
-/* A number with an optional K, M, G or T, powers of 1024. 0 or -EINVAL, -ERANGE. */
+/* A number with an optional unit: K, M, G, T (also KiB, …) are powers of 1024, kB, MB, GB, TB of
+ * 1000. 0 or -EINVAL, -ERANGE. */
 int parse_size(const char *text, uint64_t *bytes);
-/* Seconds with an optional fraction, above zero. 0 or -EINVAL, -ERANGE. */
+/* Seconds, above zero, with an optional fraction; another unit may follow: ns, us, ms, s, m or min,
+ * h. 0 or -EINVAL, -ERANGE. */
 int parse_seconds(const char *text, uint64_t *ns);
 
 /* For people: 12,345,678 and 12.3 M. buf takes 32 bytes and is returned. */

@@ -7,6 +7,7 @@
 
 #include "stop.h"
 #include "util.h"
+#include "probe_path.h"
 #include "watch.h"
 
 static void watched_free(struct watched *a)
@@ -398,4 +399,22 @@ size_t watch_attached(const struct watch *w)
 	for (size_t i = 0; i < w->count; i++)
 		n += w->list[i]->now != NULL && !w->list[i]->ended;
 	return n;
+}
+
+void watch_explain(const struct watch *w, const char *command)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watched *a = w->list[i];
+
+		if (a->error == -EPROTONOSUPPORT)
+			say("%s: %s: without the probe; to load it, restart it with -d %s", command,
+				a->name, probe_path());
+		else if (a->error)
+			say("%s: %s: %s", command, a->name, a->why);
+	}
+	for (size_t i = 0; i < w->name_count && !w->count; i++)
+		say("%s: %s: no such application runs; see 'ringtap list'", command, w->names[i]);
+	if (!w->count && !w->name_count)
+		say("%s: no running DPDK application found; run ringtap as its user or as root",
+			command);
 }

@@ -83,5 +83,7 @@ void watch_settle(struct watch *w);
 void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);
 /* Applications that show figures. */
 size_t watch_attached(const struct watch *w);
+/* Prints, as command, why there is none. */
+void watch_explain(const struct watch *w, const char *command);
 
 #endif

@@ -7,18 +7,24 @@ import signal
 import pytest
 
 from harness import browser as browser_module
-from harness import cgroup
+from harness import cgroup, corpus
 from harness import ovs as ovs_module
+from harness import sandbox
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
-from harness.paths import BUILD, RINGTAP, Plugin, corpus, private_folder
+from harness.paths import BUILD, RINGTAP, Plugin, private_folder
 from harness.play import Play
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
 
 # A shell's background job ignores SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    if os.geteuid() == 0:
+        config.add_cleanup(sandbox.enter().close)
 
 
 def pytest_collection_modifyitems(items):
@@ -159,11 +165,8 @@ def browser(tmp_path, closing):
 
 
 @pytest.fixture(scope="session")
-def corpus_files():
-    files = corpus()
-    if not files:
-        pytest.skip("no corpus: ../shared/pcaps is not there")
-    return files
+def corpus_files(tmp_path_factory):
+    return corpus.make(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture

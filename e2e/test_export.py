@@ -330,3 +330,13 @@ def test_only_this_host_by_default(app):
         exporter.close()
     if "in use" in exporter.output:
         pytest.skip("port 9777 is taken")
+
+
+def test_without_an_application_it_says_so_and_waits(play, closing):
+    """The first that comes is exported."""
+    exporter = closing(Exporter())
+    exporter.proc.expect(r"no running DPDK application found")
+    exporter.proc.expect(r"nothing to export yet")
+    app = play()
+    app.ring("a")
+    until(lambda: f'app="{app.prefix}"' in exporter.text(), what="its metrics")

@@ -2,7 +2,7 @@
 """What goes through a stock testpmd comes out of the file byte for byte, in order, none missing."""
 import pytest
 
-from harness import pcap, pcapng
+from harness import corpus, pcap, pcapng
 from harness.proc import check
 from harness.ringtap import frames_of
 
@@ -38,10 +38,9 @@ def pairs(items):
     return [i ^ 1 for i in range(len(items))]
 
 
-@pytest.mark.parametrize("batch", range(6))
+@pytest.mark.parametrize("batch", range(-(-corpus.FILES // PORTS_AT_ONCE)))
 def test_every_file_of_the_corpus(testpmd, record, corpus_files, batch):
     paths = corpus_files[batch * PORTS_AT_ONCE:(batch + 1) * PORTS_AT_ONCE]
-    assert len(corpus_files) <= 6 * PORTS_AT_ONCE, "the corpus has grown: add batches"
     if len(paths) % 2:
         paths.append(paths[0])  # testpmd wants pairs
     recorder, frames = play_files(testpmd, record, paths)
@@ -91,7 +90,7 @@ def test_snaplen_cuts_exactly(testpmd, record, tmp_path, snaplen):
 
 def test_foreign_readers_agree(testpmd, record, corpus_files, tmp_path):
     """capinfos, tshark, tcpdump and editcap take the file without complaint, and see the same."""
-    source = [f for f in corpus_files if len(pcap.frames(f)) > 20][:2]
+    source = [f for f in corpus_files if f.stem in ("arp", "tcp")]  # a line each in tcpdump
     recorder, frames = play_files(testpmd, record, source)
     out, total = recorder.out, 2 * sum(len(f) for f in frames)
     assert f"Number of packets:   {total}" in check(["capinfos", "-M", out])

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `make install` puts down is enough to build against, in C and C++, and to run."""
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
 from harness import dpdk
-from harness.paths import BUILD, LTTNG_PROVIDER
+from harness.paths import BUILD, LTTNG_PROVIDER, REPO
 from harness.proc import Proc, check
 from harness.ringtap import listing
 
@@ -145,10 +147,52 @@ def test_programs_that_load_libpcap_by_hand_find_the_drop_in(root, app):
     assert f"ringtap:{app.prefix}:net_ring_a" in listed
 
 
-def test_binaries_run_from_the_installation(root, pkg_config):
-    program = next(root.rglob("bin/ringtap"))
-    env = {"LD_LIBRARY_PATH": str(pkg_config.lib)}
-    assert check([program, "--version"], env=env)
+def test_binaries_run_from_the_installation(root):
+    assert check([next(root.rglob("bin/ringtap")), "--version"])
+
+
+@pytest.fixture(scope="module")
+def small_build(tmp_path_factory):
+    """A build folder of its own that `make` may configure anew; nothing in it needs DPDK."""
+    build = tmp_path_factory.mktemp("small") / "build"
+    options = ["probe=disabled", "fwd=disabled", "tests=false", "bench=false", "buildtype=plain"]
+    check(["meson", "setup", build, *(f"-D{option}" for option in options)])
+    return build
+
+
+@pytest.mark.parametrize("prefix", ["/usr/local", "/opt/ringtap"])
+def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefix):
+    """The command starts from where it was put, with nothing in the environment, and all goes again."""
+    root = tmp_path / "root"
+    where = ["-C", REPO, f"BUILD={small_build}", f"DESTDIR={root}", f"PREFIX={prefix}"]
+    check(["make", *where, "install"])
+    program = root / prefix[1:] / "bin" / "ringtap"
+    assert check([program, "--version"]).startswith("ringtap ")
+    moved = tmp_path / "moved"
+    (root / prefix[1:]).rename(moved)
+    assert check([moved / "bin" / "ringtap", "run", "--", "tcpdump", "--version"])
+    moved.rename(root / prefix[1:])
+    check(["make", *where, "uninstall"])
+    assert [path for path in root.rglob("*") if not path.is_dir() or "ringtap" in path.name] == []
+
+
+def test_dpdk_outside_of_the_default_folders(tmp_path):
+    """All of ringtap-fwd's DPDK is the one that it was built with; its man page, which it prints, is made."""
+    elsewhere = tmp_path / "dpdk"
+    elsewhere.mkdir()
+    libdir = Path(check(["pkg-config", "--variable=libdir", "libdpdk"]).strip())
+    for lib in libdir.glob("librte_*.so*"):
+        (elsewhere / lib.name).symlink_to(lib.resolve())
+    for name in ("libdpdk.pc", "libdpdk-libs.pc"):
+        pc = Path(check(["pkg-config", "--variable=pcfiledir", "libdpdk"]).strip()) / name
+        (elsewhere / name).write_text(re.sub(r"(?m)^libdir=.*", f"libdir={elsewhere}", pc.read_text()))
+    build = tmp_path / "build"
+    check(["meson", "setup", build, "-Dtests=false", "-Dbench=false", "-Dbuildtype=plain"],
+          env={"PKG_CONFIG_PATH": str(elsewhere)})
+    check(["ninja", "-C", build, "fwd/ringtap-fwd", "fwd/ringtap-fwd.1"])
+    used = re.findall(r"(librte_\S+) => (\S+)/", check(["ldd", build / "fwd" / "ringtap-fwd"]))
+    assert used and {folder for _, folder in used} == {str(elsewhere)}
+    assert (build / "fwd" / "ringtap-fwd.1").stat().st_size > 1000
 
 
 def test_link_in_program_captures(play, record):

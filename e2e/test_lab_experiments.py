@@ -11,6 +11,7 @@ import pytest
 
 from harness import lab, report
 from harness.proc import check, until
+from harness.sandbox import public
 from ringtap_lab import experiments, memory_view
 from ringtap_lab.experiments.memory import POOL
 
@@ -168,9 +169,9 @@ def test_an_interrupt_leaves_nothing(name, tmp_path, closing):
     ([], ["--cpus", "0"], "needs 2 CPUs"),
     (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], [], "needs root")])
 def test_one_line_says_what_is_missing(name, wrap, args, complaint, tmp_path):
-    if wrap and not (os.stat(lab.LAB).st_mode & 1 and shutil.which(wrap[0])):
-        pytest.skip("others cannot read this folder, or setpriv is not installed (util-linux)")
-    done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, PATH="/usr/bin:/bin:/usr/sbin:/sbin")
+    done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, cwd=public(lab.LAB),
+                   PATH="/usr/bin:/bin:/usr/sbin:/sbin", PYTHONPATH=str(public(lab.LAB)),
+                   RINGTAP_BUILD=str(public(lab.BUILD)))
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1 and complaint in done.stderr, done.stderr
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap list`: applications, ports, sessions; for people and as JSON."""
-from harness.paths import RINGTAP
+import os
+
+from harness.paths import BUILD, RINGTAP
 from harness.proc import check
 from harness.ringtap import listing
 
@@ -53,3 +55,30 @@ def test_dead_application_is_not_listed(play):
     app = play()
     app.proc.kill()
     assert app.prefix not in check([RINGTAP, "list"])
+
+
+COMPLETE = """
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_ringtap
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(*words):
+    """What bash offers for the last word."""
+    script = BUILD / "cli" / "completion" / "ringtap"
+    path = f"{RINGTAP.parent}:{os.environ['PATH']}"
+    return check(["bash", "-c", COMPLETE, "bash", script, *words], env={"PATH": path}).split()
+
+
+def test_names_and_completion(app):
+    port = f"{app.prefix}:net_ring_a"
+    names = check([RINGTAP, "list", "--names"]).split()
+    assert app.prefix in names and port in names
+    assert completed("ringtap", "record", "-i", app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
+    assert port in completed("ringtap", "record", "-i", "")
+    assert app.prefix in completed("ringtap", "top", "") and port not in completed("ringtap", "top", "")
+    assert "lo" in completed("ringtap", "host", "l")
+    assert "record" in completed("ringtap", "help", "re")
+    assert "zstd" in completed("ringtap", "record", "--compress", "")

@@ -2,13 +2,14 @@
 """Pipes that close, disks that fill: what was written stays valid, and the error names the file."""
 import os
 import signal
+import struct
 import subprocess
 
 import pytest
 
-from harness import pcapng
+from harness import pcap, pcapng
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run
+from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED, Recorder
 
 
@@ -150,3 +151,29 @@ def test_terminal_gets_no_binary(app, closing):
     proc = closing(Proc([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", "-"], tty=True))
     assert proc.wait(10) != 0
     assert "erminal" in proc.output
+
+
+@pytest.mark.parametrize("options", [[], ["--no-direct"], ["-P"], ["--compress", "zstd"], ["--compress", "lz4"]],
+                         ids=lambda o: " ".join(o) or "direct")
+def test_what_is_older_than_a_second_is_in_the_file(app, record, tmp_path, options):
+    """However few packets come, and if the recorder is killed."""
+    recorder = record(app, *options)
+
+    def packets():
+        path = recorder.out
+        if "--compress" in options:  # what follows the last whole frame is cut off
+            path = tmp_path / "plain"
+            run(["sh", "-c", f"{options[1]} -dcq {recorder.out} >{path}"])
+        try:
+            return len(pcap.frames(path) if "-P" in options else pcapng.read(path, whole=False).packets)
+        except (AssertionError, KeyError, IndexError, struct.error):
+            return 0
+
+    for sent in range(10, 60, 10):
+        app.rx(n=10)
+        until(lambda: packets() == sent, 3, "the packets in the file")
+    app.rx(n=10)
+    written = os.stat(recorder.out).st_size
+    until(lambda: os.stat(recorder.out).st_size > written, 3, "the last of them")
+    recorder.proc.kill()
+    assert packets() == 60

@@ -244,7 +244,7 @@ import sys
 from scapy.all import AsyncSniffer, conf
 conf.use_pcap = True
 def show(packet):
-    print(bytes(packet).hex(), flush=True)
+    print(packet.original.hex(), flush=True)  # rebuilding fails for some that are broken
 s = AsyncSniffer(**{sys.argv[1]: sys.argv[2]}, filter=sys.argv[3] or None, prn=show, store=False,
                  count=int(sys.argv[4]), started_callback=lambda: print("started", flush=True))
 s.start()

@@ -10,7 +10,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
-from harness.ringtap import LOSS, OK, Recorder, sessions
+from harness.ringtap import LOSS, OK, USAGE, Recorder, sessions
 
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
 
@@ -294,6 +294,37 @@ def test_statistics(busy, closing):
     stats.proc.expect(r"net_null0\s+\d+", 10)
     stats.proc.send_signal(signal.SIGINT)
     stats.proc.wait()
+
+
+def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path):
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a")
+        app.ring("b")
+    recorder = closing(Recorder(["-i", apps[0].prefix, "-c", "20"], tmp_path / "out.pcapng")).attached()
+    for app in apps:
+        app.rx(0, 0, n=10)
+        app.rx(1, 0, n=10)
+    recorder.done()
+    file = recorder.file()
+    assert {i.name for i in file.interfaces} == {"net_ring_a", "net_ring_b"}
+    assert {p.interface for p in file.packets} == {0, 1}
+
+
+def test_summary_fits_a_terminal(busy, record):
+    """Also after millions of packets, most of them lost."""
+    recorder = record(busy, "-c", "2000000", "--ring-size", "64K")
+    recorder.done()
+    table = recorder.proc.output.split("\ninterface")[1].split("\nended by")[0].splitlines()
+    assert any("lost, ring_full: " in line for line in table)
+    assert max(map(len, table)) <= 80, table
+
+
+def test_help_as_a_command():
+    assert check([RINGTAP, "help"]) == check([RINGTAP, "--help"])
+    assert check([RINGTAP, "help", "record"]) == check([RINGTAP, "record", "--help"])
+    done = run([RINGTAP, "help", "nonsense"])
+    assert done.returncode == USAGE and "unknown command" in done.stderr
 
 
 def test_help_and_manual():

@@ -391,6 +391,25 @@ def test_unknown_terminal(app, terminal):
     assert window.ended() == FAILED
 
 
+def test_dumb_terminal_gets_tables(app, terminal):
+    window = terminal(app.prefix, "-n", "0.2", env={**UTF8, "TERM": "dumb"})
+    window.shows(r"net_ring_a")
+    until(lambda: sum("net_ring_a" in line for line in window.screen()) > 1, what="the next table")
+    window.keys("C-c")
+    assert window.ended() == 0
+
+
+def test_no_color(testpmd, terminal):
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    pmd.start()
+    window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color", "NO_COLOR": "1"})
+    window.shows(r"net_ring0.*\d[kM]$")
+
+    def bold():
+        return [x for x in window.screen(styles=True) if "net_ring0" in x and "\x1b[1m" in x]
+    assert not re.search(r"\x1b\[[\d;]*31m", until(bold, what="a bold figure")[0])
+
+
 def test_colour_marks_what_is_bad(testpmd, terminal):
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()

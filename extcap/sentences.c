@@ -36,7 +36,7 @@ static void print_app(const struct app_view *v, void *ctx)
 			       "%s:%s}{display=DPDK port %s of %s}\n",
 				v->name, p->name, p->name, v->name);
 	}
-	if (v->port_count > 1)
+	if (v->port_count)
 		printf("interface {value=" EXTCAP_SCHEME "%s}{display=all DPDK ports of %s}\n",
 			v->name, v->name);
 }
@@ -92,7 +92,7 @@ static void count_queues(const struct app_view *v, void *ctx)
 	for (size_t i = 0; (app == 0 || !strcmp(q->interface, v->name)) && i < v->port_count; i++) {
 		const struct ringtap_port_info *p = &v->ports[i];
 
-		if (app == 0 && port && strcmp(port, p->name) && strcmp(port, p->device))
+		if (app == 0 && port && !target_port_matches(p, port))
 			continue;
 		q->count = p->rx_queues > q->count ? p->rx_queues : q->count;
 		q->count = p->tx_queues > q->count ? p->tx_queues : q->count;

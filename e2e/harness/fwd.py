@@ -75,9 +75,9 @@ class Fwd:
         dpdk.remove_run_dir(self.prefix)
 
 
-def refused(*args, status=1, prefix=()):
+def refused(*args, status=1, prefix=(), program=FWD):
     """Runs it, which must fail and say why in one line; returns the line."""
-    done = run([*prefix, FWD, *args])
+    done = run([*prefix, program, *args])
     assert done.returncode == status, (args, done)
     lines = done.stderr.splitlines()
     assert len(lines) == 1 and lines[0].startswith("ringtap-fwd: "), done.stderr

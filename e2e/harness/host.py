@@ -50,9 +50,9 @@ class Host:
         dpdk.remove_run_dir(self.prefix)
 
 
-def start_refused(namespace, *args, prefix=()):
+def start_refused(namespace, *args, prefix=(), program=RINGTAP):
     """A `ringtap host` that does not come up: (exit status, what it said)."""
-    proc = Proc([*namespace.prefix, *prefix, RINGTAP, "host", *args])
+    proc = Proc([*namespace.prefix, *prefix, program, "host", *args])
     try:
         return proc.wait(30), proc.output
     finally:

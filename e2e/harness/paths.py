@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: the build, the plugin, the corpus, folders of our own."""
+"""Where things are: the build, the plugin, real packets, folders of our own."""
 import os
 import shutil
 import stat
@@ -58,8 +58,3 @@ class Plugin:
     def close(self):
         if self._own:
             shutil.rmtree(self._own, ignore_errors=True)
-
-
-def corpus():
-    """The files of the corpus, sorted; empty where it is absent."""
-    return sorted(CORPUS.glob("*.pcap")) if CORPUS.is_dir() else []

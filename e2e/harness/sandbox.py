@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the test run needs of the machine, and gives back however it ends: a mount namespace with run-time
+folders of its own, so that other DPDK applications and ringtap users do not meet ours, and huge pages."""
+import ctypes
+import os
+import signal
+from pathlib import Path
+
+from .paths import BUILD, REPO
+
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18  # <sys/mount.h>
+CLONE_NEWNS = 0x20000  # <sched.h>
+PAGE_SIZES = Path("/sys/kernel/mm/hugepages")
+PAGES = {2048: 400}  # kB: how many should be free; Open vSwitch takes 256
+PUBLIC = Path("/run/ringtap-e2e-public")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _call(function, *args):
+    if function(*args):
+        code = ctypes.get_errno()
+        raise OSError(code, f"{function.__name__}{args}: {os.strerror(code)}")
+
+
+def _mount(source, target, kind, flags=0, options=None):
+    Path(target).mkdir(parents=True, exist_ok=True)
+    _call(_libc.mount, source.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options)
+
+
+def _mounted(kind):
+    return any(line.split()[2] == kind for line in Path("/proc/self/mounts").read_text().splitlines())
+
+
+def enter(pages=None):
+    """To be called once, by root. Returns the HugePages; the mounts go with the last process in the namespace."""
+    _call(_libc.unshare, CLONE_NEWNS)
+    _mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    for folder in ("/run/dpdk", "/run/netns", "/tmp/dpdk", str(PUBLIC)):
+        _mount("ringtap-e2e", folder, "tmpfs", options=b"mode=755")
+    for name, path in (("repo", REPO), ("build", BUILD)):
+        if path.exists():
+            _mount(str(path), PUBLIC / name, "none", MS_BIND)
+    for kind, folder in (("hugetlbfs", "/dev/hugepages"), ("tracefs", "/sys/kernel/tracing")):
+        if not _mounted(kind):
+            _mount("ringtap-e2e", folder, kind)
+    return HugePages(PAGES if pages is None else pages)
+
+
+def public(path):
+    """Where any user can read a file of the tree or of the build, whoever may enter the folders above it."""
+    for name, root in (("build", BUILD), ("repo", REPO)):
+        if Path(path).is_relative_to(root):
+            return PUBLIC / name / Path(path).relative_to(root)
+    raise ValueError(path)
+
+
+def _pool(kb):
+    return PAGE_SIZES / f"hugepages-{kb}kB" / "nr_hugepages"
+
+
+def _add(kb, free):
+    """Adds pages until so many are free, or the kernel has no more. Returns how many."""
+    pool = _pool(kb)
+    if not pool.exists():
+        return 0
+    before = int(pool.read_text())
+    missing = free - int((pool.parent / "free_hugepages").read_text())
+    if missing > 0:
+        pool.write_text(str(before + missing))
+    return int(pool.read_text()) - before
+
+
+class HugePages:
+    """Sees to it that so many are free: {kB: number}; what it added goes with close(), or with this process."""
+
+    def __init__(self, pages):
+        self.added = {kb: _add(kb, free) for kb, free in pages.items()}
+        read_end, self._write_end = os.pipe()
+        self._guard = os.fork()
+        if not self._guard:
+            self._wait_and_give_back(read_end)
+        os.close(read_end)
+
+    def _wait_and_give_back(self, read_end):
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        os.dup2(read_end, 0)
+        os.closerange(1, os.sysconf("SC_OPEN_MAX"))  # the write end as well
+        os.read(0, 1)
+        for kb, count in self.added.items():
+            if count:
+                _pool(kb).write_text(str(max(0, int(_pool(kb).read_text()) - count)))
+        os._exit(0)
+
+    def close(self):
+        os.close(self._write_end)
+        os.waitpid(self._guard, 0)
