@@ -31,7 +31,7 @@ static size_t bytes_of(const struct fake_probe *p, int which)
 {
 	size_t bytes = which == RT_FD_SEGMENT ? SEGMENT_BYTES
 		       : which == RT_FD_DATA  ? p->rings * p->ring_size
-					      : RT_MAX_RINGS * sizeof(struct rt_seg_tail);
+					      : p->rings * sizeof(struct rt_seg_tail);
 	return (bytes + 4095) & ~(size_t)4095;
 }
 

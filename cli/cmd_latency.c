@@ -63,7 +63,8 @@ static const struct section sections[] = {
 		"\n"
 		"Fail a test if one packet in 1000 takes longer than 50 us:\n"
 		"\n"
-		"  ringtap latency --json | jq -e 'all(.pairs[].ns[\"p99.9\"]; . < 50000)'\n"},
+		"  ringtap latency --json | jq -e '.pairs + .inferred | length > 0 "
+		"and all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
 	{"EXIT STATUS",
 		"0: measured as asked, until a limit, a signal, or because the application ended; "
 		"also if no packet came.\n"

@@ -121,19 +121,19 @@ static bool judge_stretch(const struct examination *e, const struct ringtap_stre
 void rule_scattered(const struct examination *e, struct diagnosis *d)
 {
 	const struct ringtap_figures *f = e->samples;
-	uint64_t judged = 0; /* threads */
+	bool judged[RT_FIG_THREADS] = {false};
 
 	for (uint32_t i = 0; f && i < f->stretch_count; i++) {
 		const struct ringtap_stretch *s = &f->stretches[i];
 		struct thread_rates x;
 
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||
-			s->thread >= 64 || judged & 1ull << s->thread)
+			s->thread >= RT_FIG_THREADS || judged[s->thread])
 			continue;
 		rates_thread(e->app, &e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
 			continue;
 		if (judge_stretch(e, s, &x, d))
-			judged |= 1ull << s->thread;
+			judged[s->thread] = true;
 	}
 }

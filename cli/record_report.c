@@ -205,14 +205,18 @@ static const char *advice(const struct ringtap_counts *c)
 	static const char *const texts[RINGTAP_LOST_COUNT] = {
 		[RINGTAP_LOST_FULL] =
 			"the recorder was too slow; try a larger --ring-size, -s or a filter",
-		[RINGTAP_LOST_NO_RING] =
-			"their threads began to poll later than the recording; record again",
+		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
+					 "(record again), or there are more than 256",
 		[RINGTAP_LOST_WAIT] =
 			"the recorder was too slow even for --on-full wait; try a filter",
 		[RINGTAP_LOST_BAD] =
 			"their mbufs are broken; look for the fault in the application",
+		[RINGTAP_LOST_UNREADABLE] =
+			"their data is in memory that the CPU cannot read, as a GPU's",
 	};
 	unsigned most = 0;
+
+	static_assert(RINGTAP_LOST_COUNT == 5, "advice on each reason");
 
 	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
 		most = c->lost[i] > c->lost[most] ? i : most;

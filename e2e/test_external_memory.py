@@ -116,4 +116,6 @@ def test_memory_that_comes_later(app, record):
 def test_the_report_names_it(app, record):
     recorder = record(app)
     app.rx(n=100, external="none")
-    assert re.search(r"unreadable 100\b", recorder.finish())
+    text = recorder.finish()
+    assert "lost, unreadable: 100\n" in text
+    assert "unreadable 100; their data is in memory that the CPU cannot read" in text

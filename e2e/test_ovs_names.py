@@ -60,7 +60,8 @@ def test_watched(switch):
     app, = json.loads(done)["applications"]
     assert {p["name"] for p in app["ports"]} == set(devices)
     for port in ("p0", devices["p0"]):
-        latency = Proc([RINGTAP, "latency", "-i", f"{it.prefix}:{port}", "--packets", "5", "--json"],
+        latency = Proc([RINGTAP, "latency", "-i", f"{it.prefix}:{port}", "--packets", "5",
+                        "--duration", "30", "--json"],
                        stdout=None)
         try:
             while latency.alive():

@@ -297,7 +297,10 @@ def test_reader_killed_at_any_point(busy, record, point):
     for _ in range(5):
         child = os.fork()
         if child == 0:
-            reader_up_to(dpdk.RUN_DIR / busy.prefix, point)
+            try:
+                reader_up_to(dpdk.RUN_DIR / busy.prefix, point)
+            finally:
+                os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     until(lambda: busy.one("callbacks 0") == 0, 5, "callbacks gone")
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, 5, "descriptors closed")

@@ -166,6 +166,7 @@ static size_t apply(struct test_figures *f, const uint8_t **p, size_t left)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct ringtap_conn conn = {.fd = -1};
 	static struct ringtap_monitor mon;
 	struct ringtap_figures *last = NULL;
 	struct test_figures f;
@@ -175,6 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	put_some(&f);
 	size = apply(&f, &data, size);
 	memset(&mon, 0, sizeof(mon));
+	mon.conn = &conn;
 	mon.instruments = RT_INSTR_ALL;
 	mon.open_tsc = 1;
 	if (rt_figures_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {

@@ -64,7 +64,7 @@ static int make_segment(struct rt_figures *f, uint64_t size)
 	if (f->fd < 0 || ftruncate(f->fd, (off_t)size))
 		return -errno;
 	f->header = rt_sparse_map(f->fd, size);
-	return f->header ? rt_shm_seal(f->fd, false) : -ENOMEM;
+	return f->header ? rt_shm_seal(f->fd) : -ENOMEM;
 }
 
 struct rt_figures *rt_figures_create(const struct rt_clock_line *clock)

@@ -215,12 +215,22 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 		out->node[n++] = RT_NODE_UNKNOWN;
 }
 
+/* calloc() leaves large areas to be faulted in at the first access, which is a polling thread's. */
+static void *populated_zeros(size_t bytes)
+{
+	volatile uint8_t *p = calloc(1, bytes);
+
+	for (size_t i = 0; p && i < bytes; i += 4096)
+		p[i] = 0;
+	return (void *)(uintptr_t)p;
+}
+
 static int make_rings(struct rt_session *s)
 {
 	uint32_t n = s->shm.ring_count;
 
 	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
-	s->pending = calloc((size_t)n * s->tap_capacity, sizeof(*s->pending));
+	s->pending = populated_zeros((size_t)n * s->tap_capacity * sizeof(*s->pending));
 	if (!s->rings || !s->pending)
 		return -ENOMEM;
 	s->ring_count = n;

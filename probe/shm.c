@@ -50,28 +50,13 @@ static int fault_in(void *p, uint64_t size)
 	return 0;
 }
 
-static int make_fd(const char *name, uint64_t size)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)size)) {
-		int err = errno;
-
-		close(fd);
-		return -err;
-	}
-	return fd;
-}
-
 /* A truncation would kill a process that has mapped it with SIGBUS; a hole that is punched into it
  * would be filled, and charged, at the next access. Sealing against new writers forbids holes. */
-int rt_shm_seal(int fd, bool peer_writes)
+int rt_shm_seal(int fd)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-	if (!peer_writes && fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) && errno != EINVAL)
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) && errno != EINVAL)
 		return -errno; /* EINVAL: kernel before 5.1, the reader is on its honour */
 	return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) ? -errno : 0;
 }
@@ -81,26 +66,6 @@ static void *map_shared(int fd, uint64_t size, int protection)
 	void *p = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 
 	return p == MAP_FAILED ? NULL : p;
-}
-
-void *rt_shm_make(int *fd, const char *name, uint64_t size)
-{
-	void *p = NULL;
-
-	*fd = make_fd(name, size);
-	if (*fd >= 0)
-		p = map_shared(*fd, size, PROT_READ | PROT_WRITE);
-	if (p && fault_in(p, size)) {
-		munmap(p, size);
-		p = NULL;
-	}
-	if (!p && *fd >= 0) {
-		close(*fd);
-		*fd = -1;
-	}
-	if (p)
-		(void)mlock(p, size); /* else it can be swapped out */
-	return p;
 }
 
 /* ---- memory of the reader ---- */
@@ -180,7 +145,7 @@ static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 {
 	struct stat st;
 
-	if (rt_shm_seal(fd, false))
+	if (rt_shm_seal(fd))
 		return refuse(err, which, "it cannot be sealed");
 	if (fstat(fd, &st) || (uint64_t)st.st_size != m->bytes[which])
 		return refuse(err, which, "it is not of the size that was requested");

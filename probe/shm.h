@@ -29,11 +29,8 @@ struct rt_shm {
 	uint64_t data_span;
 };
 
-/* Makes one memfd, maps it and faults it in; this process is charged for it. NULL: no memory; *fd
- * is then -1. */
-void *rt_shm_make(int *fd, const char *name, uint64_t size);
-/* Nobody can shrink or grow it any more; nobody new can write it unless peer_writes. */
-int rt_shm_seal(int fd, bool peer_writes);
+/* Nobody can shrink or grow it, punch holes into it, or map it anew to write. 0 or -errno. */
+int rt_shm_seal(int fd);
 
 /* Rounds a wish to what a ring can be: a power of two, at least RT_RING_SIZE_MIN and a page. */
 uint64_t rt_shm_ring_size(uint64_t wish);

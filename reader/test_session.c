@@ -9,11 +9,12 @@
 #include "common/ipc.h"
 #include "test_session.h"
 
-#define CLOCK_AT 256u
-#define IF_AT    512u
-#define TAP_AT   (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
-#define RING_AT  (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
-#define TRAILER  8u /* end of options, total length */
+#define CLOCK_AT    256u
+#define IF_AT       512u
+#define TAP_AT      (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
+#define RING_AT     (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
+#define TAILS_BYTES ((RT_MAX_RINGS * sizeof(struct rt_seg_tail) + 4095) / 4096 * 4096)
+#define TRAILER     8u /* end of options, total length */
 
 int test_memfd(uint64_t size, int seals)
 {
@@ -72,10 +73,10 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	size = (size + 4095) / 4096 * 4096;
 	s->fds[RT_FD_SEGMENT] = test_memfd(size, F_SEAL_SHRINK | F_SEAL_GROW);
 	s->fds[RT_FD_DATA] = test_memfd(rings * ring_size, F_SEAL_SHRINK | F_SEAL_GROW);
-	s->fds[RT_FD_TAILS] = test_memfd(4096, F_SEAL_SHRINK | F_SEAL_GROW);
+	s->fds[RT_FD_TAILS] = test_memfd(TAILS_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
 	base = map(s->fds[RT_FD_SEGMENT], size);
 	s->data = map(s->fds[RT_FD_DATA], rings * ring_size);
-	s->tails = map(s->fds[RT_FD_TAILS], 4096);
+	s->tails = map(s->fds[RT_FD_TAILS], TAILS_BYTES);
 	s->h = (void *)base;
 	s->clock = (void *)(base + CLOCK_AT);
 	s->ifs = (void *)(base + IF_AT);

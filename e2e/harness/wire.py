@@ -52,7 +52,8 @@ def filtered(body):
     return code, sentence.split(b"\0")[0].decode()
 
 
-LAYOUT_BODY = struct.Struct("<IIIQ3Q64i")
+RINGS_MAX = 256
+LAYOUT_BODY = struct.Struct(f"<IIIQ3Q{RINGS_MAX}i")
 
 
 class Layout:
@@ -64,7 +65,7 @@ class Layout:
 
 
 def layout(sizes, rings=1, interfaces=1, taps=1, ring_size=65536):
-    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, ring_size, *sizes, *[-1] * 64))
+    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, ring_size, *sizes, *[-1] * RINGS_MAX))
 
 
 def memfd(size, fill=True):
