@@ -25,7 +25,8 @@ static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap list shows the running DPDK applications that it can find in the "
 		"DPDK runtime "
-		"folders, their ports, and who captures there. Applications without the "
+		"folders, their ports, and the readers that capture there. Applications without "
+		"the "
 		"probe are listed "
 		"too, with the option that loads it. Asking an application wakes its probe "
 		"but attaches "

@@ -39,6 +39,11 @@ struct option_value {
 
 /* Prose of a man page. A line that begins with a space stands as it is; an empty line parts
  * paragraphs. */
+struct section {
+	const char *title;
+	const char *text;
+};
+
 /* For every command whose text mentions it. */
 #define SECTION_OPEN_VSWITCH                                                                      \
 	{                                                                                         \
@@ -52,11 +57,6 @@ struct option_value {
 				"other_config:dpdk-extra has it; examples assume "                \
 				"--file-prefix=ovs and a port p0.\n"                              \
 	}
-
-struct section {
-	const char *title;
-	const char *text;
-};
 
 struct command {
 	const char *name;

@@ -121,14 +121,14 @@ static bool judge_stretch(const struct examination *e, const struct ringtap_stre
 void rule_scattered(const struct examination *e, struct diagnosis *d)
 {
 	const struct ringtap_figures *f = e->samples;
-	bool judged[RT_FIG_THREADS] = {false};
+	bool *judged = f ? calloc(e->span.to->thread_count + 1, sizeof(*judged)) : NULL;
 
-	for (uint32_t i = 0; f && i < f->stretch_count; i++) {
+	for (uint32_t i = 0; judged && i < f->stretch_count; i++) {
 		const struct ringtap_stretch *s = &f->stretches[i];
 		struct thread_rates x;
 
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||
-			s->thread >= RT_FIG_THREADS || judged[s->thread])
+			judged[s->thread])
 			continue;
 		rates_thread(e->app, &e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
@@ -136,4 +136,5 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 		if (judge_stretch(e, s, &x, d))
 			judged[s->thread] = true;
 	}
+	free(judged);
 }

@@ -44,7 +44,7 @@ struct latency {
 int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_figures *first,
 	const struct ringtap_figures *since);
 void latency_free(struct latency *l);
-/* Packets timed between two pictures, inferred ones too. */
+/* Packets timed between two snapshots, inferred ones too. */
 uint64_t latency_timed(const struct one_app *app, const struct ringtap_figures *first,
 	const struct ringtap_figures *now);
 

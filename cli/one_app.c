@@ -36,7 +36,7 @@ static int take(
 	}
 	a->name = ringtap_apps_name(a->apps, (size_t)app);
 	a->dir = ringtap_apps_dir(a->apps, (size_t)app);
-	if (port)
+	if (port && !a->all)
 		a->ports[a->port_count++] = port;
 	return 0;
 }
@@ -62,6 +62,10 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 		/* A port alone belongs to the application that was named before. */
 		if (app < 0 && a->name)
 			app = index_of(a->name, names, name_count);
+		if (!port) {
+			a->all = true;
+			a->port_count = 0;
+		}
 		ret = take(a, command, app, names, port);
 	}
 	if (!name && !count)

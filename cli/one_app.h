@@ -14,6 +14,7 @@ struct one_app {
 	const char *name, *dir; /* live as long as apps */
 	const char *ports[ONE_APP_PORTS];
 	unsigned port_count; /* 0: all */
+	bool all;            /* a spec without a port was among them */
 };
 
 /* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What people read on standard error. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

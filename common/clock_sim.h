@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A machine whose clocks are known exactly, for the tests of the clock. */
+/* A machine with clocks that are known exactly, for the tests of the clock. */
 #ifndef RINGTAP_COMMON_CLOCK_SIM_H
 #define RINGTAP_COMMON_CLOCK_SIM_H
 

@@ -171,7 +171,9 @@ def test_inferred_times_are_a_metric_of_their_own(with_packets, closing):
 def test_open_vswitch_keeps_the_mark(ovs, net, latency):
     hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
     switch = ovs()
-    names = [switch.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)]
+    for i, (_, port) in enumerate(hosts):
+        switch.add_port(f"p{i}", port)
+    names = ["p0", "p1"]
     it = latency(switch, "--duration", "60", "--json")
     hosts[0][0].check(["ping", "-q", "-c", "50", "-i", "0.01", "10.99.0.2"])
     report = it.json(signal.SIGINT)

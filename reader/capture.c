@@ -295,6 +295,7 @@ EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 		ret = request(s, RT_MSG_START, RT_MSG_STARTED, cap->error);
 		s->dead |= ret == -ECONNRESET;
 		s->started = !ret || s->dead;
+		s->conn->names.live = s->started;
 		if (ret)
 			return ret;
 		rt_capture_learn_all_ifs(cap, i);

@@ -30,7 +30,7 @@ struct walk {
 	char *next;
 	int at;
 	unsigned links;
-	uid_t linked_by; /* another user whose link was followed; ours: none */
+	uid_t linked_by; /* another user: owner of a link that was followed; ours: none */
 };
 
 static bool is_ours(uid_t uid)

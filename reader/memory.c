@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,24 @@ static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t
 	if (l->bytes[RT_FD_SEGMENT] < tables(l) || l->bytes[RT_FD_SEGMENT] % page_size() ||
 		l->bytes[RT_FD_SEGMENT] > tables(l) + SEGMENT_SLACK)
 		return bad(err, errlen, "tables of another size");
+	return 0;
+}
+
+/* ftruncate() of a memfd obeys it, too, and sends SIGXFSZ. */
+static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t errlen)
+{
+	struct rlimit limit;
+
+	for (int i = 0; i < RT_FD_COUNT; i++) {
+		if (getrlimit(RLIMIT_FSIZE, &limit) || l->bytes[i] <= limit.rlim_cur)
+			continue;
+		snprintf(err, errlen,
+			"the rings need %llu MiB, more than the limit of file sizes (ulimit -f); "
+			"raise "
+			"it, or try a smaller ring size",
+			(unsigned long long)l->bytes[i] >> 20);
+		return -EFBIG;
+	}
 	return 0;
 }
 
@@ -178,6 +197,8 @@ int rt_memory_make(
 	*m = RT_MEMORY_NONE;
 	if (!ret)
 		ret = check_available(l, err, errlen);
+	if (!ret)
+		ret = check_file_limit(l, err, errlen);
 	if (ret)
 		return ret;
 	ret = make(m, l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that a reader makes for a probe, and probes that ask for what they should not. */
+/* The memory that a reader makes for a probe, and probes that request the impossible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -197,6 +198,20 @@ static void test_more_than_there_is_is_refused(void **state)
 	assert_int_equal(memory.fd[0], -1);
 }
 
+static void test_limit_of_file_sizes(void **state)
+{
+	struct rlimit old, low;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = (struct rlimit){.rlim_cur = layout.bytes[RT_FD_DATA] - 1, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	assert_int_equal(make(0), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(err, "ulimit -f"));
+	assert_int_equal(make(0), 0);
+	rt_memory_free(&memory);
+}
+
 /* ---- the exchange ---- */
 
 static bool send_layout(struct test_peer *p, int sock, uint16_t type)
@@ -290,6 +305,7 @@ int main(void)
 		with_peer(test_sizes_that_do_not_fit_the_numbers_are_refused),
 		with_peer(test_rings_larger_than_requested_are_refused),
 		with_peer(test_more_than_there_is_is_refused),
+		with_peer(test_limit_of_file_sizes),
 		with_peer(test_layout_of_another_length_is_nonsense),
 		with_peer(test_impossible_layout_ends_the_attempt),
 		with_peer(test_probe_that_dies_with_the_memory_is_an_error),

@@ -5,8 +5,8 @@
  * A producer sets busy, reads the TSC, writes, publishes last_ns and head, clears busy. So when we
  * see a ring that is idle: whatever it publishes later was stamped after we looked, less the time
  * that a store takes to become visible (SLACK_NS, generously); busy: it may be stamped as early as
- * its last publication (a ring whose packets bear older time stamps than the TSC's stays busy, and
- * publishes last_ns at every poll). The least of that over all rings is the watermark; what is
+ * its last publication (a ring with packets that carry older time stamps than the TSC's stays busy,
+ * and publishes last_ns at every poll). The least of that over all rings is the watermark; what is
  * stamped up to it can be handed out. A thread that is stopped inside of a hook would hold
  * everything up: after rt_hold_ns it is ignored, and what it publishes then may be late, which is
  * counted.

@@ -479,7 +479,7 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->pool_count, RT_FIG_POOLS);
 }
 
-/* Reading what nobody uses would allocate it. */
+/* Reading unused entries would allocate it. */
 static void test_unused_entries_are_not_read(void **state)
 {
 	struct stat before, after;

@@ -20,6 +20,7 @@ struct rt_names {
 	size_t count;
 	uint64_t queried_ns; /* CLOCK_MONOTONIC */
 	bool useless;        /* no Open vSwitch, or its database does not answer */
+	bool live;           /* packets flow: the reader of the rings must not wait for long */
 };
 
 void rt_names_free(struct rt_names *n);

@@ -9,8 +9,8 @@
 /* How long the application may take for an answer; a variable for the tests' sake. */
 extern _Thread_local int rt_telemetry_ms;
 
-/* Asks the application at an address to wake its probe. 0, and socket is the name of the probe's
- * socket (empty: the answer has none); -ENOENT, -ECONNREFUSED: no such application;
+/* Requests the application at an address to wake its probe. 0, and socket is the name of the
+ * probe's socket (empty: the answer has none); -ENOENT, -ECONNREFUSED: no such application;
  * -EPROTONOSUPPORT: no probe in it; -EPROTO: nonsense; -ETIMEDOUT; -EPERM: not to be trusted;
  * -errno. The sentence in err is for people. */
 int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen);

@@ -9,12 +9,11 @@
 #include "common/ipc.h"
 #include "test_session.h"
 
-#define CLOCK_AT    256u
-#define IF_AT       512u
-#define TAP_AT      (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
-#define RING_AT     (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
-#define TAILS_BYTES ((RT_MAX_RINGS * sizeof(struct rt_seg_tail) + 4095) / 4096 * 4096)
-#define TRAILER     8u /* end of options, total length */
+#define CLOCK_AT 256u
+#define IF_AT    512u
+#define TAP_AT   (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
+#define RING_AT  (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
+#define TRAILER  8u /* end of options, total length */
 
 int test_memfd(uint64_t size, int seals)
 {
@@ -66,6 +65,7 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 {
 	uint64_t count_at = RING_AT + rings * sizeof(struct rt_seg_ring);
 	uint64_t size = count_at + (rings + 1) * TEST_TAPS * sizeof(struct rt_seg_count);
+	uint64_t tails_size = (rings * sizeof(struct rt_seg_tail) + 4095) / 4096 * 4096;
 	uint8_t *base;
 
 	memset(s, 0, sizeof(*s));
@@ -73,10 +73,10 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	size = (size + 4095) / 4096 * 4096;
 	s->fds[RT_FD_SEGMENT] = test_memfd(size, F_SEAL_SHRINK | F_SEAL_GROW);
 	s->fds[RT_FD_DATA] = test_memfd(rings * ring_size, F_SEAL_SHRINK | F_SEAL_GROW);
-	s->fds[RT_FD_TAILS] = test_memfd(TAILS_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+	s->fds[RT_FD_TAILS] = test_memfd(tails_size, F_SEAL_SHRINK | F_SEAL_GROW);
 	base = map(s->fds[RT_FD_SEGMENT], size);
 	s->data = map(s->fds[RT_FD_DATA], rings * ring_size);
-	s->tails = map(s->fds[RT_FD_TAILS], TAILS_BYTES);
+	s->tails = map(s->fds[RT_FD_TAILS], tails_size);
 	s->h = (void *)base;
 	s->clock = (void *)(base + CLOCK_AT);
 	s->ifs = (void *)(base + IF_AT);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets to test with: a set of our own, the same in every run, and real ones where somebody has put them."""
+"""Packets to test with: a set of our own, the same in every run, and real ones where they are installed."""
 import random
 import struct
 

@@ -48,7 +48,7 @@ def enter(pages=None):
 
 
 def public(path):
-    """Where any user can read a file of the tree or of the build, whoever may enter the folders above it."""
+    """Where any user can read a file of the tree or of the build, even if the folders above it are closed to it."""
     for name, root in (("build", BUILD), ("repo", REPO)):
         if Path(path).is_relative_to(root):
             return PUBLIC / name / Path(path).relative_to(root)
@@ -72,7 +72,7 @@ def _add(kb, free):
 
 
 class HugePages:
-    """Sees to it that so many are free: {kB: number}; what it added goes with close(), or with this process."""
+    """Makes sure that so many are free: {kB: number}; what it added goes with close(), or with this process."""
 
     def __init__(self, pages):
         self.added = {kb: _add(kb, free) for kb, free in pages.items()}

@@ -4,7 +4,7 @@
  *
  * A monitor is a connection that keeps instruments switched on in the application; they are off
  * again when no monitor wants them. ringtap_monitor_read() takes a picture of all counters.
- * They only grow: rates are differences of two pictures. Any number of monitors may be attached.
+ * They only grow: rates are differences of two snapshots. Any number of monitors may be attached.
  *
  * Errors, threads and ownership as in reader.h.
  */
