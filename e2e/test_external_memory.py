@@ -2,7 +2,6 @@
 """Packets whose data lies outside of their mbufs: captured where the CPU can read it. Memory that it
 cannot read (PROT_NONE here, a GPU's in life) is never touched, and its packets are counted as such."""
 import json
-import re
 
 import pytest
 

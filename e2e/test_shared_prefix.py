@@ -19,7 +19,9 @@ class Shared:
         self._testpmd, self._closing, self._folder, self._mode = testpmd, closing, folder, mode
         self._made = 0
         # EAL refuses --in-memory next to --no-huge.
-        self._huge = dpdk.HugePages(folder) if mode == "--in-memory" else None
+        self._huge = dpdk.HugePages(folder / "huge") if mode == "--in-memory" else None
+        if self._huge:
+            self._huge.folder.mkdir()
 
     def app(self):
         self._made += 1
