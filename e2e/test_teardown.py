@@ -61,7 +61,7 @@ def test_cleanup_under_monitors(start, closing, kind):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1", app.prefix]))
         top.expect('"instruments"')
-        memory = closing(Measuring("memory", app, "--json"))
+        memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
         assert app.one("cleanup") == 0
@@ -146,7 +146,7 @@ def test_cleanup_with_queries_in_flight(start, closing, kind):
 def test_exit(start, record, closing, kind, polling):
     for _ in range(SOME[kind]):
         app = start(kind)
-        memory = closing(Measuring("memory", app, "--json"))
+        memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         recorder = record(app, out="/dev/null")
         if not polling:
             app.do("unloop")
