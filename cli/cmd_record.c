@@ -122,9 +122,12 @@ static int dump_filters(const struct record_config *cfg)
 
 static int verdict(const struct recorder *r)
 {
+	bool lost;
+
 	if (r->error)
 		return STATUS_FAILED;
-	return r->cfg->fail_on_loss && report_losses(r) ? STATUS_LOSS : STATUS_OK;
+	lost = (r->cfg->fail_on_loss || !r->cfg->quiet) && report_losses(r);
+	return r->cfg->fail_on_loss && lost ? STATUS_LOSS : STATUS_OK;
 }
 
 /* dumpcap's words, on which scripts wait: from here on packets are captured. */
