@@ -123,8 +123,9 @@ __attribute__((constructor)) static void load(void)
 			"build ringtap with this DPDK, and link statically linked applications "
 			"with -Wl,--export-dynamic");
 	found = dlsym(object, RT_API_SYMBOL);
-	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
-		api = found;
+	if (!found || found->version != RT_API_VERSION || found->size != sizeof(*found))
+		FAIL("%s is of another version of ringtap: install both from one", path);
+	api = found;
 }
 
 EXPORT int ringtap_probe_start(void)
@@ -146,4 +147,15 @@ EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
 EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
 {
 	return api ? api->port_missed(port, packets) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_stamped(uint16_t port)
+{
+	return api ? api->port_stamped(port) : -ENOSYS;
+}
+
+EXPORT void ringtap_probe_received_until(uint64_t ns)
+{
+	if (api)
+		api->received_until(ns);
 }
