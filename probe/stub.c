@@ -21,7 +21,8 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
-/* The only message that ringtap's libraries print: without the probe nothing else can report it. */
+/* The only messages that ringtap's libraries print are in this file: without the probe nothing else
+ * can report it. */
 #define FAIL(format, ...)                                                              \
 	do {                                                                           \
 		fprintf(stderr,                                                        \
@@ -123,9 +124,13 @@ __attribute__((constructor)) static void load(void)
 			"build ringtap with this DPDK, and link statically linked applications "
 			"with -Wl,--export-dynamic");
 	found = dlsym(object, RT_API_SYMBOL);
-	if (!found || found->version != RT_API_VERSION || found->size != sizeof(*found))
-		FAIL("%s is of another version of ringtap: install both from one", path);
-	api = found;
+	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
+		api = found;
+	else /* its constructors have run: it is there for telemetry */
+		fprintf(stderr,
+			"ringtap: calls of the application do not reach the probe: %s is of "
+			"another version than libringtap-probe.so; install both from one\n",
+			path);
 }
 
 EXPORT int ringtap_probe_start(void)
