@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `make install` puts down is enough to build against, in C and C++, and to run."""
+import errno
 import re
 import shutil
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import BUILD, LTTNG_PROVIDER, REPO
-from harness.proc import Proc, check
+from harness.proc import Proc, check, run
 from harness.ringtap import listing
 
 READER = """
@@ -49,6 +50,17 @@ int main(int argc, char **argv)
 	getchar();
 	ringtap_probe_stop();
 	return rte_eal_cleanup();
+}
+"""
+ALL_FUNCTIONS = """
+#include <ringtap/probe.h>
+#include <stdio.h>
+void (*const all[])(void) = {FUNCTIONS};
+int main(void)
+{
+	ringtap_probe_received_until(1);
+	printf("%d\\n", ringtap_probe_port_stamped(UINT16_MAX));
+	return !all[0];
 }
 """
 
@@ -117,6 +129,24 @@ def test_link_in(pkg_config, tmp_path, library):
     finally:
         proc.close()
         dpdk.remove_run_dir(prefix)
+
+
+@pytest.mark.parametrize("library,dpdk_loaded", [
+    ("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)])
+def test_all_public_functions_of_the_probe_can_be_called(root, pkg_config, tmp_path, library, dpdk_loaded):
+    """What the header declares is what the map lists, and both libraries have it."""
+    header = next(root.rglob("ringtap/probe.h")).read_text()
+    names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
+    listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text(), re.M)
+    assert names and sorted(names) == listed
+    flags = [f for f in pkg_config("libringtap-probe", "--cflags", "--libs") if f != "-Wl,--as-needed"]
+    flags[flags.index("-lringtap-probe")] = library
+    functions = ", ".join(f"(void (*)(void)){name}" for name in names)
+    program = compile_(ALL_FUNCTIONS.replace("FUNCTIONS", functions), "c", tmp_path, "gcc", [
+        "-Wno-cast-function-type", f"-Wl,--{'no-' if dpdk_loaded else ''}as-needed", *flags])
+    done = run([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
+    expected = "EINVAL" if dpdk_loaded else "ENOSYS"
+    assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
 
 
 def test_only_public_names_are_exported(root):

@@ -3,6 +3,7 @@
 those that it cannot work in: it never keeps one from running."""
 import json
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -113,6 +114,19 @@ def test_object_that_lacks_symbols(static, plugin, closing, private_dir):
     probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0",
                                                  b"\0rte_eth_add_xx_callback\0"))
     refused(closing(Play(alone)), "undefined symbol: rte_eth_add_xx_callback")
+
+
+def test_object_of_another_version(play, plugin, private_dir):
+    """Its table of functions is not used; readers still attach."""
+    alone = copy_probe(plugin, private_dir)
+    code = probe_object(alone).read_bytes()
+    head = struct.pack("II", 2, 56)  # version and size in struct rt_probe_api
+    assert code.count(head) == 1
+    probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 3, 56)))
+    app = play(plugin=alone)
+    line, = log(app)
+    assert str(probe_object(alone)) in line and "is of another version" in line
+    assert "load_probe" not in mine(app) and app.quit() == 0
 
 
 def test_linked_application_without_the_object(private_dir, closing):

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define RT_API_VERSION 1
+#define RT_API_VERSION 2
 #define RT_API_SYMBOL  "ringtap_probe_api"
 
 /* The functions of ringtap/probe.h. */
@@ -16,6 +16,8 @@ struct rt_probe_api {
 	void (*stop)(void);
 	int (*port_name)(uint16_t port, const char *name);
 	int (*port_missed)(uint16_t port, uint64_t packets);
+	int (*port_stamped)(uint16_t port);
+	void (*received_until)(uint64_t ns);
 };
 
 #endif

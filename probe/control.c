@@ -32,6 +32,8 @@
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
 
+unsigned rt_control_patience_ms = 1000;
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
@@ -184,7 +186,7 @@ static void serve(const struct pollfd *fds, const struct rt_conn *const *order, 
 {
 	uint64_t now = rt_now_ms();
 
-	for (struct rt_conn **p = &ctl.conns; *p;) {
+	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_begun();) {
 		struct rt_conn *c = *p;
 		bool ok = true;
 
@@ -205,7 +207,7 @@ static void tick(void)
 {
 	uint64_t now = rt_now_ms();
 
-	if (now - ctl.tick_ms < TICK_MS)
+	if (now - ctl.tick_ms < TICK_MS || rt_teardown_begun())
 		return;
 	ctl.tick_ms = now;
 	tick_clock();
@@ -236,7 +238,7 @@ static bool idle(void)
 /* Threads that poll leave a hook within microseconds: try that before sleeping. */
 static void settle(void)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 100 && !rt_teardown_late(); i++) {
 		bool sets = rt_hook_reclaim(), moving = !rt_figures_reclaim();
 
 		for (struct rt_session *s = rt_sessions; s; s = s->next) {
@@ -260,7 +262,7 @@ static bool work(void)
 {
 	bool pending = false;
 
-	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+	for (struct rt_conn *c = ctl.conns; c && !rt_teardown_begun(); c = c->next)
 		pending |= rt_conn_work(c);
 	return pending;
 }
@@ -302,6 +304,22 @@ static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
 		ctl.wake_fd = -1;
 }
 
+/* Lock held. False: the thread ends. */
+static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
+{
+	/* The end of DPDK may have stopped waiting for the lock: then only this ends the thread. */
+	if (rt_teardown_begun())
+		return false;
+	serve(fds, order, n);
+	if (fds[n].revents)
+		accept_one();
+	tick();
+	settle();
+	serve(fds, order, 0); /* what has settled just now is answered at once */
+	free_abandoned();
+	return !ctl.quit && !idle();
+}
+
 static bool step(void)
 {
 	struct pollfd fds[CONNS_MAX + 2];
@@ -318,29 +336,30 @@ static bool step(void)
 	else
 		rt_readable_forget();
 	pthread_mutex_lock(&ctl.lock);
-	serve(fds, order, n);
-	if (fds[n].revents)
-		accept_one();
-	tick();
-	settle();
-	serve(fds, order, 0); /* what has settled just now is answered at once */
-	free_abandoned();
-	more = !ctl.quit && !idle();
+	more = turn(fds, order, n);
 	ctl.leaving = !more;
 	pthread_mutex_unlock(&ctl.lock);
 	return more;
 }
 
+/* Sessions that threads hold up stay in rt_sessions; the next control thread frees them. */
 static void end_all(void)
 {
-	while (ctl.conns) {
+	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
+
+	while (ctl.conns && !rt_teardown_late()) {
 		struct rt_conn *c = ctl.conns;
 
 		ctl.conns = c->next;
 		abandon(c);
 	}
-	rt_figures_detach(&ctl.lease, &ctl.clock.line);
-	while ((rt_sessions || !rt_figures_reclaim()) && !rt_teardown_late()) {
+	/* What else they have needs DPDK, which may be gone. */
+	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+		close(c->fd);
+	if (!rt_teardown_late())
+		rt_figures_detach(&ctl.lease, &ctl.clock.line);
+	while (!rt_teardown_late() && rt_now_ms() < until_ms &&
+		(rt_sessions || !rt_figures_reclaim())) {
 		settle();
 		free_abandoned();
 	}
@@ -356,10 +375,12 @@ static uint32_t run(void *arg)
 	rt_trace_control_thread();
 	while (step())
 		;
-	/* Waits for an event that is being delivered. */
-	rt_ports_unwatch();
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
+	/* After the last call of a driver. Waits for an event that is being delivered, which needs
+	 * neither the control lock nor its holder. */
+	if (!rt_teardown_late())
+		rt_ports_unwatch();
 	rt_listener_close(&ctl.listener);
 	close(ctl.wake_fd);
 	if (ctl.reserve_fd >= 0)
@@ -496,7 +517,7 @@ static int query(uint32_t instruments,
 	char err[RT_TEXT_LEN];
 	int ret;
 
-	if (!ctl.running || ctl.leaving)
+	if (!ctl.running || ctl.leaving || rt_teardown_begun())
 		return -EAGAIN;
 	for (unsigned i = 0; i <= RT_INSTR_COUNT; i++) {
 		if (instruments & 1u << i || i == RT_INSTR_COUNT)

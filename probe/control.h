@@ -17,9 +17,13 @@ int rt_control_start(bool stay);
 /* The name of the socket's file in the runtime folder, after rt_control_start(). Any thread but the
  * control thread. */
 void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
-/* Ends all sessions and the thread; returns when it is gone. From then on rt_control_start()
- * without stay is -ESHUTDOWN. */
+/* Ends all sessions and the thread; returns when it is gone. Waits rt_control_patience_ms at most
+ * for threads inside of hooks; the next start frees what those hold up. From now on
+ * rt_control_start() without stay is -ESHUTDOWN. */
 void rt_control_stop(void);
+
+/* A variable for the tests' sake. */
+extern unsigned rt_control_patience_ms;
 
 /* The same for good, where DPDK ends: waits until that time (rt_now_ms()) at most, and leaves what
  * is not done then. Does nothing in a child of the process that has the thread. */
@@ -64,9 +68,8 @@ extern struct rt_session *rt_sessions;
 
 /* Takes one message. False: the connection is over (the caller closes it). */
 bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock);
-/* Moves the connection's session on: makes its rings, reports that it has stopped, ends it if it
- * must be.
- */
+/* Moves the connection's session on: sends its layout, reports that it has stopped. False: the
+ * connection is over, as above. */
 bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "filter.h"
 #include "hook.h"
 #include "reader/telemetry.h"
+#include "ringtap/monitor.h"
 #include "ringtap/probe.h"
 #include "ringtap/reader.h"
 #include "test_eal.h"
@@ -297,7 +299,7 @@ static void show_nothing(struct rt_figures *f, uint64_t since_ms, void *arg)
 {
 }
 
-static void list_sessions(void)
+static size_t list_sessions(void)
 {
 	struct ringtap_session_info *sessions;
 	struct ringtap_port_info *ports;
@@ -307,10 +309,10 @@ static void list_sessions(void)
 
 	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
 	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(ns, 0);
 	free(ports);
 	free(sessions);
 	ringtap_conn_close(conn);
+	return ns;
 }
 
 static int compile_everything(void **state)
@@ -337,7 +339,7 @@ static void test_others_do_not_wait_for_a_filter(void **state)
 	assert_int_equal(rt_control_query(0, show_nothing, NULL), 0);
 	for (int i = 0; i < 5; i++)
 		test_port_remove(test_port_make("net_ring_x"));
-	list_sessions();
+	assert_int_equal(list_sessions(), 0);
 	assert_false(answered(fd));
 	assert_in_range(shortest_ms, 0, LATE_MS);
 	close(fd);
@@ -345,10 +347,74 @@ static void test_others_do_not_wait_for_a_filter(void **state)
 	ended = now = control_ns();
 	do {
 		begun = now;
-		list_sessions();
+		assert_int_equal(list_sessions(), 0);
 		now = control_ns();
 		assert_true(now - ended < ENOUGH_NS);
 	} while (now - begun > 2e7);
+}
+
+/* ---- a thread does not leave its hook ---- */
+
+/* As a jump out of a hook leaves it. */
+static struct ringtap_capture *record_and_stay_inside(uint16_t port)
+{
+	struct ringtap_capture *cap = record();
+
+	exchange(port, 10);
+	rt_thread_enter(rt_thread_self);
+	alarm(60); /* ends the test where the probe waits for ever */
+	return cap;
+}
+
+static void test_stop_does_not_wait_for_ever_for_a_hook(void **state)
+{
+	uint16_t port = test_port_make("net_ring_x");
+	struct ringtap_capture *cap = record_and_stay_inside(port);
+
+	rt_control_patience_ms = 50;
+	ringtap_probe_stop();
+	rt_control_patience_ms = 1000;
+	assert_int_equal(ringtap_probe_start(), 0);
+	assert_int_equal(list_sessions(), 1);
+	rt_thread_exit(rt_thread_self);
+	while (list_sessions())
+		sched_yield();
+	alarm(0);
+	ringtap_capture_close(cap);
+	test_port_remove(port);
+}
+
+static void *stop_in_thread(void *arg)
+{
+	ringtap_probe_stop();
+	return NULL;
+}
+
+static void test_ports_are_watched_until_sessions_have_ended(void **state)
+{
+	uint16_t port = test_port_make("net_ring_x");
+	struct ringtap_capture *cap = record_and_stay_inside(port);
+	uint32_t generation = rt_port_generation(port);
+	struct ringtap_monitor *monitor;
+	struct pollfd closed = {.events = POLLIN};
+	pthread_t stopping;
+	char err[256], byte;
+
+	assert_int_equal(
+		ringtap_monitor_open(&monitor, dir, RINGTAP_POLLS, 1, err, sizeof(err)), 0);
+	rt_control_patience_ms = UINT32_MAX;
+	assert_int_equal(pthread_create(&stopping, NULL, stop_in_thread, NULL), 0);
+	closed.fd = ringtap_monitor_fd(monitor);
+	assert_int_equal(poll(&closed, 1, -1), 1);
+	assert_int_equal(recv(closed.fd, &byte, 1, 0), 0);
+	test_port_remove(port);
+	rt_thread_exit(rt_thread_self);
+	pthread_join(stopping, NULL);
+	alarm(0);
+	rt_control_patience_ms = 1000;
+	assert_int_not_equal(rt_port_generation(port), generation);
+	ringtap_monitor_close(monitor);
+	ringtap_capture_close(cap);
 }
 
 #define probing(f) cmocka_unit_test_setup_teardown(f, start, stop)
@@ -360,6 +426,8 @@ int main(void)
 		probing(test_next_holder_of_an_id_is_not_taken_for_the_last),
 		cmocka_unit_test_setup_teardown(
 			test_others_do_not_wait_for_a_filter, compile_everything, compile_as_ever),
+		probing(test_stop_does_not_wait_for_ever_for_a_hook),
+		probing(test_ports_are_watched_until_sessions_have_ended),
 	};
 
 	test_eal_start();

@@ -16,6 +16,7 @@
 
 #include "common/ipc.h"
 #include "figures.h"
+#include "teardown.h"
 
 #define POOL_TAILQ "RTE_MEMPOOL" /* lib/mempool/rte_mempool.c */
 
@@ -192,7 +193,7 @@ static uint32_t walk(
 	uint32_t beyond = 0;
 	struct rte_tailq_entry *entry;
 
-	if (!list)
+	if (!list || rt_teardown_late()) /* their list may be unmapped */
 		return 0;
 	rte_mcfg_mempool_read_lock();
 	rte_mcfg_tailq_read_lock();

@@ -10,6 +10,7 @@
 
 #include "figures.h"
 #include "hook_burst.h"
+#include "teardown.h"
 
 /* A callback out of ethdev's list that a thread may still be walking over. */
 struct rt_limbo {
@@ -134,6 +135,8 @@ int rt_hook_use(struct rt_hook *h)
 	const void *callback;
 	bool there;
 
+	if (rt_teardown_late())
+		return -ESHUTDOWN;
 	acquire();
 	there = h->callback; /* ethdev may have refused to let the last one go */
 	release();
@@ -155,11 +158,14 @@ int rt_hook_use(struct rt_hook *h)
 }
 
 /* Takes the callback out of ethdev's list; lock held. ethdev refuses where the port is gone or has
- * fewer queues now; the callback then stays linked, harmless, until the queue is back. */
+ * fewer queues now; the callback then stays linked, harmless, until the queue is back. It also does
+ * where DPDK, which has its memory, does not wait any more. */
 static void remove_callback(struct rt_hook *h)
 {
 	int ret;
 
+	if (rt_teardown_late())
+		return;
 	if (h->direction == RT_DIR_RX)
 		ret = rte_eth_remove_rx_callback(h->port, h->queue, h->callback);
 	else

@@ -24,6 +24,8 @@ const struct rt_probe_api ringtap_probe_api = {
 	.stop = ringtap_probe_stop,
 	.port_name = ringtap_probe_port_name,
 	.port_missed = ringtap_probe_port_missed,
+	.port_stamped = ringtap_probe_port_stamped,
+	.received_until = ringtap_probe_received_until,
 };
 
 EXPORT struct rte_bpf_prm *rte_bpf_convert(const struct bpf_program *prog)

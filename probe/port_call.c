@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 
 #include "port_call.h"
+#include "teardown.h"
 
 #define NONE UINT32_MAX
 
@@ -22,6 +23,9 @@ bool rt_port_call_begin(uint16_t port)
 {
 	bool may;
 
+	/* DPDK may have unmapped what the driver works with. */
+	if (rt_teardown_late())
+		return false;
 	pthread_mutex_lock(&lock);
 	may = !barred[port];
 	if (may)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Around calls of a port's driver, by holders of the control lock. False: the port is going away,
- * and must not be called. Else rt_port_call_end(). */
+ * or DPDK does not wait any more, and it must not be called. Else rt_port_call_end(). */
 bool rt_port_call_begin(uint16_t port);
 void rt_port_call_end(void);
 

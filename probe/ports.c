@@ -82,6 +82,8 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	on_change = changed;
 	/* What happened while nobody watched is not known: believe ethdev. */
 	memset(dying, 0, sizeof(dying));
+	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++)
+		rt_fetch_add(&generations[i], 1);
 	rt_port_call_unbar_all();
 	memset(known, 0, sizeof(known));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);

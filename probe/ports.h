@@ -10,7 +10,7 @@
 
 #define RT_NIC_COUNTERS 6 /* ipackets, opackets, imissed, ierrors, rx_nombuf, oerrors */
 
-/* Changes whenever the port id changes hands. */
+/* Changes whenever the port id changes hands, or may have done so since rt_ports_unwatch(). */
 uint32_t rt_port_generation(uint16_t port);
 
 /* Calls changed() on every NEW and DESTROY, in the thread of the application that does it, after

@@ -21,6 +21,7 @@
 #include <rte_ethdev.h>
 
 #include "hook.h"
+#include "nic_time.h"
 #include "reader/capture.h"
 #include "request.h"
 #include "ringtap/monitor.h"
@@ -507,6 +508,25 @@ static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 	test_monitor_end(&mon);
 }
 
+/* Nobody watched while the port was replaced. */
+static void test_clock_of_an_unwatched_port_begins_anew(void **state)
+{
+	struct rt_nic_clock *c;
+
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	c = rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1]));
+	c->first_ticks = 1;
+	assert_ptr_equal(c, rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1])));
+	assert_int_equal(c->first_ticks, 1); /* another session uses it */
+	rt_ports_unwatch();
+	test_port_remove(port[1]);
+	port[1] = test_port_make("net_ring_1");
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1]));
+	assert_int_equal(c->first_ticks, 0);
+	rt_ports_unwatch();
+}
+
 #define with_ports(f) cmocka_unit_test_setup_teardown(f, make_ports, remove_ports)
 
 int main(void)
@@ -522,6 +542,7 @@ int main(void)
 		with_ports(test_port_that_comes_back_under_another_id),
 		with_ports(test_more_ports_than_entries_are_counted),
 		with_ports(test_port_that_comes_back_goes_on_in_monitors),
+		with_ports(test_clock_of_an_unwatched_port_begins_anew),
 		cmocka_unit_test(test_what_makes_a_port_the_same),
 	};
 

@@ -21,7 +21,8 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
-/* The only message that ringtap's libraries print: without the probe nothing else can report it. */
+/* The only messages that ringtap's libraries print are in this file: without the probe nothing else
+ * can report it. */
 #define FAIL(format, ...)                                                              \
 	do {                                                                           \
 		fprintf(stderr,                                                        \
@@ -125,6 +126,11 @@ __attribute__((constructor)) static void load(void)
 	found = dlsym(object, RT_API_SYMBOL);
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		api = found;
+	else /* its constructors have run: it is there for telemetry */
+		fprintf(stderr,
+			"ringtap: calls of the application do not reach the probe: %s is of "
+			"another version than libringtap-probe.so; install both from one\n",
+			path);
 }
 
 EXPORT int ringtap_probe_start(void)
@@ -146,4 +152,15 @@ EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
 EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
 {
 	return api ? api->port_missed(port, packets) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_stamped(uint16_t port)
+{
+	return api ? api->port_stamped(port) : -ENOSYS;
+}
+
+EXPORT void ringtap_probe_received_until(uint64_t ns)
+{
+	if (api)
+		api->received_until(ns);
 }

@@ -21,8 +21,10 @@ extern "C" {
 int ringtap_probe_start(void);
 
 /* Ends every session, removes all hooks, stops the control thread and removes the socket.
- * Returns when done. Nothing can attach any more before it is started again. rte_eal_cleanup() and
- * exit() do the same, for good. */
+ * Returns when done. Nothing can attach any more before it is started again. Waits one second at
+ * most for a thread that has left a hook by siglongjmp() or that a debugger has stopped inside one:
+ * the memory that it may use is freed after the next start. rte_eal_cleanup() and exit() do the
+ * same, for good. */
 void ringtap_probe_stop(void);
 
 /* For applications that know more of a port than its driver reports. The first three may be called
