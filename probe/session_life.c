@@ -287,10 +287,24 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	rt_session_publish(s);
 }
 
+/* Bursts whose thread was cancelled or has jumped, and has not come back to mend them. */
+static void mend_rings(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		struct rt_ring *r = &s->rings[i];
+
+		if (!r->open)
+			continue;
+		rt_epb_mend(r);
+		rt_ring_publish(r);
+	}
+}
+
 bool rt_session_stopped(struct rt_session *s)
 {
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
+		mend_rings(s);
 		/* Counters and heads are final before it: our reader is told by RT_MSG_STOPPED,
 		 * others may look. */
 		if (s->shm.header)
