@@ -193,7 +193,8 @@ void rt_fig_thread_ends(struct rt_thread *t)
 
 	rt_thread_enter(t);
 	f = rt_load_acquire(&rt_fig_current); /* pairs with the release in figures.c */
-	if (f && t->index < rt_load_acquire(&rt_fig_mode.threads)) {
+	/* Pairs with the release in supply_threads(). */
+	if (f && t->index < rt_load_acquire(&f->threads_ready)) {
 		struct rt_fig_own *o = &f->rows[t->index].own;
 
 		close_stretch(o);

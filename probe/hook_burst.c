@@ -207,8 +207,9 @@ static __rte_noinline uint16_t visit(
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
-	/* Pairs with the release in rt_figures_use_supply(). */
-	if (site && rt_unlikely(t->index >= rt_load_acquire(&rt_fig_mode.threads))) {
+	/* Of the site: the mode may already be that of the next figures. Pairs with the release in
+	 * supply_threads(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->figures->threads_ready))) {
 		rt_fetch_add(&site->figures->no_row_polls, 1);
 		site = NULL;
 	}
