@@ -200,9 +200,9 @@ static __rte_noinline uint16_t visit(
 
 	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
 		rt_thread_set_add(&h->seen, t->index);
-	/* Pairs with the release in figures_ports.c. */
+	/* Pairs with the release in rt_hook_count(). */
 	site = rt_load_acquire(&h->figures);
-	/* Pairs with the release in rt_hook_link(). */
+	/* Pairs with the release in replace(), hook.c. */
 	set = rt_load_acquire(&h->taps);
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
@@ -225,13 +225,13 @@ static __rte_noinline uint16_t visit(
 	return n;
 }
 
-/* stack: the hook's. It is stored first: a handler that finds the epoch odd compares its own stack
- * with that of the visit that it interrupts. */
+/* stack: the hook's. It is stored last: a handler that polls before the epoch is odd enters, and
+ * must not leave its own stack behind. Until it is stored, a handler finds 0. */
 static inline void go_in(struct rt_thread *t, uintptr_t stack)
 {
+	rt_thread_enter(t);
 	t->stack = stack;
 	rt_compiler_barrier();
-	rt_thread_enter(t);
 }
 
 /* A thread that has no slot, or that did not leave its last visit as it should. */
@@ -246,6 +246,8 @@ static __rte_noinline uint16_t visit_first(
 	}
 	if (!t)
 		t = rt_thread_claim(rte_lcore_id());
+	else
+		t->stack = 0; /* that of the visit that was left */
 	if (!t) {
 		visit_slotless(h, n, asked);
 		return n;
@@ -265,7 +267,7 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 	if (rt_unlikely(!t || rt_thread_inside(t)))
 		return visit_first(h, pkts, n, asked, stack);
 	go_in(t, stack);
-	/* Pairs with the release in figures_ports.c. */
+	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
 	column = rt_load_acquire(&h->column);
 	if (!column)
 		return visit(h, t, pkts, n, asked);
