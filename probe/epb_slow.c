@@ -148,10 +148,11 @@ unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t ta
 	return (unsigned)(p - tags);
 }
 
-/* Copies len bytes from off on out of a segment chain. False: the chain ends before. */
+/* Copies len bytes from off on out of a segment chain. False: the chain ends before. Not beyond
+ * nb_segs, where rt_readable() stops, too. */
 static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
 {
-	for (; m && len; m = m->next) {
+	for (unsigned segs = m->nb_segs; m && segs && len; m = m->next, segs--) {
 		uint32_t n;
 
 		if (off >= m->data_len) {

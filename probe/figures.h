@@ -147,7 +147,7 @@ struct rt_fig_port_state {
 struct rt_figures {
 	struct rt_fig_row *rows; /* by thread slot; sparse, see sparse.h */
 	struct rt_fig_supply hook_supply, pair_supply, sampler_supply;
-	uint64_t no_row_polls; /* hook calls of threads from rt_fig_mode.threads on; atomic */
+	uint64_t no_row_polls; /* hook calls of threads from threads_ready on; atomic */
 	uint32_t pair_keys[RT_FIG_PAIRS];
 	uint32_t pair_lives[RT_FIG_PAIRS]; /* latency_life that min and max are of */
 	/* The segment. */

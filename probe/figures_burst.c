@@ -42,13 +42,13 @@ struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_th
 	return b;
 }
 
-/* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
 /* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
 static uint64_t cycles_since(const struct rt_fig_own *o, uint64_t tsc)
 {
 	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
 }
 
+/* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
 static void publish_stretch(struct rt_fig_own *o, enum rt_fig_kind kind, uint64_t tsc)
 {
 	struct rt_fig_thread *p = o->pub;
@@ -193,7 +193,8 @@ void rt_fig_thread_ends(struct rt_thread *t)
 
 	rt_thread_enter(t);
 	f = rt_load_acquire(&rt_fig_current); /* pairs with the release in figures.c */
-	if (f && t->index < rt_load_acquire(&rt_fig_mode.threads)) {
+	/* Pairs with the release in supply_threads(). */
+	if (f && t->index < rt_load_acquire(&f->threads_ready)) {
 		struct rt_fig_own *o = &f->rows[t->index].own;
 
 		close_stretch(o);

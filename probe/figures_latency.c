@@ -279,7 +279,7 @@ static inline bool take_stamp(const struct rt_figures *f, struct rte_mbuf *m, ui
 void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n)
 {
-	/* Pairs with the release in figures.c: before it, latency_on_tsc has been set. */
+	/* Pairs with the release in rt_fig_set_every(): before it, latency_on_tsc has been set. */
 	const uint32_t every = rt_load_acquire(&rt_fig_mode.latency_every);
 	const bool infer = every == 1 || every & RT_FIG_INFER;
 	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);

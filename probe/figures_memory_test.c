@@ -209,6 +209,31 @@ static void test_polling_threads_do_not_fault(void **state)
 		pthread_join(workers[i].thread, NULL);
 }
 
+/* The figures that a thread has found end, and the next ones have rows for more threads. */
+static void test_threads_beyond_the_rows_of_their_figures(void **state)
+{
+	struct rt_fig_own *own;
+	struct rt_figures *f;
+	uint32_t self, had;
+
+	forward(1); /* so that it has its slot */
+	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
+	self = rt_thread_self->index;
+	f = rt_fig_current;
+	had = f->threads_ready;
+	own = &f->rows[self].own;
+	f->threads_ready = self;
+	own->pub = NULL;
+	assert_true(rt_fig_mode.threads > self);
+	forward(1);
+	assert_true(f->no_row_polls > 0);
+	assert_int_equal(own->switching, 0);
+	own->pub = &f->threads[self];
+	f->threads_ready = had;
+	forward(1);
+	assert_int_not_equal(own->switching, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +243,8 @@ int main(void)
 			make_ports, remove_ports),
 		cmocka_unit_test_setup_teardown(
 			test_polling_threads_do_not_fault, make_ports, remove_ports),
+		cmocka_unit_test_setup_teardown(
+			test_threads_beyond_the_rows_of_their_figures, make_ports, remove_ports),
 	};
 
 	test_figures_start();

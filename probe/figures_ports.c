@@ -55,8 +55,7 @@ void rt_figures_use_supply(struct rt_figures *f)
 {
 	for (struct rt_fig_site *s = f->sites; s; s = s->next)
 		give_column(f, s);
-	/* Pairs with the acquires in hook_burst.c and figures_burst.c. */
-	rt_store_release(&rt_fig_mode.threads, f->threads_ready);
+	rt_store(&rt_fig_mode.threads, f->threads_ready);
 }
 
 /* The site of the queue: the one that it had before its port was removed and came back, which goes

@@ -85,7 +85,8 @@ static void supply_threads(struct rt_figures *f)
 			break;
 		f->rows[from].own.pub = &f->threads[from];
 	}
-	f->threads_ready = from;
+	/* Pairs with the acquires in hook_burst.c and figures_burst.c. */
+	rt_store_release(&f->threads_ready, from);
 	/* Pairs with the acquire in reader/monitor_who.c. */
 	rt_store_release(&f->header->thread_count, from);
 }

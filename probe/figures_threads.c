@@ -77,7 +77,7 @@ void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < f->threads_ready; i++) {
 		struct rt_fig_thread *p = &f->threads[i];
-		/* Pairs with the release in rt_fig_follow(): tid is this owner's. */
+		/* Pairs with the release in introduce(): tid is this owner's. */
 		uint32_t life = rt_load_acquire(&p->life), tid = rt_load(&p->tid);
 		bool alive = rt_load(&rt_threads[i].used) && rt_load(&rt_threads[i].life) == life;
 

@@ -50,6 +50,17 @@ static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
 	}
 }
 
+/* Packet by packet: waiting for room publishes last_ns in the middle of a burst. */
+static uint64_t stamped_at(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
+{
+	uint64_t stamp = *RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *);
+
+	if ((m->ol_flags & tap->nic_ts_flag) && stamp > r->last_ns)
+		r->last_ns = stamp;
+	return r->last_ns ? r->last_ns : ns;
+}
+
 /* NIC time stamps differ from packet to packet. */
 static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
 	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
@@ -58,6 +69,8 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct 
 		unsigned unreadable = 0;
 		struct rte_mbuf *pass;
 
+		if (tap->stamped)
+			ns = stamped_at(r, tap, pkts[i], ns);
 		if (filter &&
 			!rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass, &unreadable)) {
 			if (unreadable)
@@ -71,12 +84,15 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct 
 	}
 }
 
-/* The time stamp that no packet received later precedes: last_ns of a ring that stays busy. */
-static __rte_noinline uint64_t stamped_until(
-	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n)
+/* For a ring that stays busy, whose last_ns is the time stamp that no packet received later
+ * precedes. Returns the time of what bears no stamp (what the thread sends): that one, to keep the
+ * ring in order; ns as long as it is unknown. */
+static __rte_noinline uint64_t stamped_until(struct rt_ring *r, uint64_t ns)
 {
-	return n ? *RTE_MBUF_DYNFIELD(pkts[n - 1], tap->nic_ts_offset, const uint64_t *)
-		 : rt_hook_until;
+	r->held = true;
+	if (rt_hook_until > r->last_ns)
+		r->last_ns = rt_hook_until;
+	return r->last_ns ? r->last_ns : ns;
 }
 
 static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
@@ -85,12 +101,14 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
 	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
 
-	if (rt_unlikely(tap->stamped))
-		ns = stamped_until(tap, pkts, n);
-	/* The clock does not go back, but another line may have rounded up before. */
-	if (rt_unlikely(ns < r->last_ns))
-		ns = r->last_ns;
-	r->last_ns = ns;
+	if (rt_unlikely(tap->stamped || r->held)) {
+		ns = stamped_until(r, ns);
+	} else {
+		/* The clock does not go back, but another line may have rounded up before. */
+		if (rt_unlikely(ns < r->last_ns))
+			ns = r->last_ns;
+		r->last_ns = ns;
+	}
 	r->open = tap->index + 1;
 	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen += n;
@@ -137,7 +155,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		}
 		feed(ring[i], set->tap[i], pkts, n, ns);
 		/* Time stamps that are older than the burst: last_ns is all that bounds them. */
-		if (rt_likely(!set->tap[i]->stamped))
+		if (rt_likely(!ring[i]->held))
 			rt_ring_end(ring[i]);
 	}
 }
@@ -182,15 +200,16 @@ static __rte_noinline uint16_t visit(
 
 	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
 		rt_thread_set_add(&h->seen, t->index);
-	/* Pairs with the release in figures_ports.c. */
+	/* Pairs with the release in rt_hook_count(). */
 	site = rt_load_acquire(&h->figures);
-	/* Pairs with the release in rt_hook_link(). */
+	/* Pairs with the release in replace(), hook.c. */
 	set = rt_load_acquire(&h->taps);
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
-	/* Pairs with the release in rt_figures_use_supply(). */
-	if (site && rt_unlikely(t->index >= rt_load_acquire(&rt_fig_mode.threads))) {
+	/* Of the site: the mode may already be that of the next figures. Pairs with the release in
+	 * supply_threads(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->figures->threads_ready))) {
 		rt_fetch_add(&site->figures->no_row_polls, 1);
 		site = NULL;
 	}
@@ -206,13 +225,13 @@ static __rte_noinline uint16_t visit(
 	return n;
 }
 
-/* stack: the hook's. It is stored first: a handler that finds the epoch odd compares its own stack
- * with that of the visit that it interrupts. */
+/* stack: the hook's. It is stored last: a handler that polls before the epoch is odd enters, and
+ * must not leave its own stack behind. Until it is stored, a handler finds 0. */
 static inline void go_in(struct rt_thread *t, uintptr_t stack)
 {
+	rt_thread_enter(t);
 	t->stack = stack;
 	rt_compiler_barrier();
-	rt_thread_enter(t);
 }
 
 /* A thread that has no slot, or that did not leave its last visit as it should. */
@@ -227,6 +246,8 @@ static __rte_noinline uint16_t visit_first(
 	}
 	if (!t)
 		t = rt_thread_claim(rte_lcore_id());
+	else
+		t->stack = 0; /* that of the visit that was left */
 	if (!t) {
 		visit_slotless(h, n, asked);
 		return n;
@@ -246,7 +267,7 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 	if (rt_unlikely(!t || rt_thread_inside(t)))
 		return visit_first(h, pkts, n, asked, stack);
 	go_in(t, stack);
-	/* Pairs with the release in figures_ports.c. */
+	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
 	column = rt_load_acquire(&h->column);
 	if (!column)
 		return visit(h, t, pkts, n, asked);

@@ -533,6 +533,9 @@ static void test_cancelled_thread_leaves_its_slot_as_it_should(void **state)
 	assert_true(rt_grace_over(&g));
 	assert_int_equal(rt_load(&slot->epoch) & 1, 0);
 	end_session(s);
+	/* Its last burst is in order, though it never polled again. */
+	assert_accounted(s, count_records(s, 0, head(s)));
+	assert_in_range(sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
 	rt_session_free(s);
 	start_app(SIG_IGN);
 	s = open_and_arm("net_null_0");

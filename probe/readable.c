@@ -169,22 +169,36 @@ static struct table *read_maps(void)
 	return NULL;
 }
 
-/* The kernel reads it: an error instead of a signal. */
-static bool can_read(uintptr_t at)
+/* The kernel reads it: an error instead of a signal. Any error but EFAULT (EPERM and ENOSYS of a
+ * seccomp filter) does not depend on the address. */
+static enum state try_address(uintptr_t at)
 {
 	char byte;
 	struct iovec to = {&byte, 1}, from = {(void *)at, 1};
 
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1)
+		return READABLE;
+	return errno == EFAULT ? UNREADABLE : UNKNOWN;
+}
+
+/* One address that cannot be read makes the whole area unreadable. */
+static void try_area(struct area *a)
+{
+	for (uint32_t i = 0; i < REQUESTS && a->state != UNREADABLE; i++) {
+		enum state state = UNKNOWN;
+
+		if (tried[i] >= a->start && tried[i] < a->end)
+			state = try_address(tried[i]);
+		if (state != UNKNOWN)
+			a->state = state;
+	}
 }
 
 static void try_requested(struct table *t)
 {
-	for (uint32_t i = 0; i < REQUESTS; i++) {
-		struct area *a = tried[i] ? (struct area *)find(t, tried[i]) : NULL;
-
-		if (a && a->state != UNREADABLE)
-			a->state = can_read(tried[i]) ? READABLE : UNREADABLE;
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (t->areas[i].state == UNKNOWN)
+			try_area(&t->areas[i]);
 	}
 }
 
@@ -221,6 +235,9 @@ void rt_readable_look(uint64_t now_ms)
 	old = NULL;
 	for (uint32_t i = 0; i < REQUESTS; i++)
 		fresh &= tried[i] != at;
+	/* Room for the next address: packets in no mapping would keep the word forever. */
+	if (at && !fresh)
+		rt_store(&requested, 0);
 	/* An address that is in no mapping is not sought again and again; nor is a lacking /proc.
 	 */
 	if (current ? !(at && fresh) && !due : looked_ms && now_ms - looked_ms < LOOK_MS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets in all kinds of memory. What cannot be read is really so: touching it ends the test. */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -7,8 +8,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -286,6 +290,76 @@ static void test_addresses_of_nothing(void **state)
 	assert_false(test_ring_next(&t, &r));
 }
 
+/* The first address is never found; the other one is, at the next look but one. */
+static void test_an_address_of_nothing_does_not_keep_others_out(void **state)
+{
+	void *none = (void *)UINT64_C(0xffff800000001000);
+	uint8_t *p;
+
+	push(external(none));
+	look(0);
+	push(external(none));
+	p = filled(map(PROT_READ | PROT_WRITE));
+	assert_int_equal(mprotect(p + ROOM / 2, ROOM / 2, PROT_NONE), 0); /* merges with no other */
+	look(0);
+	push(external(p));
+	look(0);
+	push(external(p));
+	assert_captured(LEN);
+	assert_int_equal(lost(), 3);
+	munmap(p, ROOM);
+}
+
+/* Fewer segments than the chain has: no more than those are checked, none is read unchecked. */
+static void test_segments_beyond_their_number_are_not_touched(void **state)
+{
+	uint8_t *p = map(PROT_NONE);
+	struct rte_mbuf *m = split(p);
+
+	m->nb_segs = 1;
+	test_ring_push(&t, RT_DIR_RX, &m, 1, NS);
+	assert_int_equal(t.ring.counts[0].lost[RT_LOSS_BAD_MBUF], 1);
+	assert_false(test_ring_next(&t, &r));
+	m->nb_segs = 2;
+	rte_pktmbuf_free(m);
+	munmap(p, ROOM);
+}
+
+/* As service managers do it, here for one thread only. */
+static void *look_without_readv(void *arg)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = RTE_DIM(code), .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return NULL;
+	look(0);
+	return arg;
+}
+
+static void test_plain_memory_needs_no_trial(void **state)
+{
+	uint8_t *p = filled(map(PROT_READ | PROT_WRITE));
+	pthread_t thread;
+	void *looked;
+
+	assert_int_equal(mprotect(p + ROOM / 2, ROOM / 2, PROT_NONE), 0);
+	push(external(p));
+	assert_int_equal(pthread_create(&thread, NULL, look_without_readv, p), 0);
+	pthread_join(thread, &looked);
+	if (!looked)
+		skip(); /* no seccomp here */
+	push(external(p));
+	assert_captured(LEN);
+	munmap(p, ROOM);
+}
+
 static void test_without_a_table_nothing_is_touched(void **state)
 {
 	rt_readable_forget();
@@ -418,6 +492,9 @@ int main(void)
 		TEST(test_memory_of_devices_is_tried),
 		TEST(test_across_the_end_of_a_mapping),
 		TEST(test_addresses_of_nothing),
+		TEST(test_an_address_of_nothing_does_not_keep_others_out),
+		TEST(test_segments_beyond_their_number_are_not_touched),
+		TEST(test_plain_memory_needs_no_trial),
 		TEST(test_without_a_table_nothing_is_touched),
 		TEST(test_tables_change_under_threads),
 		TEST(test_filters_do_not_look),

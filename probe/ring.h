@@ -20,6 +20,7 @@ struct rt_ring {
 	uint64_t tail;  /* the last tail that was looked at */
 	bool own_ahead; /* ask for lines before they are written; a ring in the L2 cache is slowed
 			   by it */
+	bool held;      /* its thread receives packets that are stamped before: it stays busy */
 	uint64_t last_ns;
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */

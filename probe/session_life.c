@@ -265,15 +265,25 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 }
 
 /* Packets that came before may be stamped before: until its thread's first poll a ring that may get
- * such packets holds up the merge, as a busy one. */
+ * such packets holds up the merge, as a busy one. Those of threads that do get them stay so. */
 static void hold_stamped(struct rt_session *s)
 {
+	struct rt_thread_set seen = {0};
 	bool stamped = false;
 
-	for (uint32_t i = 0; i < s->tap_count; i++)
-		stamped = stamped || s->taps[i]->stamped;
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (!s->taps[i]->stamped)
+			continue;
+		stamped = true;
+		if (s->taps[i]->hook)
+			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
+	}
 	for (uint32_t i = 0; i < s->ring_count && i < s->spare_next && stamped; i++)
 		rt_store(&s->rings[i].pub->busy, 1);
+	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
+		if (s->ring_of[t] && rt_thread_set_has(&seen, t))
+			s->ring_of[t]->held = true;
+	}
 }
 
 void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
@@ -287,10 +297,24 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	rt_session_publish(s);
 }
 
+/* Bursts whose thread was cancelled or has jumped, and has not come back to mend them. */
+static void mend_rings(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		struct rt_ring *r = &s->rings[i];
+
+		if (!r->open)
+			continue;
+		rt_epb_mend(r);
+		rt_ring_publish(r);
+	}
+}
+
 bool rt_session_stopped(struct rt_session *s)
 {
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
+		mend_rings(s);
 		/* Counters and heads are final before it: our reader is told by RT_MSG_STOPPED,
 		 * others may look. */
 		if (s->shm.header)

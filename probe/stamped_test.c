@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports whose packets bring along time stamps of CLOCK_REALTIME: time and state of their rings. */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,19 +62,37 @@ static uint16_t poll_port(void)
 	return n;
 }
 
-static int open_session(void **state)
+static void open_with(uint32_t directions, uint32_t on_full)
 {
 	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX,
+		.directions = directions,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
 
 	snprintf(want.port, sizeof(want.port), "%u", port);
 	session = test_session_open(&open, &want, NULL);
 	poll_port(); /* so that this thread is known, and has the first ring */
 	test_session_ready(session, &wall.line);
 	rt_session_arm(session, &wall.line);
+}
+
+static int open_session(void **state)
+{
+	open_with(RT_WANT_RX, RT_ON_FULL_DROP);
+	return 0;
+}
+
+static int open_both(void **state)
+{
+	open_with(RT_WANT_RX | RT_WANT_TX, RT_ON_FULL_DROP);
+	return 0;
+}
+
+static int open_waiting(void **state)
+{
+	rt_epb_wait_ms = 3600000;
+	open_with(RT_WANT_RX, RT_ON_FULL_WAIT);
 	return 0;
 }
 
@@ -125,6 +144,77 @@ static void test_ring_stays_busy_as_of_its_last_packet(void **state)
 	assert_int_equal(ring()->last_ns, LONG_AGO + 7);
 }
 
+/* Before anything is known of what it will receive. */
+static void test_a_ring_that_only_sends_holds_up_the_merge(void **state)
+{
+	send_stamped(LONG_AGO);
+	assert_int_equal(ring()->busy, 1);
+	assert_int_equal(ring()->last_ns, 0);
+	assert_in_range(ring()->head, 1, RT_RING_SIZE_MIN);
+	poll_port();
+	assert_int_equal(ring()->last_ns, LONG_AGO);
+}
+
+static void test_what_is_sent_keeps_the_ring_in_order(void **state)
+{
+	ringtap_probe_received_until(LONG_AGO - 10);
+	send_stamped(LONG_AGO);
+	assert_int_equal(record_ns(0), LONG_AGO - 10);
+	poll_port();
+	assert_int_equal(record_ns(1), LONG_AGO);
+	send_stamped(LONG_AGO + 7);
+	assert_int_equal(record_ns(2), LONG_AGO);
+	assert_int_equal(ring()->last_ns, LONG_AGO);
+	assert_int_equal(ring()->busy, 1);
+	poll_port();
+	assert_int_equal(record_ns(3), LONG_AGO + 7);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 7);
+	assert_int_equal(ring()->busy, 1);
+}
+
+/* ---- on-full=wait ---- */
+
+static struct {
+	uint64_t head, last_ns; /* published in the middle of the burst */
+} waiting;
+
+/* Makes room for the burst that does not fit. */
+static void *release(void *arg)
+{
+	uint64_t before = waiting.head;
+
+	while (rt_load_acquire(&ring()->head) == before)
+		sched_yield();
+	waiting.head = rt_load_acquire(&ring()->head);
+	waiting.last_ns = rt_load_acquire(&ring()->last_ns);
+	rt_store_release(&session->shm.tails[0].tail, waiting.head);
+	return NULL;
+}
+
+/* The burst's later packets may not precede it. */
+static void test_waiting_in_a_burst_publishes_how_far_it_is(void **state)
+{
+	uint64_t limit = RT_RING_SIZE_MIN - RT_RING_GUARD, before, bytes;
+	pthread_t thread;
+
+	do {
+		send_stamped(LONG_AGO);
+		assert_int_equal(poll_port(), 1);
+		before = ring()->head;
+	} while (before + 400 <= limit); /* room for one to three */
+	bytes = before / session->rings[0].counts[0].captured;
+	for (unsigned i = 1; i <= 4; i++)
+		send_stamped(LONG_AGO + i);
+	waiting.head = before;
+	assert_int_equal(pthread_create(&thread, NULL, release, NULL), 0);
+	assert_int_equal(poll_port(), 4);
+	pthread_join(thread, NULL);
+	assert_in_range(waiting.head - before, bytes, 3 * bytes);
+	assert_int_equal(waiting.last_ns, LONG_AGO + 1 + (waiting.head - before) / bytes);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 4);
+	assert_int_equal(ring()->head, before + 4 * bytes);
+}
+
 static void test_empty_polls_publish_how_far_the_thread_is(void **state)
 {
 	ringtap_probe_received_until(LONG_AGO + 100);
@@ -151,6 +241,12 @@ int main(void)
 		in_session(test_packets_bear_their_stamps_though_the_tsc_was_asked_for),
 		in_session(test_ring_holds_up_the_merge_before_its_first_poll),
 		in_session(test_ring_stays_busy_as_of_its_last_packet),
+		cmocka_unit_test_setup_teardown(
+			test_a_ring_that_only_sends_holds_up_the_merge, open_both, close_session),
+		cmocka_unit_test_setup_teardown(test_waiting_in_a_burst_publishes_how_far_it_is,
+			open_waiting, close_session),
+		cmocka_unit_test_setup_teardown(
+			test_what_is_sent_keeps_the_ring_in_order, open_both, close_session),
 		in_session(test_empty_polls_publish_how_far_the_thread_is),
 		cmocka_unit_test(test_no_port_can_have_that_number),
 	};

@@ -8,7 +8,8 @@
  *
  * A thread may leave a hook without its exit: by siglongjmp() out of a signal handler, or by
  * cancellation. Its epoch is then odd at its next entry, as it is in a signal handler that polls
- * while its thread is inside. rt_thread_jumped() tells the two apart.
+ * while its thread is inside. rt_thread_jumped() tells the two apart by the stack, which is that of
+ * the visit or 0 while the epoch is odd: entry stores it behind the epoch, exit clears it first.
  *
  * The entry is a store (epoch) followed by a load (what was linked). Plain accesses may be
  * reordered; the control side pays for the order with membarrier(2), so that a hook needs compiler
@@ -25,7 +26,8 @@
 
 struct rt_thread {
 	uint64_t epoch;  /* written by its thread only */
-	uintptr_t stack; /* stack pointer at the last entry; its thread only */
+	uintptr_t stack; /* stack pointer of the visit, 0: outside, or not stored yet; its thread
+			    only */
 	uint32_t used;   /* claimed by a living thread */
 	uint32_t index;
 	uint32_t lcore;  /* EAL lcore id, UINT32_MAX: none */
@@ -89,6 +91,9 @@ static inline void rt_thread_enter(struct rt_thread *t)
 
 static inline void rt_thread_exit(struct rt_thread *t)
 {
+	/* Before the epoch: a handler that polls in between is taken for a nested call, as one that
+	 * comes between an entry's epoch and its stack. */
+	t->stack = 0;
 	/* Pairs with the acquire in rt_grace_over(): what was used inside may be freed after. */
 	rt_store_release(&t->epoch, (t->epoch + 1) & ~(uint64_t)1);
 }
