@@ -20,7 +20,10 @@ if [ "${2:-}" != check ]; then
 	root=$1
 	suite=$(basename "$root")
 	if [ ! -x "$root/usr/bin/apt-get" ]; then
-		debootstrap --variant=minbase "$suite" "$root"
+		# From where this machine has its own packages.
+		mirror=$(. /etc/os-release && apt-get indextargets --format '$(REPO_URI)' 'Component: main' \
+			"Codename: $VERSION_CODENAME" | head -n 1)
+		debootstrap --variant=minbase "$suite" "$root" "$mirror"
 	fi
 	# A mirror's file may be older than it says it is good for; it is signed all the same.
 	echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90ringtap"
@@ -31,7 +34,7 @@ fi
 
 /src/devtools/deps.sh build
 apt-get install -y -qq --no-install-recommends dpdk dpdk-dev
-work=/root/ringtap
+work=/srv/ringtap
 build=$work/build
 mkdir -p $work
 [ -d $build ] || meson setup $build /src >$work/setup.log || { cat $work/setup.log; exit 1; }
