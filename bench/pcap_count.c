@@ -2,11 +2,15 @@
 /*
  * Counts packets with pcap_loop(), as simply as it can be done. It knows nothing of ringtap: the
  * same binary runs on a kernel interface by the system's libpcap and, under `ringtap run`, on a
- * port. pcap_count INTERFACE SECONDS [FILTER [SNAPLEN [BUFFER_BYTES]]] Says "ready" on standard
- * error when it captures, and prints one line of JSON after so many seconds, or when it is told to
- * stop (SIGINT, SIGTERM). packets, bytes   what the callback saw (bytes on the wire) received,
- * dropped, ifdropped   what pcap_stats() counted since "ready" seconds          from "ready" to the
- * end of the loop user, system     CPU seconds of this process in that time
+ * port.
+ *
+ *   pcap_count INTERFACE SECONDS [FILTER [SNAPLEN [BUFFER_BYTES]]]
+ *
+ * Prints "ready" on standard error when it captures, and one line of JSON after so many seconds, or
+ * on SIGINT or SIGTERM: packets and bytes (on the wire) of the callback; received, dropped and
+ * ifdropped of pcap_stats() since "ready"; received_before and dropped_before, up to then (the loop
+ * gets these packets, too); seconds from "ready" to the end of the loop; user and system, CPU
+ * seconds of this process in that time.
  */
 #include <pcap/pcap.h>
 #include <signal.h>
@@ -122,10 +126,11 @@ int main(int argc, char **argv)
 		fail("pcap_loop", pcap_geterr(handle));
 	last = stats();
 	printf("{\"packets\": %llu, \"bytes\": %llu, \"received\": %u, \"dropped\": %u, "
-	       "\"ifdropped\": %u, \"seconds\": %.6f, \"user\": %.6f, \"system\": %.6f}\n",
+	       "\"ifdropped\": %u, \"received_before\": %u, \"dropped_before\": %u, "
+	       "\"seconds\": %.6f, \"user\": %.6f, \"system\": %.6f}\n",
 		(unsigned long long)packets, (unsigned long long)bytes,
 		last.ps_recv - first.ps_recv, last.ps_drop - first.ps_drop,
-		last.ps_ifdrop - first.ps_ifdrop, took,
+		last.ps_ifdrop - first.ps_ifdrop, first.ps_recv, first.ps_drop, took,
 		seconds_of(after.ru_utime) - seconds_of(before.ru_utime),
 		seconds_of(after.ru_stime) - seconds_of(before.ru_stime));
 	pcap_close(handle);
