@@ -86,6 +86,16 @@ static int width(const char *title, uint64_t greatest)
 	return (int)(len > strlen(title) ? len : strlen(title));
 }
 
+/* What an interface is called in the summary: without the application where there is only one. */
+static void label(const struct recorder *r, const struct ringtap_interface *info,
+	char out[2 * RINGTAP_NAME_LEN + 2])
+{
+	bool several = r->targets.count > 1;
+
+	snprintf(out, 2 * RINGTAP_NAME_LEN + 2, "%s%s%s", several ? info->app_name : "",
+		several ? ":" : "", info->name);
+}
+
 static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
 {
 	struct widths w = {.name = (int)strlen("  rx queue 0000"),
@@ -96,12 +106,12 @@ static struct widths measure(const struct recorder *r, const struct ringtap_coun
 
 	for (unsigned i = 0; i < r->share_count; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
-		int len;
+		char what[2 * RINGTAP_NAME_LEN + 2];
 
 		if (ringtap_capture_interface(r->cap, i, &info))
 			continue;
-		len = (int)(strlen(info.app_name) + 1 + strlen(info.name));
-		w.name = len > w.name ? len : w.name;
+		label(r, &info, what);
+		w.name = (int)strlen(what) > w.name ? (int)strlen(what) : w.name;
 	}
 	return w;
 }
@@ -146,7 +156,7 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 
 	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
 		return;
-	snprintf(what, sizeof(what), "%s:%s", info.app_name, info.name);
+	label(r, &info, what);
 	print_counts(f, w, what, &r->shares[i].counts);
 	print_taps(r, f, w, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
