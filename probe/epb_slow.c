@@ -71,8 +71,8 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 	}
 	r->counts[tap->index].lost[reason] += n;
 	r->pending[tap->index] += n;
-	rt_trace_ring_full(tap->session->id, tap->port, tap->queue, n);
-	rt_trace_drop(tap->port, tap->queue, n, reason);
+	rt_trace_ring_full(tap->session->id, rt_load(&tap->port), tap->queue, n);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, reason);
 }
 
 void rt_epb_mend(struct rt_ring *r)
@@ -201,14 +201,14 @@ static void bad_mbuf(struct rt_ring *r, const struct rt_tap *tap)
 {
 	r->counts[tap->index].lost[RT_LOSS_BAD_MBUF]++;
 	r->pending[tap->index]++;
-	rt_trace_drop(tap->port, tap->queue, 1, RT_LOSS_BAD_MBUF);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, 1, RT_LOSS_BAD_MBUF);
 }
 
 void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 {
 	r->counts[tap->index].lost[RT_LOSS_UNREADABLE] += n;
 	r->pending[tap->index] += n;
-	rt_trace_drop(tap->port, tap->queue, n, RT_LOSS_UNREADABLE);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_UNREADABLE);
 }
 
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
@@ -242,7 +242,7 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	total = put_options(p + RT_EPB_HEADER + padded, r, tap, m) + RT_EPB_HEADER + padded + 4;
 	put32(p + total - 4, total);
 	if (tap->nic_ts_offset >= 0 && (m->ol_flags & tap->nic_ts_flag))
-		ns = rt_nic_time(tap->nic_clock,
+		ns = rt_nic_time(rt_load(&tap->nic_clock),
 			*RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *), ns);
 	e.total_len = total;
 	e.ts_high = (uint32_t)(ns >> 32);

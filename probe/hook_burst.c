@@ -28,7 +28,7 @@ static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsign
 {
 	rt_fetch_add(&s->orphans[tap->index].seen, n);
 	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
-	rt_trace_drop(tap->port, tap->queue, n, RT_LOSS_NO_RING);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_NO_RING);
 }
 
 static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,

@@ -89,9 +89,11 @@ static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hoo
 	const struct rt_session_if *f = &s->ifs[t->if_index];
 
 	t->hook = hook;
-	t->port = f->port.port_id;
+	/* A thread in its last hook may read these while a port that has come back takes its tap.
+	 */
+	rt_store(&t->port, f->port.port_id);
 	if (t->nic_ts_offset >= 0)
-		t->nic_clock = f->nic_clock;
+		rt_store(&t->nic_clock, f->nic_clock);
 }
 
 /* The tap of the same queue, before the port was removed and came back. It goes on counting. A

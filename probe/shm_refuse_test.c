@@ -235,7 +235,7 @@ static uint32_t quit;
 
 static void *resize(void *arg)
 {
-	off_t size = (off_t)m.bytes[RT_FD_DATA];
+	off_t size = *(const off_t *)arg;
 
 	while (!rt_load(&quit)) {
 		(void)ftruncate(fds[RT_FD_DATA], 4096);
@@ -246,7 +246,7 @@ static void *resize(void *arg)
 
 static void *punch(void *arg)
 {
-	off_t size = (off_t)m.bytes[RT_FD_DATA];
+	off_t size = *(const off_t *)arg;
 	char page[4096] = "";
 
 	while (!rt_load(&quit)) {
@@ -261,11 +261,12 @@ static void *punch(void *arg)
 static void race(void **state, void *(*spoil)(void *))
 {
 	for (int i = 0; i < 300; i++) {
+		off_t size = (off_t)m.bytes[RT_FD_DATA];
 		pthread_t thread;
 
 		use(RT_FD_DATA, full(m.bytes[RT_FD_DATA]));
 		rt_store(&quit, 0);
-		assert_int_equal(pthread_create(&thread, NULL, spoil, NULL), 0);
+		assert_int_equal(pthread_create(&thread, NULL, spoil, &size), 0);
 		if (rt_shm_attach(&m, fds, err) == 0) {
 			for (uint32_t r = 0; r < RINGS; r++)
 				memset(m.data[r], 7, 2 * RT_RING_SIZE_MIN);

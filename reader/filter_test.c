@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/atomics.h"
 #include "capture.h"
 #include "common/ipc.h"
 #include "test_peer.h"
@@ -148,11 +149,11 @@ static bool is_silent_once(struct test_peer *p, int sock, uint16_t type)
 {
 	if (type != RT_MSG_FILTER)
 		return test_peer_answer(p, sock, type);
-	if (silent_sock >= 0) {
+	if (rt_load(&silent_sock) >= 0) {
 		answer_filter(sock, 0, "");
 		return true;
 	}
-	silent_sock = sock;
+	rt_store(&silent_sock, sock);
 	sem_post(&silent);
 	return true;
 }
@@ -165,7 +166,7 @@ static int silent_peer(void)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += 10;
 	assert_int_equal(sem_clockwait(&silent, CLOCK_MONOTONIC, &until), 0);
-	return silent_sock;
+	return rt_load(&silent_sock);
 }
 
 /* It may be paused: the capture goes on, and so does asking. */
@@ -174,7 +175,7 @@ static void test_late_answer_is_dropped(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	silent_sock = -1;
+	rt_store(&silent_sock, -1);
 	sem_init(&silent, 0, 0);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;
@@ -200,7 +201,7 @@ static void test_late_answer_comes_while_reading(void **state)
 	uint64_t packets[2];
 	int before = rt_filter_ms;
 
-	silent_sock = -1;
+	rt_store(&silent_sock, -1);
 	sem_init(&silent, 0, 0);
 	rt_filter_ms = 20;
 	peer.answer = is_silent_once;

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "common/atomics.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "names.h"
@@ -34,10 +35,16 @@ static pthread_t database;
 static int listener = -1, peer = -1;
 static const char *answer; /* NULL: silence */
 static size_t repeat;
-static unsigned questions;
+static uint32_t questions;
+
+static void set_answer(const char *text)
+{
+	rt_store(&answer, text);
+}
 
 static void *serve(void *arg)
 {
+	const char *text;
 	int fd;
 
 	while ((fd = accept(listener, NULL, NULL)) >= 0) {
@@ -46,11 +53,12 @@ static void *serve(void *arg)
 
 		question[n > 0 ? n : 0] = 0;
 		if (strstr(question, "\"Open_vSwitch\""))
-			questions++;
-		for (size_t i = 0; answer && i < repeat; i++)
-			if (send(fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
+			rt_fetch_add(&questions, 1);
+		text = rt_load(&answer);
+		for (size_t i = 0; text && i < rt_load(&repeat); i++)
+			if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 				break;
-		while (!answer && recv(fd, question, sizeof(question), 0) > 0)
+		while (!text && recv(fd, question, sizeof(question), 0) > 0)
 			; /* until the reader has had enough */
 		close(fd);
 	}
@@ -62,9 +70,9 @@ static int set_up(void **state)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int pair[2];
 
-	answer = ROWS("");
-	repeat = 1;
-	questions = 0;
+	set_answer(ROWS(""));
+	rt_store(&repeat, 1);
+	rt_store(&questions, 0);
 	conn = calloc(1, sizeof(*conn));
 	if (!conn || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		return -1;
@@ -98,20 +106,20 @@ static void assert_name(uint16_t id, const char *device, const char *expected)
 
 static void test_names_by_number_and_by_device(void **state)
 {
-	answer = ROWS(ROW("p0", "0000:03:00.0", NUMBER("0")) "," ROW("p1",
-		"net_af_packet1,iface=eth1", NUMBER("1")) "," ROW("late", "net_null7,a=b", ""));
+	set_answer(ROWS(ROW("p0", "0000:03:00.0", NUMBER("0")) "," ROW("p1",
+		"net_af_packet1,iface=eth1", NUMBER("1")) "," ROW("late", "net_null7,a=b", "")));
 	assert_name(0, "0000:03:00.0", "p0");
 	assert_name(1, "net_af_packet1", "p1");
 	assert_name(7, "net_null7", "late");
 	assert_name(8, "other", "other");
-	assert_int_equal(questions, 1);
+	assert_int_equal(rt_load(&questions), 1);
 }
 
 /* Numbers are given anew, and the database keeps that of a port that failed. */
 static void test_number_and_device_together_count_most(void **state)
 {
-	answer =
-		ROWS(ROW("old", "net_null1", NUMBER("3")) "," ROW("new", "net_null2", NUMBER("3")));
+	set_answer(ROWS(
+		ROW("old", "net_null1", NUMBER("3")) "," ROW("new", "net_null2", NUMBER("3"))));
 	assert_name(3, "net_null2", "new");
 	assert_name(3, "net_null1", "old");
 	assert_name(4, "net_null1", "net_null1");
@@ -119,8 +127,8 @@ static void test_number_and_device_together_count_most(void **state)
 
 static void test_representors_go_by_number(void **state)
 {
-	answer = ROWS(ROW("pf", "0000:03:00.0", NUMBER("0")) "," ROW(
-		"vf0", "0000:03:00.0,representor=[0]", NUMBER("1")));
+	set_answer(ROWS(ROW("pf", "0000:03:00.0", NUMBER("0")) "," ROW(
+		"vf0", "0000:03:00.0,representor=[0]", NUMBER("1"))));
 	assert_name(0, "0000:03:00.0", "pf");
 	assert_name(1, "0000:03:00.0_representor_0", "vf0");
 }
@@ -135,24 +143,24 @@ static void test_answer_in_pieces(void **state)
 		n += (size_t)sprintf(long_one + n, "%s" ROW("port%d", "net_null%d", NUMBER("%d")),
 			i ? "," : "", i, i, i);
 	sprintf(long_one + n, "]}]}");
-	answer = long_one;
+	set_answer(long_one);
 	assert_name(999, "net_null999", "port999");
 }
 
 static void test_only_open_vswitch_is_looked_up(void **state)
 {
 	rt_str_set(conn->app.program, sizeof(conn->app.program), "testpmd");
-	answer = ROWS(ROW("p0", "a", NUMBER("0")));
+	set_answer(ROWS(ROW("p0", "a", NUMBER("0"))));
 	assert_name(0, "a", "a");
-	assert_int_equal(questions, 0);
+	assert_int_equal(rt_load(&questions), 0);
 }
 
 static void test_silence_is_waited_for_once(void **state)
 {
-	answer = NULL;
+	set_answer(NULL);
 	assert_name(0, "a", "a");
 	assert_name(1, "b", "b");
-	assert_int_equal(questions, 1);
+	assert_int_equal(rt_load(&questions), 1);
 }
 
 static void test_nonsense_leaves_names_as_they_are(void **state)
@@ -167,20 +175,20 @@ static void test_nonsense_leaves_names_as_they_are(void **state)
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		rt_names_free(&conn->names);
-		answer = lies[i];
+		set_answer(lies[i]);
 		assert_name(0, "a", "a");
 	}
-	assert_int_equal(questions, sizeof(lies) / sizeof(lies[0]));
+	assert_int_equal(rt_load(&questions), sizeof(lies) / sizeof(lies[0]));
 }
 
 static void test_endless_answers_are_given_up(void **state)
 {
 	static const char *const openings[] = {"[", "{\"a\":", " ", "{}"};
 
-	repeat = SIZE_MAX;
+	rt_store(&repeat, SIZE_MAX);
 	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
 		rt_names_free(&conn->names);
-		answer = openings[i];
+		set_answer(openings[i]);
 		assert_name(0, "a", "a");
 	}
 }
@@ -189,9 +197,9 @@ static void test_names_are_cut_and_cleaned(void **state)
 {
 	char name[RT_NAME_LEN];
 
-	answer = ROWS(ROW("\\u001b[31mred", "a", NUMBER("0")) "," ROW(
+	set_answer(ROWS(ROW("\\u001b[31mred", "a", NUMBER("0")) "," ROW(
 		"0123456789012345678901234567890123456789012345678901234567890123456789", "b",
-		NUMBER("1")));
+		NUMBER("1"))));
 	assert_name(0, "a", "?[31mred");
 	assert_true(rt_switch_name(conn, 1, "b", name));
 	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
@@ -221,7 +229,7 @@ static void test_database_of_another_user_is_not_queried(void **state)
 {
 	if (geteuid())
 		skip();
-	answer = ROWS(ROW("p0", "a", NUMBER("0")));
+	set_answer(ROWS(ROW("p0", "a", NUMBER("0"))));
 	listen_as(0, 0);
 	assert_name(0, "a", "p0");
 	rt_names_free(&conn->names);
@@ -230,7 +238,7 @@ static void test_database_of_another_user_is_not_queried(void **state)
 	rt_names_free(&conn->names);
 	listen_as(0, 65534);
 	assert_name(0, "a", "a");
-	assert_int_equal(questions, 1);
+	assert_int_equal(rt_load(&questions), 1);
 }
 
 #define with_database(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
