@@ -44,7 +44,7 @@ struct section {
 	const char *text;
 };
 
-/* For every command whose text mentions it. */
+/* For every command with a text that mentions it. */
 #define SECTION_OPEN_VSWITCH                                                                      \
 	{                                                                                         \
 		"OPEN VSWITCH", "Ports of type dpdk are ports of the application, under the "     \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets whose data lies outside of their mbufs: captured where the CPU can read it. Memory that it
+"""Packets with data outside of their mbufs: captured where the CPU can read it. Memory that it
 cannot read (PROT_NONE here, a GPU's in life) is never touched, and its packets are counted as such."""
 import json
 

@@ -2,7 +2,7 @@
 /*
  * More threads than slots, and threads that leave hooks by a jump, by cancellation, or poll in a
  * signal handler while they are inside. The test plays the control thread. A thread is held inside
- * by a session with on-full=wait whose ring is not read.
+ * by a session with on-full=wait and a ring that is not read.
  */
 #include <pthread.h>
 #include <sched.h>

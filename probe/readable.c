@@ -12,7 +12,7 @@
 #include "thread.h"
 
 #define LOOK_MS  1000 /* how old the table may be while it is used */
-#define REQUESTS 32   /* mappings whose permissions do not suffice */
+#define REQUESTS 32   /* mappings with permissions that do not suffice */
 #define AREAS_BY 256
 
 enum state {

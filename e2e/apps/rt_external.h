@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mbufs whose data lies outside of them: attached buffers and pools with pinned ones, in memory
+/* mbufs with data outside of them: attached buffers and pools with pinned ones, in memory
  * that can be read and in memory that cannot. */
 #ifndef RT_EXTERNAL_H
 #define RT_EXTERNAL_H
