@@ -6,7 +6,7 @@
 
 #include "one_app.h"
 #include "cli/probe_path.h"
-#include "cli/record/targets.h"
+#include "cli/which_app.h"
 #include "base/util.h"
 
 static int index_of(const char *name, const char *const *names, size_t count)

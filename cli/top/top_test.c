@@ -6,7 +6,7 @@
 
 #include "cli/export/export.h"
 #include "base/test_util.h"
-#include "cli/top/top.h"
+#include "top.h"
 #include "base/util.h"
 
 static struct ringtap_queue_stats queues[2][3];
