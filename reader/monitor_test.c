@@ -425,6 +425,7 @@ static void test_a_drivers_counters_are_of_one_reading(void **state)
 {
 	struct rt_stat_port *p = &fig.ports[0];
 
+	must_attach();
 	p->read_ns = 5;
 	p->opackets = 70;
 	p->tx_before = 71;

@@ -19,7 +19,6 @@ static struct ringtap_thread_stats threads[2][1];
 static struct ringtap_port_stats ports[2][1];
 static struct ringtap_pool_stats pool;
 static struct pool_look look;
-static struct reading readings[2][1];
 static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 static struct examination e;
@@ -39,7 +38,7 @@ static void identify(unsigned k)
 		queues[k][q].direction = q == 3 ? RINGTAP_TX : RINGTAP_RX;
 		queues[k][q].max_burst = q == 3 ? 0 : 32;
 	}
-	readings[k][0].ns = (100 + k * SECONDS) * NS_PER_S;
+	ports[k][0].read_ns = (100 + k * SECONDS) * NS_PER_S;
 	snapshots[k] = (struct ringtap_snapshot){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
 		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
 		.tsc_hz = HZ,
@@ -59,7 +58,6 @@ static int setup(void **state)
 	memset(queues, 0, sizeof(queues));
 	memset(threads, 0, sizeof(threads));
 	memset(ports, 0, sizeof(ports));
-	memset(readings, 0, sizeof(readings));
 	pool = (struct ringtap_pool_stats){
 		.name = "pool", .size = 8192, .available = 4000, .buffer_bytes = 2176};
 	look = (struct pool_look){.looks = 100, .least = 4000};
@@ -68,10 +66,7 @@ static int setup(void **state)
 	app = (struct watched){.name = (char *)"app",
 		.now = &snapshots[1],
 		.mark = &snapshots[0],
-		.tsc_hz = HZ,
-		.from = readings[0],
-		.to = readings[1],
-		.reading_count = 1};
+		.tsc_hz = HZ};
 	e = (struct examination){.app = &app, .pools = &look, .pool_count = 1};
 	return span_of(&app, &e.span) ? 0 : -1;
 }
@@ -125,10 +120,10 @@ static void missed_packets(void **state)
 	bursts(0, 32, 40000);
 	bursts(0, 16, 50000);
 	busy(LIMIT_BUSY + 0.01);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = LIMIT_LOST_PACKETS - 1;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = LIMIT_LOST_PACKETS - 1;
 	expect(VERDICT_WELL, 0);
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 1);
 	assert_string_equal(d.verdict[0].where, "port");
 	/* It has time, and its bursts are not full. */
@@ -150,8 +145,8 @@ static void one_hot_queue_of_several(void **state)
 	queues[1][1].max_burst = queues[1][2].max_burst = 64;
 	expect(VERDICT_UNEVEN_QUEUES, 1);
 	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
 	assert_non_null(strstr(d.verdict[0].evidence[2], "95 %"));
 	assert_non_null(strstr(d.verdict[0].evidence[2], "(32)"));
@@ -163,8 +158,8 @@ static void rare_polls_do_not_count(void **state)
 	bursts(0, 8, 100000);
 	bursts(1, 32, 10);
 	busy(0.5);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_OVERFLOW, 2); /* and uneven */
 }
 
@@ -184,8 +179,8 @@ static void missed_because_somebody_else_had_the_cpu(void **state)
 {
 	bursts(0, 8, 100000);
 	busy(0.3);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	threads[1][0].cpu_ns = (uint64_t)((1 - 2 * LIMIT_WAIT) * SECONDS * NS_PER_S);
 	threads[1][0].wait_ns = (uint64_t)(2 * LIMIT_WAIT * SECONDS * NS_PER_S);
 	expect(VERDICT_PREEMPTED, 1);
@@ -206,7 +201,7 @@ static void empty_mempools(void **state)
 	expect(VERDICT_WELL, 0);
 	pool.buffer_bytes = 2176;
 	look.empty = 0;
-	readings[1][0].port.rx_nombuf = 1000;
+	ports[1][0].rx_nombuf = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 }
 
@@ -214,14 +209,14 @@ static void packets_not_sent(void **state)
 {
 	bursts(3, 32, 100000);
 	busy(0.1);
-	readings[1][0].least = readings[1][0].most = 3200000;
-	readings[1][0].port.opackets = 3200000 - 3000;
+	ports[1][0].tx_before = ports[1][0].tx_after = 3200000;
+	ports[1][0].opackets = 3200000 - 3000;
 	expect(VERDICT_WELL, 0); /* less than one in a thousand */
-	readings[1][0].port.opackets = 3100000;
+	ports[1][0].opackets = 3100000;
 	expect(VERDICT_TX_REFUSED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "no errors"));
 	/* As net_tap counts them. */
-	readings[1][0].port.oerrors = 100000;
+	ports[1][0].oerrors = 100000;
 	expect(VERDICT_TX_REFUSED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "100,000 errors"));
 }
@@ -273,8 +268,8 @@ static void gaps_without_work(void **state)
 	expect(VERDICT_PREEMPTED, 1);
 	assert_false(is_said(VERDICT_PREEMPTED, "other work"));
 	kernel(1, 0);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 1000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 1000;
 	expect(VERDICT_OVERFLOW, 2);
 	assert_int_equal(d.verdict[1].id, VERDICT_PREEMPTED);
 }
@@ -409,7 +404,7 @@ static void worst_first(void **state)
 	look.empty = 100;
 	threads[1][0].cpu_ns = (SECONDS - 1) * NS_PER_S;
 	threads[1][0].wait_ns = NS_PER_S;
-	readings[1][0].least = readings[1][0].most = 1000;
+	ports[1][0].tx_before = ports[1][0].tx_after = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 4);
 	assert_int_equal(d.verdict[1].id, VERDICT_TX_REFUSED);
 	assert_int_equal(d.verdict[2].id, VERDICT_PREEMPTED);

@@ -15,13 +15,6 @@ static void where_port(struct verdict *v, const struct ringtap_port_stats *p)
 	printable(v->where, RINGTAP_NAME_LEN, p->name);
 }
 
-static double driver_seconds(const struct examination *e, uint32_t port)
-{
-	const struct watched *a = e->app;
-
-	return port < a->reading_count ? (double)(a->to[port].ns - a->from[port].ns) / NS_PER_S : 0;
-}
-
 /* ---- mempool exhausted */
 
 /* Packets that found no buffer, at all ports. */
@@ -30,11 +23,11 @@ static double nombuf(const struct examination *e)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		struct driver_rates d;
+		struct driver_counts d;
 
-		rates_driver(e->app, i, &d);
-		if (d.known)
-			sum += d.rx_nombuf * driver_seconds(e, i);
+		driver_counts(&e->span, i, &d);
+		if (!isnan(d.rx_nombuf))
+			sum += d.rx_nombuf;
 	}
 	return sum;
 }
@@ -151,7 +144,7 @@ static void find_pollers(const struct examination *e, uint32_t port, struct poll
 
 		if (q->port != port || q->direction != RINGTAP_RX)
 			continue;
-		rates_thread(e->app, &e->span, q->thread, &x);
+		rates_thread(&e->span, q->thread, &x);
 		p->wait = fmax(p->wait, x.wait);
 		if (x.busy <= p->busy || isnan(x.busy))
 			continue;
@@ -177,7 +170,7 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
 			p->cycles_per_packet,
-			format_si(rate, e->app->tsc_hz / p->cycles_per_packet));
+			format_si(rate, e->span.tsc_hz / p->cycles_per_packet));
 }
 
 static const char slow_advice[] =
@@ -191,17 +184,16 @@ static const char overflow_advice[] =
 void rule_missed(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		struct driver_rates dr;
+		struct driver_counts dr;
 		struct pollers p;
 		struct verdict *v;
 		char missed[FORMAT_LEN];
-		double packets, share;
+		double share;
 		bool slow;
 
-		rates_driver(e->app, i, &dr);
-		packets = dr.imissed * driver_seconds(e, i);
+		driver_counts(&e->span, i, &dr);
 		share = dr.imissed / (dr.imissed + dr.ipackets);
-		if (!dr.known || packets < LIMIT_LOST_PACKETS || !(share >= LIMIT_LOST_SHARE))
+		if (!(dr.imissed >= LIMIT_LOST_PACKETS) || !(share >= LIMIT_LOST_SHARE))
 			continue;
 		find_pollers(e, i, &p);
 		slow = p.busy >= LIMIT_BUSY || tally_full(&p.rx) >= LIMIT_FULL;
@@ -216,7 +208,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 		verdict_say(v,
 			"the NIC dropped %s packets in %.1f s as its queue was full "
 			"(imissed), %.3g %% of what came",
-			format_count(missed, (uint64_t)packets), driver_seconds(e, i), 100 * share);
+			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
 		say_pollers(v, e, &p);
 	}
 }
@@ -253,30 +245,28 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
-		char handed[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
-		double seconds = driver_seconds(e, i);
-		struct driver_rates dr;
+		char offered[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
+		struct driver_counts dr;
 		struct verdict *v;
 
-		rates_driver(e->app, i, &dr);
-		if (!dr.known || p->gone || dr.unsent * seconds < LIMIT_LOST_PACKETS ||
-			dr.unsent < LIMIT_UNSENT_SHARE * dr.handed)
+		driver_counts(&e->span, i, &dr);
+		if (p->gone || !(dr.unsent >= LIMIT_LOST_PACKETS) ||
+			dr.unsent < LIMIT_UNSENT_SHARE * dr.offered)
 			continue;
-		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.handed,
+		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.offered,
 			unsent_advice);
 		if (!v)
 			return;
 		where_port(v, p);
 		verdict_say(v, "%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
-			format_count(handed, (uint64_t)(dr.handed * seconds)), seconds,
-			format_count(sent, (uint64_t)(dr.opackets * seconds)),
-			format_count(unsent, (uint64_t)(dr.unsent * seconds)),
-			100 * dr.unsent / dr.handed);
+			format_count(offered, (uint64_t)dr.offered), dr.seconds,
+			format_count(sent, (uint64_t)dr.opackets),
+			format_count(unsent, (uint64_t)dr.unsent), 100 * dr.unsent / dr.offered);
 		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
 		 */
 		if (dr.oerrors > 0)
 			verdict_say(v, "the driver counts %s errors (oerrors)",
-				format_count(errors, (uint64_t)(dr.oerrors * seconds)));
+				format_count(errors, (uint64_t)dr.oerrors));
 		else
 			verdict_say(v, "the driver counts no errors: it gave them back to the "
 				       "application");

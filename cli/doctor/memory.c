@@ -135,7 +135,7 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||
 			judged[s->thread])
 			continue;
-		rates_thread(e->app, &e->span, s->thread, &x);
+		rates_thread(&e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
 			continue;
 		if (judge_run(e, s, &x, d))

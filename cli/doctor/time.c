@@ -46,7 +46,7 @@ static void find_gaps(
 	const struct ringtap_thread_stats *a =
 		thread < e->span.from->thread_count ? ringtap_snapshot_thread(e->span.from, thread)
 						    : &zero;
-	double ns = 1e9 / e->app->tsc_hz;
+	double ns = 1e9 / e->span.tsc_hz;
 	uint64_t bin[BINS], total = 0, sum = 0;
 	double lost = 0;
 
@@ -79,13 +79,13 @@ static double missed_meanwhile(const struct examination *e, uint32_t thread)
 	double sum = 0;
 
 	for (uint32_t port = 0; port < e->span.to->port_count; port++) {
-		struct driver_rates d;
+		struct driver_counts d;
 		struct tally t;
 
 		tally_sum(&t, &e->span, port, thread, RINGTAP_RX);
-		rates_driver(e->app, port, &d);
-		if (t.calls && d.known)
-			sum += d.imissed * e->span.seconds;
+		driver_counts(&e->span, port, &d);
+		if (t.calls && !isnan(d.imissed))
+			sum += d.imissed;
 	}
 	return sum;
 }
@@ -125,7 +125,7 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	struct gaps g;
 	bool waits, fault;
 
-	rates_thread(e->app, &e->span, i, &x);
+	rates_thread(&e->span, i, &x);
 	find_gaps(e, i, &x, &g);
 	waits = x.wait >= LIMIT_WAIT;
 	if (asleep(&x) > LIMIT_ASLEEP || (!waits && g.lost < LIMIT_GAP_SHARE))
@@ -194,7 +194,7 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 
 		if (!works(e, i))
 			continue;
-		rates_thread(e->app, &e->span, i, &x);
+		rates_thread(&e->span, i, &x);
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
 		tally_fullest(&fullest, &e->span, ALL, i);
 		if (!(x.busy >= LIMIT_BUSY || tally_full(&fullest) >= LIMIT_FULL) ||
@@ -297,7 +297,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
-		struct driver_rates dr;
+		struct driver_counts dr;
 		struct tally fullest;
 		struct shares s;
 		struct verdict *v;
@@ -312,8 +312,8 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		ratio = (double)s.most * s.queues / (double)s.total;
 		if (ratio < LIMIT_UNEVEN)
 			continue;
-		rates_thread(e->app, &e->span, s.thread[s.hot], &x);
-		rates_driver(e->app, i, &dr);
+		rates_thread(&e->span, s.thread[s.hot], &x);
+		driver_counts(&e->span, i, &dr);
 		tally_fullest(&fullest, &e->span, i, s.thread[s.hot]);
 		hurts = x.busy >= LIMIT_UNEVEN_BUSY || tally_full(&fullest) >= LIMIT_FULL ||
 			dr.imissed > 0;
@@ -381,7 +381,7 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 
 		if (!works(e, i))
 			continue;
-		rates_thread(e->app, &e->span, i, &x);
+		rates_thread(&e->span, i, &x);
 		tally_fullest(&y, &e->span, ALL, i);
 		if (!(tally_full(&y) >= LIMIT_AT_FULL) || judged(d, VERDICT_TOO_SLOW))
 			continue;

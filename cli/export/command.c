@@ -114,15 +114,13 @@ static int export(struct watch *w, const char *listen)
 	}
 	/* What scripts wait for. */
 	fprintf(stderr, "Exporting at %s\n", url);
-	/* Scrapes take snapshots of their own: this one tells which applications are gone. */
-	for (bool first = true; !stop_wait(NS_PER_S); first = false) {
-		pthread_mutex_lock(&w->lock);
+	/* Scrapes take snapshots of their own; these notice that applications have ended. */
+	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);
 		if (first && !watch_attached(w)) {
 			watch_explain(w, "export");
 			say("export: nothing to export yet; waiting for an application");
 		}
-		pthread_mutex_unlock(&w->lock);
 	}
 	export_stop(s);
 	return STATUS_OK;

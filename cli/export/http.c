@@ -73,10 +73,10 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c, struct watch *w)
 	double open = weight(accept, "application/openmetrics-text");
 	struct export_text t = {.openmetrics = open > 0 && open >= weight(accept, "text/plain")};
 
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	watch_step(w);
 	export_all(&t, w);
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	if (t.failed || !t.data) {
 		free(t.data);
 		return answer_text(
