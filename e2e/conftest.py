@@ -8,7 +8,7 @@ import pytest
 
 from harness import cgroup, corpus
 from harness import ovs as ovs_module
-from harness import sandbox
+from harness import sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
@@ -22,12 +22,39 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):
-    if os.geteuid() == 0:
-        config.add_cleanup(sandbox.enter().close)
+    """With -n, each worker has a sandbox; huge pages and turns are the controller's."""
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(turns.prepare())
+    if os.geteuid() != 0:
+        return
+    if not config.getoption("numprocesses", None):
+        sandbox.enter()
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(sandbox.HugePages().close)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    with turns.turn(alone=item.get_closest_marker("alone") is not None):
+        yield
+
+
+def _smoke_is_one_case(items):
+    """Of a test with parameters, the first case is a smoke test."""
+    seen = set()
+    for item in items:
+        if not item.get_closest_marker("smoke"):
+            continue
+        test = (item.path, item.originalname)
+        if test in seen:
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "smoke"]
+        seen.add(test)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Says once, for all tests, why none of them can run. Who names a build wants it tested."""
+    _smoke_is_one_case(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"

@@ -65,6 +65,7 @@ def test_folders_of_the_dead_are_swept(fwd):
     assert left == [False, True, True]
 
 
+@pytest.mark.smoke
 def test_duration(fwd):
     report = fwd(*NULL, "--duration", "300ms").done()
     assert report["end"] == "duration"

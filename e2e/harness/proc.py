@@ -9,6 +9,9 @@ import threading
 import time
 
 
+POLL_S = 0.002
+
+
 class Gone(AssertionError):
     """The process ended, or stayed silent, before it said what was waited for."""
 
@@ -156,11 +159,12 @@ def check(argv, timeout=60, **kwargs):
 
 
 def until(condition, timeout=10, what="condition"):
-    """Asks again and again, giving way to others in between; returns the first true answer."""
+    """Calls condition() until it returns something true, and returns that. It sleeps in between: the
+    programs under test need the CPU."""
     deadline = time.monotonic() + timeout
     while True:
         answer = condition()
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what}: not within {timeout} s"
-        os.sched_yield()
+        time.sleep(POLL_S)

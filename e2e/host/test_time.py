@@ -214,6 +214,7 @@ def takes(interface, kind):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.smoke
 def test_types_of_time_stamps_that_tcpdump_offers(wire, host, closing):
     it = host(wire.here, wire.device)
     interface = f"ringtap:{it.prefix}:{wire.device}"

@@ -30,6 +30,7 @@ def measured(tmp_path):
     return [(e["repetition"], e["cell"]) for e in journal(tmp_path) if e["event"] == "run"]
 
 
+@pytest.mark.smoke
 def test_mean_and_deviation():
     s = stats.Series()
     assert s.mean() is None and s.deviation() is None

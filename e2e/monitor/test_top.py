@@ -82,6 +82,7 @@ def worked(doc):
 # ---- figures
 
 
+@pytest.mark.smoke
 def test_counts_are_exact(app, lines):
     it = lines(app, "--instruments", "polls,bytes")
     app.rx(n=100, burst=32, len=60)

@@ -22,6 +22,7 @@ def unique_frames(tmp_path):
     return paths
 
 
+@pytest.mark.smoke
 def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_frames):
     vdevs = []
     for port in (0, 1):

@@ -2,6 +2,8 @@
 """Time in the file is CLOCK_REALTIME's. Simulated days and clock steps: see the unit tests of clock.c."""
 import time
 
+import pytest
+
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import run
@@ -10,6 +12,7 @@ from harness.ringtap import FAILED
 MS = 1_000_000  # ns
 
 
+@pytest.mark.smoke
 def test_within_a_millisecond_of_the_wall_clock(play, record):
     """Each burst is bracketed by clock_gettime() in the application itself."""
     app = play()

@@ -48,6 +48,7 @@ def test_a_thousand_times(life, busy):
 
 @pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "too_many", "child_closes",
                                   "child_may_not_read_along", "child_takes_over"])
+@pytest.mark.smoke
 def test_handles(life, app, what):
     life(what, app.prefix, send=app.rx)
     until(lambda: sessions(app) == [], 10, "all sessions ended")

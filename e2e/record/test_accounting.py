@@ -44,6 +44,7 @@ def test_overload_of_a_tiny_ring(testpmd, record):
     pcapng.assert_in_order(file)
 
 
+@pytest.mark.smoke
 def test_dropcounts_add_up_to_the_losses(play, record):
     """The reader stands still while the ring runs over. When it goes on, one more packet of each
     kind bears the count of all that were lost before it."""
@@ -109,6 +110,7 @@ def test_several_lcores_on_one_tx_queue(play, record):
     assert seen == 600003 == captured + lost
 
 
+@pytest.mark.smoke
 def test_more_threads_than_rings(play, record):
     """Packets of a thread without a ring are a loss with a name, not a surprise."""
     app = play()

@@ -42,6 +42,7 @@ def test_killed_recorder_leaves_nothing_behind(busy, record):
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 2, 5, "descriptors closed")
 
 
+@pytest.mark.smoke
 def test_recorder_killed_while_it_attaches(busy, record):
     for _ in range(10):
         record(busy, "-s", "64", attach=False).proc.kill()
@@ -59,6 +60,7 @@ def test_stopped_reader_does_not_hold_up_the_application(busy, record):
     detached(busy)
 
 
+@pytest.mark.smoke
 def test_killed_application_leaves_a_whole_file(play, record):
     """Everything that was published is in the file, which ends properly and says why."""
     app = play()

@@ -34,6 +34,7 @@ def ring_files(folder):
 
 
 @pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
+@pytest.mark.smoke
 def test_exact_number_of_packets(app, record, option):
     recorder = record(app, *option)
     app.rx(n=100)
@@ -127,6 +128,7 @@ def test_ring_of_files_by_time(busy, record, tmp_path):
     assert list(ring_files(folder)) == [1, 2, 3]
 
 
+@pytest.mark.smoke
 def test_pcap_with_nanoseconds(app, record, tmp_path):
     recorder = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
     _, before, after = app.rx(n=1, len=100)
@@ -235,6 +237,7 @@ def attached(app):
     until(lambda: any(s["start_ns"] for s in sessions(app)), 10, "attached")
 
 
+@pytest.mark.smoke
 def test_json_summary(app, record, tmp_path):
     report = tmp_path / "report.json"
     with open(report, "wb") as f:

@@ -25,6 +25,7 @@ def app(play):
 
 @pytest.mark.parametrize("direction", ["rx", "tx"])
 @pytest.mark.parametrize("length", [60, 1500, JUMBO])
+@pytest.mark.smoke
 def test_vlan_tag_is_put_back(app, record, direction, length):
     recorder = record(app, "-c", "3")
     app.burst(direction, n=1, len=length, seq=1, vlan=0x6123)
@@ -61,6 +62,7 @@ def test_tag_is_put_back_though_addresses_span_segments(app, record):
 
 
 @pytest.mark.parametrize("segment", [1, 2, 3, 7, 64, 127, 128, 2048])
+@pytest.mark.smoke
 def test_chains_of_segments(app, record, segment):
     lengths = [n for n in (60, 64, 129, 300, 1514, JUMBO) if n // segment < 400]
     recorder = record(app, "-c", str(2 * len(lengths)))

@@ -45,6 +45,7 @@ def test_no_application(tmp_path, alone):
     assert "no " in attempt(tmp_path, prefix=alone).lower()
 
 
+@pytest.mark.smoke
 def test_nothing_to_list(alone):
     done = run([*alone, RINGTAP, "list"], timeout=PATIENCE)
     assert done.returncode in (OK, FAILED)
@@ -245,6 +246,7 @@ def test_impossible_layouts(tmp_path, impostor, what):
     assert what != "too many rings" or "numbers of rings" in said
 
 
+@pytest.mark.smoke
 def test_good_fake_is_recorded(record, impostor):
     """The fake itself is right, or the tests of broken ones would show nothing."""
     class App:

@@ -56,6 +56,7 @@ def test_root_may_record_it_by_a_name_of_its_own(nobodys, closing, tmp_path):
     assert frames_of(recorder.file()) == nobodys.frames
 
 
+@pytest.mark.smoke
 def test_its_links_lead_root_nowhere(nobodys, app, folder):
     """In a folder of nobody's a link to an application of root's."""
     link = folder.parent / f"{folder.name}-link"

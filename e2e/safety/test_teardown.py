@@ -143,6 +143,7 @@ def test_cleanup_with_queries_in_flight(start, closing, kind):
 
 @KINDS
 @pytest.mark.parametrize("polling", [False, True], ids=["idle", "polling"])
+@pytest.mark.smoke
 def test_exit(start, record, closing, kind, polling):
     for _ in range(SOME[kind]):
         app = start(kind)
