@@ -10,6 +10,9 @@ import time
 
 
 POLL_S = 0.002
+# Seconds that an event is waited for at least, whatever a test says: on a busy machine all takes longer, and
+# waiting for what comes costs nothing.
+PATIENCE = 60
 
 
 class Gone(AssertionError):
@@ -69,6 +72,17 @@ class Proc:
 
     def expect(self, pattern, timeout=30):
         """Waits for the pattern in what was printed since the last match; returns the match."""
+        return self._expect(pattern, max(timeout, PATIENCE))
+
+    def never(self, pattern, seconds):
+        """Fails if the pattern comes within the time."""
+        try:
+            found = self._expect(pattern, seconds)
+        except Gone:
+            return
+        raise AssertionError(f"{self.argv[0]} printed {found.group().decode(errors='replace')!r}")
+
+    def _expect(self, pattern, timeout):
         regex = re.compile(pattern.encode(), re.MULTILINE)
         deadline = time.monotonic() + timeout
         with self._lock:
@@ -105,6 +119,7 @@ class Proc:
 
     def wait(self, timeout=30):
         """Exit status, when all output has been read."""
+        timeout = max(timeout, PATIENCE)
         try:
             status = self.child.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -161,10 +176,15 @@ def check(argv, timeout=60, **kwargs):
 def until(condition, timeout=10, what="condition"):
     """Calls condition() until it returns something true, and returns that. It sleeps in between: the
     programs under test need the CPU."""
-    deadline = time.monotonic() + timeout
+    return within(max(timeout, PATIENCE), condition, what)
+
+
+def within(seconds, condition, what="condition"):
+    """As until(), but not a moment longer."""
+    deadline = time.monotonic() + seconds
     while True:
         answer = condition()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"{what}: not within {timeout} s"
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
         time.sleep(POLL_S)
