@@ -12,13 +12,16 @@ from harness import sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
-from harness.paths import BUILD, RINGTAP, Plugin, private_folder
+from harness.paths import BUILD, E2E, RINGTAP, Plugin, private_folder
 from harness.play import Play
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
 
 # A shell's background job ignores SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Fixtures that start or look for a foreign program which is not always installed.
+TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
 
 
 def pytest_configure(config):
@@ -51,10 +54,19 @@ def _smoke_is_one_case(items):
         seen.add(test)
 
 
+def _mark_by_place(items):
+    for item in items:
+        if item.path.parent == E2E / "lab":
+            item.add_marker(pytest.mark.lab)
+        if TOOLS.intersection(item.fixturenames):
+            item.add_marker(pytest.mark.tools)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Says once, for all tests, why none of them can run. Who names a build wants it tested."""
     _smoke_is_one_case(items)
+    _mark_by_place(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"

@@ -263,6 +263,7 @@ def peer(wire):
     return it, here, near
 
 
+@pytest.mark.slow
 def test_a_late_answer_makes_room_for_nothing(fwd, peer):
     """It was given up, and another packet is on its way instead."""
     it, here, near = peer

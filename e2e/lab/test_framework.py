@@ -319,6 +319,7 @@ def test_children_end_with_a_killed_run(stopped):
     assert lab.remains(stopped.pid) == []
 
 
+@pytest.mark.slow
 def test_installs_without_the_network(tmp_path):
     """What `make lab` does, in a folder of its own."""
     venv = tmp_path / "venv"

@@ -338,6 +338,7 @@ def ask(app, command):
     return dpdk.telemetry(app.prefix, command)[command.partition(",")[0]]
 
 
+@pytest.mark.slow
 def test_telemetry_shows_the_same_and_lets_go(app, monitor):
     assert ask(app, "/ringtap/polling")["lease_ms"] == 10000
     assert app.one("callbacks 0") == 2

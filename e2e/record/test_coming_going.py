@@ -163,6 +163,7 @@ def test_attachments_leave_no_callback(busy):
     keeps_moving(busy)
 
 
+@pytest.mark.slow
 def test_two_thousand_attachments_under_full_traffic(testpmd, closing):
     """Four clients at a time. No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
     pmd = testpmd("net_null0", "net_null1")
