@@ -47,7 +47,6 @@ def mine(app):
 # ---- statically linked -----------------------------------------------------------------------
 
 
-@pytest.mark.smoke
 def test_statically_linked_application(static, plugin, closing, tmp_path):
     app = closing(Play(plugin, program=STATIC.name))
     maps = Path(f"/proc/{app.pid}/maps").read_text()
@@ -95,6 +94,7 @@ def refused(app, *words):
     assert app.quit() == 0
 
 
+@pytest.mark.smoke
 def test_static_application_that_exports_nothing(static, plugin, closing):
     refused(closing(Play(plugin, program="rt_play_static_hidden")), "-Wl,--export-dynamic")
 
@@ -132,7 +132,6 @@ def test_object_of_another_version(play, plugin, private_dir):
     assert "load_probe" not in mine(app) and app.quit() == 0
 
 
-@pytest.mark.smoke
 def test_linked_application_without_the_object(private_dir, closing):
     """The stub that it is linked with stands alone."""
     alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir)

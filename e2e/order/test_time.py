@@ -12,7 +12,6 @@ from harness.ringtap import FAILED
 MS = 1_000_000  # ns
 
 
-@pytest.mark.smoke
 def test_within_a_millisecond_of_the_wall_clock(play, record):
     """Each burst is bracketed by clock_gettime() in the application itself."""
     app = play()
@@ -73,6 +72,7 @@ def test_time_stamps_of_the_nic(testpmd, record, tmp_path):
     assert len(sent) == 500 and started - MS <= min(sent) and max(sent) <= time.time_ns() + MS
 
 
+@pytest.mark.smoke
 def test_time_stamps_of_a_nic_that_has_none(testpmd):
     pmd = testpmd("net_null0")
     done = run([RINGTAP, "record", "-i", f"{pmd.prefix}:", "--timestamp", "nic", "-c", "1",

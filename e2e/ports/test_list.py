@@ -75,7 +75,6 @@ def completed(*words):
     return check(["bash", "-c", COMPLETE, "bash", script, *words], env={"PATH": path}).split()
 
 
-@pytest.mark.smoke
 def test_names_and_completion(app):
     port = f"{app.prefix}:net_ring_a"
     names = check([RINGTAP, "list", "--names"]).split()

@@ -110,7 +110,6 @@ def test_several_lcores_on_one_tx_queue(play, record):
     assert seen == 600003 == captured + lost
 
 
-@pytest.mark.smoke
 def test_more_threads_than_rings(play, record):
     """Packets of a thread without a ring are a loss with a name, not a surprise."""
     app = play()

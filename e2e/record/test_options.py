@@ -133,7 +133,6 @@ def test_ring_of_files_by_time(busy, record, tmp_path):
     assert list(ring_files(folder)) == [1, 2, 3]
 
 
-@pytest.mark.smoke
 def test_pcap_with_nanoseconds(app, record, tmp_path):
     recorder = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
     _, before, after = app.rx(n=1, len=100)

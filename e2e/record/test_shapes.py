@@ -62,7 +62,6 @@ def test_tag_is_put_back_though_addresses_span_segments(app, record):
 
 
 @pytest.mark.parametrize("segment", [1, 2, 3, 7, 64, 127, 128, 2048])
-@pytest.mark.smoke
 def test_chains_of_segments(app, record, segment):
     lengths = [n for n in (60, 64, 129, 300, 1514, JUMBO) if n // segment < 400]
     recorder = record(app, "-c", str(2 * len(lengths)))

@@ -45,7 +45,6 @@ def test_no_application(tmp_path, alone):
     assert "no " in attempt(tmp_path, prefix=alone).lower()
 
 
-@pytest.mark.smoke
 def test_nothing_to_list(alone):
     done = run([*alone, RINGTAP, "list"], timeout=PATIENCE)
     assert done.returncode in (OK, FAILED)

@@ -143,7 +143,6 @@ def test_cleanup_with_queries_in_flight(start, closing, kind):
 
 @KINDS
 @pytest.mark.parametrize("polling", [False, True], ids=["idle", "polling"])
-@pytest.mark.smoke
 def test_exit(start, record, closing, kind, polling):
     for _ in range(SOME[kind]):
         app = start(kind)
@@ -158,6 +157,7 @@ def test_exit(start, record, closing, kind, polling):
         assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
 
 
+@pytest.mark.smoke
 def test_what_is_said_of_it(start):
     app = start("plugin")
     app.do("unloop")
