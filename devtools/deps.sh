@@ -10,7 +10,8 @@ packages() {
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
 		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
-	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
+	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
+		python3-pytest-xdist python3-scapy \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \

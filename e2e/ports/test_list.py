@@ -2,6 +2,8 @@
 """`ringtap list`: applications, ports, sessions; for people and as JSON."""
 import os
 
+import pytest
+
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check
 from harness.ringtap import listing
@@ -13,6 +15,7 @@ def mine(app):
     return found[0]
 
 
+@pytest.mark.smoke
 def test_ports_and_sessions(play, record):
     app = play()
     app.ring("a", rxq=3, txq=2)
