@@ -98,6 +98,13 @@ static void count(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 	++*(int *)user;
 }
 
+static void do_not_wait(void)
+{
+	char err[PCAP_ERRBUF_SIZE];
+
+	assert_int_equal(pcap_setnonblock(handle, 1, err), 0);
+}
+
 static void set_filter(const char *expression, int expected)
 {
 	struct bpf_program prog;
@@ -265,6 +272,7 @@ static void test_packets_lie_in_the_ring(void **state)
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
 	/* Nothing has been given back: what was handed out last is still good. */
 	assert_int_equal(rt_load(&session.tails[0].tail), 0);
+	do_not_wait();
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 0);
 	assert_int_equal(rt_load(&session.tails[0].tail), session.pos[0]);
 }
@@ -378,6 +386,7 @@ static void test_callback_that_reads_on(void **state)
 {
 	int seen = 0;
 
+	do_not_wait();
 	for (int i = 0; i < 10; i++) {
 		put(7, 60); /* odd: the last one finds nothing */
 		while (seen < 7 * (i + 1))
@@ -398,6 +407,7 @@ static void test_filter_checks_what_waits(void **state)
 	put(2, 60); /* an honest application would not: so it is seen that we do not look */
 	assert_int_equal(pcap_loop(handle, 5, count, (u_char *)&seen), 0);
 	assert_int_equal(seen, 5);
+	do_not_wait();
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 0);
 }
 

@@ -167,14 +167,15 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 	return n;
 }
 
-/* How long to wait now; the time is up when it is 0 (for one that waits at all). */
+/* How long to wait now; 0: the timeout has expired, or the handle does not block. As on Linux, the
+ * timeout begins with a packet: deadline is 0 before. */
 static int wait_ms(const struct handle *h, uint64_t deadline)
 {
 	uint64_t now;
 
 	if (h->nonblock)
 		return 0;
-	if (h->timeout_ms <= 0)
+	if (!deadline)
 		return SLICE_MS;
 	now = now_ms();
 	if (now >= deadline)
@@ -184,8 +185,7 @@ static int wait_ms(const struct handle *h, uint64_t deadline)
 
 static int read_some(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
-	uint64_t deadline =
-		h->nonblock || h->timeout_ms <= 0 ? 0 : now_ms() + (uint64_t)h->timeout_ms;
+	uint64_t deadline = 0;
 
 	for (bool last = false;;) {
 		int wait, n = take_break(h);
@@ -195,13 +195,15 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 		n = hand_out(h, max, callback, user);
 		if (rt_load(&h->broken))
 			return take_break(h);
-		/* Nor may a flood of packets that do not pass keep a caller who is in a hurry. */
+		/* A flood of packets that do not pass must not extend a timeout. */
 		if (n || last)
 			return n;
 		wait = wait_ms(h, deadline);
 		n = fetch(h, wait);
 		if (n < 0 || (!n && !wait))
 			return n;
+		if (n && !deadline && h->timeout_ms > 0)
+			deadline = now_ms() + (uint64_t)h->timeout_ms;
 		last = !wait;
 	}
 }
