@@ -107,10 +107,17 @@ static inline bool fork_may_read(struct handle *h)
 
 /* ---- name.c ---- */
 
-static inline bool name_is_ours(const char *device)
-{
-	return device && !__builtin_strncmp(device, NAME_PREFIX, sizeof(NAME_PREFIX) - 1);
-}
+/* ringtap:APP:PORT and the like, or an alias that is no interface of the kernel. */
+bool name_is_ours(const char *device);
+
+/* An alias fits into IFNAMSIZ: rtA is all ports of the application A, rtApP its port P. A is the
+ * application's place in the list of ringtap_apps_find(), P its number in the application, or
+ * ALIAS_ALL_PORTS. */
+#define ALIAS_LEN       32
+#define ALIAS_ALL_PORTS (-1)
+char *alias_make(char alias[ALIAS_LEN], size_t app, int port);
+/* False: device is no alias. */
+bool alias_parse(const char *device, size_t *app, int *port);
 
 /* Attaches the capture to everything that h->device names, with one want as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */
@@ -119,5 +126,8 @@ int name_attach(struct handle *h, const struct ringtap_want *model,
 
 /* Do all ports that h->device names deliver time stamps of their NICs? */
 bool name_has_adapter_time(struct handle *h);
+
+/* The first port that h->device names. False: none, or its application does not answer. */
+bool name_first_port(struct handle *h, struct ringtap_port_info *port);
 
 #endif
