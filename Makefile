@@ -7,6 +7,7 @@ PYTHON ?= /usr/bin/python3
 DESTDIR ?=
 PREFIX ?= /usr/local
 MESON_ARGS ?=
+TESTS ?= e2e
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -34,11 +35,11 @@ test-unit: all
 	meson test -C $(BUILD) --print-errorlogs
 
 test-e2e: all
-	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(TESTS) $(PYTEST_ARGS)
 
 bench: all
 	devtools/deps.sh build demo bench
-	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.bench
+	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.bench
 
 # Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
 lab: all .venv/bin/ringtap-lab
@@ -54,7 +55,7 @@ report:
 	devtools/deps.sh lab
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
-	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.cli report -o docs/report
+	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
 
 lint:
 	devtools/deps.sh lint

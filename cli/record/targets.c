@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/probe_path.h"
+#include "targets.h"
+#include "base/util.h"
+#include "cli/which_app.h"
+
+/* The target of an application, made at its first mention. */
+static struct target *target_of(struct targets *t, const char *name, const char *dir)
+{
+	struct target *list;
+
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->list[i].dir == dir)
+			return &t->list[i];
+	list = realloc(t->list, (t->count + 1) * sizeof(*list));
+	if (!list)
+		return NULL;
+	t->list = list;
+	list[t->count] = (struct target){.name = name, .dir = dir};
+	return &list[t->count++];
+}
+
+/* The first want that matches a port decides for it: one behind it would silently do nothing. */
+static int check_shadowed(const struct target *t, const char *port, const char *spec)
+{
+	for (unsigned i = 0; i < t->want_count; i++) {
+		const char *other = t->wants[i].port;
+
+		if (other && (!port || strcmp(port, other)))
+			continue;
+		say("record: -i %s: an -i before it covers the same port; leave one out",
+			spec ? spec : t->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add_want(struct target *t, const struct iface_config *i, const char *port)
+{
+	if (check_shadowed(t, port, i->spec))
+		return -EINVAL;
+	if (port && strlen(port) >= RINGTAP_NAME_LEN) {
+		say("record: -i %s: longer than any port's name; see 'ringtap record -D'", i->spec);
+		return -EINVAL;
+	}
+	t->ifaces[t->want_count] = i;
+	t->wants[t->want_count++] = (struct ringtap_want){.port = port,
+		.queue = i->queue,
+		.directions = i->directions,
+		.snaplen = i->snaplen,
+		.filter = i->compiled.insns,
+		.filter_len = i->compiled.len};
+	return 0;
+}
+
+static int resolve_one(struct targets *t, const struct iface_config *i, const char *const *names)
+{
+	struct target *target;
+	const char *port;
+	int app;
+
+	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
+	if (app < 0)
+		app = targets_only_app("record", t->apps, names, port);
+	if (app < 0)
+		return -ENOENT;
+	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
+	return target ? add_want(target, i, port) : -ENOMEM;
+}
+
+int targets_resolve(struct targets *t, const struct record_config *cfg)
+{
+	const char **names;
+	size_t count;
+	int ret;
+
+	*t = (struct targets){0};
+	ret = ringtap_apps_find(&t->apps);
+	if (ret) {
+		say("record: looking for applications: %s", strerror(-ret));
+		return ret;
+	}
+	count = ringtap_apps_count(t->apps);
+	if (!count) {
+		say("record: no running DPDK application found; start it with -d %s, and run "
+		    "ringtap "
+		    "as its user or as root",
+			probe_path());
+		return -ENOENT;
+	}
+	names = calloc(count, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		names[i] = ringtap_apps_name(t->apps, i);
+	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
+		ret = resolve_one(t, &cfg->ifaces[i], names);
+	free(names);
+	return ret;
+}
+
+void targets_free(struct targets *t)
+{
+	ringtap_apps_free(t->apps);
+	free(t->list);
+}

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Interfaces of the kernel: by a copy that leaves the host's network alone, and by AF_XDP."""
+import collections
+import json
+import signal
+import struct
+import sys
+
+import pytest
+
+from harness import pcap, pcapng
+from harness.host import PROGRAM, start_refused
+from harness.proc import Proc, check, run, until
+from harness.paths import BUILD, RINGTAP
+from harness.ringtap import FAILED, USAGE, listing
+from harness.sandbox import public
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+HERE, THERE = "10.77.0.1", "10.77.0.2"
+SENDER = """
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0))
+for i in range(int(sys.argv[2])):
+    s.send(bytes.fromhex("ffffffffffff020000000009") + b"\\x88\\xb5" + i.to_bytes(4, "big") + bytes(46))
+"""
+
+
+class Wire:
+    """Two hosts; what is at our end is looked at."""
+
+    def __init__(self, net):
+        self.here = net.hub
+        self.there, self.device = net.add_host(THERE)
+        self.here.check(["ip", "addr", "add", f"{HERE}/24", "dev", self.device])
+
+    def ping(self, count=3, patience=1):
+        """Number of answers that the other side gets from us, count at most, within patience seconds."""
+        done = run([*self.there.prefix, "ping", "-q", "-c", count, "-i", "0.01", "-w", patience, HERE])
+        return int(done.stdout.split(" received")[0].split()[-1])
+
+    def blast(self, count):
+        """Frames with running numbers from the other side."""
+        self.there.check([sys.executable, "-c", SENDER, "eth0", str(count)])
+
+    def transfer(self, size):
+        """So many bytes by TCP from us to the other side; returns those that came."""
+        code = ("import socket, sys; s = socket.create_server(('', 5001)); print('up', flush=True); "
+                "c, _ = s.accept(); n = 0\nwhile True:\n d = c.recv(65536); n += len(d)\n "
+                "if not d: print(n); break")
+        server = self.there.start([sys.executable, "-c", code])
+        try:
+            server.expect("^up$")
+            self.here.check([sys.executable, "-c", "import socket; s = socket.create_connection(("
+                             f"'{THERE}', 5001)); s.sendall(bytes({size}))"])
+            assert server.wait() == 0
+            return int(server.output.split()[-1])
+        finally:
+            server.close()
+
+    def mac(self):
+        found = json.loads(self.here.check(["ip", "-j", "link", "show", self.device]))
+        return bytes.fromhex(found[0]["address"].replace(":", ""))
+
+    def details(self):
+        return self.here.check(["ip", "-d", "link", "show", self.device])
+
+
+@pytest.fixture
+def wire(net):
+    return Wire(net)
+
+
+def huge_pages():
+    """Whether EAL can have some."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        free = int(f.read().split("HugePages_Free:")[1].split()[0])
+    with open("/proc/mounts", encoding="ascii") as f:
+        return free > 128 and any(line.split()[2] == "hugetlbfs" for line in f)
+
+
+def frames_so_far(path):
+    """What stands in a file that is being written."""
+    try:
+        return pcap.frames(path)
+    except (AssertionError, KeyError, struct.error):
+        return []
+
+
+def numbers(file):
+    """Running numbers of Wire.blast()."""
+    return [int.from_bytes(p.data[14:18], "big") for p in file.packets if p.data[12:14] == b"\x88\xb5"]
+
+
+def test_both_directions_while_the_network_goes_on(wire, host, record, closing, tmp_path):
+    """What tcpdump sees on the same interface, packet for packet; ping and TCP work."""
+    it = host(wire.here, wire.device)
+    entry, = [a for a in listing() if a["name"] == it.prefix]
+    assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
+    theirs = closing(wire.here.start(["tcpdump", "-U", "-i", wire.device, "-w", tmp_path / "t.pcap"]))
+    theirs.expect("listening on")
+    recorder = record(it)
+    assert wire.ping(5, patience=20) == 5
+    assert wire.transfer(200_000) == 200_000
+    it.looked_after()
+    recorder.finish()
+    ours = [p.data for p in recorder.file().packets]
+    until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), 10, "tcpdump has them")
+    theirs.stop(signal.SIGINT)
+    # Two sockets may see what two CPUs do at once in different order.
+    assert collections.Counter(ours) == collections.Counter(pcap.frames(tmp_path / "t.pcap"))
+    assert {p.direction for p in recorder.file().packets} == {pcapng.RX}
+    own = wire.mac()
+    assert {d[6:12] == own for d in ours} == {True, False}  # sent and received
+    it.finish()
+    assert not it.run_dir.exists()
+    assert "promiscuity 0" in wire.details()
+
+
+def test_packets_larger_than_the_mtu(wire, host, record):
+    """With TSO the kernel shows packets of up to 64 KiB, and they come whole."""
+    for space, device in ((wire.here, wire.device), (wire.there, "eth0")):
+        space.check(["ethtool", "-K", device, "tx", "on", "tso", "on", "gso", "on"])
+    it = host(wire.here, wire.device)
+    recorder = record(it, "-f", f"src host {HERE} and tcp")
+    assert wire.transfer(2_000_000) == 2_000_000
+    it.looked_after()
+    recorder.finish()
+    packets = recorder.file().packets
+    payload = sum(int.from_bytes(p.data[16:18], "big") - 20 - (p.data[46] >> 4) * 4 for p in packets)
+    assert payload >= 2_000_000
+    assert all(len(p.data) == 14 + int.from_bytes(p.data[16:18], "big") for p in packets)
+    assert max(len(p.data) for p in packets) > 10_000
+
+
+@pytest.mark.parametrize("args", [[], ["--queues", "2", "--cpus", "0,1"], ["--busy-poll"]],
+                         ids=lambda a: " ".join(a) or "plain")
+def test_every_packet_once(wire, host, record, args):
+    it = host(wire.here, wire.device, args=args)
+    recorder = record(it)
+    wire.blast(2000)
+    it.looked_after()
+    recorder.finish()
+    assert sorted(numbers(recorder.file())) == list(range(2000))
+
+
+def test_losses_of_the_kernel_are_counted(wire, host, record):
+    """While it stands still the kernel's buffer runs over: what is missing is in the counts."""
+    it = host(wire.here, wire.device, args=["--buffer-size", "64K"])
+    recorder = record(it, "--json", "-f", "ether proto 0x88b5")
+    it.proc.send_signal(signal.SIGSTOP)
+    wire.blast(3000)
+    it.proc.send_signal(signal.SIGCONT)
+    it.looked_after()
+    output = recorder.finish()
+    summary = json.loads(output[output.index("{\n"):output.rindex("}") + 1])
+    interface, = summary["interfaces"]
+    assert interface["nic"]["imissed"] > 2000
+    assert interface["nic"]["imissed"] + len(numbers(recorder.file())) == 3000
+    assert pcapng.stat(recorder.file().interfaces[0], 5) == interface["nic"]["imissed"]
+
+
+def test_several_interfaces(net, host, record):
+    hosts = [net.add_host(f"10.78.{i}.2") for i in range(2)]
+    it = host(net.hub, *(device for _space, device in hosts))
+    recorder = record(it)
+    for (space, _device), count in zip(hosts, (10, 20)):
+        space.check([sys.executable, "-c", SENDER, "eth0", str(count)])
+    it.looked_after()
+    recorder.finish()
+    file = recorder.file()
+    got = collections.Counter(file.interfaces[p.interface].name for p in file.packets)
+    assert got == {hosts[0][1]: 10, hosts[1][1]: 20}
+
+
+def test_loopback_shows_everything_twice(net, host, record):
+    it = host(net.hub, "lo")
+    recorder = record(it, "-f", "udp port 9")
+    net.hub.check([sys.executable, "-c", "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
+                   "[s.sendto(bytes([i]), ('127.0.0.1', 9)) for i in range(10)]"])
+    it.looked_after()
+    recorder.finish()
+    assert [p.data[42] for p in recorder.file().packets] == [i for i in range(10) for _ in (0, 1)]
+
+
+def test_libpcap_programs_on_it(wire, host, closing, tmp_path):
+    it = host(wire.here, wire.device)
+    out = tmp_path / "out.pcap"
+    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
+                            f"ringtap:{it.prefix}:{wire.device}", "-w", out, "ether proto 0x88b5"]))
+    tcpdump.expect("listening on", 30)
+    wire.blast(100)
+    until(lambda: out.exists() and out.stat().st_size >= 24 + 100 * 80, 20, "100 packets")
+    assert tcpdump.stop(signal.SIGINT) == 0
+    assert [int.from_bytes(d[14:18], "big") for d in pcap.frames(out)] == list(range(100))
+
+
+XDP_SOCKET = """
+import ctypes, mmap, socket, sys
+AF_XDP, SOL_XDP, UMEM_REG, RX_RING, FILL, COMPLETION, COPY = 44, 283, 4, 2, 5, 6, 2
+s = socket.socket(AF_XDP, socket.SOCK_RAW)
+libc = ctypes.CDLL(None, use_errno=True)
+area = mmap.mmap(-1, 64 * 4096)
+umem = (ctypes.c_uint64 * 4)(ctypes.addressof(ctypes.c_char.from_buffer(area)), 64 * 4096, 4096, 0)
+s.setsockopt(SOL_XDP, UMEM_REG, bytes(umem))
+for ring in (FILL, COMPLETION, RX_RING):
+    s.setsockopt(SOL_XDP, ring, 64)
+address = (ctypes.c_uint16 * 8)(AF_XDP, COPY, socket.if_nametoindex(sys.argv[1]) & 0xffff,
+                                socket.if_nametoindex(sys.argv[1]) >> 16)
+sys.exit(libc.bind(s.fileno(), address, 16) and f"bind: error {ctypes.get_errno()}")
+"""
+
+
+@pytest.fixture
+def xdp(wire, host):
+    """AF_XDP where the kernel has it, which is asked without us."""
+    done = run([*wire.here.prefix, sys.executable, "-c", XDP_SOCKET, wire.device])
+    if done.returncode:
+        pytest.skip(f"no AF_XDP here: {done.stderr.strip().splitlines()[-1]}")
+    return host(wire.here, wire.device, args=["--driver", "af_xdp"])
+
+
+def test_af_xdp_takes_what_is_received(wire, xdp, record):
+    assert f"{wire.device}: what is received is captured and kept from the host" in xdp.proc.output
+    recorder = record(xdp)
+    assert wire.ping() == 0
+    wire.blast(2000)
+    xdp.looked_after()
+    recorder.finish()
+    assert numbers(recorder.file()) == list(range(2000))
+    xdp.finish()
+    assert "xdp" not in wire.details() and "promiscuity 0" in wire.details()
+    until(lambda: wire.ping() == 3, 20, "the host answers")
+
+
+def test_killed_af_xdp_leaves_the_network_to_the_host(wire, xdp, host, record):
+    xdp.proc.kill()
+    until(lambda: wire.ping() == 3, 20, "the host answers")
+    assert "promiscuity 0" in wire.details()
+    again = host(wire.here, wire.device, args=["--driver", "af_xdp"])
+    recorder = record(again)
+    wire.blast(10)
+    again.looked_after()
+    recorder.finish()
+    assert numbers(recorder.file()) == list(range(10))
+    again.finish()
+    assert "xdp" not in wire.details()
+
+
+def test_killed_af_packet_starts_again(wire, host):
+    it = host(wire.here, wire.device)
+    it.proc.kill()
+    assert "promiscuity 0" in wire.details()
+    assert it.prefix not in check([RINGTAP, "list"])
+    proc = wire.here.start([RINGTAP, "host", "--name", it.prefix, wire.device])
+    try:
+        proc.expect("Ctrl-C ends it$", 30)
+        proc.send_signal(signal.SIGTERM)
+        assert proc.wait() == 0
+    finally:
+        proc.close()
+
+
+def test_interface_goes(wire, host):
+    it = host(wire.here, wire.device)
+    wire.here.check(["ip", "link", "del", wire.device])
+    assert it.proc.wait(20) == FAILED
+    assert f"{wire.device}: the interface has gone" in it.proc.output
+
+
+def test_interface_renamed(wire, host, record):
+    """It is still the same; another one that takes its name is not."""
+    it = host(wire.here, wire.device)
+    recorder = record(it)
+    for command in (["set", wire.device, "down"], ["set", wire.device, "name", "renamed0"],
+                    ["set", "renamed0", "up"],
+                    ["add", wire.device, "type", "veth", "peer", "other0"]):
+        wire.here.check(["ip", "link", *command])
+    it.looked_after()
+    wire.blast(10)
+    it.looked_after()
+    recorder.finish()
+    assert numbers(recorder.file()) == list(range(10))
+    wire.here.check(["ip", "link", "del", "renamed0"])
+    assert it.proc.wait(20) == FAILED
+    assert f"{wire.device}: the interface has gone" in it.proc.output
+
+
+def test_name_in_use(wire, host):
+    it = host(wire.here, wire.device)
+    status, said = start_refused(wire.here, "--name", it.prefix, wire.device)
+    assert status == FAILED and it.prefix in said and len(said.strip().splitlines()) == 1
+
+
+def test_sleeps_when_there_is_nothing_to_do(wire, host):
+    """Most of the time: a thread that spins gives up its CPU only when it must."""
+    it = host(wire.here, wire.device)
+
+    def switches():
+        total = 0
+        for task in check(["ls", f"/proc/{it.pid}/task"]).split():
+            with open(f"/proc/{it.pid}/task/{task}/status", encoding="ascii") as f:
+                total += int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        return total
+
+    before = switches()
+    until(lambda: switches() > before + 1000, 30, "a thousand naps")
+
+
+@pytest.mark.parametrize("args,status,words", [
+    (["no-such-if0"], FAILED, "no-such-if0: no such interface"),
+    (["an-interface-of-a-long-name"], FAILED, "longer than any interface's name"),
+    ([], USAGE, "no interface given"),
+    (["lo", "lo"], USAGE, "given twice"),
+    (["--name", "x" * 64, "lo"], USAGE, "at most 63"),
+    (["--name", "a/b", "lo"], USAGE, "a/b"),
+    (["--name", "", "lo"], USAGE, "--name"),
+    (["--cpus", "4000", "lo"], USAGE, "4000"),
+    (["--cpus", "0-", "lo"], USAGE, "0-"),
+    (["--cpus", "1-0", "lo"], USAGE, "1-0"),
+    (["--driver", "af_foo", "lo"], USAGE, "af_packet|af_xdp"),
+    (["--huge-pages", "--memory", "64G", "lo"], FAILED, "--huge-pages: "),
+    (["--memory", "16M", "lo"], FAILED, "memory"),
+], ids=lambda v: " ".join(v)[:30] if isinstance(v, list) else "")
+def test_mistakes_are_told_in_one_line(net, args, status, words):
+    got, said = start_refused(net.hub, *args)
+    assert got == status and words in said, said
+    assert len(said.strip().splitlines()) == 1, said
+
+
+def test_installed_out_of_the_way(tmp_path):
+    """It is for `ringtap host` to start, so it is in no PATH."""
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
+    found, = tmp_path.rglob("ringtap-host")
+    assert found.parent.name == "ringtap"
+    assert "ringtap host" in next(tmp_path.rglob("ringtap-host.1")).read_text()
+
+
+def test_huge_pages(wire, host, record):
+    """As EAL finds them, if they are there."""
+    args = ["--huge-pages", wire.device]
+    status, said = start_refused(wire.here, *args) if not huge_pages() else (None, "")
+    if status is not None:
+        pytest.skip(said.strip())
+    it = host(wire.here, wire.device, args=["--huge-pages"])
+    recorder = record(it)
+    wire.blast(10)
+    it.looked_after()
+    recorder.finish()
+    assert numbers(recorder.file()) == list(range(10))
+
+
+def test_without_rights(net):
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    status, said = start_refused(net.hub, "lo", prefix=nobody, program=public(RINGTAP))
+    assert status == FAILED and "root" in said
+    assert len(said.strip().splitlines()) == 1

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap-lab all`: several experiments in one run, of which some cannot be measured."""
+import json
+import signal
+
+import pytest
+
+from harness import lab, report
+from harness.lab import SAMPLE, STOP
+
+SOME = {"LAB_SAMPLES": "sample,other,impossible"}
+
+
+def everything(tmp_path, *args, **kwargs):
+    return lab.run("all", "-o", tmp_path / "out", *args, program=SAMPLE, cwd=tmp_path, **{**SOME, **kwargs})
+
+
+def measured(tmp_path):
+    """(repetition, cell) of all journals."""
+    lines = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl") for line in path.read_text().splitlines()]
+    return sorted((e["repetition"], e["cell"]) for e in lines if e["event"] == "run")
+
+
+ALL = sorted((r, c) for r in range(3) for c in ("one", "two", "three"))
+
+
+def test_one_that_cannot_be_measured_stops_no_other(tmp_path):
+    done = everything(tmp_path)
+    assert done.returncode == 2
+    assert "3 experiments: impossible, sample, other; about " in done.stderr
+    assert "ringtap-lab: there is nothing to be counted\n" in done.stderr
+    assert measured(tmp_path) == ALL
+    text = (tmp_path / "out" / "report.html").read_text()
+    page, data = report.Page(text), report.load(tmp_path / "out")
+    assert set(data) == set(page.experiments()) == {"impossible", "sample", "other"}
+    report.check(page, data, "")
+    section = page.experiments()["impossible"]
+    assert "It could not be measured here: there is nothing to be counted" in section.text()
+    summary = page.root.classed("summary")[0].text()
+    assert "there is nothing to be counted" in summary
+    assert data["impossible"]["trouble"] and not data["sample"]["trouble"] and data["other"]["ended"]
+    # When it can be measured at last, nothing of this remains.
+    again = everything(tmp_path, LAB_SAMPLES="sample,other")
+    assert again.returncode == 0 and measured(tmp_path) == ALL
+
+
+def test_time_left_is_that_of_all(tmp_path):
+    done = everything(tmp_path, LAB_SAMPLES="sample,other")
+    assert done.returncode == 0, done.stderr
+    # Cells of 1 s, nine of the one and of 2 s, three of the other; no time has been taken yet.
+    assert "2 experiments: sample, other; about 15 s\n" in done.stderr
+    assert "[1/12] sample: one, repetition 1; about 9 s left, of all experiments 15 s\n" in done.stderr
+    last = [line for line in done.stderr.splitlines() if line.startswith("[")][-1]
+    assert last.startswith("[10/10] other: three, repetition 3; about ") and "of all" not in last
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_resumes_where_it_was_stopped(tmp_path, closing, number):
+    """In the first experiment, however it ended; the second one, and what was measured, are not forgotten."""
+    p = closing(lab.start("all", "-o", tmp_path / "out", *STOP, program=SAMPLE, cwd=tmp_path, **SOME))
+    p.expect("everything is there")
+    p.send_signal(number)
+    assert p.wait() == (130 if number == signal.SIGINT else -number)
+    assert measured(tmp_path) == [(0, "one")]
+    (tmp_path / "healed").touch()
+    again = everything(tmp_path, *STOP)
+    assert again.returncode == 2 and measured(tmp_path) == ALL
+    assert "[1/11] sample: two, repetition 1" in again.stderr
+    assert "1 of 9 measurements are in" in again.stderr
+    assert lab.remains(p.pid) == []
+    kept = (tmp_path / "out" / "sample.jsonl").read_text().splitlines()[1:3]
+    before = {p.name: p.read_text() for p in (tmp_path / "out").glob("*.json*") if "impossible" not in p.name}
+    third = everything(tmp_path, *STOP)
+    assert "repetition" not in third.stderr and "other: all of it is in" in third.stderr
+    assert before == {name: (tmp_path / "out" / name).read_text() for name in before}
+    fresh = everything(tmp_path, *STOP, "--fresh")
+    assert measured(tmp_path) == ALL and "[1/12] sample: one" in fresh.stderr
+    assert (tmp_path / "out" / "sample.jsonl").read_text().splitlines()[1:3] != kept
+
+
+def test_other_settings_spoil_nothing(tmp_path):
+    """A run with them is refused, and the report of what is there says nothing of it."""
+    assert everything(tmp_path, LAB_SAMPLES="sample,other").returncode == 0
+    before = (tmp_path / "out" / "report.html").read_text()
+    done = everything(tmp_path, "--quick", LAB_SAMPLES="sample,other")
+    assert done.returncode == 2 and done.stderr.count("holds results of other settings: quick False instead of True") == 2
+    assert (tmp_path / "out" / "report.html").read_text() == before
+
+
+def test_only_some_cells_of_all(tmp_path):
+    assert everything(tmp_path, "--only", "thr", LAB_SAMPLES="sample,other").returncode == 0
+    assert measured(tmp_path) == [(0, "three"), (1, "three"), (2, "three")]
+    assert [p.name for p in (tmp_path / "out").glob("*.jsonl")] == ["other.jsonl"]
+    nothing = everything(tmp_path, "--only", "four", LAB_SAMPLES="sample,other")
+    assert nothing.returncode == 2 and "--only four: no such cell in any of them" in nothing.stderr
+
+
+def test_an_experiment_that_cannot_be_shown_hides_no_other(tmp_path):
+    done = everything(tmp_path, LAB_SAMPLES="sample,confused")
+    assert done.returncode == 0, done.stderr
+    page = report.Page((tmp_path / "out" / "report.html").read_text())
+    broken = page.root.classed("broken")
+    assert len(broken) == 1 and "confused: this part could not be made" in broken[0].text()
+    report.check_values(page, report.load(tmp_path / "out"))
+    assert "AttributeError" in done.stderr

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap latency: figures against an application that measures each packet's stay itself."""
+import csv
+import io
+import json
+import math
+import re
+import signal
+
+import pytest
+
+from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
+from harness.known import (CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths)
+from harness.paths import RINGTAP
+from harness.proc import run, until
+from harness.wire import ERROR, Impostor, fake_probe, message, sealed, text
+from harness import wire
+
+MONITOR, MONITORING = 6, 72
+BUCKET = 1 / 128  # half a bucket, of the value
+SLACK = 100  # ticks: the CPU may read its counter out of order
+
+
+@pytest.fixture
+def known(plugin, closing):
+    return closing(Known(plugin))
+
+
+@pytest.fixture
+def latency(closing):
+    def start(app, *args, **kwargs):
+        return closing(Measuring("latency", app, *args, **kwargs))
+
+    return start
+
+
+def quantile(values, share):
+    return values[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def counted_below(histogram, value):
+    """Packets in buckets that end at or below the value."""
+    return sum(n for _, end, n in histogram if end <= value)
+
+
+def assert_figures(pair, stays, what="cycles"):
+    """Each figure lies between those of the shortest and of the longest stays that can be."""
+    lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
+    figures = pair[what]
+    assert pair["packets"] == len(stays)
+    assert pair["min_max_exact"]
+    assert lows[0] - SLACK <= figures["min"] <= highs[0] + SLACK
+    assert lows[-1] - SLACK <= figures["max"] <= highs[-1] + SLACK
+    mean = [sum(v) / len(v) for v in (lows, highs)]
+    assert mean[0] - SLACK <= figures["mean"] <= mean[1] + SLACK
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+        least, most = quantile(lows, share) - SLACK, quantile(highs, share) + SLACK
+        assert least * (1 - BUCKET) <= figures[name] <= most * (1 + BUCKET), name
+
+
+def assert_histogram(histogram, stays):
+    assert sum(n for _, _, n in histogram) == len(stays)
+    lows, highs = [s[0] - SLACK for s in stays], [s[1] + SLACK for s in stays]
+    for low, end, _ in histogram:
+        assert end - low == 1 or (end - low) / low <= 2 * BUCKET
+        certain = sum(high < end for high in highs)
+        possible = sum(low < end for low in lows)
+        assert certain <= counted_below(histogram, end) <= possible
+
+
+def test_figures_are_those_of_known_stays(known, latency, tmp_path):
+    it = latency(known, "--duration", "60", "--json")
+    clocks = [known.clocks()]
+    stays = known.send([5000, 20000, 20000, 20000, 100000], rounds=150, log=tmp_path / "log")
+    until(lambda: known.clocks()[1] - clocks[0][1] > 200_000_000, what="time passes")
+    clocks.append(known.clocks())
+    said = it.json(signal.SIGINT)
+    pair, = said["pairs"]
+    assert (pair["rx_port"], pair["tx_port"]) == ("net_ring_a", "net_ring_b")
+    assert said["every"] == 1 and not said["application_ended"] and not said["not_timed"]
+    assert_figures(pair, stays)
+    assert_histogram(pair["histogram_cycles"], stays)
+    # Nothing comes out shorter than it was made, and most of it hardly longer.
+    assert pair["cycles"]["min"] >= 5000 - SLACK and pair["cycles"]["p50"] >= 20000 * (1 - BUCKET)
+    hz = (clocks[1][0] - clocks[0][0]) / (clocks[1][1] - clocks[0][1]) * 1e9
+    assert said["tsc_hz"] == pytest.approx(hz, rel=2e-3)
+    for name, cycles in pair["cycles"].items():
+        assert pair["ns"][name] == pytest.approx(cycles * 1e9 / said["tsc_hz"], rel=1e-6), name
+
+
+def test_one_packet_in_n(known, latency, tmp_path):
+    it = latency(known, "--duration", "60", "--every", "7", "--json")
+    stays = known.send([3000], rounds=200, log=tmp_path / "log")
+    said = it.json(signal.SIGTERM)
+    pair, = said["pairs"]
+    assert said["every"] == 7
+    assert pair["packets"] in (len(stays) // 7, len(stays) // 7 + 1)
+    assert sum(u["unstamped"] for u in said["not_timed"]) == len(stays) - pair["packets"]
+    lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
+    assert lows[0] - SLACK <= pair["cycles"]["min"] and pair["cycles"]["max"] <= highs[-1] + SLACK
+
+
+def test_packets_that_were_not_received_make_no_figures(known, latency, tmp_path):
+    it = latency(known, "--duration", "60", "--json")
+    known.send([4000], rounds=3, how=MADE)
+    known.send([4000], rounds=4, how=CLONED)
+    known.send([4000], rounds=5, how=HELD)
+    stays = known.send([4000], rounds=6, how=SENT_TWICE, log=tmp_path / "log")
+    said = it.json(signal.SIGINT)
+    pair, = said["pairs"]
+    assert_figures(pair, stays)
+    untimed, = said["not_timed"]
+    assert untimed == {"tx_port": "net_ring_b", "unstamped": (3 + 6) * 32, "shared": (4 + 5) * 32}
+
+
+def test_pairs_and_the_ports_that_were_asked_for(known, latency, tmp_path):
+    both = latency(known, "--duration", "60", "--json")
+    one = latency(known, "-i", "net_ring_b", "--duration", "60", "--json")
+    there = known.send([3000], rounds=10, log=tmp_path / "log1")
+    back = known.send([9000], rounds=20, log=tmp_path / "log2", ports=(1, 0))
+    same = known.send([27000], rounds=30, log=tmp_path / "log3", ports=(0, 0))
+    pairs = {(p["rx_port"], p["tx_port"]): p for p in both.json(signal.SIGINT)["pairs"]}
+    a, b = "net_ring_a", "net_ring_b"
+    assert set(pairs) == {(a, b), (b, a), (a, a)}
+    for which, stays in (((a, b), there), ((b, a), back), ((a, a), same)):
+        assert_figures(pairs[which], stays)
+    assert {(p["rx_port"], p["tx_port"]) for p in one.json(signal.SIGINT)["pairs"]} \
+        == {(a, b), (b, a)}
+
+
+def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path):
+    first = latency(known, "--duration", "60", "--json")
+    before = known.send([50000], rounds=5, log=tmp_path / "log1")
+    second = latency(known, "--duration", "60", "--json")
+    after = known.send([5000], rounds=10, log=tmp_path / "log2")
+    pair, = second.json(signal.SIGINT)["pairs"]
+    assert pair["packets"] == len(after)
+    assert not pair["min_max_exact"]  # the probe's are those of both
+    assert pair["cycles"]["max"] <= (max(s[1] for s in after) + SLACK) * (1 + BUCKET)
+    pair, = first.json(signal.SIGINT)["pairs"]
+    assert_figures(pair, before + after)
+
+
+def test_table_histogram_and_the_end_by_packets(known, latency):
+    it = latency(known, "--packets", "960", "--histogram")
+    known.send([3000], rounds=30)
+    said = it.finish()
+    assert "every packet timed" in said
+    assert re.search(r"^net_ring_a > net_ring_b: 960 packets$", said, re.MULTILINE)
+    header = re.search(r"^ +min +mean +p50 +p90 +p99 +p99\.9 +max$", said, re.MULTILINE)
+    rows = re.findall(r"^  (cycles|ns) +([\d., ]+)$", said, re.MULTILINE)
+    assert header and [unit for unit, _ in rows] == ["cycles", "ns"]
+    for _, row in rows:
+        numbers = [float(n.replace(",", "")) for n in row.split()]
+        assert len(numbers) == 7
+        assert numbers == sorted(numbers[:1] + numbers[2:])[:1] + numbers[1:2] + sorted(numbers[2:])
+    bars = re.findall(r"^ +[\d,]+ - +[\d,]+ +([\d,]+) +[\d.]+ %", said, re.MULTILINE)
+    assert sum(int(n.replace(",", "")) for n in bars) == 960
+
+
+def test_live_line_on_a_terminal(known, latency):
+    it = latency(known, "--duration", "60", tty=True)
+    known.send([3000], rounds=20)
+    it.proc.expect(r"\r\d+\.\d s, 640 packets timed ")
+    assert re.search(r"^net_ring_a > net_ring_b: 640 packets", it.finish(signal.SIGINT), re.MULTILINE)
+
+
+def test_comma_separated_values(known, latency):
+    figures = latency(known, "--packets", "320", "--csv", "-i", "0", stdout=-1)
+    buckets = latency(known, "--packets", "320", "--csv", "--histogram", stdout=-1)
+    known.send([3000], rounds=10)
+    row, = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
+    assert (row["rx_port"], row["tx_port"], row["packets"]) == ("net_ring_a", "net_ring_b", "320")
+    assert 3000 - SLACK <= float(row["min_cycles"]) <= float(row["max_cycles"])
+    rows = list(csv.DictReader(io.StringIO(buckets.proc.child.stdout.read().decode())))
+    assert sum(int(r["packets"]) for r in rows) == 320
+    assert all(float(r["from_cycles"]) < float(r["to_cycles"]) for r in rows)
+    figures.finish()
+    buckets.finish()
+
+
+def test_pictures(known, latency, tmp_path):
+    svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
+    runs = [latency(known, "--packets", "640", "--plot", f) for f in (svg, png)]
+    known.send([3000, 30000], rounds=10)
+    for it in runs:
+        it.finish()
+    assert any(len(d) > 200 for d in svg_paths(svg))  # curves
+    width, height = png_size(png)
+    assert width >= 800 and height >= 800
+
+
+def test_an_application_that_dies(known, latency, tmp_path):
+    it = latency(known, "--duration", "60", "--json")
+    stays = known.send([3000], rounds=5, log=tmp_path / "log")
+    known.proc.kill()
+    said = it.finish()
+    assert f"{known.prefix} ended" in said
+    done = json.loads(said[said.index("{"):])
+    assert done["application_ended"]
+    assert_figures(done["pairs"][0], stays)
+
+
+def test_a_port_that_goes(play, latency):
+    app = play()
+    for name in ("net_null0", "net_null1"):
+        app.plug(name)
+    it = latency(app, "--duration", "60", "--json")
+    app.do("loop 0 1")
+    until(lambda: app.one("count") > 1000, what="packets flow")
+    app.do("unloop")
+    app.do("unplug net_null1")
+    pair, = it.json(signal.SIGINT)["pairs"]
+    assert (pair["rx_port"], pair["tx_port"]) == ("net_null0", "net_null1")
+    assert pair["packets"] > 0
+
+
+def test_a_killed_reader_leaves_nothing_behind(known, latency):
+    it = latency(known, "--duration", "60")
+    assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
+    it.proc.kill()
+    for port in (0, 1):
+        until(lambda: known.one(f"callbacks {port}") == 0, what="callbacks are gone")
+    again = latency(known, "--packets", "32", "--json")
+    known.send([3000])
+    assert again.json()["pairs"][0]["packets"] == 32
+
+
+def test_stock_testpmd(testpmd):
+    app = testpmd("net_null0", "net_null1", lcores="0@0,127@1")
+    app.start()
+    done = run([RINGTAP, "latency", app.prefix, "--packets", "100000", "--json"])
+    app.stop()
+    said = json.loads(done.stdout)
+    assert {(p["rx_port"], p["tx_port"]) for p in said["pairs"]} \
+        == {("net_null0", "net_null1"), ("net_null1", "net_null0")}
+    assert sum(p["packets"] for p in said["pairs"]) >= 100000
+    assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in said["pairs"])
+
+
+def test_no_traffic(known):
+    done = run([RINGTAP, "latency", known.prefix, "--duration", "0.2"])
+    assert done.returncode == 0, done.stderr
+    assert "No packet was received and sent again" in done.stdout
+
+
+WRONG = (
+    (["--duration", "0"], 2, "not a number above zero"),
+    (["--duration", "x"], 2, "not a number above zero"),
+    (["--packets", "0"], 2, "out of range"),
+    (["--every", "-1"], 2, "--every"),
+    (["--plot", "x.pdf"], 2, "neither .svg nor .png"),
+    (["--json", "--csv"], 2, "choose one"),
+    (["-i", ""], 2, "-i"),
+    (["another", "one"], 2, "one application at a time"),
+    (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
+    (["no-such-app"], 1, "no such application"),
+)
+
+
+@pytest.mark.parametrize("command", ["latency", "memory"])
+def test_wrong_command_lines(known, command):
+    for args, status, words in WRONG:
+        done = run([RINGTAP, command, *args])
+        assert done.returncode == status, done.stderr
+        assert words in done.stderr and len(done.stderr.splitlines()) == 1
+        assert done.stdout == ""
+
+
+def test_ports_that_are_not_there(known, testpmd):
+    for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
+        done = run([RINGTAP, "latency", "-i", spec, "--duration", "1"])
+        assert done.returncode == 1 and "has no such port" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    bare = testpmd("net_null0", plugin=None)
+    done = run([RINGTAP, "latency", bare.prefix, "--duration", "1"])
+    assert done.returncode == 1 and "probe" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    done = run([RINGTAP, "latency", "-i", f"{known.prefix}:0", "-i", f"{bare.prefix}:0"])
+    assert done.returncode == 2 and "one application only" in done.stderr
+
+
+# ---- applications that lie: see also fuzz/fuzz_stats.c
+
+def monitor_answer(reply):
+    """An answer for Impostor that is honest up to RT_MSG_MONITOR."""
+    honest = fake_probe([])
+
+    class Once:
+        def __init__(self, connection, request):
+            self.connection, self.request = connection, request
+
+        def recvmsg(self, *_):
+            request, self.request = self.request, b""
+            return request, [], 0, None
+
+        def __getattr__(self, name):
+            return getattr(self.connection, name)
+
+    def answer(connection):
+        while request := connection.recv(200000):
+            if wire.HEADER.unpack_from(request)[2] == MONITOR:
+                reply(connection)
+            else:
+                honest(Once(connection, request))
+    return answer
+
+
+@pytest.fixture
+def impostor(closing):
+    """impostor(kind, reply) stands where an application would, and replies to a monitor; its prefix."""
+    made = []
+
+    def start(kind, reply):
+        made.append(new_prefix(kind))
+        closing(Impostor(RUN_DIR / made[-1], "ringtap.sock", monitor_answer(reply)))
+        return made[-1]
+
+    yield start
+    for prefix in made:
+        remove_run_dir(prefix)
+
+
+@pytest.mark.parametrize("start, size, words", [
+    (b"", 0, "too short"),
+    (b"", 65536, "magic"),
+    (b"RTFIGUR\0\x63", 65536, "version"),
+], ids=["empty", "zeros", "version"])
+def test_figures_that_are_none(impostor, start, size, words):
+    memory = sealed(start.ljust(size, b"\0"))
+    prefix = impostor("liar", lambda c: wire.socket.send_fds(c, [message(MONITORING)], [memory]))
+    for command in ("latency", "memory"):
+        done = run([RINGTAP, command, prefix])
+        assert done.returncode == 1 and words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_probe_that_is_too_old(impostor):
+    refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
+    prefix = impostor("old", lambda c: c.send(refusal))
+    done = run([RINGTAP, "latency", prefix])
+    assert done.returncode == 1 and "does not know figures" in done.stderr

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap memory: mempools of known kinds, buffers in known orders."""
+import csv
+import io
+import itertools
+import json
+import os
+import re
+import signal
+from collections import OrderedDict
+
+import pytest
+
+from harness.dpdk import HugePages
+from harness.known import Known, Measuring, png_size, svg_paths
+from harness.paths import RINGTAP
+from harness.proc import run, until
+
+SHIFTS = (12, 21, 30)
+ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+NO_IOVA = (0, 2**64 - 1)
+
+
+@pytest.fixture
+def known(plugin, closing):
+    return closing(Known(plugin))
+
+
+@pytest.fixture
+def memory(closing):
+    def start(app, *args, **kwargs):
+        return closing(Measuring("memory", app, *args, **kwargs))
+
+    return start
+
+
+def pools(said):
+    return {p["name"]: p for p in said["pools"]}
+
+
+def read_samples(path):
+    """Stretches of (address, IOVA), of one queue."""
+    with open(path) as f:
+        rows = list(csv.DictReader(f))
+    return [[(int(r["address"], 0), int(r["iova"], 0)) for r in group]
+            for _, group in itertools.groupby(rows, lambda r: r["run"])]
+
+
+# ---- what ringtap computes, once more, and as simply as can be
+
+def lru(pages, entries):
+    """(accesses of which it is known whether they hit, misses among them)."""
+    cache, known, misses, early_hits = OrderedDict(), 0, 0, 0
+    for page in pages:
+        hit, full = page in cache, len(cache) == entries
+        known += full
+        misses += full and not hit
+        early_hits += hit and not full
+        if hit:
+            cache.move_to_end(page)
+        else:
+            if full:
+                cache.popitem(last=False)
+            cache[page] = None
+    return (known, misses) if len(cache) == entries else (early_hits, 0)
+
+
+def assert_pattern(pattern, stretches, stride):
+    device = [[a if i in NO_IOVA else i for a, i in s] for s in stretches]
+    assert pattern["packets"] == sum(map(len, stretches))
+    steps = [b[0] - a[0] for s in stretches for a, b in itertools.pairwise(s)]
+    assert pattern["steps"] == len(steps)
+    assert pattern["sequential_steps"] == sum(stride <= abs(d) < 2 * stride for d in steps)
+    assert pattern["same_address_steps"] == steps.count(0)
+    logs = [abs(d).bit_length() - 1 for d in steps if d]
+    assert pattern["distance_log2"] == {str(b): logs.count(b) for b in sorted(set(logs))}
+    for of, model, shift in zip(pattern["pages_per_1000_packets"], pattern["modelled_iotlb"], SHIFTS):
+        pages = [[a >> shift for a in s] for s in device]
+        windows = [len(set(s[i:i + 1000])) for s in pages for i in range(0, len(s) - 999, 1000)]
+        assert of["page_bytes"] == model["page_bytes"] == 1 << shift
+        assert of["distinct"] == pytest.approx(sum(windows) / len(windows))
+        assert model["accesses"] == pattern["packets"]
+        for n in ENTRIES:
+            counts = [lru(s, n) for s in pages]
+            assert model["known"][str(n)] == sum(k for k, _ in counts), (shift, n)
+            assert model["misses"][str(n)] == sum(m for _, m in counts), (shift, n)
+
+
+@pytest.mark.parametrize("how, stride, sequential", [
+    ("in_order", 1, 1.0), ("shuffled", 1, 0.01), ("strided", 7, 0.01)])
+def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequential):
+    size = known.one("pool known n=5000")
+    order = known.circle("known", tmp_path / "order", how, stride)
+    said = memory(known, "--packets", "20000", "--json", "--samples", tmp_path / "csv").json()
+    assert known.clocks()  # it goes on well
+    stretches = read_samples(tmp_path / "csv")
+    place = {address: i for i, address in enumerate(order)}
+    assert len(place) == len(order) == 5000
+    for s in stretches:
+        # A stretch is consecutive packets: as they were received, none left out.
+        assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
+    pattern, = said["patterns"]
+    assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, "known")
+    assert pattern["packets"] >= 20000
+    assert_pattern(pattern, stretches, size)
+    share = pattern["sequential_steps"] / pattern["steps"]
+    assert share >= 0.999 if sequential == 1 else share < sequential
+    # 5000 buffers on as many pages, or nearly: no cache of 4096 lines holds them.
+    if how == "in_order":
+        small = pattern["modelled_iotlb"][0]
+        assert small["misses"]["2048"] >= 0.99 * small["known"]["2048"] > 0
+
+
+def test_several_queues_and_the_port_asked_for(known, memory, tmp_path):
+    known.one("pool known n=2000")
+    known.circle("known", tmp_path / "order", "in_order", port=1)
+    other = memory(known, "-i", "net_ring_a", "--duration", "0.3", "--json").json()
+    assert other["patterns"] == [] and "known" in pools(other)
+    this = memory(known, "-i", "1", "--packets", "3000", "--json").json()
+    assert [p["port"] for p in this["patterns"]] == ["net_ring_b"]
+
+
+def test_pools_of_known_sizes(known, memory):
+    plain = known.one("pool plain_one n=3000 take=700")
+    stack = known.one("pool stack_one n=1000 cache=64 take=10 room=4096 ops=stack")
+    it = memory(known, "--duration", "0.2", "--json").json()
+    p = pools(it)["plain_one"]
+    assert (p["size"], p["in_use"], p["available"], p["lowest_available"]) == (3000, 700, 2300, 2300)
+    assert (p["cache_size"], p["in_caches"], p["caches"]) == (0, 0, {})
+    assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("ring_mp_mc", plain, 2176)
+    p = pools(it)["stack_one"]
+    assert (p["size"], p["in_use"], p["cache_size"]) == (1000, 10, 64)
+    assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("stack", stack, 4096)
+    # It has filled the cache of the lcore that took them.
+    assert list(p["caches"]) == ["0"] and p["in_caches"] == p["caches"]["0"] > 0
+    assert p["span"] >= 1000 * stack and p["chunks"] >= 1
+    assert not any(p["gone"] for p in it["pools"])
+
+
+@pytest.mark.parametrize("kind, memory_kind, page, pinned", [
+    ("native", "ordinary pages", 4096, False),
+    ("huge", "huge pages", None, False),
+    ("anon", "external", 4096, False),
+    ("xmem", "external", 4096, False),
+    ("xmemhuge", "external", None, False),
+    ("xbuf", "pinned external", 4096, True),
+])
+def test_kinds_of_memory(testpmd, tmp_path, kind, memory_kind, page, pinned):
+    """All that testpmd can put its packets into."""
+    huge = HugePages(tmp_path) if kind == "huge" else None
+    if page is None and HugePages.free_mb() < 128:
+        pytest.skip("no free huge pages (HugePages_Free in /proc/meminfo)")
+    app = testpmd("net_null0", lcores="0@0,127@1", memory_mb=64 if huge else 256, mbufs=3000, huge=huge,
+                  args=() if huge else [f"--mp-alloc={kind}"])
+    app.start()
+    done = run([RINGTAP, "memory", app.prefix, "--packets", "4000", "--json"])
+    app.stop()
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    pool, = said["pools"]
+    assert (pool["kind"], pool["pinned_external"]) == (memory_kind, pinned)
+    assert pool["page_bytes"] == (page or 2 << 20)
+    assert pool["size"] == 3000 and pool["in_use"] < 3000
+    assert [p["pool"] for p in said["patterns"]] == [pool["name"]]
+    assert said["patterns"][0]["packets"] >= 4000
+
+
+def test_ops_of_testpmds_pool(testpmd):
+    app = testpmd("net_null0", eal=["--mbuf-pool-ops-name", "stack"])
+    done = run([RINGTAP, "memory", app.prefix, "--duration", "0.1", "--json"])
+    assert [p["ops"] for p in json.loads(done.stdout)["pools"]] == ["stack"]
+
+
+def test_table_and_comma_separated_values(known, memory, tmp_path):
+    known.one("pool known n=3000")
+    known.circle("known", tmp_path / "order", "in_order")
+    said = memory(known, "--distances").finish()  # 32,768 packets, or 10 seconds
+    assert re.search(r"^known +3,000 +3,000 +0  ring_mp_mc +ordinary pages +4 KiB ", said, re.MULTILINE)
+    row = re.search(r"^net_ring_a +0 known +([\d,]+) .* 100\.0 %", said, re.MULTILINE)
+    assert int(row.group(1).replace(",", "")) >= 32768
+    assert re.search(r"^entries +16 +32 .* 4096$", said, re.MULTILINE)
+    assert len(re.findall(r"^(?:4 KiB|2 MiB|1 GiB) +[\d.]+ ", said, re.MULTILINE)) == 3
+    assert "Steps from one buffer to the next" in said
+    shares = [float(x) for x in re.findall(r"bytes +([\d.]+) %$", said, re.MULTILINE)]
+    assert sum(shares) == pytest.approx(100, abs=0.1)
+    values = memory(known, "--packets", "2000", "--csv", stdout=-1)
+    row, = csv.DictReader(io.StringIO(values.proc.child.stdout.read().decode()))
+    values.finish()
+    assert (row["port"], row["queue"], row["pool"]) == ("net_ring_a", "0", "known")
+    assert int(row["sequential"]) >= 0.99 * int(row["steps"]) > 0
+    assert float(row["pages_4k"]) > 400 and int(row["misses_4k_16"]) == int(row["known_4k_16"])
+
+
+def test_pictures(known, memory, tmp_path):
+    known.one("pool known n=4000")
+    known.circle("known", tmp_path / "order", "shuffled")
+    svg, png = tmp_path / "x.svg", tmp_path / "x.png"
+    memory(known, "--packets", "30000", "--plot", svg).finish()
+    points = max(svg_paths(svg), key=len).count("M")
+    assert points > 20000  # but for those that cover each other
+    assert svg.stat().st_size < 4 << 20
+    memory(known, "--packets", "30000", "--plot", png).finish()
+    width, height = png_size(png)
+    assert width >= 800 and height >= 400
+
+
+def test_ctrl_c_and_an_application_that_dies(known, memory, tmp_path):
+    known.one("pool known n=1000")
+    early = memory(known, "--duration", "60", "--json")
+    late = memory(known, "--duration", "60", "--json")
+    known.circle("known", tmp_path / "order", "in_order")
+    known.one("tsc")
+    assert pools(early.json(signal.SIGINT))["known"]["size"] == 1000
+    known.proc.kill()
+    said = late.finish()
+    assert f"{known.prefix} ended" in said
+    done = json.loads(said[said.index("{"):])
+    assert done["application_ended"] and all(p["gone"] for p in done["pools"])
+
+
+def test_no_traffic_and_output_that_cannot_be_written(known, tmp_path):
+    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"])
+    assert done.returncode == 0 and "no buffers were seen" in done.stdout
+    done = run([RINGTAP, "memory", known.prefix, "--samples", "/nonexistent/x"])
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    full = [tmp_path / name for name in ("x.svg", "x.png", "x.csv")]
+    for link, option in zip(full, ("--plot", "--plot", "--samples")):
+        link.symlink_to("/dev/full")
+        done = run([RINGTAP, "memory", known.prefix, "-q", "--duration", "0.1", option, link])
+        assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert os.path.exists("/dev/full")
+
+
+# ---- Intel PCM. There are no such counters here: this is about reading what it prints, in the form
+# of its source (build_csv() in pcm-iio.cpp), not about the figures being right.
+
+PCM = r"""#!/bin/sh
+trap 'exit 0' TERM
+echo "Socket,Name,Part,IB write,IOTLB Lookup,IOTLB Miss"
+echo "Socket0,IIO Stack 1,Part0,10,0,0"
+echo "Socket0,IIO Stack 1,Total,0,2000,30"
+echo "Socket0,IIO Stack 2,Total,0,1000,12"
+echo $$ >"$0.pid"
+while :; do sleep 0.05; done
+"""
+
+
+def test_hardware_counters_beside_the_model(known, closing, tmp_path):
+    tool, pid = tmp_path / "pcm-iio", tmp_path / "pcm-iio.pid"
+
+    def begin(script, *args):
+        pid.unlink(missing_ok=True)
+        tool.write_text(script)
+        tool.chmod(0o755)
+        it = closing(Measuring("memory", known, "--duration", "60", *args,
+                               env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+        until(lambda: pid.exists() and pid.read_text().strip(), what="pcm-iio runs")
+        return it
+
+    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"], env={"PATH": "/usr/bin:/bin"})
+    assert "pcm-iio is not installed" in done.stdout
+    said = begin(PCM, "--json").json(signal.SIGINT)["hardware_iotlb"]
+    assert said == {"unknown_because": None, "misses": 42, "lookups": 3000}
+    assert "42 misses in 3,000 lookups (1.400 in 100)" in begin(PCM).finish(signal.SIGINT)
+    said = begin(PCM.replace("Lookup", "Hit"), "--json").json(signal.SIGINT)["hardware_iotlb"]
+    assert said["lookups"] == 3042
+    broken = '#!/bin/sh\necho $$ >"$0.pid"\nexit 1\n'
+    assert "has none on this machine" in begin(broken).finish(signal.SIGINT)
+    # Whoever kills us does not leave it behind.
+    begin(PCM).proc.kill()
+    until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), what="pcm-iio has ended")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Applications with many polling threads, and what a monitor costs an application in memory."""
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from harness import monitor as fig
+from harness import pcapng
+from harness.pcapng import check_sums
+from harness.proc import until
+
+
+@pytest.fixture
+def crowd(play):
+    """crowd(n): rt_play with n threads of its own, each polling a queue of its own."""
+    def start(threads):
+        app = play()
+        app.plug("net_null0", "no-rx=1", rxq=threads, txq=threads)
+        assert app.one(f"crowd 0 {threads}") == threads
+        return app
+    return start
+
+
+def capture(app, record, threads):
+    """Has each thread send 50 packets; returns the file and what is lost. Rings are made for threads
+    that poll within 150 ms: on a machine that stands still for so long it is tried again."""
+    for _ in range(5):
+        recorder = record(app, "--ring-size", "64K")
+        assert app.one("crowd_send 50") == 50 * threads
+        recorder.finish()
+        file = recorder.file()
+        (seen, captured, lost), = check_sums(file)
+        assert seen == 50 * threads == captured + lost
+        if lost == 50 * max(0, threads - 256):
+            break
+    return file, lost
+
+
+def test_a_hundred_threads_are_captured(crowd, record):
+    app = crowd(100)
+    file, lost = capture(app, record, 100)
+    assert lost == 0
+    pcapng.assert_in_order(file)
+    of_queue = {}
+    for packet in file.packets:
+        of_queue[packet.queue] = of_queue.get(packet.queue, 0) + 1
+    assert of_queue == {queue: 50 for queue in range(100)}
+    assert app.one("crowd_end") == 100
+
+
+def test_threads_beyond_all_slots_are_accounted(crowd, record):
+    app = crowd(300)
+    _, lost = capture(app, record, 300)
+    assert lost == 44 * 50
+    assert app.one("crowd_end") == 300
+
+
+def test_a_hundred_threads_are_monitored(crowd, monitor):
+    app = crowd(100)
+    m = monitor(app, fig.POLLS)
+    # A thread that is new counts from the next tick on; each block is of one thread at one queue.
+    until(lambda: len(m.hooks) == 100, 30, "all polling threads")
+    app.one("crowd_send 1")
+    until(lambda: len(m.hooks) == 200, 30, "all sending threads")
+    m.fresh()
+    counted, uncounted = sum(sum(h.burst) for h in m.hooks), m.header.no_block_polls
+    before = sum(h.burst[1] for h in m.hooks)
+    app.one("crowd_send 50")
+    assert sum(h.burst[1] for h in m.hooks) == before + 5000
+    m.fresh()
+    assert m.header.no_block_polls == uncounted and m.header.no_thread_polls == 0
+    assert counted > uncounted
+    assert len({h.thread for h in m.hooks}) == 100
+
+
+def resident_kib(pid):
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.search(r"^Rss:\s+(\d+) kB", text, re.M)[1])
+
+
+def test_top_costs_an_application_less_than_a_mebibyte(testpmd, monitor):
+    """testpmd calls mlockall(MCL_FUTURE), which populates whatever is mapped in the usual way."""
+    pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
+    pmd.start()
+    until(lambda: pmd.stats(0)["RX-packets"] > 1000, 30, "traffic")
+    before = resident_kib(pmd.pid)
+    m = monitor(pmd, fig.POLLS | fig.BYTES | fig.BUSY | fig.GAPS)
+    until(lambda: any(h.burst[32] > 1000 for h in m.hooks), 30, "counted traffic")
+    m.fresh()
+    segment = os.fstat(m.wire.fds[0]).st_blocks // 2
+    assert segment < 512
+    assert resident_kib(pmd.pid) - before < 1024
+    pmd.stop()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""seen = captured + filtered + lost, for each queue and direction, whatever happens."""
+import json
+import signal
+
+import pytest
+
+from harness import pcapng
+from harness.pcapng import RECEIVED, check_sums
+from harness.proc import until
+from harness.ringtap import LOSS
+
+TINY = ("--ring-size", "64K")
+
+
+def dropped(file, interface):
+    return sum(p.dropped for p in file.packets if p.interface == interface)
+
+
+def summary_of(output):
+    return json.loads(output[output.index("{"):output.rindex("}") + 1])
+
+
+def forward(pmd, packets):
+    """Forwards so many packets, or some more; returns testpmd's own counts by port."""
+    pmd.start()
+    until(lambda: pmd.stats(0)["RX-packets"] >= packets, 30, "traffic")
+    return pmd.stop()
+
+
+def test_overload_of_a_tiny_ring(testpmd, record):
+    """Full rate into 64 KiB: most is lost, all is counted, and the application's count is ours."""
+    pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
+    recorder = record(pmd, *TINY, "-s", "64", "--fail-on-loss")
+    forwarded = forward(pmd, 3_000_000)
+    recorder.finish(status=LOSS)
+    file = recorder.file()
+    for i, (seen, captured, lost) in enumerate(check_sums(file)):
+        rx, tx, _rx_drop, tx_drop = forwarded[i]
+        assert seen == rx + tx + tx_drop
+        assert seen == captured + lost
+        assert lost > 0
+        assert dropped(file, i) <= lost
+    pcapng.assert_in_order(file)
+
+
+def test_dropcounts_add_up_to_the_losses(play, record):
+    """The reader stands still while the ring runs over. When it goes on, one more packet of each
+    kind bears the count of all that were lost before it."""
+    app = play()
+    app.ring("a", rxq=2, txq=2)
+    recorder = record(app, *TINY)
+    recorder.proc.send_signal(signal.SIGSTOP)
+    sent = 0
+    for queue in (0, 1):
+        for direction in ("rx", "tx"):
+            sent += app.burst(direction, 0, queue, n=2000 + queue, len=200)[0]
+    recorder.proc.send_signal(signal.SIGCONT)
+    last = 400  # more than enough for the reader to have made room at some time
+    for _ in range(last):
+        for queue in (0, 1):
+            for direction in ("rx", "tx"):
+                sent += app.burst(direction, 0, queue, n=1)[0]
+    recorder.finish()
+    file = recorder.file()
+    (seen, captured, lost), = check_sums(file)
+    assert seen == sent == captured + lost
+    assert lost > 4000
+    assert dropped(file, 0) == lost
+    assert all(p.dropped == 0 or p.options for p in file.packets)
+
+
+@pytest.mark.parametrize("expression", ["ether[17] & 1 == 0", "less 100", "ip"])
+def test_filtered_packets_are_counted_as_such(play, record, expression):
+    app = play()
+    app.ring("a")
+    recorder = record(app, "-f", expression, "--json")
+    for length in (64, 200):
+        app.rx(n=500, len=length)
+        app.tx(n=500, len=length)
+    output = recorder.finish()
+    file = recorder.file()
+    (seen, captured, lost), = check_sums(file)
+    expected = {"ether[17] & 1 == 0": 1000, "less 100": 1000, "ip": 0}[expression]
+    assert (seen, captured, lost) == (2000, expected, 0)
+    assert summary_of(output)
+
+
+def test_nothing_is_lost_when_the_application_waits(testpmd, record):
+    pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
+    recorder = record(pmd, *TINY, "-s", "64", "--on-full", "wait", "--fail-on-loss")
+    forwarded = forward(pmd, 100_000)
+    recorder.finish()
+    file = recorder.file()
+    for i, (seen, captured, lost) in enumerate(check_sums(file)):
+        assert lost == 0
+        assert captured == seen == sum(forwarded[i][:2])
+
+
+def test_several_lcores_on_one_tx_queue(play, record):
+    """MT_LOCKFREE use: each thread has a ring of its own, and the queue's counts are whole."""
+    app = play(lcores="(0-3)@(0,1)")
+    app.plug("net_null0")
+    recorder = record(app, *TINY, "-s", "64")
+    assert app.one("blast 0 0 workers=3 n=200000") == 600000
+    assert app.one("blast 0 0 workers=3 n=1") == 3
+    recorder.finish()
+    (seen, captured, lost), = check_sums(recorder.file())
+    assert seen == 600003 == captured + lost
+
+
+def test_more_threads_than_rings(play, record):
+    """Packets of a thread without a ring are a loss with a name, not a surprise."""
+    app = play()
+    app.plug("net_null0")
+    recorder = record(app, "--ring-size", "1M")
+    assert app.one("threads 0 0 count=100 n=50") == 5000
+    output = recorder.finish()
+    (seen, captured, lost), = check_sums(recorder.file())
+    assert seen == 5000 == captured + lost
+    assert captured >= 50 and lost > 0
+    assert "ring" in output
+
+
+def test_nic_counters_stand_next_to_ours(play, record):
+    """net_null makes up packets; its own counters since the capture began are in the summary."""
+    app = play()
+    app.plug("net_null0")
+    app.one("poll 0 0 n=1000")
+    recorder = record(app, "--json")
+    app.one("poll 0 0 n=3200")
+    summary = summary_of(recorder.finish())
+    assert summary["interfaces"][0]["nic"] == {"ipackets": 3200, "opackets": 0, "imissed": 0,
+                                               "ierrors": 0, "rx_nombuf": 0, "oerrors": 0}
+    iface = recorder.file().interfaces[0]
+    assert pcapng.stat(iface, RECEIVED) == 3200
+    assert pcapng.stat(iface, 5) == 0  # the NIC dropped nothing

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
+figures: equal, and what had no room is told."""
+import json
+import os
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness import dpdk
+from harness import monitor as fig
+from harness.fwd import FWD
+from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
+from harness.proc import check, until
+from harness.ringtap import sessions
+from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
+
+
+@pytest.fixture
+def lttng(closing, tmp_path):
+    reason = lttng_missing()
+    if not LTTNG_PROVIDER.exists():
+        reason = "built without LTTng"
+    if reason:
+        pytest.skip(reason)
+    return closing(Lttng(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def babeltrace():
+    if not shutil.which("babeltrace2"):
+        pytest.skip("babeltrace2 is not installed")
+
+
+def trace(app, what=""):
+    """Asks the probe, which must be able to do it."""
+    command = "/ringtap/trace" + (f",{what}" if what else "")
+    answer = dpdk.telemetry(app.prefix, command, 20)["/ringtap/trace"]
+    assert answer["status"] == 0, answer
+    return answer
+
+
+def eal_trace(folder, size="16M", mode="discard", events="ringtap.*"):
+    return [f"--trace={events}", f"--trace-dir={folder}", f"--trace-bufsz={size}",
+            f"--trace-mode={mode}"]
+
+
+def control_threads(app):
+    tasks = Path(f"/proc/{app.pid}/task").iterdir()
+    return [t.name for t in tasks if (t / "comm").read_text() == "ringtap-ctl\n"]
+
+
+def traffic(app):
+    app.rx(n=100, burst=32)  # 32, 32, 32, 4
+    app.one("idle 0 0 n=17")
+    app.rx(n=512, burst=512)
+    app.tx(n=70, burst=64)  # 64, 6
+
+
+TRAFFIC = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1,
+           ("rx_burst", 0, 0, 512, 512): 1, ("empty_poll", 0, 0, 32): 17,
+           ("tx_burst", 0, 0, 64, 64): 1, ("tx_burst", 0, 0, 6, 6): 1}
+
+
+def polls_of(m):
+    """Events that the figures say there were."""
+    rx = [h for h in m.hooks if h.direction == fig.RX]
+    return {"rx_burst": sum(sum(h.burst[1:]) for h in rx), "empty_poll": sum(h.burst[0] for h in rx),
+            "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == fig.TX)}
+
+
+# ---- DPDK's tracing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("instruments", [fig.POLLS, fig.ALL])
+def test_from_the_start(play, monitor, tmp_path, instruments):
+    app = play(eal=eal_trace(tmp_path))
+    app.ring("a")
+    app.rx(n=100)  # no hooks yet
+    m = monitor(app, instruments)
+    traffic(app)
+    trace(app, "off")
+    told = trace(app, "save")
+    ctf = Ctf(told["directory"])
+    assert Path(told["directory"]).parent == tmp_path
+    assert ctf.events == TRAFFIC
+    assert {e: ctf.count(e) for e in polls_of(m)} == polls_of(m)
+    assert {e: told["emitted"][e] for e in polls_of(m)} == polls_of(m)
+    assert sum(told["lost"].values()) == 0
+    assert (told["mode"], told["buffer_bytes"]) == ("discard", 16 << 20)
+
+
+def test_some_events_only(play, monitor, tmp_path):
+    app = play(eal=eal_trace(tmp_path, events="ringtap.tx"))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    assert trace(app)["points_on"] == 2  # tx_burst, tx_refused
+    told = trace(app, "save")
+    assert Ctf(told["directory"]).events == {k: n for k, n in TRAFFIC.items() if k[0] == "tx_burst"}
+
+
+def test_switched_on_and_off(app, monitor, tmp_path):
+    """Of an application that was started without tracing."""
+    told = trace(app)
+    assert (told["points_on"], told["bursts_traced"], told["directory"]) == (0, 0, "")
+    m = monitor(app, fig.POLLS)
+    traffic(app)
+    assert trace(app, "on")["points_on"] == len(EVENTS)
+    assert trace(app)["bursts_traced"] == 1
+    traffic(app)
+    told = trace(app, "off")
+    assert (told["points_on"], told["bursts_traced"]) == (0, 0)
+    traffic(app)
+    told = trace(app, "save")
+    folder = Path(told["directory"])
+    try:
+        assert Ctf(folder).events == TRAFFIC
+    finally:
+        shutil.rmtree(folder)  # in the home folder of who runs the tests
+    assert told["emitted"]["empty_poll"] == 17
+    assert m.hook(fig.RX)[0] == {0: 51, 32: 9, 4: 3, 512: 3}
+
+
+def test_testpmd(testpmd, monitor, tmp_path):
+    """As much as it can: what does not fit is counted, and the sum is the figures'."""
+    pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"], eal=eal_trace(tmp_path, "2M"))
+    m = monitor(pmd, fig.POLLS | fig.LATENCY)
+    pmd.start("start tx_first 3")
+    until(lambda: sum(sum(h.burst) for h in m.hooks) > 300_000, 60, "traffic")
+    pmd.stop()
+    trace(pmd, "off")
+    told = trace(pmd, "save")
+    ctf = Ctf(told["directory"])
+    for event, calls in polls_of(m).items():
+        assert told["emitted"][event] == calls
+        assert ctf.count(event) == calls - told["lost"][event]
+    assert sum(told["lost"].values()) > 0
+    assert ctf.count("latency") == told["emitted"]["latency"] - told["lost"]["latency"] > 0
+
+
+def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
+    """What is counted is traced and the other way round from the first poll, each time."""
+    pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
+                  eal=eal_trace(tmp_path, "64K"))
+    before = trace(pmd)["emitted"]
+    for _ in range(5):
+        pmd.start()
+        m = monitor(pmd, fig.POLLS)
+        until(lambda: sum(sum(h.burst) for h in m.hooks) > 1000, what="traffic")
+        pmd.stop()
+        m.fresh()
+        now, counted = trace(pmd)["emitted"], polls_of(m)
+        assert {e: now[e] - before[e] for e in counted} == counted
+        m.close()
+        before = now
+
+
+@pytest.mark.parametrize("mode", ["discard", "overwrite"])
+def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
+    app = play(eal=eal_trace(tmp_path, "64K", mode))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    app.rx(n=100, burst=1)
+    app.one("idle 0 0 n=10000")
+    app.rx(n=10, burst=1)
+    trace(app, "off")
+    told = trace(app, "save")
+    assert (told["emitted"]["rx_burst"], told["emitted"]["empty_poll"]) == (110, 10000)
+    assert told["lost"]["empty_poll"] > 1000
+    assert told["lost"]["rx_burst"] == (10 if mode == "discard" else 100)
+    ctf = Ctf(told["directory"])
+    for event in EVENTS:
+        assert ctf.count(event) == told["emitted"][event] - told["lost"][event]
+
+
+def test_forwarder(fwd, monitor, tmp_path):
+    """Its own events are for USDT only: here are those of the hooks. DPDK saves as it ends."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:60s", "--sink-rate", "10k",
+              "--tx-full", "drop", eal=eal_trace(tmp_path, events="ringtap.tx_refused")).running()
+    monitor(app, fig.POLLS)
+    until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
+    way = app.stop().total("oneway")
+    (folder,) = tmp_path.iterdir()
+    events = Ctf(folder).events
+    refused = sum(key[3] * n for key, n in events.items() if key[:3] == ("tx_refused", 1, NO_QUEUE))
+    assert 0 < refused <= way["tx_dropped"]
+
+
+def test_sessions(play, record, tmp_path):
+    """A capture has the hooks in as well as a monitor."""
+    app = play(eal=eal_trace(tmp_path))
+    app.ring("a")
+    recorder = record(app)
+    (session,) = sessions(app)
+    assert trace(app)["bursts_traced"]
+    traffic(app)
+    recorder.finish()
+    told = trace(app, "save")
+    who = (session["id"], recorder.proc.pid)
+    assert Ctf(told["directory"]).events == {
+        **TRAFFIC, ("session_open", *who): 1, ("session_close", *who): 1}
+
+
+def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
+    """DPDK would keep each one's: the events of those without an lcore id are lost, and counted. The
+    control thread, which has one, stays."""
+    app = play(eal=eal_trace(tmp_path))
+    app.plug("net_null0")
+    app.ring("a")
+    m = monitor(app, fig.POLLS)
+    app.one("idle 1 0 n=1")
+    streams = set(os.listdir(trace(app, "save")["directory"]))
+    assert app.one("threads 0 0 count=30 n=50") == 1500
+    told = trace(app, "save")
+    assert told["emitted"]["tx_burst"] == told["lost"]["tx_burst"] == 1500
+    (first,) = control_threads(app)
+    m.close()
+    since = time.monotonic()
+    until(lambda: time.monotonic() - since > 3, what="the time that the thread lingers otherwise")
+    assert control_threads(app) == [first]
+    monitor(app, fig.POLLS)
+    assert set(os.listdir(trace(app, "save")["directory"])) == streams
+
+
+def test_all_at_once(play, monitor, tmp_path):
+    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all are told so."""
+    app = play(eal=eal_trace(tmp_path))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    trace(app, "off")
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(lambda i: trace(app, "save" if i % 2 else ""), range(8)))
+    (folder,) = tmp_path.iterdir()
+    assert {told["directory"] for told in saved} <= {f"{tmp_path}/", str(folder)}
+    assert {told["directory"] for told in saved[1::2]} == {str(folder)}
+    assert Ctf(folder).events == TRAFFIC
+
+
+@pytest.mark.parametrize("name", ["f" * 60, "f" * 200])
+def test_long_folders_are_told_in_full(play, tmp_path, name):
+    told = trace(play(eal=eal_trace(tmp_path / name)), "save")["directory"]
+    (folder,) = (tmp_path / name).iterdir()
+    assert told == str(folder) if len(str(folder)) < 128 else "".join(told) == str(folder)
+
+
+@pytest.mark.parametrize("what", ["bogus", "on,off", "/etc/passwd", "ON"])
+def test_unknown_parameters_are_refused(app, what):
+    answer = dpdk.telemetry(app.prefix, f"/ringtap/trace,{what}")["/ringtap/trace"]
+    assert answer["status"] < 0 and "on, off, save, lttng" in answer["error"]
+    assert answer["points_on"] == 0
+
+
+def test_trace_that_cannot_be_written(play, monitor, tmp_path):
+    (tmp_path / "file").touch()
+    app = play(eal=eal_trace(tmp_path / "file" / "below"))
+    app.ring("a")
+    monitor(app, fig.POLLS)
+    traffic(app)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]
+    assert answer["status"] < 0 and answer["error"]
+    assert answer["emitted"]["empty_poll"] == 17
+    traffic(app)
+
+
+IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is linked in
+
+
+def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
+    """One linked in and one loaded: EAL refuses to start with trace points of the same name, and
+    rte_telemetry would ask the last one, which has none."""
+    app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
+    monitor(app, fig.POLLS)
+    until(lambda: trace(app)["emitted"]["empty_poll"] > 0, what="events")
+    assert app.stop().total("sink")["rx_packets"] == 0
+
+
+# ---- LTTng -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loaded_by,linkin", [("probe", False), ("eal", False), ("eal", True)])
+def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by, linkin):
+    eal = ["-d", plugin.parent / LTTNG_PROVIDER.name] if loaded_by == "eal" else []
+    app = play(linkin=linkin, namespace=lttng, eal=eal)
+    app.ring("a")
+    if loaded_by == "probe":
+        assert trace(app)["lttng"] == 0
+        assert trace(app, "lttng")["lttng"] == 1
+    lttng.start(tmp_path / "out")
+    m = monitor(app, fig.ALL)
+    assert trace(app)["bursts_traced"] == trace(app)["lttng"] == 1
+    traffic(app)
+    lttng.stop()
+    until(lambda: not trace(app)["bursts_traced"], what="the end of tracing")
+    traffic(app)
+    ctf = Ctf(tmp_path / "out")
+    assert ctf.events == TRAFFIC
+    assert ctf.discarded == 0
+    assert {e: ctf.count(e) * 2 for e in polls_of(m)} == polls_of(m)
+
+
+def test_lttng_tells_what_it_discarded(play, monitor, lttng, tmp_path):
+    app = play(namespace=lttng)
+    app.ring("a")
+    trace(app, "lttng")
+    lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
+    m = monitor(app, fig.POLLS)
+    assert trace(app)["bursts_traced"]
+    app.one("idle 0 0 n=100000")
+    app.rx(n=100, burst=1)
+    lttng.stop()
+    ctf = Ctf(tmp_path / "out")
+    assert ctf.discarded > 0
+    assert sum(ctf.events.values()) + ctf.discarded == sum(polls_of(m).values()) == 100_100
+
+
+def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
+    """The application goes on, and no longer asks anybody."""
+    app = play(namespace=lttng)
+    app.ring("a")
+    trace(app, "lttng")
+    lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
+    m = monitor(app, fig.POLLS)
+    assert trace(app)["bursts_traced"]
+    app.one("idle 0 0 n=1000")
+    lttng.kill()
+    until(lambda: not trace(app)["bursts_traced"], 30, "the end of tracing")
+    app.one("idle 0 0 n=10000")
+    traffic(app)
+    assert m.hook(fig.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
+
+
+def test_lttng_is_not_in_the_probe(app):
+    assert "lttng" not in Path(f"/proc/{app.pid}/maps").read_text()
+
+
+def test_program_is_not_looked_for_in_the_working_folder(fwd, private_dir):
+    """Where it is called by its name alone, and that folder has everything that could be loaded."""
+    if not LTTNG_PROVIDER.exists():
+        pytest.skip("built without LTTng")
+    shutil.copy(LTTNG_PROVIDER, private_dir)
+    (private_dir / FWD.name).touch()
+    bare = ["bash", "-c", 'cd "$0" && exec -a ringtap-fwd "$@"', private_dir]
+    app = fwd(*IDLE, around=bare).running()
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    maps = Path(f"/proc/{app.proc.pid}/maps").read_text()
+    assert str(private_dir) not in maps
+    assert answer["status"] == 0 or "where the probe lies" not in answer["error"]
+
+
+def test_probe_that_is_linked_in_looks_where_libraries_are_installed(fwd):
+    app = fwd(*IDLE).running()
+    options = json.loads(check(["meson", "introspect", BUILD, "--buildoptions"]))
+    where = {o["name"]: o["value"] for o in options}
+    path = Path(where["prefix"]) / where["libdir"] / LTTNG_PROVIDER.name
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng", 20)["/ringtap/trace"]
+    assert answer["lttng"] == 1 if path.exists() else answer["error"].startswith(f"{path}: ")
+    app.stop()
+
+
+def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
+    """A probe without a provider beside it, in whatever folder the application works."""
+    if not LTTNG_PROVIDER.exists():
+        pytest.skip("built without LTTng")
+    alone = copy_probe(plugin, private_dir)
+    app = play(plugin=alone)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and str(private_dir / LTTNG_PROVIDER.name) in answer["error"]
+    (private_dir / LTTNG_PROVIDER.name).write_text("something else" * 100)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and "invalid ELF header" in answer["error"]
+    shutil.copy(LTTNG_PROVIDER, private_dir)
+    private_dir.chmod(0o777)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and "others may write" in answer["error"]
+    private_dir.chmod(0o770)
+    os.chown(private_dir, -1, 65534)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
+    assert answer["status"] < 0 and "others may write" in answer["error"]
+    os.chown(private_dir, -1, 0)
+    assert trace(app, "lttng")["lttng"] == 1

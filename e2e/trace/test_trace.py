@@ -1,0 +1,529 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap trace` with bpftrace: what it says is what happened, and nothing of it stays behind."""
+import json
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness import monitor as fig
+from harness.known import Known
+from harness.monitor import Monitor
+from harness.paths import BUILD, RINGTAP, probe_object
+from harness.paths import PROBE_OBJECT as PROBE
+from harness.pcapng import stat
+from harness.proc import Proc, check, run, until
+from harness.ringtap import FAILED, LOSS, USAGE
+from harness.tracers import EVENTS, bpftrace_missing, usdt_sites
+from harness.tracing import NOP, Tracing, bytes_at_sites, nothing_left, semaphores, tracing
+
+SLACK = 100  # ticks: the CPU may read its counter out of order
+LOST = 7  # option of an ISB
+
+
+@pytest.fixture(scope="module")
+def bpftrace():
+    reason = bpftrace_missing()
+    if not reason and not usdt_sites(PROBE):
+        reason = "built without sys/sdt.h"
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def trace(bpftrace, closing, tmp_path):
+    """trace(app, what, option...) starts `ringtap trace`."""
+    return lambda app, *args, **kwargs: closing(Tracing(app, tmp_path, *args, **kwargs))
+
+
+def queue(doc, direction, port=0):
+    found = [q for q in doc["queues"] if (q["port"], q["direction"]) == (port, direction)]
+    assert len(found) == 1, doc["queues"]
+    return found[0]
+
+
+def sizes(row):
+    return {int(size): calls for size, calls in row["bursts"].items()}
+
+
+# ---- list ------------------------------------------------------------------------------------
+
+
+def events_of(said, file):
+    return {e["name"] for e in said["events"] if e["file"] == str(file)}
+
+
+def test_list(app, plugin):
+    said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
+    assert said["application"] == app.prefix and said["pid"] == app.pid
+    assert events_of(said, probe_object(plugin)) == {s.event for s in usdt_sites(PROBE)}
+    for event in said["events"]:
+        assert tuple(a["name"] for a in event["arguments"]) == EVENTS[event["name"]]
+        assert all(a["type"] in ("uint16", "uint32", "uint64") for a in event["arguments"])
+    assert said["tools"]["bpftrace"] == bool(shutil.which("bpftrace"))
+    assert said["tools"]["rte_trace"] and not said["tools"]["lttng_provider_loaded"]
+    assert app.one("callbacks 0") == 0
+    text = check([RINGTAP, "trace", "list", app.prefix])
+    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=got" in text
+
+
+def test_list_of_a_program_with_the_probe_linked_in(play):
+    app = play(linkin=True)
+    said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
+    assert events_of(said, PROBE) == {s.event for s in usdt_sites(PROBE)}
+
+
+# ---- the canned programs ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linkin", [False, True], ids=["plugin", "linked in"])
+def test_bursts_are_those_that_were_sent(play, trace, linkin):
+    app = play(linkin=linkin)
+    app.ring("a")
+    it = trace(app, "burst", "--empty", "--json", "--duration", "60")
+    app.rx(n=100, burst=32)  # 32, 32, 32, 4
+    app.one("idle 0 0 n=17")
+    app.rx(n=512, burst=512)
+    app.tx(n=70, burst=64)  # 64, 6
+    doc = it.json()
+    rx, tx = queue(doc, "rx"), queue(doc, "tx")
+    assert (doc["trace"], doc["ended_by"], doc["pid"]) == ("burst", "signal", app.pid)
+    assert sizes(rx) == {32: 3, 4: 1, 512: 1} and rx["empty_calls"] == 17
+    assert (rx["calls"], rx["packets"], rx["calls_beyond_histogram"]) == (5, 612, 0)
+    assert sizes(tx) == {64: 1, 6: 1} and tx["packets"] == 70
+    assert rx["name"] == tx["name"] == "net_ring_a"
+
+
+def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
+    pmd = testpmd("net_ring0", "net_null1", args=["--burst=13"])
+    it = trace(pmd, "burst", "--empty", "--json", "--duration", "60")
+    top = Proc([RINGTAP, "top", "--json", "-n", "0.2", pmd.prefix])
+    try:
+        top.expect(r"^\{")
+        pmd.start("start tx_first 3")
+        until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
+        pmd.stop()
+        for _ in range(3):  # two whole intervals since
+            top.expect(r"^\{.*$")
+        doc = it.json()
+        top.send_signal(signal.SIGINT)
+        assert top.wait() == 0
+        lines = [json.loads(line) for line in top.output.splitlines()]
+    finally:
+        top.close()
+    told = {"rx": Counter(), "tx": Counter()}
+    for line in lines:
+        for app in line["applications"]:
+            for q in app.get("queues", ()):
+                if q["port"] == "net_ring0":
+                    told[q["direction"]].update({int(n): c for n, c in q["bursts"].items()})
+    rx, tx = queue(doc, "rx"), queue(doc, "tx")
+    assert {0: rx["empty_calls"], **sizes(rx)} == {0: 0, **told["rx"]}
+    assert sizes(tx) == told["tx"] and sum(sizes(rx).values()) > 1000
+
+
+def test_burst_for_people(app, trace):
+    it = trace(app, "burst", "--duration", "60")
+    app.rx(n=100, burst=32)
+    text = it.finish()
+    assert "net_ring_a queue 0 rx: 4 bursts, 100 packets, 25.0 packets a burst" in text
+    rows = [line.split()[:2] for line in text.splitlines() if "%" in line]
+    assert rows == [["4", "1"], ["32", "3"]]
+
+
+def test_many_sizes_are_put_together_for_people(app, trace):
+    it = trace(app, "burst", "--duration", "60")
+    for size in range(1, 41):
+        app.rx(n=size, burst=64)
+    text = it.finish()
+    rows = [line.split("%")[0].split()[:-1] for line in text.splitlines() if "%" in line]
+    assert rows == [["1", "1"], ["2", "-", "3", "2"], ["4", "-", "7", "4"], ["8", "-", "15", "8"],
+                    ["16", "-", "31", "16"], ["32", "-", "63", "9"]]
+
+
+def test_latency(plugin, closing, trace, tmp_path):
+    known = closing(Known(plugin))
+    it = trace(known, "latency", "--json", "--duration", "60")
+    stays = known.send([5000, 20000, 100000], rounds=50, log=tmp_path / "log")
+    doc = it.json()
+    row, = doc["queues"]
+    assert (row["name"], row["queue"], row["packets"]) == ("net_ring_b", 0, len(stays))
+    low, high = ([s[i] for s in stays] for i in (0, 1))
+    assert sum(low) / len(low) - SLACK <= row["cycles"]["mean"] <= sum(high) / len(high) + SLACK
+    assert max(low) - SLACK <= row["cycles"]["max"] <= max(high) + SLACK
+    assert row["ns"]["max"] == pytest.approx(row["cycles"]["max"] * 1e9 / doc["tsc_hz"])
+    for which in ("burst_mean_cycles", "burst_longest_cycles"):
+        assert sum(n for _, _, n in row[which]) == 150
+        at_least = sum(n for start, _, n in row[which] if start >= 65536)
+        assert at_least >= 50  # those of 100,000 and whatever the system held up
+
+
+def test_what_a_recording_loses(app, record, trace):
+    it = trace(app, "drops", "--json", "--duration", "60")
+    recorder = record(app, "--ring-size", "64K", "--fail-on-loss")
+    app.rx(n=20000, len=200)
+    recorder.finish(status=LOSS)
+    lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
+    doc = it.json()
+    row, = doc["drops"]
+    assert lost > 0 and row["packets"] == lost
+    assert (row["name"], row["queue"], row["why"]) == ("net_ring_a", 0, "ring_full")
+    assert row["tid"] == app.pid  # the main thread sends and receives
+    assert sum(r["packets"] for r in doc["ring_full"]) == lost
+    assert not doc["refused"]
+
+
+def test_what_a_driver_refuses(testpmd, trace):
+    """net_ring takes what it has room for, and nobody receives it again."""
+    pmd = testpmd("net_ring0", "net_null1", args=["--forward-mode=txonly"])
+    it = trace(pmd, "drops", "--duration", "60", "--json")
+    people = trace(pmd, "drops", "--duration", "60")
+    pmd.start()
+    until(lambda: pmd.stats(0)["TX-packets"] > 0, 30, "traffic")
+    dropped = pmd.stop()[0][3]
+    doc = it.json()
+    row, = doc["refused"]
+    assert dropped > 0 and row["packets"] == dropped
+    assert (row["name"], row["queue"]) == ("net_ring0", None)
+    assert f"{dropped:,}" in people.finish() and not doc["drops"]
+
+
+@pytest.fixture(scope="module")
+def first_pids(bpftrace):
+    if os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC:  # PROC_PID_INIT_INO
+        pytest.skip("the kernel's numbers of threads are others in this PID namespace")
+
+
+@pytest.fixture
+def hog(closing, tmp_path):
+    """A program of a name of its own, with nothing better to do than to use a CPU."""
+    def start(cpu, name="rt-hog"):
+        shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
+        it = closing(Proc(["taskset", "-c", str(cpu), "sh", "-c",
+                           'exec "$0" >/dev/null', tmp_path / name]))
+
+        def ticks():
+            text = Path(f"/proc/{it.pid}/stat").read_text()
+            return text.split(") ")[0].endswith(f"({name}") and sum(
+                int(t) for t in text.split(") ")[1].split()[11:13])
+        it.ticks = ticks
+        until(lambda: ticks() >= 20, 60, "the hog had 0.2 s")
+        return it
+
+    return start
+
+
+@pytest.mark.usefixtures("first_pids")
+@pytest.mark.parametrize("off_cpu", [False, True])
+def test_who_took_the_cpu(testpmd, trace, hog, off_cpu):
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
+    hog(1).kill()
+    thread, = it.json()["threads"]
+    takers = {t["by"]: t for t in thread["taken" if off_cpu else "long"]}
+    hogged = takers["rt-hog"]
+    assert hogged["count"] >= 1 and hogged["max_ns"] <= hogged["total_ns"]
+    assert hogged["total_ns"] > 20e6
+    if off_cpu:
+        assert thread["times"] == sum(t["count"] for t in takers.values())
+    else:
+        assert hogged["off_cpu_ns"] <= hogged["total_ns"]
+        assert thread["gaps"] > sum(t["count"] for t in takers.values())
+        assert thread["max_ns"] == max(t["max_ns"] for t in takers.values())
+    name = Path(f"/proc/{pmd.pid}/task/{thread['tid']}/comm").read_text().strip()
+    assert thread["name"] == name
+
+
+@pytest.mark.usefixtures("first_pids")
+@pytest.mark.parametrize("off_cpu", [False, True])
+def test_who_took_the_cpu_of_a_thread_that_went_on_elsewhere(testpmd, trace, hog, off_cpu):
+    """Who has the CPU has not left it when the thread is back, on another."""
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
+    tid = max(os.listdir(f"/proc/{pmd.pid}/task"), key=lambda t: int(
+        Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]))
+    hogs = hog(1)
+    had = hogs.ticks()
+    check(["chrt", "-f", "-p", "1", hogs.pid])  # it leaves the CPU to others after 0.95 s
+    until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
+    check(["taskset", "-p", "-c", "0", tid])
+    until(lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2]
+          .split()[36] == "0", what="it is on the other CPU")
+    doc = it.json()
+    hogs.kill()
+    thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
+    takers = {t["by"]: t for t in thread["taken" if off_cpu else "long"]}
+    assert takers["rt-hog"]["max_ns"] > 100e6, takers
+
+
+@pytest.mark.usefixtures("first_pids")
+def test_hostile_names_do_not_reach_the_terminal(testpmd, trace, hog):
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--off-cpu", "--duration", "60")
+    hog(1, name="rt-\033[31m\007").kill()
+    text = it.finish()
+    assert "rt-?[31m?" in text
+    assert not [c for c in text + it.proc.output if ord(c) < 32 and c != "\n"]
+
+
+@pytest.mark.usefixtures("first_pids")
+def test_names_beyond_ascii(testpmd, trace, hog):
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    it = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
+    hog(1, name="rt-h\u00f6g").kill()
+    thread, = it.json()["threads"]
+    assert "rt-h\u00f6g" in [t["by"] for t in thread["taken"]]
+
+
+@pytest.mark.usefixtures("first_pids")
+def test_a_known_gap(app, trace):
+    it = trace(app, "gaps", "--json", "--long", "20000", "--duration", "60")
+    first = app.rx(n=1)[2]
+    app.proc.send_signal(signal.SIGSTOP)
+    until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
+    check([sys.executable, "-c", "import time; time.sleep(0.05)"])
+    app.proc.send_signal(signal.SIGCONT)
+    second = app.rx(n=1)[1]
+    thread, = it.json()["threads"]
+    # Between the two polls, which lie within what the application says.
+    long = max(thread["long"], key=lambda t: t["max_ns"])  # under load it is not the only one
+    assert thread["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
+    assert second - first <= thread["max_ns"] + 1e6
+
+
+@pytest.mark.usefixtures("first_pids")
+def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, hog):
+    """The probe lies where only the application sees it, which is process 1 to itself."""
+    inner = private_dir / "inner"
+    inner.mkdir()
+    space = SimpleNamespace(prefix=[
+        "unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+        f'mount -t tmpfs -o mode=755 none {inner} && '
+        f'cp -r {plugin} {probe_object(plugin).parent} {inner} && exec "$@"', "sh"])
+    pmd = testpmd("net_ring0", plugin=inner / plugin.name, namespace=space)
+    assert not list(inner.iterdir())
+    said = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))
+    assert "rx_burst" in events_of(said, probe_object(inner / plugin.name))
+    assert Path(f"/proc/{said['pid']}/comm").read_text() == "dpdk-testpmd\n"
+    it = trace(pmd, "burst", "--json", "--duration", "60")
+    off_cpu = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
+    pmd.start("start tx_first")
+    hog(1).kill()
+    threads = off_cpu.json()["threads"]  # the main thread has emptied the queues before
+    assert all(Path(f"/proc/{said['pid']}/task/{t['tid']}").exists() for t in threads)
+    assert [t for t in threads if "rt-hog" in [taker["by"] for taker in t["taken"]]]
+    received = pmd.stop()[0][0]
+    assert queue(it.json(), "rx")["packets"] == received > 1000
+
+
+@pytest.mark.parametrize("option", [[], ["--off-cpu"]])
+def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
+    """Numbers of threads that bpftrace tells are not those there."""
+    space = SimpleNamespace(prefix=["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc"])
+    pmd = testpmd("net_ring0", namespace=space)
+    pid = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))["pid"]
+    done = run(["nsenter", "-m", "-p", "-t", str(pid), RINGTAP, "trace", "gaps", *option, pmd.prefix])
+    assert done.returncode == FAILED and "outside of containers" in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+def test_a_program_with_events_of_its_own(fwd, trace):
+    """ringtap-fwd: the probe is in the program itself, and its own loop tells what it loses."""
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
+              "--tx-full", "drop").running()
+    it = trace(app, "drops", "--json", "--duration", "1")
+    doc = it.json(None)
+    app.stop()
+    full = [d for d in doc["drops"] if d["why"] == "tx_full"]
+    assert {(d["name"], d["reason"]) for d in full} == {("net_ring_b", 32)}
+    assert sum(d["packets"] for d in full) > 0
+    assert "net_ring_b" in {r["name"] for r in doc["refused"]}
+
+
+# ---- the files, by hand ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file,args", [
+    ("burst", []), ("polls", []), ("latency", []), ("drops", []), ("gaps", ["50"]),
+    ("offcpu", ["PID"])])
+def test_programs_by_hand(app, bpftrace, closing, file, args):
+    """As their comments say; where tracefs is not mounted, it is for them only."""
+    closing(Monitor(app, fig.POLLS | fig.LATENCY))
+    args = [str(app.pid) if a == "PID" else a for a in args]
+    it = closing(Proc(["unshare", "-m", "sh", "-c",
+                       "test -d /sys/kernel/tracing/events || "
+                       "mount -t tracefs none /sys/kernel/tracing; exec \"$@\"", "sh",
+                       "bpftrace", "-p", app.pid, BUILD / "cli" / "trace" / "scripts" / f"{file}.bt", *args],
+                      env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}))
+    it.expect("PROBES_ATTACHED", 60)
+    if file == "burst":
+        app.rx(n=96, burst=32)
+
+    def ended():  # it misses a signal that does not find it waiting
+        it.send_signal(signal.SIGTERM)
+        return it.ends_within(0.2)
+    until(ended, 30, "its end")
+    assert it.wait() == 0, it.output
+    assert file != "burst" or "[32, 33)               3 |" in it.output
+
+
+# ---- one's own program -----------------------------------------------------------------------
+
+
+def own(app, program, *args, **kwargs):
+    return tracing("-e", program, app.prefix, *args, **kwargs)
+
+
+def test_own_program(app, bpftrace):
+    done = own(app, 'ringtap:session_open { @ = count(); } BEGIN { printf("hello\\n"); exit(); }')
+    assert done.returncode == 0 and "hello" in done.stdout, done.stderr
+    assert app.one("callbacks 0") == 0
+
+
+def test_own_program_sees_bursts(app, trace):
+    it = trace(app, "-e", 'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
+    app.rx(n=7, burst=32)
+    assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
+    it.finish()
+    assert app.one("callbacks 0") == 0
+
+
+def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, closing):
+    it = closing(Proc(["setsid", "-w", "-c", "sh", "-c", 'stty tostop; exec "$@"', "sh", RINGTAP,
+                       "trace", "--duration", "0.2", "-e", 'BEGIN { printf("hello\\n"); } '
+                       'interval:ms:10 { @n = count(); }', app.prefix], tty=True))
+    assert it.wait(60) == 0, it.output
+    assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
+
+
+def test_own_program_has_its_time(app, plugin, trace):
+    """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
+    it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
+                                               "ringtap:rx_burst { @ = count(); }")
+    assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
+    assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
+    assert "NOTIFY" not in it.proc.output
+
+
+@pytest.mark.parametrize("program,says", [
+    ("ringtap:rx_burst { @ = cou", "syntax error"),
+    ("ringtap:no_such_event { @ = count(); }", "No probes to attach")])
+def test_own_program_that_is_wrong(app, bpftrace, program, says):
+    """bpftrace's own message comes through."""
+    done = own(app, program)
+    assert done.returncode == FAILED
+    assert says in done.stderr + done.stdout and "ended with status" in done.stderr
+
+
+# ---- ends ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("what", [("burst", "--empty"), ("latency",),
+                                  ("-e", "ringtap:rx_burst { @ = count(); }")],
+                         ids=["burst", "latency", "own"])
+def test_nothing_stays_behind(app, plugin, trace, what, number):
+    it = trace(app, *what, *(["--duration", "60"] if what[0] != "-e" else []))
+    assert app.one("callbacks 0") >= 2
+    assert semaphores(app, probe_object(plugin)) == {int(what[0] == "latency")}
+    assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
+    children = it.children()
+    assert [name for _, name in children] == ["bpftrace"]
+    it.finish(number, status=-9 if number == signal.SIGKILL else 0)
+    nothing_left(app, probe_object(plugin), children)
+
+
+@pytest.mark.parametrize("what", [("burst", "--duration", "60"), ("-e", "BEGIN {}")])
+def test_bpftrace_is_killed(app, plugin, trace, what):
+    it = trace(app, *what)
+    (pid, name), = until(it.children)
+    until(lambda: Path(f"/proc/{pid}/comm").read_text() == "bpftrace\n", what="it is bpftrace")
+    os.kill(pid, signal.SIGKILL)
+    it.finish(None, status=FAILED)
+    assert "killed by signal 9" in it.proc.output
+    nothing_left(app, probe_object(plugin), [(pid, name)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
+    it = closing(Proc([RINGTAP, "trace", "burst", app.prefix]))
+    children = Path(f"/proc/{it.pid}/task/{it.pid}/children")
+    started = until(lambda: children.read_text().split(), what="bpftrace")
+    it.send_signal(number)
+    assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
+    assert number == signal.SIGKILL or "ended before it began" in it.output
+    nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
+
+
+def test_the_application_dies(app, trace):
+    it = trace(app, "burst", "--json", "--duration", "60")
+    app.rx(n=100, burst=32)
+    app.proc.kill()
+    doc = it.json(None)
+    assert doc["ended_by"] == "application" and f"{app.prefix} ended" in it.proc.output
+    assert sizes(queue(doc, "rx")) == {32: 3, 4: 1}
+
+
+def test_a_duration(app, trace):
+    doc = trace(app, "burst", "--json", "--duration", "0.3").json(None)
+    assert doc["ended_by"] == "duration" and 0.3 <= doc["seconds"]
+    assert doc["queues"] == []
+
+
+def test_with_a_monitor_besides(app, trace, closing):
+    """Its hooks stay."""
+    closing(Monitor(app, fig.POLLS))
+    it = trace(app, "burst", "--json", "--duration", "60")
+    app.rx(n=100, burst=32)
+    assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
+    assert app.one("callbacks 0") == 2
+
+
+# ---- mistakes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args,status,says", [
+    ([], USAGE, "nothing to trace"), (["moon"], USAGE, "moon"),
+    (["burst", "a", "b"], USAGE, "one application"), (["-e", "BEGIN {}", "burst", "a"], USAGE, "-e"),
+    (["burst", "--duration", "0"], USAGE, "--duration"), (["list", "--duration", "1"], USAGE, "--duration"),
+    (["drops", "--empty"], USAGE, "only with burst"), (["burst", "--off-cpu"], USAGE, "only with gaps"),
+    (["gaps", "--off-cpu", "--long", "5"], USAGE, "--long"), (["burst", "-o", "x"], USAGE, "--output"),
+    (["lttng"], USAGE, "-o DIR"), (["dpdk"], USAGE, "-o DIR"),
+    (["burst", "no-such-application"], FAILED, "no such application"),
+    (["list", "no-such-application"], FAILED, "no such application")])
+def test_wrong_command_lines(app, args, status, says):
+    done = tracing(*args)
+    assert done.returncode == status, done.stderr
+    assert says in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+@pytest.mark.parametrize("args,package", [
+    (["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")])
+def test_missing_tools_are_named(app, tmp_path, args, package):
+    done = tracing(*args, app.prefix, env={"PATH": str(tmp_path)}, cwd=tmp_path)
+    assert done.returncode == FAILED and f"apt install {package}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+def test_ordinary_users_are_told(app):
+    done = tracing("burst", app.prefix, user=65534, group=65534, extra_groups=[])
+    assert done.returncode == FAILED and "root" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_application_without_the_probe(testpmd, bpftrace):
+    pmd = testpmd("net_null0", plugin=None)
+    for what in ("burst", "list"):
+        done = tracing(what, pmd.prefix)
+        assert done.returncode == FAILED and "probe" in done.stderr
+        assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much of two ports' traffic is captured, by the way in which packets get into the file, and what is
+left of the application's rate."""
+import time
+
+from ...report import pdump_view
+from ...report.pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
+                          UNTOUCHED, WAYS, line_pps)
+from ...tools import process
+from ...tools.errors import Trouble, Unavailable
+from .. import attached, forwarder
+from ..experiment import Cell, Experiment, Measurement, Published
+from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
+
+QUICK_SIZES = (64, 256, 512)
+SPARE_MB = 64
+ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
+SOURCE = "two ports of 10 Gbit/s, 64-byte packets"
+
+
+class Pdump(Experiment):
+    name = "pdump"
+    title = "Writing packets: one by one, buffered, in batches"
+    question = ("How much of what two ports receive is captured, by the way in which it is written, and how fast does the "
+                "application forward meanwhile?")
+    conditions = (
+        "dpdk-testpmd forwards from port to port (io) between two net_null ports, as fast as its one CPU can, which with small "
+        "packets is several times the line rate of two ports of 10 Gbit/s: so the ways of writing meet their own limits, and not "
+        "the wire's. Captured is what both ports receive (dpdk-dumpcap: and send) to /dev/null, by one process on the other CPU. "
+        "The ways differ only in what is done with the packets: one write() for each (bench/write_modes), copied into a buffer of "
+        "1 MiB that is written when it is full (likewise), batches written straight out of the ring, where packets lie in the "
+        "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
+        "limit. Rates are packets per second that the polling thread ran. The published figures have one write for each packet in "
+        "dpdk-dumpcap as it was, then buffered writes, then batches.")
+    published = (
+        *(Published(f"captured, {WAYS[way]}", f"{value} of 20 Gbit/s", SOURCE) for way, value in PUBLISHED.items()),
+        Published("forwarded meanwhile", f"{PUBLISHED_FORWARDING} Gbit/s", SOURCE))
+    order = 50
+    repetitions = 3
+    quick_repetitions = 1
+
+    def add_options(self, group):
+        group.add_argument("--pdump-seconds", type=float, metavar="S",
+                           help="how long each rate is measured (0.8; with --quick 0.3)")
+
+    def check(self, lab):
+        lab.need_root("DPDK's run-time folders and huge pages")
+        lab.need_cpus(2)
+        lab.program("ringtap")
+        lab.program(forwarder.PROGRAM)
+        lab.built("bench/write_modes")
+        lab.plugin()
+        lab.tool("dpdk-testpmd", "dpdk-dev")
+        lab.tool("taskset", "util-linux")
+        lab.need_huge_pages(MEMORY_MB + SPARE_MB)
+
+    def cells(self, lab):
+        seconds = 1.5 * length(lab) + 1.5
+        found = [Cell(f"{way}-{size}", {"way": way, "size": size, "paced": 0}, seconds)
+                 for size in (QUICK_SIZES if lab.quick else SIZES) for way in WAYS]
+        return found + [Cell(f"paced-{way}", {"way": way, "size": SMALLEST, "paced": 1}, seconds) for way in OURS]
+
+    def run(self, lab, cell, repetition):
+        way, size = cell.params["way"], cell.params["size"]
+        if cell.params["paced"]:
+            return at_line_rate(lab, way, size)
+        for attempt in range(1, ATTEMPTS + 1):
+            app = TestPmd(IoForwarding(PORTS, size), lab.cpus, True, None if way in (UNTOUCHED, DUMPCAP) else lab.plugin(),
+                          lab.unique("app"))
+            try:
+                return at_the_limit(lab, app, way, size)
+            except (Trouble, Unavailable):
+                raise
+            except Exception as e:
+                if way != DUMPCAP or attempt == ATTEMPTS:
+                    raise RuntimeError(f"{e}{app.obituary()}") from e
+            finally:
+                app.stop()
+        raise AssertionError("not reached")
+
+    def blocks(self, results):
+        return pdump_view.blocks(results)
+
+    def summary(self, results):
+        return pdump_view.summary(results)
+
+
+def length(lab):
+    return lab.o.pdump_seconds or (0.3 if lab.quick else 0.8)
+
+
+def tool(lab, way, app):
+    if way == DUMPCAP:
+        return attached.Dumpcap(lab, app)
+    if way == BATCH:
+        return attached.Record(lab, app, direction="rx")
+    return attached.WriteMode(lab, app, way)
+
+
+def forwarded(pps, size):
+    bps = pps * (size + GAP) * 8
+    return {"forwarded_pps": pps, "forwarded_bps": bps, "forwarded_line": bps / LINE_BPS}
+
+
+def captured(counts, pps, size):
+    """pps: of the packets that it has seen."""
+    pps *= counts.captured / counts.seen
+    bps = pps * (size + GAP) * 8
+    return {"captured_pps": pps, "captured_bps": bps, "captured_line": bps / LINE_BPS, "loss": counts.lost / counts.seen,
+            "seen": counts.seen, "captured": counts.captured, "lost": counts.lost}
+
+
+def at_the_limit(lab, app, way, size):
+    untouched = app.rate_of_own_time(length(lab) / 2)
+    if way == UNTOUCHED:
+        return Measurement(forwarded(untouched, size))
+    with tool(lab, way, app) as t:
+        before = app.polling_times()
+        pps = app.rate_of_own_time(length(lab))
+        disturbed = process.waiting_share(before, app.polling_times())
+        counts = t.counts()
+    seen_pps = pps * (2 if way == DUMPCAP else 1)  # it sees each packet come and go
+    return Measurement({**captured(counts, seen_pps, size), **forwarded(pps, size), "of_untouched": pps / untouched,
+                        "untouched_pps": untouched, "disturbed": disturbed})
+
+
+class Paced:
+    """What a tool wants to know of an application."""
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+
+
+def at_line_rate(lab, way, size):
+    """Two sinks that take packets off their ports at line rate, in one thread."""
+    devices = [a for i in range(PORTS) for a in ("--vdev", f"net_null{i},size={size}")]
+    rate = str(round(line_pps(size) / PORTS))
+    end = forwarder.End([], [*devices, "--no-huge"], "net_null0", lab.cpus[0])
+    sinks = forwarder.Forwarder(lab, end, "sink", ["--role", f"sink:net_null1@{lab.cpus[0]}", "--sink-rate", rate])
+    with sinks:
+        with tool(lab, way, Paced(sinks.argv[sinks.argv.index("--name") + 1])) as t:
+            time.sleep(2 * length(lab))
+            counts = t.counts()
+        report = sinks.finish()
+    pps = counts.seen / counts.seconds  # while it was attached: by themselves the sinks are faster
+    return Measurement({**captured(counts, pps, size), **forwarded(pps, size), "disturbed": report.disturbed()})
+
+
+EXPERIMENT = Pdump()

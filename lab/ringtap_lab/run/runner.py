@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the cells of experiments in alternating order, with progress, and goes on where it stopped."""
+import fnmatch
+import sys
+import time
+
+from ..tools import process
+from ..tools.around import Around
+from ..tools.errors import Trouble, Unavailable
+from ..tools.results import now
+
+
+def alternating(cells, repetitions):
+    """(repetition, cell): whoever goes second finds other caches and clocks, so they take turns."""
+    for repetition in range(repetitions):
+        for cell in cells if repetition % 2 == 0 else list(reversed(cells)):
+            yield repetition, cell
+
+
+def any_chosen(cells, only):
+    """Those of which any pattern of the list, with * and ?, is the name or a part of it."""
+    return [c for c in cells if any(fnmatch.fnmatch(c.key, f"*{p}*") for p in only)]
+
+
+def chosen(cells, only):
+    """All without a list; with one, there must be some."""
+    if not only:
+        return cells
+    found = any_chosen(cells, only)
+    if not found:
+        raise Trouble(f"--only {','.join(only)}: no such cell; there are: "
+                      f"{' '.join(c.key for c in cells)}")
+    return found
+
+
+def duration(seconds):
+    seconds = max(round(seconds), 0)
+    if seconds < 90:
+        return f"{seconds} s"
+    return f"{round(seconds / 60)} min"
+
+
+class Part:
+    """What one experiment has still to do, as far as is known."""
+
+    def __init__(self, name, todo, prepare_s, complete=False):
+        self.name, self.number, self.complete = name, len(todo), complete
+        self.left_s = (prepare_s if todo else 0.0) + sum(cell.seconds for _, cell in todo)
+        self.estimated_s = self.took_s = 0.0
+
+    def expected_s(self):
+        """Estimates of cells are corrected by how long others took."""
+        return self.left_s * (self.took_s / self.estimated_s if self.estimated_s else 1.0)
+
+    def took(self, estimated_s, seconds):
+        self.left_s = max(self.left_s - estimated_s, 0.0)
+        self.estimated_s += estimated_s
+        self.took_s += seconds
+
+    def forget(self):
+        """Nothing more comes of it."""
+        self.number, self.left_s = 0, 0.0
+
+
+class Progress:
+    """Lines on stderr: what comes next, and how much is left, of all experiments of a run."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.done = 0
+
+    def expected_s(self):
+        return sum(p.expected_s() for p in self.parts)
+
+    def next(self, part, repetition, cell):
+        self.done += 1
+        later = self.parts[self.parts.index(part) + 1:]
+        total = self.done - 1 + part.number + sum(p.number for p in later)
+        left = f"about {duration(part.expected_s())} left"
+        if later:
+            left += f", of all experiments {duration(self.expected_s())}"
+        print(f"[{self.done}/{total}] {part.name}: {cell.key}, repetition {repetition + 1}; {left}",
+              file=sys.stderr, flush=True)
+        part.number -= 1
+
+    @staticmethod
+    def result(text):
+        print(f"    {text}", file=sys.stderr, flush=True)
+
+
+def repetitions(experiment, options):
+    return options.repetitions or (experiment.quick_repetitions if options.quick else experiment.repetitions)
+
+
+def plan(experiment, lab, results, only):
+    """(all measurements, those still to be made), pairs of repetition and cell."""
+    cells = chosen(experiment.cells(lab), only)
+    everything = list(alternating(cells, repetitions(experiment, lab.o)))
+    return everything, [(r, c) for r, c in everything if not results.done(c.key, r)]
+
+
+class Run:
+    """One experiment's, within one program's run."""
+
+    def __init__(self, experiment, lab, journal, progress, part):
+        self.experiment, self.lab, self.journal = experiment, lab, journal
+        self.progress, self.part = progress, part
+        lab.repetitions = repetitions(experiment, lab.o)
+        self.failed = 0
+
+    def _prepare(self):
+        """Measured once, and the same for all cells, those of a resumed run too."""
+        if self.journal.results.prepared is None:
+            with process.recorded() as commands:
+                try:
+                    prepared = self.experiment.prepare(self.lab)
+                except (RuntimeError, OSError, ValueError, KeyError) as e:
+                    raise Trouble(f"{self.experiment.name}: what has to be measured first failed: {e}") from e
+            self.journal.write({"event": "prepared", "at": now(), "prepared": prepared,
+                                "commands": commands})
+        self.lab.prepared = self.journal.results.prepared
+
+    def execute(self):
+        self._prepare()
+        everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
+        if len(todo) < len(everything):
+            self.lab.say(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} "
+                         f"measurements are in {self.journal.path} already; --fresh measures anew")
+        part = self.part
+        part.number, part.left_s = len(todo), sum(cell.seconds for _, cell in todo)
+        for repetition, cell in todo:
+            if self.journal.results.done(cell.key, repetition):
+                part.number -= 1
+                part.left_s -= cell.seconds
+                continue  # found to be unavailable in the meantime
+            self.progress.next(part, repetition, cell)
+            self.lab.left_s = part.left_s - cell.seconds
+            begin = time.monotonic()
+            self.progress.result(self._measure(repetition, cell))
+            part.took(cell.seconds, time.monotonic() - begin)
+        if not any(o.errors for o in self.journal.results.outcomes.values()):
+            self.journal.write({"event": "end", "at": now()})
+
+    def _measure(self, repetition, cell):
+        """Returns a line for people."""
+        event = {"cell": cell.key, "params": cell.params, "repetition": repetition, "at": now()}
+        begin, around = time.monotonic(), Around()
+        self.lab.begin_cell()
+        try:
+            with process.recorded() as commands:
+                m = self.experiment.run(self.lab, cell, repetition)
+        except Unavailable as e:
+            self.journal.write({"event": "unavailable", **event, "unavailable": str(e)})
+            return f"not available: {e}"
+        except Trouble:
+            raise
+        except Exception as e:  # any: hours of other measurements must not end here
+            self.failed += 1
+            text = f"{e}" if isinstance(e, (RuntimeError, OSError)) else f"{type(e).__name__}: {e}"
+            self.journal.write({"event": "failed", **event, "commands": commands, "error": text})
+            return f"failed: {text}"
+        self.journal.write({"event": "run", **event, "values": m.values, "data": m.data,
+                            "commands": commands, "seconds": time.monotonic() - begin,
+                            "around": around.shares()})
+        return ", ".join(f"{k} {v:.5g}" for k, v in m.values.items() if v is not None)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Telemetry commands. There is no connection whose end would switch collectors off again: a query
+ * takes a lease on those that it needs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "compat.h"
+#include "control.h"
+#include "telemetry.h"
+
+struct command {
+	const char *name, *help; /* rte_telemetry refuses help texts of 64 characters and more */
+	uint32_t collectors;
+	const char *what;
+	void (*show)(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+};
+
+static const struct command commands[] = {
+	{"/ringtap/ports", "Ports and their NIC counters. Parameters: port id (optional)", 0,
+		"ports", rt_telemetry_ports},
+	{"/ringtap/threads", "Polling threads, work and gaps. Takes no parameters",
+		RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, "threads", rt_telemetry_threads},
+	{"/ringtap/polling", "Bursts by queue and thread. Parameters: port id (optional)",
+		RT_INSTR_POLLS, "queues", rt_telemetry_polling},
+	{"/ringtap/latency", "From receive to send. Parameters: receiving port id (optional)",
+		RT_INSTR_LATENCY, "pairs", rt_telemetry_latency},
+	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_INSTR_POOLS,
+		"mempools", rt_telemetry_mempools},
+	{"/ringtap/addresses", "Where received packets lie. Takes no parameters",
+		RT_INSTR_ADDRESSES | RT_INSTR_POOLS, "threads", rt_telemetry_addresses},
+};
+
+struct query {
+	const struct command *command;
+	const char *port;
+	struct rte_tel_data *out;
+};
+
+static void show(struct rt_stats *f, uint64_t since_ms, void *arg)
+{
+	const struct query *q = arg;
+	struct rt_tel_list list = {.dict = rte_tel_data_alloc()};
+
+	rte_tel_data_start_dict(q->out);
+	rt_compat_tel_uint(q->out, "lease_ms", RT_LEASE_MS);
+	rt_compat_tel_uint(q->out, "since_ms", since_ms);
+	if (!list.dict)
+		return;
+	rte_tel_data_start_dict(list.dict);
+	q->command->show(f, q->port, &list);
+	if (list.left_out)
+		rt_compat_tel_uint(q->out, "left_out", list.left_out);
+	if (rte_tel_data_add_dict_container(q->out, q->command->what, list.dict, 0))
+		rte_tel_data_free(list.dict);
+}
+
+static int on_command(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	struct query q = {.port = params && params[0] ? params : NULL, .out = d};
+
+	for (size_t i = 0; i < RTE_DIM(commands); i++) {
+		if (strcmp(commands[i].name, cmd) == 0)
+			q.command = &commands[i];
+	}
+	return q.command ? rt_control_query(q.command->collectors, show, &q) : -1;
+}
+
+void rt_telemetry_register(void)
+{
+	for (size_t i = 0; i < RTE_DIM(commands); i++)
+		rte_telemetry_register_cmd(commands[i].name, on_command, commands[i].help);
+}

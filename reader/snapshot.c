@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A snapshot: bounded copies of everything that is counted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/atomics.h"
+#include "common/clock.h"
+#include "capture.h"
+#include "export.h"
+#include "monitor.h"
+
+#define SETTLED_NS 100000000ull /* over less, the counter's frequency is not measured well */
+#define HZ_OFF     0.005        /* DPDK rounds to 10 MHz at worst */
+#define NAME_TRIES 5
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
+{
+	uint64_t ns = mono_ns - mon->open_mono_ns;
+	double told = (double)mon->fig.h.tsc_hz, hz;
+
+	if (ns < SETTLED_NS)
+		return mon->fig.h.tsc_hz;
+	hz = (double)(tsc - mon->open_tsc) * 1e9 / (double)ns;
+	/* Further off than DPDK ever is, it is a measurement that was disturbed, or a guest that
+	 * was moved to another machine: the probe knows no better, but is steady. */
+	return hz > told * (1 - HZ_OFF) && hz < told * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
+								    : mon->fig.h.tsc_hz;
+}
+
+/* The switch's database may know a new port later than we do; its name then stays with it, as its
+ * number may go to another. */
+static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *device)
+{
+	if (mon->name_tries[i] == NAME_TRIES)
+		return;
+	mon->name_tries[i]++;
+	if (rt_switch_name(mon->conn, mon->fig.ports[i].port_id, device, mon->names[i]))
+		mon->name_tries[i] = NAME_TRIES;
+}
+
+static void read_ports(struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+{
+	for (uint32_t i = 0; i < f->port_count; i++) {
+		const struct rt_stat_port *p = &mon->fig.ports[i];
+		struct ringtap_port_stats *o = &f->ports[i];
+
+		rt_copy_text(o->device, p->name, sizeof(o->device));
+		find_name(mon, i, o->device);
+		memcpy(o->name, mon->names[i], sizeof(o->name));
+		rt_copy_text(o->driver, p->driver, sizeof(o->driver));
+		o->port_id = p->port_id;
+		o->gone = mon->dead || rt_load(&p->state) == RT_IF_GONE;
+		o->link_up = !o->gone && rt_load(&p->link_up);
+		o->link_mbps = rt_load(&p->link_mbps);
+		o->rx_queues = rt_load(&p->nb_rx_queues);
+		o->tx_queues = rt_load(&p->nb_tx_queues);
+		o->rx_descriptors = rt_load(&p->nb_rxd);
+		o->tx_descriptors = rt_load(&p->nb_txd);
+		o->mtu = rt_load(&p->mtu);
+		o->read_ns = rt_load(&p->read_ns);
+		o->ipackets = rt_load(&p->ipackets);
+		o->opackets = rt_load(&p->opackets);
+		o->ibytes = rt_load(&p->ibytes);
+		o->obytes = rt_load(&p->obytes);
+		o->imissed = rt_load(&p->imissed);
+		o->ierrors = rt_load(&p->ierrors);
+		o->rx_nombuf = rt_load(&p->rx_nombuf);
+		o->oerrors = rt_load(&p->oerrors);
+	}
+}
+
+static_assert(RT_STAT_BURSTS == RINGTAP_BURSTS, "same histogram");
+
+static void read_queues(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+{
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		const struct rt_owner *of = &mon->queues[i];
+		const struct rt_stat_hook *h = &mon->fig.hooks[of->block];
+		struct ringtap_queue_stats *o = &f->queues[i];
+
+		o->thread = of->thread;
+		o->port = of->port;
+		o->queue = of->queue;
+		o->direction = of->direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
+		o->max_burst = rt_load(&h->max_burst);
+		o->bytes = rt_load(&h->bytes);
+		o->byte_packets = rt_load(&h->byte_packets);
+		o->big_polls = rt_load(&h->big_polls);
+		o->big_packets = rt_load(&h->big_packets);
+		rt_copy_words(o->burst, h->burst, sizeof(o->burst));
+		o->empty_polls = o->burst[0];
+		o->polls = o->big_polls;
+		o->packets = o->big_packets;
+		for (uint64_t n = 0; n <= RINGTAP_BURSTS; n++) {
+			o->polls += o->burst[n];
+			o->packets += n * o->burst[n];
+		}
+	}
+}
+
+static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+{
+	for (uint32_t i = 0; i < pic->pub.pair_count; i++) {
+		const struct rt_owner *of = &mon->pairs[i];
+		const struct rt_stat_pair *p = &mon->fig.pairs[of->block];
+		struct ringtap_pair_stats *o = &pic->pub.pairs[i];
+		uint64_t *bucket = pic->buckets + (size_t)i * RT_STAT_BUCKETS;
+
+		o->thread = of->thread;
+		o->rx_port = of->rx_port;
+		o->tx_port = of->port;
+		o->inferred = rt_load(&p->inferred) != 0;
+		o->sum = rt_load(&p->sum);
+		o->min = rt_load(&p->min);
+		o->max = rt_load(&p->max);
+		o->unstamped = rt_load(&p->unstamped);
+		o->shared = rt_load(&p->shared);
+		rt_copy_words(bucket, p->bucket, sizeof(p->bucket));
+		/* Not the probe's own count: this one is that of the histogram also while packets
+		 * flow. */
+		o->count = 0;
+		for (uint32_t b = 0; b < RT_STAT_BUCKETS; b++)
+			o->count += bucket[b];
+		o->bucket = bucket;
+	}
+}
+
+static void read_pools(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+{
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		const struct rt_stat_pool *p = &mon->fig.pools[i];
+		struct ringtap_pool_stats *o = &f->pools[i];
+		uint32_t memory = rt_load(&p->memory);
+
+		rt_copy_text(o->name, p->name, sizeof(o->name));
+		rt_copy_text(o->ops, p->ops, sizeof(o->ops));
+		o->address = p->address;
+		o->gone = mon->dead || rt_load(&p->state) == RT_IF_GONE;
+		o->pinned_external = rt_load(&p->pinned_external);
+		o->memory = memory == RT_MEM_DPDK       ? RINGTAP_MEMORY_DPDK
+			    : memory == RT_MEM_EXTERNAL ? RINGTAP_MEMORY_EXTERNAL
+							: RINGTAP_MEMORY_UNKNOWN;
+		o->size = rt_load(&p->size);
+		o->object_bytes = rt_load(&p->object_bytes);
+		o->buffer_bytes = rt_load(&p->buffer_bytes);
+		o->chunks = rt_load(&p->chunks);
+		o->cache_size = rt_load(&p->cache_size);
+		o->socket = rt_load(&p->socket);
+		o->page_bytes = rt_load(&p->page_bytes);
+		o->base = rt_load(&p->base);
+		o->span = rt_load(&p->span);
+		o->available = rt_load(&p->available);
+		o->in_caches = rt_load(&p->in_caches);
+		o->lowest = rt_load(&p->lowest);
+		for (size_t c = 0; c < sizeof(o->cache) / sizeof(o->cache[0]); c++)
+			o->cache[c] = rt_load(&p->cache[c]);
+	}
+}
+
+/* ---- runs of samples ---- */
+
+static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sample *to,
+	const struct rt_stat_sample *from, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		struct rt_stat_sample s;
+
+		rt_copy_words(&s, &from[i], sizeof(s));
+		to[i] = (struct ringtap_sample){.address = s.buf_addr,
+			.iova = s.iova,
+			.tsc = s.tsc,
+			.port = s.port_index < mon->port_count ? s.port_index : RINGTAP_NO_INDEX,
+			.queue = s.queue};
+	}
+}
+
+/* False: there is none, or it is being filled. */
+static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
+	struct ringtap_sample *room, struct ringtap_sample_run *to)
+{
+	/* Pairs with the release of its thread, when it had filled it. */
+	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
+
+	if (!number || !count || count > RT_STAT_RUN)
+		return false;
+	to->number = number;
+	to->count = count;
+	to->start_ns = rt_clock_ns(&mon->line, rt_load_acquire(&from->tsc));
+	to->sample = room;
+	copy_samples(mon, room, from->sample, count);
+	return rt_load(&from->number) == number;
+}
+
+static int older_first(const void *a, const void *b)
+{
+	const struct ringtap_sample_run *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+{
+	size_t max = (size_t)mon->sampler_count * RT_STAT_RUNS;
+	struct ringtap_snapshot *f = &pic->pub;
+
+	if (!max || !(mon->collectors & RINGTAP_ADDRESSES))
+		return 0;
+	f->sample_runs = calloc(max, sizeof(*f->sample_runs));
+	/* Not cleared: what is not used costs no memory. */
+	pic->samples = malloc(max * RT_STAT_RUN * sizeof(*pic->samples));
+	if (!f->sample_runs || !pic->samples)
+		return -ENOMEM;
+	for (size_t i = 0; i < max; i++) {
+		const struct rt_owner *of = &mon->samplers[i / RT_STAT_RUNS];
+		const struct rt_stat_sampler *s = &mon->fig.samplers[of->block];
+		struct ringtap_sample_run *to = &f->sample_runs[f->sample_run_count];
+
+		to->thread = of->thread;
+		f->sample_run_count += read_run(
+			mon, &s->run[i % RT_STAT_RUNS], pic->samples + i * RT_STAT_RUN, to);
+	}
+	qsort(f->sample_runs, f->sample_run_count, sizeof(*f->sample_runs), older_first);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static void *room(uint32_t count, size_t each)
+{
+	return calloc(count ? count : 1, each);
+}
+
+static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+{
+	struct ringtap_snapshot *f = &pic->pub;
+
+	f->port_count = mon->port_count;
+	f->thread_count = mon->thread_count;
+	f->queue_count = mon->queue_count;
+	f->pair_count = mon->pair_count;
+	f->pool_count = mon->pool_count;
+	f->ports = room(f->port_count, sizeof(*f->ports));
+	f->threads = room(f->thread_count, sizeof(*f->threads));
+	f->queues = room(f->queue_count, sizeof(*f->queues));
+	f->pairs = room(f->pair_count, sizeof(*f->pairs));
+	f->pools = room(f->pool_count, sizeof(*f->pools));
+	pic->buckets = room(f->pair_count, RT_STAT_BUCKETS * sizeof(*pic->buckets));
+	if (!f->ports || !f->threads || !f->queues || !f->pairs || !f->pools || !pic->buckets)
+		return -ENOMEM;
+	return 0;
+}
+
+static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
+{
+	const struct rt_stat_header *live = mon->fig.live;
+	struct ringtap_snapshot *f = &pic->pub;
+	int ret;
+
+	f->taken_ns = now_ns();
+	rt_clock_sample_mono(&f->taken_tsc, &pic->mono_ns);
+	f->taken_mono_ns = pic->mono_ns;
+	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
+	f->switched = rt_load_acquire(&live->switched);
+	f->collectors = rt_load(&live->collectors) & RT_INSTR_ALL;
+	f->latency_every = rt_load(&live->latency_every);
+	f->no_thread_polls = rt_load(&live->no_thread_polls);
+	f->no_block_polls = rt_load(&live->no_block_polls);
+	f->no_pair_packets = rt_load(&live->no_pair_packets);
+	f->ports_beyond = rt_load(&live->ports_beyond);
+	f->pools_beyond = rt_load(&live->pools_beyond);
+	/* If it cannot be read, the writer is preempted or dead: the old line is as good. */
+	(void)rt_clock_read(mon->fig.clock, &mon->line);
+	ret = rt_who_update(mon, f->tsc_hz);
+	if (!ret)
+		ret = allocate(mon, pic);
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < f->thread_count; i++)
+		f->threads[i] = mon->threads[i];
+	read_ports(mon, f);
+	read_queues(mon, f);
+	read_pairs(mon, pic);
+	read_pools(mon, f);
+	return read_runes(mon, pic);
+}
+
+int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out)
+{
+	struct rt_snapshot *pic = calloc(1, sizeof(*pic));
+	int ret = pic ? fill(mon, pic) : -ENOMEM;
+
+	*out = pic;
+	if (ret) {
+		ringtap_snapshot_free(pic ? &pic->pub : NULL);
+		*out = NULL;
+	}
+	return ret;
+}
+
+EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
+{
+	struct rt_snapshot *pic = (struct rt_snapshot *)f; /* its first member */
+
+	if (!f)
+		return;
+	free(f->ports);
+	free(f->threads);
+	free(f->queues);
+	free(f->pairs);
+	free(f->pools);
+	free(f->sample_runs);
+	free(pic->buckets);
+	free(pic->samples);
+	free(pic);
+}
