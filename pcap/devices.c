@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/alias.h"
 #include "handle.h"
 #include "reader/conn.h"
 #include "reader/telemetry.h"
@@ -33,19 +34,19 @@ static bool add(pcap_if_t ***end, const char *name, const char *description, boo
 static bool add_ports(pcap_if_t ***end, const char *app, size_t number,
 	const struct ringtap_app_info *info, const struct ringtap_port_info *ports, size_t count)
 {
-	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN], alias[ALIAS_LEN];
+	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN], alias[RT_ALIAS_LEN];
 	bool ok = true;
 
 	for (size_t i = 0; i < count && ok; i++) {
 		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, ports[i].name);
 		snprintf(text, sizeof(text), "DPDK port %u of %s (%s), alias %s", ports[i].port_id,
 			info->program, ports[i].driver,
-			alias_make(alias, number, ports[i].port_id));
+			rt_alias_make(alias, number, ports[i].port_id));
 		ok = add(end, name, text, ports[i].link_up);
 	}
 	snprintf(name, sizeof(name), NAME_PREFIX "%s", app);
 	snprintf(text, sizeof(text), "All DPDK ports of %s, alias %s", info->program,
-		alias_make(alias, number, ALIAS_ALL_PORTS));
+		rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS));
 	return ok && (count < 2 || add(end, name, text, true));
 }
 

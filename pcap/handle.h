@@ -28,7 +28,8 @@ struct handle {
 	char *device;
 	bool activated, nonblock, rfmon, all_ports;
 	int snaplen, timeout_ms, buffer_size, tstamp_type, precision, protocol;
-	int ignored; /* set to no effect */
+	int ignored;  /* set to no effect */
+	u_char *copy; /* of the packet that is handed out, snaplen bytes; NULL: none is made */
 
 	/* From here on: once activated. */
 	pcap_t *inner;
@@ -109,15 +110,6 @@ static inline bool fork_may_read(struct handle *h)
 
 /* ringtap:APP:PORT and the like, or an alias that is no interface of the kernel. */
 bool name_is_ours(const char *device);
-
-/* An alias fits into IFNAMSIZ: rtA is all ports of the application A, rtApP its port P. A is the
- * application's place in the list of ringtap_apps_find(), P its number in the application, or
- * ALIAS_ALL_PORTS. */
-#define ALIAS_LEN       32
-#define ALIAS_ALL_PORTS (-1)
-char *alias_make(char alias[ALIAS_LEN], size_t app, int port);
-/* False: device is no alias. */
-bool alias_parse(const char *device, size_t *app, int *port);
 
 /* Attaches the capture to everything that h->device names, with one want as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */

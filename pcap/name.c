@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ringtap:APP:PORT, several joined by +, and aliases: the ports that they name. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/alias.h"
 #include "handle.h"
 
 #define WANTS_MAX 64 /* ports of one application, as many as a request takes */
@@ -20,6 +22,18 @@ struct targets {
 	struct target *list;
 	size_t count;
 };
+
+bool name_is_ours(const char *device)
+{
+	size_t app;
+	int port;
+
+	if (!device)
+		return false;
+	if (!strncmp(device, NAME_PREFIX, sizeof(NAME_PREFIX) - 1))
+		return true;
+	return rt_alias_parse(device, &app, &port) && !if_nametoindex(device);
+}
 
 static bool find_app(const struct ringtap_apps *apps, const char *name, size_t len, size_t *app)
 {
@@ -156,7 +170,7 @@ static int find_targets(
 	char *rest, *item;
 	size_t app;
 	int port, ret = ringtap_apps_find(&t->apps);
-	bool alias = alias_parse(h->device, &app, &port);
+	bool alias = rt_alias_parse(h->device, &app, &port);
 
 	t->list = NULL;
 	t->count = 0;
@@ -165,8 +179,8 @@ static int find_targets(
 		return handle_fail(h, PCAP_ERROR, "cannot list applications: %s",
 			strerror(ret ? -ret : ENOMEM));
 	if (alias)
-		return add_alias(
-			h, t, app, port == ALIAS_ALL_PORTS ? NULL : strchr(rest, 'p') + 1, model);
+		return add_alias(h, t, app,
+			port == RT_ALIAS_ALL_PORTS ? NULL : strchr(rest, 'p') + 1, model);
 	while (!ret && (item = strsep(&rest, "+")))
 		ret = add_item(h, t, item, model);
 	return ret;

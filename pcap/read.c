@@ -131,12 +131,23 @@ static inline uint32_t read_record(
 	hdr->len = rt_load(&e->orig_len);
 	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
 	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
-			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len))
+			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len ||
+			hdr->caplen > (uint32_t)h->snaplen))
 		return 0;
 	if (ns != h->ns) /* a burst has one time */
 		set_time(h, ns);
 	hdr->ts = h->tv;
 	return len;
+}
+
+/* What the callback gets. A callback that reads on has its packet replaced where copies are made.
+ */
+static inline const u_char *data_of(
+	const struct handle *h, const uint8_t *record, const struct pcap_pkthdr *hdr)
+{
+	const u_char *data = record + RT_EPB_HEADER;
+
+	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, hdr->caplen);
 }
 
 /* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
@@ -159,7 +170,7 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 			if (rt_unlikely(check) &&
 				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
 				continue;
-			callback(user, &hdr, at + RT_EPB_HEADER);
+			callback(user, &hdr, data_of(h, at, &hdr));
 			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;
 		}

@@ -7,16 +7,16 @@
 
 #include <cmocka.h>
 
-#include "handle.h"
+#include "alias.h"
 
 static void test_aliases_are_made(void **state)
 {
-	char alias[ALIAS_LEN];
+	char alias[RT_ALIAS_LEN];
 
-	assert_string_equal(alias_make(alias, 3, ALIAS_ALL_PORTS), "rt3");
-	assert_string_equal(alias_make(alias, 0, 0), "rt0p0");
+	assert_string_equal(rt_alias_make(alias, 3, RT_ALIAS_ALL_PORTS), "rt3");
+	assert_string_equal(rt_alias_make(alias, 0, 0), "rt0p0");
 	assert_string_equal(
-		alias_make(alias, SIZE_MAX, UINT16_MAX), "rt18446744073709551615p65535");
+		rt_alias_make(alias, SIZE_MAX, UINT16_MAX), "rt18446744073709551615p65535");
 }
 
 static void test_aliases_are_parsed(void **state)
@@ -24,11 +24,11 @@ static void test_aliases_are_parsed(void **state)
 	size_t app;
 	int port;
 
-	assert_true(alias_parse("rt12", &app, &port));
-	assert_true(app == 12 && port == ALIAS_ALL_PORTS);
-	assert_true(alias_parse("rt0p65535", &app, &port));
+	assert_true(rt_alias_parse("rt12", &app, &port));
+	assert_true(app == 12 && port == RT_ALIAS_ALL_PORTS);
+	assert_true(rt_alias_parse("rt0p65535", &app, &port));
 	assert_true(app == 0 && port == 65535);
-	assert_true(alias_parse("rt18446744073709551615p0", &app, &port));
+	assert_true(rt_alias_parse("rt18446744073709551615p0", &app, &port));
 	assert_true(app == SIZE_MAX && port == 0);
 }
 
@@ -42,7 +42,7 @@ static void test_other_names_are_no_aliases(void **state)
 	int port;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		if (alias_parse(bad[i], &app, &port))
+		if (rt_alias_parse(bad[i], &app, &port))
 			fail_msg("'%s' is taken for an alias", bad[i]);
 	}
 }
