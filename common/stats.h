@@ -29,6 +29,7 @@
 #define RT_STAT_POOLS    64   /* entries */
 #define RT_STAT_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
 #define RT_STAT_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
+#define RT_STAT_LCORES   128  /* mempool caches */
 #define RT_STAT_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
 #define RT_STAT_SAMPLERS 8    /* threads whose buffer addresses are sampled */
 
@@ -235,8 +236,8 @@ struct rt_stat_pool {
 	/* Refreshed twice a second. */
 	uint32_t available; /* in the pool and its caches */
 	uint32_t in_caches;
-	uint32_t lowest;     /* the lowest observed value of available */
-	uint16_t cache[128]; /* objects in the cache of lcore 0, 1, … */
+	uint32_t lowest;                /* the lowest observed value of available */
+	uint16_t cache[RT_STAT_LCORES]; /* objects in the cache of lcore 0, 1, … */
 	uint8_t reserved[80];
 };
 static_assert(sizeof(struct rt_stat_pool) == 512, "pool entry");

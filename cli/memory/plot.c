@@ -172,8 +172,8 @@ static int fill(struct snapshot *p, const struct memory *mem)
 static struct plot_panel panel_of(
 	const struct snapshot *p, struct cloud *c, const struct ringtap_snapshot *f)
 {
-	uint64_t base = c->pool < f->pool_count ? f->pools[c->pool].base : c->low;
-	uint64_t span = c->pool < f->pool_count ? f->pools[c->pool].span : 0;
+	uint64_t base = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->base : c->low;
+	uint64_t span = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->span : 0;
 	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
 
 	/* Buffers outside of their pool. */
