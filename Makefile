@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab report lint format set-prefix install uninstall clean
+.PHONY: all deps demo test test-unit test-e2e bench lab report pictures lint format set-prefix install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -55,6 +55,11 @@ report:
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
 	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.cli report -o docs/report
+
+# Makes docs/images anew, with programs and a screen of its own.
+pictures: all
+	devtools/deps.sh pictures
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
 
 lint:
 	devtools/deps.sh lint

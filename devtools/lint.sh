@@ -48,7 +48,7 @@ length() {
 }
 
 python_only_where_it_belongs() {
-	list '*.py' | grep -vE '^(e2e|lab)/' | sed 's/$/: Python belongs into e2e or lab/'
+	list '*.py' | grep -vE '^(devtools|e2e|lab)/' | sed 's/$/: Python belongs into devtools, e2e or lab/'
 	return 0
 }
 
