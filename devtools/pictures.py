@@ -19,17 +19,14 @@ from rich.text import Text  # noqa: E402
 
 from harness import sandbox  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
-from harness.netns import Net  # noqa: E402
 from harness.paths import Plugin, RINGTAP  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
-from harness.testpmd import Testpmd  # noqa: E402
 from harness.tmux import Terminal  # noqa: E402
+from harness.two_hosts import APP, TwoHosts  # noqa: E402
 
 IMAGES = REPO / "docs" / "images"
-APP = "my-app"
 COLUMNS = 112
-CLIENT, SERVER = "10.0.0.1", "10.0.0.2"
 # rich's own frame of the picture names a font on another site, which GitHub does not load.
 SVG = """<svg viewBox="-10 -8 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
 <style>.{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
@@ -40,33 +37,6 @@ font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asia
 <rect fill="#16191d" x="-10" y="-8" width="100%" height="100%" rx="6"/>
 {backgrounds}<g class="{unique_id}-matrix">{matrix}</g></svg>
 """
-
-
-class Preferred:
-    """A namespace in which programs get their CPU before others: a picture of a machine that does nothing else."""
-
-    def __init__(self, namespace):
-        self.prefix = [*namespace.prefix, "nice", "-n", "-15"]
-
-
-class Bed:
-    """Client and server, each in a network namespace, and testpmd between them."""
-
-    def __init__(self, plugin):
-        self.net = Net()
-        try:
-            self.client, a = self.net.add_host(CLIENT)
-            self.server, b = self.net.add_host(SERVER)
-            self.pmd = Testpmd([f"net_af_packet0,iface={a}", f"net_af_packet1,iface={b}"], plugin,
-                               namespace=Preferred(self.net.hub), prefix=APP)
-            self.pmd.start()
-        except BaseException:
-            self.net.close()
-            raise
-
-    def close(self):
-        self.pmd.close()
-        self.net.close()
 
 
 def screens_of_top():
@@ -114,21 +84,14 @@ def top(bed, out):
 
 def record_http(bed, file):
     """A ping and a page over HTTP, as seen on both ports."""
-    http = bed.server.start([sys.executable, "-u", "-m", "http.server", "--bind", SERVER, "80"],
-                            cwd=file.parent)
+    recorder = Recorder(["-i", APP], file)
     try:
-        http.expect("Serving HTTP")
-        recorder = Recorder(["-i", APP], file)
-        try:
-            recorder.attached()
-            bed.client.check(["ping", "-c", "1", SERVER])
-            bed.client.check([sys.executable, "-c",
-                              f"from urllib.request import urlopen; urlopen('http://{SERVER}/').read()"])
-            recorder.finish()
-        finally:
-            recorder.close()
+        recorder.attached()
+        bed.ping("-c", "1")
+        bed.fetch()
+        recorder.finish()
     finally:
-        http.close()
+        recorder.close()
 
 
 COLUMN_FORMAT = ('"No.","%m","Time","%t","Port","%Cus:frame.interface_name:0:R",'
@@ -208,15 +171,15 @@ def main():
     pages = sandbox.enter({})
     plugin = Plugin()
     try:
-        bed = Bed(plugin.path)
-        try:
-            top(bed, IMAGES / "top.svg")
-            with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+            bed = TwoHosts(plugin.path, folder, preferred=True)
+            try:
+                top(bed, IMAGES / "top.svg")
                 file = Path(folder) / "my-app.pcapng"
                 record_http(bed, file)
                 wireshark(file, IMAGES / "wireshark.png")
-        finally:
-            bed.close()
+            finally:
+                bed.close()
     finally:
         plugin.close()
         pages.close()
