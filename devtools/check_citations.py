@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints what comments and Markdown cite that does not exist: functions `name()`, our identifiers
-`rt_name`, and paths of files. Run by devtools/lint.sh; exit status 1 if anything is printed."""
+"""Prints what comments and Markdown cite that does not exist: functions, identifiers with our prefix,
+paths of files, and the messages in docs/troubleshooting.md. Run by devtools/lint.sh; exit status 1
+if anything is printed."""
 import os
 import re
 import subprocess
@@ -9,20 +10,18 @@ from pathlib import Path
 
 # Functions of the C library, the kernel, and other libraries and languages, by prefix or by name.
 # Those that our code calls are found there and need no entry.
-FOREIGN_PREFIXES = ("rte_", "eth_", "pthread_", "pcap_", "lttng_", "ibv_", "cairo_", "__", "sys_")
+FOREIGN_PREFIXES = ("rte_", "RTE_", "eal_", "eth_", "pthread_", "pcap_", "lttng_", "__")
 FOREIGN = set("""
-    accept bpf_convert brk chdir clone epoll_wait exec exit fork free malloc mlock mlockall mmap munmap
-    printf pwrite random rand read recv sendmsg setjmp siglongjmp sigsetjmp socket strcpy system
-    tpacket_rcv vfork write
-
-    af_packet sniff compact list
+    adjtimex build_csv getchar gettid sigaltstack sniff
 """.split())
 # Paths that are no files of the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(
     r"^(/|~|\.\.\.|build[/-]|sys/|linux/|netinet/|arpa/|net/|asm/|bits/|ringtap/(?!probe|reader|monitor)|"
-    r"PREFIX/|DATADIR/|results/|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)")
+    r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|dpdk-telemetry\.py|(term|cmocka)\.h$|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)")
+# Messages of EAL, the loader, the C library and libpcap.
+FOREIGN_MESSAGE = re.compile("EAL: |cannot open shared object|No such (file|device)|can't parse filter")
 EXTENSIONS = "c|h|py|sh|md|bt|build|map|json|html|txt|css|ini|toml"
-CALL = re.compile(r"(?<![\w/.$-])([A-Za-z_]\w*)\(\)")
+CALL = re.compile(r"(?<![\w/.$*-])([A-Za-z_]\w*)\(\)")
 OURS = re.compile(r"(?<![\w/.-])(rt_[a-z]\w*)\b(?![*…{])")
 PATH = re.compile(rf"(?<![\w/.<$*{{}}-])((?:[\w.-]+/)*[\w-]+\.(?:{EXTENSIONS}))\b(?![\w(*/])")
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -67,11 +66,16 @@ class Tree:
         self.top = {n.split("/")[0] for n in names if "/" in n}
         self.base = {n.rsplit("/", 1)[-1] for n in names}
         self.words = set()
+        self.literals = []  # strings of the C sources
         self.prose = []
         for name in names:
             text = Path(name).read_text(encoding="utf-8", errors="replace")
             prose, code = passages(name, text)
             self.words.update(WORD.findall(code))
+            if name.endswith(".c"):
+                # Adjacent literals are one string.
+                joined = re.sub(r'"\s*(?:[A-Z_]+\s*)?"', "", code)
+                self.literals += re.findall(r'"((?:\\.|[^"\\\n])*)"', joined)
             if not name.startswith(("docs/report/", "fuzz/corpus/")):
                 self.prose.append((name, prose))
 
@@ -84,6 +88,19 @@ class Tree:
         # A path of the tree, one beside the file that cites it, or an installed header.
         beside = os.path.normpath(os.path.join(os.path.dirname(cited_in), path))
         return any(p in self.names for p in (path, beside, "include/" + path)) or FOREIGN_PATHS.match(path)
+
+    def messages(self, name="docs/troubleshooting.md"):
+        """Messages in the first column that no string of the sources has; `…` stands for anything."""
+        literals = "\n".join(self.literals)
+        for line, text in enumerate(Path(name).read_text(encoding="utf-8").splitlines(), 1):
+            if not text.startswith("| ") or FOREIGN_MESSAGE.search(text):
+                continue
+            for message in re.findall(r"`([^`]*)`", text.split(" | ")[0]):
+                for part in re.split("…", message):
+                    # What a program prints before the message, and words that are no message.
+                    part = re.sub(r"^(record|trace): ", "", part).strip(" :;")
+                    if " " in part and part not in literals:
+                        yield f"{name}:{line}: no such message: {part}"
 
     def missing(self):
         for name, prose in self.prose:
@@ -110,7 +127,8 @@ class Tree:
 
 def main():
     os.chdir(Path(__file__).resolve().parents[1])
-    wrong = list(Tree(tracked()).missing())
+    tree = Tree(tracked())
+    wrong = [*tree.missing(), *tree.messages()]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     return bool(wrong)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rarer parts of counting; still in the polling threads, see stats_burst.h. */
+/* The rarer parts of counting; still in the polling threads, see burst.h. */
 #include <string.h>
 
 #include "burst.h"
@@ -14,7 +14,7 @@ bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *inde
 {
 	*index = rt_load(count);
 	do {
-		/* Pairs with the release in stats_supply.c. */
+		/* Pairs with the release in supply.c. */
 		if (*index >= rt_load_acquire(&supply->ready)) {
 			if (!rt_load(&supply->starved))
 				rt_store(&supply->starved, 1);

@@ -15,7 +15,7 @@
 /* Takes the next block, if there is one: *index is its number. Any thread. */
 bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *index);
 
-/* The rarer parts, in stats_burst.c and stats_latency.c. */
+/* The rarer parts, in burst.c and latency.c. */
 struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt_thread *t);
 void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state);
 void rt_stat_turn(struct rt_stat_own *o, enum rt_stat_kind kind, uint32_t count, uint64_t tsc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When latencies of a sample are inferred (stats_latency.c). To infer is to touch the second line
+ * When latencies of a sample are inferred (latency.c). To infer is to touch the second line
  * of every mbuf, which is what a sample is to save: so only where the flag does not get through the
  * application. Control thread.
  */
@@ -18,7 +18,7 @@ static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *u
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rt_stat_pair *p = &f->pairs[i];
 
-		/* Pairs with the release in stats_latency.c. */
+		/* Pairs with the release in latency.c. */
 		if (!rt_load_acquire(&p->life))
 			continue;
 		*unstamped += rt_load(&p->unstamped);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Monitors: one statistics segment (common/stats.h) for all of them, there while one is attached.
- * stats.c switches collectors, stats_burst.c counts in the polling threads, the others keep
+ * stats.c switches collectors, burst.c counts in the polling threads, the others keep
  * the tables.
  */
 #ifndef RINGTAP_PROBE_MONITOR_STATS_H
@@ -21,7 +21,7 @@
 #define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* collectors that need hooks */
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
- * inferred, see stats_latency.c. If every packet is timed they are, anyway. */
+ * inferred, see latency.c. If every packet is timed they are, anyway. */
 #define RT_STAT_INFER (1u << 31)
 
 struct rt_hook;
@@ -39,7 +39,7 @@ struct rt_stat_mode {
 	uint32_t window;        /* number of the current one; changes at any time */
 	int32_t latency_field;  /* offset in the mbuf */
 	/* Slots below have their memory in the current statistics; changes at any time. Release,
-	 * after that memory is complete; pairs with the acquires in hook_burst.c, stats_burst.c. */
+	 * after that memory is complete; pairs with the acquires in hook_burst.c, burst.c. */
 	uint32_t threads;
 	uint64_t latency_flag;   /* in ol_flags */
 	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
@@ -231,7 +231,7 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* trace_ports.c: around each reading of a driver's counters; before returns what after wants. */
+/* probe/trace/ports.c: around each reading of a driver's counters; before returns what after wants. */
 struct rte_eth_stats;
 uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
 void rt_trace_ports_after(

@@ -45,7 +45,7 @@ static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 {
 	if (s->column || s->number >= f->sites_ready)
 		return;
-	/* Pairs with the acquires in stats_burst.h. */
+	/* Pairs with the acquires in burst.h. */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
 		rt_hook_give_column(s->hook, s);

@@ -85,7 +85,7 @@ static void supply_threads(struct rt_stats *f)
 			break;
 		f->rows[from].own.pub = &f->threads[from];
 	}
-	/* Pairs with the acquires in hook_burst.c and stats_burst.c. */
+	/* Pairs with the acquires in hook_burst.c and burst.c. */
 	rt_store_release(&f->threads_ready, from);
 	/* Pairs with the acquire in reader/monitor_who.c. */
 	rt_store_release(&f->header->thread_count, from);
