@@ -231,7 +231,8 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* probe/trace/ports.c: around each reading of a driver's counters; before returns what after wants. */
+/* probe/trace/ports.c: around each reading of a driver's counters; "after" needs what "before"
+ * returns. */
 struct rte_eth_stats;
 uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
 void rt_trace_ports_after(
