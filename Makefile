@@ -39,7 +39,7 @@ test-e2e: all
 
 bench: all
 	devtools/deps.sh build demo bench
-	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.bench
+	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.bench
 
 # Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
 lab: all .venv/bin/ringtap-lab
@@ -55,7 +55,7 @@ report:
 	devtools/deps.sh lab
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
-	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.cli report -o docs/report
+	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
 
 # Makes docs/images anew, with programs and a screen of its own.
 pictures: all

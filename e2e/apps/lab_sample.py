@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ringtap_lab import cli, experiments
-from ringtap_lab.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Table, Text, Value, Verdict
-from ringtap_lab.experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
-from ringtap_lab.process import run
+from ringtap_lab.report.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Table, Text, Value, Verdict
+from ringtap_lab.run import cli, experiments
+from ringtap_lab.run.experiment import Cell, Experiment, Measurement, Published
+from ringtap_lab.tools.errors import Trouble, Unavailable
+from ringtap_lab.tools.process import run
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from harness.dpdk import HugePages  # noqa: E402

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from ringtap_lab import scope
+from ringtap_lab.tools import scope
 
 from .paths import BUILD, REPO
 from .proc import Proc
@@ -18,12 +18,12 @@ def environment(**more):
     return {"RINGTAP_BUILD": str(BUILD), "PYTHONPATH": str(LAB), "MPLCONFIGDIR": "/tmp/ringtap-mpl", **more}
 
 
-def start(*args, program=("-m", "ringtap_lab.cli"), cwd=None, **env):
+def start(*args, program=("-m", "ringtap_lab.run.cli"), cwd=None, **env):
     """ringtap-lab, in the background. program: what runs it."""
     return Proc([sys.executable, *program, *args], env=environment(**env), cwd=cwd)
 
 
-def run(*args, program=("-m", "ringtap_lab.cli"), timeout=300, cwd=None, wrap=(), **env):
+def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=300, cwd=None, wrap=(), **env):
     """CompletedProcess of ringtap-lab with text output. wrap: what to put before the command."""
     return subprocess.run([*map(str, wrap), sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,

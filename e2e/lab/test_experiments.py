@@ -12,8 +12,9 @@ import pytest
 from harness import lab, report
 from harness.proc import check, until
 from harness.sandbox import public
-from ringtap_lab import experiments, memory_view
-from ringtap_lab.experiments.memory import POOL
+from ringtap_lab.report import memory_view
+from ringtap_lab.run import experiments
+from ringtap_lab.run.experiments.memory import POOL
 
 FWD = lab.BUILD / "fwd" / "ringtap-fwd"
 pytestmark = pytest.mark.skipif(not FWD.exists(), reason=f"{FWD} is not built")

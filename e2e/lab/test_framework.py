@@ -13,8 +13,10 @@ import pytest
 from harness import lab, report
 from harness.lab import SAMPLE, STOP
 from harness.proc import check, until
-from ringtap_lab import runner, scope, stats
-from ringtap_lab.experiment import Cell, Trouble
+from ringtap_lab.run import runner
+from ringtap_lab.run.experiment import Cell
+from ringtap_lab.tools import scope, stats
+from ringtap_lab.tools.errors import Trouble
 
 
 def sample(tmp_path, *args, **kwargs):

@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 import pytest
 
-from ringtap_lab import iotlb
+from ringtap_lab.tools import iotlb
 
 
 def misses_of_a_real_cache(pages, entries, warm_up):

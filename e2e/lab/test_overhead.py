@@ -12,7 +12,9 @@ from harness import lab, pcapng, report
 from harness.paths import BUILD
 from harness.proc import Proc, check, until
 from harness.tracers import bpftrace_missing, lttng_missing
-from ringtap_lab import attached, overhead_view, overhead_ways, pdump_view, scope
+from ringtap_lab.report import overhead_view, pdump_view
+from ringtap_lab.run import attached, overhead_ways
+from ringtap_lab.tools import scope
 
 WRITE_MODES = BUILD / "bench" / "write_modes"
 STOCK = ("dumpcap-none-on", "pdump-on")

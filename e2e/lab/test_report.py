@@ -4,7 +4,7 @@ import pytest
 
 from harness import lab, report
 from harness.paths import REPO
-from ringtap_lab import experiments
+from ringtap_lab.run import experiments
 
 FOLDER = REPO / "docs" / "report"
 PAGE = FOLDER / "report.html"

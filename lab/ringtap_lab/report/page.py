@@ -5,10 +5,11 @@ import pathlib
 import sys
 import traceback
 
-from . import clock, page_parts
+from ..tools import clock
+from ..tools.stats import Series
+from . import page_parts
 from .blocks import DASH, FIGURES, WORDS
 from .page_parts import esc
-from .stats import Series
 
 _STYLE = pathlib.Path(__file__).with_name("page.css")
 _FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "memory": "memory", "huge_pages": "huge pages",

@@ -3,8 +3,8 @@
 import os
 from dataclasses import dataclass
 
+from ..tools.errors import Trouble, Unavailable
 from . import attached
-from .experiment import Trouble, Unavailable
 from .lttng import PROVIDER, Session
 from .testpmd import MAIN_LCORE, Source
 

@@ -2,8 +2,10 @@
 """What looking costs: the rate of receive-only forwarding with each instrument there but off, and on."""
 import contextlib
 
-from .. import lttng, overhead_view
-from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
+from ...report import overhead_view
+from ...tools.errors import Trouble, Unavailable
+from .. import lttng
+from ..experiment import Cell, Experiment, Measurement, Published
 from ..overhead_ways import BURST, SIZE, WAYS, Subject
 from ..testpmd import MEMORY_MB, TestPmd
 

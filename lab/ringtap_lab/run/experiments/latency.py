@@ -5,10 +5,12 @@ import contextlib
 import socket
 import time
 
-from .. import clock, forwarder
-from ..blocks import CONFIRMED, DIFFERENT, OPEN, Claim, Plot, Ratio, Table, Text, Value, Verdict
-from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
-from ..plots import COLOURS
+from ...report.blocks import CONFIRMED, DIFFERENT, OPEN, Claim, Plot, Ratio, Table, Text, Value, Verdict
+from ...report.plots import COLOURS
+from ...tools import clock
+from ...tools.errors import Unavailable
+from .. import forwarder
+from ..experiment import Cell, Experiment, Measurement, Published
 
 WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
 WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What dropped packets do to the order of a pool's buffers, and what that costs."""
-from .. import buffers, forwarder, memory_view
-from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
+from ...report import memory_view
+from ...tools import buffers
+from ...tools.errors import Unavailable
+from .. import forwarder
+from ..experiment import Cell, Experiment, Measurement, Published
 
 POOL = 32767  # buffers
 SLOTS = 8192  # of each ring: what a drop brings a buffer forward in the pool

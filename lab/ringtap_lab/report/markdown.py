@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of what was measured, and the project's aims beside it."""
-from . import forwarders, instruments, libpcap
-from .stats import cell
+from ..run import collectors, forwarders, libpcap
+from ..tools.stats import cell
 
 M = 1e-6
 
@@ -103,14 +103,14 @@ def filter_table(store):
 
 
 def _instrumented(store, quantity, label):
-    return store.get(quantity, "net_null", instruments.SIZE, label)
+    return store.get(quantity, "net_null", collectors.SIZE, label)
 
 
 def instrument_table(store):
     rows = [[label, cell(_instrumented(store, "instrumented", label), M),
              cell(_instrumented(store, "instrumented_share", label), 100),
              cell(_instrumented(store, "instrumented_seconds", label), 1e9, 2)]
-            for label in instruments.ROWS if _instrumented(store, "instrumented", label)]
+            for label in collectors.ROWS if _instrumented(store, "instrumented", label)]
     return table(["on", "Mpps", "% of the rate without", "ns added to a packet"], rows)
 
 
@@ -118,16 +118,16 @@ def instrument_aims(store):
     """Slowdown: of the rate what is lost, and the time that is added to a packet; both are given."""
     off, polls, polling, ours, peer = (
         _instrumented(store, "instrumented_share", label).median() for label in
-        (instruments.LOADED, instruments.POLLS, instruments.POLLING, instruments.LATENCY,
-         instruments.LATENCYSTATS))
+        (collectors.LOADED, collectors.POLLS, collectors.POLLING, collectors.LATENCY,
+         collectors.LATENCYSTATS))
     lost = (1 - ours) / (1 - peer) if ours and peer and peer < 1 else None
     added = _ratio(*(_instrumented(store, "instrumented_seconds", label)
-                     for label in (instruments.LATENCY, instruments.LATENCYSTATS)))
-    spread = _instrumented(store, "instrumented", instruments.UNTOUCHED)
+                     for label in (collectors.LATENCY, collectors.LATENCYSTATS)))
+    spread = _instrumented(store, "instrumented", collectors.UNTOUCHED)
     return [
         _line("probe loaded, no instrument on", "nothing measurable", off,
               (off or 0) >= 0.99 or _overlap(
-                  _instrumented(store, "instrumented", instruments.LOADED), spread),
+                  _instrumented(store, "instrumented", collectors.LOADED), spread),
               f"{_percent(off)} of untouched"),
         _line("instruments polls, busy, gaps", "<= 3 % slower", polling, (polling or 0) >= 0.97,
               f"{(1 - (polling or 0)) * 100:.1f} %; polls alone {(1 - (polls or 0)) * 100:.1f} %"),
@@ -266,7 +266,7 @@ def markdown(store, machine, commands, skipped):
     parts += _section("A libpcap program that counts (bench/pcap_count)", pcap_table(store))
     parts += _section(f"A filter in the application ({libpcap.EXPRESSION})",
                       "Per second of the polling thread's time.", filter_table(store))
-    parts += _section(f"Instruments, while testpmd forwards from one port (io, net_null, {instruments.SIZE} bytes)",
+    parts += _section(f"Instruments, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",
                       "Per second of the polling thread's time. An instrument is compared with the time "
                       "just before and after, others with an untouched testpmd of the same turn.",
                       instrument_table(store))

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from . import process
+from ..tools import process
 from .testpmd import IoForwarding, TestPmd
 
 SIZE = 64

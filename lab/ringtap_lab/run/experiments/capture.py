@@ -5,11 +5,13 @@ import signal
 import subprocess
 import time
 
-from .. import forwarder, process
-from ..blocks import CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Value, Verdict
+from ...report.blocks import CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Value, Verdict
+from ...report.plots import COLOURS, MARKERS, plain
+from ...tools import process
+from ...tools.errors import Unavailable
+from .. import forwarder
 from ..counter import PROGRAM, Counter, path, said
-from ..experiment import Cell, Experiment, Measurement, Published, Unavailable
-from ..plots import COLOURS, MARKERS, plain
+from ..experiment import Cell, Experiment, Measurement, Published
 
 PUBLISHED_PPS = 450_000
 MOST_LOST, MOST_SYSTEM = 0.0002, 0.12  # published, at that rate

@@ -4,10 +4,11 @@ that passes one packet in a hundred."""
 import struct
 import time
 
-from . import forwarder, process
+from ..tools import process
+from ..tools.telemetry import Telemetry
+from . import forwarder
 from .counter import Counter
 from .lab import Lab
-from .telemetry import Telemetry
 from .testpmd import Source, TestPmd
 
 SIZE = 64

@@ -8,7 +8,7 @@ import io
 import json
 import os
 
-from .experiment import Trouble
+from .errors import Trouble
 from .stats import Series
 
 FORMAT = 1

@@ -5,8 +5,8 @@ import sys
 import time
 from collections import defaultdict
 
-from . import process
-from .stats import DISTURBED, Series
+from ..tools import process
+from ..tools.stats import DISTURBED, Series
 from .testpmd import TestPmd
 
 WINDOW_S = 0.4

@@ -11,12 +11,13 @@ import shutil
 import sys
 import time
 
-from . import (capture, forwarders, instruments, libpcap, machine, measure, process, report, testpmd,
-               yardsticks)
-from .hugepages import HugePages
-from .niceness import Niceness
+from ..report import markdown
+from ..tools import machine, process
+from ..tools.hugepages import HugePages
+from ..tools.niceness import Niceness
+from . import capture, collectors, forwarders, libpcap, measure, testpmd, yardsticks
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 SIZES = [64, 128, 256, 320, 384, 512, 1518]
 PARTS = ["net_null", "net_ring", "disk", "copy", "merge", "pcap", "instruments", "forwarders"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
@@ -25,7 +26,7 @@ SPARE_MB = 128  # huge pages for what a secondary process allocates
 
 def arguments(argv):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
-    p = argparse.ArgumentParser(prog="ringtap_lab.bench", description=__doc__.split("\n")[0])
+    p = argparse.ArgumentParser(prog="ringtap_lab.run.bench", description=__doc__.split("\n")[0])
     p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 3 minutes")
     p.add_argument("--only", help=f"comma list of {','.join(PARTS)} (all)")
     p.add_argument("--tools", default="dpdk-dumpcap,ringtap", help="comma list")
@@ -46,7 +47,7 @@ def complete(o):
     o.only = o.only.split(",") if o.only else PARTS
     unknown = set(o.only) - set(PARTS)
     if unknown:
-        sys.exit(f"ringtap_lab.bench: no such part: {', '.join(sorted(unknown))}")
+        sys.exit(f"ringtap_lab.run.bench: no such part: {', '.join(sorted(unknown))}")
     o.tools = o.tools.split(",")
     quick_sizes = [64, 512, 1518]
     o.sizes = ([int(s) for s in o.sizes.split(",")] if o.sizes
@@ -147,14 +148,14 @@ class Bench:
             if "pcap" in self.o.only:
                 libpcap.measure(self)
             if "instruments" in self.o.only:
-                instruments.measure(self, repetition)
+                collectors.measure(self, repetition)
             if "forwarders" in self.o.only:
                 forwarders.measure(self, repetition)
 
     def write(self):
         about = machine.describe(str(self.ringtap), self.o.cpus)
-        text = report.markdown(self.store, about, process.commands, self.skipped)
-        data = {"machine": about, "aims": report.aims(self.store), "results": self.store.as_list(),
+        text = markdown.markdown(self.store, about, process.commands, self.skipped)
+        data = {"machine": about, "aims": markdown.aims(self.store), "results": self.store.as_list(),
                 "commands": process.commands, "skipped": self.skipped,
                 "errors": self.store.errors}
         (self.o.out / "bench.md").write_text(text, encoding="utf-8")
@@ -166,7 +167,7 @@ class Bench:
 def main(argv=None):
     options = arguments(argv)
     if not set(options.cpus) <= os.sched_getaffinity(0) or len(set(options.cpus)) != 2:
-        sys.exit("ringtap_lab.bench: needs two cpus, one for the application and one for capture")
+        sys.exit("ringtap_lab.run.bench: needs two cpus, one for the application and one for capture")
     options.out.mkdir(parents=True, exist_ok=True)
     niceness = Niceness(options.nice)
     pages = HugePages(testpmd.MEMORY_MB + SPARE_MB)

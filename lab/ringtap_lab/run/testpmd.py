@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import time
 
-from . import process
-from .hugepages import MOUNT
-from .telemetry import Telemetry, runtime_dir
+from ..tools import process
+from ..tools.hugepages import MOUNT
+from ..tools.telemetry import Telemetry, runtime_dir
 
 PROGRAM = "dpdk-testpmd"
 MEMORY_MB = 512

@@ -8,14 +8,6 @@ its cells are, measure one of them, and tell how the results are shown."""
 from dataclasses import dataclass, field
 
 
-class Trouble(Exception):
-    """Nothing can be measured here: one line that says why and what to do. Ends the program."""
-
-
-class Unavailable(Exception):
-    """This cell cannot be measured on this machine, and why. Reported as such; not an error."""
-
-
 @dataclass(frozen=True)
 class Cell:
     """key: its name in files, options and on the page, of letters that need no quotes in a shell.

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import time
 
-from . import process
-from .experiment import Trouble
+from ..tools import process
+from ..tools.errors import Trouble
 
 PROGRAM = "pcap_count"
 FOREVER_S = "600"

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import netns, process, scope
-from .experiment import Trouble
-from .hugepages import HugePages
+from ..tools import netns, process, scope
+from ..tools.errors import Trouble
+from ..tools.hugepages import HugePages
 
 # Where a build keeps what an installation has in PATH.
 _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}

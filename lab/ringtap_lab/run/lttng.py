@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 
-from . import attached, process
+from ..tools import process
+from . import attached
 
 FOLDER = "/run/lttng"  # where root's daemon has its sockets, and nowhere else
 PROVIDER = "libringtap-lttng.so"

@@ -3,10 +3,13 @@
 left of the application's rate."""
 import time
 
-from .. import attached, forwarder, pdump_view, process
-from ..experiment import Cell, Experiment, Measurement, Published, Trouble, Unavailable
-from ..pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
+from ...report import pdump_view
+from ...report.pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
                           UNTOUCHED, WAYS, line_pps)
+from ...tools import process
+from ...tools.errors import Trouble, Unavailable
+from .. import attached, forwarder
+from ..experiment import Cell, Experiment, Measurement, Published
 from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
 
 QUICK_SIZES = (64, 256, 512)

@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from . import process
+from ..tools import process
 
 DD_BLOCK_MB = 4
 

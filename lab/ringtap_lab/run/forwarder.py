@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from . import process
+from ..tools import process
 
 PROGRAM = "ringtap-fwd"
 START_S = 30  # memory is touched page by page before it says that it runs

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from . import process
+from ..tools import process
 from .testpmd import PROGRAM as TESTPMD
 
 DUMPCAP = "dpdk-dumpcap"

@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from . import capture, process
-from .experiment import Trouble, Unavailable
+from ..tools import process
+from ..tools.errors import Trouble, Unavailable
+from . import capture
 
 READY_S = 30
 END_S = 60

@@ -4,10 +4,10 @@ import fnmatch
 import sys
 import time
 
-from . import process
-from .around import Around
-from .experiment import Trouble, Unavailable
-from .results import now
+from ..tools import process
+from ..tools.around import Around
+from ..tools.errors import Trouble, Unavailable
+from ..tools.results import now
 
 
 def alternating(cells, repetitions):

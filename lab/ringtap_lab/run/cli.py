@@ -7,14 +7,16 @@ import pathlib
 import signal
 import sys
 
-from . import experiments, machine, page, results, scope
-from .experiment import Trouble
+from ..report import page
+from ..tools import machine, results, scope
+from ..tools.errors import Trouble
+from ..tools.niceness import Niceness
+from ..tools.results import Journal, OtherSettings
+from . import experiments
 from .lab import Lab
-from .niceness import Niceness
-from .results import Journal, OtherSettings
 from .runner import Part, Progress, Run, any_chosen, duration, plan
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 REPORT = "report.html"
 ONLY_REPORT = "report"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
