@@ -62,4 +62,6 @@ check 'file length' length
 check 'directions of includes' devtools/includes.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
+check 'Markdown' "$python" devtools/check_markdown.py
+check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed
