@@ -26,7 +26,7 @@ OURS = re.compile(r"(?<![\w/.-])(rt_[a-z]\w*)\b(?![*…{])")
 PATH = re.compile(rf"(?<![\w/.<$*{{}}-])((?:[\w.-]+/)*[\w-]+\.(?:{EXTENSIONS}))\b(?![\w(*/])")
 WORD = re.compile(r"[A-Za-z_]\w*")
 C_TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
-PYTHON_TOKEN = re.compile(r'""".*?"""|#[^\n]*', re.S)
+PYTHON_TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*', re.S)
 
 
 def tracked():
@@ -53,7 +53,7 @@ def passages(name, text):
     if name.endswith((".c", ".h")):
         return comments_of(text, C_TOKEN, lambda token: token.startswith("/"))
     if name.endswith(".py"):
-        return comments_of(text, PYTHON_TOKEN, lambda token: True)
+        return comments_of(text, PYTHON_TOKEN, lambda token: token.startswith(('"""', "#")))
     if name.endswith(".md"):
         return list(enumerate(text.splitlines(), 1)), ""
     return [], text
