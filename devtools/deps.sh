@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
-# usage: deps.sh build|demo|test|packages|lint|bench|lab...
+# usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
 packages() {
@@ -23,6 +23,8 @@ packages() {
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
 		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
+		python3-rich fonts-dejavu-core ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }
