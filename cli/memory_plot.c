@@ -25,7 +25,7 @@
 struct cloud {
 	const struct memory_pattern *of[SERIES_MAX]; /* patterns of this pool */
 	struct plot_series series[SERIES_MAX];
-	char names[SERIES_MAX][NAME_LEN], title[2 * RINGTAP_NAME_LEN];
+	char names[SERIES_MAX][NAME_LEN], title[2 * RINGTAP_NAME_LEN + 128];
 	size_t series_count;
 	uint32_t pool;
 	uint64_t packets, low, high; /* addresses */
@@ -170,39 +170,50 @@ static int fill(struct picture *p, const struct memory *mem)
 	return 0;
 }
 
+/* The part of the pool that its packets use, and a little beside it. */
+static void fit(struct cloud *c, uint64_t base, struct plot_axis *y)
+{
+	double low = (double)(c->low - base), high = (double)(c->high - base);
+	double margin = fmax((high - low) * 0.05, 4096), unit = high < 8 * MIB ? MIB / 1024 : MIB;
+
+	y->label =
+		unit < MIB ? "buffer address in the pool, KiB" : "buffer address in the pool, MiB";
+	y->min = fmax(low - margin, 0) / unit;
+	y->max = (high + margin) / unit;
+	for (size_t i = 0; i < c->series_count; i++) {
+		double *v = (double *)c->series[i].y;
+
+		for (size_t k = 0; k < c->series[i].count; k++)
+			v[k] = (v[k] - (double)base) / unit;
+	}
+}
+
 static struct plot_panel panel_of(
 	const struct picture *p, struct cloud *c, const struct ringtap_figures *f)
 {
-	uint64_t base = c->pool < f->pool_count ? f->pools[c->pool].base : c->low;
-	uint64_t span = c->pool < f->pool_count ? f->pools[c->pool].span : 0;
-	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
-
-	/* Buffers outside of their pool. */
-	if (c->low < base || c->high - base >= span) {
-		base = c->low;
-		span = c->high - c->low;
-	}
-	for (size_t i = 0; i < c->series_count; i++) {
-		double *y = (double *)c->series[i].y;
-
-		for (size_t k = 0; k < c->series[i].count; k++)
-			y[k] = (y[k] - (double)base) / MIB;
-	}
-	snprintf(c->title, sizeof(c->title), "%s: %s packets, addresses from 0x%" PRIx64,
-		c->pool == NO_POOL ? "buffers of no pool"
-				   : printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
-		format_count(count, c->packets), base);
-	return (struct plot_panel){.title = c->title,
-		.x = {.label = "time; stretches of consecutive packets side by side, a grey line "
-			       "is a "
-			       "pause",
+	struct plot_panel panel = {.title = c->title,
+		.x = {.label = "time; consecutive packets side by side, a grey line is a pause",
 			.unit = "s",
-			.max = p->end},
-		.y = {.label = "buffer address, MiB", .max = fmax((double)span / MIB, 1e-3)},
+			.max = p->end * 1.01},
 		.series = c->series,
 		.series_count = c->series_count,
 		.marks = p->marks,
 		.mark_count = p->mark_count};
+	uint64_t base = c->pool < f->pool_count ? f->pools[c->pool].base : c->low;
+	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
+	bool density = false;
+
+	if (c->low < base) /* buffers outside of their pool */
+		base = c->low;
+	fit(c, base, &panel.y);
+	for (size_t i = 0; i < c->series_count; i++)
+		density |= c->series[i].count > PLOT_POINTS_MAX;
+	snprintf(c->title, sizeof(c->title), "%s: %s packets, addresses from 0x%" PRIx64 "%s",
+		c->pool == NO_POOL ? "buffers of no pool"
+				   : printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
+		format_count(count, c->packets), base,
+		density ? "; the darker, the more packets; mixed colours: several queues" : "");
+	return panel;
 }
 
 static int draw(struct picture *p, const struct memory *mem, FILE *f)
