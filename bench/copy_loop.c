@@ -4,7 +4,7 @@
  * into a ring, and a consumer that follows it. Two pinned threads, no hooks, filters or counts.
  * The producer waits where a capture would lose, so the rate is what both sustain.
  */
-#include "bench/copy_loop.h"
+#include "copy_loop.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/copy_store.h"
-#include "bench/ring_mem.h"
+#include "copy_store.h"
+#include "ring_mem.h"
 #include "common/atomics.h"
 
 enum walk { WALK_NONE, WALK_HEADERS, WALK_LINES };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The producers of the copy loop: one loop for each flavour of storing. */
-#include "bench/copy_loop.h"
+#include "copy_loop.h"
 
 #include <cpuid.h>
 
-#include "bench/copy_store.h"
+#include "copy_store.h"
 #include "common/atomics.h"
 
 /* Room for a burst of the largest blocks. Pairs with the consumer's release of tail. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All flavours write the same blocks, or the comparison is worth nothing. Returns 0 or 1. */
-#include "bench/copy_loop.h"
+#include "copy_loop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/copy_store.h"
+#include "copy_store.h"
 #include "common/atomics.h"
 
 #define RING_BYTES ((size_t)1 << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/fake_probe.h"
+#include "fake_probe.h"
 
 #include <errno.h>
 #include <stdbool.h>

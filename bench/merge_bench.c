@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/fake_probe.h"
+#include "fake_probe.h"
 #include "ringtap/reader.h"
 
 #define TRAILER  24u /* flags, queue, end of options, length */

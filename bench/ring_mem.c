@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/ring_mem.h"
+#include "ring_mem.h"
 
 #include <errno.h>
 #include <stdio.h>

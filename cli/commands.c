@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "command.h"
+#include "commands.h"
 
 /* In the order of the overview. */
 const struct command *const commands[] = {

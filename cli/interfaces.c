@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "interfaces.h"
-#include "util.h"
+#include "base/util.h"
 
 void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i)
 {

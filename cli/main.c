@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "ringtap/reader.h"
-#include "command.h"
-#include "util.h"
+#include "base/command.h"
+#include "base/util.h"
 
 static const struct command *find(const char *name)
 {

@@ -70,6 +70,6 @@ const char *trace_dir(void)
 {
 	static char path[PATH_MAX];
 
-	return find(path, "trace", RINGTAP_TO_DATADIR "/ringtap/trace",
+	return find(path, "cli/trace/scripts", RINGTAP_TO_DATADIR "/ringtap/trace",
 		RINGTAP_DATADIR "/ringtap/trace");
 }

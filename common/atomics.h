@@ -30,7 +30,7 @@
 #define rt_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
-/* Orders nothing but the compiler; the other side pays, see probe/thread.h. */
+/* Orders nothing but the compiler; the other side pays, see probe/core/thread.h. */
 #define rt_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 
 #define rt_likely(x)   __builtin_expect(!!(x), 1)

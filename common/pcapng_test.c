@@ -2,8 +2,8 @@
 #include <pcap/pcap.h>
 #include <stdio.h>
 
-#include "cli/test_util.h"
-#include "common/pcapng.h"
+#include "base/test_util.h"
+#include "pcapng.h"
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 static const struct rt_pcapng_shb shb = {

@@ -149,7 +149,7 @@ struct rt_msg_layout {
 	int32_t node[RT_MAX_RINGS];  /* NUMA node of the ring's thread, RT_NODE_UNKNOWN */
 };
 
-/* Keeps instruments switched on for as long as the connection lasts; see common/figures.h. */
+/* Keeps instruments switched on for as long as the connection lasts; see common/stats.h. */
 struct rt_msg_monitor {
 	struct rt_msg_header h;
 	uint32_t instruments;   /* RT_INSTR_* */

@@ -280,7 +280,7 @@ def test_ports_that_are_not_there(known, testpmd):
     assert done.returncode == 2 and "one application only" in done.stderr
 
 
-# ---- applications that lie: see also fuzz/fuzz_figures.c
+# ---- applications that lie: see also fuzz/fuzz_stats.c
 
 def monitor_answer(reply):
     """An answer for Impostor that is honest up to RT_MSG_MONITOR."""

@@ -363,7 +363,7 @@ def test_programs_by_hand(app, bpftrace, closing, file, args):
     it = closing(Proc(["unshare", "-m", "sh", "-c",
                        "test -d /sys/kernel/tracing/events || "
                        "mount -t tracefs none /sys/kernel/tracing; exec \"$@\"", "sh",
-                       "bpftrace", "-p", app.pid, BUILD / "trace" / f"{file}.bt", *args],
+                       "bpftrace", "-p", app.pid, BUILD / "cli" / "trace" / "scripts" / f"{file}.bt", *args],
                       env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}))
     it.expect("PROBES_ATTACHED", 60)
     if file == "burst":

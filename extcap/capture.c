@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/record.h"
-#include "cli/util.h"
+#include "cli/record/record.h"
+#include "base/util.h"
 #include "extcap.h"
 
 #define ARGS_MAX 24

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What Wireshark asked for: see the "extcap" chapter of its developer's guide. */
-#ifndef RINGTAP_EXTCAP_H
-#define RINGTAP_EXTCAP_H
+#ifndef RINGTAP_EXTCAP_EXTCAP_H
+#define RINGTAP_EXTCAP_EXTCAP_H
 
 #include <stdbool.h>
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/filter.h"
-#include "cli/util.h"
+#include "base/command.h"
+#include "cli/record/filter.h"
+#include "base/util.h"
 #include "extcap.h"
 
 enum {

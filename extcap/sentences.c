@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/interfaces.h"
-#include "cli/targets.h"
-#include "cli/util.h"
+#include "cli/record/targets.h"
+#include "base/util.h"
 #include "extcap.h"
 #include "reader/conn.h"
 #include "reader/telemetry.h"

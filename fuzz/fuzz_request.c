@@ -8,7 +8,7 @@
 
 #include "common/ipc.h"
 #include "common/program.h"
-#include "probe/request.h"
+#include "probe/core/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

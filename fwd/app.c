@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "app.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
 {

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "options.h"
 #include "parse.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 const char *const plane_names[] = {"dpdk", "packet", "packet-mmap"};
 const char *const memory_names[] = {"dpdk", "4k", "thp", "huge", "gpu"};

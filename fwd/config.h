@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/command.h"
+#include "base/command.h"
 
 #define ROLES_MAX     16
 #define STAGES_MAX    32

@@ -12,7 +12,7 @@
 #include "config.h"
 #include "options.h"
 #include "parse.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define ARGS_MAX 24
 

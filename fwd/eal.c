@@ -17,7 +17,7 @@
 #include "eal.h"
 #include "memory.h"
 #include "run_dir.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define ARGS_MAX (4 * DEVICES_MAX + 64)
 #define ARG_LEN  1024

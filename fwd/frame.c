@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "frame.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define PCAP_FRAMES_MAX 1000000
 #define PCAP_BYTES_MAX  (1u << 30)

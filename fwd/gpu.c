@@ -7,7 +7,7 @@
 #endif
 
 #include "gpu.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #ifdef RTE_GPU_ID_NONE
 int gpu_map(struct memory *m)

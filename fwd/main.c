@@ -12,7 +12,7 @@
 #include "ringtap/probe.h"
 #include "options.h"
 #include "signals.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define CALIBRATE_NS  100000000
 #define CALIBRATE_MAX 20

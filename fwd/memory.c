@@ -17,7 +17,7 @@
 #include "memory_map.h"
 #include "rate.h"
 #include "samples.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define MIB          (UINT64_C(1) << 20)
 #define POOL_NAME    "packets"

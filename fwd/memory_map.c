@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 #include "memory_map.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -3,7 +3,7 @@
 
 #include "frame.h"
 #include "options.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {

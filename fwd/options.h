@@ -2,7 +2,7 @@
 #ifndef RINGTAP_FWD_OPTIONS_H
 #define RINGTAP_FWD_OPTIONS_H
 
-#include "cli/command.h"
+#include "base/command.h"
 
 enum {
 	OPT_ROLE = 1,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "packet_link.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define SLEEP_MS 10 /* so long may the end of a run be late */
 

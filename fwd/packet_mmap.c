@@ -17,7 +17,7 @@
 
 #include "common/atomics.h"
 #include "packet_link.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define BLOCK_BYTES (1u << 18)
 #define BLOCKS      64u

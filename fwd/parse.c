@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "parse.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 /* Copies what stands between from and to. */
 static int copy_name(char out[PORT_NAME_MAX], const char *from, const char *to)

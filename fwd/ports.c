@@ -13,7 +13,7 @@
 #include "eal.h"
 #include "ports.h"
 #include "signals.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define RING_SLOTS 1024 /* as net_ring's own */
 

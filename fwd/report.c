@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 double stage_rate(const struct role *r, unsigned stage)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "cli/json.h"
+#include "base/json.h"
 #include "report.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define SET(j, key, value) json_object_set_new((j), (key), (value))
 

@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "role.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 /* Goes on with refused packets. Returns whether nothing is held any more. */
 static bool try_again(struct role *r, struct counters *c)

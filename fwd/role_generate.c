@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "role.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 /* So long after the end of a stage packets that were due in it are still sent. */
 #define LATE_NS 20000000

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "role.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define MADE_UP_S 0.02 /* longer than the turns of other threads that share our CPU */
 

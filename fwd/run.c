@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "eal.h"
 #include "signals.h"
-#include "cli/util.h"
+#include "base/util.h"
 
 #define TICK_NS 2000000 /* how often the main thread looks whether the end has come */
 /* Nothing received for so long, though all asked: what was sent has come. Who does not even ask may

@@ -10,7 +10,7 @@
 #include "common/sdt.h"
 #include "plane.h"
 
-/* Reasons of drop, beside those of probe/trace.h. Part of the interface. */
+/* Reasons of drop, beside those of probe/trace/trace.h. Part of the interface. */
 enum fwd_drop {
 	FWD_DROP_TX_FULL = 32,   /* the port did not take them, and the policy is not to wait */
 	FWD_DROP_TX_ERROR = 33,  /* packet planes: the kernel refused them for good */

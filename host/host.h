@@ -3,8 +3,8 @@
  * ringtap-host: a DPDK application that does nothing but receive from kernel interfaces, so that
  * the probe in it can show the packets. `ringtap host` finds out how, and starts it.
  */
-#ifndef RINGTAP_HOST_H
-#define RINGTAP_HOST_H
+#ifndef RINGTAP_HOST_HOST_H
+#define RINGTAP_HOST_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "conn.h"
-#include "figures.h"
+#include "stats.h"
 #include "ringtap/monitor.h"
 
 /* To whom a block belongs, as it was at first sight: it never changes. */

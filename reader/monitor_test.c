@@ -17,7 +17,7 @@
 #include "common/atomics.h"
 #include "common/ipc.h"
 #include "monitor.h"
-#include "test_figures.h"
+#include "test_stats.h"
 #include "test_peer.h"
 
 static struct test_figures fig;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "probe/ring.h"
+#include "common/ring.h"
 #include "test_peer.h"
 
 #define RINGS   4u
@@ -47,7 +47,7 @@ static void spin(unsigned n)
 		rt_pause();
 }
 
-/* As probe/hook_burst.c does it; the shapes of the threads differ. */
+/* As probe/core/hook_burst.c does it; the shapes of the threads differ. */
 static void *produce(void *arg)
 {
 	struct producer *p = arg;

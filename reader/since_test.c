@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "monitor.h"
-#include "test_figures.h"
+#include "test_stats.h"
 #include "test_peer.h"
 
 static struct test_figures fig;

@@ -89,7 +89,7 @@ struct ringtap_figures_thread {
 	uint32_t tid;   /* in the application's PID namespace, 0: unknown */
 	uint32_t cpu;
 	char name[16];
-	uint64_t cpu_ns, wait_ns, preempted, read_ns; /* the kernel's; see common/figures.h */
+	uint64_t cpu_ns, wait_ns, preempted, read_ns; /* the kernel's; see common/stats.h */
 	uint64_t busy_cycles, idle_cycles;            /* with the stretch that lasts */
 	uint64_t stretches, stretch_packets[40];
 	uint64_t gaps_busy[48], gaps_idle[48]; /* by log2(cycles) */
@@ -114,7 +114,7 @@ struct ringtap_figures_queue {
 struct ringtap_figures_pair {
 	uint32_t thread, rx_port, tx_port; /* rx_port RINGTAP_NO_INDEX: untimed packets only */
 	/* Whether its packets had lost their mark: that they were received is likely, but not
-	 * certain, so do not mix them with others (docs/figures.md). */
+	 * certain, so do not mix them with others (docs/statistics.md). */
 	uint32_t inferred;
 	uint64_t count, sum; /* packets (from the histogram), cycles */
 	uint64_t min, max;   /* cycles, since the instrument was switched on; valid if count */
@@ -189,7 +189,7 @@ void ringtap_figures_free(struct ringtap_figures *f);
  * earlier has the same index in later. */
 void ringtap_figures_since(struct ringtap_figures *later, const struct ringtap_figures *earlier);
 
-/* ---- Latency histograms: log-linear, see common/figures.h
+/* ---- Latency histograms: log-linear, see common/stats.h
  * ---------------------------------------- */
 
 uint32_t ringtap_latency_buckets(void);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A command is data: parsing, checks, --help, man page and completion are all made from its
+ * definition, so they cannot disagree.
+ */
+#ifndef RINGTAP_BASE_COMMAND_H
+#define RINGTAP_BASE_COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+	OPTION_HEADING, /* no option: help is the title of those that follow */
+	OPTION_FLAG,    /* takes no value */
+	OPTION_TEXT,
+	OPTION_NUMBER, /* min … max */
+	OPTION_SIZE,   /* bytes with K, M, G, T; min … max */
+	OPTION_CHOICE, /* one of choices; the value is its index */
+	OPTION_FILE,   /* a file name, for completion */
+	OPTION_PORT,   /* [APP:]PORT of a running application, for completion */
+	OPTION_KEYED,  /* KEY:VALUE, KEY one of choices; checked by set() */
+};
+
+struct option_def {
+	int id; /* for set(); above 0 */
+	enum option_kind kind;
+	char letter;         /* 0: none */
+	const char *name;    /* long name; NULL: none */
+	const char *arg;     /* what --help calls the value */
+	const char *choices; /* separated by | */
+	uint64_t min, max;
+	const char *help; /* sentences without the last full stop */
+};
+
+struct option_value {
+	const char *text;
+	uint64_t number; /* of NUMBER and SIZE; index of CHOICE */
+};
+
+/* Prose of a man page. A line that begins with a space stands as it is; an empty line parts
+ * paragraphs. */
+struct section {
+	const char *title;
+	const char *text;
+};
+
+/* For every command with a text that mentions it. */
+#define SECTION_OPEN_VSWITCH                                                                      \
+	{                                                                                         \
+		"OPEN VSWITCH", "Ports of type dpdk are ports of the application, under the "     \
+				"switch's names for them, which are read from its database; "     \
+				"ethdev's names (a PCI address, a vdev) and numbers work as "     \
+				"well. Ports of type dpdkvhostuser, dpdkvhostuserclient, "        \
+				"internal, tap and others are not ports of DPDK: their packets "  \
+				"are visible only where a dpdk port receives or sends them. The " \
+				"application is called rte, or as --file-prefix in "              \
+				"other_config:dpdk-extra has it; examples assume "                \
+				"--file-prefix=ovs and a port p0.\n"                              \
+	}
+
+struct command {
+	const char *name;
+	/* A program of its own, not a command of ringtap: its name. What stands behind a -- is left
+	 * to it. */
+	const char *program;
+	const char *summary; /* one line, lower case, without a full stop */
+	const struct option_def *options;
+	size_t option_count;
+	/* What stands besides the options, for --help; NULL: nothing may. */
+	const char *operands;
+	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
+	const char *listed; /* for completion: a shell command that prints more such words; NULL:
+			       none */
+	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
+	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
+	int (*operand)(void *ctx, const char *text);
+	const struct section *sections;
+	size_t section_count;
+	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
+	int (*set)(void *ctx, int id, const struct option_value *value);
+	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
+};
+
+/* For struct command's listed: running applications, interfaces of the kernel. */
+#define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
+#define LIST_INTERFACES "ls /sys/class/net"
+
+/* All commands of the program, which defines it, NULL at the end. */
+extern const struct command *const commands[];
+
+/* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is
+ * done; -EINVAL: what is wrong has been said. */
+int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
+/* The index of text in "a|b|c", -1 if it is none of them. Keys of KEY:VALUE as well: len bytes of
+ * text count. */
+int choice_index(const char *choices, const char *text, size_t len);
+void options_help(const struct command *cmd);
+
+/* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
+ */
+int generate(const char *what, const char *dir);
+/* Writes the man page of one command. 0 or -EIO, said. */
+int generate_man(const char *dir, const struct command *cmd);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Thin help over jansson. */
+#ifndef RINGTAP_BASE_JSON_H
+#define RINGTAP_BASE_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Text of any origin: what is no UTF-8 becomes '?', NULL becomes null. */
+json_t *json_text(const char *text);
+json_t *json_count(uint64_t n);
+/* Prints and frees. 0 or -EIO. */
+int json_print(json_t *j, FILE *f);
+
+#endif

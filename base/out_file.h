@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file that is opened before anything is asked of the application, and written at the end. */
+#ifndef RINGTAP_BASE_OUT_FILE_H
+#define RINGTAP_BASE_OUT_FILE_H
+
+#include <stdio.h>
+
+struct out_file {
+	const char *path; /* NULL: none is wanted */
+	FILE *f;
+};
+
+/* Says what is wrong and returns -errno. */
+int out_file_open(struct out_file *o, const char *command, const char *path);
+/* error: 0, or -errno of writing. Says what went wrong; a file that is not whole is removed. 0 or
+ * -errno. */
+int out_file_close(struct out_file *o, const char *command, int error);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ending by SIGINT, SIGTERM and SIGHUP, of commands that wait. */
+#ifndef RINGTAP_BASE_SIGNALS_H
+#define RINGTAP_BASE_SIGNALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* From here on these signals only wake stop_wait(); SIGPIPE is ignored. They are blocked in threads
+ * that begin later, so call it first. 0 or -errno. */
+int stop_catch(void);
+/* Waits; true if a signal came, also earlier. */
+bool stop_wait(uint64_t ns);
+/* Becomes readable when a signal came. */
+int stop_fd(void);
+/* From here on only another signal counts: for what comes after the one that ended the waiting. */
+void stop_forget(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all commands share: exit statuses, messages, numbers. */
+#ifndef RINGTAP_BASE_UTIL_H
+#define RINGTAP_BASE_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+enum status {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1, /* the capture or its output */
+	STATUS_USAGE = 2,  /* the command line; nothing was touched */
+	STATUS_LOSS = 3,   /* --fail-on-loss, and packets were lost */
+	STATUS_FAULT = 4,  /* doctor: something is wrong with an application */
+};
+
+/* DPDK's headers have an int of that name. */
+#undef NS_PER_S
+#define NS_PER_S UINT64_C(1000000000)
+
+/* The program's name, which stands before every message; "ringtap" if it is not set. */
+extern const char *say_program;
+/* One line on stderr: the program's name and the text, which reads "what failed: why; what to do"
+ * and from which control characters are taken out. A live line that stands there is kept apart. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The text of the last say(), for tests and for --json; "" if none. */
+const char *said(void);
+/* Tells say() that the cursor stands behind a line of len characters without an end. */
+void say_live(size_t len);
+
+/* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
+int parse_number(const char *text, uint64_t max, uint64_t *out);
+/* A number with an optional unit: K, M, G, T (also KiB, …) are powers of 1024, kB, MB, GB, TB of
+ * 1000. 0 or -EINVAL, -ERANGE. */
+int parse_size(const char *text, uint64_t *bytes);
+/* Seconds, above zero, with an optional fraction; another unit may follow: ns, us, ms, s, m or min,
+ * h. 0 or -EINVAL, -ERANGE. */
+int parse_seconds(const char *text, uint64_t *ns);
+
+/* For people: 12,345,678 and 12.3 M. buf takes 32 bytes and is returned. */
+#define FORMAT_LEN 32
+char *format_count(char buf[FORMAT_LEN], uint64_t n);
+char *format_si(char buf[FORMAT_LEN], double v);
+char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
+
+uint64_t now_ns(clockid_t clock);
+
+#endif

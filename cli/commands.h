@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands of ringtap, each defined in its folder. */
+#ifndef RINGTAP_CLI_COMMANDS_H
+#define RINGTAP_CLI_COMMANDS_H
+
+#include "base/command.h"
+
+extern const struct command cmd_doctor, cmd_export, cmd_host, cmd_latency, cmd_list, cmd_memory,
+	cmd_record, cmd_run, cmd_top, cmd_trace;
+
+#endif

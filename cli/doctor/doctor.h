@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ringtap doctor: watches for some seconds, then judges.
+ *
+ *   doctor_watch: pictures -> struct examination (one an application)
+ *   doctor_rules, doctor_memory: examination -> verdicts, by thresholds in one table
+ *   doctor_report: text, JSON
+ */
+#ifndef RINGTAP_CLI_DOCTOR_DOCTOR_H
+#define RINGTAP_CLI_DOCTOR_DOCTOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/monitor/rates.h"
+#include "cli/monitor/watch.h"
+
+/* What was found out about one application; made by doctor_watch() or by tests. */
+struct pool_look {
+	uint32_t looks, empty; /* pictures, and those in which no burst could be had from it */
+	uint32_t least;        /* available, smallest of the pictures */
+};
+
+struct examination {
+	const struct watched *app;
+	struct span span;
+	struct pool_look *pools; /* by pool of span.to */
+	uint32_t pool_count;
+	const struct ringtap_figures *samples; /* with stretches of addresses; NULL: none */
+};
+
+enum verdict_id {
+	VERDICT_TOO_SLOW,
+	VERDICT_POOL_EXHAUSTED,
+	VERDICT_TX_REFUSED,
+	VERDICT_PREEMPTED,
+	VERDICT_TINY_BURSTS,
+	VERDICT_UNEVEN_QUEUES,
+	VERDICT_SCATTERED,
+	VERDICT_OVERFLOW,
+	VERDICT_UNPOLLED_QUEUES,
+	VERDICT_AT_LIMIT,
+	VERDICT_NOT_POLLING,
+	VERDICT_IDLE,
+	VERDICT_WELL,
+	VERDICT_COUNT
+};
+
+enum grade {
+	GRADE_FAULT, /* costs packets or most of a thread's time */
+	GRADE_FINE,
+	GRADE_NOTE, /* worth knowing */
+};
+
+#define EVIDENCE_MAX 8
+#define EVIDENCE_LEN 240
+struct verdict {
+	enum verdict_id id;
+	enum grade grade;
+	double gravity;                            /* orders those of one grade; larger is worse */
+	char where[96];                            /* port, queue, thread, pool; "": all of it */
+	char evidence[EVIDENCE_MAX][EVIDENCE_LEN]; /* sentences without a full stop */
+	unsigned evidence_count;
+	const char *advice; /* what to try next */
+};
+
+#define VERDICTS_MAX 64
+struct diagnosis {
+	struct verdict verdict[VERDICTS_MAX]; /* the worst first */
+	unsigned count;
+};
+
+/* Names as in JSON, and titles for people. */
+extern const char *const verdict_names[VERDICT_COUNT];
+extern const char *const verdict_titles[VERDICT_COUNT];
+extern const char *const grade_names[];
+
+/* ---- doctor_rules.c */
+
+/* At least one verdict. */
+void doctor_judge(const struct examination *e, struct diagnosis *d);
+
+/* For rules elsewhere: a new verdict, NULL if there are too many; a line of evidence. */
+struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade grade,
+	double gravity, const char *advice);
+void verdict_say(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- doctor_loss.c, doctor_time.c, doctor_memory.c: rules by what they look at */
+
+void rule_pools(const struct examination *e, struct diagnosis *d);
+void rule_missed(const struct examination *e, struct diagnosis *d);
+void rule_unsent(const struct examination *e, struct diagnosis *d);
+void rule_preempted(const struct examination *e, struct diagnosis *d);
+void rule_tiny_bursts(const struct examination *e, struct diagnosis *d);
+void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
+void rule_at_limit(const struct examination *e, struct diagnosis *d);
+void rule_scattered(const struct examination *e, struct diagnosis *d);
+
+/* ---- doctor_watch.c */
+
+/* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
+ * for more before, as testpmd does when it empties queues, does not ask now. */
+unsigned doctor_burst(const struct watched *a);
+/* Watches for so long, judges each application and hands it over. False: a signal came. */
+bool doctor_watch(struct watch *w, uint64_t duration_ns,
+	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
+
+/* ---- doctor_report.c */
+
+void doctor_print(const struct examination *e, const struct diagnosis *d);
+json_t *doctor_json(const struct examination *e, const struct diagnosis *d);
+
+#endif

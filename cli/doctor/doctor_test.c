@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Verdicts on made-up applications: what lies on either side of each threshold. */
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "limits.h"
+#include "base/test_util.h"
+#include "base/util.h"
+
+#define QUEUES  4
+#define SECONDS 10
+#define HZ      1000000000
+
+/* Two pictures, SECONDS apart, of one port with RX queues 0 … 2 and TX queue 0, which one thread
+ * polls, and one mempool. */
+static struct ringtap_figures_queue queues[2][QUEUES];
+static struct ringtap_figures_thread threads[2][1];
+static struct ringtap_figures_port ports[2][1];
+static struct ringtap_figures_pool pool;
+static struct pool_look look;
+static struct reading readings[2][1];
+static struct ringtap_figures pictures[2];
+static struct watched app;
+static struct examination e;
+static struct diagnosis d;
+
+static void identify(unsigned k)
+{
+	snprintf(ports[k][0].name, sizeof(ports[k][0].name), "port");
+	snprintf(ports[k][0].driver, sizeof(ports[k][0].driver), "net_null");
+	ports[k][0].link_up = true;
+	threads[k][0].lcore = 1;
+	threads[k][0].life = 1;
+	threads[k][0].alive = true;
+	threads[k][0].read_ns = (100 + k * SECONDS) * NS_PER_S;
+	for (unsigned q = 0; q < QUEUES; q++) {
+		queues[k][q].queue = (uint16_t)(q % 3);
+		queues[k][q].direction = q == 3 ? RINGTAP_TX : RINGTAP_RX;
+		queues[k][q].max_asked = q == 3 ? 0 : 32;
+	}
+	readings[k][0].ns = (100 + k * SECONDS) * NS_PER_S;
+	pictures[k] = (struct ringtap_figures){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
+		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
+		.tsc_hz = HZ,
+		.instruments = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS,
+		.port_count = 1,
+		.thread_count = 1,
+		.queue_count = QUEUES,
+		.pool_count = 1,
+		.ports = ports[k],
+		.threads = threads[k],
+		.queues = queues[k],
+		.pools = &pool};
+}
+
+static int setup(void **state)
+{
+	memset(queues, 0, sizeof(queues));
+	memset(threads, 0, sizeof(threads));
+	memset(ports, 0, sizeof(ports));
+	memset(readings, 0, sizeof(readings));
+	pool = (struct ringtap_figures_pool){
+		.name = "pool", .size = 8192, .available = 4000, .buffer_bytes = 2176};
+	look = (struct pool_look){.looks = 100, .least = 4000};
+	identify(0);
+	identify(1);
+	app = (struct watched){.name = (char *)"app",
+		.now = &pictures[1],
+		.mark = &pictures[0],
+		.tsc_hz = HZ,
+		.from = readings[0],
+		.to = readings[1],
+		.reading_count = 1};
+	e = (struct examination){.app = &app, .pools = &look, .pool_count = 1};
+	return span_of(&app, &e.span) ? 0 : -1;
+}
+
+static void bursts(unsigned q, unsigned size, uint64_t calls)
+{
+	struct ringtap_figures_queue *x = &queues[1][q];
+
+	x->burst[size] += calls;
+	x->polls += calls;
+	x->empty_polls += size ? 0 : calls;
+	x->packets += size * calls;
+}
+
+static void busy(double share)
+{
+	threads[1][0].busy_cycles = (uint64_t)(share * HZ * SECONDS);
+	threads[1][0].idle_cycles = (uint64_t)((1 - share) * HZ * SECONDS);
+}
+
+/* Judges, and expects so many faults, and as the first verdict this one. */
+static void expect(enum verdict_id first, unsigned faults)
+{
+	unsigned n = 0;
+
+	d.count = 0;
+	doctor_judge(&e, &d);
+	for (unsigned i = 0; i < d.count; i++)
+		n += d.verdict[i].grade == GRADE_FAULT;
+	assert_true(d.count > 0);
+	assert_string_equal(verdict_names[d.verdict[0].id], verdict_names[first]);
+	assert_int_equal(n, faults);
+	assert_true(d.verdict[0].evidence_count > 0);
+	assert_non_null(d.verdict[0].advice);
+}
+
+static void idle_well_and_not_polling(void **state)
+{
+	expect(VERDICT_NOT_POLLING, 0);
+	bursts(0, 0, 1000000);
+	busy(0);
+	expect(VERDICT_IDLE, 0);
+	bursts(0, 1, LIMIT_IDLE_PPS * SECONDS - 1);
+	expect(VERDICT_IDLE, 0);
+	bursts(0, 16, 100);
+	expect(VERDICT_WELL, 0);
+}
+
+static void missed_packets(void **state)
+{
+	bursts(0, 32, 40000);
+	bursts(0, 16, 50000);
+	busy(LIMIT_BUSY + 0.01);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = LIMIT_LOST_PACKETS - 1;
+	expect(VERDICT_WELL, 0);
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_TOO_SLOW, 1);
+	assert_string_equal(d.verdict[0].where, "port");
+	/* It has time, and its bursts are not full. */
+	busy(0.5);
+	expect(VERDICT_OVERFLOW, 1);
+	/* It has time, but always finds a backlog. */
+	bursts(0, 32, 100000);
+	expect(VERDICT_TOO_SLOW, 1);
+}
+
+/* A thread that polls idle queues, too, is never busy all the time, nor are most of its polls. */
+static void one_hot_queue_of_several(void **state)
+{
+	bursts(0, 32, 95000);
+	bursts(0, 16, 5000);
+	bursts(1, 0, 100000);
+	bursts(2, 0, 100000);
+	busy(0.8);
+	queues[1][1].max_asked = queues[1][2].max_asked = 64;
+	expect(VERDICT_UNEVEN_QUEUES, 1);
+	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
+	assert_non_null(strstr(d.verdict[0].evidence[2], "95 %"));
+	assert_non_null(strstr(d.verdict[0].evidence[2], "(32)"));
+}
+
+/* Emptying a queue with some huge polls is not what it does all the time. */
+static void rare_polls_do_not_count(void **state)
+{
+	bursts(0, 8, 100000);
+	bursts(1, 32, 10);
+	busy(0.5);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	expect(VERDICT_OVERFLOW, 2); /* and uneven */
+}
+
+static void bursts_asked_for_before(void **state)
+{
+	bursts(0, 32, 1000);
+	queues[0][1].max_asked = queues[1][1].max_asked = 512;
+	queues[0][1].polls = queues[1][1].polls = 3;
+	assert_int_equal(doctor_burst(&app), 32);
+	bursts(1, 0, 1);
+	assert_int_equal(doctor_burst(&app), 512);
+	app.mark = NULL;
+	assert_int_equal(doctor_burst(&app), LIMIT_BURST);
+}
+
+static void missed_because_somebody_else_had_the_cpu(void **state)
+{
+	bursts(0, 8, 100000);
+	busy(0.3);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 500000;
+	threads[1][0].cpu_ns = (uint64_t)((1 - 2 * LIMIT_WAIT) * SECONDS * NS_PER_S);
+	threads[1][0].wait_ns = (uint64_t)(2 * LIMIT_WAIT * SECONDS * NS_PER_S);
+	expect(VERDICT_PREEMPTED, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[d.verdict[0].evidence_count - 1], "imissed"));
+}
+
+static void empty_mempools(void **state)
+{
+	bursts(0, 32, 100);
+	busy(0.1);
+	look.empty = 9;
+	expect(VERDICT_WELL, 0);
+	look.empty = 10;
+	expect(VERDICT_POOL_EXHAUSTED, 1);
+	assert_string_equal(d.verdict[0].where, "pool");
+	/* One that holds no packets may be as empty as it likes. */
+	pool.buffer_bytes = 0;
+	expect(VERDICT_WELL, 0);
+	pool.buffer_bytes = 2176;
+	look.empty = 0;
+	readings[1][0].port.rx_nombuf = 1000;
+	expect(VERDICT_POOL_EXHAUSTED, 1);
+}
+
+static void packets_not_sent(void **state)
+{
+	bursts(3, 32, 100000);
+	busy(0.1);
+	readings[1][0].least = readings[1][0].most = 3200000;
+	readings[1][0].port.opackets = 3200000 - 3000;
+	expect(VERDICT_WELL, 0); /* less than one in a thousand */
+	readings[1][0].port.opackets = 3100000;
+	expect(VERDICT_TX_REFUSED, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[1], "no errors"));
+	/* As net_tap counts them. */
+	readings[1][0].port.oerrors = 100000;
+	expect(VERDICT_TX_REFUSED, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[1], "100,000 errors"));
+}
+
+static void kernel(double cpu, double wait)
+{
+	threads[1][0].cpu_ns = (uint64_t)(cpu * SECONDS * NS_PER_S);
+	threads[1][0].wait_ns = (uint64_t)(wait * SECONDS * NS_PER_S);
+}
+
+static bool is_note(enum verdict_id id)
+{
+	for (unsigned i = 0; i < d.count; i++)
+		if (d.verdict[i].id == id)
+			return d.verdict[i].grade == GRADE_NOTE;
+	return false;
+}
+
+static bool is_said(enum verdict_id id, const char *text)
+{
+	for (unsigned i = 0; i < d.count; i++)
+		for (unsigned k = 0; d.verdict[i].id == id && k < d.verdict[i].evidence_count; k++)
+			if (strstr(d.verdict[i].evidence[k], text))
+				return true;
+	return false;
+}
+
+static void gaps_without_work(void **state)
+{
+	bursts(0, 0, 100000000);
+	busy(0);
+	kernel(1, 0);
+	threads[1][0].gaps_idle[6] = 100000000; /* 64 … 127 ns */
+	threads[1][0].gaps_idle[14] = 5000;     /* 16 … 33 us: interrupts */
+	expect(VERDICT_IDLE, 0);
+	assert_false(is_note(VERDICT_PREEMPTED));
+	threads[1][0].gaps_idle[22] = 40; /* 4 … 8 ms: 2.5 % of the time */
+	/* Somebody took the time, or the application itself: no fault as long as nothing is lost.
+	 */
+	expect(VERDICT_IDLE, 0);
+	assert_true(is_note(VERDICT_PREEMPTED));
+	assert_true(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
+	assert_true(is_said(VERDICT_PREEMPTED, "other work"));
+	kernel(0.985, 0.005);
+	expect(VERDICT_IDLE, 0);
+	assert_true(is_note(VERDICT_PREEMPTED));
+	assert_false(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
+	kernel(0.98, 2 * LIMIT_WAIT);
+	expect(VERDICT_PREEMPTED, 1);
+	assert_false(is_said(VERDICT_PREEMPTED, "other work"));
+	kernel(1, 0);
+	readings[1][0].port.ipackets = 1000000;
+	readings[1][0].port.imissed = 1000;
+	expect(VERDICT_OVERFLOW, 2);
+	assert_int_equal(d.verdict[1].id, VERDICT_PREEMPTED);
+}
+
+static void who_sleeps_is_not_preempted(void **state)
+{
+	bursts(0, 0, 100000);
+	busy(0);
+	threads[1][0].gaps_idle[6] = 100000;
+	threads[1][0].gaps_idle[20] = 9000; /* 1 … 2 ms, nearly always */
+	kernel(0.02, 0.03);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* It sleeps for a fifth of the time, which gaps show as well as they can. */
+	threads[1][0].gaps_idle[20] = 1500;
+	kernel(0.8, 0);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* For 3 %, and that is all the gaps. */
+	threads[1][0].gaps_idle[20] = 200;
+	kernel(0.97, 0);
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* Nobody knows what it did. */
+	threads[1][0].gaps_idle[20] = 1500;
+	threads[1][0].read_ns = 0;
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* A thread that polls every millisecond on purpose. */
+	threads[1][0].read_ns = (100 + SECONDS) * NS_PER_S;
+	kernel(1, 0);
+	memset(threads[1][0].gaps_idle, 0, sizeof(threads[1][0].gaps_idle));
+	threads[1][0].gaps_idle[19] = 10000;
+	threads[1][0].gaps_idle[20] = 1000;
+	expect(VERDICT_IDLE, 0);
+	assert_int_equal(d.count, 1);
+	/* It sleeps a little, and is kept waiting besides. */
+	kernel(0.5, 0.2);
+	expect(VERDICT_PREEMPTED, 1);
+}
+
+static void small_bursts(void **state)
+{
+	bursts(0, 2, 1000000);
+	busy(0.5);
+	expect(VERDICT_WELL, 0);
+	busy(0.95);
+	expect(VERDICT_TINY_BURSTS, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[2], "up to 32"));
+	queues[1][0].max_asked = queues[1][1].max_asked = queues[1][2].max_asked = 2;
+	expect(VERDICT_TINY_BURSTS, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[2], "no more than 2"));
+	bursts(0, 16, 1000000);
+	expect(VERDICT_WELL, 0);
+}
+
+static void uneven(void **state)
+{
+	bursts(0, 10, 1200);
+	bursts(1, 10, 800);
+	bursts(2, 10, 10);
+	busy(0.6);
+	expect(VERDICT_WELL, 0); /* 60 %, 40 %, 0 % */
+	bursts(0, 10, 1500);
+	expect(VERDICT_UNEVEN_QUEUES, 1);
+	/* Its thread has time left: worth a note. */
+	busy(0.1);
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.verdict[1].id, VERDICT_UNEVEN_QUEUES);
+	assert_int_equal(d.verdict[1].grade, GRADE_NOTE);
+}
+
+static void full_bursts_alone_are_no_fault(void **state)
+{
+	bursts(0, 32, 1000000);
+	busy(1);
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	assert_non_null(strstr(d.verdict[1].evidence[2], "makes packets up"));
+}
+
+static struct ringtap_sample samples[2000];
+static struct ringtap_stretch stretch = {.thread = 0, .count = 2000, .sample = samples};
+
+static void scattered(void **state)
+{
+	struct ringtap_figures f = pictures[1];
+
+	bursts(0, 16, 1000000);
+	busy(0.5);
+	f.stretches = &stretch;
+	f.stretch_count = 1;
+	e.samples = &f;
+	pool.base = 1 << 30;
+	pool.span = 1 << 30;
+	pool.page_bytes = 4096;
+	for (unsigned i = 0; i < 2000; i++)
+		samples[i].address = (1 << 30) + (uint64_t)(i % 60) * 4096;
+	expect(VERDICT_WELL, 0); /* 60 pages have room in 64 entries */
+	for (unsigned i = 0; i < 2000; i++)
+		samples[i].address = (1 << 30) + (uint64_t)(i % 600) * 4096;
+	/* Nobody translates addresses for net_null. */
+	expect(VERDICT_WELL, 0);
+	assert_true(is_note(VERDICT_SCATTERED));
+	assert_true(is_said(VERDICT_SCATTERED, "no device"));
+	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
+	expect(VERDICT_SCATTERED, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
+	pool.page_bytes = 2 << 20;
+	expect(VERDICT_WELL, 0);
+	pool.page_bytes = 4096;
+	/* Buffers that nobody knows: neither are their pages. */
+	pool.base = 1ull << 40;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
+	/* Pinned ones are of the pool that has such. */
+	pool.pinned_external = true;
+	expect(VERDICT_SCATTERED, 1);
+	pool.page_bytes = 0;
+	expect(VERDICT_WELL, 0);
+	assert_int_equal(d.count, 1);
+	pool.page_bytes = 4096;
+	busy(LIMIT_SCATTERED_BUSY / 2);
+	expect(VERDICT_WELL, 0);
+}
+
+static void worst_first(void **state)
+{
+	bursts(0, 2, 1000000);
+	busy(1);
+	look.empty = 100;
+	threads[1][0].cpu_ns = (SECONDS - 1) * NS_PER_S;
+	threads[1][0].wait_ns = NS_PER_S;
+	readings[1][0].least = readings[1][0].most = 1000;
+	expect(VERDICT_POOL_EXHAUSTED, 4);
+	assert_int_equal(d.verdict[1].id, VERDICT_TX_REFUSED);
+	assert_int_equal(d.verdict[2].id, VERDICT_PREEMPTED);
+	assert_int_equal(d.verdict[3].id, VERDICT_TINY_BURSTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
+		cmocka_unit_test_setup(missed_packets, setup),
+		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),
+		cmocka_unit_test_setup(one_hot_queue_of_several, setup),
+		cmocka_unit_test_setup(rare_polls_do_not_count, setup),
+		cmocka_unit_test_setup(bursts_asked_for_before, setup),
+		cmocka_unit_test_setup(empty_mempools, setup),
+		cmocka_unit_test_setup(packets_not_sent, setup),
+		cmocka_unit_test_setup(gaps_without_work, setup),
+		cmocka_unit_test_setup(who_sleeps_is_not_preempted, setup),
+		cmocka_unit_test_setup(small_bursts, setup),
+		cmocka_unit_test_setup(uneven, setup),
+		cmocka_unit_test_setup(full_bursts_alone_are_no_fault, setup),
+		cmocka_unit_test_setup(scattered, setup),
+		cmocka_unit_test_setup(worst_first, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rules about packets that are lost: no buffer, no room in the NIC's queue, not sent. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "limits.h"
+#include "base/util.h"
+
+#define ALL RINGTAP_NO_INDEX
+
+static void where_port(struct verdict *v, const struct ringtap_figures_port *p)
+{
+	printable(v->where, RINGTAP_NAME_LEN, p->name);
+}
+
+static double driver_seconds(const struct examination *e, uint32_t port)
+{
+	const struct watched *a = e->app;
+
+	return port < a->reading_count ? (double)(a->to[port].ns - a->from[port].ns) / NS_PER_S : 0;
+}
+
+/* ---- mempool exhausted */
+
+/* Packets that found no buffer, at all ports. */
+static double nombuf(const struct examination *e)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
+		struct driver_rates d;
+
+		rates_driver(e->app, i, &d);
+		if (d.known)
+			sum += d.rx_nombuf * driver_seconds(e, i);
+	}
+	return sum;
+}
+
+/* The mbuf pool that came closest to having nothing. */
+static uint32_t scarcest(const struct examination *e)
+{
+	uint32_t best = ALL;
+	double least = 2;
+
+	for (uint32_t i = 0; i < e->pool_count; i++) {
+		const struct ringtap_figures_pool *p = &e->span.to->pools[i];
+		double share = p->size ? (double)e->pools[i].least / p->size : 1;
+
+		if (!p->buffer_bytes || p->gone || share >= least)
+			continue;
+		least = share;
+		best = i;
+	}
+	return best;
+}
+
+/* What rings, caches and bursts of one application take at most. */
+static uint64_t needed(const struct examination *e, const struct ringtap_figures_pool *p)
+{
+	const struct ringtap_figures *f = e->span.to;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < f->port_count; i++)
+		if (!f->ports[i].gone)
+			sum += (uint64_t)f->ports[i].rx_queues * f->ports[i].rx_descriptors +
+			       (uint64_t)f->ports[i].tx_queues * f->ports[i].tx_descriptors;
+	for (uint32_t i = 0; i < f->thread_count; i++)
+		if (f->threads[i].alive)
+			sum += LIMIT_BURST + p->cache_size + p->cache_size / 2;
+	return sum;
+}
+
+static void say_pool(struct verdict *v, const struct examination *e,
+	const struct ringtap_figures_pool *p, const struct pool_look *look)
+{
+	char size[FORMAT_LEN], available[FORMAT_LEN], least[FORMAT_LEN], need[FORMAT_LEN];
+
+	printable(v->where, RINGTAP_NAME_LEN, p->name);
+	verdict_say(v, "%s of its %s buffers are available, at the least %s were",
+		format_count(available, p->available), format_count(size, p->size),
+		format_count(least, look->least));
+	if (look->empty)
+		verdict_say(v, "in %.0f %% of %u looks not even one burst could be had",
+			100.0 * look->empty / look->looks, look->looks);
+	if (p->in_caches && p->in_caches >= p->available / 2)
+		verdict_say(v,
+			"%u of the available ones lie in caches of lcores, where no other "
+			"lcore gets them",
+			p->in_caches);
+	if (needed(e, p) > p->size)
+		verdict_say(v, "descriptors, caches and bursts alone may take %s",
+			format_count(need, needed(e, p)));
+}
+
+static const char pool_advice[] =
+	"Give the pool more buffers (testpmd: --total-num-mbufs): descriptors of all queues, "
+	"caches "
+	"of all lcores and what the application holds, at once. If it grows without end, packets "
+	"are not freed: look for a path that drops them without rte_pktmbuf_free()";
+
+void rule_pools(const struct examination *e, struct diagnosis *d)
+{
+	double lost = nombuf(e);
+	uint32_t scarce = scarcest(e);
+	char text[FORMAT_LEN];
+	struct verdict *v;
+	bool said = false;
+
+	for (uint32_t i = 0; i < e->pool_count; i++) {
+		const struct pool_look *look = &e->pools[i];
+		const struct ringtap_figures_pool *p = &e->span.to->pools[i];
+		bool empty = p->buffer_bytes && !p->gone && look->looks &&
+			     look->empty >= LIMIT_POOL_EMPTY * look->looks;
+
+		if (!empty && !(i == scarce && lost >= LIMIT_LOST_PACKETS))
+			continue;
+		v = verdict_add(d, VERDICT_POOL_EXHAUSTED, GRADE_FAULT, 10, pool_advice);
+		if (!v)
+			return;
+		say_pool(v, e, p, look);
+		if (lost > 0 && !said)
+			verdict_say(v,
+				"the drivers dropped %s packets for want of a buffer "
+				"(rx_nombuf)",
+				format_count(text, (uint64_t)lost));
+		said = true;
+	}
+}
+
+/* ---- the NIC's queue was full */
+
+struct pollers {
+	double busy, wait, cycles_per_packet; /* of the busiest thread at the port; NAN */
+	uint32_t thread;
+	struct tally rx; /* of the queue whose polls are full most often */
+};
+
+static void find_pollers(const struct examination *e, uint32_t port, struct pollers *p)
+{
+	*p = (struct pollers){.busy = NAN, .wait = NAN, .cycles_per_packet = NAN, .thread = ALL};
+	tally_fullest(&p->rx, &e->span, port, ALL);
+	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
+		const struct ringtap_figures_queue *q = &e->span.to->queues[i];
+		struct thread_rates x;
+
+		if (q->port != port || q->direction != RINGTAP_RX)
+			continue;
+		rates_thread(e->app, &e->span, q->thread, &x);
+		p->wait = fmax(p->wait, x.wait);
+		if (x.busy <= p->busy || isnan(x.busy))
+			continue;
+		p->busy = x.busy;
+		p->cycles_per_packet = x.cycles_per_packet;
+		p->thread = q->thread;
+	}
+}
+
+static void say_pollers(struct verdict *v, const struct examination *e, const struct pollers *p)
+{
+	char name[THREAD_NAME_LEN], rate[FORMAT_LEN];
+
+	if (p->thread != ALL)
+		verdict_say(v, "%s works %.1f %% of its time",
+			thread_name(name, &e->span.to->threads[p->thread]), 100 * p->busy);
+	if (p->rx.calls)
+		verdict_say(v,
+			"of the fullest queue %.0f %% of the polls brought as many packets "
+			"as they asked for (%u)",
+			100 * tally_full(&p->rx), p->rx.max_asked);
+	if (!isnan(p->cycles_per_packet))
+		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
+			p->cycles_per_packet,
+			format_si(rate, e->app->tsc_hz / p->cycles_per_packet));
+}
+
+static const char slow_advice[] =
+	"Make it faster or spread the load: more queues and threads (RSS), less work a packet; a "
+	"profile (perf record -t TID) tells where the cycles go. Longer RX queues only delay the "
+	"loss";
+static const char overflow_advice[] =
+	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: --rxd), "
+	"or poll more evenly; 'ringtap top -v gaps' shows what kept the threads away";
+
+void rule_missed(const struct examination *e, struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
+		struct driver_rates dr;
+		struct pollers p;
+		struct verdict *v;
+		char missed[FORMAT_LEN];
+		double packets, share;
+		bool slow;
+
+		rates_driver(e->app, i, &dr);
+		packets = dr.imissed * driver_seconds(e, i);
+		share = dr.imissed / (dr.imissed + dr.ipackets);
+		if (!dr.known || packets < LIMIT_LOST_PACKETS || !(share >= LIMIT_LOST_SHARE))
+			continue;
+		find_pollers(e, i, &p);
+		slow = p.busy >= LIMIT_BUSY || tally_full(&p.rx) >= LIMIT_FULL;
+		/* Who had no CPU is not slow; that rule tells of the loss. */
+		if (!slow && p.wait >= LIMIT_WAIT)
+			continue;
+		v = verdict_add(d, slow ? VERDICT_TOO_SLOW : VERDICT_OVERFLOW, GRADE_FAULT,
+			5 + share, slow ? slow_advice : overflow_advice);
+		if (!v)
+			return;
+		where_port(v, &e->span.to->ports[i]);
+		verdict_say(v,
+			"the NIC dropped %s packets in %.1f s as its queue was full "
+			"(imissed), %.3g %% of what came",
+			format_count(missed, (uint64_t)packets), driver_seconds(e, i), 100 * share);
+		say_pollers(v, e, &p);
+	}
+}
+
+/* ---- TX */
+
+/* Which queue got most, if there are several. */
+static void say_queues(struct verdict *v, const struct examination *e, uint32_t port)
+{
+	const struct ringtap_figures *f = e->span.to;
+	char count[FORMAT_LEN], name[THREAD_NAME_LEN];
+
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		struct tally t = {0};
+
+		if (f->queues[i].port != port || f->queues[i].direction != RINGTAP_TX)
+			continue;
+		tally_add(&t, &e->span, i);
+		if (t.packets)
+			verdict_say(v, "queue %u, %s: %s packets handed over in bursts of %.1f",
+				f->queues[i].queue,
+				thread_name(name, &f->threads[f->queues[i].thread]),
+				format_count(count, t.packets), tally_mean_busy(&t));
+	}
+}
+
+static const char unsent_advice[] =
+	"What comes behind is slower than the application: look at link speed, pause frames and "
+	"the "
+	"peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
+	"refused packets: the application must free them, or offer them again for a bounded time";
+
+void rule_unsent(const struct examination *e, struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
+		const struct ringtap_figures_port *p = &e->span.to->ports[i];
+		char handed[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
+		double seconds = driver_seconds(e, i);
+		struct driver_rates dr;
+		struct verdict *v;
+
+		rates_driver(e->app, i, &dr);
+		if (!dr.known || p->gone || dr.unsent * seconds < LIMIT_LOST_PACKETS ||
+			dr.unsent < LIMIT_UNSENT_SHARE * dr.handed)
+			continue;
+		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.handed,
+			unsent_advice);
+		if (!v)
+			return;
+		where_port(v, p);
+		verdict_say(v, "%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
+			format_count(handed, (uint64_t)(dr.handed * seconds)), seconds,
+			format_count(sent, (uint64_t)(dr.opackets * seconds)),
+			format_count(unsent, (uint64_t)(dr.unsent * seconds)),
+			100 * dr.unsent / dr.handed);
+		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
+		 */
+		if (dr.oerrors > 0)
+			verdict_say(v, "the driver counts %s errors (oerrors)",
+				format_count(errors, (uint64_t)(dr.oerrors * seconds)));
+		else
+			verdict_say(v, "the driver counts no errors: it gave them back to the "
+				       "application");
+		if (!p->link_up)
+			verdict_say(v, "the link is down");
+		say_queues(v, e, i);
+	}
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Watching in two parts: first at the least cost, then buffer addresses, which cost more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "limits.h"
+#include "base/signals.h"
+#include "base/util.h"
+
+#define INSTRUMENTS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define SAMPLE_NS   NS_PER_S
+
+/* What was seen of one application; its place in the watch's list is the same: nothing is added. */
+struct look {
+	struct pool_look *pools;
+	uint32_t pool_count;
+};
+
+static void look_at_pools(struct look *l, const struct watched *a)
+{
+	const struct ringtap_figures *f = a->now;
+	unsigned burst = doctor_burst(a);
+
+	if (f->pool_count > l->pool_count) {
+		struct pool_look *more = realloc(l->pools, f->pool_count * sizeof(*more));
+
+		if (!more)
+			return;
+		memset(more + l->pool_count, 0, (f->pool_count - l->pool_count) * sizeof(*more));
+		l->pools = more;
+		l->pool_count = f->pool_count;
+	}
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		struct pool_look *p = &l->pools[i];
+
+		if (!p->looks++ || f->pools[i].available < p->least)
+			p->least = f->pools[i].available;
+		p->empty += f->pools[i].available < burst;
+	}
+}
+
+unsigned doctor_burst(const struct watched *a)
+{
+	struct tally t;
+	struct span s;
+
+	if (!span_of(a, &s))
+		return LIMIT_BURST;
+	tally_sum(&t, &s, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
+	return t.max_asked ? t.max_asked : LIMIT_BURST;
+}
+
+static void look(struct watch *w, struct look *looks)
+{
+	watch_step(w);
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i]->now)
+			look_at_pools(&looks[i], w->list[i]);
+}
+
+static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)
+{
+	uint64_t end;
+
+	watch_settle(w);
+	watch_mark(w);
+	end = now_ns(CLOCK_MONOTONIC) + duration_ns;
+	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w)) {
+		if (stop_wait(WATCH_STEP_NS))
+			return false;
+		look(w, looks);
+	}
+	return true;
+}
+
+/* Goes on until every sampled thread had time for a stretch. Its drivers' readings are not of
+ * interest any more. */
+static bool watch_addresses(struct watch *w)
+{
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
+
+	watch_switch(w, INSTRUMENTS | RINGTAP_ADDRESSES, 1);
+	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
+		if (stop_wait(WATCH_STEP_NS))
+			return false;
+	return true;
+}
+
+static bool examine(const struct watched *a, const struct look *l, struct examination *e)
+{
+	*e = (struct examination){.app = a, .pools = l->pools, .pool_count = l->pool_count};
+	if (!span_of(a, &e->span))
+		return false;
+	if (e->pool_count > e->span.to->pool_count)
+		e->pool_count = e->span.to->pool_count;
+	return true;
+}
+
+static void judge(const struct watched *a, const struct look *l,
+	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
+{
+	struct ringtap_figures *samples = NULL;
+	struct examination e;
+	struct diagnosis *d;
+
+	if (!examine(a, l, &e))
+		return;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return;
+	if (!a->ended && ringtap_monitor_read(a->mon, &samples) && !samples)
+		samples = NULL;
+	e.samples = samples;
+	doctor_judge(&e, d);
+	take(ctx, &e, d);
+	ringtap_figures_free(samples);
+	free(d);
+}
+
+bool doctor_watch(struct watch *w, uint64_t duration_ns,
+	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
+{
+	struct look *looks = calloc(w->count + 1, sizeof(*looks));
+	bool whole;
+
+	if (!looks)
+		return false;
+	whole = watch_polling(w, looks, duration_ns) && watch_addresses(w);
+	for (size_t i = 0; whole && i < w->count; i++)
+		judge(w->list[i], &looks[i], take, ctx);
+	for (size_t i = 0; i < w->count; i++)
+		free(looks[i].pools);
+	free(looks);
+	return whole;
+}

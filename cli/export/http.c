@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The endpoint. Prometheus asks for one or the other format by the Accept header. */
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "export.h"
+#include "base/util.h"
+
+/* Scrapes come one at a time; whoever opens more, or stays silent, must not keep others out for
+ * long. */
+#define CONNECTIONS_MAX    64
+#define CONNECTIONS_PER_IP 32
+#define SILENCE_S          5
+#define REQUEST_BYTES      8192
+
+#define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
+#define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+struct export_server {
+	struct MHD_Daemon *daemon;
+	struct watch *watch;
+};
+
+/* The weight that a list of media types gives to one; 0: it is not in it. */
+static double weight(const char *accept, const char *type)
+{
+	const char *at = accept ? strcasestr(accept, type) : NULL;
+	const char *q;
+
+	if (!at)
+		return 0;
+	at += strlen(type);
+	q = strstr(at, "q=");
+	if (!q || q > at + strcspn(at, ","))
+		return 1;
+	/* Not strtod(): its decimal point is the locale's. */
+	return q[2] == '1' ? 1 : q[2] == '0' && q[3] == '.' ? atof(q + 2) : 0;
+}
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
+	const char *name, const char *value, struct MHD_Response *r)
+{
+	enum MHD_Result ret = MHD_NO;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (name)
+		MHD_add_response_header(r, name, value);
+	ret = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text,
+	const char *name, const char *value)
+{
+	return answer(c, status, "text/plain; charset=utf-8", name, value,
+		MHD_create_response_from_buffer(
+			strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result answer_metrics(struct MHD_Connection *c, struct watch *w)
+{
+	const char *accept =
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	double open = weight(accept, "application/openmetrics-text");
+	struct export_text t = {.openmetrics = open > 0 && open >= weight(accept, "text/plain")};
+
+	pthread_mutex_lock(&w->lock);
+	watch_step(w);
+	export_all(&t, w);
+	pthread_mutex_unlock(&w->lock);
+	if (t.failed || !t.data) {
+		free(t.data);
+		return answer_text(
+			c, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n", NULL, NULL);
+	}
+	return answer(c, MHD_HTTP_OK, t.openmetrics ? TYPE_OPENMETRICS : TYPE_PLAIN,
+		MHD_HTTP_HEADER_VARY, "Accept",
+		MHD_create_response_from_buffer(t.len, t.data, MHD_RESPMEM_MUST_FREE));
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
+	const char *method, const char *version, const char *data, size_t *size, void **state)
+{
+	struct export_server *s = arg;
+
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET it\n",
+			MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	/* An answer before the request is read to its end would cost the connection. */
+	if (!*state) {
+		*state = s;
+		return MHD_YES;
+	}
+	if (!strcmp(url, "/metrics"))
+		return answer_metrics(c, s->watch);
+	if (!strcmp(url, "/"))
+		return answer_text(c, MHD_HTTP_OK, "ringtap: see /metrics\n", NULL, NULL);
+	return answer_text(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n", NULL, NULL);
+}
+
+/* What clients do wrong is not our user's business. */
+static void quiet(void *arg, const char *format, va_list ap)
+{
+}
+
+static int split(const char *listen, char *host, size_t size, const char **port)
+{
+	const char *colon = strrchr(listen, ':');
+	size_t len;
+
+	if (!colon) {
+		*port = listen;
+		return snprintf(host, size, "127.0.0.1") < 0 ? -EINVAL : 0;
+	}
+	*port = colon + 1;
+	len = (size_t)(colon - listen);
+	if (len && listen[0] == '[' && listen[len - 1] == ']') {
+		listen++;
+		len -= 2;
+	}
+	if (len >= size)
+		return -EINVAL;
+	memcpy(host, listen, len);
+	host[len] = '\0';
+	return 0;
+}
+
+static int open_socket(const struct addrinfo *a)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, CONNECTIONS_MAX))
+		return fd;
+	one = errno;
+	close(fd);
+	return -one;
+}
+
+static void describe(int fd, char *url, size_t size)
+{
+	struct sockaddr_storage a;
+	socklen_t len = sizeof(a);
+	char host[64], port[16];
+
+	if (getsockname(fd, (struct sockaddr *)&a, &len) ||
+		getnameinfo((struct sockaddr *)&a, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV)) {
+		snprintf(url, size, "?");
+		return;
+	}
+	snprintf(url, size,
+		a.ss_family == AF_INET6 ? "http://[%s]:%s/metrics" : "http://%s:%s/metrics", host,
+		port);
+}
+
+static int listen_at(const char *listen)
+{
+	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	const char *port;
+	uint64_t number;
+	char host[256];
+	int ret;
+
+	/* getaddrinfo() takes the lower 16 bits of any number. */
+	ret = split(listen, host, sizeof(host), &port) || parse_number(port, 65535, &number)
+		      ? EAI_SERVICE
+		      : getaddrinfo(*host ? host : NULL, port, &hints, &found);
+	if (ret) {
+		say("export: --listen %s: %s; give HOST:PORT", listen, gai_strerror(ret));
+		return -EINVAL;
+	}
+	ret = open_socket(found);
+	if (ret < 0)
+		say("export: --listen %s: %s; choose another port", listen, strerror(-ret));
+	freeaddrinfo(found);
+	return ret;
+}
+
+int export_serve(
+	struct export_server **out, struct watch *w, const char *listen, char *url, size_t url_size)
+{
+	struct export_server *s = calloc(1, sizeof(*s));
+	int fd = s ? listen_at(listen) : -ENOMEM;
+
+	*out = NULL;
+	if (fd < 0) {
+		free(s);
+		return fd;
+	}
+	s->watch = w;
+	describe(fd, url, url_size);
+	s->daemon = MHD_start_daemon(
+		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+		handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		CONNECTIONS_PER_IP, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
+	if (!s->daemon) {
+		say("export: the HTTP server does not start: %s", strerror(errno));
+		close(fd);
+		free(s);
+		return -EIO;
+	}
+	*out = s;
+	return 0;
+}
+
+void export_stop(struct export_server *s)
+{
+	if (!s)
+		return;
+	MHD_stop_daemon(s->daemon);
+	free(s);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Latencies out of pictures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/stats.h"
+#include "latency.h"
+#include "cli/monitor/plot.h"
+
+/* Fontconfig keeps what it has read until the end. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfontconfig";
+}
+
+static struct ringtap_figures_port ports[3] = {
+	{.name = "a", .port_id = 0}, {.name = "b", .port_id = 1}, {.name = "c", .port_id = 7}};
+static struct ringtap_figures_pair pairs[4], no_pairs[4];
+static uint64_t buckets[4][RT_FIG_BUCKETS];
+static struct one_app app;
+static struct ringtap_figures f, first;
+static struct latency l;
+
+static int set_up(void **state)
+{
+	memset(buckets, 0, sizeof(buckets));
+	memset(pairs, 0, sizeof(pairs));
+	memset(no_pairs, 0, sizeof(no_pairs));
+	app = (struct one_app){0};
+	first = (struct ringtap_figures){.pairs = no_pairs};
+	f = (struct ringtap_figures){
+		.tsc_hz = 2000000000, .port_count = 3, .ports = ports, .pairs = pairs};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	latency_free(&l);
+	l = (struct latency){0};
+	return 0;
+}
+
+/* count packets of as many cycles each, as a thread's pair. */
+static struct ringtap_figures_pair *add(uint32_t rx, uint32_t tx, uint64_t count, uint64_t cycles)
+{
+	uint32_t i = f.pair_count++;
+
+	buckets[i][rt_fig_bucket(cycles)] = count;
+	pairs[i] = (struct ringtap_figures_pair){.rx_port = rx,
+		.tx_port = tx,
+		.count = count,
+		.sum = count * cycles,
+		.min = cycles,
+		.max = cycles,
+		.bucket = buckets[i]};
+	return &pairs[i];
+}
+
+static void threads_of_a_pair_are_one(void **state)
+{
+	add(0, 1, 60, 100);
+	add(1, 0, 5, 7);
+	add(0, 1, 40, 1000);
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 2);
+	assert_string_equal(l.pairs[0].from, "a");
+	assert_string_equal(l.pairs[0].to, "b");
+	assert_int_equal(l.pairs[0].count, 100);
+	assert_int_equal(l.pairs[0].sum, 46000);
+	assert_int_equal(l.pairs[0].min, 100);
+	assert_int_equal(l.pairs[0].max, 1000);
+	assert_true(l.pairs[0].exact);
+	/* Percentiles do not leave minimum and maximum, though buckets do. */
+	assert_true(l.pairs[0].quantile[P50] >= 100 && l.pairs[0].quantile[P50] <= 101);
+	assert_true(l.pairs[0].quantile[P999] >= 992 && l.pairs[0].quantile[P999] <= 1000);
+	assert_int_equal(l.timed, 105);
+	assert_int_equal(latency_timed(&app, &first, &f), 105);
+	assert_true(l.ns_per_cycle == 0.5);
+}
+
+static void only_ports_that_were_asked_for(void **state)
+{
+	add(0, 1, 1, 100);
+	add(1, 2, 2, 100);
+	add(0, 0, 4, 100);
+	app = (struct one_app){.ports = {"7", "b"}, .port_count = 2};
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 2);
+	assert_int_equal(l.timed, 3);
+	assert_null(one_app_missing(&app, &f));
+	app.ports[1] = "1x";
+	assert_string_equal(one_app_missing(&app, &f), "1x");
+}
+
+static void inferred_times_stay_apart(void **state)
+{
+	add(0, 1, 4, 900)->inferred = 1;
+	add(0, 1, 3, 50);
+	add(0, 1, 2, 70);
+	add(0, 1, 1, 800)->inferred = 1;
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 2);
+	assert_false(l.pairs[0].inferred);
+	assert_int_equal(l.pairs[0].count, 5);
+	assert_int_equal(l.pairs[0].max, 70);
+	assert_true(l.pairs[1].inferred);
+	assert_int_equal(l.pairs[1].count, 5);
+	assert_int_equal(l.pairs[1].min, 800);
+}
+
+static void what_was_not_timed_is_the_sending_ports(void **state)
+{
+	struct ringtap_figures_pair *p = add(RINGTAP_NO_INDEX, 1, 0, 0);
+
+	p->unstamped = 5;
+	p->shared = 1;
+	add(0, 1, 3, 50)->unstamped = 2;
+	add(RINGTAP_NO_INDEX, 2, 0, 0)->shared = 9;
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 1);
+	assert_int_equal(l.untimed_count, 2);
+	assert_string_equal(l.untimed[0].port, "b");
+	assert_int_equal(l.untimed[0].unstamped, 7);
+	assert_int_equal(l.untimed[0].shared, 1);
+	assert_int_equal(l.untimed[1].shared, 9);
+}
+
+static void extremes_from_before_are_not_ours(void **state)
+{
+	struct ringtap_figures_pair *p = add(0, 1, 10, 5000);
+
+	p->min = 3;
+	p->max = 900000;
+	first.pair_count = 1;
+	no_pairs[0].count = 77;
+	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_false(l.pairs[0].exact);
+	assert_in_range(l.pairs[0].min, 4950, 5050);
+	assert_in_range(l.pairs[0].max, 4950, 5050);
+}
+
+/* Whatever the figures are, a picture is drawn. */
+static void pictures_of_hardly_anything(void **state)
+{
+	const struct measure_options o = {.plot = "x.svg"};
+	const struct measure m = {.options = &o, .app = {.name = "app\xff"}, .last = &f};
+	FILE *to = tmpfile();
+
+	for (int i = 0; i < 4; i++) {
+		latency_free(&l);
+		assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+		assert_int_equal(latency_plot(&l, &m, to), 0);
+		/* A single packet; of no time; of the longest time. */
+		add(0, 1, 1, i == 0 ? 1000 : i == 1 ? 0 : UINT64_MAX);
+		strcpy(ports[1].name, "b\xc3\x28");
+	}
+	assert_true(ftell(to) > 4000);
+	fclose(to);
+	strcpy(ports[1].name, "b");
+}
+
+static void formats_by_ending(void **state)
+{
+	assert_int_equal(plot_format("a/b.svg"), PLOT_SVG);
+	assert_int_equal(plot_format("x.PNG"), PLOT_PNG);
+	assert_int_equal(plot_format("svg"), PLOT_NONE);
+	assert_int_equal(plot_format("x.svg.gz"), PLOT_NONE);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(threads_of_a_pair_are_one),
+		TEST(only_ports_that_were_asked_for),
+		TEST(inferred_times_stay_apart),
+		TEST(what_was_not_timed_is_the_sending_ports),
+		TEST(extremes_from_before_are_not_ours),
+		TEST(pictures_of_hardly_anything),
+		cmocka_unit_test(formats_by_ending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Latencies as a table, text histogram, CSV and JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "latency.h"
+#include "base/util.h"
+
+#define COLUMNS (3 + LATENCY_QUANTILES)
+
+/* min, mean, percentiles, max; in cycles. */
+static void figures_of(const struct latency_pair *p, double out[COLUMNS])
+{
+	out[0] = (double)p->min;
+	out[1] = p->count ? (double)p->sum / (double)p->count : 0;
+	for (int q = 0; q < LATENCY_QUANTILES; q++)
+		out[2 + q] = p->quantile[q];
+	out[COLUMNS - 1] = (double)p->max;
+}
+
+static void print_row(const struct latency_pair *p, double scale, const char *unit)
+{
+	double v[COLUMNS];
+
+	figures_of(p, v);
+	printf("  %-7s", unit);
+	for (int i = 0; i < COLUMNS; i++) {
+		char text[FORMAT_LEN];
+		double x = fmin(v[i] * scale, 1e18); /* more than that is a lie */
+
+		if (scale != 1 && x < 999.95)
+			snprintf(text, sizeof(text), "%.1f", x);
+		else
+			format_count(text, (uint64_t)(x + 0.5));
+		printf(" %12s", text);
+	}
+	putchar('\n');
+}
+
+static void print_untimed(const struct latency *l)
+{
+	char n[FORMAT_LEN];
+
+	for (uint32_t i = 0; i < l->untimed_count; i++) {
+		const struct latency_untimed *u = &l->untimed[i];
+
+		if (u->unstamped)
+			printf("not timed: %s packets sent by %s, no receive time stamp: made by "
+			       "the application, or their mbufs were reset%s\n",
+				format_count(n, u->unstamped), u->port,
+				l->every > 1 ? ", or not chosen by --every" : "");
+		if (u->shared)
+			printf("not timed: %s packets sent by %s, cloned or referenced more than "
+			       "once\n",
+				format_count(n, u->shared), u->port);
+	}
+	if (l->no_room)
+		printf("not timed: %s packets of pairs that the probe had no room for\n",
+			format_count(n, l->no_room));
+}
+
+static void print_pair(const struct latency *l, const struct latency_pair *p)
+{
+	static const char *const titles[COLUMNS] = {
+		"min", "mean", "p50", "p90", "p99", "p99.9", "max"};
+	char n[FORMAT_LEN];
+
+	printf("\n%s > %s: %s packets%s\n         ", p->from, p->to, format_count(n, p->count),
+		p->inferred ? ", inferred" : "");
+	for (int c = 0; c < COLUMNS; c++)
+		printf(" %12s", titles[c]);
+	putchar('\n');
+	print_row(p, 1, "cycles");
+	print_row(p, l->ns_per_cycle, "ns");
+}
+
+void latency_print(const struct latency *l, const struct measure *m)
+{
+	bool inferred = false;
+
+	printf("%s: %.1f s, ", m->app.name, (double)m->last->interval_ns / NS_PER_S);
+	if (l->every > 1)
+		printf("one packet in %" PRIu32 " timed\n", l->every);
+	else
+		puts("every packet timed");
+	if (m->first->latency_every != m->last->latency_every)
+		puts("(now; somebody else who measures changed that meanwhile)");
+	for (uint32_t i = 0; i < l->pair_count; i++) {
+		print_pair(l, &l->pairs[i]);
+		inferred |= l->pairs[i].inferred;
+	}
+	if (inferred)
+		puts("\ninferred: the application resets its mbufs' flags, and the mark of ours "
+		     "with "
+		     "them. The times are\nright if it sends what it receives, and wrong if it "
+		     "frees "
+		     "that and fills raw mbufs (testpmd's flowgen).");
+	if (!l->pair_count)
+		puts(l->untimed_count ? "\nNo packet could be timed in that time."
+				      : "\nNo packet was received and sent again in that time.");
+	else
+		putchar('\n');
+	print_untimed(l);
+}
+
+/* ---- histogram ---- */
+
+#define BAR_WIDTH 50
+#define PER_ROW   8 /* buckets: an eighth of an octave */
+
+static uint64_t row_count(const struct latency_pair *p, uint32_t row)
+{
+	uint64_t n = 0;
+
+	for (uint32_t b = row * PER_ROW; b < (row + 1) * PER_ROW; b++)
+		n += p->bucket[b];
+	return n;
+}
+
+static void print_bar(const struct latency *l, const struct latency_pair *p, uint32_t row,
+	uint64_t n, uint64_t most)
+{
+	uint64_t width, low = ringtap_latency_low(row * PER_ROW, &width);
+	uint64_t end = low + width * PER_ROW;
+	char count[FORMAT_LEN], from[FORMAT_LEN], to[FORMAT_LEN];
+	int bar = (int)((double)n * BAR_WIDTH / (double)most + 0.5);
+
+	format_count(from, (uint64_t)((double)low * l->ns_per_cycle + 0.5));
+	format_count(to, (uint64_t)((double)end * l->ns_per_cycle + 0.5));
+	printf("%12s - %12s %16s %7.3f %%%s%.*s\n", from, to, format_count(count, n),
+		(double)n * 100 / (double)p->count, bar ? "  " : "", bar,
+		"##################################################");
+}
+
+void latency_print_histogram(const struct latency *l)
+{
+	for (uint32_t i = 0; i < l->pair_count; i++) {
+		const struct latency_pair *p = &l->pairs[i];
+		uint32_t rows = ringtap_latency_buckets() / PER_ROW;
+		uint64_t most = 1;
+		bool gap = false, begun = false;
+
+		for (uint32_t r = 0; r < rows; r++)
+			most = row_count(p, r) > most ? row_count(p, r) : most;
+		printf("\n%s > %s%s\n%27s %16s\n", p->from, p->to, p->inferred ? " (inferred)" : "",
+			"ns", "packets");
+		for (uint32_t r = 0; r < rows; r++) {
+			uint64_t n = row_count(p, r);
+
+			if (n && gap && begun)
+				printf("%13s\n", "...");
+			if (n)
+				print_bar(l, p, r, n, most);
+			gap = !n;
+			begun |= n > 0;
+		}
+	}
+}
+
+/* ---- CSV ---- */
+
+/* A name may hold what CSV is made of. */
+static void csv_text(const char *text)
+{
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void csv_ports(const struct latency_pair *p)
+{
+	csv_text(p->from);
+	putchar(',');
+	csv_text(p->to);
+}
+
+static void csv_histogram(const struct latency *l, const struct latency_pair *p)
+{
+	for (uint32_t b = 0; b < ringtap_latency_buckets(); b++) {
+		uint64_t width, low = ringtap_latency_low(b, &width);
+
+		if (!p->bucket[b])
+			continue;
+		csv_ports(p);
+		printf(",%" PRIu64 ",%" PRIu64 ",%.1f,%.1f,%" PRIu64 ",%d\n", low, low + width,
+			(double)low * l->ns_per_cycle, (double)(low + width) * l->ns_per_cycle,
+			p->bucket[b], p->inferred);
+	}
+}
+
+void latency_csv(const struct latency *l, bool histogram)
+{
+	if (histogram)
+		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
+	else
+		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,"
+		     "p99_cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,"
+		     "p99.9_ns,max_ns,inferred");
+	for (uint32_t i = 0; i < l->pair_count; i++) {
+		const struct latency_pair *p = &l->pairs[i];
+		double v[COLUMNS];
+
+		if (histogram) {
+			csv_histogram(l, p);
+			continue;
+		}
+		figures_of(p, v);
+		csv_ports(p);
+		printf(",%" PRIu64, p->count);
+		for (int c = 0; c < COLUMNS; c++)
+			printf(",%.1f", v[c]);
+		for (int c = 0; c < COLUMNS; c++)
+			printf(",%.1f", v[c] * l->ns_per_cycle);
+		printf(",%d\n", p->inferred);
+	}
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_figures(const struct latency_pair *p, double scale)
+{
+	json_t *j = json_object();
+	double v[COLUMNS];
+
+	figures_of(p, v);
+	json_object_set_new(j, "min", json_real(v[0] * scale));
+	json_object_set_new(j, "mean", json_real(v[1] * scale));
+	for (int q = 0; q < LATENCY_QUANTILES; q++)
+		json_object_set_new(j, latency_names[q], json_real(v[2 + q] * scale));
+	json_object_set_new(j, "max", json_real(v[COLUMNS - 1] * scale));
+	return j;
+}
+
+/* [lowest value, lowest value of the next bucket, packets], cycles. */
+static json_t *json_histogram(const struct latency_pair *p)
+{
+	json_t *j = json_array();
+
+	for (uint32_t b = 0; b < ringtap_latency_buckets(); b++) {
+		uint64_t width, low = ringtap_latency_low(b, &width);
+
+		if (p->bucket[b])
+			json_array_append_new(
+				j, json_pack("[I,I,I]", (json_int_t)low, (json_int_t)(low + width),
+					   (json_int_t)p->bucket[b]));
+	}
+	return j;
+}
+
+static json_t *json_pair(const struct latency *l, const struct latency_pair *p)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "rx_port", json_text(p->from));
+	json_object_set_new(j, "tx_port", json_text(p->to));
+	json_object_set_new(j, "packets", json_count(p->count));
+	json_object_set_new(j, "cycles", json_figures(p, 1));
+	json_object_set_new(j, "ns", json_figures(p, l->ns_per_cycle));
+	json_object_set_new(j, "min_max_exact", json_boolean(p->exact));
+	json_object_set_new(j, "histogram_cycles", json_histogram(p));
+	return j;
+}
+
+int latency_json(const struct latency *l, const struct measure *m)
+{
+	json_t *j = json_object(), *pairs = json_array(), *untimed = json_array();
+	json_t *inferred = json_array();
+
+	json_object_set_new(j, "application", json_text(m->app.name));
+	json_object_set_new(j, "pid", json_count(m->info.pid));
+	json_object_set_new(j, "seconds", json_real((double)m->last->interval_ns / NS_PER_S));
+	json_object_set_new(j, "application_ended", json_boolean(m->end == END_BY_APPLICATION));
+	json_object_set_new(j, "tsc_hz", json_count(m->last->tsc_hz));
+	json_object_set_new(j, "every", json_count(l->every));
+	for (uint32_t i = 0; i < l->pair_count; i++)
+		json_array_append_new(
+			l->pairs[i].inferred ? inferred : pairs, json_pair(l, &l->pairs[i]));
+	json_object_set_new(j, "pairs", pairs);
+	json_object_set_new(j, "inferred", inferred);
+	for (uint32_t i = 0; i < l->untimed_count; i++) {
+		json_t *u = json_object();
+
+		json_object_set_new(u, "tx_port", json_text(l->untimed[i].port));
+		json_object_set_new(u, "unstamped", json_count(l->untimed[i].unstamped));
+		json_object_set_new(u, "shared", json_count(l->untimed[i].shared));
+		json_array_append_new(untimed, u);
+	}
+	json_object_set_new(j, "not_timed", untimed);
+	json_object_set_new(j, "no_room_packets", json_count(l->no_room));
+	return json_print(j, stdout);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "interfaces.h"
+#include "base/json.h"
+#include "probe_path.h"
+#include "base/util.h"
+
+enum { OPT_JSON = 1, OPT_NAMES };
+
+enum form { FORM_TEXT, FORM_JSON, FORM_NAMES };
+
+static const struct option_def options[] = {
+	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{OPT_NAMES, OPTION_FLAG, 0, "names", NULL, NULL, 0, 0,
+		"Print what -i takes, one a line: APP and APP:PORT of those that carry the probe"},
+};
+
+/* clang-format off: it would break the texts at odd places */
+static const struct section sections[] = {
+	{"DESCRIPTION",
+		"ringtap list shows the running DPDK applications that it can find in the "
+		"DPDK runtime "
+		"folders, their ports, and the readers that capture there. Applications without "
+		"the "
+		"probe are listed "
+		"too, with the option that loads it. Asking an application wakes its probe "
+		"but attaches "
+		"nothing to its packets.\n"
+		"\n"
+		"An application is named by its EAL file-prefix. Applications that share a "
+		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
+		"the number of their telemetry socket; for root, those of other users are "
+		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
+		"belong to different users, are skipped with a note.\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES", "Ports that are up, as scripts want them:\n"
+		     "\n"
+		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
+		     "select(.link_up).name'\n"},
+	{"EXIT STATUS", "0, also if there is no application; 1 if the folders cannot be read or "
+			"the output not "
+			"be written; 2 for a wrong command line.\n"},
+};
+/* clang-format on */
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	*(enum form *)ctx = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
+	return 0;
+}
+
+static void print_port(const struct ringtap_port_info *p)
+{
+	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4];
+	bool both = strcmp(p->name, p->device);
+
+	snprintf(name, sizeof(name), "%s%s%s%s", p->name, both ? " (" : "", both ? p->device : "",
+		both ? ")" : "");
+
+	if (p->link_mbps)
+		format_si(speed, p->link_mbps * 1e6);
+	printf("  %4u  %-20s %-16s %s  %5s%s  %6u  %3u/%-3u  %s\n", p->port_id, name, p->driver,
+		format_mac(mac, p->mac), speed, p->link_mbps ? "bit/s" : "     ", p->mtu,
+		p->rx_queues, p->tx_queues, p->link_up ? "up" : "down");
+}
+
+static void print_app(const struct app_view *v)
+{
+	if (v->error) {
+		printf("%s  (%s)\n", v->name, v->dir);
+		if (v->error == -EPROTONOSUPPORT)
+			printf("  without the probe; to load it, restart it with -d %s\n",
+				probe_path());
+		else
+			printf("  cannot be asked: %s\n", v->why);
+		return;
+	}
+	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
+		v->info.dpdk, v->info.probe);
+	printf("  %4s  %-20s %-16s %-17s  %10s  %6s  %-7s  %s\n", "port", "name", "driver", "mac",
+		"speed", "mtu", "rx/txq", "link");
+	for (size_t i = 0; i < v->port_count; i++)
+		print_port(&v->ports[i]);
+	for (size_t i = 0; i < v->session_count; i++) {
+		const struct ringtap_session_info *s = &v->sessions[i];
+		char size[FORMAT_LEN];
+
+		printf("  session %u: %s, pid %u, %u rings of %s bytes, %u taps\n", s->id,
+			s->reader, s->reader_pid, s->rings, format_count(size, s->ring_size),
+			s->taps);
+	}
+}
+
+static void print_names(const struct app_view *v)
+{
+	if (v->error)
+		return;
+	puts(v->name);
+	for (size_t i = 0; i < v->port_count; i++)
+		printf("%s:%s\n", v->name, v->ports[i].name);
+}
+
+static json_t *port_json(const struct ringtap_port_info *p)
+{
+	char mac[FORMAT_LEN];
+	json_t *j = json_object();
+
+	json_object_set_new(j, "port", json_count(p->port_id));
+	json_object_set_new(j, "name", json_text(p->name));
+	json_object_set_new(j, "device", json_text(p->device));
+	json_object_set_new(j, "driver", json_text(p->driver));
+	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
+	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));
+	json_object_set_new(j, "link_up", json_boolean(p->link_up));
+	json_object_set_new(j, "mtu", json_count(p->mtu));
+	json_object_set_new(j, "rx_queues", json_count(p->rx_queues));
+	json_object_set_new(j, "tx_queues", json_count(p->tx_queues));
+	return j;
+}
+
+static json_t *session_json(const struct ringtap_session_info *s)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "id", json_count(s->id));
+	json_object_set_new(j, "reader", json_text(s->reader));
+	json_object_set_new(j, "reader_pid", json_count(s->reader_pid));
+	json_object_set_new(j, "rings", json_count(s->rings));
+	json_object_set_new(j, "ring_size", json_count(s->ring_size));
+	json_object_set_new(j, "taps", json_count(s->taps));
+	json_object_set_new(j, "start_ns", json_count(s->start_ns));
+	return j;
+}
+
+static json_t *app_json(const struct app_view *v)
+{
+	json_t *j = json_object();
+	json_t *ports = json_array();
+	json_t *sessions = json_array();
+
+	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(j, "dir", json_text(v->dir));
+	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
+	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
+	if (v->error == -EPROTONOSUPPORT)
+		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
+	if (!v->error) {
+		json_object_set_new(j, "pid", json_count(v->info.pid));
+		json_object_set_new(j, "program", json_text(v->info.program));
+		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
+	}
+	for (size_t i = 0; i < v->port_count; i++)
+		json_array_append_new(ports, port_json(&v->ports[i]));
+	for (size_t i = 0; i < v->session_count; i++)
+		json_array_append_new(sessions, session_json(&v->sessions[i]));
+	json_object_set_new(j, "ports", ports);
+	json_object_set_new(j, "sessions", sessions);
+	return j;
+}
+
+static int list(enum form form)
+{
+	json_t *array = json_array(), *skipped = json_array();
+	struct ringtap_apps *apps;
+	int ret = ringtap_apps_find(&apps);
+
+	if (ret) {
+		say("list: looking for applications: %s", strerror(-ret));
+		json_decref(array);
+		json_decref(skipped);
+		return STATUS_FAILED;
+	}
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		struct app_view v;
+
+		app_view_get(&v, apps, i);
+		if (form == FORM_JSON)
+			json_array_append_new(array, app_json(&v));
+		else if (form == FORM_NAMES)
+			print_names(&v);
+		else
+			print_app(&v);
+		app_view_free(&v);
+	}
+	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
+		say("list: skipped %s", ringtap_apps_note(apps, i));
+		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
+	}
+	if (form == FORM_TEXT && !ringtap_apps_count(apps))
+		say("list: no running DPDK application found; run ringtap as its user or as root");
+	ringtap_apps_free(apps);
+	if (form == FORM_JSON)
+		ret = json_print(
+			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
+	json_decref(array);
+	json_decref(skipped);
+	if (ret || fflush(stdout) || ferror(stdout)) {
+		say("list: writing standard output: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	enum form form = FORM_TEXT;
+	int ret = options_parse(self, argc, argv, &form);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	return list(form);
+}
+
+const struct command cmd_list = {
+	.name = "list",
+	.summary = "list running DPDK applications, their ports and captures",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "memory.h"
+#include "base/out_file.h"
+#include "base/util.h"
+
+#define DEFAULT_NS      (10 * NS_PER_S)
+#define DEFAULT_PACKETS 32768
+
+enum { OPT_DISTANCES = MEASURE_OWN, OPT_SAMPLES };
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What to measure"},
+	MEASURE_OPTION_INTERFACE,
+	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
+		"For so long. Ctrl-C ends it earlier"},
+	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
+		"Until the buffers of so many packets have been seen, or some more. Without "
+		"either of the two: 32768 packets, but not longer than 10 seconds"},
+	{.kind = OPTION_HEADING, .help = "What to tell"},
+	{OPT_DISTANCES, OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
+		"Print the distribution of distances from one buffer to the next, too"},
+	MEASURE_OPTION_JSON,
+	{MEASURE_CSV, OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
+		"Print the patterns of the queues as comma-separated values"},
+	{OPT_SAMPLES, OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
+		"Write every buffer that was seen to FILE, as comma-separated values"},
+	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
+		"Draw buffer addresses against time"},
+	MEASURE_OPTION_QUIET,
+};
+
+static const struct section sections[] = {
+	{"DESCRIPTION",
+		"ringtap memory shows the mempools of a running DPDK application, and in which "
+		"order it uses their buffers. A device that writes packets to many different "
+		"pages needs many address translations, and those are cached in an IOTLB of some "
+		"dozens to thousands of entries: buffers that are used in the order of their "
+		"addresses, in large pages, cost less than scattered ones.\n"
+		"\n"
+		"Of each polling thread some stretches of consecutive received packets are "
+		"looked at, up to 8192 packets ten times a second. Pages and IOTLB are those of "
+		"the buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
+		"virtual addresses. A step is sequential if the next packet's buffer is the "
+		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
+		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
+		"works, the hardware's own count stands beside it.\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES", "The only application:\n"
+		     "\n"
+		     "  ringtap memory\n"
+		     "\n"
+		     "A picture of where port p0 of application ovs puts its packets:\n"
+		     "\n"
+		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n"
+		     "\n"
+		     "Pools that are nearly empty:\n"
+		     "\n"
+		     "  ringtap memory --json | jq '.pools[] | select(.available < .size / 20)'\n"},
+	{"EXIT STATUS",
+		"0: measured as asked, until a limit, a signal, or because the application ended; "
+		"also if no packet came.\n"
+		"\n"
+		"1: the application could not be attached to, or what was to be written could not "
+		"be.\n"
+		"\n"
+		"2: the command line is wrong; nothing was attached.\n"},
+};
+/* clang-format on */
+
+struct config {
+	struct measure_options common;
+	const char *samples;
+	bool distances;
+};
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	struct config *c = ctx;
+
+	switch (id) {
+	case OPT_DISTANCES: c->distances = true; return 0;
+	case OPT_SAMPLES: c->samples = v->text; return 0;
+	default: return measure_set(&c->common, "memory", id, v);
+	}
+}
+
+static int operand(void *ctx, const char *text)
+{
+	return measure_operand(&((struct config *)ctx)->common, "memory", text);
+}
+
+static uint64_t look(
+	void *ctx, const struct ringtap_figures *first, const struct ringtap_figures *now)
+{
+	return memory_samples_take(ctx, first, now);
+}
+
+struct outputs {
+	struct out_file plot, samples;
+};
+
+static int print(const struct memory *mem)
+{
+	int ret = 0;
+
+	if (mem->m->options->json)
+		ret = memory_json(mem);
+	else if (mem->m->options->csv)
+		memory_csv(mem);
+	else
+		memory_print(mem);
+	if (!ret && !fflush(stdout) && !ferror(stdout))
+		return 0;
+	say("memory: writing standard output: %s", strerror(ret ? -ret : errno));
+	return -EIO;
+}
+
+static int report(const struct config *c, const struct measure *m, const struct pcm_iio *pcm,
+	struct outputs *out)
+{
+	const struct memory_samples *s = m->ctx;
+	struct memory_patterns patterns;
+	const struct memory mem = {
+		.m = m, .samples = s, .patterns = &patterns, .pcm = pcm, .distances = c->distances};
+	int ret = memory_patterns_find(&patterns, s, m->last);
+
+	if (s->failed)
+		ret = -ENOMEM;
+	if (ret)
+		say("memory: %zu samples: %s", s->count, strerror(-ret));
+	else if (s->full)
+		say("memory: %zu samples were as many as fit: the rest of the time is not in it",
+			s->count);
+	if (!ret)
+		ret = print(&mem);
+	if (out->samples.f)
+		ret |= out_file_close(&out->samples, "memory",
+			ret ? ret : memory_samples_write(s, m->last, out->samples.f));
+	if (out->plot.f)
+		ret |= out_file_close(
+			&out->plot, "memory", ret ? ret : memory_plot(&mem, out->plot.f));
+	memory_patterns_free(&patterns);
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct config c = {.distances = false};
+	struct memory_samples samples = {0};
+	struct measure m = {.command = "memory",
+		.options = &c.common,
+		.instruments = RINGTAP_POOLS | RINGTAP_ADDRESSES,
+		.what = "packets seen",
+		.look = look,
+		.ctx = &samples};
+	struct outputs out = {0};
+	struct pcm_iio pcm;
+	int ret = options_parse(self, argc, argv, &c);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	if (c.common.json && c.common.csv) {
+		say("memory: --json and --csv: choose one");
+		return STATUS_USAGE;
+	}
+	if (!c.common.duration_ns && !c.common.packets) {
+		c.common.duration_ns = DEFAULT_NS;
+		c.common.packets = DEFAULT_PACKETS;
+	}
+	samples.app = &m.app;
+	ret = out_file_open(&out.plot, "memory", c.common.plot) ||
+	      out_file_open(&out.samples, "memory", c.samples);
+	if (!ret) {
+		pcm_iio_begin(&pcm);
+		ret = measure_run(&m);
+		pcm_iio_end(&pcm);
+		if (ret == STATUS_OK)
+			ret = report(&c, &m, &pcm, &out);
+	} else {
+		ret = STATUS_FAILED;
+	}
+	out_file_close(&out.plot, "memory", 0);
+	out_file_close(&out.samples, "memory", 0);
+	measure_free(&m);
+	memory_samples_free(&samples);
+	return ret;
+}
+
+const struct command cmd_memory = {
+	.name = "memory",
+	.summary = "where a running DPDK application's packet buffers are, and in which order",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP]",
+	.listed = LIST_APPS,
+	.operand = operand,
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "memory.h"
+#include "base/util.h"
+
+static json_t *caches(const struct ringtap_figures_pool *p)
+{
+	json_t *j = json_object();
+	char lcore[8];
+
+	for (unsigned i = 0; i < sizeof(p->cache) / sizeof(p->cache[0]); i++) {
+		snprintf(lcore, sizeof(lcore), "%u", i);
+		if (p->cache[i])
+			json_object_set_new(j, lcore, json_count(p->cache[i]));
+	}
+	return j;
+}
+
+static json_t *pool(const struct ringtap_figures_pool *p)
+{
+	static const char *const memories[] = {"unknown", "dpdk", "external"};
+	json_t *j = json_object();
+
+	json_object_set_new(j, "name", json_text(p->name));
+	json_object_set_new(j, "gone", json_boolean(p->gone));
+	json_object_set_new(j, "size", json_count(p->size));
+	json_object_set_new(j, "in_use", json_count(memory_in_use(p)));
+	json_object_set_new(j, "available", json_count(p->available));
+	json_object_set_new(
+		j, "lowest_available", p->lowest > p->size ? json_null() : json_count(p->lowest));
+	json_object_set_new(j, "in_caches", json_count(p->in_caches));
+	json_object_set_new(j, "cache_size", json_count(p->cache_size));
+	json_object_set_new(j, "caches", caches(p));
+	json_object_set_new(j, "ops", json_text(p->ops));
+	json_object_set_new(j, "kind", json_text(memory_kind(p)));
+	json_object_set_new(j, "memory", json_text(memories[p->memory]));
+	json_object_set_new(j, "pinned_external", json_boolean(p->pinned_external));
+	json_object_set_new(
+		j, "page_bytes", p->page_bytes ? json_count(p->page_bytes) : json_null());
+	json_object_set_new(j, "object_bytes", json_count(p->object_bytes));
+	json_object_set_new(
+		j, "buffer_bytes", p->buffer_bytes ? json_count(p->buffer_bytes) : json_null());
+	json_object_set_new(j, "chunks", json_count(p->chunks));
+	json_object_set_new(j, "base", json_count(p->base));
+	json_object_set_new(j, "span", json_count(p->span));
+	json_object_set_new(j, "socket", json_integer(p->socket));
+	return j;
+}
+
+static json_t *model(const struct iotlb *t, unsigned shift)
+{
+	json_t *j = json_object(), *known = json_object(), *misses = json_object();
+	char entries[16];
+
+	for (int i = 0; i < IOTLB_SIZES; i++) {
+		snprintf(entries, sizeof(entries), "%u", iotlb_entries[i]);
+		json_object_set_new(known, entries, json_count(t->known[i]));
+		json_object_set_new(misses, entries, json_count(t->known_misses[i]));
+	}
+	json_object_set_new(j, "page_bytes", json_count(1ull << shift));
+	json_object_set_new(j, "accesses", json_count(t->accesses));
+	json_object_set_new(j, "known", known);
+	json_object_set_new(j, "misses", misses);
+	return j;
+}
+
+static json_t *distances(const struct memory_pattern *p)
+{
+	json_t *j = json_object();
+	char bits[8];
+
+	for (int b = 0; b < 64; b++) {
+		snprintf(bits, sizeof(bits), "%d", b);
+		if (p->distance[b])
+			json_object_set_new(j, bits, json_count(p->distance[b]));
+	}
+	return j;
+}
+
+static void pattern_figures(json_t *j, const struct memory_pattern *p)
+{
+	json_t *pages = json_array(), *models = json_array();
+
+	json_object_set_new(j, "packets", json_count(p->count));
+	json_object_set_new(j, "steps", json_count(p->steps));
+	json_object_set_new(j, "sequential_steps", json_count(p->sequential));
+	json_object_set_new(j, "same_address_steps", json_count(p->same));
+	json_object_set_new(j, "distance_log2", distances(p));
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "page_bytes", json_count(1ull << page_shifts[k]));
+		json_object_set_new(
+			o, "distinct", isnan(p->pages[k]) ? json_null() : json_real(p->pages[k]));
+		json_array_append_new(pages, o);
+		json_array_append_new(models, model(&p->iotlb[k], page_shifts[k]));
+	}
+	json_object_set_new(j, "pages_per_1000_packets", pages);
+	json_object_set_new(j, "modelled_iotlb", models);
+}
+
+static json_t *pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "port", json_text(memory_port_name(f, p->port)));
+	json_object_set_new(j, "queue", json_integer(p->queue));
+	json_object_set_new(j, "pool",
+		p->pool == NO_POOL ? json_null() : json_text(memory_pool_name(f, p->pool)));
+	pattern_figures(j, p);
+	return j;
+}
+
+static json_t *hardware(const struct pcm_iio *p)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "unknown_because", p->why ? json_text(p->why) : json_null());
+	json_object_set_new(j, "misses", p->why ? json_null() : json_count(p->misses));
+	json_object_set_new(
+		j, "lookups", p->why || !p->has_lookups ? json_null() : json_count(p->lookups));
+	return j;
+}
+
+int memory_json(const struct memory *mem)
+{
+	json_t *j = json_object(), *pools = json_array(), *patterns = json_array();
+	const struct ringtap_figures *f = mem->m->last;
+
+	json_object_set_new(j, "application", json_text(mem->m->app.name));
+	json_object_set_new(j, "pid", json_count(mem->m->info.pid));
+	json_object_set_new(j, "seconds", json_real((double)f->interval_ns / NS_PER_S));
+	json_object_set_new(
+		j, "application_ended", json_boolean(mem->m->end == END_BY_APPLICATION));
+	for (uint32_t i = 0; i < f->pool_count; i++)
+		json_array_append_new(pools, pool(&f->pools[i]));
+	json_object_set_new(j, "pools", pools);
+	for (size_t i = 0; i < mem->patterns->count; i++)
+		json_array_append_new(patterns, pattern(f, &mem->patterns->list[i]));
+	json_object_set_new(j, "patterns", patterns);
+	if (mem->samples->count) {
+		json_t *all = json_object();
+
+		pattern_figures(all, &mem->patterns->all);
+		json_object_set_new(j, "together", all);
+	}
+	json_object_set_new(j, "hardware_iotlb", hardware(mem->pcm));
+	return json_print(j, stdout);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools and patterns as tables and CSV. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "memory.h"
+#include "base/util.h"
+
+#define HUGE_FROM (64u << 10) /* bytes: ordinary pages of some machines have so many */
+
+const char *memory_kind(const struct ringtap_figures_pool *p)
+{
+	if (p->pinned_external)
+		return "pinned external";
+	if (p->memory == RINGTAP_MEMORY_EXTERNAL)
+		return "external";
+	if (p->memory == RINGTAP_MEMORY_UNKNOWN)
+		return "unknown";
+	return p->page_bytes > HUGE_FROM ? "huge pages" : "ordinary pages";
+}
+
+const char *memory_pool_name(const struct ringtap_figures *f, uint32_t pool)
+{
+	return pool < f->pool_count ? f->pools[pool].name : "-";
+}
+
+const char *memory_port_name(const struct ringtap_figures *f, uint32_t port)
+{
+	return port < f->port_count ? f->ports[port].name : "-";
+}
+
+uint32_t memory_in_use(const struct ringtap_figures_pool *p)
+{
+	/* It is counted while buffers move. */
+	return p->available < p->size ? p->size - p->available : 0;
+}
+
+static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
+{
+	if (!bytes)
+		return "-";
+	if (bytes >= 1u << 30)
+		snprintf(buf, FORMAT_LEN, "%" PRIu64 " GiB", bytes >> 30);
+	else if (bytes >= 1u << 20)
+		snprintf(buf, FORMAT_LEN, "%" PRIu64 " MiB", bytes >> 20);
+	else
+		snprintf(buf, FORMAT_LEN, "%" PRIu64 " KiB", bytes >> 10);
+	return buf;
+}
+
+static void print_caches(const struct ringtap_figures_pool *p)
+{
+	const unsigned lcores = sizeof(p->cache) / sizeof(p->cache[0]);
+	bool first = true;
+
+	for (unsigned i = 0; i < lcores; i++) {
+		if (!p->cache[i])
+			continue;
+		printf("%s lcore %u: %u", first ? "    caches:" : ",", i, p->cache[i]);
+		first = false;
+	}
+	if (!first)
+		printf(" (made for %u)\n", p->cache_size);
+}
+
+static void print_pools(const struct ringtap_figures *f)
+{
+	char size[FORMAT_LEN], used[FORMAT_LEN], lowest[FORMAT_LEN], object[FORMAT_LEN],
+		buffer[FORMAT_LEN], page[FORMAT_LEN];
+
+	printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", "pool", "size", "in use",
+		"least free", "ops", "memory", "page", "object", "buffer");
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		const struct ringtap_figures_pool *p = &f->pools[i];
+
+		if (p->gone && f->pool_count > 1)
+			continue;
+		printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", p->name,
+			format_count(size, p->size), format_count(used, memory_in_use(p)),
+			p->lowest > p->size ? "-" : format_count(lowest, p->lowest), p->ops,
+			memory_kind(p), page_text(page, p->page_bytes),
+			format_count(object, p->object_bytes),
+			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-");
+		print_caches(p);
+	}
+	if (!f->pool_count)
+		puts("none");
+}
+
+/* The distance below or at which half of the steps lie: the middle of its power of two. */
+static const char *median_step(char buf[FORMAT_LEN], const struct memory_pattern *p)
+{
+	uint64_t sum = p->same;
+
+	if (!p->steps)
+		return "-";
+	if (2 * sum >= p->steps)
+		return "0";
+	for (int b = 0; b < 64; b++) {
+		sum += p->distance[b];
+		if (2 * sum < p->steps)
+			continue;
+		snprintf(buf, FORMAT_LEN, "2^%d", b);
+		return buf;
+	}
+	return "-";
+}
+
+static void print_pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+{
+	char count[FORMAT_LEN], step[FORMAT_LEN], queue[FORMAT_LEN] = "";
+
+	if (p->queue >= 0)
+		snprintf(queue, sizeof(queue), "%d", p->queue);
+	printf("%-16s %5s %-24s %11s", p->queue < 0 ? "together" : memory_port_name(f, p->port),
+		queue, p->queue < 0 ? "" : memory_pool_name(f, p->pool),
+		format_count(count, p->count));
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		if (isnan(p->pages[k]))
+			printf(" %8s", "-");
+		else
+			printf(" %8.1f", p->pages[k]);
+	}
+	if (p->steps)
+		printf(" %9.1f %%", 100.0 * (double)p->sequential / (double)p->steps);
+	else
+		printf(" %11s", "-");
+	printf(" %8s\n", median_step(step, p));
+}
+
+static void print_patterns(const struct memory *mem)
+{
+	const struct ringtap_figures *f = mem->m->last;
+	const struct memory_patterns *p = mem->patterns;
+
+	printf("\nBuffers of received packets, in their order; distinct pages in %d packets\n",
+		MEMORY_SOME);
+	printf("%-16s %5s %-24s %11s %8s %8s %8s %11s %8s\n", "port", "queue", "pool", "packets",
+		page_names[0], page_names[1], page_names[2], "sequential", "step");
+	for (size_t i = 0; i < p->count; i++)
+		print_pattern(f, &p->list[i]);
+	if (p->count > 1)
+		print_pattern(f, &p->all);
+}
+
+static void print_distances(const struct memory_pattern *p)
+{
+	puts("\nSteps from one buffer to the next, all queues together");
+	if (p->same)
+		printf("%24s %7.3f %%\n", "none", 100.0 * (double)p->same / (double)p->steps);
+	for (int b = 0; b < 64; b++) {
+		if (p->distance[b])
+			printf("%10s 2^%-2d … 2^%-2d bytes %7.3f %%\n", "", b, b + 1,
+				100.0 * (double)p->distance[b] / (double)p->steps);
+	}
+}
+
+static void print_iotlb(const struct memory_pattern *p)
+{
+	puts("\nModelled IOTLB, least recently used pages forgotten: misses per 100 packets");
+	printf("%-10s", "entries");
+	for (int i = 0; i < IOTLB_SIZES; i++)
+		printf(" %8u", iotlb_entries[i]);
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		const struct iotlb *t = &p->iotlb[k];
+
+		printf("\n%-10s", page_names[k]);
+		for (int i = 0; i < IOTLB_SIZES; i++) {
+			/* Too little of it is certain. */
+			if (t->known[i] < t->accesses / 4)
+				printf(" %8s", "-");
+			else
+				printf(" %8.3f",
+					100.0 * (double)t->known_misses[i] / (double)t->known[i]);
+		}
+	}
+	putchar('\n');
+}
+
+static void print_pcm(const struct pcm_iio *pcm)
+{
+	char misses[FORMAT_LEN], lookups[FORMAT_LEN];
+
+	if (pcm->why)
+		printf("IOTLB of the hardware: not known, %s\n", pcm->why);
+	else if (pcm->has_lookups && pcm->lookups)
+		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in "
+		       "100)\n",
+			format_count(misses, pcm->misses), format_count(lookups, pcm->lookups),
+			100.0 * (double)pcm->misses / (double)pcm->lookups);
+	else
+		printf("IOTLB of the hardware, all devices: %s misses\n",
+			format_count(misses, pcm->misses));
+}
+
+void memory_print(const struct memory *mem)
+{
+	const struct measure *m = mem->m;
+
+	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
+	print_pools(m->last);
+	if (!mem->samples->count) {
+		puts("\nHardly a packet was received in that time: no buffers were seen.");
+	} else {
+		print_patterns(mem);
+		if (mem->distances)
+			print_distances(&mem->patterns->all);
+		print_iotlb(&mem->patterns->all);
+	}
+	print_pcm(mem->pcm);
+}
+
+/* ---- CSV ---- */
+
+static void csv_pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+{
+	printf("%s,%d,%s,%zu,%" PRIu64 ",%" PRIu64, memory_port_name(f, p->port), p->queue,
+		memory_pool_name(f, p->pool), p->count, p->steps, p->sequential);
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		if (isnan(p->pages[k]))
+			putchar(',');
+		else
+			printf(",%.3f", p->pages[k]);
+	}
+	for (int k = 0; k < PAGE_KINDS; k++)
+		for (int i = 0; i < IOTLB_SIZES; i++)
+			printf(",%" PRIu64 ",%" PRIu64, p->iotlb[k].known[i],
+				p->iotlb[k].known_misses[i]);
+	putchar('\n');
+}
+
+void memory_csv(const struct memory *mem)
+{
+	static const char *const short_names[PAGE_KINDS] = {"4k", "2m", "1g"};
+
+	fputs("port,queue,pool,packets,steps,sequential", stdout);
+	for (int k = 0; k < PAGE_KINDS; k++)
+		printf(",pages_%s", short_names[k]);
+	for (int k = 0; k < PAGE_KINDS; k++)
+		for (int i = 0; i < IOTLB_SIZES; i++)
+			printf(",known_%s_%u,misses_%s_%u", short_names[k], iotlb_entries[i],
+				short_names[k], iotlb_entries[i]);
+	putchar('\n');
+	for (size_t i = 0; i < mem->patterns->count; i++)
+		csv_pattern(mem->m->last, &mem->patterns->list[i]);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Gathers the samples of a measurement; each stretch of packets once. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "base/util.h"
+
+/* Buffers that lie nowhere in particular belong to the pool whose buffers do so, if it is one. */
+static uint32_t pinned_pool(const struct ringtap_figures *f)
+{
+	uint32_t found = NO_POOL;
+
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		if (!f->pools[i].pinned_external || f->pools[i].gone)
+			continue;
+		if (found != NO_POOL)
+			return NO_POOL;
+		found = i;
+	}
+	return found;
+}
+
+/* Pools of several chunks may lie around others: the smallest one it is. */
+uint32_t memory_pool_at(const struct ringtap_figures *f, uint64_t address)
+{
+	uint32_t found = NO_POOL;
+
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		const struct ringtap_figures_pool *p = &f->pools[i];
+
+		if (p->gone || address < p->base || address - p->base >= p->span)
+			continue;
+		if (found == NO_POOL || p->span < f->pools[found].span)
+			found = i;
+	}
+	return found == NO_POOL ? pinned_pool(f) : found;
+}
+
+static bool reserve(struct memory_samples *s, size_t more)
+{
+	size_t room = s->room ? s->room : 1 << 16;
+	struct memory_sample *list;
+
+	if (s->count + more > MEMORY_SAMPLES_MAX) {
+		s->full = true;
+		return false;
+	}
+	while (room < s->count + more)
+		room *= 2;
+	if (room == s->room)
+		return true;
+	list = realloc(s->list, room * sizeof(*list));
+	if (!list) {
+		s->failed = true;
+		return false;
+	}
+	s->list = list;
+	s->room = room;
+	return true;
+}
+
+static void take_stretch(
+	struct memory_samples *s, const struct ringtap_figures *f, const struct ringtap_stretch *st)
+{
+	uint64_t ticks = 0;
+
+	if (!reserve(s, st->count))
+		return;
+	for (uint64_t i = 0; i < st->count; i++) {
+		const struct ringtap_sample *a = &st->sample[i];
+
+		if (i)
+			ticks += (uint32_t)(a->tsc - st->sample[i - 1].tsc);
+		if (!one_app_wants(s->app, f, a->port))
+			continue;
+		s->list[s->count++] = (struct memory_sample){.address = a->address,
+			.iova = a->iova,
+			.ns = st->start_ns + (uint64_t)((double)ticks * 1e9 / (double)f->tsc_hz),
+			.stretch = s->stretches,
+			.thread = st->thread,
+			.port = a->port,
+			.pool = memory_pool_at(f, a->address),
+			.queue = a->queue};
+	}
+	s->stretches++;
+}
+
+/* Remembers of each thread which stretch was the last. */
+static uint64_t *last_of(struct memory_samples *s, const struct ringtap_figures *f, uint32_t thread)
+{
+	if (s->last_count < f->thread_count) {
+		uint64_t *last = realloc(s->last, f->thread_count * sizeof(*last));
+
+		if (!last) {
+			s->failed = true;
+			return NULL;
+		}
+		memset(last + s->last_count, 0, (f->thread_count - s->last_count) * sizeof(*last));
+		s->last = last;
+		s->last_count = f->thread_count;
+	}
+	return &s->last[thread];
+}
+
+uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_figures *first,
+	const struct ringtap_figures *now)
+{
+	bool begins = !s->last;
+
+	/* What was there before us is another monitor's. */
+	for (uint32_t i = 0; begins && i < first->stretch_count && !s->failed; i++) {
+		uint64_t *last = last_of(s, now, first->stretches[i].thread);
+
+		if (last && first->stretches[i].number > *last)
+			*last = first->stretches[i].number;
+	}
+	for (uint32_t i = 0; i < now->stretch_count && !s->full && !s->failed; i++) {
+		uint64_t *last = last_of(s, now, now->stretches[i].thread);
+
+		if (!last || now->stretches[i].number <= *last)
+			continue;
+		take_stretch(s, now, &now->stretches[i]);
+		*last = now->stretches[i].number;
+	}
+	/* Whoever waits for more would do so for ever. */
+	return s->full || s->failed ? UINT64_MAX : s->count;
+}
+
+void memory_samples_free(struct memory_samples *s)
+{
+	free(s->list);
+	free(s->last);
+}
+
+/* Names that a CSV file takes as they are. */
+static const char *plain(const char *name, char out[RINGTAP_NAME_LEN])
+{
+	snprintf(out, RINGTAP_NAME_LEN, "%s", name);
+	for (char *p = out; *p; p++)
+		if (*p == ',' || *p == '"')
+			*p = '_';
+	return out;
+}
+
+int memory_samples_write(const struct memory_samples *s, const struct ringtap_figures *f, FILE *to)
+{
+	char port[RINGTAP_NAME_LEN], pool[RINGTAP_NAME_LEN];
+
+	fputs("stretch,thread,time_ns,port,queue,pool,address,iova\n", to);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct memory_sample *a = &s->list[i];
+
+		fprintf(to,
+			"%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%s,%u,%s,0x%" PRIx64 ",0x%" PRIx64
+			"\n",
+			a->stretch, f->threads[a->thread].slot, a->ns,
+			plain(memory_port_name(f, a->port), port), a->queue,
+			plain(memory_pool_name(f, a->pool), pool), a->address, a->iova);
+	}
+	return fflush(to) || ferror(to) ? -errno : 0;
+}

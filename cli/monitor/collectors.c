@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "base/command.h"
+#include "collectors.h"
+#include "base/json.h"
+#include "base/util.h"
+
+unsigned instruments_parse(const char *command, const char *text)
+{
+	unsigned all = 0;
+
+	for (const char *p = text;;) {
+		size_t len = strcspn(p, ",");
+		int i = choice_index(INSTRUMENT_NAMES, p, len);
+
+		if (i >= 0)
+			all |= 1u << i;
+		else if (len == 3 && !memcmp(p, "all", 3))
+			all |= (1u << 7) - 1;
+		else {
+			say("%s: --instruments %s: '%.*s' is none; choose from all|%s", command,
+				text, (int)len, p, INSTRUMENT_NAMES);
+			return 0;
+		}
+		if (!p[len])
+			return all;
+		p += len + 1;
+	}
+}
+
+json_t *instruments_json(unsigned instruments)
+{
+	static const char *const names[] = {
+		"polls", "bytes", "busy", "gaps", "latency", "addresses", "pools"};
+	json_t *j = json_array();
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (instruments & 1u << i)
+			json_array_append_new(j, json_text(names[i]));
+	return j;
+}

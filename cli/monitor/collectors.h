@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --instruments: which figures are counted. */
+#ifndef RINGTAP_CLI_MONITOR_COLLECTORS_H
+#define RINGTAP_CLI_MONITOR_COLLECTORS_H
+
+#include <jansson.h>
+
+#include "ringtap/monitor.h"
+
+#define INSTRUMENT_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
+
+/* "polls,gaps" or "all" to RINGTAP_*; 0: not a list of them, and said so. */
+unsigned instruments_parse(const char *command, const char *text);
+/* An array of their names. */
+json_t *instruments_json(unsigned instruments);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure.h"
+#include "plot.h"
+#include "base/signals.h"
+#include "base/util.h"
+
+#define TICK_NS                                                                          \
+	(NS_PER_S / 10) /* between pictures: a stretch of samples does not stay for ever \
+			 */
+
+int measure_operand(struct measure_options *o, const char *command, const char *text)
+{
+	if (o->name) {
+		say("%s: %s: one application at a time; see 'ringtap %s --help'", command, text,
+			command);
+		return -EINVAL;
+	}
+	o->name = text;
+	return 0;
+}
+
+int measure_set(
+	struct measure_options *o, const char *command, int id, const struct option_value *v)
+{
+	switch (id) {
+	case MEASURE_INTERFACE:
+		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
+			say("%s: -i %s: empty, or one too many; see 'ringtap list'", command,
+				v->text);
+			return -EINVAL;
+		}
+		o->specs[o->spec_count++] = v->text;
+		break;
+	case MEASURE_DURATION:
+		if (parse_seconds(v->text, &o->duration_ns)) {
+			say("%s: --duration %s: not a number above zero; give seconds", command,
+				v->text);
+			return -EINVAL;
+		}
+		break;
+	case MEASURE_PLOT:
+		if (!plot_format(v->text)) {
+			say("%s: --plot %s: neither .svg nor .png; choose one", command, v->text);
+			return -EINVAL;
+		}
+		o->plot = v->text;
+		break;
+	case MEASURE_PACKETS: o->packets = v->number; break;
+	case MEASURE_JSON: o->json = true; break;
+	case MEASURE_CSV: o->csv = true; break;
+	default: o->quiet = true; break;
+	}
+	return 0;
+}
+
+static int attach(struct measure *m)
+{
+	char err[512];
+	int ret;
+
+	m->info.size = sizeof(m->info);
+	ret = ringtap_monitor_open(
+		&m->mon, m->app.dir, m->instruments, m->latency_every, err, sizeof(err));
+	if (ret) {
+		say("%s: %s: %s%s", m->command, m->app.name, err,
+			ret == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+		return STATUS_FAILED;
+	}
+	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;
+}
+
+static int begin(struct measure *m)
+{
+	const char *missing;
+	int ret = ringtap_monitor_read(m->mon, &m->first);
+
+	if (ret) {
+		say("%s: %s: %s", m->command, m->app.name,
+			ret == -EPIPE ? "the application went away" : "its figures are broken");
+		return STATUS_FAILED;
+	}
+	missing = one_app_missing(&m->app, m->first);
+	if (missing) {
+		say("%s: -i %s: %s has no such port; see 'ringtap list'", m->command, missing,
+			m->app.name);
+		return STATUS_FAILED;
+	}
+	/* Only now: until here there is nothing to print, and a signal may end it all. */
+	if (stop_catch())
+		return STATUS_FAILED;
+	/* From here on it counts: tests and scripts wait for this line. */
+	if (!m->options->quiet)
+		fprintf(stderr, "Measuring %s (%s, pid %u)\n", m->app.name, m->info.program,
+			m->info.pid);
+	return STATUS_OK;
+}
+
+/* Takes the next picture. 0, or -errno. */
+static int step(struct measure *m, uint64_t *packets)
+{
+	struct ringtap_figures *f;
+	int ret = ringtap_monitor_read(m->mon, &f);
+
+	if (ret == -EPIPE)
+		m->end = END_BY_APPLICATION;
+	else if (ret)
+		return ret;
+	ringtap_figures_free(m->last);
+	m->last = f;
+	*packets = m->look(m->ctx, m->first, f);
+	return 0;
+}
+
+static void show(const struct measure *m, uint64_t ns, uint64_t packets)
+{
+	char count[FORMAT_LEN];
+	int n;
+
+	if (m->options->quiet || !isatty(STDERR_FILENO))
+		return;
+	n = fprintf(stderr, "\r%.1f s, %s %s ", (double)ns / NS_PER_S, format_count(count, packets),
+		m->what);
+	say_live(n > 0 ? (size_t)n : 0);
+}
+
+/* Waits for the next tick, the end of the application, or a signal. True: a signal came. */
+static bool nap(const struct measure *m, uint64_t left_ns)
+{
+	struct pollfd fds[2] = {{.fd = ringtap_monitor_fd(m->mon), .events = POLLIN},
+		{.fd = stop_fd(), .events = POLLIN}};
+	uint64_t ns = left_ns < TICK_NS ? left_ns : TICK_NS;
+
+	(void)poll(fds, 2, (int)((ns + 999999) / 1000000));
+	return stop_wait(0);
+}
+
+static int loop(struct measure *m)
+{
+	uint64_t start = now_ns(CLOCK_MONOTONIC), packets = 0, age;
+	uint64_t duration = m->options->duration_ns ? m->options->duration_ns : UINT64_MAX;
+	uint64_t wanted = m->options->packets ? m->options->packets : UINT64_MAX;
+	bool over = false, stopped;
+	int ret;
+
+	while (!over) {
+		age = now_ns(CLOCK_MONOTONIC) - start;
+		stopped = nap(m, age < duration ? duration - age : 0);
+		age = now_ns(CLOCK_MONOTONIC) - start;
+		over = age >= duration || stopped;
+		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
+		ret = step(m, &packets);
+		if (ret) {
+			say("%s: %s: its figures are broken", m->command, m->app.name);
+			return STATUS_FAILED;
+		}
+		show(m, age, packets);
+		over |= packets >= wanted || m->end == END_BY_APPLICATION;
+	}
+	return STATUS_OK;
+}
+
+static void tell_end(const struct measure *m)
+{
+	if (m->options->quiet)
+		return;
+	if (isatty(STDERR_FILENO)) {
+		fputc('\n', stderr);
+		say_live(0);
+	}
+	if (m->end == END_BY_APPLICATION)
+		say("%s: %s ended; this is what was measured until then", m->command, m->app.name);
+}
+
+int measure_run(struct measure *m)
+{
+	const struct measure_options *o = m->options;
+	int ret = one_app_resolve(&m->app, m->command, o->name, o->specs, o->spec_count);
+
+	if (ret)
+		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	ret = attach(m);
+	if (ret == STATUS_OK)
+		ret = begin(m);
+	if (ret == STATUS_OK)
+		ret = loop(m);
+	ringtap_monitor_close(m->mon);
+	m->mon = NULL;
+	if (ret != STATUS_OK)
+		return ret;
+	tell_end(m);
+	ringtap_figures_since(m->last, m->first);
+	return STATUS_OK;
+}
+
+void measure_free(struct measure *m)
+{
+	ringtap_monitor_close(m->mon);
+	ringtap_figures_free(m->first);
+	ringtap_figures_free(m->last);
+	one_app_free(&m->app);
+}

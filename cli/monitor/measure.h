@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What latency and memory have in common: one application, for a time or a number of packets. */
+#ifndef RINGTAP_CLI_MONITOR_MEASURE_H
+#define RINGTAP_CLI_MONITOR_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/command.h"
+#include "one_app.h"
+
+enum {
+	MEASURE_INTERFACE = 1,
+	MEASURE_DURATION,
+	MEASURE_PACKETS,
+	MEASURE_JSON,
+	MEASURE_CSV,
+	MEASURE_PLOT,
+	MEASURE_QUIET,
+	MEASURE_OWN, /* a command's own options begin here */
+};
+
+/* Rows for a command's option table. */
+#define MEASURE_OPTION_INTERFACE                                                             \
+	{                                                                                    \
+		MEASURE_INTERFACE, OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,  \
+			"Only this port, given by its name or number; may be given several " \
+			"times, "                                                            \
+			"for ports of one application. APP is its file-prefix"               \
+	}
+#define MEASURE_OPTION_JSON                                                          \
+	{                                                                            \
+		MEASURE_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
+	}
+#define MEASURE_OPTION_QUIET                                             \
+	{                                                                \
+		MEASURE_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
+			"Nothing on standard error but what went wrong"  \
+	}
+
+struct measure_options {
+	const char *name; /* operand */
+	const char *specs[ONE_APP_PORTS];
+	unsigned spec_count;
+	uint64_t duration_ns, packets; /* 0: no limit */
+	const char *plot;
+	bool json, csv, quiet;
+};
+
+/* Takes one of the options above; says what is wrong, as command. */
+int measure_set(
+	struct measure_options *o, const char *command, int id, const struct option_value *v);
+int measure_operand(struct measure_options *o, const char *command, const char *text);
+
+enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
+
+struct measure {
+	const char *command;
+	const struct measure_options *options;
+	unsigned instruments, latency_every;
+	const char *what; /* "packets timed", for the live line */
+	/* Takes a picture in; earlier is the first one. Returns how many packets that makes. */
+	uint64_t (*look)(void *ctx, const struct ringtap_figures *earlier,
+		const struct ringtap_figures *now);
+	void *ctx;
+
+	struct one_app app;
+	struct ringtap_app_info info;
+	struct ringtap_figures *first, *last; /* last is the difference to first once it is over */
+	struct ringtap_monitor *mon;
+	enum measure_end end;
+};
+
+/* Attaches, measures until a limit, a signal or the application's end, and detaches. Returns enum
+ * status, other than STATUS_OK after saying what is wrong. Free with measure_free() in any case. */
+int measure_run(struct measure *m);
+void measure_free(struct measure *m);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one application, and those of its ports, that a measuring command is about. */
+#ifndef RINGTAP_CLI_MONITOR_ONE_APP_H
+#define RINGTAP_CLI_MONITOR_ONE_APP_H
+
+#include <stdbool.h>
+
+#include "ringtap/monitor.h"
+
+#define ONE_APP_PORTS 64
+
+struct one_app {
+	struct ringtap_apps *apps;
+	const char *name, *dir; /* live as long as apps */
+	const char *ports[ONE_APP_PORTS];
+	unsigned port_count; /* 0: all */
+	bool all;            /* a spec without a port was among them */
+};
+
+/* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.
+ * Says, as command, what is wrong, and returns -errno. Free with one_app_free() in any case. */
+int one_app_resolve(struct one_app *a, const char *command, const char *name,
+	const char *const *specs, unsigned count);
+void one_app_free(struct one_app *a);
+
+/* Is a port of the picture, RINGTAP_NO_INDEX: an unknown one, among those asked for? */
+bool one_app_wants(const struct one_app *a, const struct ringtap_figures *f, uint32_t port);
+/* A port that was asked for and is not in the picture; NULL: all are. */
+const char *one_app_missing(const struct one_app *a, const struct ringtap_figures *f);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rates.h"
+#include "base/util.h"
+
+bool span_of(const struct watched *a, struct span *s)
+{
+	if (!a->now || !a->mark || a->now == a->mark ||
+		a->now->taken_mono_ns <= a->mark->taken_mono_ns)
+		return false;
+	*s = (struct span){.from = a->mark,
+		.to = a->now,
+		.seconds = (double)(a->now->taken_mono_ns - a->mark->taken_mono_ns) / NS_PER_S};
+	return true;
+}
+
+uint64_t grown(uint64_t later, uint64_t earlier)
+{
+	return later >= earlier ? later - earlier : later;
+}
+
+void tally_add(struct tally *t, const struct span *s, uint32_t i)
+{
+	static const struct ringtap_figures_queue zero;
+	const struct ringtap_figures_queue *b = &s->to->queues[i];
+	const struct ringtap_figures_queue *a =
+		i < s->from->queue_count ? &s->from->queues[i] : &zero;
+
+	uint64_t calls = grown(b->polls, a->polls);
+
+	if (!calls)
+		return;
+	t->calls += calls;
+	t->empty += grown(b->empty_polls, a->empty_polls);
+	t->packets += grown(b->packets, a->packets);
+	t->bytes += grown(b->bytes, a->bytes);
+	t->byte_packets += grown(b->byte_packets, a->byte_packets);
+	t->big_calls += grown(b->big_polls, a->big_polls);
+	t->big_packets += grown(b->big_packets, a->big_packets);
+	if (b->max_asked > t->max_asked)
+		t->max_asked = b->max_asked;
+	if (b->max_asked > RINGTAP_BURSTS)
+		t->full += grown(b->big_polls, a->big_polls);
+	else if (b->max_asked)
+		t->full += grown(b->burst[b->max_asked], a->burst[b->max_asked]);
+	for (unsigned n = 0; n <= RINGTAP_BURSTS; n++)
+		t->burst[n] += grown(b->burst[n], a->burst[n]);
+}
+
+void tally_sum(
+	struct tally *t, const struct span *s, uint32_t port, uint32_t thread, unsigned direction)
+{
+	memset(t, 0, sizeof(*t));
+	for (uint32_t i = 0; i < s->to->queue_count; i++) {
+		const struct ringtap_figures_queue *q = &s->to->queues[i];
+
+		if ((port == RINGTAP_NO_INDEX || q->port == port) &&
+			(thread == RINGTAP_NO_INDEX || q->thread == thread) &&
+			(!direction || q->direction == direction))
+			tally_add(t, s, i);
+	}
+}
+
+static double ratio(double a, double b)
+{
+	return b > 0 ? a / b : NAN;
+}
+
+double tally_mean(const struct tally *t)
+{
+	return ratio((double)t->packets, (double)t->calls);
+}
+
+double tally_mean_busy(const struct tally *t)
+{
+	return ratio((double)t->packets, (double)(t->calls - t->empty));
+}
+
+unsigned tally_quantile(const struct tally *t, double share)
+{
+	uint64_t total = t->big_calls, sum = 0;
+
+	for (unsigned n = 1; n <= RINGTAP_BURSTS; n++)
+		total += t->burst[n];
+	for (unsigned n = 1; n <= RINGTAP_BURSTS && total; n++) {
+		sum += t->burst[n];
+		if ((double)sum >= share * (double)total)
+			return n;
+	}
+	return total ? RINGTAP_BURSTS + 1 : 0;
+}
+
+double tally_full(const struct tally *t)
+{
+	return ratio((double)t->full, (double)t->calls);
+}
+
+void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_t thread)
+{
+	uint64_t calls = 0, entries = 0;
+
+	memset(t, 0, sizeof(*t));
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < s->to->queue_count; i++) {
+			const struct ringtap_figures_queue *q = &s->to->queues[i];
+			struct tally one = {0};
+
+			if (q->direction != RINGTAP_RX ||
+				(port != RINGTAP_NO_INDEX && q->port != port) ||
+				(thread != RINGTAP_NO_INDEX && q->thread != thread))
+				continue;
+			tally_add(&one, s, i);
+			if (!pass) {
+				calls += one.calls;
+				entries += one.calls > 0;
+			} else if (one.calls && one.calls >= calls / entries / 10 &&
+				   (!t->calls || tally_full(&one) > tally_full(t))) {
+				*t = one;
+			}
+		}
+	}
+}
+
+double tally_bytes(const struct tally *t)
+{
+	if (!t->packets)
+		return t->calls ? 0 : NAN;
+	/* Those that came before the instrument was switched on count as the others. */
+	return ratio((double)t->bytes * (double)t->packets, (double)t->byte_packets);
+}
+
+void tally_classes(const struct tally *t, uint64_t classes[BURST_CLASSES])
+{
+	memset(classes, 0, BURST_CLASSES * sizeof(classes[0]));
+	classes[0] = t->burst[0];
+	for (unsigned n = 1; n <= RINGTAP_BURSTS; n++)
+		classes[32 - __builtin_clz(n)] += t->burst[n];
+	classes[BURST_CLASSES - 1] += t->big_calls;
+}
+
+static void worst(
+	const struct ringtap_figures_thread *t, uint64_t since_ns, struct thread_rates *out)
+{
+	for (uint32_t i = 0; i < t->gap_count; i++) {
+		const struct ringtap_gap *g = &t->gaps[i];
+
+		if (g->start_ns < since_ns)
+			continue;
+		out->worst_gap_ns = fmax(out->worst_gap_ns, (double)g->ns);
+		if (!g->packets)
+			out->worst_idle_gap_ns = fmax(out->worst_idle_gap_ns, (double)g->ns);
+	}
+	for (uint32_t i = 0; i < t->microburst_count; i++)
+		if (t->microbursts[i].start_ns >= since_ns &&
+			t->microbursts[i].packets > out->largest_microburst)
+			out->largest_microburst = t->microbursts[i].packets;
+}
+
+void rates_thread(
+	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out)
+{
+	static const struct ringtap_figures_thread zero;
+	const struct ringtap_figures_thread *b = &s->to->threads[i];
+	const struct ringtap_figures_thread *e =
+		i < s->from->thread_count ? &s->from->threads[i] : &zero;
+	double busy = (double)grown(b->busy_cycles, e->busy_cycles);
+	double idle = (double)grown(b->idle_cycles, e->idle_cycles);
+	/* The kernel's figures have readings of their own; the first ones are totals. */
+	double kernel_ns = e->read_ns && b->read_ns > e->read_ns && b->life == e->life
+				   ? (double)(b->read_ns - e->read_ns)
+				   : NAN;
+	struct tally t;
+
+	tally_sum(&t, s, RINGTAP_NO_INDEX, i, RINGTAP_RX);
+	*out = (struct thread_rates){
+		.busy = ratio(busy, busy + idle),
+		.seen = ratio(busy + idle, s->seconds * a->tsc_hz),
+		.cycles_per_packet = t.packets && busy > 0 ? busy / (double)t.packets : NAN,
+		.packets = (double)t.packets / s->seconds,
+		.polls = (double)t.calls / s->seconds,
+		.cpu = (double)grown(b->cpu_ns, e->cpu_ns) / kernel_ns,
+		.wait = (double)grown(b->wait_ns, e->wait_ns) / kernel_ns,
+		.preempted = (double)grown(b->preempted, e->preempted) / kernel_ns * 1e9,
+	};
+	worst(b, s->from->taken_ns, out);
+}
+
+void rates_latency(
+	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out)
+{
+	const struct ringtap_figures_pair *b = &s->to->pairs[pair];
+	const struct ringtap_figures_pair *e =
+		pair < s->from->pair_count ? &s->from->pairs[pair] : NULL;
+	uint32_t buckets = ringtap_latency_buckets();
+	uint64_t *counts = calloc(buckets, sizeof(*counts));
+	double ns = 1e9 / a->tsc_hz;
+
+	*out = (struct latency_rates){0, NAN, NAN, NAN, NAN, NAN, NAN};
+	if (!counts)
+		return;
+	for (uint32_t i = 0; i < buckets; i++)
+		counts[i] = grown(b->bucket[i], e ? e->bucket[i] : 0);
+	out->count = grown(b->count, e ? e->count : 0);
+	if (out->count) {
+		out->mean_ns = (double)grown(b->sum, e ? e->sum : 0) / (double)out->count * ns;
+		out->p50_ns = ringtap_latency_quantile(counts, 0.5) * ns;
+		out->p90_ns = ringtap_latency_quantile(counts, 0.9) * ns;
+		out->p99_ns = ringtap_latency_quantile(counts, 0.99) * ns;
+		out->p999_ns = ringtap_latency_quantile(counts, 0.999) * ns;
+		out->max_ns = (double)b->max * ns;
+	}
+	free(counts);
+}
+
+void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *out)
+{
+	const struct reading *b = port < a->reading_count ? &a->to[port] : NULL;
+	const struct reading *e = port < a->reading_count ? &a->from[port] : NULL;
+	double seconds, least, most;
+
+	*out = (struct driver_rates){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
+	if (!b || !e->ns || b->ns <= e->ns)
+		return;
+	seconds = (double)(b->ns - e->ns) / NS_PER_S;
+#define RATE(field) (double)grown(b->port.field, e->port.field) / seconds
+	*out = (struct driver_rates){.ipackets = RATE(ipackets),
+		.opackets = RATE(opackets),
+		.ibytes = RATE(ibytes),
+		.obytes = RATE(obytes),
+		.imissed = RATE(imissed),
+		.ierrors = RATE(ierrors),
+		.rx_nombuf = RATE(rx_nombuf),
+		.oerrors = RATE(oerrors),
+		.handed = NAN,
+		.unsent = NAN,
+		.known = true};
+#undef RATE
+	if (!(a->now->instruments & RINGTAP_POLLS))
+		return;
+	least = (double)(b->least - e->most);
+	most = (double)(b->most - e->least);
+	out->handed = (least + most) / 2 / seconds;
+	out->unsent = b->least < e->most || (least - (double)b->in_hand) / seconds <= out->opackets
+			      ? 0
+			      : out->handed - out->opackets;
+}
+
+char *printable(char *dst, size_t size, const char *text)
+{
+	size_t n = 0;
+
+	for (; text[n] && n + 1 < size; n++)
+		dst[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+	dst[n] = '\0';
+	return dst;
+}
+
+char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_figures_thread *t)
+{
+	if (t->lcore != UINT32_MAX)
+		snprintf(buf, THREAD_NAME_LEN, "lcore %u", t->lcore);
+	else if (t->name[0])
+		printable(buf,
+			THREAD_NAME_LEN < sizeof(t->name) ? THREAD_NAME_LEN : sizeof(t->name),
+			t->name);
+	else
+		snprintf(buf, THREAD_NAME_LEN, "thread %u", t->tid);
+	return buf;
+}

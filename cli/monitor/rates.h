@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What happened between two pictures of an application, in figures for people. Rates are per
+ * second. NAN: not known, as the instrument is off or the driver does not count it.
+ */
+#ifndef RINGTAP_CLI_MONITOR_RATES_H
+#define RINGTAP_CLI_MONITOR_RATES_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "watch.h"
+
+/* Two pictures of one application. An entry that from does not have yet began at zero. */
+struct span {
+	const struct ringtap_figures *from, *to;
+	double seconds;
+};
+
+/* False if there is no interval yet. */
+bool span_of(const struct watched *a, struct span *s);
+
+/* How much a counter grew; one that went back was set to zero in between. */
+uint64_t grown(uint64_t later, uint64_t earlier);
+
+/* Calls at one or several (thread, queue)s. */
+struct tally {
+	uint64_t calls, empty, packets;
+	uint64_t bytes, byte_packets;
+	uint64_t big_calls, big_packets; /* beyond the histogram */
+	uint32_t max_asked;              /* of the entries that had calls */
+	uint64_t full; /* calls with as many packets as their entry's largest burst */
+	uint64_t burst[RINGTAP_BURSTS + 1];
+};
+
+/* Adds what entry i of the pictures' queues grew by. */
+void tally_add(struct tally *t, const struct span *s, uint32_t i);
+/* Of all entries that are port's (RINGTAP_NO_INDEX: any), thread's (likewise) and of a direction
+ * (0: both). */
+void tally_sum(
+	struct tally *t, const struct span *s, uint32_t port, uint32_t thread, unsigned direction);
+double tally_mean(const struct tally *t);      /* packets a call; NAN without calls */
+double tally_mean_busy(const struct tally *t); /* of calls that had any */
+/* Of the calls that had packets, the burst size below or at which a share of them lies; those
+ * beyond the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
+unsigned tally_quantile(const struct tally *t, double share);
+/* Full calls as a share of all. An entry whose thread once asked for more than it does now has
+ * none: only the largest burst that was ever asked for is known. */
+double tally_full(const struct tally *t);
+/* The RX entry whose polls are full most often, of port's and thread's; those that are polled ten
+ * times less than the mean do not count. Sums over queues say little: whoever takes 32 packets of
+ * one queue and none of three idle ones is full in a quarter of the polls. */
+void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_t thread);
+/* Bytes of all packets; NAN if they were not looked at. */
+double tally_bytes(const struct tally *t);
+
+/* Burst sizes by powers of two: 0, 1, 2…3, 4…7, … 512 and more. */
+#define BURST_CLASSES 11
+void tally_classes(const struct tally *t, uint64_t classes[BURST_CLASSES]);
+
+struct thread_rates {
+	double busy; /* share of the time seen, 0 … 1 */
+	double seen; /* share of the interval between its first and last poll */
+	double cycles_per_packet;
+	double packets;   /* received a second */
+	double polls;     /* a second */
+	double cpu, wait; /* shares of time: running, and runnable without a CPU */
+	double preempted; /* a second */
+	double worst_gap_ns, worst_idle_gap_ns;
+	uint64_t largest_microburst; /* packets */
+};
+void rates_thread(
+	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out);
+
+/* From receive to send, over the interval; max since the instrument is on. NAN without packets. */
+struct latency_rates {
+	uint64_t count;
+	double mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+};
+void rates_latency(
+	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out);
+
+/* What a driver counted, a second, over its own two readings. */
+struct driver_rates {
+	double ipackets, opackets, ibytes, obytes;
+	double imissed, ierrors, rx_nombuf, oerrors;
+	double handed; /* to TX, over the same time */
+	/* Of them, not sent: refused, or lost by the driver. 0 unless it is certain that there are
+	 * some: hooks and driver are not read at one moment. */
+	double unsent;
+	bool known; /* false: all are NAN */
+};
+void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *out);
+
+/* The name of a thread: "lcore 3", or what the kernel calls it. Printable. */
+#define THREAD_NAME_LEN 32
+char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_figures_thread *t);
+/* Copies text that an application gave; what a terminal would not show as it is becomes '?'. */
+char *printable(char *dst, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "config.h"
+#include "base/util.h"
+
+enum {
+	OPT_INTERFACE = 1,
+	OPT_FILTER,
+	OPT_SNAPLEN,
+	OPT_IFNAME,
+	OPT_IFDESCR,
+	OPT_DIRECTION,
+	OPT_QUEUE,
+	OPT_COUNT,
+	OPT_AUTOSTOP,
+	OPT_RING_BUFFER,
+	OPT_WRITE,
+	OPT_GROUP,
+	OPT_PCAP,
+	OPT_COMMENT,
+	OPT_COMPRESS,
+	OPT_NO_DIRECT,
+	OPT_RING_SIZE,
+	OPT_ON_FULL,
+	OPT_TIMESTAMP,
+	OPT_QUIET,
+	OPT_JSON,
+	OPT_FAIL_ON_LOSS,
+	OPT_LIST,
+	OPT_DUMP,
+	OPT_STATISTICS,
+};
+
+#define STOP_KEYS   "duration|filesize|packets|files"
+#define ROTATE_KEYS STOP_KEYS "|interval"
+enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
+
+#define KEYED_ARG "CONDITION:N"
+
+/* clang-format off: it would break the texts at odd places */
+const struct option_def record_options[RECORD_OPTION_COUNT] = {
+	{.kind = OPTION_HEADING, .help = "What to record"},
+	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
+		"Record this port, given by its name or number; may be given several times. APP "
+		"is the application's file-prefix, needed only where there are several; alone it "
+		"means all its ports. Without -i: all ports of the only application, also those "
+		"that appear later"},
+	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+		"Only packets that match this libpcap expression, see pcap-filter(7). This option"
+		" and the next five apply to all interfaces if they stand before the first -i, "
+		"else to the -i before them"},
+	{OPT_SNAPLEN, OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+		"At most so many bytes of each packet; 0, the default, means all"},
+	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
+		"What the port receives, what it sends, or both (the default)"},
+	{OPT_QUEUE, OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
+		"Only this queue; all by default"},
+	{OPT_IFNAME, OPTION_TEXT, 0, "ifname", "NAME", NULL, 0, 0,
+		"Name of the interface in the file, in place of the port's"},
+	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
+		"Description of the interface in the file"},
+	{.kind = OPTION_HEADING, .help = "When to stop"},
+	{OPT_COUNT, OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
+		"Stop after exactly so many packets"},
+	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
+		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
+		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
+		"several times. Other units: duration:5min, filesize:100MB"},
+	{.kind = OPTION_HEADING, .help = "Where to write"},
+	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+		"The file; - is standard output. By default ringtap_APP_DATE.pcapng in the "
+		"current folder"},
+	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
+		"Go on to the next file after N seconds (duration:N), before a file exceeds N kB "
+		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of day"
+		" is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
+		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
+	{OPT_GROUP, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+		"Let the group read the files (mode 0640 instead of 0600)"},
+	{OPT_PCAP, OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
+		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
+		"queues, comments or losses are in such a file"},
+	{OPT_COMMENT, OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
+		"Put a comment into the file (pcapng only)"},
+	{OPT_COMPRESS, OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
+		"Compress the file. Sizes for -a and -b are those before compression"},
+	{OPT_NO_DIRECT, OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
+		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
+	{.kind = OPTION_HEADING, .help = "How to capture"},
+	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
+		"Memory of the recorder for each polling thread of the application, with K, M or "
+		"G; "
+		"rounded up to a power of two"},
+	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
+		"When the ring of a thread is full, drop its packets and count them (the "
+		"default), or let the application wait, for a bounded time: for laboratories only"},
+	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
+		"Time of the CPU when the burst left the driver (the default), or of the NIC "
+		"where it gives one"},
+	{.kind = OPTION_HEADING, .help = "What to tell"},
+	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+		"No live counts and no summary on standard error"},
+	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print the summary as JSON on standard output, on standard error with -w -"},
+	{OPT_FAIL_ON_LOSS, OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
+		"Exit with status 3 if the capture lost packets"},
+	{.kind = OPTION_HEADING, .help = "Instead of recording"},
+	{OPT_LIST, OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
+		"List what -i takes, and exit"},
+	{OPT_DUMP, OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
+		"Print the compiled filters and exit; needs no application"},
+	{OPT_STATISTICS, OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
+		"Print the packet counts of each interface every second, and write nothing"},
+};
+/* clang-format on */
+
+void config_init(struct record_config *c)
+{
+	*c = (struct record_config){
+		.defaults = {.snaplen = RINGTAP_SNAPLEN_MAX,
+			.directions = RINGTAP_RX | RINGTAP_TX,
+			.queue = -1},
+		.compress = COMPRESS_NONE,
+		.capture = {.size = sizeof(c->capture)},
+	};
+}
+
+static int add_interface(struct record_config *c, const char *spec)
+{
+	if (c->iface_count == CONFIG_IFACES_MAX) {
+		say("record: -i %s: too many interfaces; give at most %d", spec, CONFIG_IFACES_MAX);
+		return -EINVAL;
+	}
+	if (!*spec) {
+		say("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
+		return -EINVAL;
+	}
+	c->ifaces[c->iface_count] = c->defaults;
+	c->ifaces[c->iface_count++].spec = spec;
+	return 0;
+}
+
+/* dumpcap's unit is 1000 bytes; others have to be named. */
+static int parse_file_size(const char *text, uint64_t *bytes)
+{
+	int ret = parse_number(text, UINT64_MAX / 1000, bytes);
+
+	if (ret == -EINVAL)
+		return parse_size(text, bytes);
+	*bytes *= ret ? 0 : 1000;
+	return ret;
+}
+
+/* KEY:N of -a and -b into the limits they set. */
+static int set_limit(struct limits *l, const char *option, const char *keys, const char *text)
+{
+	size_t len = strcspn(text, ":");
+	int key = choice_index(keys, text, len);
+	const char *value = text[len] ? text + len + 1 : "";
+	uint64_t n = 0;
+	int ret;
+
+	if (key < 0 || !text[len]) {
+		say("record: %s %s: unknown condition; choose from %s, as in duration:10", option,
+			text, keys);
+		return -EINVAL;
+	}
+	if (key == KEY_DURATION || key == KEY_INTERVAL)
+		ret = parse_seconds(value, &n);
+	else if (key == KEY_FILESIZE)
+		ret = parse_file_size(value, &n);
+	else
+		ret = parse_number(value, UINT64_MAX / 1000, &n);
+	if (ret || !n) {
+		say("record: %s %s: not a number above zero; give one, as in duration:10s or "
+		    "filesize:100MB",
+			option, text);
+		return -EINVAL;
+	}
+	switch (key) {
+	case KEY_DURATION: l->duration_ns = n; break;
+	case KEY_FILESIZE: l->bytes = n; break;
+	case KEY_PACKETS: l->packets = n; break;
+	case KEY_FILES: l->files = n; break;
+	default: l->interval_ns = n; break;
+	}
+	return 0;
+}
+
+static void set_interface(struct iface_config *i, int id, const struct option_value *v)
+{
+	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
+
+	switch (id) {
+	case OPT_FILTER: i->filter = v->text; break;
+	case OPT_SNAPLEN: i->snaplen = v->number ? (uint32_t)v->number : RINGTAP_SNAPLEN_MAX; break;
+	case OPT_IFNAME: i->ifname = v->text; break;
+	case OPT_IFDESCR: i->ifdescr = v->text; break;
+	case OPT_DIRECTION: i->directions = directions[v->number]; break;
+	default: i->queue = (int)v->number; break;
+	}
+}
+
+int config_set(void *ctx, int id, const struct option_value *v)
+{
+	struct record_config *c = ctx;
+
+	switch (id) {
+	case OPT_INTERFACE: return add_interface(c, v->text);
+	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
+	case OPT_RING_BUFFER:
+		c->rotating = true;
+		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
+	case OPT_COUNT: c->stop.packets = v->number; break;
+	case OPT_WRITE: c->path = v->text; break;
+	case OPT_GROUP: c->group_read = true; break;
+	case OPT_PCAP: c->pcap = true; break;
+	case OPT_COMMENT: c->comment = v->text; break;
+	case OPT_COMPRESS: c->compress = (enum compress)v->number; break;
+	case OPT_NO_DIRECT: c->no_direct = true; break;
+	case OPT_RING_SIZE: c->capture.ring_size = v->number; break;
+	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
+	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
+	case OPT_QUIET: c->quiet = true; break;
+	case OPT_JSON: c->json = true; break;
+	case OPT_FAIL_ON_LOSS: c->fail_on_loss = true; break;
+	case OPT_LIST: c->list_interfaces = true; break;
+	case OPT_DUMP: c->dump_filter = true; break;
+	case OPT_STATISTICS: c->statistics = true; break;
+	default:
+		set_interface(
+			c->iface_count ? &c->ifaces[c->iface_count - 1] : &c->defaults, id, v);
+	}
+	return 0;
+}
+
+static int check_rotation(const struct record_config *c)
+{
+	const struct limits *r = &c->rotate;
+
+	if (!c->rotating)
+		return 0;
+	if (!r->packets && !r->bytes && !r->duration_ns && !r->interval_ns)
+		say("record: -b files: says nothing of when to change files; add -b filesize:N, "
+		    "duration:N, packets:N or interval:N");
+	else if (c->path && !strcmp(c->path, "-"))
+		say("record: -b: standard output is no file; give -w FILE");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int check_comment(const struct record_config *c)
+{
+	if (!c->comment)
+		return 0;
+	if (c->pcap)
+		say("record: --capture-comment: pcap files have no comments; leave out -P");
+	else if (strlen(c->comment) > 65535)
+		say("record: --capture-comment: longer than 65535 bytes; make it shorter");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int check_names(const struct iface_config *i)
+{
+	if ((i->ifname && strlen(i->ifname) > 65535) ||
+		(i->ifdescr && strlen(i->ifdescr) > 65535) ||
+		(i->filter && strlen(i->filter) > 65534)) {
+		say("record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int compile(struct iface_config *i)
+{
+	char err[512] = "not enough memory";
+
+	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
+		return 0;
+	say("record: filter '%s': %s; see pcap-filter(7)", i->filter, err);
+	return -EINVAL;
+}
+
+int config_check(struct record_config *c)
+{
+	int ret = check_rotation(c);
+
+	if (!ret)
+		ret = check_comment(c);
+	if (!c->iface_count)
+		c->ifaces[c->iface_count++] = c->defaults;
+	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
+		ret = check_names(&c->ifaces[i]);
+		if (!ret)
+			ret = compile(&c->ifaces[i]);
+	}
+	return ret;
+}
+
+void config_free(struct record_config *c)
+{
+	for (unsigned i = 0; i < c->iface_count; i++)
+		filter_free(&c->ifaces[i].compiled);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `ringtap record` was asked to do. */
+#ifndef RINGTAP_CLI_RECORD_CONFIG_H
+#define RINGTAP_CLI_RECORD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/command.h"
+#include "filter.h"
+#include "ringtap/reader.h"
+
+#define CONFIG_IFACES_MAX 64
+
+/* One -i, or the defaults that stand before any. Texts are argv's. */
+struct iface_config {
+	const char *spec;   /* [APP:]PORT as given; NULL: all ports of the only application */
+	const char *filter; /* NULL: all packets */
+	const char *ifname, *ifdescr;
+	uint32_t snaplen; /* bytes */
+	unsigned directions;
+	int queue;              /* -1: all */
+	struct filter compiled; /* of filter */
+};
+
+/* When to stop, and when to go on to the next file. 0: never. */
+struct limits {
+	uint64_t packets;
+	uint64_t bytes; /* of a file */
+	uint64_t files;
+	uint64_t duration_ns;
+	uint64_t interval_ns; /* of the wall clock; only for going on */
+};
+
+enum compress { COMPRESS_NONE = -1, COMPRESS_ZSTD, COMPRESS_LZ4 };
+
+struct record_config {
+	struct iface_config defaults;
+	struct iface_config ifaces[CONFIG_IFACES_MAX];
+	unsigned iface_count; /* at least 1 once checked */
+	struct limits stop;
+	struct limits rotate;
+	bool rotating;
+	const char *path; /* "-": standard output; NULL: a name of our own */
+	const char *comment;
+	enum compress compress;
+	struct ringtap_capture_options capture;
+	bool pcap, group_read, no_direct, quiet, json, fail_on_loss;
+	bool list_interfaces, dump_filter, statistics;
+};
+
+void config_init(struct record_config *c);
+/* The set() of the command; says what is wrong. */
+int config_set(void *ctx, int id, const struct option_value *v);
+/* After the last option: what goes together, and compiles the filters. Says what is wrong. */
+int config_check(struct record_config *c);
+void config_free(struct record_config *c);
+
+#define RECORD_OPTION_COUNT 31
+extern const struct option_def record_options[RECORD_OPTION_COUNT];
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A libringtap for unit tests: one process, no DPDK, packets made to order. It implements reader.h,
+ * so the code under test is the real one up to the library's border.
+ */
+#ifndef RINGTAP_CLI_RECORD_FAKE_READER_H
+#define RINGTAP_CLI_RECORD_FAKE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fake_run {
+	uint32_t app;
+	uint32_t interface; /* the application's id */
+	unsigned packets;
+	uint32_t len; /* bytes of each packet */
+};
+
+/* What the next capture does; set up by tests. Packet k of all bears k in its first eight bytes and
+ * the time FAKE_START_NS + k. */
+struct fake {
+	unsigned apps; /* named app0, app1, …; each has ports p0 and p1 */
+	const struct fake_run *runs;
+	unsigned run_count;
+	unsigned late_interface; /* interfaces of app0 beyond the first appear with this run */
+	int end;                 /* what follows the last run: -EPIPE by death, -EBADMSG, … */
+	bool wait_for_stop;      /* after the last run there is silence until stop */
+	bool renumber;
+	int attach_error;
+	int signal_at_end;       /* raised once instead of silence; 0: none */
+	uint64_t filtered, lost; /* counted on interface 0 besides */
+	/* Told back. */
+	unsigned attached, stops, released;
+	unsigned wants[4];
+};
+extern struct fake fake;
+
+#define FAKE_START_NS UINT64_C(1700000000123456789)
+
+/* Length of the block that holds a packet of len bytes. */
+uint32_t fake_block_len(uint32_t len);
+
+#endif

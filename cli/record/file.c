@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "common/pcapng.h"
+#include "record.h"
+#include "base/util.h"
+
+/* Three texts of the longest kind (comment, or name, description and filter), and the rest. */
+#define BLOCK_MAX (3 * RT_PCAPNG_TEXT_MAX + 1024)
+
+static int open_path(struct recorder *r, const char *path)
+{
+	int ret = output_open(&r->out, r->cfg, path, &signals_patience);
+
+	if (ret)
+		return ret;
+	ret = files_add(&r->files, path);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret)
+		say("record: removing the oldest file: %s; going on", strerror(-ret));
+	return 0;
+}
+
+/* Opens the next file of a ring buffer, or the only one. */
+static int open_next(struct recorder *r)
+{
+	char *name = NULL;
+	int ret;
+
+	if (!r->cfg->rotating)
+		return open_path(r, r->path);
+	name = file_name(r->path, r->files.made + 1, time(NULL));
+	if (!name)
+		return -ENOMEM;
+	ret = open_path(r, name);
+	/* dumpcap's words; Wireshark and scripts look for them. */
+	if (!ret && !r->cfg->quiet)
+		fprintf(stderr, "File: %s\n", name);
+	if (ret)
+		r->bad_path = name;
+	else
+		free(name);
+	return ret;
+}
+
+static char *own_name(const struct recorder *r)
+{
+	char extension[32];
+
+	snprintf(extension, sizeof(extension), "%s%s", r->cfg->pcap ? ".pcap" : ".pcapng",
+		r->cfg->compress == COMPRESS_ZSTD  ? ".zst"
+		: r->cfg->compress == COMPRESS_LZ4 ? ".lz4"
+						   : "");
+	return file_name_default(r->targets.list[0].name, extension, time(NULL));
+}
+
+int file_open_first(struct recorder *r)
+{
+	int ret = -ENOMEM;
+
+	r->path = r->cfg->path ? strdup(r->cfg->path) : own_name(r);
+	r->files.keep = r->cfg->rotate.files;
+	if (!r->path)
+		return ret;
+	if (!strcmp(r->path, "-") && isatty(STDOUT_FILENO)) {
+		say("record: -w -: standard output is a terminal; send it to a file or a program");
+		return -EINVAL;
+	}
+	ret = open_next(r);
+	if (ret)
+		say("record: %s: %s; choose another -w", r->bad_path ? r->bad_path : r->path,
+			strerror(-ret));
+	else if (!r->cfg->path && !r->cfg->rotating)
+		fprintf(stderr, "File: %s\n", r->path);
+	return ret;
+}
+
+static int put_section(struct recorder *r, uint8_t *buf)
+{
+	struct utsname u;
+	char os[sizeof(u.sysname) + sizeof(u.release) + 2];
+	struct rt_pcapng_shb shb = {
+		.application = "ringtap " RINGTAP_VERSION, .comment = r->cfg->comment};
+	ssize_t n;
+
+	if (!uname(&u)) {
+		snprintf(os, sizeof(os), "%s %s", u.sysname, u.release);
+		shb.hardware = u.machine;
+		shb.os = os;
+	}
+	n = rt_pcapng_shb(buf, BLOCK_MAX, &shb);
+	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+}
+
+static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	const struct iface_config *cfg;
+	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
+	ssize_t n;
+	int ret = ringtap_capture_interface(r->cap, i, &info);
+
+	if (ret)
+		return ret;
+	cfg = recorder_iface(r, &info);
+	snprintf(name, sizeof(name), "%s%s%s", r->targets.count > 1 ? info.app_name : "",
+		r->targets.count > 1 ? ":" : "", info.name);
+	snprintf(description, sizeof(description), "port %u of DPDK application %s", info.port_id,
+		info.app_name);
+	if (info.device[0] && strcmp(info.name, info.device))
+		snprintf(description, sizeof(description), "port %u of DPDK application %s, %s",
+			info.port_id, info.app_name, info.device);
+	n = rt_pcapng_idb(buf, BLOCK_MAX,
+		&(struct rt_pcapng_idb){.name = cfg->ifname ? cfg->ifname : name,
+			.description = cfg->ifdescr ? cfg->ifdescr : description,
+			.mac = info.mac,
+			.speed_bits = (uint64_t)info.link_mbps * 1000000,
+			.hardware = info.driver,
+			.filter = cfg->filter,
+			.snaplen = info.snaplen});
+	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+}
+
+int file_interfaces(struct recorder *r)
+{
+	unsigned count = ringtap_capture_interface_count(r->cap);
+	uint8_t *buf;
+	int ret = 0;
+
+	if (r->file_ifs >= count)
+		return 0;
+	buf = malloc(BLOCK_MAX);
+	if (!buf)
+		return -ENOMEM;
+	while (r->file_ifs < count && !ret) {
+		ret = put_interface(r, buf, r->file_ifs);
+		if (!ret)
+			r->file_ifs++;
+	}
+	free(buf);
+	return ret;
+}
+
+int file_begin(struct recorder *r)
+{
+	uint8_t *buf;
+	int ret = r->out.sink ? 0 : open_next(r);
+
+	if (ret)
+		return ret;
+	r->file_ifs = 0;
+	r->file_mono_ns = now_ns(CLOCK_MONOTONIC);
+	buf = malloc(BLOCK_MAX);
+	if (!buf)
+		return -ENOMEM;
+	ret = output_start(&r->out);
+	if (!ret)
+		ret = put_section(r, buf);
+	free(buf);
+	return ret ? ret : file_interfaces(r);
+}
+
+/* What is in the capture of interface i. Known while it goes on only where there is one. */
+static uint64_t delivered(const struct recorder *r, unsigned i, bool final)
+{
+	if (final)
+		return r->shares[i].counts.captured - r->shares[i].discarded;
+	return r->share_count == 1 ? recorder_written(r) : RT_PCAPNG_NONE;
+}
+
+static int put_statistics(struct recorder *r, unsigned i, bool final)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	const struct ringtap_counts *c = &r->shares[i].counts;
+	uint64_t now = now_ns(CLOCK_REALTIME);
+	char comment[RT_PCAPNG_COMMENT_MAX + 1];
+	uint8_t buf[RT_PCAPNG_ISB_MAX];
+	ssize_t n;
+	int ret = ringtap_capture_interface(r->cap, i, &info);
+
+	if (ret)
+		return ret;
+	snprintf(comment, sizeof(comment),
+		"NIC: imissed=%" PRIu64 " ierrors=%" PRIu64 " rx_nombuf=%" PRIu64
+		" ipackets=%" PRIu64 " opackets=%" PRIu64 " oerrors=%" PRIu64,
+		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
+		info.nic_opackets, info.nic_oerrors);
+	n = rt_pcapng_isb(buf, sizeof(buf),
+		&(struct rt_pcapng_isb){.interface_id = i,
+			.time_ns = final ? r->end_ns : now,
+			.starttime_ns = r->start_ns,
+			.endtime_ns = final ? r->end_ns : RT_PCAPNG_NONE,
+			.ifrecv = c->seen,
+			.ifdrop = info.nic_imissed + info.nic_nombuf,
+			.filteraccept = c->seen - c->filtered,
+			.osdrop = counts_lost(c),
+			.usrdeliv = delivered(r, i, final),
+			.comment = comment});
+	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+}
+
+int file_statistics(struct recorder *r, bool final)
+{
+	int ret = r->cfg->pcap ? 0 : shares_update(r);
+
+	/* shares may know of interfaces that the file does not describe yet. */
+	for (unsigned i = 0; i < r->file_ifs && !ret && !r->cfg->pcap; i++)
+		ret = put_statistics(r, i, final);
+	return ret;
+}
+
+int file_end(struct recorder *r, bool final)
+{
+	struct file *f = files_last(&r->files);
+	int first = file_statistics(r, final);
+	int ret = output_close(&r->out, &f->bytes, &f->packets);
+
+	r->written += f->packets;
+	return ret ? ret : first;
+}
+
+int file_next(struct recorder *r)
+{
+	int ret;
+
+	if (r->cfg->stop.files && r->files.made >= r->cfg->stop.files) {
+		recorder_end(r, END_FILES, true);
+		return 0;
+	}
+	ret = file_end(r, false);
+	return ret ? ret : file_begin(r);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libpcap filter expressions. */
+#ifndef RINGTAP_CLI_RECORD_FILTER_H
+#define RINGTAP_CLI_RECORD_FILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ringtap/reader.h"
+
+struct filter {
+	struct ringtap_insn *insns; /* NULL: all packets */
+	uint32_t len;
+};
+
+/* Compiles for Ethernet. NULL and "" mean all packets. On -EINVAL libpcap's message is in err.
+ * The caller frees with filter_free(). */
+int filter_compile(struct filter *f, const char *expression, char *err, size_t err_len);
+void filter_free(struct filter *f);
+/* Prints on standard output what tcpdump -d prints. */
+void filter_dump(const struct filter *f);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/json.h"
+#include "record.h"
+#include "base/util.h"
+
+static void set_counts(json_t *j, const struct ringtap_counts *c)
+{
+	json_t *lost = json_object();
+
+	json_object_set_new(j, "seen", json_count(c->seen));
+	json_object_set_new(j, "captured", json_count(c->captured));
+	json_object_set_new(j, "filtered", json_count(c->filtered));
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+		json_object_set_new(lost, loss_names[i], json_count(c->lost[i]));
+	json_object_set_new(j, "lost", lost);
+	json_object_set_new(j, "lost_total", json_count(counts_lost(c)));
+	json_object_set_new(j, "bytes", json_count(c->bytes));
+}
+
+static json_t *json_taps(const struct recorder *r, unsigned interface)
+{
+	unsigned count = ringtap_capture_tap_count(r->cap);
+	json_t *taps = json_array();
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+		json_t *j;
+
+		if (ringtap_capture_tap(r->cap, i, &t) || t.interface != interface)
+			continue;
+		j = json_object();
+		json_object_set_new(j, "queue", json_count(t.queue));
+		json_object_set_new(
+			j, "direction", json_text(t.direction == RINGTAP_TX ? "tx" : "rx"));
+		set_counts(j, &t.counts);
+		json_array_append_new(taps, j);
+	}
+	return taps;
+}
+
+static json_t *json_nic(const struct ringtap_interface *i)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "ipackets", json_count(i->nic_ipackets));
+	json_object_set_new(j, "opackets", json_count(i->nic_opackets));
+	json_object_set_new(j, "imissed", json_count(i->nic_imissed));
+	json_object_set_new(j, "ierrors", json_count(i->nic_ierrors));
+	json_object_set_new(j, "rx_nombuf", json_count(i->nic_nombuf));
+	json_object_set_new(j, "oerrors", json_count(i->nic_oerrors));
+	return j;
+}
+
+static json_t *json_interface(const struct recorder *r, unsigned i)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	char mac[FORMAT_LEN];
+	json_t *j = json_object();
+
+	if (ringtap_capture_interface(r->cap, i, &info))
+		return j;
+	json_object_set_new(j, "id", json_count(i));
+	json_object_set_new(j, "application", json_text(info.app_name));
+	json_object_set_new(j, "name", json_text(info.name));
+	json_object_set_new(j, "port", json_count(info.port_id));
+	json_object_set_new(j, "driver", json_text(info.driver));
+	json_object_set_new(j, "mac", json_text(format_mac(mac, info.mac)));
+	json_object_set_new(j, "link_mbps", json_count(info.link_mbps));
+	json_object_set_new(j, "snaplen", json_count(info.snaplen));
+	json_object_set_new(j, "filter", json_text(recorder_iface(r, &info)->filter));
+	json_object_set_new(j, "gone", json_boolean(info.gone));
+	set_counts(j, &r->shares[i].counts);
+	json_object_set_new(j, "nic", json_nic(&info));
+	json_object_set_new(j, "taps", json_taps(r, i));
+	return j;
+}
+
+static json_t *json_files(const struct recorder *r)
+{
+	json_t *files = json_array();
+
+	for (size_t i = 0; i < r->files.count; i++) {
+		json_t *j = json_object();
+
+		json_object_set_new(j, "name", json_text(r->files.list[i].name));
+		json_object_set_new(j, "bytes", json_count(r->files.list[i].bytes));
+		json_object_set_new(j, "packets", json_count(r->files.list[i].packets));
+		json_array_append_new(files, j);
+	}
+	return files;
+}
+
+static json_t *json_applications(const struct recorder *r)
+{
+	json_t *apps = json_array();
+
+	for (unsigned i = 0; i < r->targets.count; i++)
+		json_array_append_new(apps, json_text(r->targets.list[i].name));
+	return apps;
+}
+
+static void set_totals(json_t *j, const struct recorder *r)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+
+	ringtap_capture_stats(r->cap, &s);
+	set_counts(j, &s.total);
+	json_object_set_new(j, "written", json_count(r->written));
+	json_object_set_new(j, "discarded",
+		json_count(s.total.captured > r->written ? s.total.captured - r->written : 0));
+	json_object_set_new(j, "delivered", json_count(s.delivered));
+	json_object_set_new(j, "reordered", json_count(s.reordered));
+	json_object_set_new(j, "queues_refused", json_count(s.queues_refused));
+	json_object_set_new(j, "applications_dead", json_count(s.apps_dead));
+	json_object_set_new(j, "duration_s", json_real(seconds));
+	json_object_set_new(
+		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));
+}
+
+void report_json(const struct recorder *r, FILE *f)
+{
+	json_t *j = json_object();
+	json_t *interfaces = json_array();
+
+	json_object_set_new(j, "ringtap", json_text(RINGTAP_VERSION));
+	json_object_set_new(j, "end", json_text(end_name(r->end)));
+	json_object_set_new(j, "error", json_text(r->error_text));
+	json_object_set_new(j, "start_ns", json_count(r->start_ns));
+	json_object_set_new(j, "end_ns", json_count(r->end_ns));
+	set_totals(j, r);
+	json_object_set_new(j, "applications", json_applications(r));
+	for (unsigned i = 0; i < r->share_count; i++)
+		json_array_append_new(interfaces, json_interface(r, i));
+	json_object_set_new(j, "interfaces", interfaces);
+	json_object_set_new(j, "files", json_files(r));
+	json_print(j, f);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+#include "base/util.h"
+
+#define RUNS_MAX         256
+#define TICK_NS          (NS_PER_S / 4)
+#define REPORT_SPARSE_NS (5 * NS_PER_S) /* where stderr is no terminal */
+/* Often enough that a capture that breaks off tells its losses, too seldom to cost anything. */
+#define ISB_NS (10 * NS_PER_S)
+
+static void failed(struct recorder *r, enum end_reason why, int error)
+{
+	const struct file *f = files_last(&r->files);
+	const char *name = f && strcmp(f->name, "-") ? f->name : "standard output";
+
+	recorder_end(r, why, true);
+	if (r->error)
+		return;
+	r->error = error;
+	if (error == -ECANCELED)
+		return;
+	if (why == END_CORRUPT)
+		say("record: reading the ring: %s; what came before is saved",
+			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
+						       : strerror(-error));
+	else if (error == -EPIPE && r->cfg->quiet)
+		return;
+	else if (error == -EPIPE)
+		say("record: writing %s: %s; its reader has closed it", name, strerror(EPIPE));
+	else
+		say("record: writing %s: %s; what was written before is whole",
+			r->bad_path ? r->bad_path : name, strerror(-error));
+	r->error_text = strdup(said());
+}
+
+/* Errors of taking packets: broken ones are the ring's fault, the rest is the output's. */
+static void check(struct recorder *r, int ret)
+{
+	if (ret)
+		failed(r, ret == -EBADMSG ? END_CORRUPT : END_OUTPUT, ret);
+}
+
+static void put_batch(struct recorder *r, const struct ringtap_run *runs, int count)
+{
+	if (!r->discarding)
+		check(r, file_interfaces(r));
+	for (int i = 0; i < count; i++)
+		check(r, packets_put(r, &runs[i]));
+	if (r->out.sink)
+		check(r, output_push(&r->out));
+}
+
+static void start_clocks(struct recorder *r)
+{
+	uint64_t interval = r->cfg->rotate.interval_ns;
+
+	r->start_ns = now_ns(CLOCK_REALTIME);
+	r->start_mono_ns = now_ns(CLOCK_MONOTONIC);
+	r->next_tick_ns = r->start_mono_ns + TICK_NS;
+	r->next_isb_ns = r->start_mono_ns + ISB_NS;
+	r->report_ns = r->start_mono_ns;
+	r->next_report_ns = r->start_mono_ns + (isatty(STDERR_FILENO) ? TICK_NS : NS_PER_S);
+	if (interval)
+		r->next_interval_ns = (r->start_ns / interval + 1) * interval;
+}
+
+/* A file's time is over. */
+static bool file_is_old(struct recorder *r, uint64_t now)
+{
+	const struct limits *l = &r->cfg->rotate;
+	uint64_t wall = now_ns(CLOCK_REALTIME);
+	bool old = l->duration_ns && now - r->file_mono_ns >= l->duration_ns;
+
+	/* Also if the clock was set back: it would be long until then. */
+	if (l->interval_ns && wall - (r->next_interval_ns - l->interval_ns) >= l->interval_ns) {
+		r->next_interval_ns = (wall / l->interval_ns + 1) * l->interval_ns;
+		old = true;
+	}
+	return old;
+}
+
+static void tell_deaths(struct recorder *r)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+
+	if (ringtap_capture_stats(r->cap, &s) || s.apps_dead <= r->dead)
+		return;
+	r->dead = s.apps_dead;
+	if (r->targets.count == 1)
+		say("record: application '%s' has ended; saving what it published",
+			r->targets.list[0].name);
+	else
+		say("record: an application has ended; saving what it published, %u of %u go on",
+			r->targets.count - (unsigned)r->dead, r->targets.count);
+}
+
+static void tick(struct recorder *r, uint64_t now)
+{
+	r->next_tick_ns = now + TICK_NS;
+	if (!r->discarding)
+		check(r, output_flush(&r->out));
+	tell_deaths(r);
+	if (!r->discarding && now >= r->next_isb_ns) {
+		r->next_isb_ns = now + ISB_NS;
+		check(r, file_statistics(r, false));
+	}
+	if (!r->cfg->quiet && now >= r->next_report_ns) {
+		r->next_report_ns = now + (isatty(STDERR_FILENO) ? TICK_NS : REPORT_SPARSE_NS);
+		report_live(r, now);
+	}
+}
+
+static void timers(struct recorder *r)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t duration = r->cfg->stop.duration_ns;
+
+	if (signals_count())
+		recorder_end(r, END_SIGNAL, signals_count() > 1);
+	if (duration && now - r->start_mono_ns >= duration)
+		recorder_end(r, END_DURATION, false);
+	if (!r->stopping && file_is_old(r, now))
+		check(r, file_next(r));
+	if (now >= r->next_tick_ns)
+		tick(r, now);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Until the next thing that timers() may have to do. */
+static int timeout_ms(const struct recorder *r)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t next = r->next_tick_ns;
+
+	if (signals_count() && !r->stopping)
+		return 0;
+	if (r->cfg->stop.duration_ns && !r->stopping)
+		next = sooner(next, r->start_mono_ns + r->cfg->stop.duration_ns);
+	if (r->cfg->rotate.duration_ns)
+		next = sooner(next, r->file_mono_ns + r->cfg->rotate.duration_ns);
+	if (next <= now)
+		return 0;
+	return (int)((next - now + 999999) / 1000000);
+}
+
+/* Returns whether there is an end to wait for. */
+static bool stop_source(struct recorder *r)
+{
+	r->stopped = true;
+	return !ringtap_capture_stop(r->cap);
+}
+
+void recorder_loop(struct recorder *r)
+{
+	struct ringtap_run runs[RUNS_MAX];
+	bool ends = true;
+	int n;
+
+	start_clocks(r);
+	check(r, file_begin(r));
+	for (;;) {
+		if (r->stopping && !r->stopped)
+			ends = stop_source(r);
+		n = ringtap_capture_next(r->cap, runs, RUNS_MAX, timeout_ms(r));
+		if (n < 0 || (n == 0 && !ends))
+			break;
+		put_batch(r, runs, n);
+		ringtap_capture_release(r->cap);
+		timers(r);
+	}
+	if (n < 0 && n != -EPIPE)
+		failed(r, n == -EBADMSG ? END_CORRUPT : END_ERROR, n);
+	tell_deaths(r);
+	recorder_end(r, END_APPLICATION, false);
+	r->end_ns = now_ns(CLOCK_REALTIME);
+	r->end_mono_ns = now_ns(CLOCK_MONOTONIC);
+	if (r->out.sink)
+		check(r, file_end(r, n == -EPIPE));
+	shares_update(r);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "config.h"
+#include "files.h"
+#include "targets.h"
+#include "base/test_util.h"
+#include "base/util.h"
+
+#define ARGS_MAX 24
+
+/* Parses a line of words; quoted blanks are not needed here. */
+static int parse(struct record_config *c, const char *line)
+{
+	static char copy[512];
+	char *argv[ARGS_MAX + 1] = {"record"};
+	int argc = 1;
+	int ret;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w && argc < ARGS_MAX; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	config_init(c);
+	ret = options_parse(&cmd_record, argc, argv, c);
+	return ret > 0 ? config_check(c) : ret;
+}
+
+static void options_of_interfaces_have_their_place(void **state)
+{
+	struct record_config c;
+
+	assert_int_equal(parse(&c, "-s 96 -f arp -i a:0 -i b:1 -f ip -s 0 --queue 3 --direction tx "
+				   "--ifname up"),
+		0);
+	assert_int_equal(c.iface_count, 2);
+	assert_string_equal(c.ifaces[0].spec, "a:0");
+	assert_string_equal(c.ifaces[0].filter, "arp");
+	assert_int_equal(c.ifaces[0].snaplen, 96);
+	assert_int_equal(c.ifaces[0].queue, -1);
+	assert_int_equal(c.ifaces[0].directions, RINGTAP_RX | RINGTAP_TX);
+	assert_null(c.ifaces[0].ifname);
+	assert_string_equal(c.ifaces[1].filter, "ip");
+	assert_int_equal(c.ifaces[1].snaplen, RINGTAP_SNAPLEN_MAX);
+	assert_int_equal(c.ifaces[1].queue, 3);
+	assert_int_equal(c.ifaces[1].directions, RINGTAP_TX);
+	assert_string_equal(c.ifaces[1].ifname, "up");
+	assert_true(c.ifaces[0].compiled.len > 0);
+	config_free(&c);
+	assert_int_equal(parse(&c, "-f arp"), 0);
+	assert_int_equal(c.iface_count, 1);
+	assert_null(c.ifaces[0].spec);
+	assert_string_equal(c.ifaces[0].filter, "arp");
+	config_free(&c);
+}
+
+static void limits_and_values(void **state)
+{
+	struct record_config c;
+
+	assert_int_equal(
+		parse(&c,
+			"-a duration:1.5 -a filesize:7 -b filesize:5 -b files:3 -b interval:60 "
+			"-w x -c 12 --ring-size=2M --compress lz4 --on-full wait --timestamp nic"),
+		0);
+	assert_int_equal(c.stop.duration_ns, 1500000000);
+	assert_int_equal(c.stop.bytes, 7000);
+	assert_int_equal(c.stop.packets, 12);
+	assert_int_equal(c.rotate.bytes, 5000);
+	assert_int_equal(c.rotate.files, 3);
+	assert_int_equal(c.rotate.interval_ns, 60000000000);
+	assert_int_equal(c.capture.ring_size, 2 << 20);
+	assert_int_equal(c.compress, COMPRESS_LZ4);
+	assert_int_equal(c.capture.on_full, RINGTAP_WAIT);
+	assert_int_equal(c.capture.timestamp, RINGTAP_NIC);
+	config_free(&c);
+	/* -c and -a packets are the same thing, as in dumpcap. */
+	assert_int_equal(parse(&c, "-a packets:9"), 0);
+	assert_int_equal(c.stop.packets, 9);
+	config_free(&c);
+}
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} bad[] = {
+		{"--ring-siz 1M", "--ring-siz"},
+		{"--nonsense", "--nonsense"},
+		{"-Z", "-Z"},
+		{"-i", "needs a value"},
+		{"stray", "stray"},
+		{"-s x", "x"},
+		{"-s -5", "-5"},
+		{"-s 262145", "262145"},
+		{"-c 0", "out of range"},
+		{"-c 99999999999999999999999", "out of range"},
+		{"-a duration", "duration"},
+		{"-a moon:1", "moon"},
+		{"-a interval:1", "interval"},
+		{"-a duration:0", "above zero"},
+		{"-a filesize:18446744073709551615", "above zero"},
+		{"-b filesize:0", "above zero"},
+		{"-b files:3", "-b"},
+		{"-b filesize:3 -w -", "standard output"},
+		{"--direction up", "rx|tx|both"},
+		{"--queue 70000", "70000"},
+		{"--ring-size 1", "out of range"},
+		{"--ring-size 1Z", "1Z"},
+		{"--compress zip", "zip"},
+		{"-P --capture-comment x", "-P"},
+		{"-q=1", "="},
+		{"--json=1", "--json=1"},
+		{"-f foo,bar", "syntax error"},
+	};
+	struct record_config c;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse(&c, bad[i].line), -EINVAL);
+		if (!strstr(said(), bad[i].says))
+			fail_msg("'%s' gave '%s'", bad[i].line, said());
+		config_free(&c);
+	}
+}
+
+/* A command with words besides its options, which it takes one by one. */
+struct words {
+	const char *list[4];
+	unsigned count;
+	bool flag;
+};
+
+static int take_word(void *ctx, const char *text)
+{
+	struct words *w = ctx;
+
+	w->list[w->count++] = text;
+	return *text == '!' ? -EINVAL : 0;
+}
+
+static int take_flag(void *ctx, int id, const struct option_value *v)
+{
+	((struct words *)ctx)->flag = true;
+	return 0;
+}
+
+static const struct option_def flag[] = {{1, OPTION_FLAG, 'x', "extra", NULL, NULL, 0, 0, "It"}};
+
+static void operands_between_options(void **state)
+{
+	const struct command cmd = {.name = "words",
+		.options = flag,
+		.option_count = 1,
+		.operands = "WORD...",
+		.operand = take_word,
+		.set = take_flag};
+	char *good[] = {"words", "a", "--extra", "b", "--", "-c", NULL};
+	char *bad[] = {"words", "a", "!", "b", NULL};
+	struct words w = {.count = 0};
+
+	assert_int_equal(options_parse(&cmd, 6, good, &w), 1);
+	assert_int_equal(w.count, 3);
+	assert_string_equal(w.list[0], "a");
+	assert_string_equal(w.list[1], "b");
+	assert_string_equal(w.list[2], "-c");
+	assert_true(w.flag);
+	w.count = 0;
+	assert_int_equal(options_parse(&cmd, 4, bad, &w), -EINVAL);
+	assert_int_equal(w.count, 2);
+}
+
+static void operands_that_end_the_options(void **state)
+{
+	const struct command cmd = {.name = "words",
+		.options = flag,
+		.option_count = 1,
+		.operands = "COMMAND...",
+		.set = take_flag};
+	char *plain[] = {"words", "-x", "tcpdump", "-x", "-i", "y", NULL};
+	char *dashes[] = {"words", "--", "-tool", "-x", NULL};
+	struct words w = {.count = 0};
+
+	assert_int_equal(options_parse(&cmd, 6, plain, &w), 1);
+	assert_true(w.flag);
+	assert_string_equal(plain[optind], "tcpdump");
+	w.flag = false;
+	assert_int_equal(options_parse(&cmd, 4, dashes, &w), 1);
+	assert_false(w.flag);
+	assert_string_equal(dashes[optind], "-tool");
+}
+
+static void numbers(void **state)
+{
+	uint64_t v;
+	char buf[FORMAT_LEN];
+
+	assert_int_equal(parse_size("64K", &v), 0);
+	assert_int_equal(v, 65536);
+	assert_int_equal(parse_size("3g", &v), 0);
+	assert_int_equal(v, UINT64_C(3) << 30);
+	assert_int_equal(parse_size("17179869184G", &v), -ERANGE);
+	assert_int_equal(parse_size("100MB", &v), 0);
+	assert_int_equal(v, 100000000);
+	assert_int_equal(parse_size("2KiB", &v), 0);
+	assert_int_equal(v, 2048);
+	assert_int_equal(parse_size("7B", &v), 0);
+	assert_int_equal(v, 7);
+	assert_int_equal(parse_size("1KBx", &v), -EINVAL);
+	assert_int_equal(parse_size("1iB", &v), -EINVAL);
+	assert_int_equal(parse_size("64kb", &v), -EINVAL);
+	assert_int_equal(parse_size("K", &v), -EINVAL);
+	assert_int_equal(parse_size("-1", &v), -EINVAL);
+	assert_int_equal(parse_number(" 1", 10, &v), -EINVAL);
+	assert_int_equal(parse_number("11", 10, &v), -ERANGE);
+	assert_int_equal(parse_seconds("0.25", &v), 0);
+	assert_int_equal(v, 250000000);
+	assert_int_equal(parse_seconds("10s", &v), 0);
+	assert_int_equal(v, 10 * NS_PER_S);
+	assert_int_equal(parse_seconds("1.5ms", &v), 0);
+	assert_int_equal(v, 1500000);
+	assert_int_equal(parse_seconds("2min", &v), 0);
+	assert_int_equal(v, 120 * NS_PER_S);
+	assert_int_equal(parse_seconds("9000000000h", &v), -ERANGE);
+	assert_int_equal(parse_seconds("0.1ns", &v), -ERANGE);
+	assert_int_equal(parse_seconds("3x", &v), -EINVAL);
+	assert_int_equal(parse_seconds("1.", &v), -EINVAL);
+	assert_int_equal(parse_seconds("0", &v), -ERANGE);
+	assert_string_equal(format_count(buf, 0), "0");
+	assert_string_equal(format_count(buf, 999), "999");
+	assert_string_equal(format_count(buf, UINT64_MAX), "18,446,744,073,709,551,615");
+	assert_string_equal(format_si(buf, 12345678), "12.3 M");
+	assert_string_equal(format_si(buf, 999), "999");
+	assert_string_equal(format_si(buf, 999900), "1.0 M");
+}
+
+static void applications_and_ports_with_colons(void **state)
+{
+	static const char *const apps[] = {"ovs", "0000"};
+	static const struct {
+		const char *spec;
+		int app;
+		const char *port;
+	} cases[] = {
+		{"ovs:p0", 0, "p0"},
+		{"ovs:", 0, NULL},
+		{"ovs:0000:03:00.0", 0, "0000:03:00.0"},
+		{"0000:03:00.0", 1, "03:00.0"},
+		{"0001:03:00.0", -1, "0001:03:00.0"},
+		{"ovs", 0, NULL},
+		{"ov", -1, "ov"},
+		{"ov:p0", -1, "ov:p0"},
+		{":p0", -1, ":p0"},
+		{"3", -1, "3"},
+		{NULL, -1, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *port;
+		int app;
+
+		target_split(cases[i].spec, apps, 2, &app, &port);
+		assert_int_equal(app, cases[i].app);
+		if (cases[i].port)
+			assert_string_equal(port, cases[i].port);
+		else
+			assert_null(port);
+	}
+}
+
+static void assert_name(char *name, const char *expected)
+{
+	assert_string_equal(name, expected);
+	free(name);
+}
+
+static void names_of_files(void **state)
+{
+	setenv("TZ", "UTC", 1);
+	assert_name(file_name("a/cap.pcapng", 1, 0), "a/cap_00001_19700101000000.pcapng");
+	assert_name(file_name("cap", 12, 86399), "cap_00012_19700101235959");
+	assert_name(file_name("a.b/cap", 1, 0), "a.b/cap_00001_19700101000000");
+	assert_name(file_name("x.y.pcap", 1, 0), "x.y_00001_19700101000000.pcap");
+	assert_name(file_name("c.pcapng.zst", 1, 0), "c_00001_19700101000000.pcapng.zst");
+	assert_name(file_name("c.lz4", 1, 0), "c_00001_19700101000000.lz4");
+	assert_name(file_name(".hidden", 1, 0), ".hidden_00001_19700101000000");
+	assert_name(file_name("w", 100001, 0), "w_00001_19700101000000");
+	assert_name(file_name_default("ovs", ".pcapng", 0), "ringtap_ovs_19700101000000.pcapng");
+	assert_name(file_name_default("a/b", "", 0), "ringtap_a_b_19700101000000");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_of_interfaces_have_their_place),
+		cmocka_unit_test(limits_and_values),
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(operands_between_options),
+		cmocka_unit_test(operands_that_end_the_options),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(applications_and_ports_with_colons),
+		cmocka_unit_test(names_of_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A recording in progress: the state that loop, blocks and reports share. */
+#ifndef RINGTAP_CLI_RECORD_RECORD_H
+#define RINGTAP_CLI_RECORD_RECORD_H
+
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "config.h"
+#include "files.h"
+#include "output.h"
+#include "targets.h"
+#include "ringtap/reader.h"
+
+enum end_reason {
+	END_NONE,
+	END_SIGNAL,
+	END_PACKETS,
+	END_DURATION,
+	END_FILESIZE,
+	END_FILES,
+	END_APPLICATION, /* all applications ended by themselves */
+	END_OUTPUT,      /* could not write */
+	END_CORRUPT,     /* a ring is broken */
+	END_ERROR,
+};
+
+/* An interface's share, summed over its queues and directions. */
+struct share {
+	struct ringtap_counts counts;
+	uint64_t discarded; /* captured, but after the end of what was asked for */
+};
+
+struct recorder {
+	const struct record_config *cfg;
+	struct targets targets;
+	struct ringtap_capture *cap;
+	struct output out;
+	struct files files;
+	char *path;           /* -w, or our own name */
+	char *bad_path;       /* a file that could not be opened */
+	struct share *shares; /* of share_count interfaces */
+	unsigned share_count;
+	unsigned file_ifs; /* interfaces that the current file describes */
+
+	enum end_reason end;
+	int error;        /* -errno with END_OUTPUT, END_CORRUPT, END_ERROR */
+	char *error_text; /* what was said of it */
+	bool stopping;    /* capture shall end, or has ended, at its source */
+	bool stopped;
+	bool discarding; /* packets that still come are only counted */
+
+	uint64_t written;  /* packets, in files that are closed */
+	uint64_t dead;     /* applications told of */
+	uint64_t start_ns; /* CLOCK_REALTIME */
+	uint64_t end_ns;
+	/* CLOCK_MONOTONIC */
+	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
+	uint64_t next_tick_ns, next_isb_ns, next_report_ns;
+	uint64_t next_interval_ns; /* CLOCK_REALTIME; 0: none */
+	/* of the last live report */
+	uint64_t report_ns, report_captured;
+};
+
+/* ---- cmd_record.c */
+
+/* Attaches, records and reports as r->cfg says. Returns enum status; says what is wrong. */
+int recorder_run(struct recorder *r);
+void recorder_free(struct recorder *r);
+
+/* ---- record_attach.c */
+/* Makes the capture and attaches all targets; ready to record. Says what is wrong. */
+int recorder_attach(struct recorder *r);
+/* The -i, or the defaults, that an interface stems from. */
+const struct iface_config *recorder_iface(
+	const struct recorder *r, const struct ringtap_interface *i);
+
+/* ---- record_signals.c */
+/* SIGINT, SIGTERM and SIGHUP end the capture; a second one gives up on what is not yet written, and
+ * so does a pipe after the first one whose reader takes nothing for seconds. */
+void signals_catch(struct ringtap_capture *cap);
+void signals_release(void);
+int signals_count(void);
+extern struct sink_patience signals_patience;
+
+/* ---- record_file.c: files, and the blocks around the packets. 0 or -errno. */
+int file_open_first(struct recorder *r); /* says what is wrong */
+int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
+int file_end(struct recorder *r, bool final);
+/* Ends the file, and the recording if -a files says so, else begins the next one. */
+int file_next(struct recorder *r);
+/* Describes interfaces that have appeared. */
+int file_interfaces(struct recorder *r);
+/* Interface statistics; final: the capture is over, counts are exact. */
+int file_statistics(struct recorder *r, bool final);
+
+/* ---- record_counts.c */
+/* Brings shares up to date. */
+int shares_update(struct recorder *r);
+/* Counts the packets of a slice as discarded, by interface. */
+int shares_discard(struct recorder *r, const struct slice *s);
+uint64_t counts_lost(const struct ringtap_counts *c);
+/* Packets in all files, the current one included. */
+uint64_t recorder_written(const struct recorder *r);
+
+/* ---- record_packets.c: takes a run apart where limits say so. 0 or -errno. */
+int packets_put(struct recorder *r, const struct ringtap_run *run);
+void recorder_end(struct recorder *r, enum end_reason why, bool discard);
+
+/* ---- record_loop.c: runs until the end; result in end and error. */
+void recorder_loop(struct recorder *r);
+
+/* ---- record_report.c, record_json.c */
+void report_live(struct recorder *r, uint64_t now_ns);
+void report_summary(const struct recorder *r, FILE *f);
+void report_json(const struct recorder *r, FILE *f);
+/* Says how many packets were lost, and returns whether any were. */
+bool report_losses(const struct recorder *r);
+const char *end_name(enum end_reason why);
+extern const char *const loss_names[RINGTAP_LOST_COUNT];
+
+/* ---- statistics.c: -S. Returns enum status. */
+int statistics_run(struct recorder *r);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `ringtap record` from its command line to its files, on packets made to order (fake_reader.h). */
+#include <errno.h>
+#include <glob.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "common/pcapng.h"
+#include "fake_reader.h"
+#include "base/test_util.h"
+#include "base/util.h"
+
+static const struct fake_run runs[] = {
+	{0, 0, 100, 60},
+	{0, 1, 50, 60},
+	{0, 0, 3, 1500},
+	{0, 1, 1, 9728},
+	{0, 0, 1000, 61},
+};
+#define RUNS  5
+#define TOTAL 1154u
+#define PORT0 1103u
+
+static int setup(void **state)
+{
+	fake = (struct fake){.apps = 1, .runs = runs, .run_count = RUNS};
+	test_folder_enter();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	test_folder_leave();
+	return 0;
+}
+
+static int record(const char *line)
+{
+	char copy[512];
+	char *argv[32] = {"record"};
+	int argc = 1;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	return cmd_record.run(&cmd_record, argc, argv);
+}
+
+/* The names that match, in order. */
+static char **names(const char *pattern, size_t *count)
+{
+	static glob_t g;
+
+	globfree(&g);
+	*count = glob(pattern, 0, NULL, &g) ? 0 : g.gl_pathc;
+	return g.gl_pathv;
+}
+
+static void everything_is_in_the_file(void **state)
+{
+	struct test_pcap t;
+	struct test_blocks b;
+
+	fake.filtered = 5;
+	fake.lost = 7;
+	assert_int_equal(record("-w f"), STATUS_OK);
+	t = test_pcap_read("f");
+	assert_int_equal(t.packets, TOTAL);
+	assert_int_equal(t.first, 0);
+	assert_int_equal(t.gaps, 0);
+	assert_int_equal(t.first_ns, FAKE_START_NS);
+	b = test_blocks_read("f");
+	assert_int_equal(b.shb, 1);
+	assert_int_equal(b.idb, 2);
+	assert_int_equal(b.isb, 2);
+	assert_true(b.ended[0] && b.ended[1]);
+	assert_int_equal(b.packets_of[0], PORT0);
+	assert_int_equal(b.stat_of[0][4], PORT0 + 5 + 7);
+	assert_int_equal(b.stat_of[0][5], 3 + 4);
+	assert_int_equal(b.stat_of[0][6], PORT0 + 7);
+	assert_int_equal(b.stat_of[0][7], 7);
+	assert_int_equal(b.stat_of[0][8], PORT0);
+	assert_int_equal(b.stat_of[1][8], TOTAL - PORT0);
+	assert_int_equal(record("-w f --fail-on-loss -q"), STATUS_LOSS);
+}
+
+static void counts_are_exact(void **state)
+{
+	/* Within a run, at the border of two, of a batch, and the last packet of all. */
+	static const unsigned counts[] = {1, 99, 100, 101, 150, 151, 153, 154, 155, 1153, 1154};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		char line[64];
+		struct test_blocks b;
+
+		snprintf(line, sizeof(line), "-q -w f -c %u", counts[i]);
+		assert_int_equal(record(line), STATUS_OK);
+		assert_int_equal(fake.stops, i + 1);
+		assert_int_equal(test_pcap_read("f").packets, counts[i]);
+		b = test_blocks_read("f");
+		/* What was captured after the end is in no statistics as delivered. */
+		assert_int_equal(b.stat_of[0][8], b.packets_of[0]);
+		assert_int_equal(b.stat_of[1][8], b.packets_of[1]);
+	}
+}
+
+static void files_of_a_ring_are_valid_and_complete(void **state)
+{
+	static const char *const lines[] = {"-q -w c.pcapng -b packets:100",
+		"-q -w c.pcapng -b filesize:5", "-q -w c.pcapng -b filesize:1",
+		"-q -P -w c.pcapng -b filesize:3", "-q -w c.pcapng -b packets:10 -a filesize:50"};
+	size_t count;
+
+	for (size_t l = 0; l < sizeof(lines) / sizeof(lines[0]); l++) {
+		char **files;
+		uint64_t next = 0;
+
+		assert_int_equal(record(lines[l]), STATUS_OK);
+		files = names("c_*.pcapng", &count);
+		assert_true(count > 5);
+		for (size_t i = 0; i < count; i++) {
+			struct test_pcap t = test_pcap_read(files[i]);
+			struct stat st;
+
+			assert_int_equal(stat(files[i], &st), 0);
+			if (strstr(lines[l], "filesize:5") && t.packets > 1)
+				assert_true(st.st_size <= (strstr(lines[l], ":50") ? 50000 : 5000));
+			if (strstr(lines[l], "-P -w") && t.packets > 1)
+				assert_true(st.st_size <= 3000);
+			assert_true(t.packets > 0);
+			assert_int_equal(t.first, next);
+			assert_int_equal(t.gaps, 0);
+			next = t.last + 1;
+			unlink(files[i]);
+		}
+		assert_int_equal(next, TOTAL);
+	}
+}
+
+static void old_files_are_removed(void **state)
+{
+	size_t count;
+	char **files;
+
+	assert_int_equal(record("-q -w c.pcapng -b packets:100 -b files:3"), STATUS_OK);
+	files = names("c_*.pcapng", &count);
+	assert_int_equal(count, 3);
+	assert_non_null(strstr(files[0], "c_00010_"));
+	assert_int_equal(test_pcap_read(files[0]).first, 900);
+	assert_int_equal(test_pcap_read(files[2]).packets, 54);
+}
+
+static void number_of_files_ends_the_capture(void **state)
+{
+	size_t count;
+
+	assert_int_equal(record("-q -w c.pcapng -b packets:100 -a files:3"), STATUS_OK);
+	assert_int_equal(test_pcap_read(names("c_*.pcapng", &count)[2]).packets, 100);
+	assert_int_equal(count, 3);
+	assert_int_equal(fake.stops, 1);
+}
+
+static void size_ends_the_capture(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(record("-q -w f -a filesize:8"), STATUS_OK);
+	assert_int_equal(stat("f", &st), 0);
+	assert_true(st.st_size <= 8000 && st.st_size > 8000 - 2 * RT_PCAPNG_ISB_MAX - 104);
+	assert_int_equal(test_pcap_read("f").gaps, 0);
+	assert_int_equal(fake.stops, 1);
+}
+
+static void applications_are_merged_under_their_names(void **state)
+{
+	static const struct fake_run two[] = {
+		{0, 0, 10, 60}, {1, 0, 20, 60}, {1, 1, 5, 60}, {0, 1, 1, 60}};
+	struct test_blocks b;
+	size_t len;
+	uint8_t *data;
+
+	fake.apps = 2;
+	fake.renumber = true;
+	fake.runs = two;
+	fake.run_count = 4;
+	assert_int_equal(record("-q -w f -i app0: -i app1:p0 -i app1:p1"), STATUS_OK);
+	assert_int_equal(fake.attached, 2);
+	assert_int_equal(fake.wants[0], 1);
+	assert_int_equal(fake.wants[1], 2);
+	b = test_blocks_read("f");
+	assert_int_equal(b.idb, 4);
+	assert_int_equal(b.packets_of[0], 10);
+	assert_int_equal(b.packets_of[1], 1);
+	assert_int_equal(b.packets_of[2], 20);
+	assert_int_equal(b.packets_of[3], 5);
+	assert_int_equal(test_pcap_read("f").gaps, 0);
+	data = test_read("f", &len);
+	assert_non_null(memmem(data, len, "app1:p1", 7));
+	free(data);
+	/* And with some of them behind the end. */
+	assert_int_equal(record("-q -w f -c 12 -i app0: -i app1:"), STATUS_OK);
+	b = test_blocks_read("f");
+	assert_int_equal(b.stat_of[0][8], 10);
+	assert_int_equal(b.stat_of[1][8], 0);
+	assert_int_equal(b.stat_of[2][8], 2);
+	assert_int_equal(b.stat_of[3][8], 0);
+}
+
+static void interfaces_are_described_before_their_packets(void **state)
+{
+	static const struct fake_run late[] = {
+		{0, 0, 10, 60}, {0, 0, 10, 60}, {0, 0, 2, 60}, {0, 1, 20, 60}};
+
+	fake.runs = late;
+	fake.run_count = 4;
+	fake.late_interface = 2;
+	assert_int_equal(record("-q -w f"), STATUS_OK);
+	/* test_blocks_read() fails if an IDB is missing before its packets. */
+	assert_int_equal(test_blocks_read("f").idb, 2);
+	assert_int_equal(test_blocks_read("f").packets_of[1], 20);
+}
+
+static void which_application_is_meant(void **state)
+{
+	fake.apps = 0;
+	assert_int_equal(record("-w f"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "no running DPDK application"));
+	fake.apps = 2;
+	assert_int_equal(record("-w f"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "several applications (app0, app1)"));
+	assert_int_equal(record("-w f -i p0"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "several"));
+	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "appX:p0"));
+	assert_int_equal(record("-w f -i app0: -i app0:p1"), STATUS_USAGE);
+	assert_non_null(strstr(said(), "app0:p1"));
+	assert_int_equal(access("f", F_OK), -1);
+	assert_int_equal(fake.attached, 0);
+}
+
+static void refused_attach_leaves_no_file(void **state)
+{
+	fake.attach_error = -ENODEV;
+	assert_int_equal(record("-w f -i 7"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "fake error"));
+	assert_int_equal(access("f", F_OK), -1);
+	test_write("f", "precious", 8);
+	assert_int_equal(record("-w f"), STATUS_FAILED);
+	assert_int_equal(access("f", F_OK), 0);
+}
+
+static void death_of_the_application_is_no_failure(void **state)
+{
+	assert_int_equal(record("-q -w f"), STATUS_OK);
+	assert_non_null(strstr(said(), "'app0' has ended"));
+	assert_true(test_blocks_read("f").ended[0]);
+}
+
+static void corruption_saves_what_was_good(void **state)
+{
+	fake.end = -EBADMSG;
+	assert_int_equal(record("-q -w f"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "fake error"));
+	assert_int_equal(test_pcap_read("f").packets, TOTAL);
+	/* Counts are not known to be final. */
+	assert_false(test_blocks_read("f").ended[0]);
+}
+
+static void signals_end_the_capture(void **state)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < 3; i++) {
+		fake.wait_for_stop = true;
+		fake.signal_at_end = signals[i];
+		assert_int_equal(record("-q -w f"), STATUS_OK);
+		assert_int_equal(fake.stops, i + 1);
+		assert_int_equal(test_pcap_read("f").packets, TOTAL);
+		assert_true(test_blocks_read("f").ended[1]);
+	}
+}
+
+static void duration_ends_the_capture(void **state)
+{
+	fake.wait_for_stop = true;
+	assert_int_equal(record("-q -w f -a duration:0.001"), STATUS_OK);
+	assert_int_equal(fake.stops, 1);
+	assert_int_equal(test_pcap_read("f").packets, TOTAL);
+}
+
+static void failed_output_names_file_and_cause(void **state)
+{
+	struct rlimit old, now;
+	struct test_pcap t;
+
+	assert_int_equal(record("-w /dev/full"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "/dev/full"));
+	assert_non_null(strstr(said(), "No space left"));
+	assert_int_equal(fake.stops, 1);
+	assert_int_equal(record("-w none/f"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "none/f: No such file"));
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	now = (struct rlimit){20000, old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	assert_int_equal(record("-w f --no-direct"), STATUS_FAILED);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(said(), "writing f: File too large"));
+	t = test_pcap_read("f");
+	assert_true(t.packets > 100 && t.packets < TOTAL);
+	assert_int_equal(t.gaps, 0);
+	assert_int_equal(test_blocks_read("f").epb, t.packets);
+}
+
+static void pcap_and_compression(void **state)
+{
+	struct test_pcap t;
+
+	assert_int_equal(record("-q -P -s 1000 -w f"), STATUS_OK);
+	t = test_pcap_read("f");
+	assert_int_equal(t.packets, TOTAL);
+	assert_int_equal(t.gaps, 0);
+	assert_int_equal(t.snaplen, 1000);
+	assert_int_equal(t.first_ns, FAKE_START_NS);
+	if (system("command -v zstd lz4 >/dev/null")) {
+		print_message("skipped: the programs zstd and lz4 are not installed\n");
+		skip();
+	}
+	assert_int_equal(record("-q -w z.zst --compress zstd"), STATUS_OK);
+	assert_int_equal(system("zstd -q -d -f z.zst -o z"), 0);
+	assert_int_equal(test_pcap_read("z").packets, TOTAL);
+	assert_int_equal(record("-q -w l.lz4 --compress lz4"), STATUS_OK);
+	assert_int_equal(system("lz4 -q -d -f l.lz4 l"), 0);
+	assert_int_equal(test_blocks_read("l").epb, TOTAL);
+	assert_int_equal(test_blocks_read("l").isb, 2);
+}
+
+static uint64_t number(json_t *j, const char *key)
+{
+	json_t *v = json_object_get(j, key);
+
+	assert_true(json_is_integer(v));
+	return (uint64_t)json_integer_value(v);
+}
+
+static void summary_as_json(void **state)
+{
+	int out = dup(STDOUT_FILENO);
+	json_t *j, *file, *tap;
+
+	fake.lost = 9;
+	fflush(stdout);
+	assert_non_null(freopen("json", "w", stdout));
+	assert_int_equal(record("-q --json -w f -c 120"), STATUS_OK);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	j = json_load_file("json", 0, NULL);
+	assert_non_null(j);
+	assert_int_equal(number(j, "captured"), TOTAL);
+	assert_int_equal(number(j, "seen"), TOTAL + 9);
+	assert_int_equal(number(j, "written"), 120);
+	assert_int_equal(number(j, "discarded"), TOTAL - 120);
+	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
+	assert_string_equal(json_string_value(json_object_get(j, "end")), "packets");
+	tap = json_array_get(
+		json_object_get(json_array_get(json_object_get(j, "interfaces"), 1), "taps"), 0);
+	assert_int_equal(number(tap, "captured"), 51);
+	file = json_array_get(json_object_get(j, "files"), 0);
+	assert_string_equal(json_string_value(json_object_get(file, "name")), "f");
+	assert_int_equal(number(file, "packets"), 120);
+	json_decref(j);
+}
+
+#define RECORD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RECORD_TEST(everything_is_in_the_file),
+		RECORD_TEST(counts_are_exact),
+		RECORD_TEST(files_of_a_ring_are_valid_and_complete),
+		RECORD_TEST(old_files_are_removed),
+		RECORD_TEST(number_of_files_ends_the_capture),
+		RECORD_TEST(size_ends_the_capture),
+		RECORD_TEST(applications_are_merged_under_their_names),
+		RECORD_TEST(interfaces_are_described_before_their_packets),
+		RECORD_TEST(which_application_is_meant),
+		RECORD_TEST(refused_attach_leaves_no_file),
+		RECORD_TEST(death_of_the_application_is_no_failure),
+		RECORD_TEST(corruption_saves_what_was_good),
+		RECORD_TEST(signals_end_the_capture),
+		RECORD_TEST(duration_ends_the_capture),
+		RECORD_TEST(failed_output_names_file_and_cause),
+		RECORD_TEST(pcap_and_compression),
+		RECORD_TEST(summary_as_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What people read on standard error. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+#include "base/util.h"
+
+const char *const loss_names[RINGTAP_LOST_COUNT] = {
+	[RINGTAP_LOST_FULL] = "ring_full",
+	[RINGTAP_LOST_NO_RING] = "no_ring",
+	[RINGTAP_LOST_WAIT] = "wait",
+	[RINGTAP_LOST_BAD] = "bad_mbuf",
+	[RINGTAP_LOST_UNREADABLE] = "unreadable",
+};
+
+const char *end_name(enum end_reason why)
+{
+	static const char *const names[] = {
+		[END_NONE] = "none",
+		[END_SIGNAL] = "signal",
+		[END_PACKETS] = "packets",
+		[END_DURATION] = "duration",
+		[END_FILESIZE] = "filesize",
+		[END_FILES] = "files",
+		[END_APPLICATION] = "application",
+		[END_OUTPUT] = "output",
+		[END_CORRUPT] = "corrupt",
+		[END_ERROR] = "error",
+	};
+
+	return names[why];
+}
+
+/* Of the fullest ring. */
+static unsigned ring_fill_percent(const struct recorder *r)
+{
+	unsigned count = ringtap_capture_ring_count(r->cap);
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_ring ring = {.size = sizeof(ring)};
+		unsigned percent;
+
+		if (ringtap_capture_ring(r->cap, i, &ring) || !ring.ring_size)
+			continue;
+		percent = (unsigned)(100.0 * (double)ring.used / (double)ring.ring_size);
+		most = percent > most ? percent : most;
+	}
+	return most;
+}
+
+void report_live(struct recorder *r, uint64_t now)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char packets[FORMAT_LEN], rate[FORMAT_LEN], lost[FORMAT_LEN];
+	double seconds = (double)(now - r->report_ns) / NS_PER_S;
+	bool tty = isatty(STDERR_FILENO);
+	int len;
+
+	if (ringtap_capture_stats(r->cap, &s) || seconds <= 0)
+		return;
+	format_count(packets, recorder_written(r));
+	format_si(rate, (double)(s.total.captured - r->report_captured) / seconds);
+	format_count(lost, counts_lost(&s.total));
+	len = fprintf(stderr, "%spackets: %s  rate: %s/s  ring: %u%%  lost: %s%s", tty ? "\r" : "",
+		packets, rate, ring_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
+	fflush(stderr);
+	say_live(tty && len > 0 ? (size_t)len : 0);
+	r->report_ns = now;
+	r->report_captured = s.total.captured;
+}
+
+/* Widths of the summary's columns: what stands in them, no more, so that it fits a terminal. */
+struct widths {
+	int name, seen, captured, filtered, lost;
+};
+
+static int width(const char *title, uint64_t greatest)
+{
+	char text[FORMAT_LEN];
+	size_t len = strlen(format_count(text, greatest));
+
+	return (int)(len > strlen(title) ? len : strlen(title));
+}
+
+/* What an interface is called in the summary: without the application where there is only one. */
+static void label(const struct recorder *r, const struct ringtap_interface *info,
+	char out[2 * RINGTAP_NAME_LEN + 2])
+{
+	bool several = r->targets.count > 1;
+
+	snprintf(out, 2 * RINGTAP_NAME_LEN + 2, "%s%s%s", several ? info->app_name : "",
+		several ? ":" : "", info->name);
+}
+
+static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
+{
+	struct widths w = {.name = (int)strlen("  rx queue 0000"),
+		.seen = width("seen", total->seen),
+		.captured = width("captured", total->captured),
+		.filtered = width("filtered", total->filtered),
+		.lost = width("lost", counts_lost(total))};
+
+	for (unsigned i = 0; i < r->share_count; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+		char what[2 * RINGTAP_NAME_LEN + 2];
+
+		if (ringtap_capture_interface(r->cap, i, &info))
+			continue;
+		label(r, &info, what);
+		w.name = (int)strlen(what) > w.name ? (int)strlen(what) : w.name;
+	}
+	return w;
+}
+
+static void print_counts(
+	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
+{
+	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
+		bytes[FORMAT_LEN];
+
+	fprintf(f, "%-*s  %*s  %*s  %*s  %*s %8sB\n", w->name, what, w->seen,
+		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
+		w->filtered, format_count(filtered, c->filtered), w->lost,
+		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+		if (c->lost[i])
+			fprintf(f, "    lost, %s: %s\n", loss_names[i],
+				format_count(lost, c->lost[i]));
+}
+
+static void print_taps(
+	const struct recorder *r, FILE *f, const struct widths *w, unsigned interface)
+{
+	unsigned count = ringtap_capture_tap_count(r->cap);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+		char what[64];
+
+		if (ringtap_capture_tap(r->cap, i, &t) || t.interface != interface)
+			continue;
+		snprintf(what, sizeof(what), "  %s queue %u",
+			t.direction == RINGTAP_TX ? "tx" : "rx", t.queue);
+		print_counts(f, w, what, &t.counts);
+	}
+}
+
+static void print_interface(const struct recorder *r, FILE *f, const struct widths *w, unsigned i)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	char what[2 * RINGTAP_NAME_LEN + 2];
+
+	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
+		return;
+	label(r, &info, what);
+	print_counts(f, w, what, &r->shares[i].counts);
+	print_taps(r, f, w, i);
+	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
+		fprintf(f,
+			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
+			", oerrors %" PRIu64 "\n",
+			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
+}
+
+static void print_files(const struct recorder *r, FILE *f)
+{
+	/* Of many files those that were written last tell enough. */
+	size_t from = r->files.count > 5 ? r->files.count - 5 : 0;
+
+	if (from)
+		fprintf(f, "%zu files, the last of them:\n", r->files.count);
+	for (size_t i = from; i < r->files.count; i++) {
+		char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+
+		fprintf(f, "%s: %s packets, %s bytes\n", r->files.list[i].name,
+			format_count(packets, r->files.list[i].packets),
+			format_count(bytes, r->files.list[i].bytes));
+	}
+}
+
+void report_summary(const struct recorder *r, FILE *f)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
+	struct widths w;
+
+	if (ringtap_capture_stats(r->cap, &s))
+		return;
+	w = measure(r, &s.total);
+	fprintf(f, "\n%-*s  %*s  %*s  %*s  %*s %9s\n", w.name, "interface", w.seen, "seen",
+		w.captured, "captured", w.filtered, "filtered", w.lost, "lost", "bytes");
+	for (unsigned i = 0; i < r->share_count; i++)
+		print_interface(r, f, &w, i);
+	print_counts(f, &w, "total", &s.total);
+	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s;\nended by: %s\n",
+		format_count(written, r->written),
+		format_count(discarded,
+			s.total.captured > r->written ? s.total.captured - r->written : 0),
+		seconds, format_si(rate, seconds > 0 ? (double)s.total.captured / seconds : 0),
+		end_name(r->end));
+	if (s.reordered)
+		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);
+	if (s.queues_refused)
+		fprintf(f, "not captured: %" PRIu64 " queues beyond what fits\n", s.queues_refused);
+	print_files(r, f);
+}
+
+/* What helps against most of the losses. */
+static const char *advice(const struct ringtap_counts *c)
+{
+	static const char *const texts[RINGTAP_LOST_COUNT] = {
+		[RINGTAP_LOST_FULL] =
+			"the recorder was too slow; try a larger --ring-size, -s or a filter",
+		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
+					 "(record again), or there are more than 256",
+		[RINGTAP_LOST_WAIT] =
+			"the recorder was too slow even for --on-full wait; try a filter",
+		[RINGTAP_LOST_BAD] =
+			"their mbufs are broken; look for the fault in the application",
+		[RINGTAP_LOST_UNREADABLE] =
+			"their data is in memory that the CPU cannot read, as a GPU's",
+	};
+	unsigned most = 0;
+
+	static_assert(RINGTAP_LOST_COUNT == 5, "advice on each reason");
+
+	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
+		most = c->lost[i] > c->lost[most] ? i : most;
+	return texts[most];
+}
+
+/* "1.6 %", with as many digits as it takes to be above zero. */
+static const char *percent(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
+{
+	double p = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (p < 0.0001)
+		return "less than 0.0001 %";
+	snprintf(buf, FORMAT_LEN, "%.*f %%", p >= 0.1 ? 1 : p >= 0.01 ? 2 : 4, p);
+	return buf;
+}
+
+bool report_losses(const struct recorder *r)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "";
+	uint64_t lost;
+
+	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
+		return false;
+	lost = counts_lost(&s.total);
+	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++) {
+		size_t at = strlen(reasons);
+
+		if (s.total.lost[i])
+			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
+				loss_names[i], format_count(count, s.total.lost[i]));
+	}
+	say("record: %s packets were lost (%s): %s; %s", format_count(count, lost),
+		percent(share, lost, s.total.seen), reasons, advice(&s.total));
+	return true;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any program with the libpcap drop-in loaded. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "probe_path.h"
+#include "base/util.h"
+
+/* As env(1) and shells have it. */
+enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
+
+/* clang-format off: it would break the texts at odd places */
+static const struct section sections[] = {
+	{"DESCRIPTION",
+		"ringtap run starts a program that uses libpcap, and lets it see the ports of "
+		"running DPDK applications besides the interfaces of the kernel. The program "
+		"need not be changed, and nothing is installed or removed.\n"
+		"\n"
+		"The port PORT of the application APP (its EAL --file-prefix) is the interface "
+		"ringtap:APP:PORT. PORT is a name (of ethdev or Open vSwitch) or a number. Several "
+		"ports are joined "
+		"by +, as in ringtap:APP:0+1 or ringtap:APP1:0+APP2:0, and merged in the order of "
+		"time. ringtap:APP means all ports, also those that come later. 'tcpdump -D' and "
+		"the like list them.\n"
+		"\n"
+		"All that follows the first word that is no option belongs to the program. The "
+		"environment variables LD_PRELOAD and LD_LIBRARY_PATH are extended for it and for "
+		"what it starts.\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES", "Watch, record, analyse:\n"
+		     "\n"
+		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
+		     "  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
+		     "  ringtap run -- tshark -i ringtap:ovs\n"
+		     "\n"
+		     "What interfaces there are:\n"
+		     "\n"
+		     "  ringtap run -- tcpdump -D\n"},
+	{"LIMITS",
+		"Programs that are linked statically, and those that gain privileges when they are "
+		"started (set-user-ID, or file capabilities such as dumpcap's on many systems) "
+		"ignore preloaded libraries, except for root: run those as root. A profile of "
+		"AppArmor or SELinux may keep a program from the application's socket. Packets lie "
+		"in memory that can only be read: a program that writes into them is killed. "
+		"Sending is refused. More in docs/pcap.md.\n"},
+	{"EXIT STATUS",
+		"That of the program; 127 if it was not found, 126 if it could not be started, "
+		"125 if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
+};
+/* clang-format on */
+
+/* Puts path in front of what the variable holds. */
+static int prepend(const char *name, const char *path)
+{
+	const char *old = getenv(name);
+	char *value;
+	int ret;
+
+	if (!old || !*old)
+		return setenv(name, path, 1);
+	if (asprintf(&value, "%s:%s", path, old) < 0)
+		return -1;
+	ret = setenv(name, value, 1);
+	free(value);
+	return ret;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	const char *library = pcap_path();
+	int ret = options_parse(self, argc, argv, NULL);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	argv += optind;
+	errno = 0;
+	if (!argv[0]) {
+		say("run: no program given; see 'ringtap run --help'");
+		return STATUS_USAGE;
+	}
+	if (access(library, R_OK) || strpbrk(library, " :")) {
+		say("run: %s: %s; install ringtap", library,
+			errno ? strerror(errno) : "no preloading from such a folder");
+		return STATUS_OURS;
+	}
+	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir())) {
+		say("run: setting the environment: %s", strerror(errno));
+		return STATUS_OURS;
+	}
+	execvp(argv[0], argv);
+	say("run: %s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.summary = "run a libpcap program that sees the ports of DPDK applications",
+	.operands = "[--] PROGRAM [ARGUMENT...]",
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Without a terminal: one table, or JSON documents. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/signals.h"
+#include "top.h"
+#include "base/util.h"
+
+#define WIDTH_PLAIN 200 /* where nothing tells: nobody minds long lines in a file */
+
+static void print_cell(const struct column *c, const char *text, unsigned width, bool first)
+{
+	/* printf() would count bytes, and bars are of three each. */
+	size_t shown = c->kind == CELL_BARS ? width : strlen(text);
+	int pad = shown < width ? (int)(width - shown) : 0;
+
+	printf("%s%*s%s%*s", first ? "" : " ", column_left(c) ? 0 : pad, "", text,
+		column_left(c) ? pad : 0, "");
+}
+
+static void print_table(const struct table *t, unsigned room)
+{
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	unsigned width[COLUMNS_MAX];
+	char text[CELL_TEXT_LEN * 4];
+
+	table_fit(t, room, width);
+	for (size_t r = 0; r <= t->row_count; r++) {
+		bool first = true;
+
+		for (unsigned i = 0; i < t->column_count; i++) {
+			if (!width[i])
+				continue;
+			if (r)
+				cell_text(&t->columns[i], &t->rows[r - 1].cell[i], utf8, width[i],
+					text, sizeof(text));
+			/* A heading stands as its column does. */
+			print_cell(
+				r ? &t->columns[i]
+				  : &(struct column){.kind = column_left(&t->columns[i]) ? CELL_TEXT
+											 : CELL_SI},
+				r ? text : t->columns[i].title, width[i], first);
+			first = false;
+		}
+		putchar('\n');
+	}
+}
+
+static unsigned room(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return WIDTH_PLAIN;
+}
+
+static void print_view(const struct watch *w, const struct top_config *cfg)
+{
+	const struct view *v = &views[cfg->view];
+	struct table t = {0};
+	unsigned sort = v->sort;
+
+	view_fill(cfg->view, &t, w);
+	if (cfg->sort)
+		sort = (unsigned)column_find(v->columns, v->column_count, cfg->sort);
+	if (sort < v->column_count)
+		table_sort(&t, sort, cfg->reverse);
+	if (t.row_count)
+		print_table(&t, room());
+	else
+		printf("%s\n", v->empty);
+	table_free(&t);
+}
+
+static int print_json(const struct watch *w, bool line)
+{
+	json_t *j = top_json(w);
+	int ret = 0;
+
+	if (!line)
+		return json_print(j, stdout);
+	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
+		ret = -EIO;
+	json_decref(j);
+	return ret;
+}
+
+/* Goes on until a whole interval is over. False: a signal came. */
+static bool interval(struct watch *w, const struct top_config *cfg, uint64_t until)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	for (; now < until; now = now_ns(CLOCK_MONOTONIC)) {
+		if (stop_wait(until - now < WATCH_STEP_NS ? until - now : WATCH_STEP_NS))
+			return false;
+		pthread_mutex_lock(&w->lock);
+		watch_step(w);
+		pthread_mutex_unlock(&w->lock);
+	}
+	return true;
+}
+
+static int show(struct watch *w, const struct top_config *cfg)
+{
+	int ret = 0;
+
+	if (cfg->json)
+		ret = print_json(w, !cfg->once);
+	else
+		print_view(w, cfg);
+	if (!ret && !fflush(stdout) && !ferror(stdout))
+		return STATUS_OK;
+	say("top: writing standard output: %s", strerror(errno));
+	return STATUS_FAILED;
+}
+
+int top_lines(struct watch *w, const struct top_config *cfg)
+{
+	uint64_t count = cfg->once ? 1 : cfg->count, until;
+	int status = STATUS_OK;
+
+	setlocale(LC_CTYPE, "");
+	watch_step(w);
+	if (cfg->once && !watch_attached(w)) {
+		watch_explain(w, "top");
+		return STATUS_FAILED;
+	}
+	watch_settle(w);
+	watch_mark(w);
+	if (!cfg->once && watch_start(w)) {
+		say("top: no thread to look for applications: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	until = now_ns(CLOCK_MONOTONIC);
+	for (uint64_t n = 0; !status && (!count || n < count); n++) {
+		until += cfg->interval_ns;
+		if (!interval(w, cfg, until))
+			break;
+		pthread_mutex_lock(&w->lock);
+		status = show(w, cfg);
+		watch_mark(w);
+		pthread_mutex_unlock(&w->lock);
+	}
+	return status;
+}

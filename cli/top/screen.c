@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables on a terminal. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/probe_path.h"
+#include "base/signals.h"
+#include "top.h"
+#include "base/util.h"
+
+enum { PAIR_ALARM = 1, PAIR_QUIET };
+#define HEAD_LINES 3 /* title, views, column titles */
+
+struct screen {
+	struct watch *w;
+	const struct top_config *cfg;
+	uint64_t interval_ns;
+	enum top_view view;
+	unsigned instruments; /* besides what the view needs */
+	unsigned sort;        /* column; the view's count: as they come */
+	bool reverse, paused, help, utf8, quit;
+	bool marked;  /* the interval that is shown is over: the next picture begins another */
+	size_t first; /* row at the top */
+	struct table table;
+	unsigned width[COLUMNS_MAX];
+	attr_t alarm; /* how a bad figure looks */
+};
+
+static const char keys[] = "putmlg"; /* of the views, in their order */
+
+static const struct view *current(const struct screen *s)
+{
+	return &views[s->view];
+}
+
+/* What costs more than a little is on only while it is looked at. */
+static void switch_instruments(struct screen *s)
+{
+	unsigned instruments = s->instruments | current(s)->needs;
+
+	if (instruments != s->w->instruments)
+		watch_switch(s->w, instruments, s->cfg->latency_every);
+}
+
+static void select_view(struct screen *s, enum top_view view)
+{
+	s->view = view;
+	s->sort = views[view].sort;
+	s->reverse = false;
+	s->first = 0;
+	switch_instruments(s);
+}
+
+static void move_sort(struct screen *s, int step)
+{
+	unsigned count = current(s)->column_count;
+
+	/* Over the columns that are seen, and none. */
+	do
+		s->sort = (s->sort + count + 1 + (unsigned)step) % (count + 1);
+	while (s->sort < count && !s->width[s->sort]);
+	s->reverse = false;
+}
+
+static void change_interval(struct screen *s, bool longer)
+{
+	static const uint64_t steps[] = {100, 200, 500, 1000, 2000, 5000, 10000, 30000, 60000};
+	const size_t n = sizeof(steps) / sizeof(steps[0]);
+	uint64_t ms = s->interval_ns / (NS_PER_S / 1000), to = ms;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t step = steps[longer ? n - 1 - i : i];
+
+		if (longer ? step > ms : step < ms)
+			to = step;
+	}
+	s->interval_ns = to * (NS_PER_S / 1000);
+}
+
+/* ---- drawing */
+
+static void refill(struct screen *s)
+{
+	const struct view *v = current(s);
+
+	view_fill(s->view, &s->table, s->w);
+	if (s->sort < v->column_count)
+		table_sort(&s->table, s->sort, s->reverse);
+	table_fit(&s->table, (unsigned)COLS, s->width);
+}
+
+static void draw_head(const struct screen *s)
+{
+	time_t now = time(NULL);
+	char clock[16], line[128];
+	struct tm tm;
+	int x = 0;
+
+	localtime_r(&now, &tm);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	snprintf(line, sizeof(line), "ringtap top  %s  every %.1f s  %zu application%s%s", clock,
+		(double)s->interval_ns / NS_PER_S, watch_attached(s->w),
+		watch_attached(s->w) == 1 ? "" : "s", s->paused ? "  PAUSED" : "");
+	mvaddnstr(0, 0, line, COLS);
+	move(1, 0);
+	for (unsigned i = 0; i < VIEW_COUNT; i++) {
+		if (i == s->view)
+			attron(A_REVERSE | A_BOLD);
+		snprintf(line, sizeof(line), " %c %s ", keys[i], views[i].name);
+		mvaddnstr(1, x, line, COLS - x > 0 ? COLS - x : 0);
+		attroff(A_REVERSE | A_BOLD);
+		x += (int)strlen(line);
+	}
+	mvaddnstr(1, x, "  h help  q quit", COLS - x > 0 ? COLS - x : 0);
+}
+
+static void draw_cell(const struct column *c, const char *text, int y, int x, unsigned width)
+{
+	int shown = c->kind == CELL_BARS ? (int)width : (int)strlen(text);
+
+	if (shown > (int)width)
+		shown = (int)width;
+	mvaddstr(y, x + (column_left(c) ? 0 : (int)width - shown), text);
+}
+
+static void draw_titles(const struct screen *s)
+{
+	int x = 0;
+
+	attron(A_REVERSE);
+	mvhline(2, 0, ' ', COLS);
+	for (unsigned i = 0; i < s->table.column_count; i++) {
+		const struct column *c = &s->table.columns[i];
+		int shown = (int)strlen(c->title), width = (int)s->width[i];
+
+		if (!width)
+			continue;
+		if (i == s->sort)
+			attron(A_BOLD | A_UNDERLINE);
+		mvaddstr(2, x + (column_left(c) ? 0 : width - shown), c->title);
+		attroff(A_BOLD | A_UNDERLINE);
+		x += width + 1;
+	}
+	attroff(A_REVERSE);
+}
+
+static void draw_row(const struct screen *s, const struct row *r, int y)
+{
+	char text[CELL_TEXT_LEN * 4];
+	int x = 0;
+
+	for (unsigned i = 0; i < s->table.column_count; i++) {
+		const struct column *c = &s->table.columns[i];
+		/* Less than one in a thousand is no news. */
+		bool alarm = c->alarm && r->cell[i].number >= 0.001;
+
+		if (!s->width[i])
+			continue;
+		cell_text(c, &r->cell[i], s->utf8, s->width[i], text, sizeof(text));
+		if (alarm)
+			attron(s->alarm);
+		draw_cell(c, text, y, x, s->width[i]);
+		attroff(s->alarm);
+		x += (int)s->width[i] + 1;
+	}
+}
+
+static bool listed(const struct watch *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(w->list[i]->name, name))
+			return true;
+	return false;
+}
+
+static void trouble(const struct watched *a, char *line, size_t size)
+{
+	char text[512];
+
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(text, sizeof(text),
+			"%s: without the probe; to load it, restart it with -d %s", a->name,
+			probe_path());
+	else if (a->now && !a->ended)
+		snprintf(text, sizeof(text),
+			"%s: ports without an entry: %u; entries become free when the last monitor "
+			"detaches",
+			a->name, a->now->ports_beyond);
+	else
+		snprintf(text, sizeof(text), "%s: %s", a->name, a->ended ? "has ended" : a->why);
+	printable(line, size, text);
+}
+
+/* What is not in the table, and why. Returns how many lines it took, from the bottom. */
+static int draw_troubles(const struct screen *s)
+{
+	char line[512];
+	int n = 0;
+
+	for (size_t i = 0; i < s->w->count && n < LINES - HEAD_LINES - 1; i++) {
+		const struct watched *a = s->w->list[i];
+
+		if (a->now && !a->ended && !a->now->ports_beyond)
+			continue;
+		trouble(a, line, sizeof(line));
+		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
+	}
+	for (size_t i = 0; i < s->w->name_count && n < LINES - HEAD_LINES - 1; i++) {
+		if (listed(s->w, s->w->names[i]))
+			continue;
+		snprintf(line, sizeof(line), "%s: does not run yet", s->w->names[i]);
+		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
+	}
+	return n;
+}
+
+static void draw_table(struct screen *s)
+{
+	int last = LINES - draw_troubles(s);
+	size_t room = last > HEAD_LINES ? (size_t)(last - HEAD_LINES) : 0;
+
+	draw_titles(s);
+	if (s->first + room > s->table.row_count)
+		s->first = s->table.row_count > room ? s->table.row_count - room : 0;
+	for (size_t i = 0; i < room && s->first + i < s->table.row_count; i++)
+		draw_row(s, &s->table.rows[s->first + i], HEAD_LINES + (int)i);
+	if (!s->table.row_count && room)
+		mvaddnstr(HEAD_LINES, 0,
+			watch_attached(s->w) ? current(s)->empty
+					     : "no DPDK application with the probe runs; waiting",
+			COLS);
+}
+
+static void draw_help(const struct screen *s)
+{
+	static const char *const lines[] = {
+		"p ports  u queues  t threads  m mempools  l latency  g gaps",
+		"left right: other view    < >: sort by column    o: own order    r: reverse",
+		"b: count bytes, which costs more    + -: interval    space: pause",
+		"up down PgUp PgDn Home End: scroll", "q: quit    any other key: back"};
+	const struct view *v = current(s);
+	int y = HEAD_LINES - 1;
+	char line[256];
+
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		mvaddnstr(y++, 1, lines[i], COLS - 1);
+	snprintf(line, sizeof(line), "Columns of %s, where there is room:", v->name);
+	mvaddnstr(++y, 1, line, COLS - 1);
+	for (unsigned i = 0; i < v->column_count && y + 1 < LINES; i++) {
+		snprintf(line, sizeof(line), "%-8s %s", v->columns[i].title, v->columns[i].help);
+		mvaddnstr(++y, 1, line, COLS - 1);
+	}
+}
+
+static void draw(struct screen *s)
+{
+	erase();
+	draw_head(s);
+	if (s->help)
+		draw_help(s);
+	else
+		draw_table(s);
+	refresh();
+}
+
+/* ---- keys */
+
+static bool scroll_key(struct screen *s, int key)
+{
+	size_t page = LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
+
+	switch (key) {
+	case KEY_UP: s->first -= s->first > 0; return true;
+	case KEY_DOWN: s->first++; return true;
+	case KEY_PPAGE: s->first -= s->first < page ? s->first : page; return true;
+	case KEY_NPAGE: s->first += page; return true;
+	case KEY_HOME: s->first = 0; return true;
+	case KEY_END: s->first = s->table.row_count; return true;
+	}
+	return false;
+}
+
+static bool view_key(struct screen *s, int key)
+{
+	const char *k = key > 0 && key < 128 ? strchr(keys, key) : NULL;
+
+	if (key == KEY_RIGHT || key == '\t')
+		select_view(s, (s->view + 1) % VIEW_COUNT);
+	else if (key == KEY_LEFT)
+		select_view(s, (s->view + VIEW_COUNT - 1) % VIEW_COUNT);
+	else if (k)
+		select_view(s, (enum top_view)(k - keys));
+	else
+		return false;
+	return true;
+}
+
+static void take_key(struct screen *s, int key)
+{
+	bool helped = s->help;
+
+	s->help = false;
+	if (key == 'q' || key == 'Q' || key == 'x')
+		s->quit = true;
+	if (key == KEY_RESIZE)
+		s->help = helped;
+	if (helped || view_key(s, key) || scroll_key(s, key))
+		return;
+	switch (key) {
+	case 'h':
+	case '?': s->help = true; break;
+	case ' ': s->paused = !s->paused; break;
+	case 'r': s->reverse = !s->reverse; break;
+	case 'b':
+		s->instruments ^= RINGTAP_BYTES;
+		switch_instruments(s);
+		break;
+	case '<': move_sort(s, -1); break;
+	case '>': move_sort(s, 1); break;
+	case 'o': s->sort = current(s)->column_count; break;
+	case '+': change_interval(s, true); break;
+	case '-': change_interval(s, false); break;
+	}
+}
+
+/* Keys, signals, or time. True if there is something to draw. */
+static bool wait_input(struct screen *s, uint64_t ns)
+{
+	struct pollfd p[2] = {
+		{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = stop_fd(), .events = POLLIN}};
+	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	bool any = false;
+	int key;
+
+	/* Interrupted by SIGWINCH, of which ncurses makes a key. */
+	ppoll(p, 2, &ts, NULL);
+	if (p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+		s->quit = true;
+	while (!s->quit && (key = getch()) != ERR) {
+		pthread_mutex_lock(&s->w->lock);
+		take_key(s, key);
+		refill(s);
+		pthread_mutex_unlock(&s->w->lock);
+		any = true;
+	}
+	return any;
+}
+
+static void loop(struct screen *s)
+{
+	uint64_t next = now_ns(CLOCK_MONOTONIC);
+	bool fresh = true; /* shows what there is of the first interval */
+
+	while (!s->quit) {
+		uint64_t now = now_ns(CLOCK_MONOTONIC);
+		bool changed;
+
+		changed = wait_input(
+			s, now < next && next - now < WATCH_STEP_NS ? next - now : WATCH_STEP_NS);
+		now = now_ns(CLOCK_MONOTONIC);
+		pthread_mutex_lock(&s->w->lock);
+		if (!s->paused) {
+			if (s->marked)
+				watch_mark(s->w);
+			s->marked = false;
+			watch_step(s->w);
+		}
+		if (!s->paused && now >= next) {
+			s->marked = true;
+			fresh = !s->table.row_count;
+			next = now + s->interval_ns;
+			changed = true;
+		}
+		if (changed && (s->marked || fresh))
+			refill(s);
+		if (changed)
+			draw(s);
+		pthread_mutex_unlock(&s->w->lock);
+	}
+}
+
+/* https://no-color.org */
+static bool colored(void)
+{
+	const char *refused = getenv("NO_COLOR");
+
+	return has_colors() && !(refused && *refused);
+}
+
+static bool begin(struct screen *s)
+{
+	SCREEN *terminal = newterm(NULL, stdout, stdin);
+
+	if (!terminal)
+		return false;
+	set_term(terminal);
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, true);
+	nodelay(stdscr, true);
+	curs_set(0);
+	s->alarm = A_BOLD;
+	if (colored()) {
+		start_color();
+		use_default_colors();
+		init_pair(PAIR_ALARM, COLOR_RED, -1);
+		s->alarm |= COLOR_PAIR(PAIR_ALARM);
+	}
+	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	return true;
+}
+
+int top_screen(struct watch *w, const struct top_config *cfg)
+{
+	struct screen s = {.w = w,
+		.cfg = cfg,
+		.interval_ns = cfg->interval_ns,
+		.view = cfg->view,
+		.instruments = cfg->instruments};
+	int ret;
+
+	setlocale(LC_CTYPE, "");
+	s.sort = current(&s)->sort;
+	s.reverse = cfg->reverse;
+	if (cfg->sort)
+		s.sort = (unsigned)column_find(
+			current(&s)->columns, current(&s)->column_count, cfg->sort);
+	watch_step(w);
+	watch_mark(w);
+	ret = watch_start(w);
+	if (ret) {
+		say("top: no thread to look for applications: %s", strerror(-ret));
+		return STATUS_FAILED;
+	}
+	if (!begin(&s)) {
+		say("top: the terminal is of an unknown kind; set TERM, or use --once or --json");
+		return STATUS_FAILED;
+	}
+	loop(&s);
+	endwin();
+	table_free(&s.table);
+	return STATUS_OK;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/proto.h"
+#include "base/json.h"
+#include "cli/monitor/rates.h"
+#include "reader/telemetry.h"
+#include "base/signals.h"
+#include "trace.h"
+
+/* PROC_PID_INIT_INO of Linux, which is promised to stay. */
+#define PID_NS_FIRST 0xEFFFFFFC
+
+static int trace_find(struct trace *t)
+{
+	int ret = one_app_resolve(&t->app, "trace", t->cfg->name, NULL, 0);
+
+	if (!ret && t->app.port_count) {
+		say("trace: %s: give an application without a port", t->cfg->name);
+		ret = -EINVAL;
+	}
+	return !ret ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+}
+
+/* What the application calls its process may be another one here: the kernel knows who listens. */
+pid_t trace_listener(const struct trace *t, const char *socket)
+{
+	int fd = rt_connect(t->app.dir, socket);
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
+}
+
+static int say_refused(const struct trace *t, int error, const char *err)
+{
+	say("trace: %s: %s%s", t->app.name, err,
+		error == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+	return STATUS_FAILED;
+}
+
+int trace_meet(struct trace *t)
+{
+	struct ringtap_conn *conn;
+	char err[512];
+	int ret = trace_find(t);
+
+	if (ret != STATUS_OK)
+		return ret;
+	ret = ringtap_conn_open(&conn, t->app.dir, err, sizeof(err));
+	if (ret)
+		return say_refused(t, ret, err);
+	t->info.size = sizeof(t->info);
+	ret = ringtap_conn_app(conn, &t->info);
+	t->pid = trace_listener(t, RT_SOCKET_NAME);
+	ringtap_conn_close(conn);
+	if (ret || t->pid <= 0) {
+		say("trace: %s: cannot tell its process; run ringtap outside of containers",
+			t->app.name);
+		return STATUS_FAILED;
+	}
+	if (!stop_catch())
+		return STATUS_OK;
+	say("trace: %s", strerror(errno));
+	return STATUS_FAILED;
+}
+
+int trace_attach(struct trace *t, unsigned instruments)
+{
+	char err[512];
+	int ret = ringtap_monitor_open(&t->mon, t->app.dir, instruments, 1, err, sizeof(err));
+
+	if (ret)
+		return say_refused(t, ret, err);
+	/* Ours holds on to one process from here on: is it the one that a tracer was told? */
+	if (trace_listener(t, RT_SOCKET_NAME) == t->pid)
+		return STATUS_OK;
+	say("trace: %s: ended, or was started anew, meanwhile; try again", t->app.name);
+	return STATUS_FAILED;
+}
+
+bool trace_in_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_FIRST;
+}
+
+void trace_started(struct trace *t)
+{
+	char name[RINGTAP_NAME_LEN], program[RINGTAP_NAME_LEN];
+
+	t->start_ns = now_ns(CLOCK_MONOTONIC);
+	if (!t->cfg->quiet)
+		fprintf(stderr, "Tracing %s (%s, pid %d)\n",
+			printable(name, sizeof(name), t->app.name),
+			printable(program, sizeof(program), t->info.program), (int)t->pid);
+}
+
+/* A picture by when the drivers have been asked about what was before it: what they lost is among
+ * the events. Drivers are asked twice a second. */
+static int last_picture(struct trace *t)
+{
+	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
+	const struct timespec tick = {.tv_nsec = NS_PER_S / 100};
+	bool read = false;
+	int ret = 0;
+
+	while (!ret && !read) {
+		ringtap_figures_free(t->figures);
+		ret = ringtap_monitor_read(t->mon, &t->figures);
+		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
+		for (uint32_t i = 0; !ret && !read && i < t->figures->port_count; i++)
+			read = t->figures->ports[i].read_ns > now;
+		if (!ret && !read)
+			nanosleep(&tick, NULL); /* a signal has come already, often */
+	}
+	return ret;
+}
+
+int trace_detach(struct trace *t)
+{
+	int ret = last_picture(t);
+
+	ringtap_monitor_close(t->mon);
+	t->mon = NULL;
+	t->end_ns = now_ns(CLOCK_MONOTONIC);
+	if (ret == -EPIPE)
+		t->end = TRACE_BY_APPLICATION;
+	else if (ret) {
+		say("trace: %s: its figures are broken", t->app.name);
+		return STATUS_FAILED;
+	}
+	/* DPDK's trace is in the application: nothing is left of it. */
+	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet && t->cfg->what != TRACE_DPDK)
+		say("trace: %s ended; this is what was traced until then", t->app.name);
+	return STATUS_OK;
+}
+
+void trace_free(struct trace *t)
+{
+	ringtap_monitor_close(t->mon);
+	ringtap_figures_free(t->figures);
+	one_app_free(&t->app);
+}
+
+const char *trace_port(const struct trace *t, uint64_t port)
+{
+	const char *name = NULL;
+
+	/* Numbers are given anew: the last one to have it is meant. */
+	for (uint32_t i = 0; i < t->figures->port_count; i++)
+		if (t->figures->ports[i].port_id == port)
+			name = t->figures->ports[i].name;
+	return name;
+}
+
+json_t *trace_document(const struct trace *t, const char *what)
+{
+	static const char *const ends[] = {"duration", "signal", "application", "program"};
+	json_t *j = json_object();
+
+	json_object_set_new(j, "trace", json_text(what));
+	json_object_set_new(j, "application", json_text(t->app.name));
+	json_object_set_new(j, "program", json_text(t->info.program));
+	json_object_set_new(j, "pid", json_integer(t->pid));
+	json_object_set_new(j, "seconds", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
+	json_object_set_new(j, "ended_by", json_text(ends[t->end]));
+	return j;
+}
+
+int trace_printed(int error)
+{
+	if (!error && !fflush(stdout) && !ferror(stdout))
+		return STATUS_OK;
+	say("trace: writing standard output: %s", strerror(errno));
+	return STATUS_FAILED;
+}

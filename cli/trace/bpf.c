@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bpftrace, on one application. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/probe_path.h"
+#include "trace.h"
+
+#define NAME      "ringtap:"
+#define PREFIX    "usdt:*:"
+#define ATTACH_NS (60 * NS_PER_S)
+/* How long it may take to detach. It is asked to end by SIGTERM: a second SIGINT would kill it. */
+#define PATIENCE_NS (20 * NS_PER_S)
+#define ARGS_MAX    16
+/* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
+#define KEYS_MAX 65536u
+/* Its own tests let it print that all probes are attached, and when. */
+#define NOTIFY "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
+/* What it prints is read only when all probes are attached. */
+#define READY_PROBE "\nBEGIN { printf(\"ready\"); }\n"
+#define READY       "\"printf\""
+
+/* Length of the comment or string that begins here; 0: none does. */
+static size_t opaque(const char *p)
+{
+	const char *end;
+
+	if (!strncmp(p, "/*", 2)) {
+		end = strstr(p + 2, "*/");
+		return end ? (size_t)(end - p) + 2 : strlen(p);
+	}
+	if (!strncmp(p, "//", 2))
+		return strcspn(p, "\n");
+	if (*p != '"')
+		return 0;
+	for (end = p + 1; *end && *end != '"'; end++)
+		end += *end == '\\' && end[1];
+	return (size_t)(end - p) + (*end == '"');
+}
+
+char *trace_probe_names(const char *program)
+{
+	char *out = NULL, last = ' ';
+	size_t len = 0;
+	FILE *f = open_memstream(&out, &len);
+
+	if (!f)
+		return NULL;
+	while (*program) {
+		size_t n = opaque(program);
+		bool comment = n && *program == '/';
+
+		if (!n && !strncmp(program, NAME, strlen(NAME)) && !isalnum((unsigned char)last) &&
+			!strchr("_:$@.*/-", last)) {
+			fputs(PREFIX, f);
+			n = strlen(NAME);
+		}
+		n = n ? n : 1;
+		fwrite(program, 1, n, f);
+		program += n;
+		last = comment ? ' ' : program[-1];
+	}
+	if (fclose(f)) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+static int add_file(FILE *to, const char *name)
+{
+	char path[4096], data[4096];
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s.bt", trace_dir(), name);
+	f = fopen(path, "r");
+	if (!f) {
+		say("trace: %s: %s; install ringtap", path, strerror(errno));
+		return -ENOENT;
+	}
+	while ((n = fread(data, 1, sizeof(data), f)) > 0)
+		fwrite(data, 1, n, to);
+	fclose(f);
+	return 0;
+}
+
+/* What bpftrace is given; the caller frees. */
+static char *program_text(const struct trace_config *cfg)
+{
+	static const char *const names[] = {[TRACE_BURST] = "burst",
+		[TRACE_LATENCY] = "latency",
+		[TRACE_DROPS] = "drops",
+		[TRACE_GAPS] = "gaps"};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+	int ret;
+
+	if (cfg->what == TRACE_PROGRAM)
+		return trace_probe_names(cfg->program);
+	f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	ret = add_file(f, cfg->off_cpu ? "offcpu" : names[cfg->what]);
+	if (!ret && cfg->empty)
+		ret = add_file(f, "polls");
+	fputs(READY_PROBE, f);
+	if (!fclose(f) && !ret)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int start(struct trace *t, struct trace_child *c, const char *text)
+{
+	const struct trace_config *cfg = t->cfg;
+	bool own = cfg->what == TRACE_PROGRAM;
+	const char *argv[ARGS_MAX];
+	char pid[16], number[16], keys[16];
+	unsigned n = 0;
+	int ret;
+
+	snprintf(pid, sizeof(pid), "%d", (int)t->pid);
+	snprintf(
+		number, sizeof(number), "%" PRIu32, cfg->off_cpu ? (uint32_t)t->pid : cfg->long_us);
+	argv[n++] = "bpftrace";
+	if (!own || cfg->json) {
+		argv[n++] = "-f";
+		argv[n++] = "json";
+	}
+	if (!own) {
+		argv[n++] = "-B";
+		argv[n++] = "none";
+	}
+	argv[n++] = "-p";
+	argv[n++] = pid;
+	argv[n++] = "-e";
+	argv[n++] = text;
+	if (cfg->what == TRACE_GAPS)
+		argv[n++] = number;
+	argv[n] = NULL;
+	snprintf(keys, sizeof(keys), "%u", KEYS_MAX);
+	setenv("BPFTRACE_MAP_KEYS_MAX", keys, !own);
+	if (own)
+		setenv(NOTIFY, "1", 1);
+	ret = child_start(c, argv,
+		CHILD_TRACEFS | CHILD_READ_ERR | (own ? CHILD_PASS_ERR : CHILD_READ_OUT), SIGKILL);
+	c->notice = own ? NOTIFY : NULL;
+	if (ret)
+		say("trace: starting bpftrace: %s", strerror(-ret));
+	return ret;
+}
+
+/* Its first line about something that went wrong for good. */
+static void say_why(const struct trace_child *c)
+{
+	const char *p = c->text[1].data ? c->text[1].data : "";
+
+	for (; *p; p += *p == '\n') {
+		size_t len = strcspn(p, "\n");
+
+		/* Where nothing may be locked in memory, and newer kernels do not ask for it. */
+		if (len && !memmem(p, len, "RLIMIT_MEMLOCK", 14)) {
+			say("trace: bpftrace: %.*s", (int)len, p);
+			return;
+		}
+		p += len;
+	}
+	say("trace: bpftrace failed without a word");
+}
+
+static bool is_ready(const struct trace *t, const struct trace_child *c)
+{
+	if (t->cfg->what == TRACE_PROGRAM)
+		return !c->notice;
+	return c->text[0].data && strstr(c->text[0].data, READY);
+}
+
+/* Waits until all probes are attached. False: it never came to that, t->end tells why. */
+static bool wait_ready(struct trace *t, struct trace_child *c)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + ATTACH_NS, now = 0;
+
+	t->end = TRACE_BY_LIMIT;
+	while (t->end == TRACE_BY_LIMIT && now < until && !is_ready(t, c)) {
+		now = now_ns(CLOCK_MONOTONIC);
+		t->end = trace_wait(t, c, now + NS_PER_S / 100);
+	}
+	return is_ready(t, c) && t->end != TRACE_BY_SIGNAL;
+}
+
+/* What it counted is worth nothing if it was not bpftrace that ended it. */
+static int judge(const struct trace_child *c, bool in_time)
+{
+	if (!in_time)
+		say("trace: bpftrace did not end when asked to, and was killed");
+	else if (WIFSIGNALED(c->status))
+		say("trace: bpftrace was killed by signal %d, and what it had counted is gone",
+			WTERMSIG(c->status));
+	else if (WEXITSTATUS(c->status) && c->flags & CHILD_PASS_ERR)
+		say("trace: bpftrace ended with status %d", WEXITSTATUS(c->status));
+	else if (WEXITSTATUS(c->status))
+		say_why(c);
+	else
+		return STATUS_OK;
+	return STATUS_FAILED;
+}
+
+static void trace_until_end(struct trace *t, struct trace_child *c)
+{
+	uint64_t duration = t->cfg->duration_ns;
+
+	trace_started(t);
+	t->end = trace_wait(t, c, duration ? t->start_ns + duration : UINT64_MAX);
+}
+
+/* Nothing was traced. */
+static int say_not_ready(struct trace *t, struct trace_child *c)
+{
+	if (t->end == TRACE_BY_SIGNAL)
+		say("trace: ended before it began");
+	else if (t->end == TRACE_BY_LIMIT)
+		say("trace: bpftrace has not attached within %d s", (int)(ATTACH_NS / NS_PER_S));
+	else if (judge(c, true) == STATUS_OK)
+		say("trace: %s: ended before events could be taken", t->app.name);
+	return STATUS_FAILED;
+}
+
+static int run_canned(struct trace *t, struct trace_child *c, unsigned instruments)
+{
+	int ret;
+
+	if (!wait_ready(t, c))
+		return say_not_ready(t, c);
+	ret = trace_attach(t, instruments);
+	if (ret != STATUS_OK)
+		return ret;
+	trace_until_end(t, c);
+	ret = trace_detach(t);
+	return ret == STATUS_OK ? judge(c, child_end(c, SIGTERM, PATIENCE_NS)) : ret;
+}
+
+static int run_own(struct trace *t, struct trace_child *c)
+{
+	bool in_time;
+	int ret;
+
+	if (!wait_ready(t, c))
+		return say_not_ready(t, c);
+	trace_until_end(t, c);
+	in_time = child_end(c, SIGTERM, PATIENCE_NS);
+	ret = trace_detach(t);
+	return ret == STATUS_OK ? judge(c, in_time) : ret;
+}
+
+/* bpftrace itself says nothing of what a full map has no room for. */
+static void say_full(json_t *maps)
+{
+	const char *name;
+	json_t *map;
+
+	json_object_foreach(maps, name, map)
+	{
+		if (maps_size(map) >= KEYS_MAX)
+			say("trace: %s has no room for more than %u numbers; some are missing",
+				name, KEYS_MAX);
+	}
+}
+
+int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
+{
+	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
+	bool own = t->cfg->what == TRACE_PROGRAM;
+	char *text;
+	int ret;
+
+	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
+		say("trace: gaps: the kernel tells other numbers of threads than those seen here; "
+		    "run ringtap outside of containers");
+		return STATUS_FAILED;
+	}
+	text = program_text(t->cfg);
+	ret = text ? STATUS_OK : STATUS_FAILED;
+	if (ret == STATUS_OK && own)
+		ret = trace_attach(t, instruments);
+	if (ret == STATUS_OK && start(t, &c, text))
+		ret = STATUS_FAILED;
+	if (ret == STATUS_OK)
+		ret = own ? run_own(t, &c) : run_canned(t, &c, instruments);
+	if (ret == STATUS_OK && !own) {
+		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
+		say_full(*maps);
+	}
+	child_free(&c);
+	free(text);
+	return ret;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "base/json.h"
+#include "cli/monitor/rates.h"
+#include "trace.h"
+
+#define DEFAULT_NS      (10 * NS_PER_S)
+#define DEFAULT_LONG_US 100
+#define DEFAULT_BUFFER  (16u << 20)
+#define BUFFER_MIN      (64u << 10)
+#define BUFFER_MAX      (1u << 30)
+#define WORDS_MAX       2
+
+enum {
+	OPT_PROGRAM = 1,
+	OPT_DURATION,
+	OPT_JSON,
+	OPT_EMPTY,
+	OPT_OFF_CPU,
+	OPT_LONG,
+	OPT_LATENCY,
+	OPT_OUTPUT,
+	OPT_BUFFER,
+	OPT_QUIET,
+};
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
+		"Run one's own bpftrace program; ringtap:EVENT stands for the event's probe"},
+	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
+		"For so long; 10 seconds unless it is lttng, dpdk or one's own program. Ctrl-C "
+		"ends it "
+		"earlier"},
+	{OPT_EMPTY, OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
+		"burst: count empty polls, too, which slows down an application that has little to "
+		"do"},
+	{OPT_OFF_CPU, OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
+		"gaps: only when the CPU was taken from a polling thread, and by whom; costs the "
+		"application nothing"},
+	{OPT_LONG, OPTION_NUMBER, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
+		"gaps: tell of gaps as long as this who had the CPU (default 100)"},
+	{OPT_LATENCY, OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
+		"lttng, dpdk, -e: have packets timed, for the event latency"},
+	{OPT_OUTPUT, OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
+		"lttng, dpdk: the folder for the trace, which is made; CTF, for babeltrace2 and "
+		"Trace "
+		"Compass"},
+	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
+		"lttng: room for events on each CPU until they are written, with K, M or G; 16M by "
+		"default, which is half a million bursts"},
+	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+		"Nothing on standard error but what went wrong"},
+};
+
+static const struct section sections[] = {
+	{"DESCRIPTION",
+		"ringtap trace lets tracers see the events of the probe in a running DPDK "
+		"application: "
+		"bursts, empty polls, losses, sessions, latencies. It keeps the probe's hooks in "
+		"for as "
+		"long as it runs, as events come from them. What events there are and what their "
+		"arguments mean: docs/tracing.md.\n"
+		"\n"
+		" list     the events that an application has, and which tracers are there\n"
+		" burst    histogram of burst sizes, by port, queue and direction\n"
+		" latency  how long packets stay in the application, by burst\n"
+		" drops    who loses packets, where and why\n"
+		" gaps     time between polls, and who had the CPU in long ones\n"
+		" lttng    record all events by LTTng\n"
+		" dpdk     record all events by DPDK's own tracing\n"
+		"\n"
+		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their programs "
+		"are "
+		"installed as files, to be used by hand and changed: " RINGTAP_DATADIR
+		"/ringtap/trace/*.bt.\n"
+		"\n"
+		"What an event costs the application: up to a microsecond or two while bpftrace "
+		"counts it, some ten nanoseconds with lttng, less with dpdk, nothing when none of "
+		"them runs. 'ringtap top' and 'ringtap latency' count the same for less, without "
+		"events; traces tell what came after what.\n"},
+	SECTION_OPEN_VSWITCH,
+	{"EXAMPLES",
+		"The burst sizes of the only application:\n"
+		"\n"
+		"  ringtap trace burst\n"
+		"\n"
+		"Who took the CPU from application ovs in the last minute:\n"
+		"\n"
+		"  ringtap trace gaps --off-cpu --duration 60 ovs\n"
+		"\n"
+		"Packets a second received by queue 3 of port 0:\n"
+		"\n"
+		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); } "
+		"interval:s:1 { print(@); clear(@); }'\n"
+		"\n"
+		"Ten seconds of all events:\n"
+		"\n"
+		"  ringtap trace lttng -o trace --duration 10\n"
+		"  babeltrace2 trace | less\n"},
+	{"PROGRAMS OF ONE'S OWN",
+		"The program is given to 'bpftrace -p PID -e', and what it prints is passed on. "
+		"Where "
+		"a probe is named, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in "
+		"whatever "
+		"file the application has it. --json is bpftrace's own -f json.\n"},
+	{"EXIT STATUS", "0: traced until a limit, a signal, or because the application ended; also "
+			"if there was "
+			"no event. Of dpdk, not because the application ended: its events were in "
+			"its memory.\n"
+			"\n"
+			"1: not root, a tracer is missing or failed, the application could not be "
+			"attached to, "
+			"what was to be written could not be, or the trace is incomplete: the "
+			"disk is full, "
+			"LTTng's daemon or, of dpdk, the application ended or does not answer, "
+			"somebody "
+			"switched the trace points off.\n"
+			"\n"
+			"2: the command line is wrong; nothing was attached.\n"},
+};
+/* clang-format on */
+
+struct context {
+	struct trace_config cfg;
+	const char *words[WORDS_MAX]; /* operands */
+	unsigned word_count;
+	bool latency;
+	unsigned given; /* options, by bit */
+};
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	struct context *c = ctx;
+	struct trace_config *cfg = &c->cfg;
+
+	c->given |= 1u << id;
+	switch (id) {
+	case OPT_PROGRAM: cfg->program = v->text; break;
+	case OPT_JSON: cfg->json = true; break;
+	case OPT_EMPTY: cfg->empty = true; break;
+	case OPT_OFF_CPU: cfg->off_cpu = true; break;
+	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
+	case OPT_LATENCY: c->latency = true; break;
+	case OPT_OUTPUT: cfg->output = v->text; break;
+	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
+	case OPT_QUIET: cfg->quiet = true; break;
+	default:
+		if (!parse_seconds(v->text, &cfg->duration_ns))
+			return 0;
+		say("trace: --duration %s: not a number above zero; give seconds", v->text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* WHAT APP, or with -e, which may come behind it, APP. */
+static int operand(void *ctx, const char *text)
+{
+	struct context *c = ctx;
+
+	if (c->word_count < WORDS_MAX) {
+		c->words[c->word_count++] = text;
+		return 0;
+	}
+	say("trace: %s: one application at a time; see 'ringtap trace --help'", text);
+	return -EINVAL;
+}
+
+static int find_what(struct context *c)
+{
+	const char *word = c->words[0];
+	int i = word ? choice_index(TRACE_NAMES, word, strlen(word)) : -1;
+
+	if (c->cfg.program && c->word_count < WORDS_MAX) {
+		c->cfg.what = TRACE_PROGRAM;
+		c->cfg.name = word;
+		return 0;
+	}
+	if (c->cfg.program)
+		say("trace: %s: with -e, give an application only", c->words[1]);
+	else if (!word)
+		say("trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
+	else if (i < 0)
+		say("trace: %s: unknown; choose from %s, or give -e PROGRAM", word, TRACE_NAMES);
+	if (c->cfg.program || i < 0)
+		return -EINVAL;
+	c->cfg.what = (enum trace_what)i;
+	c->cfg.name = c->words[1];
+	return 0;
+}
+
+#define BIT(n) (1u << (n))
+
+/* What an option is for; one that would silently do nothing is a mistake. */
+static const struct {
+	int id;
+	unsigned what;
+	const char *name, *use;
+} uses[] = {
+	{OPT_EMPTY, BIT(TRACE_BURST), "--empty", "burst"},
+	{OPT_OFF_CPU, BIT(TRACE_GAPS), "--off-cpu", "gaps"},
+	{OPT_LONG, BIT(TRACE_GAPS), "--long", "gaps"},
+	{OPT_LATENCY, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK) | BIT(TRACE_PROGRAM), "--latency",
+		"lttng, dpdk and -e"},
+	{OPT_OUTPUT, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK), "--output", "lttng and dpdk"},
+	{OPT_BUFFER, BIT(TRACE_LTTNG), "--buffer-size", "lttng"},
+	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "what takes time"},
+};
+
+static int check(struct context *c)
+{
+	struct trace_config *cfg = &c->cfg;
+
+	if (find_what(c))
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+		if (!(c->given & BIT(uses[i].id)) || uses[i].what & BIT(cfg->what))
+			continue;
+		say("trace: %s: only with %s", uses[i].name, uses[i].use);
+		return -EINVAL;
+	}
+	if (cfg->off_cpu && c->given & BIT(OPT_LONG)) {
+		say("trace: --long: not with --off-cpu, which tells of all");
+		return -EINVAL;
+	}
+	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
+		say("trace: -o DIR is missing: a folder for the trace");
+		return -EINVAL;
+	}
+	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)
+		cfg->duration_ns = DEFAULT_NS;
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	void (*document)(const struct trace *t, json_t *maps, json_t *doc);
+	void (*print)(const json_t *doc);
+} canned[] = {
+	[TRACE_BURST] = {"burst", burst_document, burst_print},
+	[TRACE_LATENCY] = {"latency", latency_document, latency_bursts_print},
+	[TRACE_DROPS] = {"drops", drops_document, drops_print},
+	[TRACE_GAPS] = {"gaps", gaps_document, gaps_print},
+};
+
+static int report(const struct trace *t, json_t *maps)
+{
+	enum trace_what what = t->cfg->what;
+	bool off_cpu = t->cfg->off_cpu;
+	char name[RINGTAP_NAME_LEN];
+	json_t *doc = trace_document(t, off_cpu ? "off_cpu" : canned[what].name);
+	int ret = 0;
+
+	(off_cpu ? off_cpu_document : canned[what].document)(t, maps, doc);
+	if (t->cfg->json) {
+		ret = json_print(doc, stdout);
+	} else {
+		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
+			json_number_value(json_object_get(doc, "seconds")));
+		(off_cpu ? off_cpu_print : canned[what].print)(doc);
+		json_decref(doc);
+	}
+	return trace_printed(ret);
+}
+
+static int trace_by_bpf(struct trace *t, unsigned instruments)
+{
+	json_t *maps = NULL;
+	int ret = trace_bpf(t, instruments, &maps);
+
+	if (ret == STATUS_OK && maps)
+		ret = report(t, maps);
+	json_decref(maps);
+	return ret;
+}
+
+/* What can be said before anything is touched. */
+static int check_tools(const struct trace_config *cfg)
+{
+	if (cfg->what == TRACE_LIST || cfg->what == TRACE_DPDK)
+		return STATUS_OK;
+	if (cfg->what == TRACE_LTTNG)
+		return child_needs("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
+	if (geteuid()) {
+		say("trace: bpftrace needs root; run it by sudo");
+		return STATUS_FAILED;
+	}
+	return child_needs("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
+}
+
+static int trace_all(struct trace *t, unsigned instruments)
+{
+	int ret = trace_meet(t);
+
+	if (ret != STATUS_OK)
+		return ret;
+	switch (t->cfg->what) {
+	case TRACE_LIST: return trace_list(t);
+	case TRACE_LTTNG: return trace_lttng(t, instruments);
+	case TRACE_DPDK: return trace_dpdk(t, instruments);
+	default: return trace_by_bpf(t, instruments);
+	}
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct context c = {.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
+	struct trace t = {.cfg = &c.cfg};
+	int ret = options_parse(self, argc, argv, &c);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	if (check(&c))
+		return STATUS_USAGE;
+	ret = check_tools(&c.cfg);
+	if (ret != STATUS_OK)
+		return ret;
+	setlocale(LC_CTYPE, "");
+	ret = trace_all(&t,
+		RINGTAP_POLLS | (c.latency || c.cfg.what == TRACE_LATENCY ? RINGTAP_LATENCY : 0));
+	trace_free(&t);
+	return ret;
+}
+
+const struct command cmd_trace = {
+	.name = "trace",
+	.summary = "let bpftrace, LTTng and DPDK's tracing see an application's events",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "{" TRACE_NAMES "} [APP]",
+	.listed = LIST_APPS,
+	.words = TRACE_NAMES,
+	.operand = operand,
+	.sections = sections,
+	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.set = set,
+	.run = run,
+};

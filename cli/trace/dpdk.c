@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DPDK's own tracing: the application keeps events in its memory and saves them when asked to. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/monitor/rates.h"
+#include "reader/telemetry.h"
+#include "base/signals.h"
+#include "trace.h"
+
+#define COPY_AT_ONCE (1u << 20)
+#define ASK_MS       5000
+#define OFF_NS       (8 * NS_PER_S)
+
+static bool is_there(int error)
+{
+	return error != -ENOENT && error != -ECONNREFUSED && error != -EPROTONOSUPPORT;
+}
+
+/* An application that stands still, as in a debugger, answers when it goes on, or never. One that
+ * has been started anew has nothing on that is ours. */
+static int switch_off(void *ctx)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	const struct trace *t = ctx;
+	json_t *answer = NULL;
+	bool done = false;
+
+	while (!done) {
+		pid_t pid = trace_listener(t, RT_TELEMETRY_SOCKET);
+		int ret = pid > 0 && pid != t->pid
+				  ? -ENOENT
+				  : trace_ask_within(t->app.dir, "off", ASK_MS, &answer);
+
+		done = !ret || !is_there(ret);
+		if (!done)
+			nanosleep(&pause, NULL);
+	}
+	json_decref(answer);
+	return 0;
+}
+
+static int copy_file(int from_dir, const char *name, const char *to_dir)
+{
+	char path[8192];
+	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), to;
+	ssize_t n = from < 0 ? -1 : 1;
+	struct stat st;
+	off_t left;
+
+	if (from >= 0 && (fstat(from, &st) || !S_ISREG(st.st_mode))) {
+		close(from);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
+	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	left = from < 0 ? 0 : st.st_size; /* what it has, not what it goes on to have */
+	while (to >= 0 && n > 0 && left > 0 && !stop_wait(0)) {
+		n = sendfile(to, from, NULL, left < COPY_AT_ONCE ? (size_t)left : COPY_AT_ONCE);
+		left -= n > 0 ? n : 0;
+	}
+	n = to < 0 || n < 0 ? -errno : stop_wait(0) ? -EINTR : 0;
+	if (from >= 0)
+		close(from);
+	if (to >= 0 && close(to) && !n)
+		n = -errno;
+	return (int)n;
+}
+
+/* Whatever folder an application tells: nothing but a trace is taken from there. */
+static bool of_trace(const char *name)
+{
+	return !strcmp(name, "metadata") ||
+	       (!strncmp(name, "channel0_", 9) && !name[9 + strspn(name + 9, "0123456789")]);
+}
+
+/* Where a relative path of the application's begins, as it sees it itself. */
+static int working_directory(pid_t pid, char cwd[PATH_MAX])
+{
+	char link[64], root[PATH_MAX];
+	ssize_t n, root_len;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	root_len = readlink(link, root, sizeof(root));
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	n = readlink(link, cwd, PATH_MAX - 1);
+	if (n < 0 || root_len < 0)
+		return -errno;
+	cwd[n] = '\0';
+	/* The kernel tells it as we see it. */
+	if (root_len > 1 && n >= root_len && !memcmp(cwd, root, (size_t)root_len))
+		memmove(cwd, cwd + root_len, (size_t)(n - root_len) + 1);
+	return 0;
+}
+
+/* The application may see other file systems than we do; and whatever it tells, it must not lead us
+ * out of its own. */
+static int open_told(pid_t pid, const char *told)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	char root[64], cwd[PATH_MAX] = "", path[2 * PATH_MAX];
+	int fd, top, ret = *told == '/' ? 0 : working_directory(pid, cwd);
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/%s", cwd, told);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
+	ret = fd < 0 ? -errno : fd;
+	close(top);
+	return ret;
+}
+
+/* How many files there were, or -errno. */
+static int copy_trace(const struct trace *t, const char *directory, const char *to)
+{
+	int fd = open_told(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (fd >= 0 && !d) {
+		ret = -errno;
+		close(fd);
+	}
+	while (d && !ret && (e = readdir(d))) {
+		if (!of_trace(e->d_name))
+			continue;
+		ret = copy_file(dirfd(d), e->d_name, to);
+		files++;
+	}
+	if (d)
+		closedir(d);
+	if (ret)
+		say("trace: copying the application's %s to %s: %s", directory, to, strerror(-ret));
+	return ret ? ret : files;
+}
+
+/* What each count of one kind grew by. */
+static json_t *new_events(const json_t *before, const json_t *after, const char *kind)
+{
+	json_t *out = json_object(), *n;
+	const char *event;
+
+	json_object_foreach(json_object_get(after, kind), event, n)
+	{
+		json_int_t old =
+			json_integer_value(json_object_get(json_object_get(before, kind), event));
+
+		if (json_integer_value(n) > old)
+			json_object_set_new(out, event, json_integer(json_integer_value(n) - old));
+	}
+	return out;
+}
+
+static void print(const json_t *doc)
+{
+	const json_t *lost = json_object_get(doc, "lost"), *n;
+	const char *saved_to = json_string_value(json_object_get(doc, "saved_to"));
+	char count[FORMAT_LEN], path[PATH_MAX], name[RINGTAP_NAME_LEN];
+	const char *event;
+
+	printf("%s: %.1f s, ",
+		printable(
+			name, sizeof(name), json_string_value(json_object_get(doc, "application"))),
+		json_number_value(json_object_get(doc, "seconds")));
+	if (saved_to)
+		printf("in %s; the application saved it to %s\n",
+			json_string_value(json_object_get(doc, "directory")),
+			printable(path, sizeof(path), saved_to));
+	else
+		printf("and no event: there is no trace\n");
+	json_object_foreach((json_t *)json_object_get(doc, "events"), event, n)
+	{
+		json_int_t gone = json_integer_value(json_object_get(lost, event));
+
+		printf("  %-14s %15s", printable(name, sizeof(name), event),
+			format_count(count, (uint64_t)json_integer_value(n)));
+		if (gone)
+			printf(", of which %s are not in the trace: its buffers were full",
+				format_count(count, (uint64_t)gone));
+		putchar('\n');
+	}
+	if (json_object_size(lost))
+		printf("Larger buffers: start the application with EAL's --trace-bufsz=64M\n");
+}
+
+static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
+{
+	json_t *doc = trace_document(t, "dpdk");
+	int ret = 0;
+
+	json_object_set_new(doc, "directory", json_text(to));
+	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
+	json_object_set_new(doc, "events", new_events(before, after, "emitted"));
+	json_object_set_new(doc, "lost", new_events(before, after, "lost"));
+	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
+	json_object_set(doc, "mode", json_object_get(after, "mode"));
+	if (t->cfg->json)
+		ret = json_print(doc, stdout);
+	else {
+		print(doc);
+		json_decref(doc);
+	}
+	return trace_printed(ret);
+}
+
+/* How many points are on; -1: no answer. */
+static json_int_t points_on(const struct trace *t)
+{
+	json_t *state;
+	json_int_t n;
+
+	if (trace_ask_within(t->app.dir, "", ASK_MS, &state))
+		return -1;
+	n = json_integer_value(json_object_get(state, "points_on"));
+	json_decref(state);
+	return n;
+}
+
+/* enum status; *blind: some points were off before we had them so. Ends with ours off, so that
+ * nothing is overwritten while it is saved. */
+static int wait_and_switch_off(
+	struct trace *t, const json_t *on, struct trace_undo *undo, bool *blind)
+{
+	uint64_t duration = t->cfg->duration_ns;
+	json_int_t at_end;
+	int off, ret;
+
+	if (!trace_bursts_are(t, true) && !stop_wait(0))
+		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
+			t->app.name);
+	trace_started(t);
+	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
+	at_end = points_on(t);
+	*blind = at_end >= 0 && at_end < json_integer_value(json_object_get(on, "points_on"));
+	off = trace_undo_now(undo, OFF_NS);
+	ret = trace_detach(t);
+	if (ret != STATUS_OK)
+		return ret;
+	if (t->end == TRACE_BY_APPLICATION)
+		say("trace: %s: what it had traced was in its memory, and is gone", t->app.name);
+	else if (off)
+		say("trace: %s: does not answer; its trace points are switched off when it does, "
+		    "and there is no trace",
+			t->app.name);
+	return off || t->end == TRACE_BY_APPLICATION ? STATUS_FAILED : STATUS_OK;
+}
+
+static int save(struct trace *t, const char *to, const json_t *before)
+{
+	json_t *saved = trace_tell(t, "save");
+	const char *directory = json_string_value(json_object_get(saved, "directory"));
+	int ret;
+
+	if (!saved)
+		return STATUS_FAILED;
+	stop_forget(); /* another Ctrl-C ends the copying */
+	/* Nothing is saved as long as no thread has had an event. */
+	ret = directory && *directory ? copy_trace(t, directory, to) : 0;
+	if (ret == 0)
+		json_object_set_new(saved, "directory", json_null());
+	ret = ret < 0 ? STATUS_FAILED : report(t, to, before, saved);
+	json_decref(saved);
+	return ret;
+}
+
+static int record(struct trace *t, const char *to, const json_t *before, const json_t *on,
+	struct trace_undo *undo)
+{
+	bool blind;
+	int ret = wait_and_switch_off(t, on, undo, &blind);
+
+	if (ret == STATUS_OK)
+		ret = save(t, to, before);
+	if (ret != STATUS_OK || !blind)
+		return ret;
+	say("trace: %s: somebody switched DPDK's tracing off meanwhile: the trace is incomplete",
+		t->app.name);
+	return STATUS_FAILED;
+}
+
+/* Whoever has points on already, as by --trace, has just these on afterwards: telemetry switches
+ * all or none. What was told when they were on, or NULL. */
+static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *undo)
+{
+	json_int_t n = json_integer_value(json_object_get(before, "points_on"));
+	size_t all = json_object_size(json_object_get(before, "emitted"));
+
+	if (!n)
+		return trace_undo_start(undo, switch_off, t) ? NULL : trace_tell(t, "on");
+	if ((size_t)n < all)
+		say("trace: %s: %lld of %zu trace points were on already: these are traced",
+			t->app.name, (long long)n, all);
+	return json_incref(before);
+}
+
+int trace_dpdk(struct trace *t, unsigned instruments)
+{
+	struct trace_undo undo = {.fd = -1};
+	json_t *before = trace_tell(t, ""), *on = NULL;
+	int ret = before ? STATUS_OK : STATUS_FAILED;
+	char to[4096];
+
+	if (ret == STATUS_OK && trace_folder(t->cfg->output, to))
+		ret = STATUS_FAILED;
+	if (ret == STATUS_OK)
+		ret = trace_attach(t, instruments);
+	if (ret == STATUS_OK) {
+		on = switch_on(t, before, &undo);
+		ret = on ? record(t, to, before, on, &undo) : STATUS_FAILED;
+	}
+	(void)trace_undo_now(&undo, OFF_NS);
+	json_decref(before);
+	json_decref(on);
+	return ret;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "trace.h"
+
+#define NO_QUEUE 65535
+#define KEYS_MAX 4
+
+/* Numbers are those of docs/tracing.md. */
+static const struct {
+	unsigned reason;
+	const char *name, *meaning;
+} reasons[] = {
+	{0, "ring_full", "lost to a recording: its ring is full"},
+	{1, "no_ring", "lost to a recording: no ring for this thread"},
+	{2, "wait", "lost to a recording: waited long enough"},
+	{3, "bad_mbuf", "lost to a recording: broken packet"},
+	{4, "unreadable", "lost to a recording: in memory that the CPU cannot read"},
+	{16, "imissed", "the NIC had no descriptor: not polled often enough"},
+	{17, "ierrors", "received with errors"},
+	{18, "rx_nombuf", "no buffer in the mempool"},
+	{32, "tx_full", "freed, as the port was full"},
+	{33, "tx_error", "freed, as the kernel refused them for good"},
+	{34, "tx_unsent", "freed, as they were unsent at the end"},
+};
+#define REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+struct source {
+	const char *map, *list;
+	const char *third; /* what the third key is; NULL: there is none */
+};
+
+static const struct source sources[] = {
+	{"@drop", "drops", "reason"},
+	{"@refused", "refused", NULL},
+	{"@ring_full", "ring_full", "session"},
+};
+#define SOURCES (sizeof(sources) / sizeof(sources[0]))
+
+static const char *reason_name(uint64_t reason, bool meaning)
+{
+	for (size_t i = 0; i < REASONS; i++)
+		if (reasons[i].reason == reason)
+			return meaning ? reasons[i].meaning : reasons[i].name;
+	return NULL;
+}
+
+static json_t *row_of(
+	const struct trace *t, const struct source *s, const char *key, const json_t *stats)
+{
+	unsigned count = s->third ? 4 : 3;
+	uint64_t n[KEYS_MAX];
+	const char *thread = maps_key(key, n, count);
+	json_t *row;
+
+	if (!thread)
+		return NULL;
+	row = json_object();
+	json_object_set_new(row, "port", json_count(n[0]));
+	json_object_set_new(row, "name", json_text(trace_port(t, n[0])));
+	json_object_set_new(row, "queue", n[1] == NO_QUEUE ? json_null() : json_count(n[1]));
+	if (s->third)
+		json_object_set_new(row, s->third, json_count(n[2]));
+	if (s->third && !strcmp(s->third, "reason"))
+		json_object_set_new(row, "why", json_text(reason_name(n[2], false)));
+	json_object_set_new(row, "tid", json_count(n[count - 1]));
+	json_object_set_new(row, "thread", json_text(thread));
+	json_object_set(row, "times", json_object_get(stats, "count"));
+	json_object_set(row, "packets", json_object_get(stats, "total"));
+	return row;
+}
+
+void drops_document(const struct trace *t, json_t *maps, json_t *doc)
+{
+	for (size_t i = 0; i < SOURCES; i++) {
+		json_t *rows = json_array(), *stats, *row;
+		const char *key;
+
+		json_object_foreach(json_object_get(maps, sources[i].map), key, stats)
+		{
+			row = row_of(t, &sources[i], key, stats);
+			if (row)
+				json_array_append_new(rows, row);
+		}
+		maps_sort(rows, "packets");
+		json_object_set_new(doc, sources[i].list, rows);
+	}
+}
+
+static void print_row(const json_t *row, const char *what)
+{
+	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[16];
+	char name[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
+	const json_t *q = json_object_get(row, "queue"), *r = json_object_get(row, "reason");
+
+	if (json_is_integer(q))
+		snprintf(queue, sizeof(queue), "%lld", (long long)json_integer_value(q));
+	if (r) {
+		what = reason_name((uint64_t)json_integer_value(r), true);
+		snprintf(reason, sizeof(reason), "reason %lld", (long long)json_integer_value(r));
+	}
+	printf("%15s %10s  %-20s %5s  %-15s  %s\n",
+		format_count(
+			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
+		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
+		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
+		what ? what : reason);
+}
+
+static size_t print_list(const json_t *doc, const char *list, const char *what)
+{
+	json_t *rows = json_object_get(doc, list), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) print_row(row, what);
+	return json_array_size(rows);
+}
+
+void drops_print(const json_t *doc)
+{
+	/* What rings had no room for is among the drops. */
+	if (!json_array_size(json_object_get(doc, "drops")) &&
+		!json_array_size(json_object_get(doc, "refused"))) {
+		printf("\nNothing was lost.\n");
+		return;
+	}
+	printf("\n%15s %10s  %-20s %5s  %-15s  %s\n", "PACKETS", "TIMES", "PORT", "QUEUE",
+		"TOLD BY", "WHY");
+	print_list(doc, "drops", NULL);
+	print_list(doc, "refused", "refused by the driver: TX is full");
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "trace.h"
+
+#define TAKERS_SHOWN 12
+
+static json_int_t whole(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static json_t *histogram_count(const json_t *histogram)
+{
+	json_int_t sum = 0;
+	json_t *b;
+	size_t i;
+
+	json_array_foreach(histogram, i, b) sum += json_integer_value(json_array_get(b, 2));
+	return json_integer(sum);
+}
+
+/* Who had the CPU, and for how long: of one thread, from a map by thread and name. */
+static json_t *takers(json_t *maps, const char *map, uint64_t tid)
+{
+	json_t *rows = json_array(), *stats;
+	const char *key;
+
+	json_object_foreach(json_object_get(maps, map), key, stats)
+	{
+		json_t *row, *off = maps_get(maps, "@off", key);
+		uint64_t n;
+		const char *name = maps_key(key, &n, 1);
+
+		if (!name || n != tid)
+			continue;
+		row = json_object();
+		json_object_set_new(row, "by", *name ? json_text(name) : json_null());
+		json_object_set(row, "count", json_object_get(stats, "count"));
+		json_object_set(row, "total_ns", json_object_get(stats, "total"));
+		json_object_set(row, "max_ns", maps_get(maps, "@worst", key));
+		if (off)
+			json_object_set(row, "off_cpu_ns", off);
+		json_array_append_new(rows, row);
+	}
+	maps_sort(rows, "total_ns");
+	return rows;
+}
+
+void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
+{
+	json_t *rows = json_array(), *buckets;
+	const char *key;
+
+	json_object_foreach(json_object_get(maps, "@gap"), key, buckets)
+	{
+		json_t *row, *histogram;
+		uint64_t tid;
+		const char *name = maps_key(key, &tid, 1);
+
+		if (!name)
+			continue;
+		row = json_object();
+		histogram = maps_histogram(buckets, 1);
+		json_object_set_new(row, "tid", json_count(tid));
+		json_object_set_new(row, "name", json_text(name));
+		json_object_set_new(row, "gaps", histogram_count(histogram));
+		json_object_set(row, "max_ns", maps_get(maps, "@max", key));
+		json_object_set_new(row, "histogram_ns", histogram);
+		json_object_set_new(row, "long", takers(maps, "@long", tid));
+		json_array_append_new(rows, row);
+	}
+	json_object_set_new(doc, "long_us", json_count(t->cfg->long_us));
+	json_object_set_new(doc, "threads", rows);
+}
+
+/* The application's number of one of its threads, in its own PID namespace; 0: not there. */
+static uint64_t their_tid(pid_t pid, const char *tid)
+{
+	char path[64], line[256];
+	uint64_t theirs = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, tid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6))
+			theirs =
+				strtoull(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
+	if (f)
+		fclose(f);
+	return theirs;
+}
+
+/* Our number of a thread that the application calls tid; 0: it is gone. */
+static uint64_t our_tid(const struct trace *t, uint64_t tid)
+{
+	char path[64];
+	struct dirent *e;
+	uint64_t ours = 0;
+	DIR *d;
+
+	if (t->info.pid == (uint32_t)t->pid)
+		return tid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	d = opendir(path);
+	while (d && !ours && (e = readdir(d)))
+		if (their_tid(t->pid, e->d_name) == tid)
+			ours = strtoull(e->d_name, NULL, 10);
+	if (d)
+		closedir(d);
+	return ours;
+}
+
+static json_t *thread_row(json_t *maps, uint64_t tid, const char *name)
+{
+	json_t *row = json_object(), *histogram;
+	char key[24];
+
+	snprintf(key, sizeof(key), "%" PRIu64, tid);
+	histogram = maps_histogram(maps_get(maps, "@away", key), 1);
+	json_object_set_new(row, "tid", json_count(tid));
+	json_object_set_new(row, "name", json_text(name));
+	json_object_set_new(row, "taken", takers(maps, "@taken", tid));
+	json_object_set_new(row, "times", histogram_count(histogram));
+	json_object_set_new(row, "histogram_ns", histogram);
+	json_object_set_new(
+		row, "slept_times", json_integer(whole(maps_get(maps, "@slept", key), "count")));
+	json_object_set_new(
+		row, "slept_ns", json_integer(whole(maps_get(maps, "@slept", key), "total")));
+	return row;
+}
+
+/* Only threads that poll: of the others it is no news that they wait. */
+void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; i < t->figures->thread_count; i++) {
+		const struct ringtap_figures_thread *f = &t->figures->threads[i];
+		uint64_t tid = f->tid ? our_tid(t, f->tid) : 0;
+
+		if (tid)
+			json_array_append_new(rows, thread_row(maps, tid, f->name));
+	}
+	json_object_set_new(doc, "threads", rows);
+}
+
+static void print_takers(const json_t *rows, bool gaps)
+{
+	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], by[MAPS_TEXT_LEN];
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (i == TAKERS_SHOWN) {
+			printf("  and %zu more\n", json_array_size(rows) - i);
+			return;
+		}
+		printf("  %-16s %10s times %12s together, longest %s\n",
+			maps_text(by, row, "by", gaps ? "(nobody: itself)" : "?"),
+			format_count(count, (uint64_t)whole(row, "count")),
+			maps_ns(total, (double)whole(row, "total_ns")),
+			maps_ns(max, (double)whole(row, "max_ns")));
+	}
+}
+
+void gaps_print(const json_t *doc)
+{
+	json_t *rows = json_object_get(doc, "threads"), *row;
+	char count[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		json_t *takers_of = json_object_get(row, "long");
+
+		printf("\n%s (%lld): %s gaps between polls, longest %s\n",
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
+			format_count(count, (uint64_t)whole(row, "gaps")),
+			maps_ns(max, (double)whole(row, "max_ns")));
+		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
+		if (json_array_size(takers_of))
+			printf(" who had the CPU in those of %lld us and more\n",
+				(long long)whole(doc, "long_us"));
+		print_takers(takers_of, true);
+	}
+	if (!json_array_size(rows))
+		printf("\nNo thread polled.\n");
+}
+
+void off_cpu_print(const json_t *doc)
+{
+	json_t *rows = json_object_get(doc, "threads"), *row;
+	char count[FORMAT_LEN], slept[FORMAT_LEN], name[MAPS_TEXT_LEN];
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		printf("\n%s (%lld): the CPU was taken from it %s times; it slept for %s\n",
+			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
+			format_count(count, (uint64_t)whole(row, "times")),
+			maps_ns(slept, (double)whole(row, "slept_ns")));
+		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
+		print_takers(json_object_get(row, "taken"), false);
+	}
+	if (!json_array_size(rows))
+		printf("\nNo thread polled.\n");
+}

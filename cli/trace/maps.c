@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/monitor/rates.h"
+#include "trace.h"
+
+#define BAR_WIDTH 40
+
+#define BYTE "\\uffffff" /* bpftrace 0.17: two more digits, for a byte above ASCII */
+
+/* A line of JSON; names as their processes have them, or, if they are not in UTF-8, with '?'. */
+static json_t *read_line(const char *line, size_t len, bool utf8)
+{
+	char *text = malloc(len ? len : 1);
+	size_t n = 0;
+	json_t *j;
+
+	for (size_t i = 0; text && i < len; i++) {
+		unsigned byte;
+
+		if (len - i > 9 && !memcmp(line + i, BYTE, 8) &&
+			sscanf(line + i + 8, "%2x", &byte) == 1) {
+			text[n++] = utf8 ? (char)byte : '?';
+			i += 9;
+			continue;
+		}
+		text[n++] = line[i];
+		if (line[i] == '\\' && i + 1 < len)
+			text[n++] = line[++i];
+	}
+	j = text ? json_loadb(text, n, 0, NULL) : NULL;
+	free(text);
+	return j || !utf8 ? j : read_line(line, len, false);
+}
+
+json_t *maps_read(const char *lines)
+{
+	json_t *maps = json_object();
+
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+		json_t *line = len ? read_line(lines, len, true) : NULL;
+		json_t *data = json_object_get(line, "data");
+		const char *type = json_string_value(json_object_get(line, "type"));
+
+		if (type && json_is_object(data) &&
+			(!strcmp(type, "map") || !strcmp(type, "hist") || !strcmp(type, "stats")))
+			json_object_update(maps, data);
+		json_decref(line);
+		lines += len + (lines[len] == '\n');
+	}
+	return maps;
+}
+
+size_t maps_size(const json_t *map)
+{
+	size_t size = 0, i;
+	const char *key;
+	json_t *value, *b;
+
+	json_object_foreach((json_t *)map, key, value)
+	{
+		size += !json_is_array(value);
+		json_array_foreach(value, i, b) size +=
+			json_integer_value(json_object_get(b, "count")) > 0;
+	}
+	return size;
+}
+
+const char *maps_key(const char *key, uint64_t *n, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		char *end;
+
+		if (!isdigit((unsigned char)*key))
+			return NULL;
+		errno = 0;
+		n[i] = strtoull(key, &end, 10);
+		if (errno || (*end && *end != ','))
+			return NULL;
+		key = end + (*end == ',');
+	}
+	return key;
+}
+
+json_t *maps_get(json_t *maps, const char *map, const char *key)
+{
+	return json_object_get(json_object_get(maps, map), key);
+}
+
+/* A bucket has inclusive bounds; the last of a linear histogram has no upper one. */
+json_t *maps_histogram(const json_t *buckets, double scale)
+{
+	json_t *out = json_array(), *b;
+	size_t i;
+
+	json_array_foreach(buckets, i, b)
+	{
+		json_t *min = json_object_get(b, "min"), *max = json_object_get(b, "max");
+		json_int_t count = json_integer_value(json_object_get(b, "count"));
+
+		if (!count)
+			continue;
+		json_array_append_new(
+			out, json_pack("[f,o,I]", scale * (double)json_integer_value(min),
+				     max ? json_real(scale * ((double)json_integer_value(max) + 1))
+					 : json_null(),
+				     count));
+	}
+	return out;
+}
+
+char *maps_ns(char buf[FORMAT_LEN], double ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	unsigned i = 0;
+
+	for (; ns >= 999.5 && i < 3; i++)
+		ns /= 1000;
+	snprintf(buf, FORMAT_LEN, "%.*f %s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
+	return buf;
+}
+
+const char *maps_text(
+	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? printable(buf, MAPS_TEXT_LEN, text) : otherwise;
+}
+
+static void print_bar(double share)
+{
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	int n = (int)(share * BAR_WIDTH + 0.5);
+
+	putchar(' ');
+	/* What is there at all is seen. */
+	if (!n)
+		fputs(utf8 ? "\u258f" : ".", stdout);
+	for (int i = 0; i < n; i++)
+		fputs(utf8 ? "\u2588" : "#", stdout);
+	putchar('\n');
+}
+
+/* Of whole numbers the last one is told, and one alone is for itself. */
+static void print_range(const json_t *bucket, bool ns)
+{
+	char low[FORMAT_LEN], end[FORMAT_LEN];
+	double from = json_number_value(json_array_get(bucket, 0));
+	double to = json_number_value(json_array_get(bucket, 1));
+
+	if (ns)
+		printf("  %10s - %-10s", maps_ns(low, from), maps_ns(end, to));
+	else if (to - from > 1)
+		printf("  %10s - %-10s", format_count(low, (uint64_t)from),
+			format_count(end, (uint64_t)to - 1));
+	else
+		printf("  %10s%s", format_count(low, (uint64_t)from), to > 0 ? " " : "+");
+}
+
+void maps_print_histogram(const json_t *histogram, bool ns)
+{
+	char count[FORMAT_LEN];
+	json_int_t most = 1, sum = 0;
+	json_t *b;
+	size_t i;
+
+	json_array_foreach(histogram, i, b)
+	{
+		json_int_t n = json_integer_value(json_array_get(b, 2));
+
+		most = n > most ? n : most;
+		sum += n;
+	}
+	json_array_foreach(histogram, i, b)
+	{
+		json_int_t n = json_integer_value(json_array_get(b, 2));
+
+		print_range(b, ns);
+		printf(" %13s %5.1f %%", format_count(count, (uint64_t)n),
+			100.0 * (double)n / (double)sum);
+		print_bar((double)n / (double)most);
+	}
+}
+
+static const char *sort_key;
+
+static int compare(const void *a, const void *b)
+{
+	double x = json_number_value(json_object_get(*(json_t *const *)a, sort_key));
+	double y = json_number_value(json_object_get(*(json_t *const *)b, sort_key));
+
+	return (x < y) - (x > y);
+}
+
+void maps_sort(json_t *array, const char *key)
+{
+	size_t n = json_array_size(array);
+	json_t **list = calloc(n ? n : 1, sizeof(*list));
+
+	if (!list)
+		return;
+	for (size_t i = 0; i < n; i++)
+		list[i] = json_incref(json_array_get(array, i));
+	sort_key = key;
+	qsort(list, n, sizeof(json_t *), compare);
+	json_array_clear(array);
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(array, list[i]);
+	free(list);
+}

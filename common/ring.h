@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The producer's end of a ring, private to the probe. Only the polling thread that owns it
+ * writes it; the control thread sets it up before the session is armed.
+ */
+#ifndef RINGTAP_COMMON_RING_H
+#define RINGTAP_COMMON_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "atomics.h"
+#include "segment.h"
+
+struct rt_ring {
+	uint8_t *data;  /* mapped twice, back to back */
+	uint64_t mask;  /* size - 1 */
+	uint64_t head;  /* bytes written, also those not yet published */
+	uint64_t limit; /* head must not pass it; from the last tail that was looked at */
+	uint64_t tail;  /* the last tail that was looked at */
+	bool own_ahead; /* ask for lines before they are written; a ring in the L2 cache is slowed
+			   by it */
+	bool held;      /* its thread receives packets that are stamped before: it stays busy */
+	uint64_t last_ns;
+	struct rt_seg_ring *pub;
+	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */
+	struct rt_seg_count *counts;    /* row of this ring, by tap index */
+	uint64_t *pending;              /* losses not yet told in epb_dropcount, by tap index */
+	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
+	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
+	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
+} __attribute__((aligned(128)));
+
+/* Looks at the reader's tail. False: it is not between the last one and head. */
+static inline bool rt_ring_refresh(struct rt_ring *r)
+{
+	/* Pairs with the release in the reader's ringtap_capture_release(): it has finished
+	 * reading what we overwrite. */
+	uint64_t tail = rt_load_acquire(&r->peer->tail);
+
+	if (rt_unlikely(tail - r->tail > r->head - r->tail)) {
+		rt_store(&r->bad_tail, 1);
+		return false;
+	}
+	r->tail = tail;
+	r->limit = tail + r->mask + 1 - RT_RING_GUARD;
+	return true;
+}
+
+static inline void rt_ring_begin(struct rt_ring *r)
+{
+	/* Before the TSC is read; see reader/merge.c for what the reader makes of it. */
+	rt_store(&r->pub->busy, 1);
+}
+
+static inline void rt_ring_publish(struct rt_ring *r)
+{
+	/* Pairs with the acquire in reader/merge.c: who sees this time sees all heads before it. */
+	rt_store_release(&r->pub->last_ns, r->last_ns);
+	/* Pairs with the acquire of head in reader/merge.c. */
+	rt_store_release(&r->pub->head, r->head);
+}
+
+static inline void rt_ring_end(struct rt_ring *r)
+{
+	/* Pairs with the acquire of busy in reader/merge.c: who sees 0 sees the head before it. */
+	rt_store_release(&r->pub->busy, 0);
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The statistics segment as a lying probe might make it. The input is a list of writes over honest
+ * figures, so that the fuzzer need not find out how to make them:
+ *    1 byte   where: table, see overwrite(); bit 7: a picture is taken first
+ *    3 bytes  offset
+ *    1 byte   length
+ *    n bytes  what is written
+ * The first writes, up to a picture, are there when it is attached to.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/monitor.h"
+#include "reader/test_stats.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void put_some(struct test_figures *f)
+{
+	struct rt_fig_window *w = &f->threads[3].window[5];
+
+	test_hook(f, 3, 0, 0, RT_DIR_RX)->burst[32] = 7;
+	test_hook(f, 3, 1, 0, RT_DIR_TX)->burst[32] = 7;
+	test_pair(f, 3, 0, 1)->bucket[500] = 224;
+	test_stretch(f, 0, 5, 40);
+	w->number = 5;
+	w->gap[0] = (struct rt_fig_gap){.tsc = rt_tsc(), .cycles = 1000};
+	w->burst[0] = (struct rt_fig_burst){.tsc = rt_tsc(), .packets = 70};
+	memcpy(f->pools[0].name, "mbufs", 6);
+	f->h->pool_count = 1;
+}
+
+static void overwrite(
+	struct test_figures *f, unsigned where, uint32_t offset, const uint8_t *src, uint32_t n)
+{
+	uint8_t *base[] = {(uint8_t *)f->h, (uint8_t *)f->clock, (uint8_t *)f->ports,
+		(uint8_t *)f->threads, (uint8_t *)f->hooks, (uint8_t *)f->pairs,
+		(uint8_t *)f->pools, (uint8_t *)f->samplers};
+	/* What lies beyond is hardly looked at, and would make the fuzzer slow. */
+	const uint32_t room[] = {sizeof(*f->h), sizeof(*f->clock), 4 * sizeof(*f->ports),
+		5 * sizeof(*f->threads), 3 * sizeof(*f->hooks), 2 * sizeof(*f->pairs),
+		2 * sizeof(*f->pools), 4096};
+
+	offset %= room[where];
+	if (n > room[where] - offset)
+		n = room[where] - offset;
+	memcpy(base[where] + offset, src, n);
+}
+
+static void assert_text(const char *text, size_t size)
+{
+	size_t len = strnlen(text, size);
+
+	if (len == size)
+		abort();
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)text[i] < ' ' || text[i] == 127)
+			abort();
+	}
+}
+
+static void assert_index(uint32_t i, uint32_t count, bool may_miss)
+{
+	if (i >= count && !(may_miss && i == RINGTAP_NO_INDEX))
+		abort();
+}
+
+static void use_threads(const struct ringtap_figures *f)
+{
+	for (uint32_t i = 0; i < f->thread_count; i++) {
+		const struct ringtap_figures_thread *t = &f->threads[i];
+
+		assert_text(t->name, sizeof(t->name));
+		if (t->gap_count > RINGTAP_WORST || t->microburst_count > RINGTAP_WORST)
+			abort();
+		for (uint32_t g = 0; g < t->gap_count; g++)
+			assert_index(t->gaps[g].port, f->port_count, true);
+	}
+}
+
+static void use_blocks(const struct ringtap_figures *f)
+{
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		assert_index(f->queues[i].thread, f->thread_count, false);
+		assert_index(f->queues[i].port, f->port_count, false);
+		if (f->queues[i].direction != RINGTAP_RX && f->queues[i].direction != RINGTAP_TX)
+			abort();
+	}
+	for (uint32_t i = 0; i < f->pair_count; i++) {
+		assert_index(f->pairs[i].thread, f->thread_count, false);
+		assert_index(f->pairs[i].rx_port, f->port_count, true);
+		assert_index(f->pairs[i].tx_port, f->port_count, false);
+		(void)ringtap_latency_quantile(f->pairs[i].bucket, 0.999);
+	}
+	for (uint32_t i = 0; i < f->stretch_count; i++) {
+		const struct ringtap_stretch *s = &f->stretches[i];
+
+		assert_index(s->thread, f->thread_count, false);
+		if (!s->count || s->count > RT_FIG_STRETCH)
+			abort();
+		for (uint64_t k = 0; k < s->count; k++)
+			assert_index(s->sample[k].port, f->port_count, true);
+	}
+}
+
+static void use(const struct ringtap_figures *f)
+{
+	for (uint32_t i = 0; i < f->port_count; i++) {
+		assert_text(f->ports[i].name, sizeof(f->ports[i].name));
+		assert_text(f->ports[i].driver, sizeof(f->ports[i].driver));
+	}
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		assert_text(f->pools[i].name, sizeof(f->pools[i].name));
+		assert_text(f->pools[i].ops, sizeof(f->pools[i].ops));
+	}
+	use_threads(f);
+	use_blocks(f);
+}
+
+/* As ringtap_monitor_read() goes on; *last becomes the picture, if there is one. */
+static void look(struct ringtap_monitor *mon, struct ringtap_figures **last)
+{
+	struct rt_picture *pic;
+
+	if (rt_picture_take(mon, &pic)) {
+		if (pic)
+			abort();
+		return;
+	}
+	use(&pic->pub);
+	if (*last) {
+		struct ringtap_figures *old = *last;
+
+		if (pic->pub.port_count < old->port_count ||
+			pic->pub.queue_count < old->queue_count ||
+			pic->pub.pair_count < old->pair_count ||
+			pic->pub.thread_count < old->thread_count)
+			abort();
+		ringtap_figures_since(&pic->pub, old);
+		use(&pic->pub);
+		ringtap_figures_free(old);
+	}
+	*last = &pic->pub;
+}
+
+/* Applies writes up to the next picture. Returns what is left. */
+static size_t apply(struct test_figures *f, const uint8_t **p, size_t left)
+{
+	bool first = true;
+
+	while (left >= 5 && (first || !((*p)[0] & 128))) {
+		const uint8_t *at = *p;
+		uint32_t offset = at[1] | (uint32_t)at[2] << 8 | (uint32_t)at[3] << 16, n = at[4];
+
+		if (n > left - 5)
+			n = (uint32_t)left - 5;
+		overwrite(f, at[0] % 8, offset, at + 5, n);
+		*p += 5 + n;
+		left -= 5 + n;
+		first = false;
+	}
+	return left >= 5 ? left : 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ringtap_conn conn = {.fd = -1};
+	static struct ringtap_monitor mon;
+	struct ringtap_figures *last = NULL;
+	struct test_figures f;
+	char err[RT_TEXT_LEN] = "";
+
+	test_figures_make(&f);
+	put_some(&f);
+	size = apply(&f, &data, size);
+	memset(&mon, 0, sizeof(mon));
+	mon.conn = &conn;
+	mon.instruments = RT_INSTR_ALL;
+	mon.open_tsc = 1;
+	if (rt_figures_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {
+		(void)rt_clock_read(mon.fig.clock, &mon.line);
+		look(&mon, &last);
+		for (int i = 0; i < 16 && size; i++) {
+			size = apply(&f, &data, size);
+			look(&mon, &last);
+		}
+		ringtap_figures_free(last);
+		rt_figures_unmap(&mon.fig);
+	} else if (!err[0]) {
+		abort();
+	}
+	test_figures_free(&f);
+	return 0;
+}

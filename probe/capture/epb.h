@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The copy of packets into a ring, as pcapng Enhanced Packet Blocks. The hot path.
+ *
+ *   28  block type 6, total length, interface, time high, time low, captured, original length
+ *    n  packet, padded with zeros to 32 bits
+ *   24  epb_flags (direction), epb_queue, opt_endofopt, total length
+ * or, where the NIC delivered an RSS hash,
+ *   36  epb_flags, epb_queue, epb_hash (Toeplitz), opt_endofopt, total length
+ *
+ * (pcapng, sections 3.5 and 4.3; option codes 2, 6, 3.) The slow path in epb_slow.c adds
+ * epb_dropcount and handles everything unusual.
+ */
+#ifndef RINGTAP_PROBE_CAPTURE_EPB_H
+#define RINGTAP_PROBE_CAPTURE_EPB_H
+
+#include <rte_mbuf.h>
+
+#include "session.h"
+
+#define RT_TRAILER             24u /* bytes */
+#define RT_TRAILER_HASH        36u /* bytes */
+#define RT_TRAILER_LEN_AT      20u
+#define RT_TRAILER_HASH_AT     21u
+#define RT_TRAILER_HASH_LEN_AT 32u
+
+/* Fills in tap->trailer and tap->trailer_hash from its direction and queue. */
+void rt_epb_prepare(struct rt_tap *tap);
+
+/* on-full=wait gives up after so long without any room; a variable for the tests' sake. */
+extern uint32_t rt_epb_wait_ms;
+
+/* What became of a burst. */
+enum rt_room { RT_ROOM_OK, RT_ROOM_NONE, RT_ROOM_NEVER };
+
+/* Makes room for need bytes at r->head: looks at the reader's tail, and waits if the tap says so.
+ * Everything before r->head is complete. */
+enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need);
+
+/* Writes one packet of any shape at r->head and advances it. Counts everything itself. False: the
+ * ring is full. */
+bool rt_epb_slow(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns);
+
+/* Counts n packets in memory that cannot be read. */
+void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
+
+/* Counts n packets that found the ring full. */
+void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
+
+/* Finishes the burst that its thread has left by a jump out of the hook: its complete records stay,
+ * the other packets are lost. */
+void rt_epb_mend(struct rt_ring *r);
+
+/* Copies a burst of packets that passed the filter; ns is the burst's time. r->head is advanced but
+ * not published. */
+typedef void (*rt_epb_push_fn)(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	unsigned n, uint64_t ns);
+extern rt_epb_push_fn rt_epb_push;
+
+/* Picks the copy for this CPU. */
+void rt_epb_init(void);
+
+/* Restores stripped VLAN tags: fills tags with the bytes to insert after the MAC addresses and
+ * returns their number: 0, 4 or 8. */
+unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t tags[8]);
+
+#endif

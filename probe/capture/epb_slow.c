@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything about a record that is not the common case. */
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_mbuf_dyn.h>
+
+#include "epb.h"
+#include "probe/core/hook.h"
+#include "nic_time.h"
+#include "readable.h"
+#include "probe/trace/trace.h"
+
+#define OPT_FLAGS     2
+#define OPT_HASH      3
+#define OPT_DROPCOUNT 4
+#define OPT_QUEUE     6
+#define HASH_TOEPLITZ 5
+#define FLAG_INBOUND  1u
+#define FLAG_OUTBOUND 2u
+#define MAC_BYTES     12u
+#define OPTIONS_MAX   48u
+
+uint32_t rt_epb_wait_ms = 5000;
+
+static uint8_t *put16(uint8_t *p, uint16_t a, uint16_t b)
+{
+	memcpy(p, &a, 2);
+	memcpy(p + 2, &b, 2);
+	return p + 4;
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t v)
+{
+	memcpy(p, &v, 4);
+	return p + 4;
+}
+
+static uint8_t *put_common(uint8_t *p, const struct rt_tap *tap)
+{
+	p = put32(
+		put16(p, OPT_FLAGS, 4), tap->direction == RT_DIR_RX ? FLAG_INBOUND : FLAG_OUTBOUND);
+	return put32(put16(p, OPT_QUEUE, 4), tap->queue);
+}
+
+static uint8_t *put_hash(uint8_t *p, uint32_t hash)
+{
+	p = put16(p, OPT_HASH, 5);
+	*p++ = HASH_TOEPLITZ;
+	p = put32(p, hash);
+	memset(p, 0, 3);
+	return p + 3;
+}
+
+void rt_epb_prepare(struct rt_tap *tap)
+{
+	memset(tap->trailer, 0, sizeof(tap->trailer));
+	memset(tap->trailer_hash, 0, sizeof(tap->trailer_hash));
+	put_common(tap->trailer, tap);
+	put_hash(put_common(tap->trailer_hash, tap), 0);
+}
+
+void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
+{
+	uint32_t reason = tap->wait ? RT_LOSS_WAIT : RT_LOSS_RING_FULL;
+
+	/* Whom the end of the session has woken, met it too late to be of it. */
+	if (tap->wait && rt_load(&tap->session->stopping)) {
+		r->counts[tap->index].seen -= n;
+		return;
+	}
+	r->counts[tap->index].lost[reason] += n;
+	r->pending[tap->index] += n;
+	rt_trace_ring_full(tap->session->id, rt_load(&tap->port), tap->queue, n);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, reason);
+}
+
+void rt_epb_mend(struct rt_ring *r)
+{
+	struct rt_seg_count *c = &r->counts[r->open - 1];
+	uint64_t missing = c->seen - c->captured - c->filtered;
+
+	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)
+		missing -= c->lost[i];
+	c->lost[RT_LOSS_NO_RING] += missing;
+	r->pending[r->open - 1] += missing;
+	r->open = 0;
+}
+
+static bool fits(const struct rt_ring *r, uint64_t need)
+{
+	return r->head + need <= r->limit;
+}
+
+/* Only for labs: the application stands still until the reader has caught up. */
+static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
+{
+	uint64_t start = rte_rdtsc(), most = rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
+
+	if (r->gave_up)
+		return false;
+	/* The reader must see what there is, or it will never make room. */
+	rt_ring_publish(r);
+	while (!rt_load(&tap->session->stopping)) {
+		if (!rt_ring_refresh(r))
+			return false;
+		if (fits(r, need))
+			return true;
+		/* Also when the counter has gone back. */
+		if (rte_rdtsc() - start > most)
+			break;
+		rt_pause();
+	}
+	r->gave_up = 1;
+	return false;
+}
+
+enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
+{
+	if (need > r->mask + 1 - RT_RING_GUARD)
+		return RT_ROOM_NEVER;
+	if (!rt_ring_refresh(r))
+		return RT_ROOM_NONE;
+	if (fits(r, need)) {
+		r->gave_up = 0;
+		return RT_ROOM_OK;
+	}
+	return tap->wait && wait_for_room(r, tap, need) ? RT_ROOM_OK : RT_ROOM_NONE;
+}
+
+unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t tags[8])
+{
+	uint64_t vlan = dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED : RTE_MBUF_F_TX_VLAN;
+	uint64_t qinq = dir == RT_DIR_RX ? RTE_MBUF_F_RX_QINQ_STRIPPED : RTE_MBUF_F_TX_QINQ;
+	uint8_t *p = tags;
+
+	if (m->pkt_len < MAC_BYTES)
+		return 0;
+	/* IEEE 802.1ad service tag outside, 802.1Q customer tag inside. */
+	if (m->ol_flags & qinq) {
+		uint16_t tci = rte_cpu_to_be_16(m->vlan_tci_outer);
+
+		p = put16(p, rte_cpu_to_be_16(0x88a8), tci);
+	}
+	/* On the way in each flag stands for the one tag that the NIC has taken away. */
+	if (m->ol_flags & (dir == RT_DIR_RX ? vlan : vlan | qinq))
+		p = put16(p, rte_cpu_to_be_16(0x8100), rte_cpu_to_be_16(m->vlan_tci));
+	return (unsigned)(p - tags);
+}
+
+/* Copies len bytes from off on out of a segment chain. False: the chain ends before. Not beyond
+ * nb_segs, where rt_readable() stops, too. */
+static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	for (unsigned segs = m->nb_segs; m && segs && len; m = m->next, segs--) {
+		uint32_t n;
+
+		if (off >= m->data_len) {
+			off -= m->data_len;
+			continue;
+		}
+		n = RTE_MIN(m->data_len - off, len);
+		memcpy(dst, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), n);
+		dst += n;
+		len -= n;
+		off = 0;
+	}
+	return len == 0;
+}
+
+/* The frame as it is on the wire, tags put back, cut to cap bytes. */
+static bool copy_frame(
+	uint8_t *dst, const struct rte_mbuf *m, const uint8_t *tags, uint32_t tag_len, uint32_t cap)
+{
+	uint32_t macs = RTE_MIN(cap, MAC_BYTES), t = RTE_MIN(cap - macs, tag_len);
+
+	if (!tag_len)
+		return copy_chain(dst, m, 0, cap);
+	memcpy(dst + macs, tags, t);
+	return copy_chain(dst, m, 0, macs) && copy_chain(dst + macs + t, m, macs, cap - macs - t);
+}
+
+static uint32_t put_options(
+	uint8_t *p, struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m)
+{
+	uint8_t *start = p;
+	uint64_t dropped = r->pending[tap->index];
+
+	p = put_common(p, tap);
+	if (tap->direction == RT_DIR_RX && (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH))
+		p = put_hash(p, m->hash.rss);
+	if (dropped) {
+		p = put16(p, OPT_DROPCOUNT, 8);
+		memcpy(p, &dropped, 8);
+		p += 8;
+	}
+	return (uint32_t)(put32(p, 0) - start);
+}
+
+static void bad_mbuf(struct rt_ring *r, const struct rt_tap *tap)
+{
+	r->counts[tap->index].lost[RT_LOSS_BAD_MBUF]++;
+	r->pending[tap->index]++;
+	rt_trace_drop(rt_load(&tap->port), tap->queue, 1, RT_LOSS_BAD_MBUF);
+}
+
+void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
+{
+	r->counts[tap->index].lost[RT_LOSS_UNREADABLE] += n;
+	r->pending[tap->index] += n;
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_UNREADABLE);
+}
+
+bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
+{
+	struct rt_seg_count *c = &r->counts[tap->index];
+	uint8_t tags[8], *p;
+	uint32_t tag_len = rt_epb_vlan(m, tap->direction, tags);
+	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
+	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
+	uint64_t need = (uint64_t)RT_EPB_HEADER + padded + OPTIONS_MAX + 4;
+	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
+	enum rt_room room;
+
+	if (rt_unlikely(!rt_readable(m, cap))) {
+		rt_epb_unreadable(r, tap, 1);
+		return true;
+	}
+	room = fits(r, need) ? RT_ROOM_OK : rt_epb_room(r, tap, need);
+	if (room == RT_ROOM_NEVER || wire > UINT32_MAX) {
+		bad_mbuf(r, tap);
+		return true;
+	}
+	if (room == RT_ROOM_NONE)
+		return false;
+	p = r->data + (r->head & r->mask);
+	memset(p + RT_EPB_HEADER + padded - (padded ? 4 : 0), 0, 4);
+	if (!copy_frame(p + RT_EPB_HEADER, m, tags, tag_len, cap)) {
+		bad_mbuf(r, tap);
+		return true;
+	}
+	total = put_options(p + RT_EPB_HEADER + padded, r, tap, m) + RT_EPB_HEADER + padded + 4;
+	put32(p + total - 4, total);
+	if (tap->nic_ts_offset >= 0 && (m->ol_flags & tap->nic_ts_flag))
+		ns = rt_nic_time(rt_load(&tap->nic_clock),
+			*RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *), ns);
+	e.total_len = total;
+	e.ts_high = (uint32_t)(ns >> 32);
+	e.ts_low = (uint32_t)ns;
+	e.orig_len = (uint32_t)wire;
+	memcpy(p, &e, sizeof(e));
+	rt_compiler_barrier(); /* the record is complete: see rt_epb_mend() */
+	r->head += total;
+	r->pending[tap->index] = 0;
+	c->captured++;
+	c->bytes += wire;
+	return true;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which filters have a quick version that DPDK takes, and how far it looks. What they select,
+ * filter_test.c compares. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pcap/pcap.h>
+#include <rte_bpf.h>
+#include <rte_malloc.h>
+
+#include "filter_code.h"
+#include "probe/core/test_eal.h"
+
+static struct rte_bpf_prm *convert(const char *expression)
+{
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 262144);
+	struct bpf_program prog;
+	struct rte_bpf_prm *prm;
+
+	assert_non_null(pcap);
+	assert_int_equal(pcap_compile(pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN), 0);
+	prm = rte_bpf_convert(&prog);
+	assert_non_null(prm);
+	pcap_freecode(&prog);
+	pcap_close(pcap);
+	return prm;
+}
+
+/* How far the quick version looks; 0: there is none. */
+static uint32_t reach_of(const char *expression)
+{
+	struct rte_bpf_prm *converted = convert(expression);
+	struct rte_bpf_prm prm = {.prog_arg = {.type = RTE_BPF_ARG_PTR}};
+	uint32_t reach = 0;
+	struct ebpf_insn *insns =
+		rt_code_quick(converted->ins, converted->nb_ins, &prm.nb_ins, &reach);
+	struct rte_bpf *bpf;
+
+	rte_free(converted);
+	if (!insns)
+		return 0;
+	prm.ins = insns;
+	prm.prog_arg.size = reach;
+	bpf = rte_bpf_load(&prm);
+	free(insns);
+	if (!bpf)
+		fail_msg("%s: DPDK does not take it", expression);
+	rte_bpf_destroy(bpf);
+	return reach;
+}
+
+static void test_common_filters_have_one_for_the_shortest_frames(void **state)
+{
+	static const char *const expressions[] = {"arp", "tcp", "udp port 53", "tcp port 80 or 443",
+		"host 10.0.0.1", "ip6 host ff02::1", "portrange 1-1023", "vlan 5 and ip",
+		"tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "ether host 00:11:22:33:44:55",
+		"ip[8] < 5", "icmp[icmptype] = icmp-echo", "not (tcp port 80) and not arp"};
+
+	for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+		uint32_t reach = reach_of(expressions[i]);
+
+		if (reach < 12 || reach > 60)
+			fail_msg("%s looks at %u bytes", expressions[i], reach);
+	}
+}
+
+static void test_what_needs_the_length_has_none(void **state)
+{
+	assert_int_equal(reach_of("less 100"), 0);
+	assert_int_equal(reach_of("ether[len - 4:4] = 0"), 0);
+}
+
+static void test_what_looks_far_has_none(void **state)
+{
+	assert_int_equal(reach_of("ether[3000] = 0"), 0);
+	assert_int_equal(reach_of("ether[1000:4] = 0"), 1004);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_common_filters_have_one_for_the_shortest_frames),
+		cmocka_unit_test(test_what_needs_the_length_has_none),
+		cmocka_unit_test(test_what_looks_far_has_none),
+	};
+
+	test_eal_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs classic BPF instruction by instruction, for programs that would take DPDK's verifier too
+ * long. */
+#ifndef RINGTAP_PROBE_CAPTURE_FILTER_RUN_H
+#define RINGTAP_PROBE_CAPTURE_FILTER_RUN_H
+
+#include <rte_mbuf.h>
+
+#include "common/proto.h"
+
+/* Hot path: what the program returns, as libpcap has it. The program is one that
+ * rt_program_valid() and rte_bpf_convert() have accepted: jumps go forward, so it ends. */
+uint32_t rt_filter_run(const struct rt_insn *program, const struct rte_mbuf *m);
+
+#endif

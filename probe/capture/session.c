@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: which ports, queues and directions, and keeping up with their changes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "epb.h"
+#include "filter.h"
+#include "probe/core/hook.h"
+#include "nic_time.h"
+#include "probe/core/request.h"
+#include "probe/trace/trace.h"
+
+static uint32_t wanted_directions(const struct rt_msg_want *w, enum rt_direction dir)
+{
+	return w->directions & (dir == RT_DIR_RX ? RT_WANT_RX : RT_WANT_TX);
+}
+
+static bool wants_queue(const struct rt_session *s, const struct rt_session_if *f,
+	enum rt_direction dir, uint32_t queue)
+{
+	const struct rt_msg_want *w = &s->wants[f->want];
+
+	return wanted_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
+}
+
+static void fill_tap(struct rt_session *s, const struct rt_tap *t)
+{
+	s->shm.taps[t->index] = (struct rt_seg_tap){
+		.if_index = t->if_index, .queue = t->queue, .direction = t->direction};
+}
+
+/* All entries are complete. */
+static void publish_counts(struct rt_session *s)
+{
+	/* Pair with the acquires in reader/segment.c. */
+	rt_store_release(&s->shm.header->if_count, s->if_count);
+	rt_store_release(&s->shm.header->tap_count, s->tap_count);
+}
+
+static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir,
+	uint16_t queue, struct rt_hook *hook)
+{
+	const struct rt_session_if *f = &s->ifs[if_index];
+	struct rt_tap *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct rt_tap){.session = s,
+		.filter = s->filters[f->want],
+		.hook = hook,
+		.index = s->tap_count,
+		.if_index = if_index,
+		.snaplen = s->wants[f->want].snaplen,
+		.port = f->port.port_id,
+		.queue = queue,
+		.direction = dir,
+		.wait = s->on_full == RT_ON_FULL_WAIT,
+		.nic_ts_offset = -1,
+		.slow_flags = dir == RT_DIR_RX
+				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
+	t->slow_flags |= RTE_MBUF_F_EXTERNAL; /* see readable.h */
+	if (f->nic_clock && dir == RT_DIR_RX &&
+		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
+		t->nic_clock = f->nic_clock;
+		t->stamped = rt_port_stamped(t->port);
+	}
+	rt_epb_prepare(t);
+	return t;
+}
+
+/* Linking is the last step: from then on packets come. */
+static void link_tap(struct rt_session *s, struct rt_tap *t)
+{
+	t->orphaned = rt_load(&t->hook->orphaned);
+	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
+	case 0: t->linked = true; break;
+	case -ENODEV: break; /* the port has gone; the next rescan will say so */
+	default: s->taps_refused++;
+	}
+}
+
+static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hook)
+{
+	const struct rt_session_if *f = &s->ifs[t->if_index];
+
+	t->hook = hook;
+	/* A thread in its last hook may read these while a port that has come back takes its tap.
+	 */
+	rt_store(&t->port, f->port.port_id);
+	if (t->nic_ts_offset >= 0)
+		rt_store(&t->nic_clock, f->nic_clock);
+}
+
+/* The tap of the same queue, before the port was removed and came back. It goes on counting. A
+ * thread that has not left its last hook yet may still read it, but only what does not change. */
+static struct rt_tap *find_tap(
+	struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		struct rt_tap *t = s->taps[i];
+
+		if (t->if_index == if_index && t->queue == queue && t->direction == dir)
+			return t;
+	}
+	return NULL;
+}
+
+static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
+{
+	struct rt_hook *hook = rt_hook_get(s->ifs[if_index].port.port_id, queue, dir);
+	struct rt_tap *t = s->ifs[if_index].returned ? find_tap(s, if_index, dir, queue) : NULL;
+
+	if (!hook || (!t && s->tap_count >= s->tap_capacity)) {
+		s->taps_refused++;
+		return;
+	}
+	switch (rt_hook_use(hook)) {
+	case 0: break;
+	case -EINVAL: return; /* a hairpin queue: no packet of it is ever seen by software */
+	default: s->taps_refused++; return;
+	}
+	if (t) {
+		set_hook(s, t, hook);
+	} else {
+		t = make_tap(s, if_index, dir, queue, hook);
+		if (!t) {
+			rt_hook_unuse(hook);
+			s->taps_refused++;
+			return;
+		}
+		s->taps[s->tap_count++] = t;
+	}
+	if (s->state == RT_SESSION_ARMED) {
+		fill_tap(s, t);
+		publish_counts(s);
+		link_tap(s, t);
+	}
+}
+
+static void drop_tap(struct rt_tap *t)
+{
+	if (t->linked)
+		rt_hook_unlink(t->hook, t);
+	t->linked = false;
+	if (t->hook)
+		rt_hook_unuse(t->hook);
+	t->hook = NULL;
+}
+
+static void fill_if(struct rt_session *s, uint32_t i)
+{
+	const struct rt_session_if *f = &s->ifs[i];
+	struct rt_seg_if *out = &s->shm.ifs[i];
+
+	memcpy(out->name, f->port.name, sizeof(out->name));
+	memcpy(out->driver, f->port.driver, sizeof(out->driver));
+	memcpy(out->mac, f->port.mac, sizeof(out->mac));
+	rt_store(&out->port_id, f->port.port_id);
+	rt_store(&out->link_mbps, f->port.link_mbps);
+	out->snaplen = s->wants[f->want].snaplen;
+	rt_store(&out->nb_rx_queues, f->port.nb_rx_queues);
+	rt_store(&out->nb_tx_queues, f->port.nb_tx_queues);
+	out->want = f->want;
+	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
+}
+
+/* An entry for the port: the one that it had before it was removed, or a new one. NULL: none left.
+ */
+static struct rt_session_if *take_if(
+	struct rt_session *s, const struct rt_msg_port *port, uint32_t want)
+{
+	struct rt_session_if *more;
+	uint32_t room;
+
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		struct rt_session_if *f = &s->ifs[i];
+
+		if (f->gone && f->want == want &&
+			rt_port_same(port, f->port.name, f->port.driver, f->port.mac))
+			return f;
+	}
+	if (s->if_count == s->if_room) {
+		room = s->if_room ? RTE_MIN(s->if_room * 2, (uint32_t)RT_MAX_IFS) : 16;
+		more = room > s->if_room ? realloc(s->ifs, room * sizeof(*more)) : NULL;
+		if (!more)
+			return NULL;
+		s->ifs = more;
+		s->if_room = room;
+	}
+	s->ifs[s->if_count] = (struct rt_session_if){0};
+	return &s->ifs[s->if_count++];
+}
+
+static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
+{
+	/* Before its description: else it may be that of the next holder. */
+	uint32_t want = 0, generation = rt_port_generation(id);
+	struct rt_session_if *f;
+	struct rt_msg_port port;
+
+	while (want < s->want_count && !rt_port_matches(id, s->wants[want].port))
+		want++;
+	if (want == s->want_count || s->refused[id] == generation + 1 ||
+		rt_port_describe(id, &port))
+		return NULL;
+	f = take_if(s, &port, want);
+	if (!f) {
+		s->taps_refused++; /* counted once, not at every look */
+		s->refused[id] = generation + 1;
+		return NULL;
+	}
+	f->port = port;
+	f->want = want;
+	f->generation = generation;
+	f->returned = f->gone;
+	f->gone = false;
+	memset(f->queues, 0, sizeof(f->queues));
+	/* While it is stopped, too: it may have counted before. */
+	f->counted = rt_port_first_counters(id, f->last) == 0;
+	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
+		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
+	if (s->state == RT_SESSION_ARMED) {
+		fill_if(s, (uint32_t)(f - s->ifs));
+		publish_counts(s);
+	}
+	return f;
+}
+
+static struct rt_session_if *find_if(struct rt_session *s, uint16_t port)
+{
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		if (!s->ifs[i].gone && s->ifs[i].port.port_id == port)
+			return &s->ifs[i];
+	}
+	return NULL;
+}
+
+static void mark_gone(struct rt_session *s, uint32_t i)
+{
+	s->ifs[i].gone = true;
+	if (s->state == RT_SESSION_ARMED)
+		rt_store(&s->shm.ifs[i].state, RT_IF_GONE);
+	for (uint32_t t = 0; t < s->tap_count; t++) {
+		if (s->taps[t]->if_index == i)
+			drop_tap(s->taps[t]);
+	}
+}
+
+static void add_queues(struct rt_session *s, struct rt_session_if *f)
+{
+	uint32_t n[2];
+
+	if (rt_port_queues(f->port.port_id, n))
+		return;
+	for (int dir = 0; dir < 2; dir++) {
+		for (; f->queues[dir] < n[dir]; f->queues[dir]++) {
+			if (wants_queue(s, f, dir, f->queues[dir]))
+				add_tap(s, (uint32_t)(f - s->ifs), dir, (uint16_t)f->queues[dir]);
+		}
+	}
+}
+
+void rt_session_rescan(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->if_count; i++) {
+		uint16_t port = s->ifs[i].port.port_id;
+
+		if (!s->ifs[i].gone &&
+			(!rt_port_alive(port) || rt_port_generation(port) != s->ifs[i].generation))
+			mark_gone(s, i);
+	}
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+		struct rt_session_if *f = find_if(s, p);
+
+		if (!f)
+			f = add_if(s, p);
+		if (f)
+			add_queues(s, f);
+	}
+	if (s->state == RT_SESSION_ARMED)
+		rt_store(&s->shm.header->taps_refused, s->taps_refused);
+}
+
+void rt_session_publish(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->if_count; i++)
+		fill_if(s, i);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		fill_tap(s, s->taps[i]);
+	publish_counts(s);
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->hook)
+			link_tap(s, s->taps[i]);
+	}
+	rt_store(&s->shm.header->taps_refused, s->taps_refused);
+}
+
+struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t)
+{
+	uint32_t i = rt_fetch_add(&s->spare_next, 1);
+	struct rt_ring *r = i < s->ring_count ? &s->rings[i] : &s->no_ring;
+
+	if (r->pub)
+		rt_store(&r->pub->lcore, rt_load(&t->lcore));
+	s->ring_of[t->index] = r;
+	return r;
+}
+
+static void refresh_orphans(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		struct rt_tap *t = s->taps[i];
+		uint64_t now = t->linked ? rt_load(&t->hook->orphaned) : t->orphaned;
+
+		rt_fetch_add(&s->orphans[i].seen, now - t->orphaned);
+		rt_fetch_add(&s->orphans[i].lost[RT_LOSS_NO_RING], now - t->orphaned);
+		if (now != t->orphaned)
+			rt_trace_drop(t->port, t->queue, now - t->orphaned, RT_LOSS_NO_RING);
+		t->orphaned = now;
+	}
+}
+
+static void refresh_nic(struct rt_session *s, uint32_t i, uint32_t age_ms)
+{
+	struct rt_session_if *f = &s->ifs[i];
+	struct rt_seg_if *out = &s->shm.ifs[i];
+	uint64_t *to[RT_NIC_COUNTERS] = {&out->ipackets, &out->opackets, &out->imissed,
+		&out->ierrors, &out->rx_nombuf, &out->oerrors};
+	uint64_t v[RT_NIC_COUNTERS];
+
+	if (f->gone || rt_port_counters(f->port.port_id, age_ms, v))
+		return;
+	for (int k = 0; k < RT_NIC_COUNTERS; k++) {
+		/* Less than before: the application, or starting the port, has reset them. */
+		if (f->counted)
+			f->nic[k] += v[k] < f->last[k] ? v[k] : v[k] - f->last[k];
+		f->last[k] = v[k];
+		rt_store(to[k], f->nic[k]);
+	}
+	f->counted = true;
+}
+
+void rt_session_refresh(struct rt_session *s, uint32_t age_ms)
+{
+	refresh_orphans(s);
+	for (uint32_t i = 0; i < s->if_count; i++)
+		refresh_nic(s, i, age_ms);
+}
+
+bool rt_session_sane(const struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		if (rt_load(&s->rings[i].bad_tail))
+			return false;
+	}
+	return true;
+}
+
+void rt_session_stop(struct rt_session *s)
+{
+	rt_store(&s->stopping, 1); /* whoever waits for room gives up */
+	if (s->state == RT_SESSION_ARMED)
+		rt_session_refresh(s, 0);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		drop_tap(s->taps[i]);
+	rt_grace_begin(&s->grace);
+	s->state = RT_SESSION_STOPPING;
+	rt_trace_session_close(s->id, s->reader_pid);
+}

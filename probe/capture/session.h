@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Capture sessions: what the control thread builds and the hooks use. */
+#ifndef RINGTAP_PROBE_CAPTURE_SESSION_H
+#define RINGTAP_PROBE_CAPTURE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_config.h>
+
+#include "common/clock.h"
+#include "common/proto.h"
+#include "common/segment.h"
+#include "probe/core/ports.h"
+#include "common/ring.h"
+#include "probe/core/shm.h"
+#include "probe/core/thread.h"
+
+struct rt_filter;
+struct rt_hook;
+struct rt_session;
+struct rt_tapset;
+
+/* One (port, queue, direction) of one session. Constant once it is linked into a hook, but for the
+ * filter. */
+struct rt_tap {
+	struct rt_session *session;
+	const struct rt_filter *filter; /* NULL: everything passes; read once per burst */
+	struct rt_hook *hook;
+	uint64_t slow_flags; /* mbuf flags that the fast copy cannot handle */
+	uint32_t index;      /* in the segment's tap table */
+	uint32_t if_index;
+	uint32_t snaplen; /* bytes */
+	uint16_t port, queue;
+	uint8_t direction; /* enum rt_direction */
+	bool wait;         /* on-full=wait */
+	int nic_ts_offset; /* of the mbuf field, -1: time stamps are the TSC's */
+	uint64_t nic_ts_flag;
+	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
+	struct rt_nic_clock *nic_clock;
+	/* Trailers without their total length, see probe/capture/epb.h. */
+	uint8_t trailer[32];
+	uint8_t trailer_hash[48];
+	bool linked;
+	struct rt_tapset *spare; /* so that unlinking needs no memory */
+	uint64_t orphaned;       /* hook's count of slotless threads when last folded in */
+};
+
+enum rt_session_state {
+	RT_SESSION_OBSERVING, /* hooks are in, to see which threads poll */
+	RT_SESSION_LAID_OUT,  /* the reader makes the memory */
+	RT_SESSION_READY,     /* the rings are there, nothing is linked */
+	RT_SESSION_ARMED,
+	RT_SESSION_STOPPING, /* unlinked, waiting for the grace period */
+	RT_SESSION_STOPPED,  /* no producer left; memory still there */
+};
+
+struct rt_session_if {
+	struct rt_msg_port port;
+	uint32_t generation; /* of the port id, see ports.h */
+	uint32_t want;       /* index */
+	uint32_t queues[2];  /* by direction: queues below have their tap */
+	bool gone;
+	bool returned;                  /* it has been gone: its taps may be there */
+	bool counted;                   /* last is valid */
+	struct rt_nic_clock *nic_clock; /* NULL: time stamps are the TSC's */
+	uint64_t last[RT_NIC_COUNTERS]; /* the driver's */
+	uint64_t nic[RT_NIC_COUNTERS];  /* since the session began */
+};
+
+struct rt_session {
+	/* Read in hooks. */
+	struct rt_ring *ring_of[RT_MAX_THREADS]; /* NULL: not asked yet; &no_ring: has none */
+	struct rt_ring *rings;
+	uint32_t ring_count;
+	uint32_t spare_next;          /* next ring to give away; atomic */
+	uint32_t stopping;            /* a thread that waits for room must leave */
+	struct rt_seg_count *orphans; /* the row of threads without ring; atomic adds */
+	struct rt_ring no_ring;
+
+	/* Control thread only. */
+	enum rt_session_state state;
+	uint32_t id;
+	uint32_t on_full, timestamp;
+	uint32_t want_count;
+	uint64_t ring_size;
+	struct rt_msg_want *wants;
+	struct rt_filter **filters; /* by want; NULL entries */
+	struct rt_filter *
+		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
+	struct rt_grace filter_grace;
+	uint32_t if_count, if_room, tap_count, tap_capacity, taps_refused;
+	struct rt_session_if *ifs;    /* if_room */
+	struct rt_tap **taps;         /* tap_capacity */
+	uint64_t *pending;            /* ring_count * tap_capacity */
+	struct rt_thread_set polling; /* threads that polled when the memory was laid out */
+	struct rt_shm shm;
+	struct rt_grace grace;
+	uint64_t opened_ms; /* CLOCK_MONOTONIC */
+	uint64_t start_ns;
+	uint32_t reader_pid;
+	char reader[RT_NAME_LEN];
+	uint32_t refused[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
+	bool abandoned; /* its connection is gone: free it as soon as it has stopped */
+	struct rt_session *next;
+};
+
+/* Gives the thread of slot index its ring. Called once per thread and session, in a hook. */
+struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t);
+
+/* All that follows: control lock held. */
+
+/* What a reader asked for, checked; see request.h. */
+struct rt_request;
+
+/* Makes a session and puts its hooks in place to see which threads poll; takes over req->filters.
+ * On error a sentence is in err (RT_TEXT_LEN bytes), and req is as before. */
+int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
+
+/* True when the threads are known, or waiting for them has lasted long enough. */
+bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
+
+/* A clock for opened_ms and the like. */
+uint64_t rt_now_ms(void);
+
+/* Decides about the memory: how many rings, and near to which CPUs. The hooks stay in place until
+ * the connection ends, with nothing to do. */
+void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out);
+
+/* Takes the memory that the reader has made; the caller closes fds. 0 or -errno, then a sentence is
+ * in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
+int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
+	const struct rt_clock_line *clock, char *err);
+
+/* Lets packets flow. */
+void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
+
+/* Writes the tables into the segment and links all taps; part of arming. */
+void rt_session_publish(struct rt_session *s);
+
+void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
+
+/* Makes a request for other filters: a copy of the session's wants, all with this program, which is
+ * taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is in
+ * err. The caller frees *req with rt_request_free(), also after an error. */
+int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
+	uint32_t count, char *err);
+/* Takes over req->filters; *req is NULL then. Threads may use the old ones until
+ * rt_session_filter_settled(), which frees them. */
+void rt_session_set_filter(struct rt_session *s, struct rt_request *req);
+/* True, once: no thread uses the old filter any more. False: not yet, or no change is under way. */
+bool rt_session_filter_settled(struct rt_session *s);
+
+/* Follows ports and queues that came, went or changed. */
+void rt_session_rescan(struct rt_session *s);
+
+/* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without a
+ * slot. */
+void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
+
+/* False: the reader has written nonsense into its tails. */
+bool rt_session_sane(const struct rt_session *s);
+
+/* Unlinks everything and starts the grace period. */
+void rt_session_stop(struct rt_session *s);
+/* True: no producer is left; counters are final. */
+bool rt_session_stopped(struct rt_session *s);
+
+/* Only once stopped. */
+void rt_session_free(struct rt_session *s);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions' filters, and their replacement while packets flow. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+#include "probe/core/request.h"
+#include "session.h"
+
+void rt_session_free_filters(struct rt_filter **filters, uint32_t count)
+{
+	for (uint32_t i = 0; filters && i < count; i++)
+		rt_filter_free(filters[i]);
+	free(filters);
+}
+
+int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
+	uint32_t count, char *err)
+{
+	*req = (struct rt_request){.open = {.want_count = s->want_count}, .insns = insns};
+	if (s->old_filters) {
+		snprintf(err, RT_TEXT_LEN, "the filter is being changed already");
+		return -EBUSY;
+	}
+	req->wants = malloc(s->want_count * sizeof(*req->wants));
+	if (!req->wants) {
+		snprintf(err, RT_TEXT_LEN, "not enough memory");
+		return -ENOMEM;
+	}
+	memcpy(req->wants, s->wants, s->want_count * sizeof(*req->wants));
+	for (uint32_t i = 0; i < s->want_count; i++) {
+		req->wants[i].insn_first = count ? 0 : RT_NO_FILTER;
+		req->wants[i].insn_count = count;
+	}
+	return 0;
+}
+
+void rt_session_set_filter(struct rt_session *s, struct rt_request *req)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		struct rt_tap *t = s->taps[i];
+
+		/* Pairs with the acquire in hook_burst.c: the program is complete. */
+		rt_store_release(&t->filter, req->filters[s->ifs[t->if_index].want]);
+	}
+	s->old_filters = s->filters;
+	s->filters = req->filters;
+	req->filters = NULL;
+	rt_grace_begin(&s->filter_grace);
+}
+
+bool rt_session_filter_settled(struct rt_session *s)
+{
+	if (!s->old_filters || !rt_grace_over(&s->filter_grace))
+		return false;
+	rt_session_free_filters(s->old_filters, s->want_count);
+	s->old_filters = NULL;
+	return true;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: from the request to the last free(). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+
+#include "epb.h"
+#include "probe/monitor/stats.h"
+#include "probe/core/hook.h"
+#include "nic_time.h"
+#include "probe/core/node.h"
+#include "probe/core/request.h"
+#include "probe/trace/trace.h"
+
+#define TAPS_SPARE      512 /* for ports and queues that come later */
+#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while we looked */
+#define RINGS_SPARE_MAX 8u
+#define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
+#define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
+/* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
+ * reader: docs/performance.md. */
+#define RING_SIZE_DEFAULT  (32u << 20)
+#define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
+
+uint64_t rt_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* A port that is asked for by name must be there; "all ports" may be none yet. */
+static int check_ports(const struct rt_session *s, char *err)
+{
+	for (uint32_t i = 0; i < s->want_count; i++) {
+		bool found = !s->wants[i].port[0];
+		char names[160] = "";
+
+		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
+			p = rt_port_next(p + 1)) {
+			char name[RT_NAME_LEN];
+			size_t n = strlen(names);
+
+			if (rt_port_name(p, name))
+				continue;
+			found = rt_port_matches(p, s->wants[i].port);
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
+		}
+		if (!found) {
+			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->wants[i].port,
+				names[0] ? names : "none");
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
+
+static uint32_t count_queues(const struct rt_session *s)
+{
+	uint32_t total = 0;
+
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+		uint32_t want = 0, n[2];
+
+		while (want < s->want_count && !rt_port_matches(p, s->wants[want].port))
+			want++;
+		if (want < s->want_count && rt_port_queues(p, n) == 0)
+			total += n[RT_DIR_RX] + n[RT_DIR_TX];
+	}
+	return total;
+}
+
+static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
+{
+	uint64_t flag;
+	int offset, ret;
+
+	s->wants = malloc(s->want_count * sizeof(*s->wants));
+	if (!s->wants)
+		return -ENOMEM;
+	memcpy(s->wants, req->wants, s->want_count * sizeof(*s->wants));
+	ret = check_ports(s, err);
+	if (ret)
+		return ret;
+	if (s->timestamp == RT_TIMESTAMP_NIC && rt_nic_time_lookup(&offset, &flag)) {
+		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
+		return -ENOTSUP;
+	}
+	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
+	if (s->tap_capacity > RT_MAX_TAPS)
+		s->tap_capacity = RT_MAX_TAPS;
+	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
+	return s->taps ? 0 : -ENOMEM;
+}
+
+int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
+{
+	static uint32_t next_id;
+	struct rt_session *s;
+	int ret;
+
+	s = aligned_alloc(128, (sizeof(*s) + 127) / 128 * 128);
+	if (!s)
+		return -ENOMEM;
+	memset(s, 0, sizeof(*s));
+	s->id = ++next_id;
+	s->on_full = req->open.on_full;
+	s->timestamp = req->open.timestamp;
+	s->want_count = req->open.want_count;
+	s->ring_size =
+		rt_shm_ring_size(req->open.ring_size ? req->open.ring_size : RING_SIZE_DEFAULT);
+	s->reader_pid = req->reader_pid;
+	memcpy(s->reader, req->reader, sizeof(s->reader));
+	snprintf(err, RT_TEXT_LEN, "not enough memory");
+	ret = prepare(s, req, err);
+	if (ret) {
+		rt_session_free(s);
+		return ret;
+	}
+	s->filters = req->filters;
+	req->filters = NULL;
+	rt_session_rescan(s);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		rt_thread_set_clear(&s->taps[i]->hook->seen);
+	rt_fig_look_again();
+	s->opened_ms = rt_now_ms();
+	*out = s;
+	rt_trace_session_open(s->id, s->reader_pid);
+	return 0;
+}
+
+bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
+{
+	uint64_t age = now_ms - s->opened_ms;
+	bool receives = false;
+
+	if (age < OBSERVE_MIN_MS || age >= OBSERVE_MAX_MS)
+		return age >= OBSERVE_MAX_MS;
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		const struct rt_hook *h = s->taps[i]->hook;
+
+		if (!h || h->direction != RT_DIR_RX)
+			continue;
+		receives = true;
+		if (!rt_thread_set_count(&h->seen))
+			return false;
+	}
+	return receives;
+}
+
+static void set_up_ring(struct rt_session *s, uint32_t i)
+{
+	struct rt_ring *r = &s->rings[i];
+
+	*r = (struct rt_ring){
+		.data = s->shm.data[i],
+		.mask = s->ring_size - 1,
+		.limit = s->ring_size - RT_RING_GUARD,
+		.own_ahead = s->ring_size >= OWN_AHEAD_MIN_RING,
+		.pub = &s->shm.rings[i],
+		.peer = &s->shm.tails[i],
+		.counts = &s->shm.counts[(size_t)i * s->tap_capacity],
+		.pending = &s->pending[(size_t)i * s->tap_capacity],
+	};
+}
+
+static struct rt_thread_set threads_seen(const struct rt_session *s)
+{
+	struct rt_thread_set seen = {0};
+
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->hook)
+			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
+	}
+	return seen;
+}
+
+/* A ring for each thread that polls, and some for those that may yet come. */
+static uint32_t rings_needed(const struct rt_thread_set *seen)
+{
+	uint32_t known = rt_thread_set_count(seen), lcores = rte_lcore_count();
+	uint32_t spare = lcores > known ? lcores - known : 0;
+
+	if (spare < RINGS_SPARE_MIN)
+		spare = RINGS_SPARE_MIN;
+	if (spare > RINGS_SPARE_MAX)
+		spare = RINGS_SPARE_MAX;
+	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
+}
+
+void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
+{
+	uint32_t n = 0;
+
+	s->polling = threads_seen(s);
+	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), s->ring_size, s->tap_capacity);
+	s->state = RT_SESSION_LAID_OUT;
+	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
+		.if_capacity = s->shm.h.if_capacity,
+		.tap_capacity = s->shm.tap_capacity,
+		.ring_size = s->shm.ring_size};
+	memcpy(out->bytes, s->shm.bytes, sizeof(out->bytes));
+	/* In the order in which make_rings() gives them away. */
+	for (uint32_t t = 0; t < RT_MAX_THREADS && n < RT_MAX_RINGS; t++) {
+		if (rt_thread_set_has(&s->polling, t))
+			out->node[n++] = rt_node_of_thread(rt_load(&rt_threads[t].tid));
+	}
+	while (n < RT_MAX_RINGS)
+		out->node[n++] = RT_NODE_UNKNOWN;
+}
+
+/* calloc() leaves large areas to be faulted in at the first access, which is a polling thread's. */
+static void *populated_zeros(size_t bytes)
+{
+	volatile uint8_t *p = calloc(1, bytes);
+
+	for (size_t i = 0; p && i < bytes; i += 4096)
+		p[i] = 0;
+	return (void *)(uintptr_t)p;
+}
+
+static int make_rings(struct rt_session *s)
+{
+	uint32_t n = s->shm.ring_count;
+
+	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
+	s->pending = populated_zeros((size_t)n * s->tap_capacity * sizeof(*s->pending));
+	if (!s->rings || !s->pending)
+		return -ENOMEM;
+	s->ring_count = n;
+	for (uint32_t i = 0; i < n; i++)
+		set_up_ring(s, i);
+	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
+	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
+		if (rt_thread_set_has(&s->polling, t))
+			rt_session_claim_ring(s, &rt_threads[t]);
+	}
+	return 0;
+}
+
+int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
+	const struct rt_clock_line *clock, char *err)
+{
+	/* Not in place: the clock is published to every session whose segment is there. */
+	struct rt_shm shm = s->shm;
+	int ret = rt_shm_attach(&shm, fds, err);
+
+	if (ret)
+		return ret;
+	s->shm = shm;
+	ret = make_rings(s);
+	if (ret) {
+		snprintf(err, RT_TEXT_LEN, "not enough memory");
+		return ret;
+	}
+	rt_clock_publish(s->shm.clock, clock);
+	s->state = RT_SESSION_READY;
+	return 0;
+}
+
+/* Packets that came before may be stamped before: until its thread's first poll a ring that may get
+ * such packets holds up the merge, as a busy one. Those of threads that do get them stay so. */
+static void hold_stamped(struct rt_session *s)
+{
+	struct rt_thread_set seen = {0};
+	bool stamped = false;
+
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (!s->taps[i]->stamped)
+			continue;
+		stamped = true;
+		if (s->taps[i]->hook)
+			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
+	}
+	for (uint32_t i = 0; i < s->ring_count && i < s->spare_next && stamped; i++)
+		rt_store(&s->rings[i].pub->busy, 1);
+	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
+		if (s->ring_of[t] && rt_thread_set_has(&seen, t))
+			s->ring_of[t]->held = true;
+	}
+}
+
+void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
+{
+	rt_clock_publish(s->shm.clock, clock);
+	s->start_ns = rt_clock_ns(clock, rt_tsc());
+	s->shm.header->start_ns = s->start_ns;
+	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
+	s->state = RT_SESSION_ARMED;
+	hold_stamped(s);
+	rt_session_publish(s);
+}
+
+/* Bursts whose thread was cancelled or has jumped, and has not come back to mend them. */
+static void mend_rings(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		struct rt_ring *r = &s->rings[i];
+
+		if (!r->open)
+			continue;
+		rt_epb_mend(r);
+		rt_ring_publish(r);
+	}
+}
+
+bool rt_session_stopped(struct rt_session *s)
+{
+	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
+		s->state = RT_SESSION_STOPPED;
+		mend_rings(s);
+		/* Counters and heads are final before it: our reader is told by RT_MSG_STOPPED,
+		 * others may look. */
+		if (s->shm.header)
+			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);
+	}
+	return s->state == RT_SESSION_STOPPED;
+}
+
+void rt_session_free(struct rt_session *s)
+{
+	rt_shm_destroy(&s->shm);
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		free(s->taps[i]->spare);
+		free(s->taps[i]);
+	}
+	rt_session_free_filters(s->filters, s->want_count);
+	rt_session_free_filters(s->old_filters, s->want_count);
+	free(s->taps);
+	free(s->ifs);
+	free(s->wants);
+	free(s->pending);
+	free(s->rings);
+	free(s);
+}

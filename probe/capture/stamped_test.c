@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports whose packets bring along time stamps of CLOCK_REALTIME: time and state of their rings. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf_dyn.h>
+
+#include "epb.h"
+#include "probe/core/hook.h"
+#include "nic_time.h"
+#include "probe/core/request.h"
+#include "ringtap/probe.h"
+#include "probe/core/test_eal.h"
+
+#define LONG_AGO 1500000000000000000ull /* ns since the epoch */
+
+static struct rt_clock wall;
+static struct rt_session *session;
+static uint16_t port;
+static int field;
+static uint64_t flag;
+
+static int make_port(void **state)
+{
+	struct rte_eth_conf conf = {0};
+
+	return rte_eal_hotplug_add("vdev", "net_ring0", "") ||
+	       rte_eth_dev_get_port_by_name("net_ring0", &port) ||
+	       rte_mbuf_dyn_rx_timestamp_register(&field, &flag) ||
+	       ringtap_probe_port_stamped(port) || rte_eth_dev_configure(port, 1, 1, &conf) ||
+	       rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()) ||
+	       rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(port);
+}
+
+/* What it sends it receives. */
+static void send_stamped(uint64_t ns)
+{
+	struct rte_mbuf *m = test_frame(1, 60);
+
+	*RTE_MBUF_DYNFIELD(m, field, uint64_t *) = ns;
+	m->ol_flags |= flag;
+	assert_int_equal(rte_eth_tx_burst(port, 0, &m, 1), 1);
+}
+
+static uint16_t poll_port(void)
+{
+	struct rte_mbuf *m[4];
+	uint16_t n = rte_eth_rx_burst(port, 0, m, 4);
+
+	rte_pktmbuf_free_bulk(m, n);
+	return n;
+}
+
+static void open_with(uint32_t directions, uint32_t on_full)
+{
+	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
+		.directions = directions,
+		.snaplen = 96,
+		.insn_first = RT_NO_FILTER};
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
+
+	snprintf(want.port, sizeof(want.port), "%u", port);
+	session = test_session_open(&open, &want, NULL);
+	poll_port(); /* so that this thread is known, and has the first ring */
+	test_session_ready(session, &wall.line);
+	rt_session_arm(session, &wall.line);
+}
+
+static int open_session(void **state)
+{
+	open_with(RT_WANT_RX, RT_ON_FULL_DROP);
+	return 0;
+}
+
+static int open_both(void **state)
+{
+	open_with(RT_WANT_RX | RT_WANT_TX, RT_ON_FULL_DROP);
+	return 0;
+}
+
+static int open_waiting(void **state)
+{
+	rt_epb_wait_ms = 3600000;
+	open_with(RT_WANT_RX, RT_ON_FULL_WAIT);
+	return 0;
+}
+
+static int close_session(void **state)
+{
+	rt_session_stop(session);
+	while (!rt_session_stopped(session) || !rt_hook_reclaim())
+		sched_yield();
+	rt_session_free(session);
+	return 0;
+}
+
+static const struct rt_seg_ring *ring(void)
+{
+	return session->rings[0].pub;
+}
+
+static uint64_t record_ns(unsigned i)
+{
+	const struct rt_epb *e = (const void *)session->shm.data[0];
+
+	while (i--)
+		e = (const void *)((const uint8_t *)e + e->total_len);
+	return (uint64_t)e->ts_high << 32 | e->ts_low;
+}
+
+static void test_packets_bear_their_stamps_though_the_tsc_was_asked_for(void **state)
+{
+	send_stamped(LONG_AGO);
+	send_stamped(LONG_AGO + 7);
+	assert_int_equal(poll_port(), 2);
+	assert_int_equal(record_ns(0), LONG_AGO);
+	assert_int_equal(record_ns(1), LONG_AGO + 7);
+}
+
+/* Packets that wait may be older than the session. */
+static void test_ring_holds_up_the_merge_before_its_first_poll(void **state)
+{
+	assert_int_equal(ring()->busy, 1);
+	assert_int_equal(ring()->last_ns, 0);
+}
+
+static void test_ring_stays_busy_as_of_its_last_packet(void **state)
+{
+	send_stamped(LONG_AGO);
+	send_stamped(LONG_AGO + 7);
+	poll_port();
+	assert_int_equal(ring()->busy, 1);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 7);
+}
+
+/* Before anything is known of what it will receive. */
+static void test_a_ring_that_only_sends_holds_up_the_merge(void **state)
+{
+	send_stamped(LONG_AGO);
+	assert_int_equal(ring()->busy, 1);
+	assert_int_equal(ring()->last_ns, 0);
+	assert_in_range(ring()->head, 1, RT_RING_SIZE_MIN);
+	poll_port();
+	assert_int_equal(ring()->last_ns, LONG_AGO);
+}
+
+static void test_what_is_sent_keeps_the_ring_in_order(void **state)
+{
+	ringtap_probe_received_until(LONG_AGO - 10);
+	send_stamped(LONG_AGO);
+	assert_int_equal(record_ns(0), LONG_AGO - 10);
+	poll_port();
+	assert_int_equal(record_ns(1), LONG_AGO);
+	send_stamped(LONG_AGO + 7);
+	assert_int_equal(record_ns(2), LONG_AGO);
+	assert_int_equal(ring()->last_ns, LONG_AGO);
+	assert_int_equal(ring()->busy, 1);
+	poll_port();
+	assert_int_equal(record_ns(3), LONG_AGO + 7);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 7);
+	assert_int_equal(ring()->busy, 1);
+}
+
+/* ---- on-full=wait ---- */
+
+static struct {
+	uint64_t head, last_ns; /* published in the middle of the burst */
+} waiting;
+
+/* Makes room for the burst that does not fit. */
+static void *release(void *arg)
+{
+	uint64_t before = waiting.head;
+
+	while (rt_load_acquire(&ring()->head) == before)
+		sched_yield();
+	waiting.head = rt_load_acquire(&ring()->head);
+	waiting.last_ns = rt_load_acquire(&ring()->last_ns);
+	rt_store_release(&session->shm.tails[0].tail, waiting.head);
+	return NULL;
+}
+
+/* The burst's later packets may not precede it. */
+static void test_waiting_in_a_burst_publishes_how_far_it_is(void **state)
+{
+	uint64_t limit = RT_RING_SIZE_MIN - RT_RING_GUARD, before, bytes;
+	pthread_t thread;
+
+	do {
+		send_stamped(LONG_AGO);
+		assert_int_equal(poll_port(), 1);
+		before = ring()->head;
+	} while (before + 400 <= limit); /* room for one to three */
+	bytes = before / session->rings[0].counts[0].captured;
+	for (unsigned i = 1; i <= 4; i++)
+		send_stamped(LONG_AGO + i);
+	waiting.head = before;
+	assert_int_equal(pthread_create(&thread, NULL, release, NULL), 0);
+	assert_int_equal(poll_port(), 4);
+	pthread_join(thread, NULL);
+	assert_in_range(waiting.head - before, bytes, 3 * bytes);
+	assert_int_equal(waiting.last_ns, LONG_AGO + 1 + (waiting.head - before) / bytes);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 4);
+	assert_int_equal(ring()->head, before + 4 * bytes);
+}
+
+static void test_empty_polls_publish_how_far_the_thread_is(void **state)
+{
+	ringtap_probe_received_until(LONG_AGO + 100);
+	assert_int_equal(poll_port(), 0);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 100);
+	/* It never goes back. */
+	ringtap_probe_received_until(LONG_AGO + 50);
+	assert_int_equal(poll_port(), 0);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 100);
+	assert_int_equal(ring()->busy, 1);
+	assert_int_equal(ring()->head, 0);
+}
+
+static void test_no_port_can_have_that_number(void **state)
+{
+	assert_int_equal(ringtap_probe_port_stamped(RTE_MAX_ETHPORTS), -EINVAL);
+}
+
+#define in_session(f) cmocka_unit_test_setup_teardown(f, open_session, close_session)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_session(test_packets_bear_their_stamps_though_the_tsc_was_asked_for),
+		in_session(test_ring_holds_up_the_merge_before_its_first_poll),
+		in_session(test_ring_stays_busy_as_of_its_last_packet),
+		cmocka_unit_test_setup_teardown(
+			test_a_ring_that_only_sends_holds_up_the_merge, open_both, close_session),
+		cmocka_unit_test_setup_teardown(test_waiting_in_a_burst_publishes_how_far_it_is,
+			open_waiting, close_session),
+		cmocka_unit_test_setup_teardown(
+			test_what_is_sent_keeps_the_ring_in_order, open_both, close_session),
+		in_session(test_empty_polls_publish_how_far_the_thread_is),
+		cmocka_unit_test(test_no_port_can_have_that_number),
+	};
+	uint64_t tsc, ns;
+
+	test_eal_start();
+	rt_epb_init();
+	if (rt_threads_init())
+		return 1;
+	rt_clock_sample(&tsc, &ns);
+	rt_clock_init(&wall, tsc, ns, tsc, ns, rte_get_tsc_hz());
+	rt_hook_set_clock(&wall.line);
+	return cmocka_run_group_tests(tests, make_port, NULL);
+}

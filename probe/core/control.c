@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+
+#include "accept.h"
+#include "common/clock.h"
+#include "compat.h"
+#include "control.h"
+#include "hook.h"
+#include "probe/capture/nic_time.h"
+#include "plugin.h"
+#include "probe/capture/readable.h"
+#include "socket.h"
+#include "teardown.h"
+#include "probe/trace/trace.h"
+#include "probe/trace/load.h"
+
+#define CONNS_MAX   32
+#define LINGER_MS   2000 /* the reader connects within that time of waking us */
+#define TICK_MS     50   /* clock, ports, tails */
+#define COUNTERS_MS 500  /* NIC counters */
+#define BUSY_MS     1    /* while a session begins or ends */
+
+unsigned rt_control_patience_ms = 1000;
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t gone;
+	bool running, leaving, stay, quit;
+	bool shut; /* stopped by the application: only it starts us again */
+	int wake_fd, reserve_fd;
+	uint64_t rest_ms; /* until then no connection is accepted */
+	struct rt_listener listener;
+	struct rt_conn *conns;
+	struct rt_monitor lease;               /* rt_control_query() */
+	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
+	uint64_t life;                         /* counts the threads that have ended */
+	pid_t pid;                             /* of the process that last had the lock for it */
+	uint64_t active_ms, tick_ms, counters_ms;
+	struct rt_clock clock;
+	struct rt_clock_point early;
+} ctl = {.lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER};
+
+void rt_control_early(void)
+{
+	rt_clock_take(&ctl.early);
+}
+
+static void start_clock(void)
+{
+	struct rt_clock_point now;
+
+	rt_clock_take(&now);
+	rt_clock_begin(&ctl.clock, &ctl.early, &now, rte_get_tsc_hz());
+	rt_hook_set_clock(&ctl.clock.line);
+}
+
+static void tick_clock(void)
+{
+	struct rt_clock_point now;
+
+	rt_clock_take(&now);
+	rt_clock_follow(&ctl.clock, &now);
+	rt_hook_set_clock(&ctl.clock.line);
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->shm.clock)
+			rt_clock_publish(s->shm.clock, &ctl.clock.line);
+		for (uint32_t i = 0; i < s->if_count; i++) {
+			struct rt_session_if *f = &s->ifs[i];
+
+			if (f->nic_clock && !f->gone)
+				rt_nic_clock_update(f->nic_clock, f->port.port_id,
+					rt_clock_ns(&ctl.clock.line, rt_tsc()));
+		}
+	}
+}
+
+static bool peer_allowed(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	return cred.uid == 0 || cred.uid == geteuid();
+}
+
+static void accept_one(void)
+{
+	int fd = rt_accept(ctl.listener.fd, &ctl.reserve_fd);
+	struct rt_conn *c;
+	unsigned n = 0;
+
+	if (fd < 0) {
+		if (fd != -EAGAIN)
+			ctl.rest_ms = rt_now_ms() + RT_ACCEPT_REST_MS;
+		return;
+	}
+	for (c = ctl.conns; c; c = c->next)
+		n++;
+	c = n < CONNS_MAX && peer_allowed(fd) ? calloc(1, sizeof(*c)) : NULL;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	c->next = ctl.conns;
+	ctl.conns = c;
+}
+
+static void abandon(struct rt_conn *c)
+{
+	struct rt_session *s = c->session;
+
+	close(c->fd);
+	rt_conn_cancel(c);
+	rt_figures_detach(&c->monitor, &ctl.clock.line);
+	free(c);
+	if (!s)
+		return;
+	s->abandoned = true;
+	if (s->state < RT_SESSION_STOPPING)
+		rt_session_stop(s);
+}
+
+static uint32_t leased(uint64_t now_ms)
+{
+	uint32_t on = 0;
+
+	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+		if (ctl.lease_ms[i] > now_ms)
+			on |= 1u << i;
+	}
+	return on;
+}
+
+static void expire_lease(uint64_t now_ms)
+{
+	char err[RT_TEXT_LEN];
+
+	if (!ctl.lease.attached)
+		return;
+	if (ctl.lease_ms[RT_INSTR_COUNT] <= now_ms)
+		rt_figures_detach(&ctl.lease, &ctl.clock.line);
+	else if (leased(now_ms) != ctl.lease.instruments)
+		rt_figures_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
+}
+
+static void free_abandoned(void)
+{
+	for (struct rt_session **p = &rt_sessions; *p;) {
+		struct rt_session *s = *p;
+
+		if (s->abandoned && rt_session_stopped(s)) {
+			*p = s->next;
+			rt_session_free(s);
+		} else {
+			p = &s->next;
+		}
+	}
+}
+
+/* Which sessions want to be looked at soon. */
+static bool in_motion(void)
+{
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING ||
+			s->old_filters)
+			return true;
+	}
+	return false;
+}
+
+static void serve(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
+{
+	uint64_t now = rt_now_ms();
+
+	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_begun();) {
+		struct rt_conn *c = *p;
+		bool ok = true;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (order[i] == c && fds[i].revents)
+				ok = rt_conn_serve(c, &ctl.clock.line);
+		}
+		if (ok && rt_conn_advance(c, now, &ctl.clock.line)) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		abandon(c);
+	}
+}
+
+static void tick(void)
+{
+	uint64_t now = rt_now_ms();
+
+	if (now - ctl.tick_ms < TICK_MS || rt_teardown_begun())
+		return;
+	ctl.tick_ms = now;
+	tick_clock();
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state > RT_SESSION_ARMED)
+			continue;
+		rt_session_rescan(s);
+		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
+			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
+	}
+	expire_lease(now);
+	rt_figures_tick(now, &ctl.clock.line);
+	if (now - ctl.counters_ms >= COUNTERS_MS) {
+		ctl.counters_ms = now;
+		rt_hook_retry_removals();
+	}
+}
+
+static bool idle(void)
+{
+	if (ctl.conns || rt_sessions || rt_fig_current) {
+		ctl.active_ms = rt_now_ms();
+		return false;
+	}
+	return !ctl.stay && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+}
+
+/* Threads that poll leave a hook within microseconds: try that before sleeping. */
+static void settle(void)
+{
+	for (int i = 0; i < 100 && !rt_teardown_late(); i++) {
+		bool sets = rt_hook_reclaim(), moving = !rt_figures_reclaim();
+
+		for (struct rt_session *s = rt_sessions; s; s = s->next) {
+			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
+			moving |= s->old_filters && !rt_grace_over(&s->filter_grace);
+		}
+		if (sets && !moving)
+			return;
+		sched_yield();
+	}
+}
+
+static int timeout_ms(void)
+{
+	return in_motion() ? BUSY_MS : rt_sessions || rt_fig_current ? TICK_MS : LINGER_MS / 4;
+}
+
+/* Connections are the control thread's own: compiling does not need the lock, and would keep the
+ * application's threads from it. */
+static bool work(void)
+{
+	bool pending = false;
+
+	for (struct rt_conn *c = ctl.conns; c && !rt_teardown_begun(); c = c->next)
+		pending |= rt_conn_work(c);
+	return pending;
+}
+
+static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&ctl.lock);
+	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
+		/* Else for its end only: messages wait until the last one is answered. */
+		fds[n] = (struct pollfd){.fd = c->fd, .events = c->job ? 0 : POLLIN};
+		order[n] = c;
+	}
+	fds[n] = (struct pollfd){
+		.fd = rt_now_ms() < ctl.rest_ms ? -1 : ctl.listener.fd, .events = POLLIN};
+	fds[n + 1] = (struct pollfd){.fd = ctl.wake_fd, .events = POLLIN};
+	*timeout = timeout_ms();
+	pthread_mutex_unlock(&ctl.lock);
+	return n;
+}
+
+/* Returns after timeout_ms at the latest, and not much earlier without a reason: what stays ready
+ * would keep the thread on the CPU. */
+static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	struct timespec pause = {.tv_nsec = timeout_ms * 1000000L};
+	uint64_t count;
+
+	if (poll(fds, n, timeout_ms) < 0) {
+		for (unsigned i = 0; i < n; i++)
+			fds[i].revents = 0;
+		/* -EINVAL: RLIMIT_NOFILE is below n now. */
+		if (errno != EINTR)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	/* The application may have closed it, and may use its number. */
+	if (fds[n - 1].revents && read(ctl.wake_fd, &count, sizeof(count)) != sizeof(count))
+		ctl.wake_fd = -1;
+}
+
+/* Lock held. False: the thread ends. */
+static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
+{
+	/* The end of DPDK may have stopped waiting for the lock: then only this ends the thread. */
+	if (rt_teardown_begun())
+		return false;
+	serve(fds, order, n);
+	if (fds[n].revents)
+		accept_one();
+	tick();
+	settle();
+	serve(fds, order, 0); /* what has settled just now is answered at once */
+	free_abandoned();
+	return !ctl.quit && !idle();
+}
+
+static bool step(void)
+{
+	struct pollfd fds[CONNS_MAX + 2];
+	const struct rt_conn *order[CONNS_MAX];
+	bool pending = work();
+	int timeout;
+	unsigned n = fill(fds, order, &timeout);
+	bool more;
+
+	wait_for(fds, n + 2, pending ? 0 : timeout);
+	/* Not under the lock, as it reads /proc. Sessions come and go only in this thread. */
+	if (rt_sessions)
+		rt_readable_look(rt_now_ms());
+	else
+		rt_readable_forget();
+	pthread_mutex_lock(&ctl.lock);
+	more = turn(fds, order, n);
+	ctl.leaving = !more;
+	pthread_mutex_unlock(&ctl.lock);
+	return more;
+}
+
+/* Sessions that threads hold up stay in rt_sessions; the next control thread frees them. */
+static void end_all(void)
+{
+	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
+
+	while (ctl.conns && !rt_teardown_late()) {
+		struct rt_conn *c = ctl.conns;
+
+		ctl.conns = c->next;
+		abandon(c);
+	}
+	/* What else they have needs DPDK, which may be gone. */
+	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+		close(c->fd);
+	if (!rt_teardown_late())
+		rt_figures_detach(&ctl.lease, &ctl.clock.line);
+	while (!rt_teardown_late() && rt_now_ms() < until_ms &&
+		(rt_sessions || !rt_figures_reclaim())) {
+		settle();
+		free_abandoned();
+	}
+}
+
+static uint32_t run(void *arg)
+{
+	sigset_t all;
+
+	/* The application's signals are its own threads' business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	rt_trace_control_thread();
+	while (step())
+		;
+	pthread_mutex_lock(&ctl.lock);
+	end_all();
+	/* After the last call of a driver. Waits for an event that is being delivered, which needs
+	 * neither the control lock nor its holder. */
+	if (!rt_teardown_late())
+		rt_ports_unwatch();
+	rt_listener_close(&ctl.listener);
+	close(ctl.wake_fd);
+	if (ctl.reserve_fd >= 0)
+		close(ctl.reserve_fd);
+	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
+	ctl.life++;
+	pthread_cond_broadcast(&ctl.gone);
+	pthread_mutex_unlock(&ctl.lock);
+	return 0;
+}
+
+static int listen_on(void)
+{
+	const char *dir = rte_eal_get_runtime_dir();
+
+	/* A secondary process shares the folder: it would take the socket from its primary. */
+	if (!dir || !dir[0] || rte_eal_process_type() != RTE_PROC_PRIMARY)
+		return -ENOTSUP;
+	return rt_listener_open(&ctl.listener, dir);
+}
+
+static int start_thread(void)
+{
+	int ret = listen_on();
+
+	if (ret)
+		return ret;
+	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ctl.reserve_fd = rt_accept_reserve();
+	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
+	start_clock();
+	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(rt_hook_cut);
+	if (!ret) {
+		ret = rt_compat_control_thread("ringtap-ctl", run);
+		if (!ret)
+			return 0;
+		rt_ports_unwatch();
+	}
+	if (ctl.wake_fd >= 0)
+		close(ctl.wake_fd);
+	if (ctl.reserve_fd >= 0)
+		close(ctl.reserve_fd);
+	rt_listener_close(&ctl.listener);
+	return ret;
+}
+
+int rt_control_start(bool stay)
+{
+	int ret = 0;
+
+	/* Not under the lock: it waits for who loads a library, whose constructors may wait for us.
+	 */
+	rt_trace_find_lttng();
+	pthread_mutex_lock(&ctl.lock);
+	while (ctl.leaving)
+		pthread_cond_wait(&ctl.gone, &ctl.lock);
+	ctl.active_ms = rt_now_ms();
+	ctl.shut = ctl.shut && !stay;
+	/* Before the check: this thread finds the end begun, or the end waits for the lock. */
+	__atomic_exchange_n(&ctl.pid, getpid(), __ATOMIC_SEQ_CST);
+	if (ctl.shut || rt_teardown_begun()) {
+		ret = -ESHUTDOWN;
+	} else if (!ctl.running) {
+		ret = rt_probe_init();
+		if (!ret)
+			ret = start_thread();
+		ctl.running = !ret;
+	}
+	if (!ret && stay)
+		ret = ctl.stay ? -EALREADY : 0;
+	ctl.stay |= stay;
+	pthread_mutex_unlock(&ctl.lock);
+	return ret;
+}
+
+void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
+{
+	pthread_mutex_lock(&ctl.lock);
+	memcpy(name, ctl.listener.name, RT_SOCKET_NAME_MAX);
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+/* Lock held. until: of CLOCK_MONOTONIC; NULL: for ever. */
+static void stop(const struct timespec *until)
+{
+	uint64_t one = 1, life = ctl.life;
+	int ret = 0;
+
+	ctl.shut = true;
+	if (!ctl.running)
+		return;
+	ctl.quit = true;
+	(void)!write(ctl.wake_fd, &one, sizeof(one));
+	while (ctl.life == life && !ret)
+		ret = until ? pthread_cond_clockwait(&ctl.gone, &ctl.lock, CLOCK_MONOTONIC, until)
+			    : pthread_cond_wait(&ctl.gone, &ctl.lock);
+}
+
+void rt_control_stop(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	stop(NULL);
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+void rt_control_end(uint64_t until_ms)
+{
+	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+
+	/* Without a thread there may be another's lock, which nothing would ever release. */
+	if (__atomic_load_n(&ctl.pid, __ATOMIC_SEQ_CST) != getpid())
+		return;
+	while (pthread_mutex_trylock(&ctl.lock)) {
+		if (rt_now_ms() >= until_ms)
+			return;
+		usleep(1000);
+	}
+	stop(&until);
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+void rt_control_follow_tracers(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	if (ctl.running && !ctl.leaving)
+		rt_fig_look_again();
+	pthread_mutex_unlock(&ctl.lock);
+}
+
+static int query(uint32_t instruments,
+	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+{
+	uint64_t now = rt_now_ms(), now_ns = rt_clock_ns(&ctl.clock.line, rt_tsc()), since = 0;
+	char err[RT_TEXT_LEN];
+	int ret;
+
+	if (!ctl.running || ctl.leaving || rt_teardown_begun())
+		return -EAGAIN;
+	for (unsigned i = 0; i <= RT_INSTR_COUNT; i++) {
+		if (instruments & 1u << i || i == RT_INSTR_COUNT)
+			ctl.lease_ms[i] = now + RT_LEASE_MS;
+	}
+	ret = rt_figures_attach(&ctl.lease, leased(now), 1, &ctl.clock.line, err);
+	if (ret)
+		return ret;
+	since = rt_fig_current->begun_ns;
+	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+		if (instruments & 1u << i && rt_fig_current->on_ns[i] > since)
+			since = rt_fig_current->on_ns[i];
+	}
+	show(rt_fig_current, now_ns > since ? (now_ns - since) / 1000000 : 0, arg);
+	return 0;
+}
+
+int rt_control_query(uint32_t instruments,
+	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+{
+	int ret = rt_control_start(false);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ctl.lock);
+	ret = query(instruments, show, arg);
+	pthread_mutex_unlock(&ctl.lock);
+	return ret;
+}

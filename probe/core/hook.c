@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include "probe/monitor/stats.h"
+#include "hook_burst.h"
+#include "teardown.h"
+
+/* A callback out of ethdev's list that a thread may still be walking over. */
+struct rt_limbo {
+	struct rt_limbo *next;
+	void *callback;
+};
+
+#define LIMBO_PATIENCE 60 /* times rt_limbo_ms, for threads that do not come again */
+
+uint64_t rt_limbo_ms = 10000;
+
+static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
+/* Unlinked since the last grace period began, and what that period is for. */
+static uint64_t limbo_since_ms;
+static struct rt_limbo *limbo_new, *limbo_old;
+static struct rt_tapset *sets_new, *sets_old;
+static struct rt_grace limbo_grace, sets_grace;
+/* Of the table above, what hooks do, whether they are in place, and the two lists of what is new.
+ * Taken after the control lock, and before ethdev's own of its callback lists. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The application's thread may have a real-time priority, and the control thread share its CPU. */
+static void make_lock(void)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr))
+		return;
+	if (pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == 0)
+		pthread_mutex_init(&lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static void acquire(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_lock);
+	pthread_mutex_lock(&lock);
+}
+
+static void release(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir)
+{
+	struct rt_hook **table = hooks[port][dir], *h;
+
+	if (!table) {
+		table = calloc(RTE_MAX_QUEUES_PER_PORT, sizeof(*table));
+		if (!table)
+			return NULL;
+		acquire();
+		hooks[port][dir] = table;
+		release();
+	}
+	h = table[queue];
+	if (!h) {
+		h = aligned_alloc(RT_CACHE_LINE, sizeof(*h));
+		if (!h)
+			return NULL;
+		*h = (struct rt_hook){.port = port, .queue = queue, .direction = dir};
+		acquire();
+		table[queue] = h;
+		release();
+	}
+	return h;
+}
+
+#ifdef __SANITIZE_THREAD__
+/* A callback reaches a polling thread through ethdev's list: released there, and everything behind
+ * the hook depends on the pointer. ThreadSanitizer cannot look into that library. */
+#include <sanitizer/tsan_interface.h>
+
+static uint16_t seen_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
+{
+	__tsan_acquire(hook);
+	return rt_hook_rx(port, queue, pkts, n, max, hook);
+}
+
+static uint16_t seen_tx(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
+{
+	__tsan_acquire(hook);
+	return rt_hook_tx(port, queue, pkts, n, hook);
+}
+
+#define ON_RX seen_rx
+#define ON_TX seen_tx
+#else
+#define __tsan_release(p) (void)(p)
+#define ON_RX             rt_hook_rx
+#define ON_TX             rt_hook_tx
+#endif
+
+static const void *install(struct rt_hook *h)
+{
+	__tsan_release(h);
+	/* Nearest to the driver on both ways: what others change, they change behind us. */
+	if (h->direction == RT_DIR_RX)
+		return rte_eth_add_first_rx_callback(h->port, h->queue, ON_RX, h);
+	return rte_eth_add_tx_callback(h->port, h->queue, ON_TX, h);
+}
+
+static void count_user(struct rt_hook *h, const void *callback, struct rt_limbo *parted)
+{
+	acquire();
+	h->users++;
+	if (callback) {
+		h->callback = callback;
+		h->parted = parted;
+	}
+	release();
+}
+
+int rt_hook_use(struct rt_hook *h)
+{
+	struct rt_limbo *parted;
+	const void *callback;
+	bool there;
+
+	if (rt_teardown_late())
+		return -ESHUTDOWN;
+	acquire();
+	there = h->callback; /* ethdev may have refused to let the last one go */
+	release();
+	if (there) {
+		count_user(h, NULL, NULL);
+		return 0;
+	}
+	/* No other thread installs: the control lock is held. */
+	parted = malloc(sizeof(*parted));
+	if (!parted)
+		return -ENOMEM;
+	callback = install(h); /* may allocate huge pages: not under the lock */
+	if (!callback) {
+		free(parted);
+		return -rte_errno;
+	}
+	count_user(h, callback, parted);
+	return 0;
+}
+
+/* Takes the callback out of ethdev's list; lock held. ethdev refuses where the port is gone or has
+ * fewer queues now; the callback then stays linked, harmless, until the queue is back. It also does
+ * where DPDK, which has its memory, does not wait any more. */
+static void remove_callback(struct rt_hook *h)
+{
+	int ret;
+
+	if (rt_teardown_late())
+		return;
+	if (h->direction == RT_DIR_RX)
+		ret = rte_eth_remove_rx_callback(h->port, h->queue, h->callback);
+	else
+		ret = rte_eth_remove_tx_callback(h->port, h->queue, h->callback);
+	if (ret)
+		return;
+	h->parted->callback = (void *)(uintptr_t)h->callback;
+	h->callback = NULL;
+	h->parted->next = limbo_new;
+	limbo_new = h->parted;
+	h->parted = NULL;
+}
+
+void rt_hook_unuse(struct rt_hook *h)
+{
+	acquire();
+	if (--h->users == 0 && h->callback)
+		remove_callback(h);
+	release();
+}
+
+/* Lock held. */
+static void replace(struct rt_hook *h, struct rt_tapset *set)
+{
+	struct rt_tapset *old = h->taps;
+
+	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
+	rt_store_release(&h->taps, set);
+	if (!old)
+		return;
+	old->next_free = sets_new;
+	sets_new = old;
+}
+
+static void add(struct rt_tapset *set, struct rt_tap *tap)
+{
+	set->tap[set->count++] = tap;
+	if (!tap->wait)
+		set->wait_from = set->count;
+}
+
+/* Lock held. */
+static int link_tap(
+	struct rt_hook *h, struct rt_tap *tap, struct rt_tapset *set, uint32_t generation)
+{
+	if (rt_port_generation(h->port) != generation)
+		return -ENODEV;
+	if (h->taps && h->taps->count == RT_HOOK_TAPS)
+		return -ENOSPC;
+	/* Taps that wait come last, so that nobody else waits with them. */
+	for (uint32_t i = 0; h->taps && i < h->taps->wait_from; i++)
+		add(set, h->taps->tap[i]);
+	if (!tap->wait)
+		add(set, tap);
+	for (uint32_t i = h->taps ? h->taps->wait_from : 0; h->taps && i < h->taps->count; i++)
+		add(set, h->taps->tap[i]);
+	if (tap->wait)
+		add(set, tap);
+	replace(h, set);
+	return 0;
+}
+
+int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation)
+{
+	struct rt_tapset *set = calloc(1, sizeof(*set));
+	int ret = -ENOMEM;
+
+	tap->spare = calloc(1, sizeof(*tap->spare));
+	if (set && tap->spare) {
+		acquire();
+		ret = link_tap(h, tap, set, generation);
+		release();
+	}
+	if (ret) {
+		free(set);
+		free(tap->spare);
+		tap->spare = NULL;
+		return ret;
+	}
+	rt_fig_look_again();
+	return 0;
+}
+
+/* Lock held. Returns the set that is not needed, if any. */
+static struct rt_tapset *unlink_tap(
+	struct rt_hook *h, const struct rt_tap *tap, struct rt_tapset *set)
+{
+	uint32_t count = h->taps ? h->taps->count : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (h->taps->tap[i] != tap)
+			add(set, h->taps->tap[i]);
+	}
+	if (set->count == count) /* cut off */
+		return set;
+	replace(h, set->count ? set : NULL);
+	return set->count ? NULL : set;
+}
+
+void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
+{
+	struct rt_tapset *unneeded;
+
+	acquire();
+	unneeded = unlink_tap(h, tap, tap->spare);
+	release();
+	tap->spare = NULL;
+	free(unneeded);
+	rt_fig_look_again();
+}
+
+bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generation)
+{
+	bool same;
+
+	acquire();
+	same = rt_port_generation(h->port) == generation;
+	if (same) {
+		/* Pairs with the acquires in hook_burst.c. */
+		rt_store_release(&h->figures, site);
+		rt_store_release(&h->column, site->column);
+	}
+	release();
+	return same;
+}
+
+void rt_hook_give_column(struct rt_hook *h, const struct rt_fig_site *site)
+{
+	acquire();
+	if (h->figures == site)
+		rt_store_release(&h->column, site->column); /* as above */
+	release();
+}
+
+/* Lock held. */
+static void drop_figures(struct rt_hook *h)
+{
+	rt_store(&h->column, NULL);
+	rt_store(&h->figures, NULL);
+}
+
+void rt_hook_uncount(struct rt_hook *h, const struct rt_fig_site *site)
+{
+	acquire();
+	if (h->figures == site)
+		drop_figures(h);
+	release();
+}
+
+void rt_hook_cut(uint16_t port)
+{
+	acquire();
+	for (unsigned i = 0; i < 2u * RTE_MAX_QUEUES_PER_PORT; i++) {
+		struct rt_hook **table = hooks[port][i % 2];
+		struct rt_hook *h = table ? table[i / 2] : NULL;
+
+		if (!h)
+			continue;
+		drop_figures(h);
+		if (h->taps)
+			replace(h, NULL);
+		if (h->callback)
+			remove_callback(h);
+	}
+	release();
+}
+
+static void free_sets(struct rt_tapset *set)
+{
+	while (set) {
+		struct rt_tapset *next = set->next_free;
+
+		free(set);
+		set = next;
+	}
+}
+
+static void reclaim_sets(void)
+{
+	if (sets_old && rt_grace_over(&sets_grace)) {
+		free_sets(sets_old);
+		sets_old = NULL;
+	}
+	if (sets_old)
+		return;
+	acquire();
+	sets_old = sets_new;
+	sets_new = NULL;
+	release();
+	if (sets_old)
+		rt_grace_begin(&sets_grace);
+}
+
+static void free_limbo(struct rt_limbo *l)
+{
+	while (l) {
+		struct rt_limbo *next = l->next;
+
+		rte_free(l->callback);
+		free(l);
+		l = next;
+	}
+}
+
+/* ethdev reads callback->next after our function has returned: being outside of the hook is not
+ * enough, the thread must have come in again. One that has never been here, or has no slot, may
+ * have loaded the callback before it was removed, too: hence the time on top. And some threads
+ * never come again: then only time is left, a long one. */
+static void reclaim_callbacks(void)
+{
+	uint64_t age = rt_now_ms() - limbo_since_ms;
+
+	if (limbo_old && age >= rt_limbo_ms &&
+		(rt_grace_passed(&limbo_grace) || age >= LIMBO_PATIENCE * rt_limbo_ms)) {
+		free_limbo(limbo_old);
+		limbo_old = NULL;
+	}
+	if (limbo_old)
+		return;
+	acquire();
+	limbo_old = limbo_new;
+	limbo_new = NULL;
+	release();
+	if (limbo_old) {
+		limbo_since_ms = rt_now_ms();
+		rt_grace_begin(&limbo_grace);
+	}
+}
+
+void rt_hook_retry_removals(void)
+{
+	for (unsigned i = 0; i < RTE_MAX_ETHPORTS * 2; i++) {
+		struct rt_hook **table = hooks[i / 2][i % 2];
+
+		acquire();
+		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {
+			struct rt_hook *h = table[q];
+
+			if (h && !h->users && h->callback && rt_port_alive(h->port))
+				remove_callback(h);
+		}
+		release();
+	}
+}
+
+bool rt_hook_reclaim(void)
+{
+	reclaim_sets();
+	reclaim_callbacks();
+	return !sets_old;
+}
+
+void rt_hook_set_clock(const struct rt_clock_line *line)
+{
+	rt_latch_publish(&rt_hook_clock, line);
+}

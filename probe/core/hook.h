@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one ethdev callback per (port, queue, direction). Hooks are made by the control thread and
+ * never freed, so a thread that is late in a callback list finds valid memory.
+ */
+#ifndef RINGTAP_PROBE_CORE_HOOK_H
+#define RINGTAP_PROBE_CORE_HOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "probe/capture/session.h"
+
+#define RT_HOOK_TAPS 16 /* sessions on one port, queue and direction */
+
+/* What a hook does; immutable once linked. */
+struct rt_tapset {
+	uint32_t count;
+	uint32_t wait_from; /* the taps from here on may wait for their readers */
+	struct rt_tap *tap[RT_HOOK_TAPS];
+	struct rt_tapset *next_free; /* control thread: waiting for a grace period */
+};
+
+struct rt_fig_site;
+struct rt_limbo;
+
+struct rt_hook {
+	struct rt_tapset *taps;      /* NULL: nothing to do */
+	struct rt_fig_site *figures; /* NULL: nothing to count */
+	struct rt_fig_quick *column; /* of figures, if it has one */
+	struct rt_thread_set seen;   /* thread slots that have called it */
+	uint64_t orphaned; /* packets of threads without a slot, and of nested calls; atomic */
+	uint16_t port, queue;
+	uint8_t direction;
+	/* Under the hooks' lock. */
+	uint32_t users;       /* sessions, and the figures, that want it in place */
+	const void *callback; /* ethdev's handle; NULL: not installed */
+	struct rt_limbo
+		*parted; /* for the callback when it is removed, so that this needs no memory */
+} __attribute__((aligned(RT_CACHE_LINE)));
+
+/* How long a removed callback is kept at least; a variable for the tests' sake. */
+extern uint64_t rt_limbo_ms;
+
+/* ringtap_probe_received_until() of this thread; 0: never called. */
+extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
+
+/* What hooks do and whether they are in place is under a lock of its own, which is held for
+ * microseconds: nothing is allocated, and no driver is called under it. */
+
+/* In the application's thread that adds or removes a port, once its generation has changed: unlinks
+ * all that was linked to the port's hooks and takes them away. When it returns no packet of the
+ * id's next holder can be taken for one of the last; generations keep it so. Any thread. */
+void rt_hook_cut(uint16_t port);
+
+/* All functions that follow: control lock held. */
+
+/* The hook of a port's queue, made on first use. NULL: out of memory. */
+struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir);
+
+/* Puts it in place / takes it away after the last user. 0 or -errno. */
+int rt_hook_use(struct rt_hook *h);
+void rt_hook_unuse(struct rt_hook *h);
+
+/* Links and unlinks a session's tap; what was linked before is freed after a grace period.
+ * generation: of the port that the tap is for. -ENODEV: the port id has changed hands; -ENOSPC:
+ * RT_HOOK_TAPS sessions are there already; -ENOMEM. Unlinking never fails, and a tap may have been
+ * cut off before. */
+int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation);
+void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap);
+
+/* Likewise the place in the figures; one at a time. False: the port id has changed hands. */
+bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generation);
+void rt_hook_uncount(struct rt_hook *h, const struct rt_fig_site *site);
+/* The site has got its column, while it may be counting. */
+void rt_hook_give_column(struct rt_hook *h, const struct rt_fig_site *site);
+
+/* Frees what has outlived its grace period: old tap sets, removed callbacks. True: no tap set is
+ * left. Callbacks may stay until their threads poll a hook again. */
+bool rt_hook_reclaim(void);
+
+/* Tries again where ethdev refused to remove a callback. */
+void rt_hook_retry_removals(void);
+
+/* Sets the line that hooks convert the TSC with. */
+void rt_hook_set_clock(const struct rt_clock_line *line);
+
+#endif

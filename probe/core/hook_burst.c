@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What runs in the application's polling threads. No lock, no allocation, no log, no system call,
+ * no waiting (but for on-full=wait, which the user has asked for), no atomic read-modify-write but
+ * once per thread and hook.
+ */
+#include <rte_lcore.h>
+#include <rte_mbuf_dyn.h>
+
+#include "probe/capture/epb.h"
+#include "probe/monitor/burst.h"
+#include "probe/capture/filter.h"
+#include "hook_burst.h"
+#include "probe/trace/trace_burst.h"
+
+#define CHUNK 64 /* packets that a filter looks at before they are copied */
+
+#ifdef RT_TRACE_OWN_LOOP
+const bool rt_trace_own_loop = true;
+#else
+const bool rt_trace_own_loop;
+#endif
+
+struct rt_clock_latch rt_hook_clock;
+__thread uint64_t rt_hook_until;
+
+static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsigned n)
+{
+	rt_fetch_add(&s->orphans[tap->index].seen, n);
+	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_NO_RING);
+}
+
+static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
+	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	struct rte_mbuf *pass[CHUNK];
+
+	while (n) {
+		unsigned look = n < CHUNK ? n : CHUNK, unreadable = 0;
+		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass, &unreadable);
+
+		r->counts[tap->index].filtered += look - k - unreadable;
+		if (k)
+			rt_epb_push(r, tap, pass, k, ns);
+		if (rt_unlikely(unreadable))
+			rt_epb_unreadable(r, tap, unreadable);
+		pkts += look;
+		n -= look;
+	}
+}
+
+/* Packet by packet: waiting for room publishes last_ns in the middle of a burst. */
+static uint64_t stamped_at(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
+{
+	uint64_t stamp = *RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *);
+
+	if ((m->ol_flags & tap->nic_ts_flag) && stamp > r->last_ns)
+		r->last_ns = stamp;
+	return r->last_ns ? r->last_ns : ns;
+}
+
+/* NIC time stamps differ from packet to packet. */
+static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned unreadable = 0;
+		struct rte_mbuf *pass;
+
+		if (tap->stamped)
+			ns = stamped_at(r, tap, pkts[i], ns);
+		if (filter &&
+			!rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass, &unreadable)) {
+			if (unreadable)
+				rt_epb_unreadable(r, tap, 1);
+			else
+				r->counts[tap->index].filtered++;
+			continue;
+		}
+		if (!rt_epb_slow(r, tap, pkts[i], ns))
+			rt_epb_lost(r, tap, 1);
+	}
+}
+
+/* For a ring that stays busy, whose last_ns is the time stamp that no packet received later
+ * precedes. Returns the time of what bears no stamp (what the thread sends): that one, to keep the
+ * ring in order; ns as long as it is unknown. */
+static __rte_noinline uint64_t stamped_until(struct rt_ring *r, uint64_t ns)
+{
+	r->held = true;
+	if (rt_hook_until > r->last_ns)
+		r->last_ns = rt_hook_until;
+	return r->last_ns ? r->last_ns : ns;
+}
+
+static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns)
+{
+	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
+	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
+
+	if (rt_unlikely(tap->stamped || r->held)) {
+		ns = stamped_until(r, ns);
+	} else {
+		/* The clock does not go back, but another line may have rounded up before. */
+		if (rt_unlikely(ns < r->last_ns))
+			ns = r->last_ns;
+		r->last_ns = ns;
+	}
+	r->open = tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
+	r->counts[tap->index].seen += n;
+	if (rt_unlikely(tap->nic_ts_offset >= 0))
+		push_each(r, tap, filter, pkts, n, ns);
+	else if (filter)
+		push_filtered(r, tap, filter, pkts, n, ns);
+	else
+		rt_epb_push(r, tap, pkts, n, ns);
+	rt_ring_publish(r);
+	r->open = 0;
+}
+
+static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
+{
+	struct rt_ring *r = s->ring_of[t->index];
+
+	return rt_likely(r != NULL) ? r : rt_session_claim_ring(s, t);
+}
+
+/* The taps from first to behind last, all stamped with the same time. */
+static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
+	const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_ring *ring[RT_HOOK_TAPS];
+	struct rt_clock_line line;
+	uint64_t ns;
+
+	for (unsigned i = first; i < last; i++) {
+		ring[i] = ring_of(set->tap[i]->session, t);
+		if (rt_unlikely(ring[i]->data == NULL))
+			continue;
+		if (rt_unlikely(ring[i]->open))
+			rt_epb_mend(ring[i]);
+		rt_ring_begin(ring[i]);
+	}
+	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
+	line = rt_latch_read(&rt_hook_clock);
+	ns = rt_clock_now(&line);
+	for (unsigned i = first; i < last; i++) {
+		if (rt_unlikely(ring[i]->data == NULL)) {
+			count_orphans(set->tap[i]->session, set->tap[i], n);
+			continue;
+		}
+		feed(ring[i], set->tap[i], pkts, n, ns);
+		/* Time stamps that are older than the burst: last_ns is all that bounds them. */
+		if (rt_likely(!ring[i]->held))
+			rt_ring_end(ring[i]);
+	}
+}
+
+/* Who waits comes last and one by one: a ring must not be busy while another's reader is waited
+ * for. */
+static void run_set(
+	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	if (rt_likely(set->wait_from))
+		run_taps(set, 0, set->wait_from, t, pkts, n);
+	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
+		run_taps(set, i, i + 1, t, pkts, n);
+}
+
+/* It must not touch what can be freed, nor what the thread may be in the midst of. */
+static void visit_outside(struct rt_hook *h, unsigned n)
+{
+	if (n)
+		rt_fetch_add(&h->orphaned, n);
+	if (rt_load(&h->figures))
+		rt_fetch_add(&rt_fig_no_thread, 1);
+}
+
+static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
+{
+	if ((rt_load(&h->figures) || rt_load(&h->taps)) &&
+		rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+	visit_outside(h, n);
+}
+
+/* The thread is inside. Out of line, so that the quick way needs no stack. */
+static __rte_noinline uint16_t visit(
+	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
+{
+	/* First of all: who changes what a hook has to do changes the state after it. Pairs with
+	 * the release in figures.c. */
+	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
+	const struct rt_tapset *set;
+	struct rt_fig_site *site;
+
+	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
+		rt_thread_set_add(&h->seen, t->index);
+	/* Pairs with the release in rt_hook_count(). */
+	site = rt_load_acquire(&h->figures);
+	/* Pairs with the release in replace(), hook.c. */
+	set = rt_load_acquire(&h->taps);
+	/* The callback is in before there is anything to count with. */
+	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
+		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+	/* Of the site: the mode may already be that of the next figures. Pairs with the release in
+	 * supply_threads(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->figures->threads_ready))) {
+		rt_fetch_add(&site->figures->no_row_polls, 1);
+		site = NULL;
+	}
+	if (site && h->direction == RT_DIR_RX)
+		rt_fig_rx(site, t, state, pkts, n, asked);
+	else if (site)
+		rt_fig_tx(site, t, state, pkts, n);
+	if (set && (n || rt_unlikely(rt_hook_until)))
+		run_set(set, t, pkts, n);
+	if (site && !set)
+		rt_fig_settle(site, t, state);
+	rt_thread_exit(t);
+	return n;
+}
+
+/* stack: the hook's. It is stored last: a handler that polls before the epoch is odd enters, and
+ * must not leave its own stack behind. Until it is stored, a handler finds 0. */
+static inline void go_in(struct rt_thread *t, uintptr_t stack)
+{
+	rt_thread_enter(t);
+	t->stack = stack;
+	rt_compiler_barrier();
+}
+
+/* A thread that has no slot, or that did not leave its last visit as it should. */
+static __rte_noinline uint16_t visit_first(
+	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked, uintptr_t stack)
+{
+	struct rt_thread *t = rt_thread_self;
+
+	if (t && !rt_thread_jumped(t, stack)) {
+		visit_outside(h, n);
+		return n;
+	}
+	if (!t)
+		t = rt_thread_claim(rte_lcore_id());
+	else
+		t->stack = 0; /* that of the visit that was left */
+	if (!t) {
+		visit_slotless(h, n, asked);
+		return n;
+	}
+	go_in(t, stack);
+	return visit(h, t, pkts, n, asked);
+}
+
+static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked,
+	enum rt_direction dir)
+{
+	uintptr_t stack = rt_stack_pointer();
+	struct rt_thread *t = rt_thread_self;
+	struct rt_fig_quick *column;
+	bool done;
+
+	if (rt_unlikely(!t || rt_thread_inside(t)))
+		return visit_first(h, pkts, n, asked, stack);
+	go_in(t, stack);
+	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
+	column = rt_load_acquire(&h->column);
+	if (!column)
+		return visit(h, t, pkts, n, asked);
+	done = dir == RT_DIR_RX ? rt_fig_rx_quick(column, t, n, asked)
+				: rt_fig_tx_quick(column, t, n);
+	if (rt_unlikely(!done))
+		return visit(h, t, pkts, n, asked);
+	rt_thread_exit(t);
+	return n;
+}
+
+uint16_t rt_hook_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
+{
+	rt_trace_rx(port, queue, max, n);
+	return enter(hook, pkts, n, max, RT_DIR_RX);
+}
+
+uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
+{
+	rt_trace_tx(port, queue, n);
+	return enter(hook, pkts, n, n, RT_DIR_TX);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the probe gets in: loaded by EAL's -d it registers a telemetry command and does nothing else
+ * until somebody calls it; linked in, the application starts it itself.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_telemetry.h>
+
+#include "control.h"
+#include "probe/capture/epb.h"
+#include "hook.h"
+#include "plugin.h"
+#include "ports.h"
+#include "ringtap/probe.h"
+#include "telemetry.h"
+#include "probe/trace/trace.h"
+#include "probe/trace/load.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+int rt_probe_init(void)
+{
+	rt_epb_init();
+	return rt_threads_init();
+}
+
+static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	int ret = rt_control_start(false);
+	char socket[RT_SOCKET_NAME_MAX];
+
+	if (ret == -EALREADY)
+		ret = 0;
+	rt_control_socket(socket);
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_int(d, "protocol", RT_PROTO_VERSION);
+	rte_tel_data_add_dict_int(d, "status", ret);
+	rte_tel_data_add_dict_string(d, "socket", socket[0] ? socket : RT_SOCKET_NAME);
+	rte_tel_data_add_dict_string(d, "version", RINGTAP_VERSION);
+	return 0;
+}
+
+__attribute__((constructor)) static void probe_loaded(void)
+{
+	rt_control_early();
+	rt_trace_load_early();
+	/* Of two, one linked in and one loaded, rte_telemetry would ask the last; the first has the
+	 * trace points, and may have been started. */
+	if (rt_trace_points_taken())
+		return;
+	/* rte_telemetry refuses help texts of 64 characters and more. */
+	rte_telemetry_register_cmd(
+		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");
+	rt_telemetry_register();
+	rt_telemetry_register_trace();
+}
+
+EXPORT int ringtap_probe_start(void)
+{
+	return rt_control_start(true);
+}
+
+EXPORT void ringtap_probe_stop(void)
+{
+	rt_control_stop();
+}
+
+EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
+{
+	return rt_port_set_name(port, name);
+}
+
+EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
+{
+	return rt_port_set_missed(port, packets);
+}
+
+EXPORT int ringtap_probe_port_stamped(uint16_t port)
+{
+	return rt_port_set_stamped(port);
+}
+
+EXPORT void ringtap_probe_received_until(uint64_t ns)
+{
+	rt_hook_until = ns;
+}

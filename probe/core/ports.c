@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of ethdev's functions call the driver (the same from 22.11 to 26.07):
+ * rte_eth_dev_info_get(), rte_eth_link_get_nowait() (unless the port has link interrupts),
+ * rte_eth_stats_get(), rte_eth_rx_queue_info_get() and rte_eth_tx_queue_info_get(),
+ * rte_eth_read_clock(). A driver may send a message through a VF's mailbox and wait for the answer,
+ * or make ioctls (mlx5), so these are called for selected ports only, and seldom. The others that
+ * are used here and in hook.c read or write memory of ethdev: rte_eth_dev_is_valid_port(),
+ * rte_eth_dev_get_name_by_port(), rte_eth_macaddr_get(), rte_eth_dev_get_mtu(), callbacks,
+ * rte_eth_fp_ops[].
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "common/atomics.h"
+#include "common/ipc.h"
+#include "probe/capture/nic_time.h"
+#include "port_call.h"
+#include "ports.h"
+#include "teardown.h"
+
+static uint32_t generations[RTE_MAX_ETHPORTS];
+static uint32_t dying[RTE_MAX_ETHPORTS];
+static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: was there before us */
+static void (*on_change)(uint16_t port);
+/* What the application says of its ports. */
+static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
+static uint64_t given_missed[RTE_MAX_ETHPORTS];
+static uint32_t given_stamped[RTE_MAX_ETHPORTS];
+
+/* What the driver of a port returned last; control lock held. */
+struct known {
+	bool described, stale;
+	uint32_t generation;
+	uint64_t info_ms, state_ms, stats_ms; /* when it was called */
+	uint32_t set_up[2];                   /* queues by direction that had memory then */
+	uint32_t descriptors[2];
+	struct rt_msg_port desc;
+	struct rte_eth_stats stats;
+};
+
+static struct known known[RTE_MAX_ETHPORTS];
+
+#define SETTLE_MS 500
+#define STATE_MS  1000 /* age of a link state; between questions to a port without queues */
+
+static uint64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+uint32_t rt_port_generation(uint16_t port)
+{
+	return rt_load_acquire(&generations[port]);
+}
+
+static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
+{
+	if (port >= RTE_MAX_ETHPORTS) /* the application's DPDK was built for more */
+		return 0;
+	if (event == RTE_ETH_EVENT_NEW)
+		rt_store(&new_ms[port], clock_ms());
+	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
+	rt_fetch_add(&generations[port], 1);
+	on_change(port);
+	rt_port_call_bar(port, event == RTE_ETH_EVENT_DESTROY);
+	return 0;
+}
+
+int rt_ports_watch(void (*changed)(uint16_t port))
+{
+	int ret;
+
+	on_change = changed;
+	/* What happened while nobody watched is not known: believe ethdev. */
+	memset(dying, 0, sizeof(dying));
+	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++)
+		rt_fetch_add(&generations[i], 1);
+	rt_port_call_unbar_all();
+	memset(known, 0, sizeof(known));
+	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+	if (ret)
+		return ret;
+	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL);
+	if (ret)
+		rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+	return ret;
+}
+
+void rt_ports_unwatch(void)
+{
+	/* -EAGAIN: an event is being delivered just now. */
+	while (rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL) ==
+			-EAGAIN &&
+		!rt_teardown_late())
+		;
+	while (rte_eth_dev_callback_unregister(
+		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN &&
+		!rt_teardown_late())
+		;
+}
+
+/* ethdev points both lists of callbacks of a stopped port to one dummy; those of a started one are
+ * two arrays of that port. Only the port's own entry is compared: what another id's entry points to
+ * depends on whether that port exists and runs. While ethdev writes the entry it may be taken for a
+ * started one, with queues that are not its own. */
+static bool stopped(uint16_t port)
+{
+	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
+
+	return rt_load(&ops->rxq.clbk) == rt_load(&ops->txq.clbk);
+}
+
+/* ethdev announces a port from within its driver's probe function. Only when that has returned does
+ * the bus tell the device who its driver is, and rte_eth_dev_info_get() looks there without asking.
+ * A started port had its device by then; else time must do. */
+static bool probed(uint16_t port)
+{
+	return !stopped(port) || clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
+}
+
+bool rt_port_alive(uint16_t port)
+{
+	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]) && probed(port);
+}
+
+uint16_t rt_port_next(uint16_t port)
+{
+	while (port < RTE_MAX_ETHPORTS && !rt_port_alive(port))
+		port++;
+	return port;
+}
+
+static struct known *known_of(uint16_t port)
+{
+	struct known *k = &known[port];
+	uint32_t generation = rt_port_generation(port);
+
+	if (k->generation != generation)
+		*k = (struct known){.generation = generation};
+	return k;
+}
+
+static enum rt_stamps stamps(uint16_t port, const char *driver)
+{
+	struct rte_eth_conf conf;
+	uint64_t flag;
+	int offset;
+
+	if (rt_nic_time_lookup(&offset, &flag))
+		return RT_STAMPS_NONE;
+	if (rt_port_stamped(port))
+		return RT_STAMPS_TIME;
+	/* net_pcap has no such offload, and always sets them. */
+	if (strcmp(driver, "net_pcap") == 0)
+		return RT_STAMPS_NIC;
+	return !rte_eth_dev_conf_get(port, &conf) &&
+			       conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP
+		       ? RT_STAMPS_NIC
+		       : RT_STAMPS_NONE;
+}
+
+static bool is_due(uint64_t *last_ms, uint64_t every_ms)
+{
+	uint64_t now = clock_ms();
+
+	if (*last_ms && now - *last_ms < every_ms)
+		return false;
+	*last_ms = now;
+	return true;
+}
+
+static void ask_state(uint16_t port, struct known *k)
+{
+	struct rte_ether_addr mac = {0};
+	struct rte_eth_link link = {0};
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
+
+	if (rte_eth_link_get_nowait(port, &link))
+		link.link_status = RTE_ETH_LINK_DOWN;
+	k->desc.link_up = link.link_status == RTE_ETH_LINK_UP;
+	k->desc.link_mbps =
+		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : (uint32_t)link.link_speed;
+	rte_eth_macaddr_get(port, &mac);
+	memcpy(k->desc.mac, mac.addr_bytes, sizeof(k->desc.mac));
+	rte_eth_dev_get_mtu(port, &k->desc.mtu);
+	if (stopped(port))
+		return;
+	if (k->desc.nb_rx_queues && rte_eth_rx_queue_info_get(port, 0, &rx) == 0)
+		k->descriptors[RT_DIR_RX] = rx.nb_desc;
+	if (k->desc.nb_tx_queues && rte_eth_tx_queue_info_get(port, 0, &tx) == 0)
+		k->descriptors[RT_DIR_TX] = tx.nb_desc;
+}
+
+static void read_state(uint16_t port, struct known *k)
+{
+	if (!rt_port_call_begin(port))
+		return;
+	ask_state(port, k);
+	rt_port_call_end();
+}
+
+static int read_info(uint16_t port, struct known *k)
+{
+	struct rte_eth_dev_info info;
+	int ret = -ENODEV;
+
+	if (rt_port_call_begin(port)) {
+		ret = rte_eth_dev_info_get(port, &info);
+		rt_port_call_end();
+	}
+	if (ret)
+		return -ENODEV;
+	rt_str_set(
+		k->desc.driver, sizeof(k->desc.driver), info.driver_name ? info.driver_name : "");
+	k->desc.stamps = stamps(port, k->desc.driver);
+	k->desc.nb_rx_queues = info.nb_rx_queues;
+	k->desc.nb_tx_queues = info.nb_tx_queues;
+	return 0;
+}
+
+static uint32_t count_set_up(void *const *queues)
+{
+	uint32_t n = 0;
+
+	while (queues && n < RTE_MAX_QUEUES_PER_PORT && rt_load(&queues[n]))
+		n++;
+	return n;
+}
+
+/* Numbers of queues change while a port is stopped, which may be too short to be noticed. ethdev
+ * keeps a pointer per queue, so a change of their number shows in memory. */
+static bool queues_changed(uint16_t port, struct known *k)
+{
+	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
+	uint32_t n[2] = {
+		count_set_up(rt_load(&ops->rxq.data)), count_set_up(rt_load(&ops->txq.data))};
+	bool changed = memcmp(n, k->set_up, sizeof(n)) != 0;
+
+	memcpy(k->set_up, n, sizeof(n));
+	return changed;
+}
+
+/* A port is stopped before it is closed, and closing frees what drivers answer from before ethdev
+ * announces it. So a stopped one is called only until it has queues; what changes then shows when
+ * it has been started. */
+static struct known *look(uint16_t port)
+{
+	struct known *k = known_of(port);
+	bool has_queues = k->desc.nb_rx_queues + k->desc.nb_tx_queues;
+	bool changed = !stopped(port) && queues_changed(port, k);
+
+	k->stale |= changed || !k->described;
+	if (!k->stale && (has_queues || !stopped(port)))
+		return k;
+	if ((changed || is_due(&k->info_ms, STATE_MS)) && read_info(port, k) == 0) {
+		k->stale = false;
+		k->described = true;
+	}
+	return k->described ? k : NULL;
+}
+
+int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+
+	if (rte_eth_dev_get_name_by_port(port, name))
+		return -ENODEV;
+	rt_str_set(out, RT_NAME_LEN, *given_names[port] ? given_names[port] : name);
+	return 0;
+}
+
+int rt_port_describe(uint16_t port, struct rt_msg_port *out)
+{
+	struct known *k = look(port);
+
+	if (!k || rt_port_name(port, k->desc.name))
+		return -ENODEV;
+	if ((!k->state_ms || !stopped(port)) && is_due(&k->state_ms, STATE_MS))
+		read_state(port, k);
+	k->desc.port_id = port;
+	*out = k->desc;
+	out->link_up &= !stopped(port);
+	return 0;
+}
+
+int rt_port_queues(uint16_t port, uint32_t out[2])
+{
+	const struct known *k = look(port);
+
+	if (!k)
+		return -ENODEV;
+	out[RT_DIR_RX] = k->desc.nb_rx_queues;
+	out[RT_DIR_TX] = k->desc.nb_tx_queues;
+	return 0;
+}
+
+void rt_port_descriptors(uint16_t port, uint32_t out[2])
+{
+	memcpy(out, known_of(port)->descriptors, sizeof(known->descriptors));
+}
+
+static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+{
+	struct known *k = known_of(port);
+
+	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
+		int ret = -ENODEV;
+
+		k->stats_ms = 0;
+		if (rt_port_call_begin(port)) {
+			ret = rte_eth_stats_get(port, &k->stats);
+			rt_port_call_end();
+		}
+		if (ret)
+			return -ENODEV;
+		k->stats_ms = clock_ms();
+	}
+	*out = k->stats;
+	out->imissed += rt_load(&given_missed[port]);
+	return 0;
+}
+
+int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+{
+	/* See look(): closing frees what drivers count with, too. */
+	return stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
+}
+
+static int pick(int ret, const struct rte_eth_stats *s, uint64_t out[RT_NIC_COUNTERS])
+{
+	if (ret)
+		return ret;
+	out[0] = s->ipackets;
+	out[1] = s->opackets;
+	out[2] = s->imissed;
+	out[3] = s->ierrors;
+	out[4] = s->rx_nombuf;
+	out[5] = s->oerrors;
+	return 0;
+}
+
+int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS])
+{
+	struct rte_eth_stats s;
+
+	return pick(rt_port_stats(port, age_ms, &s), &s, out);
+}
+
+int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
+{
+	struct rte_eth_stats s;
+
+	return pick(read_stats(port, 0, &s), &s, out);
+}
+
+int rt_port_set_name(uint16_t port, const char *name)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_str_set(given_names[port], sizeof(given_names[port]), name);
+	return 0;
+}
+
+int rt_port_set_missed(uint16_t port, uint64_t packets)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_store(&given_missed[port], packets);
+	return 0;
+}
+
+int rt_port_set_stamped(uint16_t port)
+{
+	if (port >= RTE_MAX_ETHPORTS)
+		return -EINVAL;
+	rt_store(&given_stamped[port], 1);
+	return 0;
+}
+
+bool rt_port_stamped(uint16_t port)
+{
+	return rt_load(&given_stamped[port]);
+}
+
+bool rt_port_matches(uint16_t port, const char *want)
+{
+	char id[8], name[RT_NAME_LEN];
+
+	snprintf(id, sizeof(id), "%u", port);
+	if (!want[0] || strcmp(want, id) == 0)
+		return true;
+	return rt_port_name(port, name) == 0 && strcmp(want, name) == 0;
+}
+
+bool rt_port_same(
+	const struct rt_msg_port *port, const char *name, const char *driver, const uint8_t mac[6])
+{
+	const struct rte_ether_addr *now = (const void *)port->mac;
+
+	/* Software drivers make up another address whenever a port is made. */
+	return strcmp(port->name, name) == 0 && strcmp(port->driver, driver) == 0 &&
+	       (rte_is_local_admin_ether_addr(now) || memcmp(port->mac, mac, 6) == 0);
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a port's driver is called for, and how often: ethdev's functions that call a driver are
+ * counted on their way from the probe to ethdev (the linker wraps them). And what counts as a
+ * stopped port, and the counters of ports that start or come back later.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+
+#include "hook.h"
+#include "probe/capture/nic_time.h"
+#include "reader/capture.h"
+#include "request.h"
+#include "ringtap/monitor.h"
+#include "ringtap/probe.h"
+#include "test_eal.h"
+#include "test_ports.h"
+
+#define LOOKS 200u
+#define TICKS 25u /* of the control thread */
+
+/* ---- calls of drivers ---- */
+
+enum call { CALL_INFO, CALL_LINK, CALL_STATS, CALL_RXQ, CALL_TXQ, CALL_CLOCK, CALLS };
+
+static uint32_t calls[RTE_MAX_ETHPORTS][CALLS];
+
+#define WRAP(function, call, parameters, arguments)  \
+	int __real_##function parameters;            \
+	int __wrap_##function parameters;            \
+	int __wrap_##function parameters             \
+	{                                            \
+		rt_fetch_add(&calls[port][call], 1); \
+		return __real_##function arguments;  \
+	}
+
+WRAP(rte_eth_dev_info_get, CALL_INFO, (uint16_t port, struct rte_eth_dev_info *out), (port, out))
+WRAP(rte_eth_link_get_nowait, CALL_LINK, (uint16_t port, struct rte_eth_link *out), (port, out))
+WRAP(rte_eth_stats_get, CALL_STATS, (uint16_t port, struct rte_eth_stats *out), (port, out))
+WRAP(rte_eth_rx_queue_info_get, CALL_RXQ,
+	(uint16_t port, uint16_t queue, struct rte_eth_rxq_info *out), (port, queue, out))
+WRAP(rte_eth_tx_queue_info_get, CALL_TXQ,
+	(uint16_t port, uint16_t queue, struct rte_eth_txq_info *out), (port, queue, out))
+WRAP(rte_eth_read_clock, CALL_CLOCK, (uint16_t port, uint64_t *out), (port, out))
+
+static uint32_t calls_of(uint16_t id)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < CALLS; i++)
+		n += rt_load(&calls[id][i]);
+	return n;
+}
+
+static uint32_t called(uint16_t id, enum call call)
+{
+	return rt_load(&calls[id][call]);
+}
+
+static void forget_calls(void)
+{
+	for (uint32_t *c = &calls[0][0]; c < &calls[0][0] + RTE_MAX_ETHPORTS * CALLS; c++)
+		rt_store(c, 0);
+}
+
+/* ---- ports and sessions ---- */
+
+static uint16_t port[2];
+
+static int make_ports(void **state)
+{
+	port[0] = test_port_make("net_ring_0");
+	port[1] = test_port_make("net_ring_1");
+	return 0;
+}
+
+static int remove_ports(void **state)
+{
+	test_port_remove(port[0]);
+	test_port_remove(port[1]);
+	return 0;
+}
+
+static struct rt_session *open_session(const char *name, uint64_t ring_size)
+{
+	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
+		.directions = RT_WANT_RX | RT_WANT_TX,
+		.snaplen = 96,
+		.insn_first = RT_NO_FILTER};
+	const struct rt_msg_open open = {.ring_size = ring_size};
+	struct rt_session *s;
+
+	snprintf(want.port, sizeof(want.port), "%s", name);
+	s = test_session_open(&open, &want, NULL);
+	test_session_ready(s, test_clock());
+	rt_session_arm(s, test_clock());
+	return s;
+}
+
+static void end_session(struct rt_session *s)
+{
+	rt_session_stop(s);
+	while (!rt_session_stopped(s))
+		sched_yield();
+	while (!rt_hook_reclaim())
+		sched_yield();
+	rt_session_free(s);
+}
+
+static void set_queues(uint16_t id, uint16_t rx, uint16_t tx)
+{
+	struct rte_eth_conf conf = {0};
+
+	assert_int_equal(rte_eth_dev_stop(id), 0);
+	assert_int_equal(rte_eth_dev_configure(id, rx, tx, &conf), 0);
+	for (uint16_t q = 0; q < rx; q++)
+		assert_int_equal(
+			rte_eth_rx_queue_setup(id, q, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	for (uint16_t q = 0; q < tx; q++)
+		assert_int_equal(rte_eth_tx_queue_setup(id, q, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(id), 0);
+}
+
+/* ---- how often ---- */
+
+static void test_ports_that_are_not_captured_are_not_called(void **state)
+{
+	struct rt_session *s;
+
+	forget_calls();
+	s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	assert_true(called(port[0], CALL_INFO) > 0);
+	forget_calls();
+	for (unsigned i = 0; i < LOOKS; i++)
+		rt_session_rescan(s);
+	assert_int_equal(calls_of(port[0]), 0);
+	for (unsigned i = 0; i < 5; i++)
+		rt_session_refresh(s, 450);
+	assert_in_range(calls_of(port[0]), 0, 1);
+	end_session(s);
+	s = open_session("0", RT_RING_SIZE_MIN); /* its number */
+	for (unsigned i = 0; i < LOOKS; i++)
+		rt_session_rescan(s);
+	end_session(s);
+	assert_int_equal(calls_of(port[1]), 0);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* The control thread writes the clock once a tick. Returns how long it took in ms. */
+static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
+{
+	const struct rt_seg_clock *clock = cap->sources[0].seg.clock;
+	uint32_t until = rt_load(&clock->seq) + 2 * ticks;
+	uint64_t begin = now_ms();
+
+	while ((int32_t)(rt_load(&clock->seq) - until) < 0)
+		sched_yield();
+	return now_ms() - begin;
+}
+
+/* The whole way: readers, control thread, two sessions and a monitor of the same ports. */
+static void test_drivers_are_called_seldom(void **state)
+{
+	static const struct ringtap_want wants[] = {
+		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
+	const char *dir = rte_eal_get_runtime_dir();
+	struct ringtap_capture *cap[2];
+	struct ringtap_monitor *mon;
+	char err[RT_TEXT_LEN];
+	uint64_t ms;
+
+	assert_int_equal(ringtap_probe_start(), 0);
+	forget_calls();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ringtap_capture_create(&cap[i]), 0);
+		if (ringtap_capture_attach(cap[i], dir, wants, 1, NULL))
+			fail_msg("%s", ringtap_capture_error(cap[i]));
+		assert_int_equal(ringtap_capture_start(cap[i]), 0);
+	}
+	assert_int_equal(calls_of(port[1]), 0);
+	let_tick(cap[0], 2);
+	forget_calls();
+	ms = let_tick(cap[0], TICKS);
+	assert_int_equal(calls_of(port[1]), 0);
+	assert_int_equal(calls_of(port[0]), called(port[0], CALL_STATS));
+	assert_in_range(called(port[0], CALL_STATS), 1, ms / 450 + 1);
+	/* A monitor is for all ports. */
+	if (ringtap_monitor_open(&mon, dir, RINGTAP_POLLS, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	let_tick(cap[0], 2);
+	forget_calls();
+	ms = let_tick(cap[0], TICKS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(called(port[i], CALL_INFO), 0);
+		assert_in_range(called(port[i], CALL_LINK), 0, ms / 1000 + 1);
+		assert_in_range(called(port[i], CALL_RXQ), 0, ms / 1000 + 1);
+		assert_in_range(called(port[i], CALL_STATS), 1, 2 * (ms / 450 + 1));
+	}
+	ringtap_monitor_close(mon);
+	for (int i = 0; i < 2; i++)
+		ringtap_capture_close(cap[i]);
+	ringtap_probe_stop();
+}
+
+/* Between two looks: only memory shows it. */
+static void test_other_numbers_of_queues_are_noticed(void **state)
+{
+	struct rt_session *s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	uint32_t n[2];
+
+	assert_int_equal(s->tap_count, 2);
+	forget_calls();
+	set_queues(port[0], 3, 2);
+	forget_calls(); /* starting a port calls its driver as well */
+	for (unsigned i = 0; i < LOOKS; i++)
+		rt_session_rescan(s);
+	assert_int_equal(s->tap_count, 5);
+	assert_int_equal(calls_of(port[0]), 1);
+	set_queues(port[0], 1, 2);
+	assert_int_equal(rt_port_queues(port[0], n), 0);
+	assert_int_equal(n[RT_DIR_RX], 1);
+	assert_int_equal(n[RT_DIR_TX], 2);
+	set_queues(port[0], 1, 1);
+	assert_int_equal(rt_port_queues(port[0], n), 0);
+	assert_int_equal(n[RT_DIR_TX], 1);
+	end_session(s);
+}
+
+/* ---- stopped ports ---- */
+
+static uint16_t make_null(unsigned i)
+{
+	struct rte_eth_conf conf = {0};
+	char name[32];
+	uint16_t id;
+
+	snprintf(name, sizeof(name), "net_null%u", i);
+	assert_int_equal(rte_eal_hotplug_add("vdev", name, ""), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(name, &id), 0);
+	assert_int_equal(rte_eth_dev_configure(id, 1, 1, &conf), 0);
+	assert_int_equal(rte_eth_rx_queue_setup(id, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(id, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(id), 0);
+	return id;
+}
+
+static void remove_null(uint16_t id, unsigned i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "net_null%u", i);
+	assert_int_equal(rte_eth_dev_stop(id), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", name), 0);
+}
+
+/* All port ids that there are: the last one runs, too. */
+static void test_as_many_ports_as_ethdev_has_room_for(void **state)
+{
+	uint64_t nic[RT_NIC_COUNTERS];
+	struct rt_session *s;
+
+	for (unsigned i = 2; i < RTE_MAX_ETHPORTS; i++)
+		assert_int_equal(make_null(i), i);
+	s = open_session("", RT_RING_SIZE_MIN);
+	assert_int_equal(s->shm.header->if_count, RTE_MAX_ETHPORTS);
+	assert_int_equal(s->shm.header->tap_count, 2 * RTE_MAX_ETHPORTS);
+	for (uint16_t i = 2; i < RTE_MAX_ETHPORTS; i++)
+		assert_int_equal(test_port_poll(i, 32), 32);
+	rt_session_refresh(s, 0);
+	for (uint16_t i = 2; i < RTE_MAX_ETHPORTS; i++) {
+		struct rt_msg_port desc;
+
+		assert_int_equal(rt_port_describe(i, &desc), 0);
+		assert_int_equal(desc.nb_rx_queues, 1);
+		assert_int_equal(s->shm.ifs[i].ipackets, 32);
+	}
+	assert_int_equal(rte_eth_dev_stop(RTE_MAX_ETHPORTS - 1), 0);
+	assert_int_equal(rt_port_counters(RTE_MAX_ETHPORTS - 1, 0, nic), -ENODEV);
+	assert_int_equal(rt_port_counters(RTE_MAX_ETHPORTS - 2, 0, nic), 0);
+	end_session(s);
+	for (uint16_t i = 2; i < RTE_MAX_ETHPORTS; i++)
+		remove_null(i, i);
+}
+
+static uint64_t nic_opackets(struct rt_session *s)
+{
+	rt_session_refresh(s, 0);
+	return s->shm.ifs[0].opackets;
+}
+
+static void test_counters_of_a_stopped_port_begin_with_the_session(void **state)
+{
+	struct rt_session *s;
+
+	test_port_send(port[0], 5);
+	assert_int_equal(rte_eth_dev_stop(port[0]), 0);
+	s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	assert_int_equal(nic_opackets(s), 0);
+	assert_int_equal(rte_eth_dev_start(port[0]), 0);
+	test_port_send(port[0], 3); /* before anybody looks */
+	assert_int_equal(nic_opackets(s), 3);
+	/* Reset by the application: what was counted was counted. */
+	assert_int_equal(rte_eth_stats_reset(port[0]), 0);
+	test_port_send(port[0], 2);
+	assert_int_equal(nic_opackets(s), 5);
+	end_session(s);
+}
+
+static struct rt_session *watched; /* NULL: none */
+
+static void rescan(void)
+{
+	if (watched)
+		rt_session_rescan(watched);
+	if (rt_fig_current)
+		rt_figures_scan_ports(rt_fig_current);
+}
+
+static void test_counters_of_a_port_that_comes_back_go_on(void **state)
+{
+	watched = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		test_port_send(port[0], 7);
+		assert_int_equal(nic_opackets(watched), 7 * i);
+		test_port_remove(port[0]);
+		assert_int_equal(nic_opackets(watched), 7 * i);
+		port[0] = test_port_make("net_ring_0");
+		rescan();
+	}
+	rt_ports_unwatch();
+	end_session(watched);
+	watched = NULL;
+}
+
+/* ---- ports that come back, and more ports than entries ---- */
+
+static uint64_t captured(const struct rt_session *s, uint32_t tap)
+{
+	uint64_t n = 0;
+
+	for (uint32_t r = 0; r <= s->ring_count; r++)
+		n += s->shm.counts[r * s->tap_capacity + tap].captured;
+	return n;
+}
+
+/* More often than there are entries. All packets are those of its interface and its taps. */
+static void test_port_that_comes_back_goes_on_in_captures(void **state)
+{
+	const uint32_t times = RT_MAX_IFS + 20;
+	uint16_t id = port[1];
+
+	watched = open_session("", 4 << 20);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	for (uint32_t i = 1; i <= times; i++) {
+		test_port_send(port[1], 3);
+		assert_int_equal(test_port_poll(port[1], 32), 3);
+		test_port_remove(port[1]);
+		if (i % 2) { /* the control thread may be late */
+			rescan();
+			assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
+		}
+		port[1] = test_port_make("net_ring_1");
+		assert_int_equal(port[1], id); /* it is given out again */
+		rescan();
+		assert_int_equal(watched->shm.ifs[1].state, RT_IF_PRESENT);
+		while (!rt_hook_reclaim())
+			sched_yield();
+	}
+	assert_int_equal(watched->shm.header->if_count, 2);
+	assert_int_equal(watched->shm.header->tap_count, 4);
+	assert_int_equal(watched->taps_refused, 0);
+	for (uint32_t t = 0; t < 4; t++)
+		assert_int_equal(
+			captured(watched, t), watched->shm.taps[t].if_index == 1 ? 3 * times : 0);
+	rt_ports_unwatch();
+	end_session(watched);
+	watched = NULL;
+	assert_int_equal(test_port_callbacks(port[1]), 0);
+}
+
+/* The two change their ids while they are away. */
+static void test_port_that_comes_back_under_another_id(void **state)
+{
+	const uint16_t id[2] = {port[0], port[1]};
+
+	watched = open_session("", RT_RING_SIZE_MIN);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	test_port_remove(port[0]);
+	test_port_remove(port[1]);
+	port[1] = test_port_make("net_ring_1");
+	port[0] = test_port_make("net_ring_0");
+	assert_true(port[0] == id[1] && port[1] == id[0]);
+	rescan();
+	assert_int_equal(watched->shm.header->if_count, 2);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(watched->shm.ifs[i].port_id, port[i]);
+	test_port_send(port[0], 5);
+	test_port_poll(port[0], 32);
+	for (uint32_t t = 0; t < 4; t++)
+		assert_int_equal(captured(watched, t), watched->shm.taps[t].if_index ? 0 : 5);
+	rt_ports_unwatch();
+	end_session(watched);
+	watched = NULL;
+}
+
+/* Each has a name of its own: all of them have an entry until the table is full, and what finds
+ * none is counted. */
+static void test_more_ports_than_entries_are_counted(void **state)
+{
+	const uint32_t beyond = 3;
+
+	watched = open_session("", RT_RING_SIZE_MIN);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	for (uint32_t i = 2; i < RT_MAX_IFS + beyond; i++) {
+		uint16_t id = make_null(i);
+
+		rescan();
+		rescan();
+		if (i == 200) {
+			assert_int_equal(watched->taps_refused, 0);
+			assert_int_equal(watched->tap_count, 2 * (i + 1));
+		}
+		remove_null(id, i);
+	}
+	assert_int_equal(watched->shm.header->if_count, RT_MAX_IFS);
+	/* Those without an entry, and the queues of others that found no tap. */
+	assert_int_equal(watched->tap_count, watched->tap_capacity);
+	assert_int_equal(
+		watched->shm.header->taps_refused, 2 * RT_MAX_IFS - watched->tap_capacity + beyond);
+	rt_ports_unwatch();
+	end_session(watched);
+	watched = NULL;
+}
+
+/* Another NIC in the place of the one before is another port. */
+static void test_what_makes_a_port_the_same(void **state)
+{
+	static const uint8_t hardware[6] = {0, 0x1b, 0x21, 1, 2, 3},
+			     made_up[6] = {2, 1, 2, 3, 4, 5};
+	struct rt_msg_port p = {.name = "0000:03:00.0", .driver = "net_ice"};
+
+	memcpy(p.mac, hardware, 6);
+	assert_true(rt_port_same(&p, p.name, p.driver, hardware));
+	assert_false(rt_port_same(&p, p.name, p.driver, made_up));
+	assert_false(rt_port_same(&p, p.name, "net_i40e", hardware));
+	assert_false(rt_port_same(&p, "0000:03:00.1", p.driver, hardware));
+	memcpy(p.mac, made_up, 6);
+	assert_true(rt_port_same(&p, p.name, p.driver, hardware));
+}
+
+/* More often than there are entries. It goes on with its entry and blocks: counters do not go back,
+ * although those of the driver begin anew. */
+static void test_port_that_comes_back_goes_on_in_monitors(void **state)
+{
+	static struct rt_monitor mon;
+	const struct rt_fig_port *p;
+	uint32_t index, blocks;
+
+	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	index = test_port_index(port[1]);
+	p = &rt_fig_current->ports[index];
+	test_port_send(port[1], 1);
+	test_port_poll(port[1], 32);
+	blocks = rt_fig_current->header->hook_count;
+	for (unsigned i = 2; i < RT_FIG_PORTS + 20; i++) {
+		test_figures_tick();
+		test_port_remove(port[1]);
+		if (i % 2) {
+			rescan();
+			assert_int_equal(p->state, RT_IF_GONE);
+		}
+		assert_int_equal(test_port_callbacks(port[1]), 0);
+		port[1] = test_port_make("net_ring_1");
+		rescan();
+		assert_int_equal(test_port_index(port[1]), index);
+		test_port_send(port[1], 1);
+		assert_int_equal(test_port_poll(port[1], 32), 1);
+		assert_int_equal(test_block(port[1], RT_DIR_RX)->burst[1], i);
+		test_figures_tick();
+		assert_int_equal(p->ipackets, i);
+		assert_int_equal(p->opackets, i);
+	}
+	assert_int_equal(rt_fig_current->header->hook_count, blocks);
+	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
+	rt_ports_unwatch();
+	test_monitor_end(&mon);
+}
+
+/* Nobody watched while the port was replaced. */
+static void test_clock_of_an_unwatched_port_begins_anew(void **state)
+{
+	struct rt_nic_clock *c;
+
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	c = rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1]));
+	c->first_ticks = 1;
+	assert_ptr_equal(c, rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1])));
+	assert_int_equal(c->first_ticks, 1); /* another session uses it */
+	rt_ports_unwatch();
+	test_port_remove(port[1]);
+	port[1] = test_port_make("net_ring_1");
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1]));
+	assert_int_equal(c->first_ticks, 0);
+	rt_ports_unwatch();
+}
+
+#define with_ports(f) cmocka_unit_test_setup_teardown(f, make_ports, remove_ports)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_ports(test_ports_that_are_not_captured_are_not_called),
+		with_ports(test_drivers_are_called_seldom),
+		with_ports(test_other_numbers_of_queues_are_noticed),
+		with_ports(test_as_many_ports_as_ethdev_has_room_for),
+		with_ports(test_counters_of_a_stopped_port_begin_with_the_session),
+		with_ports(test_counters_of_a_port_that_comes_back_go_on),
+		with_ports(test_port_that_comes_back_goes_on_in_captures),
+		with_ports(test_port_that_comes_back_under_another_id),
+		with_ports(test_more_ports_than_entries_are_counted),
+		with_ports(test_port_that_comes_back_goes_on_in_monitors),
+		with_ports(test_clock_of_an_unwatched_port_begins_anew),
+		cmocka_unit_test(test_what_makes_a_port_the_same),
+	};
+
+	test_figures_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A reader that keeps a writable mapping of all its memory from before the seals, and writes over
+ * it without end. The test is the application's polling thread and the control thread in turn.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+
+#include "probe/capture/epb.h"
+#include "hook.h"
+#include "request.h"
+#include "test_eal.h"
+
+#define PORT   "net_ring_0"
+#define BURST  32u
+#define ROUNDS 300u
+
+static struct rt_clock wall;
+static uint16_t port;
+
+static void start_application(void)
+{
+	struct rte_eth_conf conf = {0};
+
+	assert_int_equal(rte_eal_hotplug_add("vdev", PORT, ""), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(PORT, &port), 0);
+	assert_int_equal(rte_eth_dev_configure(port, 1, 1, &conf), 0);
+	assert_int_equal(rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+}
+
+static void stop_application(void)
+{
+	rte_eth_dev_stop(port);
+	rte_eth_dev_close(port);
+	rte_eal_hotplug_remove("vdev", PORT);
+}
+
+/* A burst out and in again: frames for the fast copy, and some for the slow one. */
+static void poll_once(uint32_t seed)
+{
+	struct rte_mbuf *m[BURST];
+	uint16_t n;
+
+	for (uint32_t i = 0; i < BURST; i++) {
+		m[i] = test_frame(seed + i, 60 + (seed * 7 + i * 13) % 700);
+		if (i % 8 == 3) {
+			m[i]->ol_flags |= RTE_MBUF_F_TX_VLAN;
+			m[i]->vlan_tci = (uint16_t)seed;
+		}
+	}
+	n = rte_eth_tx_burst(port, 0, m, BURST);
+	rte_pktmbuf_free_bulk(m + n, BURST - n);
+	n = rte_eth_rx_burst(port, 0, m, BURST);
+	rte_pktmbuf_free_bulk(m, n);
+}
+
+/* ---- sessions ---- */
+
+static struct rt_session *open_session(void)
+{
+	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
+		.directions = RT_WANT_RX | RT_WANT_TX,
+		.snaplen = 600,
+		.insn_first = RT_NO_FILTER};
+	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	struct rt_session *s = test_session_open(&open, &want, NULL);
+
+	poll_once(0);
+	test_session_ready(s, &wall.line);
+	rt_session_arm(s, &wall.line);
+	return s;
+}
+
+static void end_session(struct rt_session *s)
+{
+	rt_session_stop(s);
+	while (!rt_session_stopped(s))
+		sched_yield();
+	while (!rt_hook_reclaim())
+		sched_yield();
+}
+
+/* As an honest reader does: all that is published may be overwritten. */
+static void release(struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		rt_store_release(&s->shm.tails[i].tail, s->rings[i].head);
+}
+
+/* ---- the reader ---- */
+
+struct scribbler {
+	pthread_t thread;
+	const struct rt_shm *shm;
+	bool tails;
+	uint32_t quit;
+	uint64_t rounds, random;
+};
+
+static void scribble_over(struct scribbler *w, void *p, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++) {
+		w->random = w->random * 6364136223846793005ull + 1442695040888963407ull;
+		rt_store((uint64_t *)p + i, w->random >> 62 ? w->random : 0);
+	}
+}
+
+static void *scribble(void *arg)
+{
+	struct scribbler *w = arg;
+
+	while (!rt_load(&w->quit)) {
+		scribble_over(w, w->shm->header, w->shm->bytes[RT_FD_SEGMENT]);
+		for (uint32_t i = 0; i < w->shm->ring_count; i++)
+			scribble_over(w, w->shm->data[i], w->shm->ring_size);
+		if (w->tails)
+			scribble_over(w, w->shm->tails, w->shm->bytes[RT_FD_TAILS]);
+		rt_store_release(&w->rounds, w->rounds + 1);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void run(bool tails)
+{
+	struct rt_session *good = open_session(), *bad = open_session();
+	struct scribbler w = {.shm = &bad->shm, .tails = tails};
+	const struct rt_seg_count *c = good->shm.counts;
+	uint64_t polls = 0;
+	char err[RT_TEXT_LEN];
+
+	assert_int_equal(pthread_create(&w.thread, NULL, scribble, &w), 0);
+	for (; rt_load_acquire(&w.rounds) < ROUNDS || polls < ROUNDS; polls++) {
+		poll_once((uint32_t)polls);
+		release(good);
+		if (!tails)
+			release(bad);
+		/* What the control thread does meanwhile. */
+		rt_session_rescan(bad);
+		rt_session_refresh(bad, 0);
+		assert_int_equal(test_set_filter(bad, NULL, err), 0);
+		while (!rt_session_filter_settled(bad))
+			sched_yield();
+		rt_clock_publish(bad->shm.clock, &wall.line);
+		assert_true(rt_session_sane(good));
+		if (!tails)
+			assert_true(rt_session_sane(bad));
+	}
+	assert_int_equal(rt_session_sane(bad), !tails);
+	end_session(bad);
+	assert_int_equal(bad->if_count, 1);
+	assert_int_equal(bad->tap_count, 2);
+	rt_store(&w.quit, 1);
+	pthread_join(w.thread, NULL);
+	rt_session_free(bad);
+	end_session(good);
+	/* Every packet that was sent came back; one burst more was to open the other session. */
+	polls++;
+	for (int tap = 0; tap < 2; tap++) {
+		assert_int_equal(c[tap].seen, polls * BURST);
+		assert_int_equal(c[tap].captured, polls * BURST);
+	}
+	rt_session_free(good);
+	for (int dir = 0; dir < 2; dir++)
+		assert_null(rt_hook_get(port, 0, dir)->callback);
+}
+
+static void test_writing_over_segment_and_rings_spoils_only_this_session(void **state)
+{
+	run(false);
+}
+
+static void test_writing_over_tails_as_well_is_noticed(void **state)
+{
+	run(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_writing_over_segment_and_rings_spoils_only_this_session),
+		cmocka_unit_test(test_writing_over_tails_as_well_is_noticed),
+	};
+	uint64_t tsc, ns;
+	int failed;
+
+#ifdef __SANITIZE_THREAD__
+	return 77; /* that it races with the thread that polls is the point; 77: skipped */
+#endif
+	test_eal_start();
+	rt_epb_init();
+	if (rt_threads_init())
+		return 1;
+	rt_clock_sample(&tsc, &ns);
+	rt_clock_init(&wall, tsc, ns, tsc, ns, rte_get_tsc_hz());
+	rt_hook_set_clock(&wall.line);
+	start_application();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	stop_application();
+	return failed;
+}

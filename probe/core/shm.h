@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory of a session, as the application maps it. The reader makes it and is charged for it;
+ * docs/memory-model.md has the sequence. Nothing in it is read back but tails: every offset and
+ * count that the probe uses is a private copy.
+ */
+#ifndef RINGTAP_PROBE_CORE_SHM_H
+#define RINGTAP_PROBE_CORE_SHM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/segment.h"
+
+struct rt_shm {
+	struct rt_seg_header *header;
+	struct rt_seg_clock *clock;
+	struct rt_seg_if *ifs;
+	struct rt_seg_tap *taps;
+	struct rt_seg_ring *rings;
+	struct rt_seg_count *counts;
+	struct rt_seg_tail *tails;
+	uint8_t *data[RT_MAX_RINGS]; /* ring_count areas, each mapped twice back to back */
+	struct rt_seg_header h;      /* as laid out; private */
+	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
+	uint64_t ring_size;
+	uint32_t ring_count, tap_capacity;
+	void *data_base; /* reservation that holds all data areas */
+	uint64_t data_span;
+};
+
+/* Nobody can shrink or grow it, punch holes into it, or map it anew to write. 0 or -errno. */
+int rt_shm_seal(int fd);
+
+/* Rounds a wish to what a ring can be: a power of two, at least RT_RING_SIZE_MIN and a page. */
+uint64_t rt_shm_ring_size(uint64_t wish);
+
+/* Fills in sizes and offsets; nothing is allocated. */
+void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+
+/* Maps, seals and checks the reader's memory, makes all of it present in the page tables, and fills
+ * in header and tables; clock and counters are left as they are. fds stay the caller's and are not
+ * needed any more. Takes milliseconds for each GiB and touches nothing but *m. 0 or -errno: a
+ * sentence is in err (RT_TEXT_LEN bytes), nothing stays mapped. Undo with rt_shm_destroy(). */
+int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err);
+void rt_shm_destroy(struct rt_shm *m);
+
+#endif

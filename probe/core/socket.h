@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control socket's file: applications may share a runtime folder (--no-shconf, --in-memory). */
+#ifndef RINGTAP_PROBE_CORE_SOCKET_H
+#define RINGTAP_PROBE_CORE_SOCKET_H
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "common/proto.h"
+
+struct rt_listener {
+	int fd;
+	char name[RT_SOCKET_NAME_MAX]; /* in the folder */
+	struct sockaddr_un addr;
+	struct stat file; /* what bind() made */
+};
+
+/* Listens on `ringtap.sock` in the folder, or on `ringtap.sock:N`: with the number that DPDK's
+ * telemetry has in this process, or the first that no other application uses. What a killed
+ * application has left there is replaced, a live socket never. Blocks for a tenth of a second at
+ * most. 0 or -errno. */
+int rt_listener_open(struct rt_listener *l, const char *dir);
+/* Closes it, and removes its file if it is still the one made. */
+void rt_listener_close(struct rt_listener *l);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and does not
+ * announce it. Of all that it calls, one thing can be ours: the cleanup function of a bus, which
+ * runs in the application's thread while memory and ports are still there. So there is a bus
+ * without devices, the first of all; the cleanup of the others follows.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_version.h>
+
+#include "common/atomics.h"
+#include "control.h"
+#include "probe/capture/session.h"
+#include "teardown.h"
+
+#define PATIENCE_MS 1000
+
+static pthread_rwlock_t users = PTHREAD_RWLOCK_INITIALIZER;
+static pid_t users_pid; /* of the process that has them */
+static bool begun;
+static uint64_t late_ms;
+
+bool rt_teardown_begun(void)
+{
+	return __atomic_load_n(&begun, __ATOMIC_SEQ_CST);
+}
+
+bool rt_teardown_late(void)
+{
+	return rt_teardown_begun() && rt_now_ms() >= rt_load(&late_ms);
+}
+
+bool rt_teardown_hold(void)
+{
+	/* Before the check: this thread finds begun, or the end finds the process. */
+	__atomic_exchange_n(&users_pid, getpid(), __ATOMIC_SEQ_CST);
+	if (pthread_rwlock_tryrdlock(&users))
+		return false;
+	if (!rt_teardown_begun())
+		return true;
+	pthread_rwlock_unlock(&users);
+	return false;
+}
+
+void rt_teardown_release(void)
+{
+	pthread_rwlock_unlock(&users);
+}
+
+void rt_teardown(void)
+{
+	uint64_t now_ms = rt_now_ms();
+
+	if (rt_teardown_begun())
+		return;
+	rt_store(&late_ms, now_ms + PATIENCE_MS / 2);
+	/* Pairs with the exchanges of users_pid and, in control.c, of the thread's process. */
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_SEQ_CST))
+		return;
+	rt_control_end(now_ms + PATIENCE_MS);
+	/* In a child, threads of its parent have left locks behind that nothing ever releases. */
+	if (__atomic_load_n(&users_pid, __ATOMIC_SEQ_CST) != getpid())
+		return;
+	/* Kept, so that no tryrdlock succeeds any more. */
+	while (pthread_rwlock_trywrlock(&users) && rt_now_ms() < now_ms + 2 * PATIENCE_MS)
+		usleep(1000);
+}
+
+/* exit() ends this thread only: the control thread would go on while libraries clean up. */
+__attribute__((destructor)) static void at_exit(void)
+{
+	rt_teardown();
+}
+
+static int nothing(void)
+{
+	return 0;
+}
+
+static struct rte_device *no_device(
+	const struct rte_device *start, rte_dev_cmp_t cmp, const void *data)
+{
+	return NULL;
+}
+
+static int on_cleanup(void)
+{
+	rt_teardown();
+	return 0;
+}
+
+/* struct rte_bus of DPDK 22.11 to 26.03. It is for drivers, whose headers are not installed. */
+struct bus {
+	TAILQ_ENTRY(bus) next;
+	const char *name;
+	int (*scan)(void);
+	int (*probe)(void);
+	struct rte_device *(*find_device)(
+		const struct rte_device *start, rte_dev_cmp_t cmp, const void *data);
+	void (*plug_to_dma_unmap[6])(void);
+	int scan_mode;
+	void (*get_iommu_class_to_sigbus_handler[4])(void);
+	int (*cleanup)(void);
+};
+
+static struct bus bus = {.name = "ringtap",
+	.scan = nothing,
+	.probe = nothing,
+	.find_device = no_device,
+	.cleanup = on_cleanup};
+
+void rte_bus_register(struct rte_bus *bus); /* likewise */
+
+static bool layout_known(void)
+{
+	const char *text = rte_version();
+	unsigned year, month;
+
+	if (sscanf(text + strcspn(text, "0123456789"), "%u.%u", &year, &month) != 2)
+		return false;
+	return year * 12 + month >= 22 * 12 + 11 && year * 12 + month < 26 * 12 + 7;
+}
+
+static int any(const struct rte_bus *first, const void *data)
+{
+	return 0;
+}
+
+/* Constructors and EAL's start are one thread. */
+__attribute__((constructor)) static void register_bus(void)
+{
+	struct bus *first;
+
+	if (!layout_known())
+		return;
+	first = (struct bus *)rte_bus_find(NULL, any, NULL);
+	if (first)
+		TAILQ_INSERT_BEFORE(first, &bus, next);
+	else
+		rte_bus_register((struct rte_bus *)&bus);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures for DPDK's own telemetry (dpdk-telemetry.py). */
+#ifndef RINGTAP_PROBE_CORE_TELEMETRY_H
+#define RINGTAP_PROBE_CORE_TELEMETRY_H
+
+#include <rte_telemetry.h>
+
+#include "probe/monitor/stats.h"
+
+/* Before rte_eal_init() or after. */
+void rt_telemetry_register(void);
+void rt_telemetry_register_trace(void);
+
+/* The smallest value that a share of ten thousand of the counts does not exceed: the middle of its
+ * bucket, cycles; 0: no counts. */
+uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share);
+
+/* rte_telemetry 22.11 writes arrays of containers on the outermost level only: a list is a
+ * dictionary with the keys 0, 1, …, up to 256 of them, and an answer is cut off at 16 KiB: what has
+ * no room is left out, and said to be. */
+struct rt_tel_list {
+	struct rte_tel_data *dict;
+	unsigned count, left_out; /* entries */
+	size_t bytes;             /* as text */
+};
+
+/* Into an entry of a list, which grows by that. */
+void rt_telemetry_uint(struct rte_tel_data *d, const char *name, uint64_t v);
+void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v);
+void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v);
+
+/* An empty dictionary, NULL: no memory; and putting it into a list, whose it is then. */
+struct rte_tel_data *rt_telemetry_dict(void);
+void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);
+
+/* What a command shows, control lock held. port: decimal id, NULL: all. */
+void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_addresses(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe/monitor/stats.h"
+#include "thread.h"
+
+/* glibc keeps the first 32 keys inside the thread descriptor; pthread_setspecific() of a
+ * later one may allocate, which a polling thread must not. */
+#define KEYS_WITHOUT_ALLOCATION 32
+
+/* Calls from within one visit, at most; then the visit counts as left. */
+#define NESTED_MAX 1024
+/* A visit that was left by a jump is followed by one at about the same depth of the stack: this
+ * much deeper, since compilers give RX and TX hooks different frames, but less than what the kernel
+ * puts on the stack before a handler (128 bytes of red zone and the registers); … */
+#define DEEPER_MAX 256 /* bytes */
+/* … or by one that is higher. Further away is another stack, sigaltstack(2). */
+#define HIGHER_MAX (1u << 20) /* bytes */
+
+struct rt_thread rt_threads[RT_MAX_THREADS];
+uint64_t rt_thread_searches;
+bool rt_thread_fence;
+__thread struct rt_thread *rt_thread_self __attribute__((tls_model("initial-exec")));
+
+/* All that a thread without a slot reads, in one line; written when slots change hands. */
+static struct {
+	struct rt_thread_set free;
+	uint64_t given_back; /* slots, so far */
+	uint32_t top;
+} slots __attribute__((aligned(RT_CACHE_LINE)));
+static_assert(sizeof(slots) <= RT_CACHE_LINE, "one line");
+
+/* given_back + 1 at the last search that found no slot; 0: none did. */
+static __thread uint64_t searched __attribute__((tls_model("initial-exec")));
+static pthread_key_t exit_key;
+static bool exit_key_usable;
+static uint32_t ready; /* all of the above may be used */
+
+static void thread_ends(void *slot)
+{
+	struct rt_thread *t = slot;
+
+	rt_thread_self = NULL;
+	rt_fig_thread_ends(t);
+	rt_store(&t->used, 0);
+	/* Pairs with the acquire of the next owner's compare-and-swap. */
+	rt_thread_set_add(&slots.free, t->index);
+	/* After the bit; pairs with the acquire in rt_thread_claim(). */
+	rt_fetch_add_release(&slots.given_back, 1);
+}
+
+static int membarrier(int cmd)
+{
+	return (int)syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+int rt_threads_init(void)
+{
+	int ret;
+
+	if (ready)
+		return 0;
+	ret = pthread_key_create(&exit_key, thread_ends);
+	if (ret)
+		return -ret;
+	exit_key_usable = exit_key < KEYS_WITHOUT_ALLOCATION;
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+		rt_thread_fence = true;
+	for (uint32_t i = 0; i < RT_MAX_THREADS; i++) {
+		rt_threads[i].index = i;
+		rt_thread_set_add(&slots.free, i);
+	}
+	rt_store_release(&ready, 1); /* pairs with the acquire in rt_thread_claim() */
+	return 0;
+}
+
+/* gettid() would be a system call in a polling thread. The kernel's id is in the clock's: the
+ * layout of such ids is part of the kernel's ABI (clock_gettime(2), "Dynamic clocks"). */
+static uint32_t own_tid(void)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : (uint32_t) ~(clock >> 3);
+}
+
+/* The lowest free one: tables by slot stay short. RT_MAX_THREADS: none is free. */
+static uint32_t take_slot(void)
+{
+	for (uint32_t w = 0; w < RT_THREAD_SET_WORDS; w++) {
+		uint64_t free = rt_load(&slots.free.word[w]);
+
+		/* Another turn only if a slot has changed hands meanwhile. */
+		while (free) {
+			uint64_t lowest = free & -free;
+
+			if (rt_cas(&slots.free.word[w], &free, free & ~lowest))
+				return w * 64 + (uint32_t)__builtin_ctzll(lowest);
+		}
+	}
+	return RT_MAX_THREADS;
+}
+
+static void raise_top(uint32_t top)
+{
+	uint32_t now = rt_load(&slots.top);
+
+	while (now < top && !rt_cas(&slots.top, &now, top))
+		;
+}
+
+uint32_t rt_threads_top(void)
+{
+	return rt_load(&slots.top);
+}
+
+static struct rt_thread *own_slot(struct rt_thread *t, uint32_t lcore)
+{
+	raise_top(t->index + 1);
+	/* Even, whatever the last owner was doing when it ended. */
+	rt_store(&t->epoch, (t->epoch + 1) & ~(uint64_t)1);
+	rt_store(&t->lcore, lcore);
+	rt_store(&t->tid, own_tid());
+	rt_store(&t->life, t->life + 1);
+	rt_store(&t->used, 1);
+	rt_thread_self = t;
+	/* Without a usable key the slot is simply not given back. */
+	if (exit_key_usable)
+		pthread_setspecific(exit_key, t);
+	return t;
+}
+
+struct rt_thread *rt_thread_claim(uint32_t lcore)
+{
+	uint64_t given_back;
+	uint32_t slot;
+
+	/* ethdev hands a callback over without an acquire. */
+	if (!rt_load_acquire(&ready))
+		return NULL;
+	/* Before the search; pairs with the release in thread_ends(): a slot that the search misses
+	 * is counted here later. */
+	given_back = rt_load_acquire(&slots.given_back);
+	if (rt_likely(searched == given_back + 1))
+		return NULL;
+	rt_fetch_add(&rt_thread_searches, 1);
+	slot = take_slot();
+	if (slot < RT_MAX_THREADS)
+		return own_slot(&rt_threads[slot], lcore);
+	searched = given_back + 1;
+	return NULL;
+}
+
+bool rt_thread_jumped(struct rt_thread *t, uintptr_t stack)
+{
+	if (stack + DEEPER_MAX - t->stack < HIGHER_MAX)
+		return true;
+	if (t->nested_epoch != t->epoch)
+		t->nested = 0;
+	t->nested_epoch = t->epoch;
+	return ++t->nested > NESTED_MAX;
+}
+
+void rt_grace_begin(struct rt_grace *g)
+{
+	if (!rt_thread_fence)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* After the barrier: a slot that is not below it yet is entered by a thread that finds what
+	 * is linked now. */
+	g->count = rt_threads_top();
+	for (unsigned i = 0; i < g->count; i++)
+		g->epoch[i] = rt_load_acquire(&rt_threads[i].epoch);
+}
+
+bool rt_grace_over(const struct rt_grace *g)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		/* Pairs with the release in rt_thread_exit(). */
+		if ((g->epoch[i] & 1) && rt_load_acquire(&rt_threads[i].epoch) == g->epoch[i])
+			return false;
+	}
+	return true;
+}
+
+bool rt_grace_passed(const struct rt_grace *g)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		int64_t moved = (int64_t)(rt_load_acquire(&rt_threads[i].epoch) - g->epoch[i]);
+
+		/* Inside at the start: it has to leave and come again. */
+		if (rt_load(&rt_threads[i].used) && moved <= (int64_t)(g->epoch[i] & 1))
+			return false;
+	}
+	return true;
+}

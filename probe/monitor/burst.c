@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rarer parts of counting; still in the polling threads, see figures_burst.h. */
+#include <string.h>
+
+#include "burst.h"
+
+#define STRETCH_PATIENCE 5 /* stretches that would have been wanted meanwhile */
+
+struct rt_fig_mode rt_fig_mode;
+struct rt_figures *rt_fig_current;
+uint64_t rt_fig_no_thread;
+
+bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index)
+{
+	*index = rt_load(count);
+	do {
+		/* Pairs with the release in figures_supply.c. */
+		if (*index >= rt_load_acquire(&supply->ready)) {
+			if (!rt_load(&supply->starved))
+				rt_store(&supply->starved, 1);
+			return false;
+		}
+	} while (!rt_cas(count, index, *index + 1)); /* fails if another thread has taken one */
+	return true;
+}
+
+struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t)
+{
+	struct rt_figures *f = s->figures;
+	struct rt_fig_hook *b;
+	uint32_t i;
+
+	if (!rt_fig_take(&f->hook_supply, &f->header->hook_count, &i))
+		return NULL;
+	b = &f->hooks[i];
+	b->thread = t->index;
+	b->port_index = (uint16_t)s->where;
+	b->queue = (uint16_t)(s->where >> 16);
+	b->direction = s->direction;
+	rt_store_release(&b->life, t->life); /* pairs with the acquire in reader/monitor.c */
+	rt_fig_quick_of(s->column, t)->block = b;
+	return b;
+}
+
+/* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
+static uint64_t cycles_since(const struct rt_fig_own *o, uint64_t tsc)
+{
+	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
+}
+
+/* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
+static void publish_stretch(struct rt_fig_own *o, enum rt_fig_kind kind, uint64_t tsc)
+{
+	struct rt_fig_thread *p = o->pub;
+	uint64_t cycles = cycles_since(o, tsc);
+
+	rt_store(&p->since_tsc, 0);
+	if (o->kind == RT_FIG_BUSY)
+		rt_store_release(&p->busy_cycles, p->busy_cycles + cycles);
+	else if (o->kind == RT_FIG_IDLE)
+		rt_store_release(&p->idle_cycles, p->idle_cycles + cycles);
+	rt_store_release(&p->is_busy, kind == RT_FIG_BUSY);
+	/* Pairs with the acquires in reader/monitor.c, like those before it. */
+	rt_store_release(&p->since_tsc, kind == RT_FIG_NONE ? 0 : tsc);
+	o->since_tsc = tsc;
+	o->kind = kind;
+}
+
+/* The smallest of a full log is what a newcomer must beat. */
+static void keep_burst(struct rt_fig_own *o, uint64_t cycles)
+{
+	struct rt_fig_window *w = &o->pub->window[o->window % RT_FIG_WINDOWS];
+	struct rt_fig_burst *least = &w->burst[0];
+
+	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+		if (w->burst[i].packets < least->packets)
+			least = &w->burst[i];
+	}
+	rt_store(&least->packets, 0);
+	rt_store_release(&least->tsc, o->since_tsc);
+	rt_store_release(&least->cycles, cycles);
+	rt_store_release(&least->packets, o->packets); /* pairs with reader/monitor.c */
+	o->burst_min = o->packets;
+	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+		if (w->burst[i].packets < o->burst_min)
+			o->burst_min = w->burst[i].packets;
+	}
+}
+
+static void log_burst(struct rt_fig_own *o, uint64_t tsc)
+{
+	unsigned size = 63 - (unsigned)__builtin_clzll(o->packets | 1);
+
+	if (rt_load(&rt_fig_mode.window) != o->window)
+		rt_fig_new_window(o, rt_load(&rt_fig_mode.window));
+	RT_FIG_ADD(o->pub->stretches, 1);
+	RT_FIG_ADD(o->pub->stretch_packets[size < 40 ? size : 39], 1);
+	if (o->packets > o->burst_min)
+		keep_burst(o, cycles_since(o, tsc));
+}
+
+void rt_fig_turn(struct rt_fig_own *o, enum rt_fig_kind kind, uint32_t count, uint64_t tsc)
+{
+	if (o->kind == RT_FIG_BUSY)
+		log_burst(o, tsc);
+	publish_stretch(o, kind, tsc);
+	o->packets = count;
+}
+
+void rt_fig_new_window(struct rt_fig_own *o, uint32_t number)
+{
+	struct rt_fig_window *w = &o->pub->window[number % RT_FIG_WINDOWS];
+
+	rt_store(&w->number, 0);
+	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+		rt_store_release(&w->gap[i].cycles, 0);
+		rt_store_release(&w->burst[i].packets, 0);
+	}
+	rt_store_release(&w->number, number); /* pairs with the acquire in reader/monitor.c */
+	rt_store(&o->pub->window_next, number + 1);
+	o->window = number;
+	o->gap_min = o->burst_min = 0;
+}
+
+void rt_fig_keep_gap(struct rt_fig_own *o, uint64_t cycles)
+{
+	struct rt_fig_window *w = &o->pub->window[o->window % RT_FIG_WINDOWS];
+	struct rt_fig_gap *least = &w->gap[0];
+
+	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+		if (w->gap[i].cycles < least->cycles)
+			least = &w->gap[i];
+	}
+	rt_store(&least->cycles, 0);
+	rt_store_release(&least->tsc, o->last_tsc);
+	rt_store_release(&least->packets, o->last_count);
+	rt_store_release(&least->port_index, (uint16_t)o->last_where);
+	rt_store_release(&least->queue, (uint16_t)(o->last_where >> 16));
+	rt_store_release(&least->cycles, cycles); /* pairs with the acquire in reader/monitor.c */
+	o->gap_min = cycles;
+	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+		if (w->gap[i].cycles < o->gap_min)
+			o->gap_min = w->gap[i].cycles;
+	}
+}
+
+static void close_stretch(struct rt_fig_own *o)
+{
+	if (o->kind != RT_FIG_NONE)
+		publish_stretch(o, RT_FIG_NONE, rt_tsc());
+}
+
+/* Says who owns the slot, before anything that refers to it. */
+static void introduce(struct rt_fig_own *o, const struct rt_thread *t)
+{
+	if (o->pub->life == t->life)
+		return;
+	rt_store(&o->pub->lcore, rt_load(&t->lcore));
+	rt_store(&o->pub->tid, rt_load(&t->tid));
+	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
+}
+
+/* A thread that is new here, or instruments that have been switched. What was not watched counts
+ * neither as work nor as a gap. */
+void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state)
+{
+	uint32_t every = rt_load(&rt_fig_mode.latency_every) & ~RT_FIG_INFER;
+
+	introduce(o, t);
+	if (!(state & RT_INSTR_BUSY))
+		close_stretch(o);
+	if (o->busy_life != rt_load(&rt_fig_mode.busy_life)) {
+		o->busy_life = rt_load(&rt_fig_mode.busy_life);
+		o->kind = RT_FIG_NONE; /* the stretch began before a time without watching */
+		rt_store(&o->pub->since_tsc, 0);
+	}
+	if (o->gaps_life != rt_load(&rt_fig_mode.gaps_life)) {
+		o->gaps_life = rt_load(&rt_fig_mode.gaps_life);
+		o->last_tsc = 0;
+	}
+	if (o->addresses_life != rt_load(&rt_fig_mode.addresses_life)) {
+		o->addresses_life = rt_load(&rt_fig_mode.addresses_life);
+		o->filling = NULL; /* its packets would not be consecutive */
+	}
+	if (!o->countdown || o->countdown > every)
+		o->countdown = every;
+	o->switching = (uint32_t)(state >> 32);
+}
+
+void rt_fig_thread_ends(struct rt_thread *t)
+{
+	struct rt_figures *f;
+
+	rt_thread_enter(t);
+	f = rt_load_acquire(&rt_fig_current); /* pairs with the release in figures.c */
+	/* Pairs with the release in supply_threads(). */
+	if (f && t->index < rt_load_acquire(&f->threads_ready)) {
+		struct rt_fig_own *o = &f->rows[t->index].own;
+
+		close_stretch(o);
+		o->last_tsc = 0;
+		o->filling = NULL;
+		o->switching = 0; /* whoever gets the slot introduces himself */
+	}
+	rt_thread_exit(t);
+}
+
+/* One stretch after the other, each when the control thread wants it. */
+static struct rt_fig_stretch *next_stretch(struct rt_fig_own *o, uint64_t tsc)
+{
+	uint64_t wanted = rt_load(&rt_fig_mode.wanted);
+	struct rt_fig_stretch *st;
+
+	if (wanted == o->stretch)
+		return NULL;
+	o->stretch = wanted;
+	st = &o->sampler->stretch[wanted % RT_FIG_STRETCHES];
+	rt_store(&st->number, 0);
+	rt_fence_release(); /* pairs with the reader's second look at number */
+	rt_store(&st->count, 0);
+	rt_store(&st->tsc, tsc);
+	return st;
+}
+
+static struct rt_fig_sampler *claim_sampler(struct rt_figures *f, const struct rt_thread *t)
+{
+	struct rt_fig_sampler *s;
+	uint32_t i;
+
+	if (!rt_fig_take(&f->sampler_supply, &f->header->sampler_count, &i))
+		return NULL;
+	s = &f->samplers[i];
+	s->thread = t->index;
+	rt_store_release(&s->life, t->life); /* pairs with reader/monitor.c */
+	return s;
+}
+
+void rt_fig_sample(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
+{
+	struct rt_fig_stretch *st;
+	uint64_t at;
+
+	if (!o->sampler)
+		o->sampler = claim_sampler(s->figures, t);
+	if (!o->sampler)
+		return;
+	if (!o->filling)
+		o->filling = next_stretch(o, tsc);
+	st = o->filling;
+	if (!st)
+		return;
+	at = st->count;
+	for (unsigned i = 0; i < n && at < RT_FIG_STRETCH; i++, at++) {
+		st->sample[at] = (struct rt_fig_sample){
+			.buf_addr = (uintptr_t)pkts[i]->buf_addr,
+			.iova = rte_mbuf_iova_get(pkts[i]),
+			.tsc = (uint32_t)tsc,
+			.port_index = (uint16_t)s->where,
+			.queue = (uint16_t)(s->where >> 16),
+		};
+	}
+	rt_store(&st->count, at);
+	/* Where little traffic is, a short stretch must do. */
+	if (at < RT_FIG_STRETCH && rt_load(&rt_fig_mode.wanted) - o->stretch < STRETCH_PATIENCE)
+		return;
+	/* Pairs with the acquire in reader/monitor.c. */
+	rt_store_release(&st->number, o->stretch);
+	rt_store_release(&o->sampler->done, o->stretch);
+	o->filling = NULL;
+}

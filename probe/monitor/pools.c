@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The figures' mempools. The application may create and free pools meanwhile. rte_mempool_walk()
+ * keeps out creators only, rte_mempool_free() takes another lock; so both are held, in the order in
+ * which a creator takes them. A pool that has been found cannot be freed until they are
+ * released; its freer waits, spinning, for the few microseconds that this takes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal_memconfig.h>
+#include <rte_mbuf.h>
+#include <rte_memory.h>
+#include <rte_mempool.h>
+#include <rte_tailq.h>
+
+#include "common/ipc.h"
+#include "stats.h"
+#include "probe/core/teardown.h"
+
+#define POOL_TAILQ "RTE_MEMPOOL" /* lib/mempool/rte_mempool.c */
+
+TAILQ_HEAD(pool_list, rte_tailq_entry);
+
+/* Created, but not filled yet, it has no ops that could be asked, and its lists may grow. */
+static bool usable(const struct rte_mempool *mp)
+{
+	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size == mp->size &&
+	       mp->pool_data;
+}
+
+/* The first object, if the pool is one of packet buffers. */
+static const struct rte_mbuf *first_mbuf(const struct rte_mempool *mp)
+{
+	const struct rte_mempool_objhdr *h = STAILQ_FIRST(&mp->elt_list);
+	const struct rte_mbuf *m = (const void *)(h + 1);
+
+	if (!h || mp->private_data_size < sizeof(struct rte_pktmbuf_pool_private) ||
+		mp->elt_size < sizeof(struct rte_mbuf))
+		return NULL;
+	return m->pool == mp && m->buf_addr ? m : NULL;
+}
+
+static void show_place(struct rt_fig_pool *p, struct rte_mempool *mp)
+{
+	const struct rte_mempool_memhdr *h;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	STAILQ_FOREACH(h, &mp->mem_list, next)
+	{
+		low = RTE_MIN(low, (uintptr_t)h->addr);
+		high = RTE_MAX(high, (uintptr_t)h->addr + h->len);
+	}
+	p->base = high ? low : 0;
+	p->span = high ? high - low : 0;
+	p->chunks = mp->nb_mem_chunks;
+}
+
+/* Where packets lie, which is not in the pool if its buffers are external. */
+static uintptr_t show_buffers(struct rt_fig_pool *p, struct rte_mempool *mp)
+{
+	const struct rte_mbuf *m = first_mbuf(mp);
+	uintptr_t where = m ? (uintptr_t)m->buf_addr : p->base;
+	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list((void *)where);
+
+	if (m) {
+		p->buffer_bytes = rte_pktmbuf_data_room_size(mp);
+		p->pinned_external =
+			(rte_pktmbuf_priv_flags(mp) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+	}
+	p->memory = msl && !msl->external ? RT_MEM_DPDK : RT_MEM_EXTERNAL;
+	p->page_bytes = msl ? msl->page_sz : 0;
+	return where;
+}
+
+static void show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
+{
+	const struct rte_mempool_ops *ops = rte_mempool_get_ops(mp->ops_index);
+
+	memset(p, 0, sizeof(*p));
+	rt_str_set(p->name, sizeof(p->name), mp->name);
+	rt_str_set(p->ops, sizeof(p->ops), ops->name);
+	p->address = (uintptr_t)mp;
+	p->state = RT_IF_PRESENT;
+	p->size = mp->size;
+	p->object_bytes = mp->header_size + mp->elt_size + mp->trailer_size;
+	p->socket = mp->socket_id;
+	p->cache_size = mp->cache_size;
+	p->lowest = UINT32_MAX;
+	show_place(p, mp);
+}
+
+static void show_levels(struct rt_fig_pool *p, const struct rte_mempool *mp)
+{
+	/* Not all at one moment: sums may be off by what moves meanwhile. */
+	uint32_t in_caches = 0, available = rte_mempool_avail_count(mp);
+
+	for (unsigned i = 0; mp->cache_size && i < RTE_MAX_LCORE; i++) {
+		uint32_t len = rt_load(&mp->local_cache[i].len);
+
+		in_caches += len;
+		if (i < RTE_DIM(p->cache))
+			rt_store(&p->cache[i], (uint16_t)RTE_MIN(len, (uint32_t)UINT16_MAX));
+	}
+	rt_store(&p->in_caches, in_caches);
+	rt_store(&p->available, available);
+	if (available < p->lowest)
+		rt_store(&p->lowest, available);
+}
+
+static struct rt_fig_pool *find_pool(struct rt_figures *f, const struct rte_mempool *mp)
+{
+	uint32_t n = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rt_fig_pool *p = &f->pools[i];
+
+		if (p->state == RT_IF_PRESENT && p->address == (uintptr_t)mp &&
+			strcmp(p->name, mp->name) == 0 && p->size == mp->size)
+			return p;
+	}
+	return NULL;
+}
+
+struct newcomer {
+	struct rt_fig_pool *pool;
+	uintptr_t where; /* its buffers are */
+};
+
+/* One mapping of /proc/self/smaps. */
+struct mapping {
+	unsigned long long begin, end, page_kib, rss_kib, huge_kib;
+};
+
+static void take_line(struct mapping *m, const char *line)
+{
+	unsigned long long kib;
+
+	if (sscanf(line, "KernelPageSize: %llu", &kib) == 1)
+		m->page_kib = kib;
+	else if (sscanf(line, "Rss: %llu", &kib) == 1)
+		m->rss_kib = kib;
+	else if (sscanf(line, "AnonHugePages: %llu", &kib) == 1 ||
+		 sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)
+		m->huge_kib += kib;
+}
+
+static void show_pages(const struct mapping *m, const struct newcomer *fresh, uint32_t n)
+{
+	bool huge = m->huge_kib > m->rss_kib / 2;
+
+	for (uint32_t i = 0; i < n && m->page_kib; i++) {
+		if (fresh[i].where >= m->begin && fresh[i].where < m->end)
+			fresh[i].pool->page_bytes = huge ? 2u << 20 : m->page_kib << 10;
+	}
+}
+
+/* Pages that the buffers lie in really: without huge pages of its own, DPDK has what the kernel
+ * gives. */
+static void ask_kernel(const struct newcomer *fresh, uint32_t n)
+{
+	FILE *f = n ? fopen("/proc/self/smaps", "re") : NULL;
+	struct mapping m = {0};
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		struct mapping next = {0};
+
+		if (sscanf(line, "%llx-%llx ", &next.begin, &next.end) == 2) {
+			show_pages(&m, fresh, n);
+			m = next;
+		} else {
+			take_line(&m, line);
+		}
+	}
+	show_pages(&m, fresh, n);
+	if (f)
+		fclose(f);
+}
+
+static bool pages_known(const struct rt_fig_pool *p)
+{
+	return p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
+}
+
+/* Returns how many are new; their entries are not yet counted. unknown: those of them that the
+ * kernel must be asked about. */
+static uint32_t walk(
+	struct rt_figures *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
+{
+	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
+	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS), n = 0;
+	uint32_t beyond = 0;
+	struct rte_tailq_entry *entry;
+
+	if (!list || rt_teardown_late()) /* their list may be unmapped */
+		return 0;
+	rte_mcfg_mempool_read_lock();
+	rte_mcfg_tailq_read_lock();
+	TAILQ_FOREACH(entry, list, next)
+	{
+		struct rte_mempool *mp = entry->data;
+		struct rt_fig_pool *p;
+		bool fresh;
+
+		if (!usable(mp))
+			continue;
+		p = find_pool(f, mp);
+		if (!p && count + n == RT_FIG_POOLS) {
+			beyond++;
+			continue;
+		}
+		fresh = !p;
+		if (fresh) {
+			p = &f->pools[count + n++];
+			show_identity(p, mp);
+		}
+		/* Its mbufs may have been made after it was filled. */
+		if (fresh || (!p->buffer_bytes && first_mbuf(mp))) {
+			uintptr_t where = show_buffers(p, mp);
+
+			if (!pages_known(p))
+				unknown[(*unknown_count)++] = (struct newcomer){p, where};
+		}
+		show_levels(p, mp);
+		*seen |= 1ull << (p - f->pools);
+	}
+	rte_mcfg_tailq_read_unlock();
+	rte_mcfg_mempool_read_unlock();
+	rt_store(&f->header->pools_beyond, beyond);
+	return n;
+}
+
+void rt_figures_refresh_pools(struct rt_figures *f)
+{
+	struct newcomer unknown[RT_FIG_POOLS];
+	uint32_t n, unknown_count = 0;
+	uint64_t seen = 0;
+
+	static_assert(RT_FIG_POOLS <= 64, "a bit for each");
+	n = walk(f, &seen, unknown, &unknown_count);
+	ask_kernel(unknown, unknown_count);
+	/* Pairs with the acquire in reader/monitor.c. */
+	rt_store_release(&f->header->pool_count, f->header->pool_count + n);
+	for (uint32_t i = 0; i < f->header->pool_count; i++) {
+		if (!(seen & 1ull << i))
+			rt_store(&f->pools[i].state, RT_IF_GONE);
+	}
+}

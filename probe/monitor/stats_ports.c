@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures' ports, and the hooks on their queues. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "stats.h"
+#include "probe/core/hook.h"
+#include "probe/core/port_call.h"
+#include "probe/core/ports.h"
+
+static void link_site(struct rt_fig_site *s)
+{
+	const struct rt_fig_port_state *state = &s->figures->port_state[s->where & UINT16_MAX];
+
+	if (s->linked || !s->hook || rt_hook_use(s->hook))
+		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
+	s->linked = true;
+	rt_hook_count(s->hook, s, state->generation);
+}
+
+static void unlink_site(struct rt_fig_site *s)
+{
+	if (!s->linked)
+		return;
+	s->linked = false;
+	rt_hook_uncount(s->hook, s);
+	rt_hook_unuse(s->hook);
+}
+
+void rt_figures_link(struct rt_figures *f, bool on)
+{
+	f->linked = on;
+	for (struct rt_fig_site *s = f->sites; s; s = s->next) {
+		if (on)
+			link_site(s);
+		else
+			unlink_site(s);
+	}
+}
+
+static void give_column(struct rt_figures *f, struct rt_fig_site *s)
+{
+	if (s->column || s->number >= f->sites_ready)
+		return;
+	/* Pairs with the acquires in figures_burst.h. */
+	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
+	if (s->linked)
+		rt_hook_give_column(s->hook, s);
+}
+
+void rt_figures_use_supply(struct rt_figures *f)
+{
+	for (struct rt_fig_site *s = f->sites; s; s = s->next)
+		give_column(f, s);
+	rt_store(&rt_fig_mode.threads, f->threads_ready);
+}
+
+/* The site of the queue: the one that it had before its port was removed and came back, which goes
+ * on with its blocks, or a new one. NULL: no memory. */
+static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum rt_direction dir)
+{
+	struct rt_fig_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
+
+	for (; s; s = s->next) {
+		if (s->where == where && s->direction == dir)
+			return s;
+	}
+	s = aligned_alloc(RT_CACHE_LINE, sizeof(*s));
+	if (!s)
+		return NULL;
+	memset(s, 0, sizeof(*s));
+	s->rows = f->rows;
+	s->number = f->site_count;
+	rt_store(&f->site_count, s->number + 1);
+	s->figures = f;
+	s->where = where;
+	s->direction = dir;
+	s->next = f->sites;
+	f->sites = s;
+	return s;
+}
+
+static void add_site(struct rt_figures *f, uint32_t index, uint16_t queue, enum rt_direction dir)
+{
+	struct rt_fig_site *s = take_site(f, index | (uint32_t)queue << 16, dir);
+
+	if (!s)
+		return;
+	s->hook = rt_hook_get(f->ports[index].port_id, queue, dir);
+	give_column(f, s);
+	if (f->linked)
+		link_site(s);
+}
+
+static void add_queues(struct rt_figures *f, uint32_t index)
+{
+	struct rt_fig_port_state *state = &f->port_state[index];
+	uint32_t n[2];
+
+	if (rt_port_queues(f->ports[index].port_id, n))
+		return;
+	for (int dir = 0; dir < 2; dir++) {
+		for (; state->queues[dir] < n[dir]; state->queues[dir]++)
+			add_site(f, index, (uint16_t)state->queues[dir], dir);
+	}
+}
+
+static uint32_t ports_known(const struct rt_figures *f)
+{
+	return RTE_MIN(f->header->port_count, (uint32_t)RT_FIG_PORTS);
+}
+
+static bool present(const struct rt_fig_port *p)
+{
+	return p->state == RT_IF_PRESENT;
+}
+
+/* Entry of a port id, RT_FIG_PORTS: none. */
+static uint32_t find_port(const struct rt_figures *f, uint16_t id)
+{
+	uint32_t i = 0;
+
+	while (i < ports_known(f) && !(present(&f->ports[i]) && f->ports[i].port_id == id))
+		i++;
+	return i < ports_known(f) ? i : RT_FIG_PORTS;
+}
+
+static void show_state(struct rt_fig_port *p, const struct rt_msg_port *desc)
+{
+	uint32_t descriptors[2];
+
+	rt_port_descriptors(p->port_id, descriptors);
+	rt_store(&p->link_up, desc->link_up);
+	rt_store(&p->link_mbps, desc->link_mbps);
+	rt_store(&p->nb_rx_queues, desc->nb_rx_queues);
+	rt_store(&p->nb_tx_queues, desc->nb_tx_queues);
+	rt_store(&p->mtu, desc->mtu);
+	rt_store(&p->nb_rxd, descriptors[RT_DIR_RX]);
+	rt_store(&p->nb_txd, descriptors[RT_DIR_TX]);
+}
+
+static void counters_of(struct rt_fig_port *p, uint64_t *to[RT_FIG_PORT_COUNTERS])
+{
+	uint64_t *all[RT_FIG_PORT_COUNTERS] = {&p->ipackets, &p->opackets, &p->ibytes, &p->obytes,
+		&p->imissed, &p->ierrors, &p->rx_nombuf, &p->oerrors};
+
+	memcpy(to, all, sizeof(all));
+}
+
+/* The entry of a port that comes back begins to count where it has ended. */
+static void begin_counting(struct rt_fig_port *p, struct rt_fig_port_state *state)
+{
+	uint64_t *to[RT_FIG_PORT_COUNTERS];
+
+	*state = (struct rt_fig_port_state){.returned = p->state == RT_IF_GONE};
+	counters_of(p, to);
+	for (int k = 0; k < RT_FIG_PORT_COUNTERS; k++)
+		state->before[k] = *to[k];
+}
+
+/* Entry for a port that has come: the one that it had before it was removed, or a new one.
+ * RT_FIG_PORTS: none left. */
+static uint32_t take_entry(const struct rt_figures *f, const struct rt_msg_port *desc)
+{
+	uint32_t i, n = ports_known(f);
+
+	for (i = 0; i < n; i++) {
+		const struct rt_fig_port *p = &f->ports[i];
+
+		if (!present(p) && rt_port_same(desc, p->name, p->driver, f->port_state[i].mac))
+			break;
+	}
+	return i;
+}
+
+static uint32_t add_port(struct rt_figures *f, uint16_t id)
+{
+	/* Before its description: else it may be that of the next holder. */
+	uint32_t generation = rt_port_generation(id), i;
+	struct rt_fig_port *p;
+	struct rt_msg_port desc;
+
+	if (f->beyond[id] == generation + 1 || rt_port_describe(id, &desc))
+		return RT_FIG_PORTS;
+	i = take_entry(f, &desc);
+	if (i == RT_FIG_PORTS) {
+		f->beyond[id] = generation + 1; /* the driver is not called again */
+		return RT_FIG_PORTS;
+	}
+	p = &f->ports[i];
+	memcpy(p->name, desc.name, sizeof(p->name));
+	memcpy(p->driver, desc.driver, sizeof(p->driver));
+	rt_store(&p->port_id, id);
+	show_state(p, &desc);
+	begin_counting(p, &f->port_state[i]);
+	memcpy(f->port_state[i].mac, desc.mac, sizeof(desc.mac));
+	f->port_state[i].generation = generation;
+	rt_store(&p->state, RT_IF_PRESENT);
+	/* Pairs with the acquire in reader/monitor.c. */
+	if (i == ports_known(f))
+		rt_store_release(&f->header->port_count, i + 1);
+	return i;
+}
+
+static void drop_port(struct rt_figures *f, uint32_t index)
+{
+	rt_store(&f->ports[index].state, RT_IF_GONE);
+	for (struct rt_fig_site *s = f->sites; s; s = s->next) {
+		if ((s->where & UINT16_MAX) == index) {
+			unlink_site(s);
+			s->hook = NULL;
+		}
+	}
+}
+
+void rt_figures_scan_ports(struct rt_figures *f)
+{
+	uint32_t beyond = 0;
+
+	for (uint32_t i = 0; i < ports_known(f); i++) {
+		uint16_t id = f->ports[i].port_id;
+
+		if (present(&f->ports[i]) &&
+			(!rt_port_alive(id) ||
+				rt_port_generation(id) != f->port_state[i].generation))
+			drop_port(f, i);
+	}
+	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+		uint32_t i = find_port(f, p);
+
+		if (i == RT_FIG_PORTS)
+			i = add_port(f, p);
+		if (i < RT_FIG_PORTS)
+			add_queues(f, i);
+		else
+			beyond += ports_known(f) == RT_FIG_PORTS;
+	}
+	rt_store(&f->header->ports_beyond, beyond);
+}
+
+static void show_counters(struct rt_fig_port *p, const struct rt_fig_port_state *state,
+	const struct rte_eth_stats *s, uint64_t now_ns)
+{
+	const uint64_t now[RT_FIG_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
+		s->imissed, s->ierrors, s->rx_nombuf, s->oerrors};
+	uint64_t *to[RT_FIG_PORT_COUNTERS];
+
+	counters_of(p, to);
+	for (int k = 0; k < RT_FIG_PORT_COUNTERS; k++)
+		rt_store(to[k], state->before[k] + now[k]);
+	rt_store_release(&p->read_ns, now_ns);
+}
+
+void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < ports_known(f); i++) {
+		struct rt_fig_port *p = &f->ports[i];
+		uint64_t handed = rt_trace_ports_before(f, i);
+		struct rt_msg_port desc;
+		struct rte_eth_stats s;
+
+		/* A stopped port may be about to be closed: nothing is asked of it. */
+		if (!present(p) || rt_port_stats(p->port_id, 0, &s))
+			continue;
+		rt_trace_ports_after(f, i, handed, &s);
+		show_counters(p, &f->port_state[i], &s, now_ns);
+		if (rt_port_describe(p->port_id, &desc) == 0)
+			show_state(p, &desc);
+	}
+}

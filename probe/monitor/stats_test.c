@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What monitors count of polling, against what this very thread did. */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+
+#include "probe/core/hook.h"
+#include "probe/core/ports.h"
+#include "probe/core/test_eal.h"
+#include "probe/core/test_ports.h"
+
+#define POLLING (RT_INSTR_POLLS | RT_INSTR_BUSY)
+#define WORK    100000 /* cycles; more than a poll takes, less than a turn of the scheduler */
+
+static uint16_t port;
+
+static int make_port(void **state)
+{
+	port = test_port_make("net_ring_0");
+	return 0;
+}
+
+static int remove_port(void **state)
+{
+	test_monitors_drop();
+	test_port_remove(port);
+	return 0;
+}
+
+static void poll_sizes(const unsigned *sizes, unsigned count, unsigned asked)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (sizes[i])
+			test_port_send(port, sizes[i]);
+		assert_int_equal(test_port_poll(port, asked), sizes[i]);
+	}
+}
+
+static uint64_t sum(const uint64_t *v, unsigned n)
+{
+	uint64_t s = 0;
+
+	while (n--)
+		s += v[n];
+	return s;
+}
+
+static void check_sizes(uint32_t instruments)
+{
+	static const unsigned sizes[] = {0, 1, 5, 5, 32, 0, 0, 64, 512, 5, 600, 513};
+	static struct rt_monitor m;
+	const struct rt_fig_hook *rx, *tx;
+
+	test_monitor(&m, instruments, 1);
+	poll_sizes(sizes, RTE_DIM(sizes), 700);
+	rx = test_block(port, RT_DIR_RX);
+	tx = test_block(port, RT_DIR_TX);
+	assert_int_equal(rx->burst[0], 3);
+	assert_int_equal(tx->burst[0], 0);
+	for (int i = 0; i < 2; i++) {
+		const struct rt_fig_hook *b = i ? rx : tx;
+
+		assert_int_equal(b->burst[1], 1);
+		assert_int_equal(b->burst[5], 3);
+		assert_int_equal(b->burst[32], 1);
+		assert_int_equal(b->burst[64], 1);
+		assert_int_equal(b->burst[512], 1);
+		assert_int_equal(sum(b->burst + 1, RT_FIG_BURSTS), 7);
+		assert_int_equal(b->big_polls, 2);
+		assert_int_equal(b->big_packets, 1113);
+	}
+	assert_int_equal(rx->max_asked, 700);
+	assert_int_equal(rx->life, test_thread()->life);
+	assert_int_equal(rx->byte_packets, 0);
+	test_monitor_end(&m);
+}
+
+static void test_bursts_are_counted_by_size(void **state)
+{
+	check_sizes(RT_INSTR_POLLS);
+	check_sizes(POLLING);
+	check_sizes(RT_INSTR_POLLS | RT_INSTR_GAPS);
+	check_sizes(RT_INSTR_POLLS | RT_INSTR_LATENCY);
+}
+
+/* A burst in two polls: the one that asks for less than there is, and the one that gets the rest.
+ */
+static void test_larger_wishes_are_remembered(void **state)
+{
+	static struct rt_monitor m;
+	const struct rt_fig_hook *rx;
+
+	test_monitor(&m, POLLING, 1);
+	test_port_send(port, 40);
+	assert_int_equal(test_port_poll(port, 32), 32);
+	rx = test_block(port, RT_DIR_RX);
+	assert_int_equal(rx->max_asked, 32);
+	assert_int_equal(test_port_poll(port, 16), 8);
+	assert_int_equal(rx->max_asked, 32);
+	assert_int_equal(test_port_poll(port, 64), 0);
+	assert_int_equal(rx->max_asked, 64);
+	assert_int_equal(rx->burst[32] + rx->burst[8] + rx->burst[0], 3);
+	test_monitor_end(&m);
+}
+
+static void test_bytes_are_those_of_the_packets(void **state)
+{
+	static struct rt_monitor m;
+	static const uint16_t cuts[] = {100, 50};
+	struct rte_mbuf *p[2];
+
+	test_monitor(&m, RT_INSTR_BYTES, 1);
+	p[0] = test_frame(1, 1000);
+	p[1] = test_chain(2, 300, cuts, 2);
+	assert_int_equal(rte_eth_tx_burst(port, 0, p, 2), 2);
+	assert_int_equal(test_port_poll(port, 32), 2);
+	for (int dir = 0; dir < 2; dir++) {
+		assert_int_equal(test_block(port, dir)->bytes, 1300);
+		assert_int_equal(test_block(port, dir)->byte_packets, 2);
+		assert_int_equal(sum(test_block(port, dir)->burst, RT_FIG_BURSTS + 1), 0);
+	}
+	test_monitor_end(&m);
+}
+
+/* ---- who is attached ---- */
+
+static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **state)
+{
+	static struct rt_monitor a, b;
+
+	test_monitor(&a, RT_INSTR_POOLS, 1);
+	assert_int_equal(test_port_callbacks(port), 0);
+	test_monitor(&b, RT_INSTR_POLLS, 1);
+	assert_int_equal(test_port_callbacks(port), 2);
+	test_monitor(&a, POLLING, 1);
+	assert_int_equal(rt_fig_current->header->instruments, POLLING);
+	rt_figures_detach(&b, test_clock());
+	assert_int_equal(test_port_callbacks(port), 2);
+	test_monitor(&a, 0, 1);
+	assert_int_equal(test_port_callbacks(port), 0);
+	assert_non_null(rt_fig_current);
+	test_monitor_end(&a);
+	assert_null(rt_fig_current);
+}
+
+static void test_counters_go_on_for_the_others(void **state)
+{
+	static struct rt_monitor a, b;
+	const struct rt_fig_hook *rx;
+	uint32_t switched;
+
+	test_monitor(&a, RT_INSTR_POLLS, 1);
+	test_port_poll(port, 32);
+	rx = test_block(port, RT_DIR_RX);
+	switched = rt_fig_current->header->switched;
+	test_monitor(&b, RT_INSTR_POLLS | RT_INSTR_BYTES, 1);
+	assert_int_not_equal(rt_fig_current->header->switched, switched);
+	test_port_poll(port, 32);
+	switched = rt_fig_current->header->switched;
+	rt_figures_detach(&b, test_clock());
+	assert_int_not_equal(rt_fig_current->header->switched, switched);
+	test_port_poll(port, 32);
+	assert_ptr_equal(test_block(port, RT_DIR_RX), rx);
+	assert_int_equal(rx->burst[0], 3);
+	test_monitor_end(&a);
+}
+
+static void test_most_eager_monitor_decides_how_many_are_timed(void **state)
+{
+	static struct rt_monitor a, b, c;
+
+	test_monitor(&a, RT_INSTR_LATENCY, 100);
+	assert_int_equal(rt_fig_current->header->latency_every, 100);
+	test_monitor(&b, RT_INSTR_LATENCY, 10);
+	assert_int_equal(rt_fig_current->header->latency_every, 10);
+	test_monitor(&c, RT_INSTR_POLLS, 1);
+	assert_int_equal(rt_fig_current->header->latency_every, 10);
+	rt_figures_detach(&b, test_clock());
+	assert_int_equal(rt_fig_current->header->latency_every, 100);
+	rt_figures_detach(&a, test_clock());
+	test_monitor_end(&c);
+}
+
+static void test_unknown_instruments_are_refused(void **state)
+{
+	static struct rt_monitor m;
+	char err[RT_TEXT_LEN] = "";
+
+	assert_int_equal(rt_figures_attach(&m, RT_INSTR_ALL + 1, 1, test_clock(), err), -EINVAL);
+	assert_non_null(strstr(err, "instrument"));
+	assert_false(m.attached);
+	assert_null(rt_fig_current);
+}
+
+/* ---- work and idling ---- */
+
+struct moment {
+	uint64_t before, after;
+};
+
+static struct moment poll_at(unsigned expected)
+{
+	struct moment m;
+
+	m.before = rt_tsc();
+	assert_int_equal(test_port_poll(port, 64), expected);
+	m.after = rt_tsc();
+	return m;
+}
+
+static void assert_between(uint64_t cycles, struct moment from, struct moment to)
+{
+	assert_in_range(cycles, to.before - from.after, to.after - from.before);
+}
+
+static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
+{
+	static struct rt_monitor m;
+	const struct rt_fig_thread *t;
+	struct moment burst, more, empty, again;
+
+	test_monitor(&m, POLLING, 1);
+	test_port_send(port, 60);
+	burst = poll_at(60);
+	t = test_thread();
+	assert_int_equal(t->is_busy, 1);
+	assert_in_range(t->since_tsc, burst.before, burst.after);
+	test_spin(WORK);
+	test_port_send(port, 3);
+	more = poll_at(3);
+	assert_in_range(t->since_tsc, burst.before, burst.after);
+	assert_true(more.before - burst.after >= WORK);
+	test_spin(WORK);
+	empty = poll_at(0);
+	assert_between(t->busy_cycles, burst, empty);
+	assert_int_equal(t->idle_cycles, 0);
+	assert_int_equal(t->is_busy, 0);
+	assert_in_range(t->since_tsc, empty.before, empty.after);
+	poll_at(0);
+	test_spin(WORK / 2);
+	test_port_send(port, 1);
+	again = poll_at(1);
+	assert_between(t->idle_cycles, empty, again);
+	assert_between(t->busy_cycles, burst, empty);
+	assert_int_equal(t->stretches, 1);
+	assert_int_equal(t->stretch_packets[5], 1); /* 63 packets */
+	assert_int_equal(sum(t->stretch_packets, 40), 1);
+	test_monitor_end(&m);
+}
+
+/* What was done while nobody looked is neither. */
+static void test_time_without_watching_does_not_count(void **state)
+{
+	static struct rt_monitor keep, m;
+	const struct rt_fig_thread *t;
+	struct moment first, last;
+
+	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&m, POLLING, 1);
+	test_port_send(port, 1);
+	first = poll_at(1);
+	t = test_thread();
+	test_monitor(&m, 0, 1);
+	last = poll_at(0);
+	assert_between(t->busy_cycles, first, last);
+	assert_int_equal(t->since_tsc, 0);
+	test_spin(WORK);
+	test_monitor(&m, POLLING, 1);
+	poll_at(0);
+	assert_between(t->busy_cycles, first, last);
+	assert_int_equal(t->idle_cycles, 0);
+	test_monitor(&m, 0, 1);
+	test_monitor(&m, POLLING, 1);
+	poll_at(0);
+	assert_int_equal(t->idle_cycles, 0);
+	/* But another one's switching does not disturb. */
+	first.before = first.after = t->since_tsc;
+	test_monitor(&keep, RT_INSTR_POLLS | RT_INSTR_BYTES, 1);
+	poll_at(0);
+	assert_int_equal(t->since_tsc, first.after);
+	test_port_send(port, 1);
+	last = poll_at(1);
+	assert_between(t->idle_cycles, first, last);
+	rt_figures_detach(&m, test_clock());
+	test_monitor_end(&keep);
+}
+
+static const struct rt_fig_window *window(void)
+{
+	return &test_thread()->window[rt_fig_mode.window % RT_FIG_WINDOWS];
+}
+
+static void test_microbursts_are_logged(void **state)
+{
+	static const unsigned sizes[] = {7, 0, 60, 3, 0, 9, 0};
+	static struct rt_monitor m;
+	const struct rt_fig_window *w;
+	uint64_t packets = 0, before = rt_tsc();
+
+	test_monitor(&m, POLLING, 1);
+	test_figures_tick();
+	poll_sizes(sizes, RTE_DIM(sizes), 64);
+	w = window();
+	assert_int_equal(w->number, rt_fig_mode.window);
+	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+		packets += w->burst[i].packets;
+		assert_true(w->burst[i].packets == 0 || w->burst[i].packets == 7 ||
+			    w->burst[i].packets == 63 || w->burst[i].packets == 9);
+		if (w->burst[i].packets)
+			assert_in_range(w->burst[i].tsc, before, rt_tsc());
+		assert_true(w->burst[i].cycles <= rt_tsc() - before);
+	}
+	assert_int_equal(packets, 79);
+	assert_int_equal(test_thread()->stretches, 3);
+	test_monitor_end(&m);
+}
+
+static void test_only_the_largest_bursts_are_kept(void **state)
+{
+	static struct rt_monitor m;
+	uint64_t packets = 0;
+
+	test_monitor(&m, POLLING, 1);
+	for (unsigned i = 1; i <= 20; i++)
+		poll_sizes((const unsigned[]){i * 7 % 23, 0}, 2, 64); /* 1 … 22, but 9 and 16 */
+	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+		assert_in_range(window()->burst[i].packets, 14, 22);
+		packets += window()->burst[i].packets;
+	}
+	assert_int_equal(packets, 14 + 15 + 17 + 18 + 19 + 20 + 21 + 22);
+	assert_int_equal(test_thread()->stretches, 20);
+	test_monitor_end(&m);
+}
+
+/* ---- gaps ---- */
+
+static const struct rt_fig_gap *worst(void)
+{
+	const struct rt_fig_gap *g = &window()->gap[0];
+
+	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+		if (window()->gap[i].cycles > g->cycles)
+			g = &window()->gap[i];
+	}
+	return g;
+}
+
+static void test_longest_gap_is_found(void **state)
+{
+	static struct rt_monitor m;
+	struct moment from, to;
+	const struct rt_fig_thread *t;
+
+	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_figures_tick();
+	for (unsigned i = 0; i < 100; i++)
+		poll_at(0);
+	test_port_send(port, 17);
+	from = poll_at(17);
+	/* Longer than whatever the scheduler has done to the others. */
+	test_spin(WORK + 2 * (worst()->cycles));
+	to = poll_at(0);
+	t = test_thread();
+	assert_between(worst()->cycles, from, to);
+	assert_in_range(worst()->tsc, from.before, from.after);
+	assert_int_equal(worst()->packets, 17);
+	assert_int_equal(worst()->port_index, test_port_index(port));
+	assert_int_equal(worst()->queue, 0);
+	assert_int_equal(sum(t->gaps_busy, RT_FIG_GAP_SIZES), 1);
+	assert_int_equal(t->gaps_busy[63 - __builtin_clzll(worst()->cycles)], 1);
+	assert_int_equal(sum(t->gaps_idle, RT_FIG_GAP_SIZES), 100);
+	test_monitor_end(&m);
+}
+
+static void test_windows_begin_anew(void **state)
+{
+	static struct rt_monitor m;
+	uint32_t number;
+	unsigned used = 0;
+
+	test_monitor(&m, POLLING | RT_INSTR_GAPS, 1);
+	for (unsigned i = 0; i < 2 * RT_FIG_WINDOWS; i++) {
+		test_figures_tick();
+		number = rt_fig_mode.window;
+		poll_at(0);
+		poll_at(0);
+		assert_int_equal(window()->number, number);
+		assert_int_equal(test_thread()->window_next, number + 1);
+	}
+	for (unsigned i = 0; i < RT_FIG_WORST; i++)
+		used += window()->gap[i].cycles != 0;
+	assert_int_equal(used, 2);
+	for (unsigned i = 0; i < RT_FIG_WINDOWS; i++)
+		assert_in_range(
+			test_thread()->window[i].number, number - RT_FIG_WINDOWS + 1, number);
+	test_monitor_end(&m);
+}
+
+static void test_gaps_without_watching_do_not_count(void **state)
+{
+	static struct rt_monitor m, keep;
+
+	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_INSTR_GAPS, 1);
+	poll_at(0);
+	test_monitor(&m, 0, 1);
+	poll_at(0);
+	test_monitor(&m, RT_INSTR_GAPS, 1);
+	poll_at(0);
+	assert_int_equal(sum(test_thread()->gaps_idle, RT_FIG_GAP_SIZES), 0);
+	poll_at(0);
+	assert_int_equal(sum(test_thread()->gaps_idle, RT_FIG_GAP_SIZES), 1);
+	rt_figures_detach(&m, test_clock());
+	test_monitor_end(&keep);
+}
+
+/* ---- what the control thread adds ---- */
+
+static void test_kernel_knows_the_thread(void **state)
+{
+	static struct rt_monitor m;
+	const struct rt_fig_thread *t;
+
+	test_monitor(&m, POLLING, 1);
+	poll_at(0);
+	t = test_thread();
+	assert_int_equal(t->life, rt_thread_self->life);
+	assert_int_equal(t->tid, (uint32_t)syscall(SYS_gettid));
+	assert_int_equal(t->lcore, rte_lcore_id());
+	test_figures_tick();
+	assert_int_equal(t->alive, 1);
+	assert_true(t->read_ns > 0);
+	assert_true(t->cpu_ns > 0);
+	assert_in_range(t->cpu, 0, (uint32_t)sysconf(_SC_NPROCESSORS_CONF) - 1);
+	assert_true(t->name[0]);
+	test_monitor_end(&m);
+}
+
+static void test_ports_are_described(void **state)
+{
+	static struct rt_monitor m;
+	const struct rt_fig_port *p;
+	uint64_t nic[RT_NIC_COUNTERS];
+
+	test_port_send(port, 5);
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	p = &rt_fig_current->ports[test_port_index(port)];
+	assert_string_equal(p->name, "net_ring_0");
+	assert_string_equal(p->driver, "net_ring");
+	assert_int_equal(p->link_up, 1);
+	assert_int_equal(p->nb_rx_queues, 1);
+	assert_int_equal(p->nb_tx_queues, 1);
+	assert_int_equal(p->opackets, 5);
+	assert_true(p->read_ns > 0);
+	assert_int_equal(test_port_poll(port, 32), 5);
+	test_figures_tick();
+	assert_int_equal(p->ipackets, 5);
+	/* What the application counts itself belongs to it, here as in a recording. */
+	assert_int_equal(p->imissed, 0);
+	assert_int_equal(rt_port_set_missed(port, 7), 0);
+	test_figures_tick();
+	assert_int_equal(p->imissed, 7);
+	assert_int_equal(rt_port_counters(port, 0, nic), 0);
+	assert_int_equal(nic[2], 7);
+	rt_port_set_missed(port, 0);
+	test_monitor_end(&m);
+}
+
+/* Whoever closes a port has stopped it: it must not be asked any more. Hooks follow its queues when
+ * it is started. */
+static void test_stopped_ports_are_not_asked(void **state)
+{
+	struct rte_eth_conf conf = {0};
+	static struct rt_monitor m;
+	uint32_t n[2], index;
+
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	index = test_port_index(port);
+	assert_int_equal(rte_eth_dev_stop(port), 0);
+	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);
+	for (uint16_t q = 0; q < 2; q++)
+		assert_int_equal(
+			rte_eth_rx_queue_setup(port, q, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 1);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 1);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+	assert_int_equal(rt_port_queues(port, n), 0);
+	assert_int_equal(n[RT_DIR_RX], 2);
+	test_figures_tick();
+	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 2);
+	assert_int_equal(test_port_index(port), index);
+	test_monitor_end(&m);
+}
+
+#define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_port(test_bursts_are_counted_by_size),
+		with_port(test_larger_wishes_are_remembered),
+		with_port(test_bytes_are_those_of_the_packets),
+		with_port(test_callbacks_are_there_only_while_a_monitor_needs_them),
+		with_port(test_counters_go_on_for_the_others),
+		with_port(test_most_eager_monitor_decides_how_many_are_timed),
+		with_port(test_unknown_instruments_are_refused),
+		with_port(test_work_lasts_from_a_burst_to_the_next_poll),
+		with_port(test_time_without_watching_does_not_count),
+		with_port(test_microbursts_are_logged),
+		with_port(test_only_the_largest_bursts_are_kept),
+		with_port(test_longest_gap_is_found),
+		with_port(test_windows_begin_anew),
+		with_port(test_gaps_without_watching_do_not_count),
+		with_port(test_kernel_knows_the_thread),
+		with_port(test_ports_are_described),
+		with_port(test_stopped_ports_are_not_asked),
+	};
+
+	test_figures_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

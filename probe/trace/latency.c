@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one USDT event whose arguments must be computed: only for those who listen. */
+#define _SDT_HAS_SEMAPHORES 1
+#include "common/atomics.h"
+#include "common/sdt.h"
+#include "probe/monitor/stats.h"
+#include "trace.h"
+
+RT_USDT_SEMAPHORE(latency);
+
+bool rt_trace_wants_latency(void)
+{
+	return RT_USDT_LISTENED(latency) || rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE;
+}
+
+void rt_trace_latency_usdt(
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+{
+	RT_USDT(latency, port, queue, packets, sum, greatest);
+}

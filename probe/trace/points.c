@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What RTE_TRACE_POINT_REGISTER() would do, but once per process: where there are two probes, one
+ * linked in and one loaded, EAL would not start for the names that are there twice. */
+#include <rte_trace_point_register.h>
+
+#include "trace.h"
+#include "points.h"
+#include "tracer.h"
+
+#define POINT_BYTES_MAX 64 /* more than any of our events has in DPDK's buffer */
+
+#define X(event, parameters) rte_trace_point_t __rt_point_##event;
+RT_TRACER_EVENTS(X)
+#undef X
+
+bool rt_trace_points_taken(void)
+{
+	const rte_trace_point_t *known = rte_trace_point_lookup("ringtap.rx_burst");
+
+	return known && known != &__rt_point_rx_burst;
+}
+
+/* What announces an event's fields. From DPDK 25.03 on the header that registers makes the function
+ * that emits an empty one, and a second one beside it; before it is the same function. */
+#ifdef RTE_TRACE_POINT_ARGS_COUNT
+#define ANNOUNCE(event) rt_point_##event##_register
+#else
+#define ANNOUNCE(event) rt_point_##event
+#endif
+
+static void (*announce)(void);
+
+/* A point that announces no size would make rte_eal_init() fail later: DPDK keeps the error. It
+ * gets more room than any of ours emits. */
+static void announce_something(void)
+{
+	announce();
+	if (RTE_PER_LCORE(trace_point_sz) <= 0)
+		RTE_PER_LCORE(trace_point_sz) = POINT_BYTES_MAX;
+}
+
+int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*fields)(void))
+{
+	announce = fields;
+	return __rte_trace_point_register(point, name, announce_something);
+}
+
+__attribute__((constructor)) static void register_points(void)
+{
+	if (rt_trace_points_taken())
+		return;
+#define X(event, parameters)     \
+	rt_trace_point_register( \
+		&__rt_point_##event, "ringtap." #event, (void (*)(void))ANNOUNCE(event));
+	RT_TRACER_EVENTS(X)
+#undef X
+}

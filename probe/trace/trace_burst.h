@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of each call of a hook: USDT, at one place each. */
+#ifndef RINGTAP_PROBE_TRACE_TRACE_BURST_H
+#define RINGTAP_PROBE_TRACE_TRACE_BURST_H
+
+#include "common/atomics.h"
+#include "common/sdt.h"
+#include "trace.h"
+
+/* First thing in a hook, where all arguments are still in the registers that they came in, whatever
+ * the way that follows. A poll costs a test and a branch on top, as it is one event or the other:
+ * the driver has just branched on the same number, so that it is predicted as well. An empty poll
+ * goes straight on; a burst, which has packets to share two jumps among, goes round. */
+static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
+{
+#ifndef RT_TRACE_OWN_LOOP
+	if (rt_unlikely(got))
+		RT_USDT(rx_burst, port, queue, asked, got);
+	else
+		RT_USDT(empty_poll, port, queue, asked);
+#endif
+}
+
+/* What the driver will take is not known before it has been asked. */
+static inline void rt_trace_tx(uint16_t port, uint16_t queue, uint16_t n)
+{
+#ifndef RT_TRACE_OWN_LOOP
+	RT_USDT(tx_burst, port, queue, n, n);
+#endif
+}
+
+#endif

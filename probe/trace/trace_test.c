@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events, against what this very thread did, as a tracer and DPDK's tracing get them. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_trace.h>
+#include <rte_trace_point.h>
+
+#include "common/segment.h"
+#include "probe/core/hook.h"
+#include "probe/core/ports.h"
+#include "probe/core/test_eal.h"
+#include "probe/core/test_ports.h"
+#include "trace.h"
+#include "points.h"
+
+#define POLL_BYTES  16 /* of an event of four 16-bit numbers */
+#define RING_FRAMES 2000
+
+static uint16_t port;
+
+/* What the tracer below was told. */
+static struct {
+	bool on;
+	unsigned calls[RT_TRACE_EVENTS];
+	uint64_t got, asked; /* sums of rx_burst's */
+	struct {
+		uint16_t port, queue;
+		uint64_t packets;
+		uint32_t reason;
+	} loss; /* the last drop or tx_refused */
+	uint64_t timed, cycles;
+} told;
+
+static bool enabled(void)
+{
+	return told.on;
+}
+
+static void on_rx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+{
+	told.calls[RT_TRACE_rx_burst]++;
+	told.got += got;
+	told.asked += asked;
+}
+
+static void on_empty_poll(uint16_t p, uint16_t queue, uint16_t asked)
+{
+	told.calls[RT_TRACE_empty_poll]++;
+}
+
+static void on_tx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+{
+	told.calls[RT_TRACE_tx_burst]++;
+}
+
+static void on_tx_refused(uint16_t p, uint16_t queue, uint64_t packets)
+{
+	told.calls[RT_TRACE_tx_refused]++;
+	told.loss.port = p;
+	told.loss.queue = queue;
+	told.loss.packets = packets;
+}
+
+static void on_drop(uint16_t p, uint16_t queue, uint64_t packets, uint32_t reason)
+{
+	told.calls[RT_TRACE_drop]++;
+	told.loss.port = p;
+	told.loss.queue = queue;
+	told.loss.packets = packets;
+	told.loss.reason = reason;
+}
+
+static void on_session(uint32_t session, uint32_t reader)
+{
+}
+
+static void on_ring_full(uint32_t session, uint16_t p, uint16_t queue, uint32_t packets)
+{
+}
+
+static void on_latency(
+	uint16_t p, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+{
+	told.calls[RT_TRACE_latency]++;
+	told.timed += packets;
+	told.cycles += sum;
+}
+
+static const struct rt_tracer tracer = {
+	.version = RT_TRACER_VERSION,
+	.size = sizeof(tracer),
+	.enabled = enabled,
+	.rx_burst = on_rx_burst,
+	.empty_poll = on_empty_poll,
+	.tx_burst = on_tx_burst,
+	.tx_refused = on_tx_refused,
+	.drop = on_drop,
+	.session_open = on_session,
+	.session_close = on_session,
+	.ring_full = on_ring_full,
+	.latency = on_latency,
+};
+
+static int make_port(void **state)
+{
+	port = test_port_make("net_ring_0");
+	memset(&told, 0, sizeof(told));
+	rt_trace_set_tracer(&tracer);
+	return 0;
+}
+
+static int remove_port(void **state)
+{
+	test_monitors_drop();
+	rte_trace_pattern("ringtap.*", false);
+	rte_trace_mode_set(RTE_TRACE_MODE_OVERWRITE);
+	test_port_remove(port);
+	return 0;
+}
+
+/* 32, 32, 6 packets and three empty polls. */
+static void traffic(void)
+{
+	test_port_send(port, 70);
+	while (test_port_poll(port, 32))
+		;
+	test_port_poll(port, 32);
+	test_port_poll(port, 32);
+}
+
+static void check_traffic(void)
+{
+	assert_int_equal(told.calls[RT_TRACE_rx_burst], 3);
+	assert_int_equal(told.calls[RT_TRACE_empty_poll], 3);
+	assert_int_equal(told.calls[RT_TRACE_tx_burst], 1);
+	assert_int_equal(told.got, 70);
+	assert_int_equal(told.asked, 3 * 32);
+}
+
+static void test_tracer_gets_what_is_counted(void **state)
+{
+	static struct rt_monitor m;
+
+	told.on = true;
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	traffic();
+	check_traffic();
+	assert_int_equal(test_block(port, RT_DIR_RX)->burst[32], 2);
+	test_monitor_end(&m);
+	traffic();
+	check_traffic();
+}
+
+static void test_nobody_listens(void **state)
+{
+	static struct rt_monitor m;
+
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	traffic();
+	assert_int_equal(told.calls[RT_TRACE_rx_burst] + told.calls[RT_TRACE_tx_burst], 0);
+	assert_false(rt_fig_mode.state & RT_INSTR_TRACE);
+	test_monitor_end(&m);
+}
+
+/* The short way through a hook is left and taken again. */
+static void test_tracer_comes_and_goes(void **state)
+{
+	static struct rt_monitor m;
+
+	test_monitor(&m, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
+	traffic();
+	traffic();
+	told.on = true;
+	test_figures_tick();
+	traffic();
+	check_traffic();
+	told.on = false;
+	test_figures_tick();
+	traffic();
+	check_traffic();
+	assert_int_equal(test_block(port, RT_DIR_RX)->burst[32], 8);
+	test_monitor_end(&m);
+}
+
+static struct rt_trace_count count_of(enum rt_trace_event event)
+{
+	struct rt_trace_count counts[RT_TRACE_EVENTS];
+
+	rt_trace_counts(counts);
+	return counts[event];
+}
+
+static void test_dpdk_gets_what_is_counted(void **state)
+{
+	struct rt_trace_count before = count_of(RT_TRACE_rx_burst);
+	static struct rt_monitor m;
+
+	assert_int_equal(rt_trace_points_on(), 0);
+	assert_int_equal(rte_trace_pattern("ringtap.*", true), 1);
+	assert_int_equal(rt_trace_points_on(), RT_TRACE_EVENTS);
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	traffic();
+	assert_int_equal(count_of(RT_TRACE_rx_burst).emitted - before.emitted, 3);
+	assert_int_equal(rte_trace_pattern("ringtap.rx_burst", false), 1);
+	traffic();
+	assert_int_equal(count_of(RT_TRACE_rx_burst).emitted - before.emitted, 3);
+	assert_int_equal(count_of(RT_TRACE_rx_burst).lost, 0);
+	test_monitor_end(&m);
+}
+
+/* This thread's buffer in DPDK. */
+static const struct __rte_trace_header *buffer(void)
+{
+	return RTE_PER_LCORE(trace_mem);
+}
+
+static void polls(unsigned n)
+{
+	while (n--)
+		rt_trace_burst(RT_DIR_RX, port, 0, 32, 32);
+}
+
+static void fill(uint64_t *emitted, uint64_t *lost, unsigned n)
+{
+	struct rt_trace_count before = count_of(RT_TRACE_rx_burst), after;
+
+	polls(n);
+	after = count_of(RT_TRACE_rx_burst);
+	*emitted = after.emitted - before.emitted;
+	*lost = after.lost - before.lost;
+}
+
+static void test_overwritten_events_are_lost(void **state)
+{
+	uint64_t emitted, lost;
+	unsigned room;
+
+	rte_trace_pattern("ringtap.rx_burst", true);
+	polls(1);
+	room = (buffer()->len - buffer()->offset) / POLL_BYTES;
+	fill(&emitted, &lost, room - 1);
+	assert_int_equal(emitted, room - 1);
+	assert_int_equal(lost, 0);
+	fill(&emitted, &lost, 2); /* the last one begins anew */
+	assert_true(lost >= room);
+	assert_in_range(buffer()->offset / POLL_BYTES, 1, 2);
+	fill(&emitted, &lost, 2 * (buffer()->len / POLL_BYTES));
+	assert_true(lost < emitted && emitted - lost <= buffer()->len / POLL_BYTES);
+}
+
+static void test_discarded_events_are_lost(void **state)
+{
+	uint64_t emitted, lost;
+	unsigned room;
+
+	rte_trace_mode_set(RTE_TRACE_MODE_DISCARD);
+	rte_trace_pattern("ringtap.rx_burst", true);
+	polls(1);
+	room = (buffer()->len - buffer()->offset - 1) / POLL_BYTES;
+	fill(&emitted, &lost, room + 1000);
+	assert_int_equal(emitted, room + 1000);
+	assert_int_equal(lost, 1000);
+	fill(&emitted, &lost, 10);
+	assert_int_equal(lost, 10);
+}
+
+/* While DPDK saves, after that, and when the lcore id has been given back, and with it the buffer.
+ */
+static struct {
+	bool holds[2];
+	uint64_t lost[3];
+} thread_told;
+
+static void *emit_in_a_thread(void *registered)
+{
+	uint64_t emitted;
+
+	/* Before tracing is on: else it has a buffer at once. */
+	if (registered && rte_thread_register())
+		return NULL;
+	rte_trace_pattern("ringtap.rx_burst", true);
+	for (unsigned i = 0; i < 2; i++) {
+		rt_trace_saving(i == 0);
+		fill(&emitted, &thread_told.lost[i], 1);
+		thread_told.holds[i] = rt_trace_holds_buffer();
+	}
+	if (registered)
+		rte_thread_unregister();
+	fill(&emitted, &thread_told.lost[2], 1);
+	return &thread_told;
+}
+
+/* DPDK's lock is not waited for, and no buffer is left behind. */
+static void test_who_gets_a_buffer(void **state)
+{
+	for (int registered = 0; registered < 2; registered++) {
+		pthread_t thread;
+		void *done;
+
+		rte_trace_pattern("ringtap.*", false);
+		assert_false(rte_trace_is_enabled());
+		assert_int_equal(pthread_create(&thread, NULL, emit_in_a_thread,
+					 registered ? &thread : NULL),
+			0);
+		assert_int_equal(pthread_join(thread, &done), 0);
+		assert_non_null(done);
+		assert_false(thread_told.holds[0]);
+		assert_int_equal(thread_told.lost[0], 1);
+		assert_int_equal(thread_told.holds[1], registered);
+		assert_int_equal(thread_told.lost[1], !registered);
+		assert_int_equal(thread_told.lost[2], 1);
+	}
+}
+
+static void test_latency_of_a_burst(void **state)
+{
+	static struct rt_monitor m;
+	struct rte_mbuf *pkts[32];
+	unsigned n;
+
+	told.on = true;
+	test_monitor(&m, RT_INSTR_LATENCY, 1);
+	test_port_send(port, 20);
+	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* nobody had received these */
+	n = test_port_receive(port, pkts, 32);
+	assert_int_equal(n, 20);
+	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
+	assert_int_equal(told.calls[RT_TRACE_latency], 1);
+	assert_int_equal(told.timed, 20);
+	/* The first pair is that of packets without a time. */
+	assert_int_equal(rt_fig_current->header->pair_count, 2);
+	assert_int_equal(told.cycles, rt_fig_current->pairs[1].sum);
+	test_port_poll(port, 32);
+	test_monitor_end(&m);
+}
+
+/* What the driver lost before anybody was here is not told, and what is told is told once. */
+static void test_losses_of_the_driver(void **state)
+{
+	static struct rt_monitor m;
+
+	assert_int_equal(rt_port_set_missed(port, 100), 0);
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_drop], 0);
+	rt_port_set_missed(port, 107);
+	test_figures_tick();
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_drop], 1);
+	assert_int_equal(told.loss.port, port);
+	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
+	assert_int_equal(told.loss.packets, 7);
+	assert_int_equal(told.loss.reason, RT_DROP_IMISSED);
+	rt_port_set_missed(port, 2); /* reset in between */
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_drop], 2);
+	assert_int_equal(told.loss.packets, 2);
+	rt_port_set_missed(port, 0);
+	test_monitor_end(&m);
+}
+
+/* Offers frames until the port takes no more; returns how many it refused of 32 more. */
+static unsigned overflow(void)
+{
+	struct rte_mbuf *m;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < RING_FRAMES && refused < 32; i++) {
+		m = test_frame(i, 60);
+		if (rte_eth_tx_burst(port, 0, &m, 1) == 1)
+			continue;
+		test_drop(m);
+		refused++;
+	}
+	return refused;
+}
+
+static void test_refused_packets(void **state)
+{
+	static struct rt_monitor m;
+
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_figures_tick();
+	test_port_send(port, 50);
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_tx_refused], 0);
+	assert_int_equal(overflow(), 32);
+	test_figures_tick();
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(told.loss.packets, 32);
+	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
+	/* What happens while nobody counts is not told. */
+	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_figures_tick();
+	assert_int_equal(overflow(), 32);
+	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_figures_tick();
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	/* The application resets the driver's counters. */
+	assert_int_equal(rte_eth_stats_reset(port), 0);
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(overflow(), 32);
+	test_figures_tick();
+	assert_int_equal(told.calls[RT_TRACE_tx_refused], 2);
+	assert_int_equal(told.loss.packets, 32);
+	while (test_port_poll(port, 32))
+		;
+	test_monitor_end(&m);
+}
+
+/* As DPDK has registered them, which starts only if all points have a size: 8 bytes, and the
+ * fields. */
+static void test_points_are_registered(void **state)
+{
+#define X(event, parameters) {"ringtap." #event, &__rt_point_##event},
+	static const struct {
+		const char *name;
+		const rte_trace_point_t *point;
+	} points[] = {RT_TRACER_EVENTS(X)};
+#undef X
+	static const unsigned bytes[RT_TRACE_EVENTS] = {[RT_TRACE_rx_burst] = POLL_BYTES,
+		[RT_TRACE_empty_poll] = 14,
+		[RT_TRACE_tx_burst] = POLL_BYTES,
+		[RT_TRACE_tx_refused] = 20,
+		[RT_TRACE_drop] = 24,
+		[RT_TRACE_session_open] = 16,
+		[RT_TRACE_session_close] = 16,
+		[RT_TRACE_ring_full] = 20,
+		[RT_TRACE_latency] = 32};
+
+	for (unsigned i = 0; i < RT_TRACE_EVENTS; i++) {
+		assert_ptr_equal(rte_trace_point_lookup(points[i].name), points[i].point);
+		assert_int_equal(*points[i].point & __RTE_TRACE_FIELD_SIZE_MASK, bytes[i]);
+	}
+}
+
+static rte_trace_point_t empty_point;
+
+static void no_fields(void)
+{
+}
+
+/* main() has registered it; EAL has started nevertheless, with room for all that it may emit. */
+static void test_point_without_fields_does_no_harm(void **state)
+{
+	assert_ptr_equal(rte_trace_point_lookup("ringtap.empty"), &empty_point);
+	assert_true((empty_point & __RTE_TRACE_FIELD_SIZE_MASK) > 32);
+}
+
+#define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_points_are_registered),
+		cmocka_unit_test(test_point_without_fields_does_no_harm),
+		with_port(test_tracer_gets_what_is_counted),
+		with_port(test_nobody_listens),
+		with_port(test_tracer_comes_and_goes),
+		with_port(test_dpdk_gets_what_is_counted),
+		with_port(test_overwritten_events_are_lost),
+		with_port(test_discarded_events_are_lost),
+		with_port(test_who_gets_a_buffer),
+		with_port(test_latency_of_a_burst),
+		with_port(test_losses_of_the_driver),
+		with_port(test_refused_packets),
+	};
+
+	if (rt_trace_point_register(&empty_point, "ringtap.empty", no_fields))
+		return 1;
+	test_figures_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

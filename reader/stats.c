@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "stats.h"
+#include "segment.h"
+
+/* Counters of today's machines tick with 10 MHz (some Arm) to 6 GHz. */
+#define HZ_MIN 1000000ull
+#define HZ_MAX 100000000000ull
+
+static_assert(sizeof(struct rt_fig_header) == RT_SEG_HEADER, "offsets are checked against it");
+
+static int bad(char *err, size_t errlen, const char *what)
+{
+	snprintf(err, errlen, "the probe's figures are not usable: %s", what);
+	return -EBADMSG;
+}
+
+static int cannot_map(char *err, size_t errlen)
+{
+	int error = errno;
+
+	snprintf(err, errlen, "cannot map the probe's figures: %s", strerror(error));
+	return -error;
+}
+
+static bool tables_fit(const struct rt_fig_header *h)
+{
+	const struct {
+		uint64_t offset, count, each;
+	} tables[] = {
+		{h->clock_offset, 1, sizeof(struct rt_seg_clock)},
+		{h->port_offset, RT_FIG_PORTS, sizeof(struct rt_fig_port)},
+		{h->thread_offset, RT_FIG_THREADS, sizeof(struct rt_fig_thread)},
+		{h->hook_offset, RT_FIG_HOOKS, sizeof(struct rt_fig_hook)},
+		{h->pair_offset, RT_FIG_PAIRS, sizeof(struct rt_fig_pair)},
+		{h->pool_offset, RT_FIG_POOLS, sizeof(struct rt_fig_pool)},
+		{h->sampler_offset, RT_FIG_SAMPLERS, sizeof(struct rt_fig_sampler)},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (!rt_table_fits(
+			    h->segment_size, tables[i].offset, tables[i].count, tables[i].each, 64))
+			return false;
+	}
+	return true;
+}
+
+static int check_header(const struct rt_fig_header *h, int64_t size, char *err, size_t errlen)
+{
+	if (memcmp(h->magic, RT_FIG_MAGIC, sizeof(h->magic)))
+		return bad(err, errlen, "they do not begin with the magic number");
+	if (h->version != RT_FIG_VERSION || h->header_size != sizeof(*h)) {
+		snprintf(err, errlen, "the probe's figures are version %u, this reader's %d",
+			h->version, RT_FIG_VERSION);
+		return -EPROTOTYPE;
+	}
+	if (h->segment_size > (uint64_t)size)
+		return bad(err, errlen, "the memory is shorter than it says");
+	if (h->tsc_hz < HZ_MIN || h->tsc_hz > HZ_MAX)
+		return bad(err, errlen, "impossible frequency of the time stamp counter");
+	if (!tables_fit(h))
+		return bad(err, errlen, "a table lies outside of the memory");
+	return 0;
+}
+
+int rt_figures_map(struct rt_figures *f, int fd, char *err, size_t errlen)
+{
+	int64_t size = rt_sealed_size(fd);
+	const uint8_t *base;
+	void *p;
+	int ret;
+
+	memset(f, 0, sizeof(*f));
+	if (size < 0)
+		return bad(err, errlen, "the memory is not sealed");
+	if (size < (int64_t)sizeof(f->h))
+		return bad(err, errlen, "the memory is too short");
+	/* First the header alone: what it says of the rest is checked on a private copy. */
+	p = mmap(NULL, sizeof(f->h), PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return cannot_map(err, errlen);
+	memcpy(&f->h, p, sizeof(f->h));
+	munmap(p, sizeof(f->h));
+	ret = check_header(&f->h, size, err, errlen);
+	if (ret)
+		return ret;
+	p = mmap(NULL, f->h.segment_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return cannot_map(err, errlen);
+	f->live = p;
+	base = p;
+	f->clock = (const void *)(base + f->h.clock_offset);
+	f->ports = (const void *)(base + f->h.port_offset);
+	f->threads = (const void *)(base + f->h.thread_offset);
+	f->hooks = (const void *)(base + f->h.hook_offset);
+	f->pairs = (const void *)(base + f->h.pair_offset);
+	f->pools = (const void *)(base + f->h.pool_offset);
+	f->samplers = (const void *)(base + f->h.sampler_offset);
+	return 0;
+}
+
+void rt_figures_unmap(struct rt_figures *f)
+{
+	if (f->live)
+		munmap((void *)(uintptr_t)f->live, f->h.segment_size);
+	memset(f, 0, sizeof(*f));
+}

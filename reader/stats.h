@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The statistics segment as a reader sees it: nothing in it is believed before it is checked. */
+#ifndef RINGTAP_READER_STATS_H
+#define RINGTAP_READER_STATS_H
+
+#include <stddef.h>
+
+#include "common/stats.h"
+
+struct rt_figures {
+	const struct rt_fig_header *live; /* shared: only the fields that change are read from it */
+	struct rt_fig_header h;           /* private copy, checked */
+	const struct rt_seg_clock *clock;
+	const struct rt_fig_port *ports;
+	const struct rt_fig_thread *threads;
+	const struct rt_fig_hook *hooks;
+	const struct rt_fig_pair *pairs;
+	const struct rt_fig_pool *pools;
+	const struct rt_fig_sampler *samplers;
+};
+
+/* Maps what came with RT_MSG_MONITORING; fd stays the caller's. Errors as rt_segment_map(). */
+int rt_figures_map(struct rt_figures *f, int fd, char *err, size_t errlen);
+void rt_figures_unmap(struct rt_figures *f);
+
+#endif
