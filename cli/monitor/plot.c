@@ -8,7 +8,7 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 
-#include "plot.h"
+#include "cli/monitor/plot_impl.h"
 #include "base/util.h"
 
 /* Pixels, or points of an SVG. */
@@ -22,16 +22,11 @@
 #define FONT        12.5
 #define LEGEND_MAX  16
 #define NAME_MAX_PX 330
-#define CELL        3 /* of a density: width and height */
 #define TEXTS_MAX   64
 
 /* Okabe and Ito's colours, which the colour-blind tell apart as well. */
 static const double colours[][3] = {{0, .447, .698}, {.835, .369, 0}, {0, .62, .451},
 	{.8, .475, .655}, {.902, .624, 0}, {.337, .706, .914}, {.3, .3, .3}, {.75, .7, .1}};
-
-struct box {
-	double x, y, w, h;
-};
 
 enum plot_format plot_format(const char *path)
 {
@@ -45,7 +40,7 @@ enum plot_format plot_format(const char *path)
 /* ---- axes ---- */
 
 /* Where a value lies along an axis, 0 … 1. */
-static double place(const struct plot_axis *a, double v)
+double plot_place(const struct plot_axis *a, double v)
 {
 	if (a->log)
 		return log(v / a->min) / log(a->max / a->min);
@@ -135,14 +130,14 @@ static void line(cairo_t *c, double x1, double y1, double x2, double y2, double 
 	cairo_stroke(c);
 }
 
-static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *b)
+static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct plot_box *b)
 {
 	double at[PLOT_TICKS_MAX];
 	char text[64];
 	int n = plot_ticks(&p->x, at);
 
 	for (int i = 0; i < n; i++) {
-		double x = b->x + place(&p->x, at[i]) * b->w;
+		double x = b->x + plot_place(&p->x, at[i]) * b->w;
 
 		line(c, x, b->y, x, b->y + b->h, 0.88);
 		cairo_set_source_rgb(c, 0.15, 0.15, 0.15);
@@ -151,7 +146,7 @@ static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *
 	}
 	n = plot_ticks(&p->y, at);
 	for (int i = 0; i < n; i++) {
-		double y = b->y + (1 - place(&p->y, at[i])) * b->h;
+		double y = b->y + (1 - plot_place(&p->y, at[i])) * b->h;
 
 		line(c, b->x, y, b->x + b->w, y, 0.88);
 		cairo_set_source_rgb(c, 0.15, 0.15, 0.15);
@@ -165,7 +160,7 @@ static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *
 	put_text(c, 0, 0, 0.5, p->y.label);
 	cairo_restore(c);
 	for (size_t i = 0; i < p->mark_count; i++) {
-		double x = b->x + place(&p->x, p->marks[i]) * b->w;
+		double x = b->x + plot_place(&p->x, p->marks[i]) * b->w;
 
 		line(c, x, b->y, x, b->y + b->h, 0.55);
 	}
@@ -176,26 +171,26 @@ static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *
 
 /* ---- what is drawn between them ---- */
 
-static const double *colour_of(int colour)
+const double *plot_colour(int colour)
 {
 	return colours[(size_t)colour % (sizeof(colours) / sizeof(colours[0]))];
 }
 
 static void set_colour(cairo_t *c, int colour)
 {
-	const double *rgb = colour_of(colour);
+	const double *rgb = plot_colour(colour);
 
 	cairo_set_source_rgb(c, rgb[0], rgb[1], rgb[2]);
 }
 
-static void draw_curve(
-	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
+static void draw_curve(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b)
 {
 	bool pen = false;
 
 	for (size_t i = 0; i < s->count; i++) {
-		double x = b->x + place(&p->x, s->x[i]) * b->w;
-		double y = b->y + (1 - place(&p->y, s->y[i])) * b->h;
+		double x = b->x + plot_place(&p->x, s->x[i]) * b->w;
+		double y = b->y + (1 - plot_place(&p->y, s->y[i])) * b->h;
 		bool there = isfinite(x) && isfinite(y);
 
 		if (there)
@@ -209,14 +204,14 @@ static void draw_curve(
 
 /* Lines without a length, whose ends are round: in an SVG the shortest way to write a point.
  * Where they would cover each other, rounded to a quarter of a pixel, one does. */
-static void draw_points(
-	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
+static void draw_points(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b)
 {
 	double last_x = NAN, last_y = NAN;
 
 	for (size_t i = 0; i < s->count; i++) {
-		double x = round((b->x + place(&p->x, s->x[i]) * b->w) * 4) / 4;
-		double y = round((b->y + (1 - place(&p->y, s->y[i])) * b->h) * 4) / 4;
+		double x = round((b->x + plot_place(&p->x, s->x[i]) * b->w) * 4) / 4;
+		double y = round((b->y + (1 - plot_place(&p->y, s->y[i])) * b->h) * 4) / 4;
 
 		if (!isfinite(x) || !isfinite(y) || (x == last_x && y == last_y))
 			continue;
@@ -231,102 +226,18 @@ static void draw_points(
 	cairo_set_line_cap(c, CAIRO_LINE_CAP_BUTT);
 }
 
-/* ---- densities ---- */
-
-/* Points of all series in a cell, and the sums of their colours. */
-struct cell {
-	float n, rgb[3];
-};
-
-static void count_points(
-	struct cell *cells, int w, int h, const struct plot_panel *p, const struct plot_series *s)
-{
-	const double *rgb = colour_of(s->colour);
-
-	for (size_t i = 0; i < s->count; i++) {
-		double x = floor(place(&p->x, s->x[i]) * w);
-		double y = floor((1 - place(&p->y, s->y[i])) * h);
-		struct cell *c;
-
-		if (!isfinite(x) || !isfinite(y))
-			continue;
-		c = &cells[(int)fmin(fmax(y, 0), h - 1) * w + (int)fmin(fmax(x, 0), w - 1)];
-		c->n++;
-		for (int k = 0; k < 3; k++)
-			c->rgb[k] += (float)rgb[k];
-	}
-}
-
-/* The darker, the more points; the mean of their colours. */
-static uint32_t pixel_of(const struct cell *c, double most)
-{
-	double alpha = c->n > 0 ? 0.15 + 0.85 * log1p(c->n) / log1p(most) : 0;
-	uint32_t pixel = (uint32_t)(alpha * 255) << 24;
-
-	for (int k = 0; k < 3 && c->n > 0; k++)
-		pixel |= (uint32_t)(alpha * c->rgb[k] / c->n * 255) << (16 - 8 * k);
-	return pixel;
-}
-
-static void put_image(cairo_t *c, const struct cell *cells, int w, int h, const struct box *b)
-{
-	cairo_surface_t *image = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, w, h);
-	uint32_t *pixels = (uint32_t *)(void *)cairo_image_surface_get_data(image);
-	int stride = cairo_image_surface_get_stride(image) / (int)sizeof(*pixels);
-	double most = 1;
-
-	for (int i = 0; i < w * h; i++)
-		most = fmax(most, cells[i].n);
-	for (int i = 0; pixels && i < w * h; i++)
-		pixels[i / w * stride + i % w] = pixel_of(&cells[i], most);
-	cairo_surface_mark_dirty(image);
-	cairo_save(c);
-	cairo_translate(c, b->x, b->y);
-	cairo_scale(c, b->w / w, b->h / h);
-	cairo_set_source_surface(c, image, 0, 0); /* without memory: c has the error from here on */
-	cairo_pattern_set_filter(cairo_get_source(c), CAIRO_FILTER_NEAREST);
-	cairo_paint(c);
-	cairo_restore(c);
-	cairo_surface_destroy(image);
-}
-
-static bool is_dense(const struct plot_series *s)
-{
-	return s->points && s->count > PLOT_POINTS_MAX;
-}
-
-/* All series that have too many points, in one image. */
-static int draw_density(cairo_t *c, const struct plot_panel *p, const struct box *b)
-{
-	int w = (int)ceil(b->w / CELL), h = (int)ceil(b->h / CELL);
-	struct cell *cells = calloc((size_t)w * (size_t)h, sizeof(*cells));
-	bool any = false;
-
-	if (!cells)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->series_count; i++) {
-		if (is_dense(&p->series[i]))
-			count_points(cells, w, h, p, &p->series[i]);
-		any |= is_dense(&p->series[i]);
-	}
-	if (any)
-		put_image(c, cells, w, h, b);
-	free(cells);
-	return 0;
-}
-
 /* ---- values with names ---- */
 
-static bool overlap(const struct box *a, const struct box *b)
+static bool overlap(const struct plot_box *a, const struct plot_box *b)
 {
 	return a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h && b->y < a->y + a->h;
 }
 
 /* Right of the place, or left of it where there is no room; nothing where another text is. */
-static void put_label_text(cairo_t *c, const char *text, double x, double y, const struct box *b,
-	struct box *taken, int *n)
+static void put_label_text(cairo_t *c, const char *text, double x, double y,
+	const struct plot_box *b, struct plot_box *taken, int *n)
 {
-	struct box t = {x + 8, y - FONT, text_width(c, text) + 4, FONT + 4};
+	struct plot_box t = {x + 8, y - FONT, text_width(c, text) + 4, FONT + 4};
 
 	if (t.x + t.w > b->x + b->w)
 		t.x = x - 8 - t.w;
@@ -340,12 +251,13 @@ static void put_label_text(cairo_t *c, const char *text, double x, double y, con
 }
 
 static void draw_label_mark(
-	cairo_t *c, const struct plot_label *l, double x, double y, const struct box *b)
+	cairo_t *c, const struct plot_label *l, double x, double y, const struct plot_box *b)
 {
 	static const double dashes[] = {4, 3};
 
 	set_colour(c, l->colour);
 	if (isfinite(y)) {
+		cairo_new_path(c); /* else a line from the last text leads to it */
 		cairo_arc(c, x, y, 3.5, 0, 2 * M_PI);
 		cairo_fill(c);
 		return;
@@ -359,16 +271,16 @@ static void draw_label_mark(
 }
 
 /* legend: what texts may not cover. */
-static void draw_labels(
-	cairo_t *c, const struct plot_panel *p, const struct box *b, const struct box *legend)
+static void draw_labels(cairo_t *c, const struct plot_panel *p, const struct plot_box *b,
+	const struct plot_box *legend)
 {
-	struct box taken[TEXTS_MAX] = {*legend};
+	struct plot_box taken[TEXTS_MAX] = {*legend};
 	int n = 1;
 
 	for (size_t i = 0; i < p->label_count; i++) {
 		const struct plot_label *l = &p->labels[i];
-		double x = b->x + place(&p->x, l->x) * b->w;
-		double y = b->y + (1 - place(&p->y, l->y)) * b->h;
+		double x = b->x + plot_place(&p->x, l->x) * b->w;
+		double y = b->y + (1 - plot_place(&p->y, l->y)) * b->h;
 
 		if (!(x >= b->x && x <= b->x + b->w))
 			continue;
@@ -390,11 +302,11 @@ static void fit(cairo_t *c, char *name, double room)
 struct legend {
 	char names[LEGEND_MAX][96];
 	int colours[LEGEND_MAX], count;
-	struct box box;
+	struct plot_box box;
 };
 
 static void make_legend(
-	cairo_t *c, const struct plot_panel *p, const struct box *b, struct legend *l)
+	cairo_t *c, const struct plot_panel *p, const struct plot_box *b, struct legend *l)
 {
 	double widest = 0;
 
@@ -410,7 +322,7 @@ static void make_legend(
 		l->colours[l->count++] = p->series[i].colour;
 	}
 	if (l->count)
-		l->box = (struct box){
+		l->box = (struct plot_box){
 			b->x + b->w - widest - 40, b->y + 10, widest + 32, l->count * 18 + 8};
 }
 
@@ -435,7 +347,7 @@ static void draw_legend(cairo_t *c, const struct legend *l)
 
 static int draw_panel(cairo_t *c, const struct plot_panel *p, double top)
 {
-	const struct box b = {LEFT, top + TOP, WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM};
+	const struct plot_box b = {LEFT, top + TOP, WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM};
 	struct legend legend;
 	int ret;
 
@@ -446,10 +358,10 @@ static int draw_panel(cairo_t *c, const struct plot_panel *p, double top)
 	cairo_save(c);
 	cairo_rectangle(c, b.x, b.y, b.w, b.h);
 	cairo_clip(c);
-	ret = draw_density(c, p, &b);
+	ret = plot_density(c, p, &b);
 	for (size_t i = 0; i < p->series_count; i++) {
 		set_colour(c, p->series[i].colour);
-		if (!is_dense(&p->series[i]))
+		if (!plot_is_dense(&p->series[i]))
 			(p->series[i].points ? draw_points : draw_curve)(c, p, &p->series[i], &b);
 	}
 	cairo_restore(c);
