@@ -10,16 +10,17 @@ packages() {
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
 		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
-	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
+	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy python3-yaml \
+		python3-jsonschema python3-jinja2 \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
 	lint) echo git clang-format codespell pyflakes3 python3 ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
-	bench) echo python3-matplotlib ;;
-	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
-		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	bench) echo python3-jinja2 ;;
+	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
+		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }
