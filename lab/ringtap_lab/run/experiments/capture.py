@@ -5,31 +5,18 @@ import signal
 import subprocess
 import time
 
-from ...report.blocks import CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Value, Verdict
-from ...report.plots import COLOURS, MARKERS, plain
+from ...report import capture_view
+from ...report.capture_view import LIBPCAP, NONE, PORT, PUBLISHED, WAYS, XDP
 from ...tools import process
 from ...tools.errors import Unavailable
 from .. import forwarder
 from ..counter import PROGRAM, Counter, path, said
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 
-PUBLISHED_PPS = 450_000
-MOST_LOST, MOST_SYSTEM = 0.0002, 0.12  # published, at that rate
-STUDY = "published study of libpcap in FreeBSD, as the experiment's task states it"
 RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
 FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
 QUICK = (100_000, 450_000, 1_000_000)
 QUICK_FASTER = (5_000_000,)
-NONE, LIBPCAP, HOST, XDP, PORT = "none", "libpcap", "host", "xdp", "port"
-WAYS = {NONE: "veth, nobody captures", LIBPCAP: "veth, system's libpcap",
-        HOST: "veth, ringtap host (af_packet)", XDP: "veth, ringtap host (af_xdp)",
-        PORT: "DPDK port, ringtap"}
-SHORT = {LIBPCAP: "system's libpcap on a veth", HOST: "ringtap host, af_packet", XDP: "ringtap host, af_xdp",
-         PORT: "ringtap on a DPDK port"}
-CAPTURED = (LIBPCAP, HOST, XDP, PORT)
-WANTED = {"system": f"system mode below {MOST_SYSTEM * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-          "loss": f"loss below {MOST_LOST * 100:g} % at more than {PUBLISHED_PPS:,} packets/s"}
-REACHED = 0.95  # of the rate that was wanted
 ODD = 1.00071  # the kernel's tick must not meet an even rate at the same phase each time
 SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
 ATTACH_S = 2
@@ -54,11 +41,7 @@ class Capture(Experiment):
         "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
         "0.07 % higher than they say: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
-    published = (
-        Published("FreeBSD, the same idea: system load", f"below {MOST_SYSTEM * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-                  STUDY),
-        Published("FreeBSD, the same idea: loss", f"below {MOST_LOST * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-                  STUDY))
+    published = PUBLISHED
     order = 30
 
     def add_options(self, group):
@@ -97,41 +80,10 @@ class Capture(Experiment):
                 return send(lab, sender, rate, count)
 
     def blocks(self, results):
-        return [*_limits(results), _table(results), _plot(results, "system", "System mode", "% of both CPUs", 100),
-                _plot(results, "loss", "Loss", "% of packets", 100)]
+        return capture_view.blocks(results)
 
     def summary(self, results):
-        return [_claim(results, "loss", 3, MOST_LOST, "A libpcap program counts 450,000 packets/s and more, and loses hardly "
-                                                      "one."),
-                _claim(results, "system", 1, MOST_SYSTEM, "It does so while the CPUs are hardly busy in system mode.")]
-
-
-def _claim(results, metric, digits, most, what):
-    values = {way: Value(f"{way}-{PUBLISHED_PPS // 1000}k", metric, 100, digits, "%") for way in CAPTURED}
-    numbers = {way: v.number(results) for way, v in values.items()}
-    known = [way for way in CAPTURED if numbers[way] is not None]
-    alone = Value(f"{NONE}-{PUBLISHED_PPS // 1000}k", metric, 100, digits, "%")
-    # No loss where nobody captures, but system mode: what sending takes by itself is not held against them.
-    too_much = alone.number(results) is not None and alone.number(results) >= most
-    if too_much:
-        known = [way for way in known if way == PORT]
-    slow = [way for way in known if results.mean(values[way].cell, "pps") < REACHED * PUBLISHED_PPS]
-    kept, missed = ([SHORT[way] for way in known if way not in slow and (numbers[way] < most) == wanted]
-                    for wanted in (True, False))
-    verdict = _verdict([SHORT[way] for way in slow], kept, missed, too_much)
-    ours = [(SHORT[way], values[way]) for way in CAPTURED]
-    if alone.number(results) is not None:
-        ours.insert(0, (WAYS[NONE], alone))
-    return Claim(what, WANTED[metric], ours, verdict)
-
-
-def _verdict(slow, kept, missed, too_much):
-    """Each a list of ways; too_much: of the veth, sending by itself takes more than was published."""
-    said = [f"True of {', '.join(kept)}." if kept else "", f"Not true of {', '.join(missed)}." if missed else "",
-            f"With {', '.join(slow)} the sender did not reach this rate." if slow else "",
-            "On the veth, sending by itself takes more than that." if too_much else ""]
-    kind = (PARTLY if slow or missed or too_much else CONFIRMED) if kept else DIFFERENT if missed else OPEN
-    return Verdict(kind, " ".join(part for part in said if part))
+        return capture_view.summary(results)
 
 
 def length(lab):
@@ -242,60 +194,6 @@ def through_port(lab, rate, attach_s):
             time.sleep(SETTLE_S + DRAIN_S)
             counts = count.finish()
         return result(it.finish(), sending_s, shares, counts)
-
-
-def _limits(results):
-    """What the sender could not do is nobody's loss, but bounds what is seen."""
-    reached = [(o.params["rate"], o.series("pps").mean()) for o in results.measured()
-               if o.params["way"] != PORT]
-    if all(pps >= REACHED * rate for rate, pps in reached):
-        return []
-    best = max(pps for _, pps in reached)
-    return [Text(f"On the veth the sender reached at most {best:,.0f} packets/s, since all of the kernel's work "
-                 "up to the capturing socket is done on its CPU; points beyond stand at the rate that was "
-                 "reached.")]
-
-
-def _table(results):
-    rows = []
-    for way, text in WAYS.items():
-        for o in results.measured():
-            if o.params["way"] == way:
-                rows.append([f"{text}, {o.params['rate']:,}", Value(o.key, "pps", 1, 0),
-                             Value(o.key, "system", 100, 1), Value(o.key, "system_sender", 100, 1),
-                             Value(o.key, "system_capture", 100, 1),
-                             Value(o.key, "loss", 100, 4) if way != NONE else "–"])
-    return Table("System mode and loss", ["way, packets/s wanted", "packets/s sent", "system mode, %",
-                                           "of the sender's CPU", "of the capturing CPU", "lost, %"], rows,
-                 published=f"{WANTED['system']}; {WANTED['loss']}")
-
-
-def _plot(results, metric, title, unit, scale):
-    ways = [w for w in WAYS if w != NONE or metric == "system"]
-    shown = [o.key for o in results.measured() if o.params["way"] in ways and o.series(metric)]
-
-    def draw(axes):
-        for i, way in enumerate(WAYS):
-            found = sorted((o for o in results.measured() if o.key in shown and o.params["way"] == way),
-                           key=lambda o: o.series("pps").mean())
-            if found:
-                series = [o.series(metric) for o in found]
-                axes.errorbar([o.series("pps").mean() for o in found], [x.mean() * scale for x in series],
-                              yerr=[(x.deviation() or 0) * scale for x in series], capsize=2,
-                              color=COLOURS[i], marker=MARKERS[i], label=WAYS[way])
-        limit = (MOST_SYSTEM if metric == "system" else MOST_LOST) * 100
-        axes.plot([PUBLISHED_PPS], [limit], "*", color="black", markersize=10, label="published: below")
-        axes.set_xscale("log")
-        plain(axes.xaxis)
-        axes.set_xlabel("packets/s")
-        axes.set_ylabel(unit)
-        if metric == "loss":
-            axes.set_yscale("symlog", linthresh=0.01)
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=8)
-
-    return Plot(f"{title} against packet rate", draw, shown, note="Mean and standard deviation.",
-                published=f"{WANTED[metric]} (star)")
 
 
 EXPERIMENT = Capture()
