@@ -7,6 +7,7 @@ PYTHON ?= /usr/bin/python3
 DESTDIR ?=
 PREFIX ?= /usr/local
 MESON_ARGS ?=
+TESTS ?= e2e
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -34,7 +35,7 @@ test-unit: all
 	meson test -C $(BUILD) --print-errorlogs
 
 test-e2e: all
-	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(TESTS) $(PYTEST_ARGS)
 
 bench: all
 	devtools/deps.sh build demo bench

@@ -95,7 +95,7 @@ struct rt_pcapng_isb {
 };
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
 
-/* One packet of a stretch of Enhanced Packet Blocks (section 4.3). */
+/* One packet of a run of Enhanced Packet Blocks (section 4.3). */
 struct rt_packet {
 	const uint8_t *data;
 	uint32_t interface_id;

@@ -42,7 +42,7 @@ enum rt_msg_type {
 	RT_MSG_STARTED,      /* no body */
 	RT_MSG_STOPPED,      /* no body */
 	RT_MSG_ERROR,        /* rt_msg_error; the probe closes after it */
-	RT_MSG_MONITORING,   /* no body; the first carries the descriptor of the figures */
+	RT_MSG_MONITORING,   /* no body; the first carries the descriptor of the statistics */
 	RT_MSG_FILTERED,     /* rt_msg_filtered */
 	RT_MSG_LAYOUT,       /* rt_msg_layout; answered by RT_MSG_MEMORY */
 };
@@ -149,10 +149,10 @@ struct rt_msg_layout {
 	int32_t node[RT_MAX_RINGS];  /* NUMA node of the ring's thread, RT_NODE_UNKNOWN */
 };
 
-/* Keeps instruments switched on for as long as the connection lasts; see common/stats.h. */
+/* Keeps collectors switched on for as long as the connection lasts; see common/stats.h. */
 struct rt_msg_monitor {
 	struct rt_msg_header h;
-	uint32_t instruments;   /* RT_INSTR_* */
+	uint32_t collectors;    /* RT_INSTR_* */
 	uint32_t latency_every; /* one packet in so many is timed; 0: every one */
 };
 

@@ -21,18 +21,18 @@
 #include "log_linear.h"
 #include "segment.h"
 
-#define RT_FIG_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_FIG_VERSION 2
+#define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
+#define RT_STAT_VERSION 2
 
-#define RT_FIG_THREADS  256  /* entries, by thread slot of the probe */
-#define RT_FIG_PORTS    64   /* entries; one that comes back takes its own */
-#define RT_FIG_POOLS    64   /* entries */
-#define RT_FIG_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
-#define RT_FIG_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
-#define RT_FIG_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
-#define RT_FIG_SAMPLERS 8    /* threads whose buffer addresses are sampled */
+#define RT_STAT_THREADS  256  /* entries, by thread slot of the probe */
+#define RT_STAT_PORTS    64   /* entries; one that comes back takes its own */
+#define RT_STAT_POOLS    64   /* entries */
+#define RT_STAT_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
+#define RT_STAT_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
+#define RT_STAT_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
+#define RT_STAT_SAMPLERS 8    /* threads whose buffer addresses are sampled */
 
-/* Instruments, switched on and off one by one. Each needs the hooks in place. */
+/* Collectors, switched on and off one by one. Each needs the hooks in place. */
 enum {
 	RT_INSTR_POLLS = 1 << 0,     /* burst sizes, empty polls */
 	RT_INSTR_BYTES = 1 << 1,     /* bytes on the wire: looks at every packet's length */
@@ -45,18 +45,18 @@ enum {
 	RT_INSTR_ALL = (1 << RT_INSTR_COUNT) - 1,
 };
 
-struct rt_fig_header {
+struct rt_stat_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t header_size;    /* sizeof(struct rt_fig_header) */
+	uint32_t header_size;    /* sizeof(struct rt_stat_header) */
 	uint64_t segment_size;   /* bytes */
 	uint64_t clock_offset;   /* struct rt_seg_clock; offsets are from the segment's start */
-	uint64_t port_offset;    /* struct rt_fig_port[RT_FIG_PORTS] */
-	uint64_t thread_offset;  /* struct rt_fig_thread[RT_FIG_THREADS] */
-	uint64_t hook_offset;    /* struct rt_fig_hook[RT_FIG_HOOKS] */
-	uint64_t pair_offset;    /* struct rt_fig_pair[RT_FIG_PAIRS] */
-	uint64_t pool_offset;    /* struct rt_fig_pool[RT_FIG_POOLS] */
-	uint64_t sampler_offset; /* struct rt_fig_sampler[RT_FIG_SAMPLERS] */
+	uint64_t port_offset;    /* struct rt_stat_port[RT_STAT_PORTS] */
+	uint64_t thread_offset;  /* struct rt_stat_thread[RT_STAT_THREADS] */
+	uint64_t hook_offset;    /* struct rt_stat_hook[RT_STAT_HOOKS] */
+	uint64_t pair_offset;    /* struct rt_stat_pair[RT_STAT_PAIRS] */
+	uint64_t pool_offset;    /* struct rt_stat_pool[RT_STAT_POOLS] */
+	uint64_t sampler_offset; /* struct rt_stat_sampler[RT_STAT_SAMPLERS] */
 	uint64_t tsc_hz;         /* ticks per second, as DPDK has it */
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
@@ -65,11 +65,11 @@ struct rt_fig_header {
 	 * them have been given out is not shown (ports_beyond, pools_beyond). Hooks, pairs and
 	 * samplers are taken by many threads at once: one of them is complete when its life is not
 	 * 0 (release; pairs with the reader's acquire). */
-	uint32_t instruments;            /* RT_INSTR_*, on at the moment */
+	uint32_t collectors;             /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
 	uint32_t hook_count, pair_count, sampler_count;
-	uint32_t switched; /* changes whenever instruments or latency_every do */
+	uint32_t switched; /* changes whenever collectors or latency_every do */
 	/* Control thread, about twice a second. */
 	uint64_t no_thread_polls; /* hook calls of threads without a slot: not counted anywhere */
 	uint64_t no_block_polls;  /* hook calls that found no block, or not yet */
@@ -79,11 +79,11 @@ struct rt_fig_header {
 	uint32_t thread_count; /* entries of threads from this one on are not in use; release */
 	uint8_t reserved1[84];
 };
-static_assert(sizeof(struct rt_fig_header) == 256, "figures header is 256 bytes");
+static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
 /* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
  * the driver's own, absolute, and what they were when the port was removed, if it has come back. */
-struct rt_fig_port {
+struct rt_stat_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];
 	uint16_t port_id;
@@ -97,45 +97,45 @@ struct rt_fig_port {
 	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
 	uint8_t reserved[24];
 };
-static_assert(sizeof(struct rt_fig_port) == 256, "port entry");
+static_assert(sizeof(struct rt_stat_port) == 256, "port entry");
 
 /* One of the longest times from one RX poll of a thread to its next one. cycles is 0 while the
  * other fields change: an entry is whole if cycles is the same before and after reading it. */
-struct rt_fig_gap {
+struct rt_stat_gap {
 	uint64_t tsc; /* of the first poll */
 	uint64_t cycles;
 	uint32_t packets;    /* that the first poll brought: 0 means that there was no work to do */
 	uint16_t port_index; /* entry of the port table, of the first poll */
 	uint16_t queue;
 };
-static_assert(sizeof(struct rt_fig_gap) == 24, "gap entry");
+static_assert(sizeof(struct rt_stat_gap) == 24, "gap entry");
 
-/* A stretch of polls that all brought packets. packets is to it what cycles is to a gap. */
-struct rt_fig_burst {
+/* A period of polls that all brought packets. packets is to it what cycles is to a gap. */
+struct rt_stat_burst {
 	uint64_t tsc;
 	uint64_t cycles;
 	uint64_t packets;
 };
 
-#define RT_FIG_WINDOWS   16 /* of about a second, reused in turn */
-#define RT_FIG_WORST     8  /* entries a window */
-#define RT_FIG_GAP_SIZES 48 /* gaps by log2(cycles) */
+#define RT_STAT_WINDOWS   16 /* of about a second, reused in turn */
+#define RT_STAT_WORST     8  /* entries a window */
+#define RT_STAT_GAP_SIZES 48 /* gaps by log2(cycles) */
 
 /* The worst of a window of time. The control thread gives windows their numbers (1, 2, …), the
  * thread resets a window when it meets the new number. */
-struct rt_fig_window {
+struct rt_stat_window {
 	uint32_t number; /* 0: never used; valid if the same before and after copying */
 	uint32_t reserved;
-	struct rt_fig_gap gap[RT_FIG_WORST];     /* unsorted; cycles 0: unused */
-	struct rt_fig_burst burst[RT_FIG_WORST]; /* by packets; unsorted; packets 0: unused */
+	struct rt_stat_gap gap[RT_STAT_WORST];     /* unsorted; cycles 0: unused */
+	struct rt_stat_burst burst[RT_STAT_WORST]; /* by packets; unsorted; packets 0: unused */
 	uint8_t pad[56];
 };
-static_assert(sizeof(struct rt_fig_window) == 448, "window");
+static_assert(sizeof(struct rt_stat_window) == 448, "window");
 
 /* A slot's new owner counts on in the entry and in the blocks of the slot: counters never go back.
  * It sets life, lcore and tid at its first hook call; what the control thread knows of it follows
  * within half a second. */
-struct rt_fig_thread {
+struct rt_stat_thread {
 	uint32_t life;  /* 0: never used; changes when the slot has a new owner. Release */
 	uint32_t alive; /* its thread lives; control thread, like all that follows but lcore, tid */
 	uint32_t lcore; /* EAL lcore, UINT32_MAX: not an EAL thread */
@@ -148,73 +148,74 @@ struct rt_fig_thread {
 	uint32_t cpu;       /* that it ran on last */
 	uint32_t reserved0[15];
 	/* The thread. The TSC is read only where polls with packets and empty ones change over, so
-	 * the stretch that lasts is not in the sums: a reader adds now - since_tsc to the sum that
+	 * the period that lasts is not in the sums: a reader adds now - since_tsc to the sum that
 	 * is_busy says, while RT_INSTR_BUSY is on. since_tsc is 0 while the sums change (or there
-	 * is no stretch) and never the same again: sums, is_busy and since_tsc fit together if
+	 * is no period) and never the same again: sums, is_busy and since_tsc fit together if
 	 * since_tsc is the same before and after reading them. */
 	uint64_t
 		busy_cycles; /* from an RX poll that brought packets to the thread's next RX poll */
-	uint64_t idle_cycles;         /* from an empty one to the next */
-	uint64_t since_tsc;           /* when the stretch that lasts began; 0: see above */
-	uint32_t is_busy;             /* and of which kind it is */
-	uint32_t window_next;         /* windows are at number % RT_FIG_WINDOWS; last number + 1 */
-	uint64_t stretches;           /* busy stretches that have ended */
-	uint64_t stretch_packets[40]; /* they, by log2(packets) */
-	uint64_t gaps_busy[RT_FIG_GAP_SIZES]; /* all gaps by log2(cycles), after a poll with packets
+	uint64_t idle_cycles;  /* from an empty one to the next */
+	uint64_t since_tsc;    /* when the period that lasts began; 0: see above */
+	uint32_t is_busy;      /* and of which kind it is */
+	uint32_t window_next;  /* windows are at number % RT_STAT_WINDOWS; last number + 1 */
+	uint64_t busy_periods; /* busy periods that have ended */
+	uint64_t busy_period_packets[40]; /* they, by log2(packets) */
+	uint64_t
+		gaps_busy[RT_STAT_GAP_SIZES]; /* all gaps by log2(cycles), after a poll with packets
 					       */
-	uint64_t gaps_idle[RT_FIG_GAP_SIZES]; /* after an empty poll */
+	uint64_t gaps_idle[RT_STAT_GAP_SIZES]; /* after an empty poll */
 	uint8_t reserved1[24];
-	struct rt_fig_window window[RT_FIG_WINDOWS];
+	struct rt_stat_window window[RT_STAT_WINDOWS];
 };
-static_assert(sizeof(struct rt_fig_thread) % 64 == 0, "thread entries are whole lines");
+static_assert(sizeof(struct rt_stat_thread) % 64 == 0, "thread entries are whole lines");
 
 /* What one thread did at one (port, queue, direction). */
-struct rt_fig_hook {
+struct rt_stat_hook {
 	uint32_t thread;     /* slot */
 	uint32_t life;       /* of the slot when the block was taken; 0: not yet */
 	uint16_t port_index; /* entry of the port table */
 	uint16_t queue;
 	uint8_t direction; /* enum rt_direction */
 	uint8_t reserved0[3];
-	uint64_t big_polls;    /* bursts of more than RT_FIG_BURSTS packets */
+	uint64_t big_polls;    /* bursts of more than RT_STAT_BURSTS packets */
 	uint64_t big_packets;  /* in them */
 	uint64_t bytes;        /* RT_INSTR_BYTES: of pkt_len, without frame check sequence */
 	uint64_t byte_packets; /* packets that bytes counts */
-	uint32_t max_asked;    /* largest burst asked for (RX) */
+	uint32_t max_burst;    /* largest burst asked for (RX) */
 	uint32_t reserved1;
-	uint64_t burst[RT_FIG_BURSTS + 1]; /* calls by packets got (RX) or handed over (TX) */
+	uint64_t burst[RT_STAT_BURSTS + 1]; /* calls by packets got (RX) or handed over (TX) */
 };
-static_assert(sizeof(struct rt_fig_hook) % 64 == 0, "hook blocks are whole lines");
+static_assert(sizeof(struct rt_stat_hook) % 64 == 0, "hook blocks are whole lines");
 
-/* A log-linear histogram (log_linear.h), 2^RT_FIG_SUB buckets an octave: within 0.8 %. */
-#define RT_FIG_SUB     6
-#define RT_FIG_LAT_MAX 42 /* bits; time stamps in mbufs have no more */
-#define RT_FIG_BUCKETS RT_LOG_BUCKETS(RT_FIG_SUB, RT_FIG_LAT_MAX)
+/* A log-linear histogram (log_linear.h), 2^RT_STAT_SUB buckets an octave: within 0.8 %. */
+#define RT_STAT_SUB     6
+#define RT_STAT_LAT_MAX 42 /* bits; time stamps in mbufs have no more */
+#define RT_STAT_BUCKETS RT_LOG_BUCKETS(RT_STAT_SUB, RT_STAT_LAT_MAX)
 
-struct rt_fig_pair {
+struct rt_stat_pair {
 	uint32_t thread; /* that sent */
-	uint32_t life;   /* as in rt_fig_hook */
+	uint32_t life;   /* as in rt_stat_hook */
 	uint16_t
 		rx_index; /* entry of the port table; UINT16_MAX: only unstamped and shared count */
 	uint16_t tx_index;
 	uint32_t inferred;  /* 1: that its packets were received is likely, but not certain */
 	uint64_t count;     /* packets timed */
 	uint64_t sum;       /* cycles */
-	uint64_t min, max;  /* cycles, since the instrument was switched on; min UINT64_MAX: none */
+	uint64_t min, max;  /* cycles, since the collector was switched on; min UINT64_MAX: none */
 	uint64_t unstamped; /* packets sent without a time stamp: not received, or not chosen */
 	uint64_t shared;    /* cloned, or referenced more than once: not timed */
-	uint64_t bucket[RT_FIG_BUCKETS];
+	uint64_t bucket[RT_STAT_BUCKETS];
 };
-static_assert(sizeof(struct rt_fig_pair) % 64 == 0, "pair blocks are whole lines");
+static_assert(sizeof(struct rt_stat_pair) % 64 == 0, "pair blocks are whole lines");
 
-enum rt_fig_memory {
+enum rt_stat_memory {
 	RT_MEM_UNKNOWN,
 	RT_MEM_DPDK,     /* from DPDK's heap */
 	RT_MEM_EXTERNAL, /* registered with DPDK, or unknown to it */
 };
 
 /* Control thread. An entry's identity is complete before pool_count covers it. */
-struct rt_fig_pool {
+struct rt_stat_pool {
 	char name[RT_NAME_LEN];
 	char ops[32];
 	uint64_t address;         /* of its struct rte_mempool: tells pools of one name apart */
@@ -222,7 +223,7 @@ struct rt_fig_pool {
 	uint32_t size;            /* objects */
 	uint32_t object_bytes;    /* one object with header and trailer */
 	uint32_t buffer_bytes;    /* data room of its mbufs, 0: no mbufs */
-	uint32_t memory;          /* enum rt_fig_memory, of the packet buffers */
+	uint32_t memory;          /* enum rt_stat_memory, of the packet buffers */
 	uint32_t pinned_external; /* its mbufs have buffers outside of the pool */
 	uint64_t page_bytes;      /* of the buffers; 0: unknown */
 	uint64_t base, span;      /* lowest address of an object, bytes up to the end of the last */
@@ -236,50 +237,50 @@ struct rt_fig_pool {
 	uint16_t cache[128]; /* objects in the cache of lcore 0, 1, … */
 	uint8_t reserved[80];
 };
-static_assert(sizeof(struct rt_fig_pool) == 512, "pool entry");
+static_assert(sizeof(struct rt_stat_pool) == 512, "pool entry");
 
-#define RT_FIG_STRETCHES 4    /* buffers a sampler */
-#define RT_FIG_STRETCH   8192 /* packets a buffer */
+#define RT_STAT_RUNS 4    /* buffers a sampler */
+#define RT_STAT_RUN  8192 /* packets a buffer */
 
-struct rt_fig_sample {
+struct rt_stat_sample {
 	uint64_t buf_addr; /* virtual address of the data buffer */
 	uint64_t iova;     /* as devices see it */
 	uint32_t tsc;      /* low half */
 	uint16_t port_index;
 	uint16_t queue;
 };
-static_assert(sizeof(struct rt_fig_sample) == 24, "sample");
+static_assert(sizeof(struct rt_stat_sample) == 24, "sample");
 
-/* A stretch of consecutively received packets of one thread. The control thread asks for stretch
- * n (wanted = n), the thread fills buffer n % RT_FIG_STRETCHES packet by packet, sets its number
+/* A run of consecutively received packets of one thread. The control thread asks for run
+ * n (wanted = n), the thread fills buffer n % RT_STAT_RUNS packet by packet, sets its number
  * and count, and then waits until the next is wanted. */
-struct rt_fig_stretch {
+struct rt_stat_run {
 	uint64_t number; /* 0: empty, or being filled. Release; pairs with the reader's acquire */
 	uint64_t tsc;    /* of the first packet */
 	uint64_t count;
-	struct rt_fig_sample sample[RT_FIG_STRETCH];
+	struct rt_stat_sample sample[RT_STAT_RUN];
 };
 
-struct rt_fig_sampler {
+struct rt_stat_sampler {
 	uint32_t thread; /* slot */
-	uint32_t life;   /* as in rt_fig_hook */
-	uint64_t done;   /* number of the last finished stretch */
+	uint32_t life;   /* as in rt_stat_hook */
+	uint64_t done;   /* number of the last finished run */
 	uint8_t reserved[48];
-	struct rt_fig_stretch stretch[RT_FIG_STRETCHES];
+	struct rt_stat_run run[RT_STAT_RUNS];
 	uint8_t pad[32];
 };
-static_assert(sizeof(struct rt_fig_sampler) % 64 == 0, "samplers are whole lines");
+static_assert(sizeof(struct rt_stat_sampler) % 64 == 0, "samplers are whole lines");
 
-/* Bucket of a latency; see RT_FIG_SUB. Never reaches RT_FIG_BUCKETS. */
-static inline uint32_t rt_fig_bucket(uint64_t v)
+/* Bucket of a latency; see RT_STAT_SUB. Never reaches RT_STAT_BUCKETS. */
+static inline uint32_t rt_stat_bucket(uint64_t v)
 {
-	return v >> RT_FIG_LAT_MAX ? RT_FIG_BUCKETS - 1 : rt_log_bucket(v, RT_FIG_SUB);
+	return v >> RT_STAT_LAT_MAX ? RT_STAT_BUCKETS - 1 : rt_log_bucket(v, RT_STAT_SUB);
 }
 
 /* Lowest value of a bucket, and how many values it covers. */
-static inline uint64_t rt_fig_bucket_low(uint32_t bucket, uint64_t *width)
+static inline uint64_t rt_stat_bucket_low(uint32_t bucket, uint64_t *width)
 {
-	return rt_log_bucket_low(bucket, RT_FIG_SUB, width);
+	return rt_log_bucket_low(bucket, RT_STAT_SUB, width);
 }
 
 #endif

@@ -59,6 +59,7 @@ check spelling spelling
 check 'SPDX lines' licence
 check 'trailing whitespace' whitespace
 check 'file length' length
+check 'directions of includes' devtools/includes.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 exit $failed

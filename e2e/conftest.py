@@ -6,7 +6,6 @@ import signal
 
 import pytest
 
-from harness import browser as browser_module
 from harness import cgroup, corpus
 from harness import ovs as ovs_module
 from harness import sandbox
@@ -154,14 +153,6 @@ def ovs(plugin, net, closing):
         return closing(Ovs(net.hub, plugin, **kwargs))
 
     return start
-
-
-@pytest.fixture
-def browser(tmp_path, closing):
-    reason = browser_module.missing()
-    if reason:
-        pytest.skip(reason)
-    return closing(browser_module.Browser(tmp_path / "profile"))
 
 
 @pytest.fixture(scope="session")

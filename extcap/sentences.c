@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/interfaces.h"
+#include "cli/which_app.h"
 #include "cli/record/targets.h"
 #include "base/util.h"
 #include "extcap.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The statistics segment as a lying probe might make it. The input is a list of writes over honest
- * figures, so that the fuzzer need not find out how to make them:
- *    1 byte   where: table, see overwrite(); bit 7: a picture is taken first
+ * statistics, so that the fuzzer need not find out how to make them:
+ *    1 byte   where: table, see overwrite(); bit 7: a snapshot is taken first
  *    3 bytes  offset
  *    1 byte   length
  *    n bytes  what is written
- * The first writes, up to a picture, are there when it is attached to.
+ * The first writes, up to a snapshot, are there when it is attached to.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,23 +17,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void put_some(struct test_figures *f)
+static void put_some(struct test_stats *f)
 {
-	struct rt_fig_window *w = &f->threads[3].window[5];
+	struct rt_stat_window *w = &f->threads[3].window[5];
 
 	test_hook(f, 3, 0, 0, RT_DIR_RX)->burst[32] = 7;
 	test_hook(f, 3, 1, 0, RT_DIR_TX)->burst[32] = 7;
 	test_pair(f, 3, 0, 1)->bucket[500] = 224;
-	test_stretch(f, 0, 5, 40);
+	test_sample_run(f, 0, 5, 40);
 	w->number = 5;
-	w->gap[0] = (struct rt_fig_gap){.tsc = rt_tsc(), .cycles = 1000};
-	w->burst[0] = (struct rt_fig_burst){.tsc = rt_tsc(), .packets = 70};
+	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc(), .cycles = 1000};
+	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc(), .packets = 70};
 	memcpy(f->pools[0].name, "mbufs", 6);
 	f->h->pool_count = 1;
 }
 
 static void overwrite(
-	struct test_figures *f, unsigned where, uint32_t offset, const uint8_t *src, uint32_t n)
+	struct test_stats *f, unsigned where, uint32_t offset, const uint8_t *src, uint32_t n)
 {
 	uint8_t *base[] = {(uint8_t *)f->h, (uint8_t *)f->clock, (uint8_t *)f->ports,
 		(uint8_t *)f->threads, (uint8_t *)f->hooks, (uint8_t *)f->pairs,
@@ -67,10 +67,10 @@ static void assert_index(uint32_t i, uint32_t count, bool may_miss)
 		abort();
 }
 
-static void use_threads(const struct ringtap_figures *f)
+static void use_threads(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->thread_count; i++) {
-		const struct ringtap_figures_thread *t = &f->threads[i];
+		const struct ringtap_thread_stats *t = &f->threads[i];
 
 		assert_text(t->name, sizeof(t->name));
 		if (t->gap_count > RINGTAP_WORST || t->microburst_count > RINGTAP_WORST)
@@ -80,7 +80,7 @@ static void use_threads(const struct ringtap_figures *f)
 	}
 }
 
-static void use_blocks(const struct ringtap_figures *f)
+static void use_blocks(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->queue_count; i++) {
 		assert_index(f->queues[i].thread, f->thread_count, false);
@@ -94,18 +94,18 @@ static void use_blocks(const struct ringtap_figures *f)
 		assert_index(f->pairs[i].tx_port, f->port_count, false);
 		(void)ringtap_latency_quantile(f->pairs[i].bucket, 0.999);
 	}
-	for (uint32_t i = 0; i < f->stretch_count; i++) {
-		const struct ringtap_stretch *s = &f->stretches[i];
+	for (uint32_t i = 0; i < f->sample_run_count; i++) {
+		const struct ringtap_sample_run *s = &f->sample_runs[i];
 
 		assert_index(s->thread, f->thread_count, false);
-		if (!s->count || s->count > RT_FIG_STRETCH)
+		if (!s->count || s->count > RT_STAT_RUN)
 			abort();
 		for (uint64_t k = 0; k < s->count; k++)
 			assert_index(s->sample[k].port, f->port_count, true);
 	}
 }
 
-static void use(const struct ringtap_figures *f)
+static void use(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->port_count; i++) {
 		assert_text(f->ports[i].name, sizeof(f->ports[i].name));
@@ -119,34 +119,34 @@ static void use(const struct ringtap_figures *f)
 	use_blocks(f);
 }
 
-/* As ringtap_monitor_read() goes on; *last becomes the picture, if there is one. */
-static void look(struct ringtap_monitor *mon, struct ringtap_figures **last)
+/* As ringtap_monitor_read() goes on; *last becomes the snapshot, if there is one. */
+static void look(struct ringtap_monitor *mon, struct ringtap_snapshot **last)
 {
-	struct rt_picture *pic;
+	struct rt_snapshot *pic;
 
-	if (rt_picture_take(mon, &pic)) {
+	if (rt_snapshot_take(mon, &pic)) {
 		if (pic)
 			abort();
 		return;
 	}
 	use(&pic->pub);
 	if (*last) {
-		struct ringtap_figures *old = *last;
+		struct ringtap_snapshot *old = *last;
 
 		if (pic->pub.port_count < old->port_count ||
 			pic->pub.queue_count < old->queue_count ||
 			pic->pub.pair_count < old->pair_count ||
 			pic->pub.thread_count < old->thread_count)
 			abort();
-		ringtap_figures_since(&pic->pub, old);
+		ringtap_snapshot_since(&pic->pub, old);
 		use(&pic->pub);
-		ringtap_figures_free(old);
+		ringtap_snapshot_free(old);
 	}
 	*last = &pic->pub;
 }
 
-/* Applies writes up to the next picture. Returns what is left. */
-static size_t apply(struct test_figures *f, const uint8_t **p, size_t left)
+/* Applies writes up to the next snapshot. Returns what is left. */
+static size_t apply(struct test_stats *f, const uint8_t **p, size_t left)
 {
 	bool first = true;
 
@@ -168,29 +168,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ringtap_conn conn = {.fd = -1};
 	static struct ringtap_monitor mon;
-	struct ringtap_figures *last = NULL;
-	struct test_figures f;
+	struct ringtap_snapshot *last = NULL;
+	struct test_stats f;
 	char err[RT_TEXT_LEN] = "";
 
-	test_figures_make(&f);
+	test_stats_make(&f);
 	put_some(&f);
 	size = apply(&f, &data, size);
 	memset(&mon, 0, sizeof(mon));
 	mon.conn = &conn;
-	mon.instruments = RT_INSTR_ALL;
+	mon.collectors = RT_INSTR_ALL;
 	mon.open_tsc = 1;
-	if (rt_figures_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {
+	if (rt_stats_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {
 		(void)rt_clock_read(mon.fig.clock, &mon.line);
 		look(&mon, &last);
 		for (int i = 0; i < 16 && size; i++) {
 			size = apply(&f, &data, size);
 			look(&mon, &last);
 		}
-		ringtap_figures_free(last);
-		rt_figures_unmap(&mon.fig);
+		ringtap_snapshot_free(last);
+		rt_stats_unmap(&mon.fig);
 	} else if (!err[0]) {
 		abort();
 	}
-	test_figures_free(&f);
+	test_stats_free(&f);
 	return 0;
 }

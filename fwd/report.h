@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Figures that both reports show. */
+/* Statistics that both reports show. */
 #ifndef RINGTAP_FWD_REPORT_H
 #define RINGTAP_FWD_REPORT_H
 

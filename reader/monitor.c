@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching a monitor, switching instruments, looking whether the application is still there. */
+/* Attaching a monitor, switching collectors, looking whether the application is still there. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +16,18 @@ static_assert((int)RINGTAP_POLLS == RT_INSTR_POLLS && (int)RINGTAP_BYTES == RT_I
 		      (int)RINGTAP_LATENCY == RT_INSTR_LATENCY &&
 		      (int)RINGTAP_ADDRESSES == RT_INSTR_ADDRESSES &&
 		      (int)RINGTAP_POOLS == RT_INSTR_POOLS,
-	"instruments go over the wire as they are");
+	"collectors go over the wire as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 {
 	snprintf(err, errlen,
-		"its probe (version %s) does not know figures; restart it with that of ringtap %s",
+		"its probe (version %s) does not know statistics; restart it with that of ringtap "
+		"%s",
 		mon->conn->app.probe, RINGTAP_VERSION);
 	return -EOPNOTSUPP;
 }
 
-/* The answer to RT_MSG_MONITOR; the first brings the figures. */
+/* The answer to RT_MSG_MONITOR; the first brings the stats. */
 static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 {
 	bool first = !mon->fig.live;
@@ -42,24 +43,24 @@ static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 	}
 	ret = 0;
 	if (first && n != 1) {
-		snprintf(err, errlen, "the probe sent no figures");
+		snprintf(err, errlen, "the probe sent no statistics");
 		ret = -EPROTO;
 	} else if (first) {
-		ret = rt_figures_map(&mon->fig, fd, err, errlen);
+		ret = rt_stats_map(&mon->fig, fd, err, errlen);
 	}
 	if (n)
 		close(fd);
 	return ret;
 }
 
-static int ask(struct ringtap_monitor *mon, unsigned instruments, unsigned latency_every, char *err,
+static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latency_every, char *err,
 	size_t errlen)
 {
-	struct rt_msg_monitor m = {.instruments = instruments, .latency_every = latency_every};
+	struct rt_msg_monitor m = {.collectors = collectors, .latency_every = latency_every};
 	int ret;
 
-	if (instruments & ~(unsigned)RT_INSTR_ALL) {
-		snprintf(err, errlen, "there is no such instrument");
+	if (collectors & ~(unsigned)RT_INSTR_ALL) {
+		snprintf(err, errlen, "there is no such collector");
 		return -EINVAL;
 	}
 	rt_msg_init(&m.h, RT_MSG_MONITOR, sizeof(m));
@@ -68,22 +69,22 @@ static int ask(struct ringtap_monitor *mon, unsigned instruments, unsigned laten
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	mon->asked = instruments;
+	mon->asked = collectors;
 	/* One that stood still answers what it was asked before, too. */
 	for (mon->owed++; mon->owed && !ret; mon->owed -= !ret)
 		ret = receive(mon, err, errlen);
 	if (!ret)
-		mon->instruments = instruments;
+		mon->collectors = collectors;
 	return ret;
 }
 
-static int start(struct ringtap_monitor *mon, const char *dir, unsigned instruments,
+static int start(struct ringtap_monitor *mon, const char *dir, unsigned collectors,
 	unsigned latency_every, char *err, size_t errlen)
 {
 	int ret = ringtap_conn_open(&mon->conn, dir, err, errlen);
 
 	if (!ret)
-		ret = ask(mon, instruments, latency_every, err, errlen);
+		ret = ask(mon, collectors, latency_every, err, errlen);
 	if (ret)
 		return ret;
 	if (rt_clock_read(mon->fig.clock, &mon->line)) {
@@ -94,7 +95,7 @@ static int start(struct ringtap_monitor *mon, const char *dir, unsigned instrume
 	return 0;
 }
 
-EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned instruments,
+EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned collectors,
 	unsigned latency_every, char *err, size_t errlen)
 {
 	struct ringtap_monitor *mon = calloc(1, sizeof(*mon));
@@ -105,7 +106,7 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, u
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
 	}
-	ret = start(mon, dir, instruments, latency_every, err, errlen);
+	ret = start(mon, dir, collectors, latency_every, err, errlen);
 	if (ret) {
 		ringtap_monitor_close(mon);
 		return ret;
@@ -119,11 +120,11 @@ EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
 	if (!mon)
 		return;
 	ringtap_conn_close(mon->conn);
-	rt_figures_unmap(&mon->fig);
+	rt_stats_unmap(&mon->fig);
 	free(mon);
 }
 
-EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned instruments,
+EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned collectors,
 	unsigned latency_every, char *err, size_t errlen)
 {
 	int ret = mon->dead ? -ECONNRESET : 0;
@@ -131,7 +132,7 @@ EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned instrume
 	if (ret)
 		snprintf(err, errlen, "the application went away");
 	else
-		ret = ask(mon, instruments, latency_every, err, errlen);
+		ret = ask(mon, collectors, latency_every, err, errlen);
 	mon->dead |= ret == -ECONNRESET;
 	return ret;
 }
@@ -157,19 +158,19 @@ static void look(struct ringtap_monitor *mon)
 	if (len > 0 && mon->owed && mon->conn->msg.h.type == RT_MSG_MONITORING) {
 		/* Too late for whoever asked, but an answer. */
 		if (!--mon->owed)
-			mon->instruments = mon->asked;
+			mon->collectors = mon->asked;
 		return;
 	}
 	mon->dead = len != -ETIMEDOUT && len != -EAGAIN && len != -EINTR;
 }
 
-EXPORT int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_figures **out)
+EXPORT int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out)
 {
-	struct rt_picture *pic;
+	struct rt_snapshot *pic;
 	int ret;
 
 	look(mon);
-	ret = rt_picture_take(mon, &pic);
+	ret = rt_snapshot_take(mon, &pic);
 	*out = ret ? NULL : &pic->pub;
 	return ret ? ret : mon->dead ? -EPIPE : 0;
 }

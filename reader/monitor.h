@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a monitor: what it remembers from picture to picture, and the parts of a picture. */
+/* Inside of a monitor: what it remembers from snapshot to snapshot, and the parts of a snapshot. */
 #ifndef RINGTAP_READER_MONITOR_H
 #define RINGTAP_READER_MONITOR_H
 
@@ -11,7 +11,7 @@
 /* To whom a block belongs, as it was at first sight: it never changes. */
 struct rt_owner {
 	uint32_t block;         /* index in its table */
-	uint32_t thread;        /* index in the picture */
+	uint32_t thread;        /* index in the snapshot */
 	uint32_t port, rx_port; /* likewise */
 	uint16_t queue;
 	uint8_t direction;
@@ -19,36 +19,37 @@ struct rt_owner {
 
 struct ringtap_monitor {
 	struct ringtap_conn *conn;
-	struct rt_figures fig;
+	struct rt_stats fig;
 	bool dead;            /* the connection has ended */
-	unsigned instruments; /* that we asked for */
+	unsigned collectors;  /* that we asked for */
 	unsigned owed, asked; /* answers to come, after one came too late; what for */
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
 	uint32_t newest_window;
-	char names[RT_FIG_PORTS][RT_NAME_LEN]; /* of ports; empty: ethdev's, as far as known */
-	uint8_t name_tries[RT_FIG_PORTS];
-	/* By index in the pictures, in the order of first sight. */
+	char names[RT_STAT_PORTS][RT_NAME_LEN]; /* of ports; empty: ethdev's, as far as known */
+	uint8_t name_tries[RT_STAT_PORTS];
+	/* By index in the snapshots, in the order of first sight. */
 	uint32_t slot_count; /* entries of threads that may be in use */
 	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
-	struct ringtap_figures_thread threads[RT_FIG_THREADS]; /* as last seen */
-	struct rt_owner queues[RT_FIG_HOOKS], pairs[RT_FIG_PAIRS], samplers[RT_FIG_SAMPLERS];
+	struct ringtap_thread_stats threads[RT_STAT_THREADS]; /* as last seen */
+	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS];
 	/* By index in the segment's tables. */
-	bool slot_met[RT_FIG_THREADS], hook_met[RT_FIG_HOOKS], pair_met[RT_FIG_PAIRS],
-		sampler_met[RT_FIG_SAMPLERS];
-	uint32_t slot_thread[RT_FIG_THREADS];
+	bool slot_met[RT_STAT_THREADS], hook_met[RT_STAT_HOOKS], pair_met[RT_STAT_PAIRS],
+		sampler_met[RT_STAT_SAMPLERS];
+	uint32_t slot_thread[RT_STAT_THREADS];
 };
 
 /* What ringtap_monitor_read() gives out, with what hangs on it. */
-struct rt_picture {
-	struct ringtap_figures pub;
+struct rt_snapshot {
+	struct ringtap_snapshot pub;
 	uint64_t mono_ns;
-	uint64_t *buckets; /* RT_FIG_BUCKETS of each pair */
+	uint64_t *buckets; /* RT_STAT_BUCKETS of each pair */
 	struct ringtap_sample *samples;
 };
 
-/* picture.c: the picture of the moment, whatever became of the connection. 0, -ENOMEM, -EBADMSG. */
-int rt_picture_take(struct ringtap_monitor *mon, struct rt_picture **out);
+/* snapshot.c: the snapshot of the moment, whatever became of the connection. 0, -ENOMEM, -EBADMSG.
+ */
+int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out);
 
 /* Ticks per second, measured since the monitor was opened: DPDK rounds the frequency, and the
  * probe's clock line runs slower or faster while it follows the time. */
@@ -60,8 +61,8 @@ int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
 
 /* monitor_thread.c: one thread slot. False: nobody has it, or it changes hands all the time. */
 bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
-	struct ringtap_figures_thread *out);
-uint32_t rt_newest_window(const struct rt_figures *fig, uint32_t slots);
+	struct ringtap_thread_stats *out);
+uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots);
 
 /* Copies words that their writer may change meanwhile; bytes is a multiple of 8. Acquires, so that
  * a sequence number read afterwards is not older. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching a monitor, and pictures of what a probe, honest or not, counts. */
+/* Attaching a monitor, and snapshots of what a probe, honest or not, counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,16 +20,16 @@
 #include "test_stats.h"
 #include "test_peer.h"
 
-static struct test_figures fig;
+static struct test_stats fig;
 static struct test_peer peer;
 static struct ringtap_monitor *mon;
-static struct ringtap_figures *f;
+static struct ringtap_snapshot *f;
 static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	test_figures_make(&fig);
-	peer = (struct test_peer){.figures_fd = fig.fd};
+	test_stats_make(&fig);
+	peer = (struct test_peer){.stats_fd = fig.fd};
 	test_peer_start(&peer, true);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -37,12 +37,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	ringtap_figures_free(f);
+	ringtap_snapshot_free(f);
 	ringtap_monitor_close(mon);
 	f = NULL;
 	mon = NULL;
 	test_peer_stop(&peer);
-	test_figures_free(&fig);
+	test_stats_free(&fig);
 	return 0;
 }
 
@@ -58,10 +58,10 @@ static void assert_refused(int code, const char *text)
 	assert_non_null(strstr(err, text));
 }
 
-/* A picture instead of the last one. */
+/* A snapshot instead of the last one. */
 static int look_again(void)
 {
-	ringtap_figures_free(f);
+	ringtap_snapshot_free(f);
 	return ringtap_monitor_read(mon, &f);
 }
 
@@ -78,15 +78,15 @@ static void test_what_is_wanted_reaches_the_probe(void **state)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 
 	must_attach();
-	assert_int_equal(peer.asked_for.instruments, RT_INSTR_ALL);
+	assert_int_equal(peer.asked_for.collectors, RT_INSTR_ALL);
 	assert_int_equal(peer.asked_for.latency_every, 16);
 	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
-	assert_int_equal(peer.asked_for.instruments, RT_INSTR_POLLS);
+	assert_int_equal(peer.asked_for.collectors, RT_INSTR_POLLS);
 	assert_int_equal(ringtap_monitor_app(mon, &info), 0);
 	assert_string_equal(info.prefix, "test");
 }
 
-static void test_unknown_instruments_are_refused(void **state)
+static void test_unknown_collectors_are_refused(void **state)
 {
 	must_attach();
 	assert_int_equal(ringtap_monitor_switch(mon, 1u << 20, 0, err, sizeof(err)), -EINVAL);
@@ -121,12 +121,12 @@ static bool answer_without_memory(struct test_peer *p, int sock, uint16_t type)
 static void test_missing_memory_is_refused(void **state)
 {
 	peer.answer = answer_without_memory;
-	assert_refused(-EPROTO, "no figures");
+	assert_refused(-EPROTO, "no statistics");
 }
 
 static void test_impossible_headers_are_refused(void **state)
 {
-	const struct rt_fig_header good = *fig.h;
+	const struct rt_stat_header good = *fig.h;
 	uint64_t *const offsets[] = {&fig.h->clock_offset, &fig.h->port_offset,
 		&fig.h->thread_offset, &fig.h->hook_offset, &fig.h->pair_offset,
 		&fig.h->pool_offset, &fig.h->sampler_offset};
@@ -160,28 +160,28 @@ static void test_impossible_headers_are_refused(void **state)
 
 static void test_memory_that_may_shrink_is_refused(void **state)
 {
-	peer.figures_fd = test_memfd(fig.size, F_SEAL_GROW);
+	peer.stats_fd = test_memfd(fig.size, F_SEAL_GROW);
 	assert_refused(-EBADMSG, "sealed");
-	close(peer.figures_fd);
-	peer.figures_fd = test_memfd(100, F_SEAL_SHRINK);
+	close(peer.stats_fd);
+	peer.stats_fd = test_memfd(100, F_SEAL_SHRINK);
 	assert_refused(-EBADMSG, "short");
-	close(peer.figures_fd);
+	close(peer.stats_fd);
 }
 
-/* ---- pictures ---- */
+/* ---- snapshots ---- */
 
-static void test_a_picture_shows_what_was_counted(void **state)
+static void test_a_snapshot_shows_what_was_counted(void **state)
 {
-	struct rt_fig_hook *h = test_hook(&fig, 3, 1, 5, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 5, RT_DIR_RX);
 
 	h->burst[0] = 10;
 	h->burst[32] = 4;
-	h->burst[RT_FIG_BURSTS] = 1;
+	h->burst[RT_STAT_BURSTS] = 1;
 	h->big_polls = 2;
 	h->big_packets = 2000;
 	h->bytes = 640;
 	h->byte_packets = 10;
-	h->max_asked = 64;
+	h->max_burst = 64;
 	fig.ports[1].imissed = 3;
 	fig.threads[3].busy_cycles = 500;
 	fig.threads[3].idle_cycles = 400;
@@ -203,13 +203,13 @@ static void test_a_picture_shows_what_was_counted(void **state)
 	assert_int_equal(f->queues[0].direction, RINGTAP_RX);
 	assert_int_equal(f->queues[0].polls, 17);
 	assert_int_equal(f->queues[0].empty_polls, 10);
-	assert_int_equal(f->queues[0].packets, 4 * 32 + RT_FIG_BURSTS + 2000);
+	assert_int_equal(f->queues[0].packets, 4 * 32 + RT_STAT_BURSTS + 2000);
 	assert_int_equal(f->queues[0].bytes, 640);
-	assert_int_equal(f->queues[0].max_asked, 64);
-	assert_int_equal(f->instruments, RT_INSTR_ALL);
+	assert_int_equal(f->queues[0].max_burst, 64);
+	assert_int_equal(f->collectors, RT_INSTR_ALL);
 }
 
-static void test_the_stretch_that_lasts_counts(void **state)
+static void test_the_period_that_lasts_counts(void **state)
 {
 	uint64_t before = rt_tsc();
 
@@ -227,28 +227,28 @@ static void test_the_stretch_that_lasts_counts(void **state)
 	fig.threads[3].busy_cycles = 501;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->threads[0].busy_cycles, before);
-	/* Nor does it grow while the instrument is off. */
+	/* Nor does it grow while the collector is off. */
 	fig.threads[3].since_tsc = 1;
-	fig.h->instruments = 0;
+	fig.h->collectors = 0;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->threads[0].busy_cycles, before);
 }
 
 static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 {
-	struct rt_fig_window *w = &fig.threads[3].window[window % RT_FIG_WINDOWS];
+	struct rt_stat_window *w = &fig.threads[3].window[window % RT_STAT_WINDOWS];
 
 	w->number = window;
-	w->gap[at] = (struct rt_fig_gap){
+	w->gap[at] = (struct rt_stat_gap){
 		.tsc = rt_tsc(), .cycles = cycles, .port_index = port, .queue = 2};
-	w->burst[at] = (struct rt_fig_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
+	w->burst[at] = (struct rt_stat_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
 }
 
 static void test_entries_that_change_are_left_out(void **state)
 {
 	put_gap(40, 0, 100, 0);
-	fig.threads[3].window[40 % RT_FIG_WINDOWS].gap[0].cycles = 0;
-	fig.threads[3].since_tsc = 0; /* nor is there a stretch that lasts */
+	fig.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
+	fig.threads[3].since_tsc = 0; /* nor is there a period that lasts */
 	must_attach();
 	assert_int_equal(f->threads[0].gap_count, 0);
 	assert_int_equal(f->threads[0].microburst_count, 1);
@@ -293,11 +293,11 @@ static void test_frequency_is_measured_and_doubted(void **state)
 
 static void test_pairs(void **state)
 {
-	struct rt_fig_pair *p = test_pair(&fig, 3, 0, 1);
-	struct rt_fig_pair *none = test_pair(&fig, 3, UINT16_MAX, 1);
+	struct rt_stat_pair *p = test_pair(&fig, 3, 0, 1);
+	struct rt_stat_pair *none = test_pair(&fig, 3, UINT16_MAX, 1);
 
-	p->bucket[rt_fig_bucket(5000)] = 3;
-	p->bucket[rt_fig_bucket(70)] = 2;
+	p->bucket[rt_stat_bucket(5000)] = 3;
+	p->bucket[rt_stat_bucket(70)] = 2;
 	p->sum = 15140;
 	p->min = 70;
 	p->max = 5000;
@@ -310,7 +310,7 @@ static void test_pairs(void **state)
 	assert_int_equal(f->pairs[0].count, 5);
 	assert_int_equal(f->pairs[0].inferred, 1);
 	assert_int_equal(f->pairs[1].inferred, 0);
-	assert_int_equal(f->pairs[0].bucket[rt_fig_bucket(5000)], 3);
+	assert_int_equal(f->pairs[0].bucket[rt_stat_bucket(5000)], 3);
 	assert_int_equal(f->pairs[1].rx_port, RINGTAP_NO_INDEX);
 	assert_int_equal(f->pairs[1].unstamped, 8);
 	assert_int_equal(f->pairs[1].count, 0);
@@ -335,31 +335,31 @@ static void test_pools(void **state)
 	assert_true(f->pools[0].gone);
 }
 
-static void test_stretches(void **state)
+static void test_runs(void **state)
 {
-	test_stretch(&fig, 0, 6, 20);
-	test_stretch(&fig, 0, 5, RT_FIG_STRETCH);
-	test_stretch(&fig, 0, 7, RT_FIG_STRETCH + 1); /* impossible */
+	test_sample_run(&fig, 0, 6, 20);
+	test_sample_run(&fig, 0, 5, RT_STAT_RUN);
+	test_sample_run(&fig, 0, 7, RT_STAT_RUN + 1); /* impossible */
 	must_attach();
-	assert_int_equal(f->stretch_count, 2);
-	assert_int_equal(f->stretches[0].number, 5);
-	assert_int_equal(f->stretches[0].count, RT_FIG_STRETCH);
-	assert_int_equal(f->stretches[1].number, 6);
-	assert_int_equal(f->stretches[1].count, 20);
-	assert_int_equal(f->stretches[1].thread, 0);
-	assert_int_equal(f->stretches[1].sample[19].address, 1019);
-	assert_int_equal(f->stretches[1].sample[19].iova, 5019);
-	assert_int_equal(f->stretches[1].sample[19].port, 1);
+	assert_int_equal(f->sample_run_count, 2);
+	assert_int_equal(f->sample_runs[0].number, 5);
+	assert_int_equal(f->sample_runs[0].count, RT_STAT_RUN);
+	assert_int_equal(f->sample_runs[1].number, 6);
+	assert_int_equal(f->sample_runs[1].count, 20);
+	assert_int_equal(f->sample_runs[1].thread, 0);
+	assert_int_equal(f->sample_runs[1].sample[19].address, 1019);
+	assert_int_equal(f->sample_runs[1].sample[19].iova, 5019);
+	assert_int_equal(f->sample_runs[1].sample[19].port, 1);
 	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
 	assert_int_equal(look_again(), 0);
-	assert_int_equal(f->stretch_count, 0);
+	assert_int_equal(f->sample_run_count, 0);
 }
 
 /* ---- threads come and go ---- */
 
 static void test_a_slots_new_owner_counts_on(void **state)
 {
-	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
 
 	h->burst[1] = 5;
 	fig.threads[3].busy_cycles = 500;
@@ -379,12 +379,12 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->life = 0;
 	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
 	test_pair(&fig, 3, 999, 0)->life = 0;
-	test_stretch(&fig, 1, 4, 10);
+	test_sample_run(&fig, 1, 4, 10);
 	must_attach();
 	assert_int_equal(f->queue_count, 1);
 	assert_int_equal(f->queues[0].queue, 6);
 	assert_int_equal(f->pair_count, 0);
-	assert_int_equal(f->stretch_count, 1);
+	assert_int_equal(f->sample_run_count, 1);
 	/* It comes behind those that were there. */
 	fig.hooks[0].port_index = 0;
 	fig.hooks[0].life = 7;
@@ -418,8 +418,8 @@ static void assert_nonsense(void)
 
 static void test_impossible_owners_are_nonsense(void **state)
 {
-	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
-	struct rt_fig_pair *p;
+	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_pair *p;
 
 	assert_int_equal(attach(), 0);
 	h->port_index = 2;
@@ -428,7 +428,7 @@ static void test_impossible_owners_are_nonsense(void **state)
 	h->direction = 2;
 	assert_nonsense();
 	h->direction = 0;
-	h->thread = RT_FIG_THREADS;
+	h->thread = RT_STAT_THREADS;
 	assert_nonsense();
 	h->thread = 4; /* nobody has that slot */
 	assert_nonsense();
@@ -441,14 +441,14 @@ static void test_impossible_owners_are_nonsense(void **state)
 	p->rx_index = 63;
 	assert_nonsense();
 	p->rx_index = 0;
-	test_stretch(&fig, 0, 1, 1);
+	test_sample_run(&fig, 0, 1, 1);
 	fig.samplers[0].thread = UINT32_MAX;
 	assert_nonsense();
 }
 
 static void test_owners_stay_what_they_were(void **state)
 {
-	struct rt_fig_hook *h = test_hook(&fig, 3, 1, 4, RT_DIR_TX);
+	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 4, RT_DIR_TX);
 
 	must_attach();
 	h->port_index = 999;
@@ -464,19 +464,19 @@ static void test_owners_stay_what_they_were(void **state)
 
 static void test_counts_stay_within_their_tables(void **state)
 {
-	for (uint32_t i = 0; i < RT_FIG_HOOKS; i++)
+	for (uint32_t i = 0; i < RT_STAT_HOOKS; i++)
 		test_hook(&fig, 3, 0, (uint16_t)i, RT_DIR_RX);
 	fig.h->hook_count = UINT32_MAX;
 	fig.h->port_count = UINT32_MAX;
-	fig.h->pool_count = RT_FIG_POOLS + 1;
+	fig.h->pool_count = RT_STAT_POOLS + 1;
 	fig.h->ports_beyond = 5;
 	fig.h->pools_beyond = 6;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
-	assert_int_equal(f->queue_count, RT_FIG_HOOKS);
-	assert_int_equal(f->port_count, RT_FIG_PORTS);
-	assert_int_equal(f->pool_count, RT_FIG_POOLS);
+	assert_int_equal(f->queue_count, RT_STAT_HOOKS);
+	assert_int_equal(f->port_count, RT_STAT_PORTS);
+	assert_int_equal(f->pool_count, RT_STAT_POOLS);
 }
 
 /* Reading unused entries would allocate it. */
@@ -505,7 +505,7 @@ static void test_impossible_count_of_threads_is_bounded(void **state)
 
 /* ---- the end ---- */
 
-static void test_a_dead_applications_last_picture(void **state)
+static void test_a_dead_applications_last_snapshot(void **state)
 {
 	struct pollfd p;
 
@@ -533,19 +533,19 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_wanted_reaches_the_probe),
-		TEST(test_unknown_instruments_are_refused),
+		TEST(test_unknown_collectors_are_refused),
 		TEST(test_old_probe_is_told_apart),
 		TEST(test_missing_memory_is_refused),
 		TEST(test_impossible_headers_are_refused),
 		TEST(test_memory_that_may_shrink_is_refused),
-		TEST(test_a_picture_shows_what_was_counted),
-		TEST(test_the_stretch_that_lasts_counts),
+		TEST(test_a_snapshot_shows_what_was_counted),
+		TEST(test_the_period_that_lasts_counts),
 		TEST(test_entries_that_change_are_left_out),
 		TEST(test_worst_of_all_recent_windows_longest_first),
 		TEST(test_frequency_is_measured_and_doubted),
 		TEST(test_pairs),
 		TEST(test_pools),
-		TEST(test_stretches),
+		TEST(test_runs),
 		TEST(test_a_slots_new_owner_counts_on),
 		TEST(test_a_block_that_is_not_complete_is_left_out),
 		TEST(test_ports_and_threads_that_appear),
@@ -554,7 +554,7 @@ int main(void)
 		TEST(test_counts_stay_within_their_tables),
 		TEST(test_unused_entries_are_not_read),
 		TEST(test_impossible_count_of_threads_is_bounded),
-		TEST(test_a_dead_applications_last_picture),
+		TEST(test_a_dead_applications_last_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One polling thread's figures out of memory that it goes on writing. */
+/* One polling thread's statistics out of memory that it goes on writing. */
 #include <stdlib.h>
 
 #include "common/atomics.h"
@@ -23,7 +23,7 @@ uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz)
 	return (uint64_t)((unsigned __int128)ticks * 1000000000u / tsc_hz);
 }
 
-static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringtap_figures_thread *o)
+static void read_cycles(const struct rt_stat_thread *t, bool lasts, struct ringtap_thread_stats *o)
 {
 	uint64_t since, now;
 	uint32_t busy;
@@ -42,20 +42,20 @@ static void read_cycles(const struct rt_fig_thread *t, bool lasts, struct ringta
 	*(busy ? &o->busy_cycles : &o->idle_cycles) += now - since;
 }
 
-static bool copy_gap(const struct rt_fig_gap *from, struct rt_fig_gap *to)
+static bool copy_gap(const struct rt_stat_gap *from, struct rt_stat_gap *to)
 {
 	rt_copy_words(to, from, sizeof(*to));
 	return to->cycles && rt_load(&from->cycles) == to->cycles;
 }
 
-static bool copy_burst(const struct rt_fig_burst *from, struct rt_fig_burst *to)
+static bool copy_burst(const struct rt_stat_burst *from, struct rt_stat_burst *to)
 {
 	rt_copy_words(to, from, sizeof(*to));
 	return to->packets && rt_load(&from->packets) == to->packets;
 }
 
-static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const struct rt_fig_gap *g,
-	struct ringtap_figures_thread *o)
+static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const struct rt_stat_gap *g,
+	struct ringtap_thread_stats *o)
 {
 	o->gaps[o->gap_count++] = (struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
 		.cycles = g->cycles,
@@ -66,7 +66,7 @@ static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const st
 }
 
 static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
-	const struct rt_fig_burst *b, struct ringtap_figures_thread *o)
+	const struct rt_stat_burst *b, struct ringtap_thread_stats *o)
 {
 	o->microbursts[o->microburst_count++] =
 		(struct ringtap_microburst){.start_ns = rt_clock_ns(&mon->line, b->tsc),
@@ -77,13 +77,13 @@ static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
 
 /* Nothing of a window that began anew meanwhile. */
 static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
-	const struct rt_fig_window *w, uint32_t number, struct ringtap_figures_thread *o)
+	const struct rt_stat_window *w, uint32_t number, struct ringtap_thread_stats *o)
 {
 	uint32_t gaps = o->gap_count, bursts = o->microburst_count;
-	struct rt_fig_burst burst;
-	struct rt_fig_gap gap;
+	struct rt_stat_burst burst;
+	struct rt_stat_gap gap;
 
-	for (int i = 0; i < RT_FIG_WORST; i++) {
+	for (int i = 0; i < RT_STAT_WORST; i++) {
 		if (copy_gap(&w->gap[i], &gap))
 			add_gap(mon, tsc_hz, &gap, o);
 		if (copy_burst(&w->burst[i], &burst))
@@ -111,30 +111,30 @@ static int more_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static_assert(RT_FIG_WINDOWS * RT_FIG_WORST == RINGTAP_WORST, "room for all windows' entries");
+static_assert(RT_STAT_WINDOWS * RT_STAT_WORST == RINGTAP_WORST, "room for all windows' entries");
 
 /* A thread that does not poll any more keeps windows of long ago: they do not count. */
-static void read_worst(const struct ringtap_monitor *mon, const struct rt_fig_thread *t,
-	uint64_t tsc_hz, struct ringtap_figures_thread *o)
+static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_thread *t,
+	uint64_t tsc_hz, struct ringtap_thread_stats *o)
 {
 	o->gap_count = o->microburst_count = 0;
-	for (int i = 0; i < RT_FIG_WINDOWS; i++) {
-		const struct rt_fig_window *w = &t->window[i];
+	for (int i = 0; i < RT_STAT_WINDOWS; i++) {
+		const struct rt_stat_window *w = &t->window[i];
 		uint32_t number = rt_load_acquire(&w->number);
 
-		if (number && mon->newest_window - number < RT_FIG_WINDOWS)
+		if (number && mon->newest_window - number < RT_STAT_WINDOWS)
 			add_window(mon, tsc_hz, w, number, o);
 	}
 	qsort(o->gaps, o->gap_count, sizeof(o->gaps[0]), longer_first);
 	qsort(o->microbursts, o->microburst_count, sizeof(o->microbursts[0]), more_first);
 }
 
-uint32_t rt_newest_window(const struct rt_figures *fig, uint32_t slots)
+uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots)
 {
 	uint32_t newest = 0;
 
 	for (uint32_t t = 0; t < slots; t++) {
-		for (int i = 0; i < RT_FIG_WINDOWS; i++) {
+		for (int i = 0; i < RT_STAT_WINDOWS; i++) {
 			uint32_t number = rt_load(&fig->threads[t].window[i].number);
 
 			newest = number > newest ? number : newest;
@@ -143,7 +143,7 @@ uint32_t rt_newest_window(const struct rt_figures *fig, uint32_t slots)
 	return newest;
 }
 
-static void read_kernel(const struct rt_fig_thread *t, struct ringtap_figures_thread *o)
+static void read_kernel(const struct rt_stat_thread *t, struct ringtap_thread_stats *o)
 {
 	o->lcore = rt_load(&t->lcore);
 	o->tid = rt_load(&t->tid);
@@ -155,18 +155,18 @@ static void read_kernel(const struct rt_fig_thread *t, struct ringtap_figures_th
 	rt_copy_text(o->name, t->name, sizeof(o->name));
 }
 
-static_assert(sizeof(((struct rt_fig_thread *)0)->gaps_busy) ==
-		      sizeof(((struct ringtap_figures_thread *)0)->gaps_busy),
+static_assert(sizeof(((struct rt_stat_thread *)0)->gaps_busy) ==
+		      sizeof(((struct ringtap_thread_stats *)0)->gaps_busy),
 	"same histogram");
-static_assert(sizeof(((struct rt_fig_thread *)0)->stretch_packets) ==
-		      sizeof(((struct ringtap_figures_thread *)0)->stretch_packets),
+static_assert(sizeof(((struct rt_stat_thread *)0)->busy_period_packets) ==
+		      sizeof(((struct ringtap_thread_stats *)0)->busy_period_packets),
 	"same histogram");
 
 bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
-	struct ringtap_figures_thread *o)
+	struct ringtap_thread_stats *o)
 {
-	const struct rt_fig_thread *t = &mon->fig.threads[slot];
-	bool busy_on = rt_load(&mon->fig.live->instruments) & RT_INSTR_BUSY;
+	const struct rt_stat_thread *t = &mon->fig.threads[slot];
+	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_INSTR_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
 		/* Pairs with the release of the thread that took the slot. */
@@ -179,8 +179,9 @@ bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t t
 		o->alive = !mon->dead && rt_load(&t->alive);
 		read_kernel(t, o);
 		read_cycles(t, o->alive && busy_on, o);
-		o->stretches = rt_load(&t->stretches);
-		rt_copy_words(o->stretch_packets, t->stretch_packets, sizeof(o->stretch_packets));
+		o->busy_periods = rt_load(&t->busy_periods);
+		rt_copy_words(o->busy_period_packets, t->busy_period_packets,
+			sizeof(o->busy_period_packets));
 		rt_copy_words(o->gaps_busy, t->gaps_busy, sizeof(o->gaps_busy));
 		rt_copy_words(o->gaps_idle, t->gaps_idle, sizeof(o->gaps_idle));
 		read_worst(mon, t, tsc_hz, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose the blocks of figures are. Indices that were given out stay what they are. */
+/* Whose the blocks of statistics are. Indices that were given out stay what they are. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,14 +23,14 @@ static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 static bool known_port(struct ringtap_monitor *mon, uint32_t index)
 {
 	if (index >= mon->port_count)
-		take_count(&mon->port_count, &mon->fig.live->port_count, RT_FIG_PORTS);
+		take_count(&mon->port_count, &mon->fig.live->port_count, RT_STAT_PORTS);
 	return index < mon->port_count;
 }
 
 /* So was its thread. */
 static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *index)
 {
-	if (slot >= RT_FIG_THREADS || !rt_load_acquire(&mon->fig.threads[slot].life))
+	if (slot >= RT_STAT_THREADS || !rt_load_acquire(&mon->fig.threads[slot].life))
 		return -EBADMSG;
 	if (!mon->slot_met[slot]) {
 		mon->slot_met[slot] = true;
@@ -43,7 +43,7 @@ static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *in
 
 static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_fig_hook *h = &mon->fig.hooks[block];
+	const struct rt_stat_hook *h = &mon->fig.hooks[block];
 
 	if (!rt_load_acquire(&h->life)) /* pairs with the release of its thread */
 		return -EAGAIN;
@@ -57,7 +57,7 @@ static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 
 static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_fig_pair *p = &mon->fig.pairs[block];
+	const struct rt_stat_pair *p = &mon->fig.pairs[block];
 	uint16_t rx;
 
 	if (!rt_load_acquire(&p->life)) /* likewise */
@@ -72,7 +72,7 @@ static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 
 static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_fig_sampler *s = &mon->fig.samplers[block];
+	const struct rt_stat_sampler *s = &mon->fig.samplers[block];
 
 	if (!rt_load_acquire(&s->life)) /* likewise */
 		return -EAGAIN;
@@ -100,8 +100,8 @@ static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *
 	return 0;
 }
 
-/* Cycles never go back, though the stretch that lasts is estimated. */
-static void take_over(struct ringtap_figures_thread *t, const struct ringtap_figures_thread *now)
+/* Cycles never go back, though the period that lasts is estimated. */
+static void take_over(struct ringtap_thread_stats *t, const struct ringtap_thread_stats *now)
 {
 	uint64_t busy = t->busy_cycles, idle = t->idle_cycles;
 
@@ -114,10 +114,10 @@ static void take_over(struct ringtap_figures_thread *t, const struct ringtap_fig
 
 static int meet_blocks(struct ringtap_monitor *mon)
 {
-	const struct rt_fig_header *live = mon->fig.live;
-	uint32_t hooks = at_most(rt_load(&live->hook_count), RT_FIG_HOOKS);
-	uint32_t pairs = at_most(rt_load(&live->pair_count), RT_FIG_PAIRS);
-	uint32_t samplers = at_most(rt_load(&live->sampler_count), RT_FIG_SAMPLERS);
+	const struct rt_stat_header *live = mon->fig.live;
+	uint32_t hooks = at_most(rt_load(&live->hook_count), RT_STAT_HOOKS);
+	uint32_t pairs = at_most(rt_load(&live->pair_count), RT_STAT_PAIRS);
+	uint32_t samplers = at_most(rt_load(&live->sampler_count), RT_STAT_SAMPLERS);
 	int ret;
 
 	ret = meet_all(mon, mon->queues, mon->hook_met, &mon->queue_count, hooks, meet_hook);
@@ -131,13 +131,13 @@ static int meet_blocks(struct ringtap_monitor *mon)
 
 int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 {
-	struct ringtap_figures_thread now;
+	struct ringtap_thread_stats now;
 	uint32_t index;
 	int ret;
 
-	take_count(&mon->port_count, &mon->fig.live->port_count, RT_FIG_PORTS);
-	take_count(&mon->pool_count, &mon->fig.live->pool_count, RT_FIG_POOLS);
-	take_count(&mon->slot_count, &mon->fig.live->thread_count, RT_FIG_THREADS);
+	take_count(&mon->port_count, &mon->fig.live->port_count, RT_STAT_PORTS);
+	take_count(&mon->pool_count, &mon->fig.live->pool_count, RT_STAT_POOLS);
+	take_count(&mon->slot_count, &mon->fig.live->thread_count, RT_STAT_THREADS);
 	mon->newest_window = rt_newest_window(&mon->fig, mon->slot_count);
 	ret = meet_blocks(mon);
 	for (uint32_t slot = 0; slot < mon->slot_count && !ret; slot++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The difference of two pictures, and latency histograms. */
+/* The difference of two snapshots, and latency histograms. */
 #include "export.h"
 #include "monitor.h"
 
@@ -24,7 +24,7 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static void since_port(struct ringtap_figures_port *l, const struct ringtap_figures_port *e)
+static void since_port(struct ringtap_port_stats *l, const struct ringtap_port_stats *e)
 {
 	LESS(ipackets);
 	LESS(opackets);
@@ -36,21 +36,21 @@ static void since_port(struct ringtap_figures_port *l, const struct ringtap_figu
 	LESS(oerrors);
 }
 
-static void since_thread(struct ringtap_figures_thread *l, const struct ringtap_figures_thread *e)
+static void since_thread(struct ringtap_thread_stats *l, const struct ringtap_thread_stats *e)
 {
 	LESS(cpu_ns);
 	LESS(wait_ns);
 	LESS(preempted);
 	LESS(busy_cycles);
 	LESS(idle_cycles);
-	LESS(stretches);
-	LESS_HISTOGRAM(stretch_packets);
+	LESS(busy_periods);
+	LESS_HISTOGRAM(busy_period_packets);
 	LESS_HISTOGRAM(gaps_busy);
 	LESS_HISTOGRAM(gaps_idle);
 }
 
 /* What began before is not of this time. */
-static void drop_old(struct ringtap_figures_thread *t, uint64_t since_ns)
+static void drop_old(struct ringtap_thread_stats *t, uint64_t since_ns)
 {
 	uint32_t n = 0;
 
@@ -67,7 +67,7 @@ static void drop_old(struct ringtap_figures_thread *t, uint64_t since_ns)
 	t->microburst_count = n;
 }
 
-static void since_queue(struct ringtap_figures_queue *l, const struct ringtap_figures_queue *e)
+static void since_queue(struct ringtap_queue_stats *l, const struct ringtap_queue_stats *e)
 {
 	LESS(polls);
 	LESS(empty_polls);
@@ -79,7 +79,7 @@ static void since_queue(struct ringtap_figures_queue *l, const struct ringtap_fi
 	LESS_HISTOGRAM(burst);
 }
 
-static void since_pair(struct ringtap_figures_pair *l, const struct ringtap_figures_pair *e)
+static void since_pair(struct ringtap_pair_stats *l, const struct ringtap_pair_stats *e)
 {
 	LESS(count);
 	LESS(sum);
@@ -87,11 +87,11 @@ static void since_pair(struct ringtap_figures_pair *l, const struct ringtap_figu
 	LESS(shared);
 }
 
-EXPORT void ringtap_figures_since(
-	struct ringtap_figures *later, const struct ringtap_figures *earlier)
+EXPORT void ringtap_snapshot_since(
+	struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier)
 {
-	struct rt_picture *pic = (struct rt_picture *)later;
-	const struct rt_picture *old = (const struct rt_picture *)earlier;
+	struct rt_snapshot *pic = (struct rt_snapshot *)later;
+	const struct rt_snapshot *old = (const struct rt_snapshot *)earlier;
 	uint32_t n;
 
 	later->interval_ns = pic->mono_ns - old->mono_ns;
@@ -112,19 +112,19 @@ EXPORT void ringtap_figures_since(
 	n = fewer(later->pair_count, earlier->pair_count);
 	for (uint32_t i = 0; i < n; i++)
 		since_pair(&later->pairs[i], &earlier->pairs[i]);
-	subtract(pic->buckets, old->buckets, (size_t)n * RT_FIG_BUCKETS);
+	subtract(pic->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
 }
 
 /* ---- latency histograms ---- */
 
 EXPORT uint32_t ringtap_latency_buckets(void)
 {
-	return RT_FIG_BUCKETS;
+	return RT_STAT_BUCKETS;
 }
 
 EXPORT uint64_t ringtap_latency_low(uint32_t bucket, uint64_t *width)
 {
-	return rt_fig_bucket_low(bucket < RT_FIG_BUCKETS ? bucket : RT_FIG_BUCKETS - 1, width);
+	return rt_stat_bucket_low(bucket < RT_STAT_BUCKETS ? bucket : RT_STAT_BUCKETS - 1, width);
 }
 
 EXPORT double ringtap_latency_quantile(const uint64_t *bucket, double share)
@@ -132,7 +132,7 @@ EXPORT double ringtap_latency_quantile(const uint64_t *bucket, double share)
 	uint64_t total = 0, seen = 0, width, rank;
 	uint32_t b;
 
-	for (b = 0; b < RT_FIG_BUCKETS; b++)
+	for (b = 0; b < RT_STAT_BUCKETS; b++)
 		total += bucket[b];
 	if (!total)
 		return 0;
@@ -142,10 +142,10 @@ EXPORT double ringtap_latency_quantile(const uint64_t *bucket, double share)
 		rank++;
 	if (rank > total)
 		rank = total;
-	for (b = 0; b < RT_FIG_BUCKETS - 1; b++) {
+	for (b = 0; b < RT_STAT_BUCKETS - 1; b++) {
 		seen += bucket[b];
 		if (seen >= rank)
 			break;
 	}
-	return (double)rt_fig_bucket_low(b, &width) + (double)(width - 1) / 2;
+	return (double)rt_stat_bucket_low(b, &width) + (double)(width - 1) / 2;
 }

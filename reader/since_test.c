@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Differences of pictures, and latency histograms. */
+/* Differences of snapshots, and latency histograms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,45 +13,45 @@
 #include "test_stats.h"
 #include "test_peer.h"
 
-static struct test_figures fig;
+static struct test_stats fig;
 static struct test_peer peer;
 static struct ringtap_monitor *mon;
-static struct ringtap_figures *before, *after;
+static struct ringtap_snapshot *before, *after;
 
 static int set_up(void **state)
 {
 	char err[RT_TEXT_LEN];
 
-	test_figures_make(&fig);
-	peer = (struct test_peer){.figures_fd = fig.fd};
+	test_stats_make(&fig);
+	peer = (struct test_peer){.stats_fd = fig.fd};
 	test_peer_start(&peer, true);
 	return ringtap_monitor_open(&mon, peer.dir, RT_INSTR_ALL, 1, err, sizeof(err));
 }
 
 static int tear_down(void **state)
 {
-	ringtap_figures_free(before);
-	ringtap_figures_free(after);
+	ringtap_snapshot_free(before);
+	ringtap_snapshot_free(after);
 	before = after = NULL;
 	ringtap_monitor_close(mon);
 	test_peer_stop(&peer);
-	test_figures_free(&fig);
+	test_stats_free(&fig);
 	return 0;
 }
 
-static void take(struct ringtap_figures **f)
+static void take(struct ringtap_snapshot **f)
 {
 	assert_int_equal(ringtap_monitor_read(mon, f), 0);
 }
 
 static void test_counters_become_differences(void **state)
 {
-	struct rt_fig_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
-	struct rt_fig_pair *p = test_pair(&fig, 3, 0, 1);
+	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_pair *p = test_pair(&fig, 3, 0, 1);
 
 	h->burst[4] = 10;
 	fig.ports[0].ipackets = 40;
-	fig.threads[3].stretch_packets[2] = 6;
+	fig.threads[3].busy_period_packets[2] = 6;
 	fig.pools[0].available = 1000;
 	fig.h->pool_count = 1;
 	p->bucket[100] = 7;
@@ -61,19 +61,19 @@ static void test_counters_become_differences(void **state)
 	h->burst[4] = 15;
 	h->burst[0] = 3;
 	fig.ports[0].ipackets = 60;
-	fig.threads[3].stretch_packets[2] = 8;
+	fig.threads[3].busy_period_packets[2] = 8;
 	fig.pools[0].available = 900;
 	p->bucket[100] = 9;
 	p->bucket[101] = 1;
 	fig.h->no_thread_polls = 5;
 	take(&after);
-	ringtap_figures_since(after, before);
+	ringtap_snapshot_since(after, before);
 	assert_int_equal(after->queues[0].burst[4], 5);
 	assert_int_equal(after->queues[0].polls, 8);
 	assert_int_equal(after->queues[0].empty_polls, 3);
 	assert_int_equal(after->queues[0].packets, 20);
 	assert_int_equal(after->ports[0].ipackets, 20);
-	assert_int_equal(after->threads[0].stretch_packets[2], 2);
+	assert_int_equal(after->threads[0].busy_period_packets[2], 2);
 	assert_int_equal(after->pools[0].available, 900);
 	assert_int_equal(after->pairs[0].bucket[100], 2);
 	assert_int_equal(after->pairs[0].bucket[101], 1);
@@ -91,7 +91,7 @@ static void test_new_entries_count_from_zero(void **state)
 	fig.threads[5].life = 1;
 	fig.threads[5].idle_cycles = 11;
 	take(&after);
-	ringtap_figures_since(after, before);
+	ringtap_snapshot_since(after, before);
 	assert_int_equal(after->queues[0].packets, 60);
 	assert_int_equal(after->pairs[0].count, 15);
 	assert_int_equal(after->threads[1].idle_cycles, 11);
@@ -103,24 +103,24 @@ static void test_a_counter_that_was_reset_counts_from_there(void **state)
 	take(&before);
 	fig.ports[0].ipackets = 3;
 	take(&after);
-	ringtap_figures_since(after, before);
+	ringtap_snapshot_since(after, before);
 	assert_int_equal(after->ports[0].ipackets, 3);
 }
 
 static void test_only_what_began_since_is_worst(void **state)
 {
-	struct rt_fig_window *w = &fig.threads[3].window[1];
+	struct rt_stat_window *w = &fig.threads[3].window[1];
 
 	w->number = 1;
-	w->gap[0] = (struct rt_fig_gap){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .cycles = 900};
-	w->burst[0] = (struct rt_fig_burst){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .packets = 9};
+	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .cycles = 900};
+	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .packets = 9};
 	take(&before);
 	assert_int_equal(before->threads[0].gap_count, 1);
 	/* The probe's clock is one of seconds ago: in the future, to have something to spare. */
-	w->gap[1] = (struct rt_fig_gap){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .cycles = 100};
-	w->burst[1] = (struct rt_fig_burst){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .packets = 3};
+	w->gap[1] = (struct rt_stat_gap){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .cycles = 100};
+	w->burst[1] = (struct rt_stat_burst){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .packets = 3};
 	take(&after);
-	ringtap_figures_since(after, before);
+	ringtap_snapshot_since(after, before);
 	assert_int_equal(after->threads[0].gap_count, 1);
 	assert_int_equal(after->threads[0].gaps[0].cycles, 100);
 	assert_int_equal(after->threads[0].microburst_count, 1);
@@ -137,13 +137,13 @@ static void test_buckets_are_within_one_percent_and_without_gaps(void **state)
 		uint64_t low = ringtap_latency_low(b, &width);
 
 		assert_int_equal(low, next);
-		assert_int_equal(rt_fig_bucket(low), b);
-		assert_int_equal(rt_fig_bucket(low + width - 1), b);
+		assert_int_equal(rt_stat_bucket(low), b);
+		assert_int_equal(rt_stat_bucket(low + width - 1), b);
 		assert_true((double)width / 2 <= 0.01 * (double)low || width == 1);
 		next = low + width;
 	}
-	assert_int_equal(next, 1ull << RT_FIG_LAT_MAX);
-	assert_int_equal(rt_fig_bucket(UINT64_MAX), ringtap_latency_buckets() - 1);
+	assert_int_equal(next, 1ull << RT_STAT_LAT_MAX);
+	assert_int_equal(rt_stat_bucket(UINT64_MAX), ringtap_latency_buckets() - 1);
 }
 
 static int by_value(const void *a, const void *b)
@@ -166,7 +166,7 @@ static void test_quantiles_are_those_of_the_values(void **state)
 		seed ^= seed >> 7;
 		seed ^= seed << 17;
 		value[i] = (seed >> 33) >> (seed & 31); /* over all octaves */
-		bucket[rt_fig_bucket(value[i])]++;
+		bucket[rt_stat_bucket(value[i])]++;
 	}
 	qsort(value, COUNT, sizeof(*value), by_value);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {

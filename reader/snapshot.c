@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A picture: bounded copies of everything that is counted. */
+/* A snapshot: bounded copies of everything that is counted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +48,11 @@ static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *devic
 		mon->name_tries[i] = NAME_TRIES;
 }
 
-static void read_ports(struct ringtap_monitor *mon, struct ringtap_figures *f)
+static void read_ports(struct ringtap_monitor *mon, struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->port_count; i++) {
-		const struct rt_fig_port *p = &mon->fig.ports[i];
-		struct ringtap_figures_port *o = &f->ports[i];
+		const struct rt_stat_port *p = &mon->fig.ports[i];
+		struct ringtap_port_stats *o = &f->ports[i];
 
 		rt_copy_text(o->device, p->name, sizeof(o->device));
 		find_name(mon, i, o->device);
@@ -79,20 +79,20 @@ static void read_ports(struct ringtap_monitor *mon, struct ringtap_figures *f)
 	}
 }
 
-static_assert(RT_FIG_BURSTS == RINGTAP_BURSTS, "same histogram");
+static_assert(RT_STAT_BURSTS == RINGTAP_BURSTS, "same histogram");
 
-static void read_queues(const struct ringtap_monitor *mon, struct ringtap_figures *f)
+static void read_queues(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->queue_count; i++) {
 		const struct rt_owner *of = &mon->queues[i];
-		const struct rt_fig_hook *h = &mon->fig.hooks[of->block];
-		struct ringtap_figures_queue *o = &f->queues[i];
+		const struct rt_stat_hook *h = &mon->fig.hooks[of->block];
+		struct ringtap_queue_stats *o = &f->queues[i];
 
 		o->thread = of->thread;
 		o->port = of->port;
 		o->queue = of->queue;
 		o->direction = of->direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
-		o->max_asked = rt_load(&h->max_asked);
+		o->max_burst = rt_load(&h->max_burst);
 		o->bytes = rt_load(&h->bytes);
 		o->byte_packets = rt_load(&h->byte_packets);
 		o->big_polls = rt_load(&h->big_polls);
@@ -108,13 +108,13 @@ static void read_queues(const struct ringtap_monitor *mon, struct ringtap_figure
 	}
 }
 
-static void read_pairs(const struct ringtap_monitor *mon, struct rt_picture *pic)
+static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
 	for (uint32_t i = 0; i < pic->pub.pair_count; i++) {
 		const struct rt_owner *of = &mon->pairs[i];
-		const struct rt_fig_pair *p = &mon->fig.pairs[of->block];
-		struct ringtap_figures_pair *o = &pic->pub.pairs[i];
-		uint64_t *bucket = pic->buckets + (size_t)i * RT_FIG_BUCKETS;
+		const struct rt_stat_pair *p = &mon->fig.pairs[of->block];
+		struct ringtap_pair_stats *o = &pic->pub.pairs[i];
+		uint64_t *bucket = pic->buckets + (size_t)i * RT_STAT_BUCKETS;
 
 		o->thread = of->thread;
 		o->rx_port = of->rx_port;
@@ -129,17 +129,17 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_picture *pic
 		/* Not the probe's own count: this one is that of the histogram also while packets
 		 * flow. */
 		o->count = 0;
-		for (uint32_t b = 0; b < RT_FIG_BUCKETS; b++)
+		for (uint32_t b = 0; b < RT_STAT_BUCKETS; b++)
 			o->count += bucket[b];
 		o->bucket = bucket;
 	}
 }
 
-static void read_pools(const struct ringtap_monitor *mon, struct ringtap_figures *f)
+static void read_pools(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct rt_fig_pool *p = &mon->fig.pools[i];
-		struct ringtap_figures_pool *o = &f->pools[i];
+		const struct rt_stat_pool *p = &mon->fig.pools[i];
+		struct ringtap_pool_stats *o = &f->pools[i];
 		uint32_t memory = rt_load(&p->memory);
 
 		rt_copy_text(o->name, p->name, sizeof(o->name));
@@ -167,13 +167,13 @@ static void read_pools(const struct ringtap_monitor *mon, struct ringtap_figures
 	}
 }
 
-/* ---- stretches of samples ---- */
+/* ---- runs of samples ---- */
 
 static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sample *to,
-	const struct rt_fig_sample *from, uint64_t count)
+	const struct rt_stat_sample *from, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		struct rt_fig_sample s;
+		struct rt_stat_sample s;
 
 		rt_copy_words(&s, &from[i], sizeof(s));
 		to[i] = (struct ringtap_sample){.address = s.buf_addr,
@@ -185,13 +185,13 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 }
 
 /* False: there is none, or it is being filled. */
-static bool read_stretch(const struct ringtap_monitor *mon, const struct rt_fig_stretch *from,
-	struct ringtap_sample *room, struct ringtap_stretch *to)
+static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
+	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
 	/* Pairs with the release of its thread, when it had filled it. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
-	if (!number || !count || count > RT_FIG_STRETCH)
+	if (!number || !count || count > RT_STAT_RUN)
 		return false;
 	to->number = number;
 	to->count = count;
@@ -203,35 +203,35 @@ static bool read_stretch(const struct ringtap_monitor *mon, const struct rt_fig_
 
 static int older_first(const void *a, const void *b)
 {
-	const struct ringtap_stretch *x = a, *y = b;
+	const struct ringtap_sample_run *x = a, *y = b;
 
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int read_stretches(const struct ringtap_monitor *mon, struct rt_picture *pic)
+static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	size_t max = (size_t)mon->sampler_count * RT_FIG_STRETCHES;
-	struct ringtap_figures *f = &pic->pub;
+	size_t max = (size_t)mon->sampler_count * RT_STAT_RUNS;
+	struct ringtap_snapshot *f = &pic->pub;
 
-	if (!max || !(mon->instruments & RINGTAP_ADDRESSES))
+	if (!max || !(mon->collectors & RINGTAP_ADDRESSES))
 		return 0;
-	f->stretches = calloc(max, sizeof(*f->stretches));
+	f->sample_runs = calloc(max, sizeof(*f->sample_runs));
 	/* Not cleared: what is not used costs no memory. */
-	pic->samples = malloc(max * RT_FIG_STRETCH * sizeof(*pic->samples));
-	if (!f->stretches || !pic->samples)
+	pic->samples = malloc(max * RT_STAT_RUN * sizeof(*pic->samples));
+	if (!f->sample_runs || !pic->samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < max; i++) {
-		const struct rt_owner *of = &mon->samplers[i / RT_FIG_STRETCHES];
-		const struct rt_fig_sampler *s = &mon->fig.samplers[of->block];
-		struct ringtap_stretch *to = &f->stretches[f->stretch_count];
+		const struct rt_owner *of = &mon->samplers[i / RT_STAT_RUNS];
+		const struct rt_stat_sampler *s = &mon->fig.samplers[of->block];
+		struct ringtap_sample_run *to = &f->sample_runs[f->sample_run_count];
 
 		to->thread = of->thread;
-		f->stretch_count += read_stretch(mon, &s->stretch[i % RT_FIG_STRETCHES],
-			pic->samples + i * RT_FIG_STRETCH, to);
+		f->sample_run_count += read_run(
+			mon, &s->run[i % RT_STAT_RUNS], pic->samples + i * RT_STAT_RUN, to);
 	}
-	qsort(f->stretches, f->stretch_count, sizeof(*f->stretches), older_first);
+	qsort(f->sample_runs, f->sample_run_count, sizeof(*f->sample_runs), older_first);
 	return 0;
 }
 
@@ -242,9 +242,9 @@ static void *room(uint32_t count, size_t each)
 	return calloc(count ? count : 1, each);
 }
 
-static int allocate(const struct ringtap_monitor *mon, struct rt_picture *pic)
+static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	struct ringtap_figures *f = &pic->pub;
+	struct ringtap_snapshot *f = &pic->pub;
 
 	f->port_count = mon->port_count;
 	f->thread_count = mon->thread_count;
@@ -256,16 +256,16 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_picture *pic)
 	f->queues = room(f->queue_count, sizeof(*f->queues));
 	f->pairs = room(f->pair_count, sizeof(*f->pairs));
 	f->pools = room(f->pool_count, sizeof(*f->pools));
-	pic->buckets = room(f->pair_count, RT_FIG_BUCKETS * sizeof(*pic->buckets));
+	pic->buckets = room(f->pair_count, RT_STAT_BUCKETS * sizeof(*pic->buckets));
 	if (!f->ports || !f->threads || !f->queues || !f->pairs || !f->pools || !pic->buckets)
 		return -ENOMEM;
 	return 0;
 }
 
-static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
+static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	const struct rt_fig_header *live = mon->fig.live;
-	struct ringtap_figures *f = &pic->pub;
+	const struct rt_stat_header *live = mon->fig.live;
+	struct ringtap_snapshot *f = &pic->pub;
 	int ret;
 
 	f->taken_ns = now_ns();
@@ -273,7 +273,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 	f->taken_mono_ns = pic->mono_ns;
 	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
 	f->switched = rt_load_acquire(&live->switched);
-	f->instruments = rt_load(&live->instruments) & RT_INSTR_ALL;
+	f->collectors = rt_load(&live->collectors) & RT_INSTR_ALL;
 	f->latency_every = rt_load(&live->latency_every);
 	f->no_thread_polls = rt_load(&live->no_thread_polls);
 	f->no_block_polls = rt_load(&live->no_block_polls);
@@ -293,25 +293,25 @@ static int fill(struct ringtap_monitor *mon, struct rt_picture *pic)
 	read_queues(mon, f);
 	read_pairs(mon, pic);
 	read_pools(mon, f);
-	return read_stretches(mon, pic);
+	return read_runes(mon, pic);
 }
 
-int rt_picture_take(struct ringtap_monitor *mon, struct rt_picture **out)
+int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out)
 {
-	struct rt_picture *pic = calloc(1, sizeof(*pic));
+	struct rt_snapshot *pic = calloc(1, sizeof(*pic));
 	int ret = pic ? fill(mon, pic) : -ENOMEM;
 
 	*out = pic;
 	if (ret) {
-		ringtap_figures_free(pic ? &pic->pub : NULL);
+		ringtap_snapshot_free(pic ? &pic->pub : NULL);
 		*out = NULL;
 	}
 	return ret;
 }
 
-EXPORT void ringtap_figures_free(struct ringtap_figures *f)
+EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 {
-	struct rt_picture *pic = (struct rt_picture *)f; /* its first member */
+	struct rt_snapshot *pic = (struct rt_snapshot *)f; /* its first member */
 
 	if (!f)
 		return;
@@ -320,7 +320,7 @@ EXPORT void ringtap_figures_free(struct ringtap_figures *f)
 	free(f->queues);
 	free(f->pairs);
 	free(f->pools);
-	free(f->stretches);
+	free(f->sample_runs);
 	free(pic->buckets);
 	free(pic->samples);
 	free(pic);

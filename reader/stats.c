@@ -11,11 +11,11 @@
 #define HZ_MIN 1000000ull
 #define HZ_MAX 100000000000ull
 
-static_assert(sizeof(struct rt_fig_header) == RT_SEG_HEADER, "offsets are checked against it");
+static_assert(sizeof(struct rt_stat_header) == RT_SEG_HEADER, "offsets are checked against it");
 
 static int bad(char *err, size_t errlen, const char *what)
 {
-	snprintf(err, errlen, "the probe's figures are not usable: %s", what);
+	snprintf(err, errlen, "the probe's statistics are not usable: %s", what);
 	return -EBADMSG;
 }
 
@@ -23,22 +23,22 @@ static int cannot_map(char *err, size_t errlen)
 {
 	int error = errno;
 
-	snprintf(err, errlen, "cannot map the probe's figures: %s", strerror(error));
+	snprintf(err, errlen, "cannot map the probe's statistics: %s", strerror(error));
 	return -error;
 }
 
-static bool tables_fit(const struct rt_fig_header *h)
+static bool tables_fit(const struct rt_stat_header *h)
 {
 	const struct {
 		uint64_t offset, count, each;
 	} tables[] = {
 		{h->clock_offset, 1, sizeof(struct rt_seg_clock)},
-		{h->port_offset, RT_FIG_PORTS, sizeof(struct rt_fig_port)},
-		{h->thread_offset, RT_FIG_THREADS, sizeof(struct rt_fig_thread)},
-		{h->hook_offset, RT_FIG_HOOKS, sizeof(struct rt_fig_hook)},
-		{h->pair_offset, RT_FIG_PAIRS, sizeof(struct rt_fig_pair)},
-		{h->pool_offset, RT_FIG_POOLS, sizeof(struct rt_fig_pool)},
-		{h->sampler_offset, RT_FIG_SAMPLERS, sizeof(struct rt_fig_sampler)},
+		{h->port_offset, RT_STAT_PORTS, sizeof(struct rt_stat_port)},
+		{h->thread_offset, RT_STAT_THREADS, sizeof(struct rt_stat_thread)},
+		{h->hook_offset, RT_STAT_HOOKS, sizeof(struct rt_stat_hook)},
+		{h->pair_offset, RT_STAT_PAIRS, sizeof(struct rt_stat_pair)},
+		{h->pool_offset, RT_STAT_POOLS, sizeof(struct rt_stat_pool)},
+		{h->sampler_offset, RT_STAT_SAMPLERS, sizeof(struct rt_stat_sampler)},
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
@@ -49,13 +49,13 @@ static bool tables_fit(const struct rt_fig_header *h)
 	return true;
 }
 
-static int check_header(const struct rt_fig_header *h, int64_t size, char *err, size_t errlen)
+static int check_header(const struct rt_stat_header *h, int64_t size, char *err, size_t errlen)
 {
-	if (memcmp(h->magic, RT_FIG_MAGIC, sizeof(h->magic)))
+	if (memcmp(h->magic, RT_STAT_MAGIC, sizeof(h->magic)))
 		return bad(err, errlen, "they do not begin with the magic number");
-	if (h->version != RT_FIG_VERSION || h->header_size != sizeof(*h)) {
-		snprintf(err, errlen, "the probe's figures are version %u, this reader's %d",
-			h->version, RT_FIG_VERSION);
+	if (h->version != RT_STAT_VERSION || h->header_size != sizeof(*h)) {
+		snprintf(err, errlen, "the probe's statistics are version %u, this reader's %d",
+			h->version, RT_STAT_VERSION);
 		return -EPROTOTYPE;
 	}
 	if (h->segment_size > (uint64_t)size)
@@ -67,7 +67,7 @@ static int check_header(const struct rt_fig_header *h, int64_t size, char *err, 
 	return 0;
 }
 
-int rt_figures_map(struct rt_figures *f, int fd, char *err, size_t errlen)
+int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
 {
 	int64_t size = rt_sealed_size(fd);
 	const uint8_t *base;
@@ -103,7 +103,7 @@ int rt_figures_map(struct rt_figures *f, int fd, char *err, size_t errlen)
 	return 0;
 }
 
-void rt_figures_unmap(struct rt_figures *f)
+void rt_stats_unmap(struct rt_stats *f)
 {
 	if (f->live)
 		munmap((void *)(uintptr_t)f->live, f->h.segment_size);

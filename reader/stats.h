@@ -7,20 +7,21 @@
 
 #include "common/stats.h"
 
-struct rt_figures {
-	const struct rt_fig_header *live; /* shared: only the fields that change are read from it */
-	struct rt_fig_header h;           /* private copy, checked */
+struct rt_stats {
+	const struct rt_stat_header
+		*live;           /* shared: only the fields that change are read from it */
+	struct rt_stat_header h; /* private copy, checked */
 	const struct rt_seg_clock *clock;
-	const struct rt_fig_port *ports;
-	const struct rt_fig_thread *threads;
-	const struct rt_fig_hook *hooks;
-	const struct rt_fig_pair *pairs;
-	const struct rt_fig_pool *pools;
-	const struct rt_fig_sampler *samplers;
+	const struct rt_stat_port *ports;
+	const struct rt_stat_thread *threads;
+	const struct rt_stat_hook *hooks;
+	const struct rt_stat_pair *pairs;
+	const struct rt_stat_pool *pools;
+	const struct rt_stat_sampler *samplers;
 };
 
 /* Maps what came with RT_MSG_MONITORING; fd stays the caller's. Errors as rt_segment_map(). */
-int rt_figures_map(struct rt_figures *f, int fd, char *err, size_t errlen);
-void rt_figures_unmap(struct rt_figures *f);
+int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen);
+void rt_stats_unmap(struct rt_stats *f);
 
 #endif

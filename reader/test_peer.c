@@ -52,9 +52,7 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 		test_session_move(p->session, p->fds);
 		test_peer_send(sock, RT_MSG_OPENED, NULL, 0);
 		return true;
-	case RT_MSG_MONITOR:
-		test_peer_send(sock, RT_MSG_MONITORING, &p->figures_fd, 1);
-		return true;
+	case RT_MSG_MONITOR: test_peer_send(sock, RT_MSG_MONITORING, &p->stats_fd, 1); return true;
 	case RT_MSG_START: test_peer_send(sock, RT_MSG_STARTED, NULL, 0); return true;
 	case RT_MSG_STOP: test_peer_send(sock, RT_MSG_STOPPED, NULL, 0); return true;
 	default: return false;

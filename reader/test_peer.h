@@ -20,7 +20,7 @@ struct test_peer {
 	char dir[64];
 	test_answer_fn answer;           /* NULL: test_peer_answer() */
 	struct test_session *session;    /* moves into the memory of each RT_MSG_MEMORY */
-	int figures_fd;                  /* given out for RT_MSG_MONITOR */
+	int stats_fd;                    /* given out for RT_MSG_MONITOR */
 	struct rt_msg_monitor asked_for; /* the last RT_MSG_MONITOR */
 	const char *telemetry;           /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;            /* the probe's socket appears when telemetry is asked */

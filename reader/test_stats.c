@@ -10,7 +10,7 @@
 #include "test_stats.h"
 #include "test_session.h"
 
-/* Measured once: fuzzers make thousands of figures. */
+/* Measured once: fuzzers make thousands of stats. */
 static const struct rt_clock *machine_clock(void)
 {
 	static struct rt_clock c;
@@ -26,18 +26,18 @@ static const struct rt_clock *machine_clock(void)
 	return &c;
 }
 
-static uint64_t lay_out(struct rt_fig_header *h)
+static uint64_t lay_out(struct rt_stat_header *h)
 {
 	const struct {
 		uint64_t *offset, size;
 	} tables[] = {
 		{&h->clock_offset, sizeof(struct rt_seg_clock)},
-		{&h->port_offset, sizeof(struct rt_fig_port) * RT_FIG_PORTS},
-		{&h->thread_offset, sizeof(struct rt_fig_thread) * RT_FIG_THREADS},
-		{&h->hook_offset, sizeof(struct rt_fig_hook) * RT_FIG_HOOKS},
-		{&h->pair_offset, sizeof(struct rt_fig_pair) * RT_FIG_PAIRS},
-		{&h->pool_offset, sizeof(struct rt_fig_pool) * RT_FIG_POOLS},
-		{&h->sampler_offset, sizeof(struct rt_fig_sampler) * RT_FIG_SAMPLERS},
+		{&h->port_offset, sizeof(struct rt_stat_port) * RT_STAT_PORTS},
+		{&h->thread_offset, sizeof(struct rt_stat_thread) * RT_STAT_THREADS},
+		{&h->hook_offset, sizeof(struct rt_stat_hook) * RT_STAT_HOOKS},
+		{&h->pair_offset, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS},
+		{&h->pool_offset, sizeof(struct rt_stat_pool) * RT_STAT_POOLS},
+		{&h->sampler_offset, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS},
 	};
 	uint64_t at = sizeof(*h);
 
@@ -48,7 +48,7 @@ static uint64_t lay_out(struct rt_fig_header *h)
 	return at;
 }
 
-static void map_tables(struct test_figures *f, uint8_t *base, const struct rt_fig_header *h)
+static void map_tables(struct test_stats *f, uint8_t *base, const struct rt_stat_header *h)
 {
 	f->h = (void *)base;
 	f->clock = (void *)(base + h->clock_offset);
@@ -60,7 +60,7 @@ static void map_tables(struct test_figures *f, uint8_t *base, const struct rt_fi
 	f->samplers = (void *)(base + h->sampler_offset);
 }
 
-static void put_honest(struct test_figures *f)
+static void put_honest(struct test_stats *f)
 {
 	for (uint16_t i = 0; i < 2; i++) {
 		memcpy(f->ports[i].name, i ? "port1" : "port0", 6);
@@ -76,14 +76,14 @@ static void put_honest(struct test_figures *f)
 	memcpy(f->threads[3].name, "lcore-worker-1", 15);
 }
 
-void test_figures_make(struct test_figures *f)
+void test_stats_make(struct test_stats *f)
 {
 	const struct rt_clock *clock = machine_clock();
-	struct rt_fig_header h = {.magic = RT_FIG_MAGIC,
-		.version = RT_FIG_VERSION,
+	struct rt_stat_header h = {.magic = RT_STAT_MAGIC,
+		.version = RT_STAT_VERSION,
 		.header_size = sizeof(h),
 		.tsc_hz = (uint64_t)(1e9 / clock->rate),
-		.instruments = RT_INSTR_ALL,
+		.collectors = RT_INSTR_ALL,
 		.latency_every = 1,
 		.switched = 1};
 	void *base;
@@ -100,16 +100,16 @@ void test_figures_make(struct test_figures *f)
 	put_honest(f);
 }
 
-void test_figures_free(struct test_figures *f)
+void test_stats_free(struct test_stats *f)
 {
 	munmap(f->h, f->size);
 	close(f->fd);
 }
 
-struct rt_fig_hook *test_hook(
-	struct test_figures *f, uint32_t slot, uint16_t port, uint16_t queue, uint8_t direction)
+struct rt_stat_hook *test_hook(
+	struct test_stats *f, uint32_t slot, uint16_t port, uint16_t queue, uint8_t direction)
 {
-	struct rt_fig_hook *h = &f->hooks[f->h->hook_count];
+	struct rt_stat_hook *h = &f->hooks[f->h->hook_count];
 
 	h->thread = slot;
 	h->life = f->threads[slot].life;
@@ -120,10 +120,10 @@ struct rt_fig_hook *test_hook(
 	return h;
 }
 
-struct rt_fig_pair *test_pair(
-	struct test_figures *f, uint32_t slot, uint16_t rx_port, uint16_t tx_port)
+struct rt_stat_pair *test_pair(
+	struct test_stats *f, uint32_t slot, uint16_t rx_port, uint16_t tx_port)
 {
-	struct rt_fig_pair *p = &f->pairs[f->h->pair_count];
+	struct rt_stat_pair *p = &f->pairs[f->h->pair_count];
 
 	p->thread = slot;
 	p->life = f->threads[slot].life;
@@ -134,18 +134,18 @@ struct rt_fig_pair *test_pair(
 	return p;
 }
 
-void test_stretch(struct test_figures *f, uint32_t sampler, uint64_t number, uint64_t count)
+void test_sample_run(struct test_stats *f, uint32_t sampler, uint64_t number, uint64_t count)
 {
-	struct rt_fig_sampler *s = &f->samplers[sampler];
-	struct rt_fig_stretch *st = &s->stretch[number % RT_FIG_STRETCHES];
+	struct rt_stat_sampler *s = &f->samplers[sampler];
+	struct rt_stat_run *st = &s->run[number % RT_STAT_RUNS];
 
 	rt_store(&st->number, 0);
 	s->thread = 3;
 	s->life = f->threads[3].life;
 	st->tsc = rt_tsc();
 	st->count = count;
-	for (uint64_t i = 0; i < count && i < RT_FIG_STRETCH; i++)
-		st->sample[i] = (struct rt_fig_sample){.buf_addr = 1000 + i,
+	for (uint64_t i = 0; i < count && i < RT_STAT_RUN; i++)
+		st->sample[i] = (struct rt_stat_sample){.buf_addr = 1000 + i,
 			.iova = 5000 + i,
 			.tsc = (uint32_t)i,
 			.port_index = 1};

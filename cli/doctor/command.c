@@ -179,7 +179,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int ret = options_parse(self, argc, argv, &c);
 	struct watch w = {.names = c.names,
 		.name_count = c.name_count,
-		.instruments = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS,
+		.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS,
 		.latency_every = 1};
 
 	if (ret <= 0)

@@ -2,7 +2,7 @@
 /*
  * ringtap doctor: watches for some seconds, then judges.
  *
- *   doctor_watch: pictures -> struct examination (one an application)
+ *   doctor_watch: snapshots -> struct examination (one an application)
  *   doctor_rules, doctor_memory: examination -> verdicts, by thresholds in one table
  *   doctor_report: text, JSON
  */
@@ -18,8 +18,8 @@
 
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
-	uint32_t looks, empty; /* pictures, and those in which no burst could be had from it */
-	uint32_t least;        /* available, smallest of the pictures */
+	uint32_t looks, empty; /* snapshots, and those in which no burst could be had from it */
+	uint32_t least;        /* available, smallest of the snapshots */
 };
 
 struct examination {
@@ -27,7 +27,7 @@ struct examination {
 	struct span span;
 	struct pool_look *pools; /* by pool of span.to */
 	uint32_t pool_count;
-	const struct ringtap_figures *samples; /* with stretches of addresses; NULL: none */
+	const struct ringtap_snapshot *samples; /* with runs of addresses; NULL: none */
 };
 
 enum verdict_id {

@@ -12,15 +12,15 @@
 #define SECONDS 10
 #define HZ      1000000000
 
-/* Two pictures, SECONDS apart, of one port with RX queues 0 … 2 and TX queue 0, which one thread
+/* Two snapshots, SECONDS apart, of one port with RX queues 0 … 2 and TX queue 0, which one thread
  * polls, and one mempool. */
-static struct ringtap_figures_queue queues[2][QUEUES];
-static struct ringtap_figures_thread threads[2][1];
-static struct ringtap_figures_port ports[2][1];
-static struct ringtap_figures_pool pool;
+static struct ringtap_queue_stats queues[2][QUEUES];
+static struct ringtap_thread_stats threads[2][1];
+static struct ringtap_port_stats ports[2][1];
+static struct ringtap_pool_stats pool;
 static struct pool_look look;
 static struct reading readings[2][1];
-static struct ringtap_figures pictures[2];
+static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 static struct examination e;
 static struct diagnosis d;
@@ -37,13 +37,13 @@ static void identify(unsigned k)
 	for (unsigned q = 0; q < QUEUES; q++) {
 		queues[k][q].queue = (uint16_t)(q % 3);
 		queues[k][q].direction = q == 3 ? RINGTAP_TX : RINGTAP_RX;
-		queues[k][q].max_asked = q == 3 ? 0 : 32;
+		queues[k][q].max_burst = q == 3 ? 0 : 32;
 	}
 	readings[k][0].ns = (100 + k * SECONDS) * NS_PER_S;
-	pictures[k] = (struct ringtap_figures){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
+	snapshots[k] = (struct ringtap_snapshot){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
 		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
 		.tsc_hz = HZ,
-		.instruments = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS,
+		.collectors = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY | RINGTAP_GAPS,
 		.port_count = 1,
 		.thread_count = 1,
 		.queue_count = QUEUES,
@@ -60,14 +60,14 @@ static int setup(void **state)
 	memset(threads, 0, sizeof(threads));
 	memset(ports, 0, sizeof(ports));
 	memset(readings, 0, sizeof(readings));
-	pool = (struct ringtap_figures_pool){
+	pool = (struct ringtap_pool_stats){
 		.name = "pool", .size = 8192, .available = 4000, .buffer_bytes = 2176};
 	look = (struct pool_look){.looks = 100, .least = 4000};
 	identify(0);
 	identify(1);
 	app = (struct watched){.name = (char *)"app",
-		.now = &pictures[1],
-		.mark = &pictures[0],
+		.now = &snapshots[1],
+		.mark = &snapshots[0],
 		.tsc_hz = HZ,
 		.from = readings[0],
 		.to = readings[1],
@@ -78,7 +78,7 @@ static int setup(void **state)
 
 static void bursts(unsigned q, unsigned size, uint64_t calls)
 {
-	struct ringtap_figures_queue *x = &queues[1][q];
+	struct ringtap_queue_stats *x = &queues[1][q];
 
 	x->burst[size] += calls;
 	x->polls += calls;
@@ -147,7 +147,7 @@ static void one_hot_queue_of_several(void **state)
 	bursts(1, 0, 100000);
 	bursts(2, 0, 100000);
 	busy(0.8);
-	queues[1][1].max_asked = queues[1][2].max_asked = 64;
+	queues[1][1].max_burst = queues[1][2].max_burst = 64;
 	expect(VERDICT_UNEVEN_QUEUES, 1);
 	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
 	readings[1][0].port.ipackets = 1000000;
@@ -171,7 +171,7 @@ static void rare_polls_do_not_count(void **state)
 static void bursts_asked_for_before(void **state)
 {
 	bursts(0, 32, 1000);
-	queues[0][1].max_asked = queues[1][1].max_asked = 512;
+	queues[0][1].max_burst = queues[1][1].max_burst = 512;
 	queues[0][1].polls = queues[1][1].polls = 3;
 	assert_int_equal(doctor_burst(&app), 32);
 	bursts(1, 0, 1);
@@ -324,7 +324,7 @@ static void small_bursts(void **state)
 	busy(0.95);
 	expect(VERDICT_TINY_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "up to 32"));
-	queues[1][0].max_asked = queues[1][1].max_asked = queues[1][2].max_asked = 2;
+	queues[1][0].max_burst = queues[1][1].max_burst = queues[1][2].max_burst = 2;
 	expect(VERDICT_TINY_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "no more than 2"));
 	bursts(0, 16, 1000000);
@@ -357,16 +357,16 @@ static void full_bursts_alone_are_no_fault(void **state)
 }
 
 static struct ringtap_sample samples[2000];
-static struct ringtap_stretch stretch = {.thread = 0, .count = 2000, .sample = samples};
+static struct ringtap_sample_run run = {.thread = 0, .count = 2000, .sample = samples};
 
 static void scattered(void **state)
 {
-	struct ringtap_figures f = pictures[1];
+	struct ringtap_snapshot f = snapshots[1];
 
 	bursts(0, 16, 1000000);
 	busy(0.5);
-	f.stretches = &stretch;
-	f.stretch_count = 1;
+	f.sample_runs = &run;
+	f.sample_run_count = 1;
 	e.samples = &f;
 	pool.base = 1 << 30;
 	pool.span = 1 << 30;

@@ -10,7 +10,7 @@
 
 #define ALL RINGTAP_NO_INDEX
 
-static void where_port(struct verdict *v, const struct ringtap_figures_port *p)
+static void where_port(struct verdict *v, const struct ringtap_port_stats *p)
 {
 	printable(v->where, RINGTAP_NAME_LEN, p->name);
 }
@@ -46,7 +46,7 @@ static uint32_t scarcest(const struct examination *e)
 	double least = 2;
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
-		const struct ringtap_figures_pool *p = &e->span.to->pools[i];
+		const struct ringtap_pool_stats *p = &e->span.to->pools[i];
 		double share = p->size ? (double)e->pools[i].least / p->size : 1;
 
 		if (!p->buffer_bytes || p->gone || share >= least)
@@ -58,9 +58,9 @@ static uint32_t scarcest(const struct examination *e)
 }
 
 /* What rings, caches and bursts of one application take at most. */
-static uint64_t needed(const struct examination *e, const struct ringtap_figures_pool *p)
+static uint64_t needed(const struct examination *e, const struct ringtap_pool_stats *p)
 {
-	const struct ringtap_figures *f = e->span.to;
+	const struct ringtap_snapshot *f = e->span.to;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < f->port_count; i++)
@@ -74,7 +74,7 @@ static uint64_t needed(const struct examination *e, const struct ringtap_figures
 }
 
 static void say_pool(struct verdict *v, const struct examination *e,
-	const struct ringtap_figures_pool *p, const struct pool_look *look)
+	const struct ringtap_pool_stats *p, const struct pool_look *look)
 {
 	char size[FORMAT_LEN], available[FORMAT_LEN], least[FORMAT_LEN], need[FORMAT_LEN];
 
@@ -111,7 +111,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
 		const struct pool_look *look = &e->pools[i];
-		const struct ringtap_figures_pool *p = &e->span.to->pools[i];
+		const struct ringtap_pool_stats *p = &e->span.to->pools[i];
 		bool empty = p->buffer_bytes && !p->gone && look->looks &&
 			     look->empty >= LIMIT_POOL_EMPTY * look->looks;
 
@@ -143,7 +143,7 @@ static void find_pollers(const struct examination *e, uint32_t port, struct poll
 	*p = (struct pollers){.busy = NAN, .wait = NAN, .cycles_per_packet = NAN, .thread = ALL};
 	tally_fullest(&p->rx, &e->span, port, ALL);
 	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
-		const struct ringtap_figures_queue *q = &e->span.to->queues[i];
+		const struct ringtap_queue_stats *q = &e->span.to->queues[i];
 		struct thread_rates x;
 
 		if (q->port != port || q->direction != RINGTAP_RX)
@@ -169,7 +169,7 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 		verdict_say(v,
 			"of the fullest queue %.0f %% of the polls brought as many packets "
 			"as they asked for (%u)",
-			100 * tally_full(&p->rx), p->rx.max_asked);
+			100 * tally_full(&p->rx), p->rx.max_burst);
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
 			p->cycles_per_packet,
@@ -222,7 +222,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 /* Which queue got most, if there are several. */
 static void say_queues(struct verdict *v, const struct examination *e, uint32_t port)
 {
-	const struct ringtap_figures *f = e->span.to;
+	const struct ringtap_snapshot *f = e->span.to;
 	char count[FORMAT_LEN], name[THREAD_NAME_LEN];
 
 	for (uint32_t i = 0; i < f->queue_count; i++) {
@@ -248,7 +248,7 @@ static const char unsent_advice[] =
 void rule_unsent(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		const struct ringtap_figures_port *p = &e->span.to->ports[i];
+		const struct ringtap_port_stats *p = &e->span.to->ports[i];
 		char handed[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
 		double seconds = driver_seconds(e, i);
 		struct driver_rates dr;

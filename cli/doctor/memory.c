@@ -31,8 +31,8 @@ static bool has_iova(const struct ringtap_sample *s)
 	return s->iova && s->iova != UINT64_MAX;
 }
 
-/* Of a stretch, addresses of one pool's buffers as devices see them. NULL: out of memory. */
-static uint64_t *addresses(const struct ringtap_figures *f, const struct ringtap_stretch *s,
+/* Of a run, addresses of one pool's buffers as devices see them. NULL: out of memory. */
+static uint64_t *addresses(const struct ringtap_snapshot *f, const struct ringtap_sample_run *s,
 	uint32_t pool, uint64_t *count)
 {
 	uint64_t *list = malloc((s->count + 1) * sizeof(*list));
@@ -61,8 +61,8 @@ static const char scattered_advice[] =
 	"(--mbuf-pool-ops-name=stack). 'ringtap memory --plot' draws it";
 
 /* port: one whose driver does no DMA, or NULL. */
-static void say_scattered(struct verdict *v, const struct ringtap_figures_pool *p,
-	const struct thread_rates *x, const struct ringtap_figures_port *port)
+static void say_scattered(struct verdict *v, const struct ringtap_pool_stats *p,
+	const struct thread_rates *x, const struct ringtap_port_stats *port)
 {
 	char name[RINGTAP_NAME_LEN], driver[RINGTAP_NAME_LEN];
 
@@ -80,10 +80,10 @@ static void say_scattered(struct verdict *v, const struct ringtap_figures_pool *
 
 /* Judges the buffers of the pool whose one came first. False: there are too few to say anything, or
  * nobody knows the size of their pages. */
-static bool judge_stretch(const struct examination *e, const struct ringtap_stretch *s,
+static bool judge_run(const struct examination *e, const struct ringtap_sample_run *s,
 	const struct thread_rates *x, struct diagnosis *d)
 {
-	const struct ringtap_figures *f = e->samples;
+	const struct ringtap_snapshot *f = e->samples;
 	uint32_t pool = memory_pool_at(f, s->sample[0].address), port = s->sample[0].port;
 	uint64_t page = pool == NO_POOL ? 0 : f->pools[pool].page_bytes, count, *list;
 	unsigned shift = page ? (unsigned)__builtin_ctzll(page) : 0, at = entries_index();
@@ -120,11 +120,11 @@ static bool judge_stretch(const struct examination *e, const struct ringtap_stre
 
 void rule_scattered(const struct examination *e, struct diagnosis *d)
 {
-	const struct ringtap_figures *f = e->samples;
+	const struct ringtap_snapshot *f = e->samples;
 	bool *judged = f ? calloc(e->span.to->thread_count + 1, sizeof(*judged)) : NULL;
 
-	for (uint32_t i = 0; judged && i < f->stretch_count; i++) {
-		const struct ringtap_stretch *s = &f->stretches[i];
+	for (uint32_t i = 0; judged && i < f->sample_run_count; i++) {
+		const struct ringtap_sample_run *s = &f->sample_runs[i];
 		struct thread_rates x;
 
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||
@@ -133,7 +133,7 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 		rates_thread(e->app, &e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
 			continue;
-		if (judge_stretch(e, s, &x, d))
+		if (judge_run(e, s, &x, d))
 			judged[s->thread] = true;
 	}
 	free(judged);

@@ -12,7 +12,7 @@
 #define ALL  RINGTAP_NO_INDEX
 #define BINS 48 /* of the gaps' histograms */
 
-static void where_thread(struct verdict *v, const struct ringtap_figures_thread *t)
+static void where_thread(struct verdict *v, const struct ringtap_thread_stats *t)
 {
 	thread_name(v->where, t);
 }
@@ -41,9 +41,9 @@ static double asleep(const struct thread_rates *x)
 static void find_gaps(
 	const struct examination *e, uint32_t thread, const struct thread_rates *x, struct gaps *g)
 {
-	static const struct ringtap_figures_thread zero;
-	const struct ringtap_figures_thread *b = &e->span.to->threads[thread];
-	const struct ringtap_figures_thread *a =
+	static const struct ringtap_thread_stats zero;
+	const struct ringtap_thread_stats *b = &e->span.to->threads[thread];
+	const struct ringtap_thread_stats *a =
 		thread < e->span.from->thread_count ? &e->span.from->threads[thread] : &zero;
 	double ns = 1e9 / e->app->tsc_hz;
 	uint64_t bin[BINS], total = 0, sum = 0;
@@ -90,7 +90,7 @@ static double missed_meanwhile(const struct examination *e, uint32_t thread)
 }
 
 static void say_worst(
-	struct verdict *v, const struct examination *e, const struct ringtap_figures_thread *t)
+	struct verdict *v, const struct examination *e, const struct ringtap_thread_stats *t)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *g = &t->gaps[i];
@@ -117,7 +117,7 @@ static const char preempted_advice[] =
 
 static void judge_thread(const struct examination *e, uint32_t i, struct diagnosis *d)
 {
-	const struct ringtap_figures_thread *t = &e->span.to->threads[i];
+	const struct ringtap_thread_stats *t = &e->span.to->threads[i];
 	char count[FORMAT_LEN];
 	struct thread_rates x;
 	struct verdict *v;
@@ -185,7 +185,7 @@ static const char tiny_advice[] =
 void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
-		const struct ringtap_figures_thread *t = &e->span.to->threads[i];
+		const struct ringtap_thread_stats *t = &e->span.to->threads[i];
 		char polls[FORMAT_LEN];
 		struct thread_rates x;
 		struct tally y, fullest;
@@ -208,11 +208,11 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 			tally_mean_busy(&y), format_si(polls, x.polls));
 		verdict_say(v, "it works %.1f %% of its time, %.0f cycles a packet", 100 * x.busy,
 			x.cycles_per_packet);
-		if (y.max_asked < LIMIT_TINY)
-			verdict_say(v, "it asks for no more than %u at a time", y.max_asked);
+		if (y.max_burst < LIMIT_TINY)
+			verdict_say(v, "it asks for no more than %u at a time", y.max_burst);
 		else
 			verdict_say(v, "it asks for up to %u at a time: the driver has no more",
-				y.max_asked);
+				y.max_burst);
 	}
 }
 
@@ -231,7 +231,7 @@ static void find_shares(const struct examination *e, uint32_t port, struct share
 {
 	memset(s, 0, sizeof(*s));
 	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
-		const struct ringtap_figures_queue *q = &e->span.to->queues[i];
+		const struct ringtap_queue_stats *q = &e->span.to->queues[i];
 		struct tally t = {0};
 
 		if (q->port != port || q->direction != RINGTAP_RX || q->queue >= QUEUES_MAX)
@@ -278,7 +278,7 @@ static const char unpolled_advice[] = "Packets that the NIC puts there are never
 static void judge_unpolled(
 	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)
 {
-	const struct ringtap_figures_port *p = &e->span.to->ports[port];
+	const struct ringtap_port_stats *p = &e->span.to->ports[port];
 	struct verdict *v;
 
 	if (!s->queues || s->queues >= p->rx_queues)
@@ -293,7 +293,7 @@ static void judge_unpolled(
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		const struct ringtap_figures_port *p = &e->span.to->ports[i];
+		const struct ringtap_port_stats *p = &e->span.to->ports[i];
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct driver_rates dr;
@@ -345,7 +345,7 @@ static const char *silence(const char *driver)
 static void say_silence(struct verdict *v, const struct examination *e, uint32_t thread)
 {
 	for (uint32_t port = 0; port < e->span.to->port_count; port++) {
-		const struct ringtap_figures_port *p = &e->span.to->ports[port];
+		const struct ringtap_port_stats *p = &e->span.to->ports[port];
 		char name[RINGTAP_NAME_LEN], driver[RINGTAP_NAME_LEN];
 		struct tally t;
 
@@ -390,7 +390,7 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 		verdict_say(v,
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
 			"bring as many packets as it asks for (%u): more are waiting",
-			100 * x.busy, 100 * tally_full(&y), y.max_asked);
+			100 * x.busy, 100 * tally_full(&y), y.max_burst);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",
 			format_si(rate, x.packets), x.cycles_per_packet);

@@ -8,8 +8,8 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define INSTRUMENTS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
-#define SAMPLE_NS   NS_PER_S
+#define COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+#define SAMPLE_NS  NS_PER_S
 
 /* What was seen of one application; its place in the watch's list is the same: nothing is added. */
 struct look {
@@ -19,7 +19,7 @@ struct look {
 
 static void look_at_pools(struct look *l, const struct watched *a)
 {
-	const struct ringtap_figures *f = a->now;
+	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = doctor_burst(a);
 
 	if (f->pool_count > l->pool_count) {
@@ -48,7 +48,7 @@ unsigned doctor_burst(const struct watched *a)
 	if (!span_of(a, &s))
 		return LIMIT_BURST;
 	tally_sum(&t, &s, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
-	return t.max_asked ? t.max_asked : LIMIT_BURST;
+	return t.max_burst ? t.max_burst : LIMIT_BURST;
 }
 
 static void look(struct watch *w, struct look *looks)
@@ -74,13 +74,13 @@ static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration
 	return true;
 }
 
-/* Goes on until every sampled thread had time for a stretch. Its drivers' readings are not of
+/* Goes on until every sampled thread had time for a run. Its drivers' readings are not of
  * interest any more. */
 static bool watch_addresses(struct watch *w)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 
-	watch_switch(w, INSTRUMENTS | RINGTAP_ADDRESSES, 1);
+	watch_switch(w, COLLECTORS | RINGTAP_ADDRESSES, 1);
 	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
 		if (stop_wait(WATCH_STEP_NS))
 			return false;
@@ -100,7 +100,7 @@ static bool examine(const struct watched *a, const struct look *l, struct examin
 static void judge(const struct watched *a, const struct look *l,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
-	struct ringtap_figures *samples = NULL;
+	struct ringtap_snapshot *samples = NULL;
 	struct examination e;
 	struct diagnosis *d;
 
@@ -114,7 +114,7 @@ static void judge(const struct watched *a, const struct look *l,
 	e.samples = samples;
 	doctor_judge(&e, d);
 	take(ctx, &e, d);
-	ringtap_figures_free(samples);
+	ringtap_snapshot_free(samples);
 	free(d);
 }
 

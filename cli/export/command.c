@@ -13,13 +13,13 @@
 #define LISTEN_DEFAULT    "127.0.0.1:9777"
 #define LATENCY_EVERY_MAX 1000000
 
-enum { OPT_LISTEN = 1, OPT_INSTRUMENTS, OPT_EVERY };
+enum { OPT_LISTEN = 1, OPT_COLLECTORS, OPT_EVERY };
 
 static const struct option_def options[] = {
 	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Where to answer (default " LISTEN_DEFAULT "). Port 0 takes a free one; :PORT "
 		"answers at all addresses of the host, to anybody"},
-	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, "
@@ -31,7 +31,8 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap export lets Prometheus read the figures of running DPDK applications: it "
+		"ringtap export lets Prometheus read the statistics of running DPDK applications: "
+		"it "
 		"answers HTTP requests for /metrics in Prometheus' text format or, where asked "
 		"for, in "
 		"OpenMetrics. Without APP it exports all applications of the host that carry the "
@@ -45,7 +46,7 @@ static const struct section sections[] = {
 		"when the first monitor attaches; those of drivers count from the application's "
 		"start.\n"
 		"\n"
-		"There is no access control: whoever reaches the address reads the figures.\n"},
+		"There is no access control: whoever reaches the address reads the stats.\n"},
 	{"EXAMPLES",
 		"For a Prometheus on the same host, and its scrape configuration:\n"
 		"\n"
@@ -67,7 +68,7 @@ static const struct section sections[] = {
 
 struct context {
 	const char *listen;
-	unsigned instruments, latency_every;
+	unsigned collectors, latency_every;
 	const char *names[NAMES_MAX];
 	size_t name_count;
 };
@@ -81,8 +82,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	else if (id == OPT_EVERY)
 		c->latency_every = (unsigned)v->number;
 	else
-		c->instruments = instruments_parse("export", v->text);
-	return c->instruments ? 0 : -EINVAL;
+		c->collectors = collectors_parse("export", v->text);
+	return c->collectors ? 0 : -EINVAL;
 }
 
 static int operand(void *ctx, const char *text)
@@ -113,7 +114,7 @@ static int export(struct watch *w, const char *listen)
 	}
 	/* What scripts wait for. */
 	fprintf(stderr, "Exporting at %s\n", url);
-	/* Scrapes take pictures of their own: this one tells which applications are gone. */
+	/* Scrapes take snapshots of their own: this one tells which applications are gone. */
 	for (bool first = true; !stop_wait(NS_PER_S); first = false) {
 		pthread_mutex_lock(&w->lock);
 		watch_step(w);
@@ -130,12 +131,12 @@ static int export(struct watch *w, const char *listen)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.listen = LISTEN_DEFAULT,
-		.instruments = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
+		.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
 		.latency_every = 1};
 	int ret = options_parse(self, argc, argv, &c);
 	struct watch w = {.names = c.names,
 		.name_count = c.name_count,
-		.instruments = c.instruments,
+		.collectors = c.collectors,
 		.latency_every = c.latency_every};
 
 	if (ret <= 0)
@@ -154,7 +155,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "let Prometheus read the figures of DPDK applications",
+	.summary = "let Prometheus read the statistics of DPDK applications",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

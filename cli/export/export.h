@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ringtap export: figures for Prometheus.
+ * ringtap export: statistics for Prometheus.
  *
- *   watch (pictures) -> export_metrics, export_histograms: families of samples
+ *   watch (snapshots) -> export_metrics, export_histograms: families of samples
  *                    -> export_text: Prometheus' text format, or OpenMetrics -> export_http
  */
 #ifndef RINGTAP_CLI_EXPORT_EXPORT_H
@@ -43,10 +43,10 @@ void export_end(struct export_text *t);
 
 /* ---- export_metrics.c, export_histograms.c */
 
-/* An application that shows figures, and its label. */
+/* An application that shows statistics, and its label. */
 struct exported {
 	const struct watched *app;
-	const struct ringtap_figures *f;
+	const struct ringtap_snapshot *f;
 	char label[128];
 };
 
@@ -55,12 +55,12 @@ void export_all(struct export_text *t, const struct watch *w);
 
 /* What has the same labels is one: ports and mempools that come again have new entries, threads
  * that end leave theirs behind. Each returns false for all but the first of them. */
-bool first_port(const struct ringtap_figures *f, uint32_t port);
-bool same_port(const struct ringtap_figures *f, uint32_t a, uint32_t b);
-bool first_thread(const struct ringtap_figures *f, uint32_t thread);
-bool same_thread(const struct ringtap_figures *f, uint32_t a, uint32_t b);
+bool first_port(const struct ringtap_snapshot *f, uint32_t port);
+bool same_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b);
+bool first_thread(const struct ringtap_snapshot *f, uint32_t thread);
+bool same_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b);
 /* Sums over threads what was counted at a queue; false if it is not the first of its labels. */
-bool queue_sum(const struct ringtap_figures *f, uint32_t i, struct tally *t);
+bool queue_sum(const struct ringtap_snapshot *f, uint32_t i, struct tally *t);
 char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i);
 char *thread_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i);
 

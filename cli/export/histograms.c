@@ -87,7 +87,7 @@ static void export_gaps(struct export_text *t, const struct exported *x, size_t 
 		for (uint32_t i = 0; i < x->f->thread_count; i++) {
 			uint64_t bins[2][GAP_BINS] = {{0}};
 
-			if (!first_thread(x->f, i) || !(x->f->instruments & RINGTAP_GAPS))
+			if (!first_thread(x->f, i) || !(x->f->collectors & RINGTAP_GAPS))
 				continue;
 			for (uint32_t k = i; k < x->f->thread_count; k++) {
 				if (!same_thread(x->f, i, k))
@@ -118,16 +118,16 @@ static double bound(unsigned i)
 }
 #define BOUNDS 22
 
-static bool same_pair(const struct ringtap_figures *f, uint32_t a, uint32_t b)
+static bool same_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	const struct ringtap_figures_pair *x = &f->pairs[a], *y = &f->pairs[b];
+	const struct ringtap_pair_stats *x = &f->pairs[a], *y = &f->pairs[b];
 
 	return x->rx_port != RINGTAP_NO_INDEX && y->rx_port != RINGTAP_NO_INDEX &&
 	       !x->inferred == !y->inferred && same_port(f, x->rx_port, y->rx_port) &&
 	       same_port(f, x->tx_port, y->tx_port);
 }
 
-static bool first_pair(const struct ringtap_figures *f, uint32_t i)
+static bool first_pair(const struct ringtap_snapshot *f, uint32_t i)
 {
 	for (uint32_t k = 0; k < i; k++)
 		if (same_pair(f, k, i))
@@ -136,7 +136,7 @@ static bool first_pair(const struct ringtap_figures *f, uint32_t i)
 }
 
 /* Adds a fine histogram to a coarse one; [BOUNDS] is beyond the last. */
-static void coarsen(const struct ringtap_figures_pair *p, double hz, uint64_t coarse[BOUNDS + 1])
+static void coarsen(const struct ringtap_pair_stats *p, double hz, uint64_t coarse[BOUNDS + 1])
 {
 	unsigned at = 0;
 
@@ -152,7 +152,7 @@ static void coarsen(const struct ringtap_figures_pair *p, double hz, uint64_t co
 
 static void latency(struct export_text *t, const struct exported *x, uint32_t i)
 {
-	const struct ringtap_figures_pair *p = &x->f->pairs[i];
+	const struct ringtap_pair_stats *p = &x->f->pairs[i];
 	uint64_t coarse[BOUNDS + 1] = {0}, count = 0;
 	char labels[LABELS_LEN];
 	double sum = 0;

@@ -9,12 +9,12 @@
 
 /* ---- what is one */
 
-bool same_port(const struct ringtap_figures *f, uint32_t a, uint32_t b)
+bool same_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	return !strcmp(f->ports[a].name, f->ports[b].name);
 }
 
-bool first_port(const struct ringtap_figures *f, uint32_t port)
+bool first_port(const struct ringtap_snapshot *f, uint32_t port)
 {
 	for (uint32_t i = 0; i < port; i++)
 		if (same_port(f, i, port))
@@ -22,14 +22,14 @@ bool first_port(const struct ringtap_figures *f, uint32_t port)
 	return true;
 }
 
-bool same_thread(const struct ringtap_figures *f, uint32_t a, uint32_t b)
+bool same_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	char left[THREAD_NAME_LEN], right[THREAD_NAME_LEN];
 
 	return !strcmp(thread_name(left, &f->threads[a]), thread_name(right, &f->threads[b]));
 }
 
-bool first_thread(const struct ringtap_figures *f, uint32_t thread)
+bool first_thread(const struct ringtap_snapshot *f, uint32_t thread)
 {
 	for (uint32_t i = 0; i < thread; i++)
 		if (same_thread(f, i, thread))
@@ -37,17 +37,17 @@ bool first_thread(const struct ringtap_figures *f, uint32_t thread)
 	return true;
 }
 
-static bool same_queue(const struct ringtap_figures *f, uint32_t a, uint32_t b)
+static bool same_queue(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	const struct ringtap_figures_queue *x = &f->queues[a], *y = &f->queues[b];
+	const struct ringtap_queue_stats *x = &f->queues[a], *y = &f->queues[b];
 
 	return x->queue == y->queue && x->direction == y->direction &&
 	       same_port(f, x->port, y->port);
 }
 
-bool queue_sum(const struct ringtap_figures *f, uint32_t i, struct tally *t)
+bool queue_sum(const struct ringtap_snapshot *f, uint32_t i, struct tally *t)
 {
-	static const struct ringtap_figures nothing;
+	static const struct ringtap_snapshot nothing;
 	const struct span s = {.from = &nothing, .to = f, .seconds = 1};
 
 	for (uint32_t k = 0; k < i; k++)
@@ -62,7 +62,7 @@ bool queue_sum(const struct ringtap_figures *f, uint32_t i, struct tally *t)
 
 char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i)
 {
-	const struct ringtap_figures_queue *q = &x->f->queues[i];
+	const struct ringtap_queue_stats *q = &x->f->queues[i];
 	char queue[16];
 
 	snprintf(queue, sizeof(queue), "%u", q->queue);
@@ -87,7 +87,7 @@ static void export_port_info(struct export_text *t, const struct exported *x, si
 	export_family(t, "ringtap_port", "info", "Ports, with their driver and number.");
 	for (; count--; x++) {
 		for (uint32_t i = 0; i < x->f->port_count; i++) {
-			const struct ringtap_figures_port *p = &x->f->ports[i];
+			const struct ringtap_port_stats *p = &x->f->ports[i];
 
 			if (p->gone)
 				continue;
@@ -111,7 +111,7 @@ static void export_links(struct export_text *t, const struct exported *x, size_t
 			      : "1 if the link is up.");
 		for (size_t n = 0; n < count; n++) {
 			for (uint32_t i = 0; i < x[n].f->port_count; i++) {
-				const struct ringtap_figures_port *p = &x[n].f->ports[i];
+				const struct ringtap_port_stats *p = &x[n].f->ports[i];
 
 				if (p->gone || (speed && !p->link_mbps))
 					continue;
@@ -127,9 +127,9 @@ static const struct {
 	const char *name, *help;
 	size_t offset;
 } port_counters[] = {
-#define COUNTER(name, field, help)                                                       \
-	{                                                                                \
-		"ringtap_port_" name, help, offsetof(struct ringtap_figures_port, field) \
+#define COUNTER(name, field, help)                                                     \
+	{                                                                              \
+		"ringtap_port_" name, help, offsetof(struct ringtap_port_stats, field) \
 	}
 	COUNTER("rx_packets", ipackets, "Packets received, as the driver counts them."),
 	COUNTER("tx_packets", opackets, "Packets sent, as the driver counts them."),
@@ -152,7 +152,7 @@ static void export_ports(struct export_text *t, const struct exported *x, size_t
 	for (size_t c = 0; c < sizeof(port_counters) / sizeof(port_counters[0]); c++) {
 		export_family(t, port_counters[c].name, "counter", port_counters[c].help);
 		for (size_t n = 0; n < count; n++) {
-			const struct ringtap_figures *f = x[n].f;
+			const struct ringtap_snapshot *f = x[n].f;
 
 			for (uint32_t i = 0; i < f->port_count; i++) {
 				uint64_t sum = 0;
@@ -201,7 +201,7 @@ static void export_queues(struct export_text *t, const struct exported *x, size_
 					continue;
 				/* Not counted is not nothing. */
 				if (c == 1 && !y.byte_packets &&
-					!(x[n].f->instruments & RINGTAP_BYTES))
+					!(x[n].f->collectors & RINGTAP_BYTES))
 					continue;
 				v = c == 0   ? y.packets
 				    : c == 1 ? y.bytes
@@ -215,41 +215,41 @@ static void export_queues(struct export_text *t, const struct exported *x, size_
 
 /* ---- threads */
 
-/* Cycles become seconds by the frequency of the first picture: a counter must not go back when the
+/* Cycles become seconds by the frequency of the first snapshot: a counter must not go back when the
  * frequency is measured better. */
-static double busy_seconds(const struct exported *x, const struct ringtap_figures_thread *t)
+static double busy_seconds(const struct exported *x, const struct ringtap_thread_stats *t)
 {
 	return (double)t->busy_cycles / x->app->tsc_hz;
 }
 
-static double idle_seconds(const struct exported *x, const struct ringtap_figures_thread *t)
+static double idle_seconds(const struct exported *x, const struct ringtap_thread_stats *t)
 {
 	return (double)t->idle_cycles / x->app->tsc_hz;
 }
 
-static double cpu_seconds(const struct exported *x, const struct ringtap_figures_thread *t)
+static double cpu_seconds(const struct exported *x, const struct ringtap_thread_stats *t)
 {
 	return (double)t->cpu_ns / 1e9;
 }
 
-static double wait_seconds(const struct exported *x, const struct ringtap_figures_thread *t)
+static double wait_seconds(const struct exported *x, const struct ringtap_thread_stats *t)
 {
 	return (double)t->wait_ns / 1e9;
 }
 
-static double preemptions(const struct exported *x, const struct ringtap_figures_thread *t)
+static double preemptions(const struct exported *x, const struct ringtap_thread_stats *t)
 {
 	return (double)t->preempted;
 }
 
-static double microbursts(const struct exported *x, const struct ringtap_figures_thread *t)
+static double microbursts(const struct exported *x, const struct ringtap_thread_stats *t)
 {
-	return (double)t->stretches;
+	return (double)t->busy_periods;
 }
 
 static const struct {
 	const char *name, *help;
-	double (*value)(const struct exported *x, const struct ringtap_figures_thread *t);
+	double (*value)(const struct exported *x, const struct ringtap_thread_stats *t);
 	bool kernel; /* not known before it was asked */
 } thread_counters[] = {
 	{"ringtap_thread_busy_seconds",
@@ -274,10 +274,10 @@ static void export_worst_gaps(struct export_text *t, const struct exported *x, s
 		"Longest time between two polls, of about the last 16 seconds.");
 	for (; count--; x++) {
 		for (uint32_t i = 0; i < x->f->thread_count; i++) {
-			const struct ringtap_figures_thread *th = &x->f->threads[i];
+			const struct ringtap_thread_stats *th = &x->f->threads[i];
 			double worst = 0;
 
-			if (!first_thread(x->f, i) || !(x->f->instruments & RINGTAP_GAPS))
+			if (!first_thread(x->f, i) || !(x->f->collectors & RINGTAP_GAPS))
 				continue;
 			for (uint32_t k = i; k < x->f->thread_count; k++)
 				if (same_thread(x->f, i, k) && x->f->threads[k].gap_count)
@@ -325,9 +325,9 @@ static const struct {
 	const char *name, *help;
 	size_t offset;
 } pool_gauges[] = {
-#define GAUGE(name, field, help)                                                            \
-	{                                                                                   \
-		"ringtap_mempool_" name, help, offsetof(struct ringtap_figures_pool, field) \
+#define GAUGE(name, field, help)                                                          \
+	{                                                                                 \
+		"ringtap_mempool_" name, help, offsetof(struct ringtap_pool_stats, field) \
 	}
 	GAUGE("objects", size, "Objects of the mempool."),
 	GAUGE("available_objects", available, "Objects in the mempool and its caches."),
@@ -337,7 +337,7 @@ static const struct {
 #undef GAUGE
 };
 
-static bool first_pool(const struct ringtap_figures *f, uint32_t pool)
+static bool first_pool(const struct ringtap_snapshot *f, uint32_t pool)
 {
 	for (uint32_t i = 0; i < pool; i++)
 		if (!f->pools[i].gone && !strcmp(f->pools[i].name, f->pools[pool].name))
@@ -353,7 +353,7 @@ static void export_pools(struct export_text *t, const struct exported *x, size_t
 		export_family(t, pool_gauges[g].name, "gauge", pool_gauges[g].help);
 		for (size_t n = 0; n < count; n++) {
 			for (uint32_t i = 0; i < x[n].f->pool_count; i++) {
-				const struct ringtap_figures_pool *p = &x[n].f->pools[i];
+				const struct ringtap_pool_stats *p = &x[n].f->pools[i];
 
 				if (!first_pool(x[n].f, i))
 					continue;
@@ -398,7 +398,7 @@ static void export_apps(
 	char labels[LABELS_LEN];
 
 	export_family(t, "ringtap_up", "gauge",
-		"1 if the application shows figures, 0 if it cannot be attached to.");
+		"1 if the application shows statistics, 0 if it cannot be attached to.");
 	for (size_t n = 0; n < count; n++)
 		export_count(t, "", export_labels(labels, "app", x[n].label, NULL), x[n].f != NULL);
 	export_family(t, "ringtap_application", "info", "Applications, with their versions.");

@@ -45,7 +45,7 @@ static const struct section sections[] = {
 		"\n"
 		"Packets that the application made itself, clones, packets with several "
 		"references, and those that circle without being received anew, have no time of "
-		"arrival: they are counted as not timed, and make no false figures.\n"
+		"arrival: they are counted as not timed, and make no false stats.\n"
 		"\n"
 		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) lose "
 		"the mark of the time stamp. Their times are printed apart, as inferred: right if "
@@ -58,7 +58,7 @@ static const struct section sections[] = {
 		"  ringtap latency\n"
 		"\n"
 		"A million packets of application ovs, of what port p0 receives or sends, as a "
-		"picture:\n"
+		"snapshot:\n"
 		"\n"
 		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n"
 		"\n"
@@ -100,7 +100,7 @@ static int operand(void *ctx, const char *text)
 }
 
 static uint64_t look(
-	void *ctx, const struct ringtap_figures *first, const struct ringtap_figures *now)
+	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
 {
 	return latency_timed(ctx, first, now);
 }
@@ -135,7 +135,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct config c = {.every = 1};
 	struct measure m = {.command = "latency",
 		.options = &c.common,
-		.instruments = RINGTAP_LATENCY,
+		.collectors = RINGTAP_LATENCY,
 		.what = "packets timed",
 		.look = look,
 		.ctx = &m.app};

@@ -9,15 +9,15 @@
 const double latency_shares[LATENCY_QUANTILES] = {0.5, 0.9, 0.99, 0.999};
 const char *const latency_names[LATENCY_QUANTILES] = {"p50", "p90", "p99", "p99.9"};
 
-static bool wanted(const struct one_app *app, const struct ringtap_figures *f,
-	const struct ringtap_figures_pair *p)
+static bool wanted(const struct one_app *app, const struct ringtap_snapshot *f,
+	const struct ringtap_pair_stats *p)
 {
 	return one_app_wants(app, f, p->tx_port) ||
 	       (p->rx_port != RINGTAP_NO_INDEX && one_app_wants(app, f, p->rx_port));
 }
 
-uint64_t latency_timed(const struct one_app *app, const struct ringtap_figures *first,
-	const struct ringtap_figures *now)
+uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *now)
 {
 	uint64_t n = 0;
 
@@ -30,7 +30,7 @@ uint64_t latency_timed(const struct one_app *app, const struct ringtap_figures *
 }
 
 static void add_untimed(
-	struct latency *l, const struct ringtap_figures *f, const struct ringtap_figures_pair *p)
+	struct latency *l, const struct ringtap_snapshot *f, const struct ringtap_pair_stats *p)
 {
 	struct latency_untimed *u = l->untimed;
 
@@ -46,7 +46,7 @@ static void add_untimed(
 }
 
 static struct latency_pair *pair_of(
-	struct latency *l, const struct ringtap_figures *f, const struct ringtap_figures_pair *p)
+	struct latency *l, const struct ringtap_snapshot *f, const struct ringtap_pair_stats *p)
 {
 	struct latency_pair *o = l->pairs;
 
@@ -69,10 +69,9 @@ static struct latency_pair *pair_of(
 	return o;
 }
 
-/* The probe's own minimum and maximum are those since the instrument was switched on: if that was
+/* The probe's own minimum and maximum are those since the collector was switched on: if that was
  * before us, the ends of the histogram have to do. */
-static void add_extremes(
-	struct latency_pair *o, const struct ringtap_figures_pair *p, bool since_on)
+static void add_extremes(struct latency_pair *o, const struct ringtap_pair_stats *p, bool since_on)
 {
 	double low = ringtap_latency_quantile(p->bucket, 0);
 	double high = ringtap_latency_quantile(p->bucket, 1);
@@ -107,8 +106,8 @@ static void find_quantiles(struct latency_pair *p)
 	}
 }
 
-int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_figures *first,
-	const struct ringtap_figures *since)
+int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *since)
 {
 	uint32_t n = since->pair_count;
 
@@ -120,7 +119,7 @@ int latency_sum(struct latency *l, const struct one_app *app, const struct ringt
 	if (!l->pairs || !l->untimed)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct ringtap_figures_pair *p = &since->pairs[i];
+		const struct ringtap_pair_stats *p = &since->pairs[i];
 		struct latency_pair *o;
 
 		if (!wanted(app, since, p))

@@ -13,7 +13,7 @@ extern const double latency_shares[LATENCY_QUANTILES];
 extern const char *const latency_names[LATENCY_QUANTILES];
 
 struct latency_pair {
-	const char *from, *to; /* ports' names; live as long as the picture */
+	const char *from, *to; /* ports' names; live as long as the snapshot */
 	uint32_t rx_port, tx_port;
 	bool inferred;                      /* see docs/statistics.md; never mixed with others */
 	uint64_t count, sum;                /* packets, cycles */
@@ -41,12 +41,12 @@ struct latency {
 };
 
 /* Of the difference to first. 0 or -ENOMEM. Free with latency_free() in any case. */
-int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_figures *first,
-	const struct ringtap_figures *since);
+int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *since);
 void latency_free(struct latency *l);
 /* Packets timed between two snapshots, inferred ones too. */
-uint64_t latency_timed(const struct one_app *app, const struct ringtap_figures *first,
-	const struct ringtap_figures *now);
+uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *now);
 
 /* latency_report.c */
 void latency_print(const struct latency *l, const struct measure *m);

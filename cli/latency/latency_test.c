@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latencies out of pictures. */
+/* Latencies out of snapshots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libfontconfig";
 }
 
-static struct ringtap_figures_port ports[3] = {
+static struct ringtap_port_stats ports[3] = {
 	{.name = "a", .port_id = 0}, {.name = "b", .port_id = 1}, {.name = "c", .port_id = 7}};
-static struct ringtap_figures_pair pairs[4], no_pairs[4];
-static uint64_t buckets[4][RT_FIG_BUCKETS];
+static struct ringtap_pair_stats pairs[4], no_pairs[4];
+static uint64_t buckets[4][RT_STAT_BUCKETS];
 static struct one_app app;
-static struct ringtap_figures f, first;
+static struct ringtap_snapshot f, first;
 static struct latency l;
 
 static int set_up(void **state)
@@ -33,8 +33,8 @@ static int set_up(void **state)
 	memset(pairs, 0, sizeof(pairs));
 	memset(no_pairs, 0, sizeof(no_pairs));
 	app = (struct one_app){0};
-	first = (struct ringtap_figures){.pairs = no_pairs};
-	f = (struct ringtap_figures){
+	first = (struct ringtap_snapshot){.pairs = no_pairs};
+	f = (struct ringtap_snapshot){
 		.tsc_hz = 2000000000, .port_count = 3, .ports = ports, .pairs = pairs};
 	return 0;
 }
@@ -47,12 +47,12 @@ static int tear_down(void **state)
 }
 
 /* count packets of as many cycles each, as a thread's pair. */
-static struct ringtap_figures_pair *add(uint32_t rx, uint32_t tx, uint64_t count, uint64_t cycles)
+static struct ringtap_pair_stats *add(uint32_t rx, uint32_t tx, uint64_t count, uint64_t cycles)
 {
 	uint32_t i = f.pair_count++;
 
-	buckets[i][rt_fig_bucket(cycles)] = count;
-	pairs[i] = (struct ringtap_figures_pair){.rx_port = rx,
+	buckets[i][rt_stat_bucket(cycles)] = count;
+	pairs[i] = (struct ringtap_pair_stats){.rx_port = rx,
 		.tx_port = tx,
 		.count = count,
 		.sum = count * cycles,
@@ -116,7 +116,7 @@ static void inferred_times_stay_apart(void **state)
 
 static void what_was_not_timed_is_the_sending_ports(void **state)
 {
-	struct ringtap_figures_pair *p = add(RINGTAP_NO_INDEX, 1, 0, 0);
+	struct ringtap_pair_stats *p = add(RINGTAP_NO_INDEX, 1, 0, 0);
 
 	p->unstamped = 5;
 	p->shared = 1;
@@ -133,7 +133,7 @@ static void what_was_not_timed_is_the_sending_ports(void **state)
 
 static void extremes_from_before_are_not_ours(void **state)
 {
-	struct ringtap_figures_pair *p = add(0, 1, 10, 5000);
+	struct ringtap_pair_stats *p = add(0, 1, 10, 5000);
 
 	p->min = 3;
 	p->max = 900000;
@@ -145,8 +145,8 @@ static void extremes_from_before_are_not_ours(void **state)
 	assert_in_range(l.pairs[0].max, 4950, 5050);
 }
 
-/* Whatever the figures are, a picture is drawn. */
-static void pictures_of_hardly_anything(void **state)
+/* Whatever the statistics are, a snapshot is drawn. */
+static void snapshots_of_hardly_anything(void **state)
 {
 	const struct measure_options o = {.plot = "x.svg"};
 	const struct measure m = {.options = &o, .app = {.name = "app\xff"}, .last = &f};
@@ -182,7 +182,7 @@ int main(void)
 		TEST(inferred_times_stay_apart),
 		TEST(what_was_not_timed_is_the_sending_ports),
 		TEST(extremes_from_before_are_not_ours),
-		TEST(pictures_of_hardly_anything),
+		TEST(snapshots_of_hardly_anything),
 		cmocka_unit_test(formats_by_ending),
 	};
 

@@ -11,7 +11,7 @@
 #define COLUMNS (3 + LATENCY_QUANTILES)
 
 /* min, mean, percentiles, max; in cycles. */
-static void figures_of(const struct latency_pair *p, double out[COLUMNS])
+static void stats_of(const struct latency_pair *p, double out[COLUMNS])
 {
 	out[0] = (double)p->min;
 	out[1] = p->count ? (double)p->sum / (double)p->count : 0;
@@ -24,7 +24,7 @@ static void print_row(const struct latency_pair *p, double scale, const char *un
 {
 	double v[COLUMNS];
 
-	figures_of(p, v);
+	stats_of(p, v);
 	printf("  %-7s", unit);
 	for (int i = 0; i < COLUMNS; i++) {
 		char text[FORMAT_LEN];
@@ -214,7 +214,7 @@ void latency_csv(const struct latency *l, bool histogram)
 			csv_histogram(l, p);
 			continue;
 		}
-		figures_of(p, v);
+		stats_of(p, v);
 		csv_ports(p);
 		printf(",%" PRIu64, p->count);
 		for (int c = 0; c < COLUMNS; c++)
@@ -227,12 +227,12 @@ void latency_csv(const struct latency *l, bool histogram)
 
 /* ---- JSON ---- */
 
-static json_t *json_figures(const struct latency_pair *p, double scale)
+static json_t *json_stats(const struct latency_pair *p, double scale)
 {
 	json_t *j = json_object();
 	double v[COLUMNS];
 
-	figures_of(p, v);
+	stats_of(p, v);
 	json_object_set_new(j, "min", json_real(v[0] * scale));
 	json_object_set_new(j, "mean", json_real(v[1] * scale));
 	for (int q = 0; q < LATENCY_QUANTILES; q++)
@@ -264,8 +264,8 @@ static json_t *json_pair(const struct latency *l, const struct latency_pair *p)
 	json_object_set_new(j, "rx_port", json_text(p->from));
 	json_object_set_new(j, "tx_port", json_text(p->to));
 	json_object_set_new(j, "packets", json_count(p->count));
-	json_object_set_new(j, "cycles", json_figures(p, 1));
-	json_object_set_new(j, "ns", json_figures(p, l->ns_per_cycle));
+	json_object_set_new(j, "cycles", json_stats(p, 1));
+	json_object_set_new(j, "ns", json_stats(p, l->ns_per_cycle));
 	json_object_set_new(j, "min_max_exact", json_boolean(p->exact));
 	json_object_set_new(j, "histogram_cycles", json_histogram(p));
 	return j;

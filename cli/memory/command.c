@@ -42,7 +42,7 @@ static const struct section sections[] = {
 		"dozens to thousands of entries: buffers that are used in the order of their "
 		"addresses, in large pages, cost less than scattered ones.\n"
 		"\n"
-		"Of each polling thread some stretches of consecutive received packets are "
+		"Of each polling thread some runs of consecutive received packets are "
 		"looked at, up to 8192 packets ten times a second. Pages and IOTLB are those of "
 		"the buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
 		"virtual addresses. A step is sequential if the next packet's buffer is the "
@@ -54,7 +54,7 @@ static const struct section sections[] = {
 		     "\n"
 		     "  ringtap memory\n"
 		     "\n"
-		     "A picture of where port p0 of application ovs puts its packets:\n"
+		     "A snapshot of where port p0 of application ovs puts its packets:\n"
 		     "\n"
 		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n"
 		     "\n"
@@ -95,7 +95,7 @@ static int operand(void *ctx, const char *text)
 }
 
 static uint64_t look(
-	void *ctx, const struct ringtap_figures *first, const struct ringtap_figures *now)
+	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
 {
 	return memory_samples_take(ctx, first, now);
 }
@@ -154,7 +154,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct memory_samples samples = {0};
 	struct measure m = {.command = "memory",
 		.options = &c.common,
-		.instruments = RINGTAP_POOLS | RINGTAP_ADDRESSES,
+		.collectors = RINGTAP_POOLS | RINGTAP_ADDRESSES,
 		.what = "packets seen",
 		.look = look,
 		.ctx = &samples};

@@ -130,9 +130,9 @@ void iotlb_add(struct iotlb *sum, const struct iotlb *t)
 
 double iotlb_distinct(const uint64_t *address, size_t count, unsigned page_shift, size_t each)
 {
-	size_t stretches = count / each, distinct = 0;
+	size_t runs = count / each, distinct = 0;
 
-	for (size_t s = 0; s < stretches; s++) {
+	for (size_t s = 0; s < runs; s++) {
 		struct use *u = sorted(address + s * each, each, page_shift);
 
 		if (!u)
@@ -141,5 +141,5 @@ double iotlb_distinct(const uint64_t *address, size_t count, unsigned page_shift
 			distinct += i == 0 || u[i].page != u[i - 1].page;
 		free(u);
 	}
-	return stretches ? (double)distinct / (double)stretches : NAN;
+	return runs ? (double)distinct / (double)runs : NAN;
 }

@@ -26,10 +26,10 @@ struct iotlb {
  * 2^page_shift bytes. 0 or -ENOMEM. */
 int iotlb_model(const uint64_t *address, size_t count, unsigned page_shift, struct iotlb *out);
 
-/* Adds what another stretch of accesses gave, unrelated to those before. */
+/* Adds what another run of accesses gave, unrelated to those before. */
 void iotlb_add(struct iotlb *sum, const struct iotlb *t);
 
-/* Mean number of distinct pages in stretches of each addresses, one after the other; a rest is left
+/* Mean number of distinct pages in runs of each addresses, one after the other; a rest is left
  * out. NAN if there are fewer. */
 double iotlb_distinct(const uint64_t *address, size_t count, unsigned page_shift, size_t each);
 

@@ -6,7 +6,7 @@
 #include "memory.h"
 #include "base/util.h"
 
-static json_t *caches(const struct ringtap_figures_pool *p)
+static json_t *caches(const struct ringtap_pool_stats *p)
 {
 	json_t *j = json_object();
 	char lcore[8];
@@ -19,7 +19,7 @@ static json_t *caches(const struct ringtap_figures_pool *p)
 	return j;
 }
 
-static json_t *pool(const struct ringtap_figures_pool *p)
+static json_t *pool(const struct ringtap_pool_stats *p)
 {
 	static const char *const memories[] = {"unknown", "dpdk", "external"};
 	json_t *j = json_object();
@@ -80,7 +80,7 @@ static json_t *distances(const struct memory_pattern *p)
 	return j;
 }
 
-static void pattern_figures(json_t *j, const struct memory_pattern *p)
+static void pattern_stats(json_t *j, const struct memory_pattern *p)
 {
 	json_t *pages = json_array(), *models = json_array();
 
@@ -102,7 +102,7 @@ static void pattern_figures(json_t *j, const struct memory_pattern *p)
 	json_object_set_new(j, "modelled_iotlb", models);
 }
 
-static json_t *pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+static json_t *pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
 {
 	json_t *j = json_object();
 
@@ -110,7 +110,7 @@ static json_t *pattern(const struct ringtap_figures *f, const struct memory_patt
 	json_object_set_new(j, "queue", json_integer(p->queue));
 	json_object_set_new(j, "pool",
 		p->pool == NO_POOL ? json_null() : json_text(memory_pool_name(f, p->pool)));
-	pattern_figures(j, p);
+	pattern_stats(j, p);
 	return j;
 }
 
@@ -128,7 +128,7 @@ static json_t *hardware(const struct pcm_iio *p)
 int memory_json(const struct memory *mem)
 {
 	json_t *j = json_object(), *pools = json_array(), *patterns = json_array();
-	const struct ringtap_figures *f = mem->m->last;
+	const struct ringtap_snapshot *f = mem->m->last;
 
 	json_object_set_new(j, "application", json_text(mem->m->app.name));
 	json_object_set_new(j, "pid", json_count(mem->m->info.pid));
@@ -144,7 +144,7 @@ int memory_json(const struct memory *mem)
 	if (mem->samples->count) {
 		json_t *all = json_object();
 
-		pattern_figures(all, &mem->patterns->all);
+		pattern_stats(all, &mem->patterns->all);
 		json_object_set_new(j, "together", all);
 	}
 	json_object_set_new(j, "hardware_iotlb", hardware(mem->pcm));

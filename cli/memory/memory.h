@@ -21,8 +21,8 @@ extern const char *const page_names[PAGE_KINDS];
 struct memory_sample {
 	uint64_t address, iova;
 	uint64_t ns;                 /* since the epoch, of its burst */
-	uint32_t stretch;            /* counts stretches of consecutive packets, of all threads */
-	uint32_t thread, port, pool; /* indices in the picture; port may be RINGTAP_NO_INDEX */
+	uint32_t run;                /* counts runs of consecutive packets, of all threads */
+	uint32_t thread, port, pool; /* indices in the snapshot; port may be RINGTAP_NO_INDEX */
 	uint16_t queue;
 };
 
@@ -30,28 +30,29 @@ struct memory_samples {
 	const struct one_app *app;
 	struct memory_sample *list;
 	size_t count, room;
-	uint32_t stretches;
-	uint64_t *last; /* number of the last stretch taken, by thread */
+	uint32_t runs;
+	uint64_t *last; /* number of the last run taken, by thread */
 	uint32_t last_count;
 	bool full, failed; /* no more is taken: MEMORY_SAMPLES_MAX, memory */
 };
 
 /* memory_samples.c */
 /* Whose buffer lies there; NO_POOL: nobody knows. */
-uint32_t memory_pool_at(const struct ringtap_figures *f, uint64_t address);
-/* Takes the stretches of a picture that are new. Returns the number of samples so far. */
-uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_figures *first,
-	const struct ringtap_figures *now);
+uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address);
+/* Takes the runs of a snapshot that are new. Returns the number of samples so far. */
+uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *now);
 void memory_samples_free(struct memory_samples *s);
 /* As CSV. 0 or -errno. */
-int memory_samples_write(const struct memory_samples *s, const struct ringtap_figures *f, FILE *to);
+int memory_samples_write(
+	const struct memory_samples *s, const struct ringtap_snapshot *f, FILE *to);
 
 /* The order in which the buffers of one port, queue and pool came, or of all. */
 struct memory_pattern {
 	uint32_t port, pool;
 	int queue; /* -1: of all of them */
 	size_t count;
-	uint64_t steps, sequential; /* from a buffer to the next one of the same stretch */
+	uint64_t steps, sequential; /* from a buffer to the next one of the same run */
 	uint64_t same;              /* steps to the same address */
 	uint64_t distance[64];      /* other steps, by log2(bytes) */
 	double pages[PAGE_KINDS];   /* distinct in MEMORY_SOME packets; NAN: too few packets */
@@ -65,11 +66,11 @@ struct memory_patterns {
 };
 
 /* memory_patterns.c: 0 or -ENOMEM. Free with memory_patterns_free() in any case. */
-int memory_patterns_find(
-	struct memory_patterns *p, const struct memory_samples *s, const struct ringtap_figures *f);
+int memory_patterns_find(struct memory_patterns *p, const struct memory_samples *s,
+	const struct ringtap_snapshot *f);
 void memory_patterns_free(struct memory_patterns *p);
 /* Bytes that a buffer of the pool takes with all around it; 0: no such pool. */
-uint64_t memory_stride(const struct ringtap_figures *f, uint32_t pool);
+uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool);
 /* The address under which devices see it. */
 uint64_t memory_device_address(const struct memory_sample *s);
 
@@ -86,10 +87,10 @@ void memory_print(const struct memory *mem);
 void memory_csv(const struct memory *mem);
 int memory_json(const struct memory *mem);
 /* "huge pages", "external", … */
-const char *memory_kind(const struct ringtap_figures_pool *p);
-const char *memory_pool_name(const struct ringtap_figures *f, uint32_t pool);
-const char *memory_port_name(const struct ringtap_figures *f, uint32_t port);
-uint32_t memory_in_use(const struct ringtap_figures_pool *p);
+const char *memory_kind(const struct ringtap_pool_stats *p);
+const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool);
+const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port);
+uint32_t memory_in_use(const struct ringtap_pool_stats *p);
 
 /* memory_plot.c: 0 or -errno. */
 int memory_plot(const struct memory *mem, FILE *f);

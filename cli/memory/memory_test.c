@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Samples out of pictures, and patterns out of samples. */
+/* Samples out of snapshots, and patterns out of samples. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,27 +14,27 @@
 #define OBJECT 1000u
 
 static struct ringtap_sample sample[4][100];
-static struct ringtap_stretch stretches[4];
-static struct ringtap_figures_pool pools[3];
-static struct ringtap_figures_port port = {.name = "port0"};
-static struct ringtap_figures_thread threads[2];
+static struct ringtap_sample_run runs[4];
+static struct ringtap_pool_stats pools[3];
+static struct ringtap_port_stats port = {.name = "port0"};
+static struct ringtap_thread_stats threads[2];
 static struct one_app app;
 static struct memory_samples samples;
 static struct memory_patterns patterns;
-static struct ringtap_figures f, first;
+static struct ringtap_snapshot f, first;
 
 static int set_up(void **state)
 {
 	memset(pools, 0, sizeof(pools));
-	f = (struct ringtap_figures){.tsc_hz = 1000000000,
+	f = (struct ringtap_snapshot){.tsc_hz = 1000000000,
 		.port_count = 1,
 		.thread_count = 2,
 		.pool_count = 1,
 		.ports = &port,
 		.threads = threads,
 		.pools = pools,
-		.stretches = stretches};
-	pools[0] = (struct ringtap_figures_pool){
+		.sample_runs = runs};
+	pools[0] = (struct ringtap_pool_stats){
 		.name = "pool0", .object_bytes = OBJECT, .base = 100000, .span = 100000};
 	samples = (struct memory_samples){.app = &app};
 	memset(&patterns, 0, sizeof(patterns));
@@ -48,17 +48,17 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Appends a stretch of count buffers, each so far behind the one before. */
+/* Appends a run of count buffers, each so far behind the one before. */
 static struct ringtap_sample *add(
 	uint32_t thread, uint64_t number, uint64_t count, uint64_t from, uint64_t step)
 {
-	uint32_t at = f.stretch_count++;
+	uint32_t at = f.sample_run_count++;
 
 	for (uint64_t i = 0; i < count; i++)
 		sample[at][i] = (struct ringtap_sample){.address = from + i * step,
 			.iova = from + i * step,
 			.tsc = (uint32_t)i * 10};
-	stretches[at] = (struct ringtap_stretch){.thread = thread,
+	runs[at] = (struct ringtap_sample_run){.thread = thread,
 		.number = number,
 		.start_ns = 5000,
 		.count = count,
@@ -72,18 +72,18 @@ static void find(void)
 	assert_int_equal(memory_patterns_find(&patterns, &samples, &f), 0);
 }
 
-static void each_stretch_is_taken_once(void **state)
+static void each_run_is_taken_once(void **state)
 {
-	struct ringtap_figures before = f;
+	struct ringtap_snapshot before = f;
 
 	add(1, 7, 10, 100000, OBJECT);
-	before.stretch_count = f.stretch_count; /* another monitor's */
+	before.sample_run_count = f.sample_run_count; /* another monitor's */
 	add(0, 3, 20, 100000, OBJECT);
 	assert_int_equal(memory_samples_take(&samples, &before, &f), 20);
 	assert_int_equal(memory_samples_take(&samples, &before, &f), 20);
 	add(1, 8, 30, 100000, OBJECT);
 	assert_int_equal(memory_samples_take(&samples, &before, &f), 50);
-	assert_int_equal(samples.stretches, 2);
+	assert_int_equal(samples.runs, 2);
 	assert_int_equal(samples.list[49].thread, 1);
 }
 
@@ -102,8 +102,8 @@ static void times_go_on_when_the_counter_wraps(void **state)
 
 static void buffers_belong_to_the_smallest_pool_around(void **state)
 {
-	pools[1] = (struct ringtap_figures_pool){.base = 0, .span = 10000000};
-	pools[2] = (struct ringtap_figures_pool){.base = 100000, .span = 500, .gone = true};
+	pools[1] = (struct ringtap_pool_stats){.base = 0, .span = 10000000};
+	pools[2] = (struct ringtap_pool_stats){.base = 100000, .span = 500, .gone = true};
 	f.pool_count = 3;
 	add(0, 1, 1, 100010, 0);
 	add(0, 2, 1, 99999, 0);
@@ -113,7 +113,7 @@ static void buffers_belong_to_the_smallest_pool_around(void **state)
 	assert_int_equal(samples.list[1].pool, 1);
 	assert_int_equal(samples.list[2].pool, NO_POOL);
 	/* Unless there is one whose buffers are elsewhere. */
-	pools[2] = (struct ringtap_figures_pool){.pinned_external = true};
+	pools[2] = (struct ringtap_pool_stats){.pinned_external = true};
 	add(0, 4, 1, 10000000, 0);
 	memory_samples_take(&samples, &first, &f);
 	assert_int_equal(samples.list[3].pool, 2);
@@ -126,7 +126,7 @@ static void neighbours_are_sequential(void **state)
 
 	for (int i = 1; i < 6; i++)
 		s[i].address = s[i - 1].address + steps[i];
-	add(0, 2, 10, 150000, -(uint64_t)OBJECT); /* downwards; no step from stretch to stretch */
+	add(0, 2, 10, 150000, -(uint64_t)OBJECT); /* downwards; no step from run to run */
 	find();
 	assert_int_equal(patterns.count, 1);
 	assert_int_equal(patterns.list[0].count, 16);
@@ -140,8 +140,8 @@ static void queues_and_pools_stand_apart(void **state)
 {
 	struct ringtap_sample *s = add(0, 1, 100, 100000, OBJECT);
 
-	pools[1] = (struct ringtap_figures_pool){
-		.base = 150000, .span = 50000, .object_bytes = OBJECT};
+	pools[1] =
+		(struct ringtap_pool_stats){.base = 150000, .span = 50000, .object_bytes = OBJECT};
 	f.pool_count = 2;
 	for (int i = 0; i < 100; i += 2)
 		s[i].queue = 1;
@@ -199,7 +199,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(each_stretch_is_taken_once),
+		TEST(each_run_is_taken_once),
 		TEST(times_go_on_when_the_counter_wraps),
 		TEST(buffers_belong_to_the_smallest_pool_around),
 		TEST(neighbours_are_sequential),

@@ -11,9 +11,9 @@ const char *const page_names[PAGE_KINDS] = {"4 KiB", "2 MiB", "1 GiB"};
 
 #define LINE 64 /* bytes: buffers outside of their pool are aligned so by those who make them */
 
-uint64_t memory_stride(const struct ringtap_figures *f, uint32_t pool)
+uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool)
 {
-	const struct ringtap_figures_pool *p;
+	const struct ringtap_pool_stats *p;
 
 	if (pool >= f->pool_count)
 		return 0;
@@ -54,8 +54,8 @@ struct pages {
 	size_t windows;
 };
 
-/* A stretch is over: what came before it is not known, so each is modelled for itself. */
-static int analyse_stretch(
+/* A run is over: what came before it is not known, so each is modelled for itself. */
+static int analyse_run(
 	struct memory_pattern *p, struct pages *pages, const uint64_t *device, size_t count)
 {
 	size_t windows = count / MEMORY_SOME;
@@ -75,7 +75,7 @@ static int analyse_stretch(
 
 /* device: room for all samples. */
 static int analyse(struct memory_pattern *p, const struct memory_samples *s,
-	const struct ringtap_figures *f, uint64_t *device)
+	const struct ringtap_snapshot *f, uint64_t *device)
 {
 	const struct memory_sample *last = NULL;
 	struct pages pages = {0};
@@ -87,20 +87,20 @@ static int analyse(struct memory_pattern *p, const struct memory_samples *s,
 
 		if (!belongs(p, a))
 			continue;
-		if (last && last->stretch == a->stretch) {
+		if (last && last->run == a->run) {
 			count_step(p, last->address, a->address,
 				last->pool == a->pool ? memory_stride(f, a->pool) : 0);
 		} else if (last) {
-			ret = analyse_stretch(p, &pages, device + begin, p->count - begin);
+			ret = analyse_run(p, &pages, device + begin, p->count - begin);
 			begin = p->count;
 		}
 		device[p->count++] = memory_device_address(a);
 		last = a;
 	}
 	if (!ret)
-		ret = analyse_stretch(p, &pages, device + begin, p->count - begin);
+		ret = analyse_run(p, &pages, device + begin, p->count - begin);
 	for (int k = 0; k < PAGE_KINDS; k++) {
-		/* Of stretches that are too short, one after the other has to do. */
+		/* Of runs that are too short, one after the other has to do. */
 		p->pages[k] = pages.windows ? pages.sum[k] / (double)pages.windows
 					    : iotlb_distinct(device, p->count, page_shifts[k],
 						      MEMORY_SOME);
@@ -136,7 +136,7 @@ static int in_order(const void *a, const void *b)
 }
 
 int memory_patterns_find(
-	struct memory_patterns *p, const struct memory_samples *s, const struct ringtap_figures *f)
+	struct memory_patterns *p, const struct memory_samples *s, const struct ringtap_snapshot *f)
 {
 	uint64_t *device = calloc(s->count + 1, sizeof(*device));
 	int ret = device ? 0 : -ENOMEM;

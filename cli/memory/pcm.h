@@ -10,7 +10,7 @@
 struct pcm_iio {
 	pid_t pid;                /* 0: does not run */
 	int fd;                   /* what it prints */
-	const char *why;          /* there are no figures; NULL: there are */
+	const char *why;          /* there are no statistics; NULL: there are */
 	uint64_t lookups, misses; /* of the whole machine */
 	bool has_lookups;
 };
@@ -19,7 +19,7 @@ struct pcm_iio {
 void pcm_iio_begin(struct pcm_iio *p);
 void pcm_iio_end(struct pcm_iio *p);
 
-/* Adds up what it printed as CSV; changes text. False: there are no IOTLB figures in it. */
+/* Adds up what it printed as CSV; changes text. False: there are no IOTLB statistics in it. */
 bool pcm_iio_parse(struct pcm_iio *p, char *text);
 
 #endif

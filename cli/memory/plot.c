@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffer address against time, a panel for each pool. Samples are stretches of some microseconds
- * with long pauses between them: in one row on one scale they would be lines only. So stretches
+ * Buffer address against time, a panel for each pool. Samples are runs of some microseconds
+ * with long pauses between them: in one row on one scale they would be lines only. So runs
  * stand side by side, and a mark is a pause.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ struct cloud {
 	uint64_t packets, low, high; /* addresses */
 };
 
-struct picture {
+struct drawing {
 	struct cloud clouds[PANELS_MAX];
 	size_t cloud_count;
 	double *x, *y, *marks; /* x and y of samples, by pattern */
@@ -57,8 +57,7 @@ static int find_patience(const struct memory_samples *s, uint64_t *ns)
 	if (!gaps)
 		return -ENOMEM;
 	for (size_t i = 1; i < s->count; i++) {
-		if (s->list[i].stretch == s->list[i - 1].stretch &&
-			s->list[i].ns > s->list[i - 1].ns)
+		if (s->list[i].run == s->list[i - 1].run && s->list[i].ns > s->list[i - 1].ns)
 			gaps[n++] = s->list[i].ns - s->list[i - 1].ns;
 	}
 	qsort(gaps, n, sizeof(*gaps), by_value);
@@ -72,13 +71,13 @@ static uint64_t step_ns(const struct memory_samples *s, size_t i, uint64_t patie
 {
 	const struct memory_sample *a = &s->list[i], *before = a - 1;
 
-	if (a->stretch != before->stretch || a->ns < before->ns || a->ns - before->ns > patience)
+	if (a->run != before->run || a->ns < before->ns || a->ns - before->ns > patience)
 		return UINT64_MAX;
 	return a->ns - before->ns;
 }
 
 /* Times side by side. */
-static int lay_out_time(struct picture *p, const struct memory_samples *s)
+static int lay_out_time(struct drawing *p, const struct memory_samples *s)
 {
 	uint64_t patience = 0, shown = 0;
 	double gap;
@@ -106,7 +105,7 @@ static int lay_out_time(struct picture *p, const struct memory_samples *s)
 	return 0;
 }
 
-static struct cloud *cloud_of(struct picture *p, uint32_t pool)
+static struct cloud *cloud_of(struct drawing *p, uint32_t pool)
 {
 	for (size_t i = 0; i < p->cloud_count; i++)
 		if (p->clouds[i].pool == pool)
@@ -118,7 +117,7 @@ static struct cloud *cloud_of(struct picture *p, uint32_t pool)
 }
 
 /* The points of one pattern, written to x and y, whose number is returned. */
-static size_t put_points(const struct picture *p, struct cloud *c, const struct memory_samples *s,
+static size_t put_points(const struct drawing *p, struct cloud *c, const struct memory_samples *s,
 	const struct memory_pattern *of, double *x, double *y)
 {
 	size_t n = 0;
@@ -136,7 +135,7 @@ static size_t put_points(const struct picture *p, struct cloud *c, const struct 
 	return n;
 }
 
-static int fill(struct picture *p, const struct memory *mem)
+static int fill(struct drawing *p, const struct memory *mem)
 {
 	const struct memory_samples *s = mem->samples;
 	const struct memory_patterns *all = mem->patterns;
@@ -189,7 +188,7 @@ static void fit(struct cloud *c, uint64_t base, struct plot_axis *y)
 }
 
 static struct plot_panel panel_of(
-	const struct picture *p, struct cloud *c, const struct ringtap_figures *f)
+	const struct drawing *p, struct cloud *c, const struct ringtap_snapshot *f)
 {
 	struct plot_panel panel = {.title = c->title,
 		.x = {.label = "time; consecutive packets side by side, a grey line is a pause",
@@ -216,7 +215,7 @@ static struct plot_panel panel_of(
 	return panel;
 }
 
-static int draw(struct picture *p, const struct memory *mem, FILE *f)
+static int draw(struct drawing *p, const struct memory *mem, FILE *f)
 {
 	struct plot_panel panels[PANELS_MAX];
 	char title[256], name[RINGTAP_NAME_LEN];
@@ -235,7 +234,7 @@ static int draw(struct picture *p, const struct memory *mem, FILE *f)
 
 int memory_plot(const struct memory *mem, FILE *f)
 {
-	struct picture *p = calloc(1, sizeof(*p));
+	struct drawing *p = calloc(1, sizeof(*p));
 	int ret = p ? 0 : -ENOMEM;
 
 	if (!ret && mem->samples->count)

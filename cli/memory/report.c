@@ -9,7 +9,7 @@
 
 #define HUGE_FROM (64u << 10) /* bytes: ordinary pages of some machines have so many */
 
-const char *memory_kind(const struct ringtap_figures_pool *p)
+const char *memory_kind(const struct ringtap_pool_stats *p)
 {
 	if (p->pinned_external)
 		return "pinned external";
@@ -20,17 +20,17 @@ const char *memory_kind(const struct ringtap_figures_pool *p)
 	return p->page_bytes > HUGE_FROM ? "huge pages" : "ordinary pages";
 }
 
-const char *memory_pool_name(const struct ringtap_figures *f, uint32_t pool)
+const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool)
 {
 	return pool < f->pool_count ? f->pools[pool].name : "-";
 }
 
-const char *memory_port_name(const struct ringtap_figures *f, uint32_t port)
+const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port)
 {
 	return port < f->port_count ? f->ports[port].name : "-";
 }
 
-uint32_t memory_in_use(const struct ringtap_figures_pool *p)
+uint32_t memory_in_use(const struct ringtap_pool_stats *p)
 {
 	/* It is counted while buffers move. */
 	return p->available < p->size ? p->size - p->available : 0;
@@ -49,7 +49,7 @@ static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
 	return buf;
 }
 
-static void print_caches(const struct ringtap_figures_pool *p)
+static void print_caches(const struct ringtap_pool_stats *p)
 {
 	const unsigned lcores = sizeof(p->cache) / sizeof(p->cache[0]);
 	bool first = true;
@@ -64,7 +64,7 @@ static void print_caches(const struct ringtap_figures_pool *p)
 		printf(" (made for %u)\n", p->cache_size);
 }
 
-static void print_pools(const struct ringtap_figures *f)
+static void print_pools(const struct ringtap_snapshot *f)
 {
 	char size[FORMAT_LEN], used[FORMAT_LEN], lowest[FORMAT_LEN], object[FORMAT_LEN],
 		buffer[FORMAT_LEN], page[FORMAT_LEN];
@@ -72,7 +72,7 @@ static void print_pools(const struct ringtap_figures *f)
 	printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", "pool", "size", "in use",
 		"least free", "ops", "memory", "page", "object", "buffer");
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_figures_pool *p = &f->pools[i];
+		const struct ringtap_pool_stats *p = &f->pools[i];
 
 		if (p->gone && f->pool_count > 1)
 			continue;
@@ -107,7 +107,7 @@ static const char *median_step(char buf[FORMAT_LEN], const struct memory_pattern
 	return "-";
 }
 
-static void print_pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+static void print_pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
 {
 	char count[FORMAT_LEN], step[FORMAT_LEN], queue[FORMAT_LEN] = "";
 
@@ -131,7 +131,7 @@ static void print_pattern(const struct ringtap_figures *f, const struct memory_p
 
 static void print_patterns(const struct memory *mem)
 {
-	const struct ringtap_figures *f = mem->m->last;
+	const struct ringtap_snapshot *f = mem->m->last;
 	const struct memory_patterns *p = mem->patterns;
 
 	printf("\nBuffers of received packets, in their order; distinct pages in %d packets\n",
@@ -213,7 +213,7 @@ void memory_print(const struct memory *mem)
 
 /* ---- CSV ---- */
 
-static void csv_pattern(const struct ringtap_figures *f, const struct memory_pattern *p)
+static void csv_pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
 {
 	printf("%s,%d,%s,%zu,%" PRIu64 ",%" PRIu64, memory_port_name(f, p->port), p->queue,
 		memory_pool_name(f, p->pool), p->count, p->steps, p->sequential);

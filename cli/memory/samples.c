@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gathers the samples of a measurement; each stretch of packets once. */
+/* Gathers the samples of a measurement; each run of packets once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/util.h"
 
 /* Buffers that lie nowhere in particular belong to the pool whose buffers do so, if it is one. */
-static uint32_t pinned_pool(const struct ringtap_figures *f)
+static uint32_t pinned_pool(const struct ringtap_snapshot *f)
 {
 	uint32_t found = NO_POOL;
 
@@ -24,12 +24,12 @@ static uint32_t pinned_pool(const struct ringtap_figures *f)
 }
 
 /* Pools of several chunks may lie around others: the smallest one it is. */
-uint32_t memory_pool_at(const struct ringtap_figures *f, uint64_t address)
+uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address)
 {
 	uint32_t found = NO_POOL;
 
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_figures_pool *p = &f->pools[i];
+		const struct ringtap_pool_stats *p = &f->pools[i];
 
 		if (p->gone || address < p->base || address - p->base >= p->span)
 			continue;
@@ -62,8 +62,8 @@ static bool reserve(struct memory_samples *s, size_t more)
 	return true;
 }
 
-static void take_stretch(
-	struct memory_samples *s, const struct ringtap_figures *f, const struct ringtap_stretch *st)
+static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,
+	const struct ringtap_sample_run *st)
 {
 	uint64_t ticks = 0;
 
@@ -79,17 +79,18 @@ static void take_stretch(
 		s->list[s->count++] = (struct memory_sample){.address = a->address,
 			.iova = a->iova,
 			.ns = st->start_ns + (uint64_t)((double)ticks * 1e9 / (double)f->tsc_hz),
-			.stretch = s->stretches,
+			.run = s->runs,
 			.thread = st->thread,
 			.port = a->port,
 			.pool = memory_pool_at(f, a->address),
 			.queue = a->queue};
 	}
-	s->stretches++;
+	s->runs++;
 }
 
-/* Remembers of each thread which stretch was the last. */
-static uint64_t *last_of(struct memory_samples *s, const struct ringtap_figures *f, uint32_t thread)
+/* Remembers of each thread which run was the last. */
+static uint64_t *last_of(
+	struct memory_samples *s, const struct ringtap_snapshot *f, uint32_t thread)
 {
 	if (s->last_count < f->thread_count) {
 		uint64_t *last = realloc(s->last, f->thread_count * sizeof(*last));
@@ -105,25 +106,25 @@ static uint64_t *last_of(struct memory_samples *s, const struct ringtap_figures 
 	return &s->last[thread];
 }
 
-uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_figures *first,
-	const struct ringtap_figures *now)
+uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snapshot *first,
+	const struct ringtap_snapshot *now)
 {
 	bool begins = !s->last;
 
 	/* What was there before us is another monitor's. */
-	for (uint32_t i = 0; begins && i < first->stretch_count && !s->failed; i++) {
-		uint64_t *last = last_of(s, now, first->stretches[i].thread);
+	for (uint32_t i = 0; begins && i < first->sample_run_count && !s->failed; i++) {
+		uint64_t *last = last_of(s, now, first->sample_runs[i].thread);
 
-		if (last && first->stretches[i].number > *last)
-			*last = first->stretches[i].number;
+		if (last && first->sample_runs[i].number > *last)
+			*last = first->sample_runs[i].number;
 	}
-	for (uint32_t i = 0; i < now->stretch_count && !s->full && !s->failed; i++) {
-		uint64_t *last = last_of(s, now, now->stretches[i].thread);
+	for (uint32_t i = 0; i < now->sample_run_count && !s->full && !s->failed; i++) {
+		uint64_t *last = last_of(s, now, now->sample_runs[i].thread);
 
-		if (!last || now->stretches[i].number <= *last)
+		if (!last || now->sample_runs[i].number <= *last)
 			continue;
-		take_stretch(s, now, &now->stretches[i]);
-		*last = now->stretches[i].number;
+		take_run(s, now, &now->sample_runs[i]);
+		*last = now->sample_runs[i].number;
 	}
 	/* Whoever waits for more would do so for ever. */
 	return s->full || s->failed ? UINT64_MAX : s->count;
@@ -145,18 +146,18 @@ static const char *plain(const char *name, char out[RINGTAP_NAME_LEN])
 	return out;
 }
 
-int memory_samples_write(const struct memory_samples *s, const struct ringtap_figures *f, FILE *to)
+int memory_samples_write(const struct memory_samples *s, const struct ringtap_snapshot *f, FILE *to)
 {
 	char port[RINGTAP_NAME_LEN], pool[RINGTAP_NAME_LEN];
 
-	fputs("stretch,thread,time_ns,port,queue,pool,address,iova\n", to);
+	fputs("run,thread,time_ns,port,queue,pool,address,iova\n", to);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct memory_sample *a = &s->list[i];
 
 		fprintf(to,
 			"%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%s,%u,%s,0x%" PRIx64 ",0x%" PRIx64
 			"\n",
-			a->stretch, f->threads[a->thread].slot, a->ns,
+			a->run, f->threads[a->thread].slot, a->ns,
 			plain(memory_port_name(f, a->port), port), a->queue,
 			plain(memory_pool_name(f, a->pool), pool), a->address, a->iova);
 	}

@@ -6,13 +6,13 @@
 #include "base/json.h"
 #include "base/util.h"
 
-unsigned instruments_parse(const char *command, const char *text)
+unsigned collectors_parse(const char *command, const char *text)
 {
 	unsigned all = 0;
 
 	for (const char *p = text;;) {
 		size_t len = strcspn(p, ",");
-		int i = choice_index(INSTRUMENT_NAMES, p, len);
+		int i = choice_index(COLLECTOR_NAMES, p, len);
 
 		if (i >= 0)
 			all |= 1u << i;
@@ -20,7 +20,7 @@ unsigned instruments_parse(const char *command, const char *text)
 			all |= (1u << 7) - 1;
 		else {
 			say("%s: --instruments %s: '%.*s' is none; choose from all|%s", command,
-				text, (int)len, p, INSTRUMENT_NAMES);
+				text, (int)len, p, COLLECTOR_NAMES);
 			return 0;
 		}
 		if (!p[len])
@@ -29,14 +29,14 @@ unsigned instruments_parse(const char *command, const char *text)
 	}
 }
 
-json_t *instruments_json(unsigned instruments)
+json_t *collectors_json(unsigned collectors)
 {
 	static const char *const names[] = {
 		"polls", "bytes", "busy", "gaps", "latency", "addresses", "pools"};
 	json_t *j = json_array();
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (instruments & 1u << i)
+		if (collectors & 1u << i)
 			json_array_append_new(j, json_text(names[i]));
 	return j;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --instruments: which figures are counted. */
+/* --instruments: which statistics are counted. */
 #ifndef RINGTAP_CLI_MONITOR_COLLECTORS_H
 #define RINGTAP_CLI_MONITOR_COLLECTORS_H
 
@@ -7,11 +7,11 @@
 
 #include "ringtap/monitor.h"
 
-#define INSTRUMENT_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
+#define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
 
 /* "polls,gaps" or "all" to RINGTAP_*; 0: not a list of them, and said so. */
-unsigned instruments_parse(const char *command, const char *text);
+unsigned collectors_parse(const char *command, const char *text);
 /* An array of their names. */
-json_t *instruments_json(unsigned instruments);
+json_t *collectors_json(unsigned collectors);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define TICK_NS                                                                          \
-	(NS_PER_S / 10) /* between pictures: a stretch of samples does not stay for ever \
+#define TICK_NS                                                                       \
+	(NS_PER_S / 10) /* between snapshots: a run of samples does not stay for ever \
 			 */
 
 int measure_operand(struct measure_options *o, const char *command, const char *text)
@@ -66,7 +66,7 @@ static int attach(struct measure *m)
 
 	m->info.size = sizeof(m->info);
 	ret = ringtap_monitor_open(
-		&m->mon, m->app.dir, m->instruments, m->latency_every, err, sizeof(err));
+		&m->mon, m->app.dir, m->collectors, m->latency_every, err, sizeof(err));
 	if (ret) {
 		say("%s: %s: %s%s", m->command, m->app.name, err,
 			ret == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
@@ -82,7 +82,7 @@ static int begin(struct measure *m)
 
 	if (ret) {
 		say("%s: %s: %s", m->command, m->app.name,
-			ret == -EPIPE ? "the application went away" : "its figures are broken");
+			ret == -EPIPE ? "the application went away" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
@@ -101,17 +101,17 @@ static int begin(struct measure *m)
 	return STATUS_OK;
 }
 
-/* Takes the next picture. 0, or -errno. */
+/* Takes the next snapshot. 0, or -errno. */
 static int step(struct measure *m, uint64_t *packets)
 {
-	struct ringtap_figures *f;
+	struct ringtap_snapshot *f;
 	int ret = ringtap_monitor_read(m->mon, &f);
 
 	if (ret == -EPIPE)
 		m->end = END_BY_APPLICATION;
 	else if (ret)
 		return ret;
-	ringtap_figures_free(m->last);
+	ringtap_snapshot_free(m->last);
 	m->last = f;
 	*packets = m->look(m->ctx, m->first, f);
 	return 0;
@@ -156,7 +156,7 @@ static int loop(struct measure *m)
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
 		if (ret) {
-			say("%s: %s: its figures are broken", m->command, m->app.name);
+			say("%s: %s: its statistics are broken", m->command, m->app.name);
 			return STATUS_FAILED;
 		}
 		show(m, age, packets);
@@ -194,14 +194,14 @@ int measure_run(struct measure *m)
 	if (ret != STATUS_OK)
 		return ret;
 	tell_end(m);
-	ringtap_figures_since(m->last, m->first);
+	ringtap_snapshot_since(m->last, m->first);
 	return STATUS_OK;
 }
 
 void measure_free(struct measure *m)
 {
 	ringtap_monitor_close(m->mon);
-	ringtap_figures_free(m->first);
-	ringtap_figures_free(m->last);
+	ringtap_snapshot_free(m->first);
+	ringtap_snapshot_free(m->last);
 	one_app_free(&m->app);
 }

@@ -57,16 +57,16 @@ enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
 struct measure {
 	const char *command;
 	const struct measure_options *options;
-	unsigned instruments, latency_every;
+	unsigned collectors, latency_every;
 	const char *what; /* "packets timed", for the live line */
-	/* Takes a picture in; earlier is the first one. Returns how many packets that makes. */
-	uint64_t (*look)(void *ctx, const struct ringtap_figures *earlier,
-		const struct ringtap_figures *now);
+	/* Takes a snapshot in; earlier is the first one. Returns how many packets that makes. */
+	uint64_t (*look)(void *ctx, const struct ringtap_snapshot *earlier,
+		const struct ringtap_snapshot *now);
 	void *ctx;
 
 	struct one_app app;
 	struct ringtap_app_info info;
-	struct ringtap_figures *first, *last; /* last is the difference to first once it is over */
+	struct ringtap_snapshot *first, *last; /* last is the difference to first once it is over */
 	struct ringtap_monitor *mon;
 	enum measure_end end;
 };

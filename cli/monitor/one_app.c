@@ -6,7 +6,7 @@
 
 #include "one_app.h"
 #include "cli/probe_path.h"
-#include "cli/record/targets.h"
+#include "cli/which_app.h"
 #include "base/util.h"
 
 static int index_of(const char *name, const char *const *names, size_t count)
@@ -108,7 +108,7 @@ void one_app_free(struct one_app *a)
 	ringtap_apps_free(a->apps);
 }
 
-static bool matches(const struct ringtap_figures_port *p, const char *port)
+static bool matches(const struct ringtap_port_stats *p, const char *port)
 {
 	char number[8];
 
@@ -116,7 +116,7 @@ static bool matches(const struct ringtap_figures_port *p, const char *port)
 	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
 }
 
-bool one_app_wants(const struct one_app *a, const struct ringtap_figures *f, uint32_t port)
+bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port)
 {
 	for (unsigned i = 0; i < a->port_count && port != RINGTAP_NO_INDEX; i++)
 		if (matches(&f->ports[port], a->ports[i]))
@@ -124,7 +124,7 @@ bool one_app_wants(const struct one_app *a, const struct ringtap_figures *f, uin
 	return !a->port_count;
 }
 
-const char *one_app_missing(const struct one_app *a, const struct ringtap_figures *f)
+const char *one_app_missing(const struct one_app *a, const struct ringtap_snapshot *f)
 {
 	for (unsigned i = 0; i < a->port_count; i++) {
 		bool found = false;

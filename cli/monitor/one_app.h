@@ -23,9 +23,9 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count);
 void one_app_free(struct one_app *a);
 
-/* Is a port of the picture, RINGTAP_NO_INDEX: an unknown one, among those asked for? */
-bool one_app_wants(const struct one_app *a, const struct ringtap_figures *f, uint32_t port);
-/* A port that was asked for and is not in the picture; NULL: all are. */
-const char *one_app_missing(const struct one_app *a, const struct ringtap_figures *f);
+/* Is a port of the snapshot, RINGTAP_NO_INDEX: an unknown one, among those asked for? */
+bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port);
+/* A port that was asked for and is not in the snapshot; NULL: all are. */
+const char *one_app_missing(const struct one_app *a, const struct ringtap_snapshot *f);
 
 #endif

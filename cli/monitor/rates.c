@@ -24,9 +24,9 @@ uint64_t grown(uint64_t later, uint64_t earlier)
 
 void tally_add(struct tally *t, const struct span *s, uint32_t i)
 {
-	static const struct ringtap_figures_queue zero;
-	const struct ringtap_figures_queue *b = &s->to->queues[i];
-	const struct ringtap_figures_queue *a =
+	static const struct ringtap_queue_stats zero;
+	const struct ringtap_queue_stats *b = &s->to->queues[i];
+	const struct ringtap_queue_stats *a =
 		i < s->from->queue_count ? &s->from->queues[i] : &zero;
 
 	uint64_t calls = grown(b->polls, a->polls);
@@ -40,12 +40,12 @@ void tally_add(struct tally *t, const struct span *s, uint32_t i)
 	t->byte_packets += grown(b->byte_packets, a->byte_packets);
 	t->big_calls += grown(b->big_polls, a->big_polls);
 	t->big_packets += grown(b->big_packets, a->big_packets);
-	if (b->max_asked > t->max_asked)
-		t->max_asked = b->max_asked;
-	if (b->max_asked > RINGTAP_BURSTS)
+	if (b->max_burst > t->max_burst)
+		t->max_burst = b->max_burst;
+	if (b->max_burst > RINGTAP_BURSTS)
 		t->full += grown(b->big_polls, a->big_polls);
-	else if (b->max_asked)
-		t->full += grown(b->burst[b->max_asked], a->burst[b->max_asked]);
+	else if (b->max_burst)
+		t->full += grown(b->burst[b->max_burst], a->burst[b->max_burst]);
 	for (unsigned n = 0; n <= RINGTAP_BURSTS; n++)
 		t->burst[n] += grown(b->burst[n], a->burst[n]);
 }
@@ -55,7 +55,7 @@ void tally_sum(
 {
 	memset(t, 0, sizeof(*t));
 	for (uint32_t i = 0; i < s->to->queue_count; i++) {
-		const struct ringtap_figures_queue *q = &s->to->queues[i];
+		const struct ringtap_queue_stats *q = &s->to->queues[i];
 
 		if ((port == RINGTAP_NO_INDEX || q->port == port) &&
 			(thread == RINGTAP_NO_INDEX || q->thread == thread) &&
@@ -105,7 +105,7 @@ void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_
 	memset(t, 0, sizeof(*t));
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < s->to->queue_count; i++) {
-			const struct ringtap_figures_queue *q = &s->to->queues[i];
+			const struct ringtap_queue_stats *q = &s->to->queues[i];
 			struct tally one = {0};
 
 			if (q->direction != RINGTAP_RX ||
@@ -128,7 +128,7 @@ double tally_bytes(const struct tally *t)
 {
 	if (!t->packets)
 		return t->calls ? 0 : NAN;
-	/* Those that came before the instrument was switched on count as the others. */
+	/* Those that came before the collector was switched on count as the others. */
 	return ratio((double)t->bytes * (double)t->packets, (double)t->byte_packets);
 }
 
@@ -141,8 +141,7 @@ void tally_classes(const struct tally *t, uint64_t classes[BURST_CLASSES])
 	classes[BURST_CLASSES - 1] += t->big_calls;
 }
 
-static void worst(
-	const struct ringtap_figures_thread *t, uint64_t since_ns, struct thread_rates *out)
+static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struct thread_rates *out)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *g = &t->gaps[i];
@@ -162,13 +161,13 @@ static void worst(
 void rates_thread(
 	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out)
 {
-	static const struct ringtap_figures_thread zero;
-	const struct ringtap_figures_thread *b = &s->to->threads[i];
-	const struct ringtap_figures_thread *e =
+	static const struct ringtap_thread_stats zero;
+	const struct ringtap_thread_stats *b = &s->to->threads[i];
+	const struct ringtap_thread_stats *e =
 		i < s->from->thread_count ? &s->from->threads[i] : &zero;
 	double busy = (double)grown(b->busy_cycles, e->busy_cycles);
 	double idle = (double)grown(b->idle_cycles, e->idle_cycles);
-	/* The kernel's figures have readings of their own; the first ones are totals. */
+	/* The kernel's statistics have readings of their own; the first ones are totals. */
 	double kernel_ns = e->read_ns && b->read_ns > e->read_ns && b->life == e->life
 				   ? (double)(b->read_ns - e->read_ns)
 				   : NAN;
@@ -191,8 +190,8 @@ void rates_thread(
 void rates_latency(
 	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out)
 {
-	const struct ringtap_figures_pair *b = &s->to->pairs[pair];
-	const struct ringtap_figures_pair *e =
+	const struct ringtap_pair_stats *b = &s->to->pairs[pair];
+	const struct ringtap_pair_stats *e =
 		pair < s->from->pair_count ? &s->from->pairs[pair] : NULL;
 	uint32_t buckets = ringtap_latency_buckets();
 	uint64_t *counts = calloc(buckets, sizeof(*counts));
@@ -238,7 +237,7 @@ void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *o
 		.unsent = NAN,
 		.known = true};
 #undef RATE
-	if (!(a->now->instruments & RINGTAP_POLLS))
+	if (!(a->now->collectors & RINGTAP_POLLS))
 		return;
 	least = (double)(b->least - e->most);
 	most = (double)(b->most - e->least);
@@ -258,7 +257,7 @@ char *printable(char *dst, size_t size, const char *text)
 	return dst;
 }
 
-char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_figures_thread *t)
+char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t)
 {
 	if (t->lcore != UINT32_MAX)
 		snprintf(buf, THREAD_NAME_LEN, "lcore %u", t->lcore);

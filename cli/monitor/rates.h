@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happened between two pictures of an application, in figures for people. Rates are per
- * second. NAN: not known, as the instrument is off or the driver does not count it.
+ * What happened between two snapshots of an application, in statistics for people. Rates are per
+ * second. NAN: not known, as the collector is off or the driver does not count it.
  */
 #ifndef RINGTAP_CLI_MONITOR_RATES_H
 #define RINGTAP_CLI_MONITOR_RATES_H
@@ -12,9 +12,9 @@
 
 #include "watch.h"
 
-/* Two pictures of one application. An entry that from does not have yet began at zero. */
+/* Two snapshots of one application. An entry that from does not have yet began at zero. */
 struct span {
-	const struct ringtap_figures *from, *to;
+	const struct ringtap_snapshot *from, *to;
 	double seconds;
 };
 
@@ -29,12 +29,12 @@ struct tally {
 	uint64_t calls, empty, packets;
 	uint64_t bytes, byte_packets;
 	uint64_t big_calls, big_packets; /* beyond the histogram */
-	uint32_t max_asked;              /* of the entries that had calls */
+	uint32_t max_burst;              /* of the entries that had calls */
 	uint64_t full; /* calls with as many packets as their entry's largest burst */
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
 
-/* Adds what entry i of the pictures' queues grew by. */
+/* Adds what entry i of the snapshots' queues grew by. */
 void tally_add(struct tally *t, const struct span *s, uint32_t i);
 /* Of all entries that are port's (RINGTAP_NO_INDEX: any), thread's (likewise) and of a direction
  * (0: both). */
@@ -73,7 +73,7 @@ struct thread_rates {
 void rates_thread(
 	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out);
 
-/* From receive to send, over the interval; max since the instrument is on. NAN without packets. */
+/* From receive to send, over the interval; max since the collector is on. NAN without packets. */
 struct latency_rates {
 	uint64_t count;
 	double mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
@@ -95,7 +95,7 @@ void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *o
 
 /* The name of a thread: "lcore 3", or what the kernel calls it. Printable. */
 #define THREAD_NAME_LEN 32
-char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_figures_thread *t);
+char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t);
 /* Copies text that an application gave; what a terminal would not show as it is becomes '?'. */
 char *printable(char *dst, size_t size, const char *text);
 

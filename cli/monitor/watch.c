@@ -15,8 +15,8 @@ static void watched_free(struct watched *a)
 	if (a->mon)
 		ringtap_monitor_close(a->mon);
 	if (a->mark != a->now)
-		ringtap_figures_free(a->mark);
-	ringtap_figures_free(a->now);
+		ringtap_snapshot_free(a->mark);
+	ringtap_snapshot_free(a->now);
 	free(a->from);
 	free(a->to);
 	free(a->name);
@@ -88,21 +88,21 @@ static void attach(struct watch *w, struct watched *a)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_monitor *mon = NULL;
 	char why[sizeof(a->why)] = "";
-	unsigned instruments, every;
+	unsigned collectors, every;
 	int ret;
 
 	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
 		return;
 	pthread_mutex_lock(&w->lock);
-	instruments = w->instruments;
+	collectors = w->collectors;
 	every = w->latency_every;
 	pthread_mutex_unlock(&w->lock);
-	ret = ringtap_monitor_open(&mon, a->dir, instruments, every, why, sizeof(why));
+	ret = ringtap_monitor_open(&mon, a->dir, collectors, every, why, sizeof(why));
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
 	pthread_mutex_lock(&w->lock);
 	a->mon = mon;
-	a->asked = instruments;
+	a->asked = collectors;
 	a->asked_every = every;
 	a->info = info;
 	a->error = ret;
@@ -142,8 +142,8 @@ static void apply(struct watch *w)
 
 		pthread_mutex_lock(&w->lock);
 		a->switching = a->mon && !a->ended &&
-			       (a->asked != w->instruments || a->asked_every != w->latency_every);
-		a->asked = w->instruments;
+			       (a->asked != w->collectors || a->asked_every != w->latency_every);
+		a->asked = w->collectors;
 		a->asked_every = w->latency_every;
 		pthread_mutex_unlock(&w->lock);
 		if (!a->switching)
@@ -243,7 +243,7 @@ void watch_free(struct watch *w)
 }
 
 /* Packets given to the TX queues of a port so far. */
-static uint64_t handed(const struct ringtap_figures *f, uint32_t port)
+static uint64_t handed(const struct ringtap_snapshot *f, uint32_t port)
 {
 	uint64_t sum = 0;
 
@@ -255,12 +255,12 @@ static uint64_t handed(const struct ringtap_figures *f, uint32_t port)
 
 /* The probe counts a burst before the driver sees it. A thread that loses its CPU in between keeps
  * it for as long as it likes: one burst a queue. */
-static uint64_t in_hand(const struct ringtap_figures *f, uint32_t port)
+static uint64_t in_hand(const struct ringtap_snapshot *f, uint32_t port)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < f->queue_count; i++) {
-		const struct ringtap_figures_queue *q = &f->queues[i];
+		const struct ringtap_queue_stats *q = &f->queues[i];
 		unsigned largest = RINGTAP_BURSTS; /* larger ones are not told apart */
 
 		if (q->port != port || q->direction != RINGTAP_TX)
@@ -290,14 +290,14 @@ static int readings_grow(struct watched *a, uint32_t count)
 	return 0;
 }
 
-static void readings_update(struct watched *a, const struct ringtap_figures *last)
+static void readings_update(struct watched *a, const struct ringtap_snapshot *last)
 {
 	if (!last || readings_grow(a, a->now->port_count))
 		return;
 	for (uint32_t i = 0; i < a->now->port_count; i++) {
-		const struct ringtap_figures_port *p = &a->now->ports[i];
+		const struct ringtap_port_stats *p = &a->now->ports[i];
 
-		/* What was read before the last picture cannot be placed between two. */
+		/* What was read before the last snapshot cannot be placed between two. */
 		if (p->read_ns == a->to[i].ns || p->read_ns < last->taken_ns)
 			continue;
 		a->to[i] = (struct reading){.ns = p->read_ns,
@@ -312,7 +312,7 @@ static void readings_update(struct watched *a, const struct ringtap_figures *las
 
 static void step(struct watched *a)
 {
-	struct ringtap_figures *last = a->now, *f = NULL;
+	struct ringtap_snapshot *last = a->now, *f = NULL;
 	int ret;
 
 	if (!a->mon || a->ended || a->switching)
@@ -320,7 +320,7 @@ static void step(struct watched *a)
 	ret = ringtap_monitor_read(a->mon, &f);
 	a->ended = ret == -EPIPE || ret == -EBADMSG;
 	if (ret == -EBADMSG)
-		snprintf(a->why, sizeof(a->why), "its figures are broken");
+		snprintf(a->why, sizeof(a->why), "its statistics are broken");
 	a->error = ret;
 	if (!f)
 		return;
@@ -329,7 +329,7 @@ static void step(struct watched *a)
 		a->tsc_hz = f->tsc_hz ? (double)f->tsc_hz : 1e9;
 	readings_update(a, last);
 	if (last != a->mark)
-		ringtap_figures_free(last);
+		ringtap_snapshot_free(last);
 }
 
 void watch_step(struct watch *w)
@@ -344,7 +344,7 @@ void watch_mark(struct watch *w)
 		struct watched *a = w->list[i];
 
 		if (a->mark != a->now)
-			ringtap_figures_free(a->mark);
+			ringtap_snapshot_free(a->mark);
 		a->mark = a->now;
 		if (a->reading_count)
 			memcpy(a->from, a->to, a->reading_count * sizeof(*a->from));
@@ -353,7 +353,7 @@ void watch_mark(struct watch *w)
 
 static bool settled(const struct watched *a)
 {
-	const struct ringtap_figures *f = a->now;
+	const struct ringtap_snapshot *f = a->now;
 
 	if (!f || a->ended)
 		return true;
@@ -381,9 +381,9 @@ void watch_settle(struct watch *w)
 	}
 }
 
-void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every)
+void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every)
 {
-	w->instruments = instruments;
+	w->collectors = collectors;
 	w->latency_every = latency_every;
 	w->hurry = true;
 	if (w->started)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The applications that a command looks at: attached to as they come, forgotten when they are gone,
- * and a picture of each again and again.
+ * and a snapshot of each again and again.
  */
 #ifndef RINGTAP_CLI_MONITOR_WATCH_H
 #define RINGTAP_CLI_MONITOR_WATCH_H
@@ -14,17 +14,17 @@
 #include "ringtap/monitor.h"
 #include "base/util.h"
 
-/* Pictures are about this far apart, so that counts can be set against the drivers'. */
+/* Snapshots are about this far apart, so that counts can be set against the drivers'. */
 #define WATCH_STEP_NS (NS_PER_S / 100)
 
 /* What a driver said, and what the application had handed over by then. Drivers are asked twice a
- * second, pictures are taken at other times: least and most are those of the pictures before and
+ * second, snapshots are taken at other times: least and most are those of the snapshots before and
  * after. */
 struct reading {
 	uint64_t ns;          /* since the epoch; 0: none yet */
 	uint64_t least, most; /* packets given to TX */
 	uint64_t in_hand;     /* of those, at most, on their way to the driver at any time */
-	struct ringtap_figures_port port;
+	struct ringtap_port_stats port;
 };
 
 struct watched {
@@ -33,15 +33,15 @@ struct watched {
 	int error;                   /* -errno: why not */
 	char why[256];
 	struct ringtap_app_info info;
-	double tsc_hz; /* of the first picture: what is converted with it must not go back */
-	struct ringtap_figures *now;  /* NULL: none yet */
-	struct ringtap_figures *mark; /* where the interval began; NULL: no interval yet */
-	struct reading *from, *to;    /* by port, over the interval; count: ports of now */
+	double tsc_hz; /* of the first snapshot: what is converted with it must not go back */
+	struct ringtap_snapshot *now;  /* NULL: none yet */
+	struct ringtap_snapshot *mark; /* where the interval began; NULL: no interval yet */
+	struct reading *from, *to;     /* by port, over the interval; count: ports of now */
 	uint32_t reading_count;
-	bool ended;                  /* now is its last picture */
+	bool ended;                  /* now is its last snapshot */
 	uint64_t retry_ns;           /* monotonic; attach again then */
 	bool found;                  /* by the scan that goes on */
-	bool switching;              /* its instruments, without the lock: mon is in use */
+	bool switching;              /* its collectors, without the lock: mon is in use */
 	unsigned asked, asked_every; /* what it was told to switch on */
 };
 
@@ -49,7 +49,7 @@ struct watch {
 	/* Set by the caller before watch_init(). */
 	const char *const *names; /* file-prefixes; they live as long as the watch */
 	size_t name_count;        /* 0: all applications */
-	unsigned instruments, latency_every;
+	unsigned collectors, latency_every;
 	/* Those of now; under lock once watch_start() was called. */
 	struct watched **list;
 	size_t count;
@@ -71,17 +71,17 @@ void watch_free(struct watch *w);
 
 /* With lock held where watch_start() was called: */
 
-/* A new picture of each application. */
+/* A new snapshot of each application. */
 void watch_step(struct watch *w);
-/* An interval ends, and the next begins, with the picture of now. */
+/* An interval ends, and the next begins, with the snapshot of now. */
 void watch_mark(struct watch *w);
-/* Pictures until drivers and kernel have been asked once, so that an interval which begins now
+/* Snapshots until drivers and kernel have been asked once, so that an interval which begins now
  * knows where they began; a second at most. */
 void watch_settle(struct watch *w);
-/* Other instruments, now and for those that come. With a thread it is the one that switches, soon:
+/* Other collectors, now and for those that come. With a thread it is the one that switches, soon:
  * an application that does not answer is waited for without the lock. */
-void watch_switch(struct watch *w, unsigned instruments, unsigned latency_every);
-/* Applications that show figures. */
+void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
+/* Applications that show stats. */
 size_t watch_attached(const struct watch *w);
 /* Prints, as command, why there is none. */
 void watch_explain(const struct watch *w, const char *command);

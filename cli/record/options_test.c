@@ -10,6 +10,7 @@
 #include "targets.h"
 #include "base/test_util.h"
 #include "base/util.h"
+#include "cli/which_app.h"
 
 #define ARGS_MAX 24
 

@@ -22,20 +22,6 @@ struct targets {
 	unsigned count;
 };
 
-/* Splits [APP:]PORT or APP. If what stands before the first colon is one of the applications, *app
- * becomes its index; else -1, and all of spec is the port: names such as 0000:03:00.0 have colons
- * of their own. *port becomes NULL for all ports. */
-void target_split(
-	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
-
-/* Whether a port is the one given by name or number. */
-bool target_port_matches(const struct ringtap_port_info *p, const char *port);
-
-/* The application that is meant where none is named: the one that has such a port (NULL: the
- * probe). -1 after saying, as command, why there is none. */
-int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
-	const char *port);
-
 /* Finds the applications and fills in wants. Says what is wrong and returns -errno: -ENOENT,
  * -EINVAL, … Free with targets_free() in any case. */
 int targets_resolve(struct targets *t, const struct record_config *cfg);

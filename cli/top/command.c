@@ -15,7 +15,7 @@
 #define LATENCY_EVERY     1
 #define LATENCY_EVERY_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
-#define INSTRUMENTS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
+#define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
 enum {
 	OPT_ONCE = 1,
@@ -25,7 +25,7 @@ enum {
 	OPT_VIEW,
 	OPT_SORT,
 	OPT_REVERSE,
-	OPT_INSTRUMENTS,
+	OPT_COLLECTORS,
 	OPT_EVERY
 };
 
@@ -41,10 +41,11 @@ static const struct option_def options[] = {
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
-		"Print JSON with all figures: a line each interval, or one document with --once"},
+		"Print JSON with all statistics: a line each interval, or one document with "
+		"--once"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"End after so many intervals"},
-	{OPT_INSTRUMENTS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and "
 		"gaps when their view is shown)"},
@@ -54,29 +55,30 @@ static const struct option_def options[] = {
 
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
-	{"DESCRIPTION", "ringtap top shows what the polling threads of running DPDK applications "
-			"do: packets, "
-			"bits and polls a second, how full bursts are, how much of their time is "
-			"work, what is "
-			"lost and where, and how full mempools are. Without APP it shows all "
-			"applications of "
-			"the host that carry the probe, and those that come while it runs. "
-			"Applications count "
-			"only while it runs.\n"
-			"\n"
-			"Packets are counted exactly, by the probe. Bits are the driver's figures, "
-			"if it has any; "
-			"with the instrument bytes, which looks at every packet and so costs more, "
-			"they are "
-			"exact, too. MISSED, NOMBUF and "
-			"ERR are the "
-			"drivers' counts, which are read twice a second. UNSENT is what the "
-			"application handed "
-			"to TX less what the driver says it sent: refused packets, which the "
-			"application may "
-			"drop or offer again, and those that the driver lost. A busy poll or call "
-			"is one that "
-			"had packets.\n"},
+	{"DESCRIPTION",
+		"ringtap top shows what the polling threads of running DPDK applications "
+		"do: packets, "
+		"bits and polls a second, how full bursts are, how much of their time is "
+		"work, what is "
+		"lost and where, and how full mempools are. Without APP it shows all "
+		"applications of "
+		"the host that carry the probe, and those that come while it runs. "
+		"Applications count "
+		"only while it runs.\n"
+		"\n"
+		"Packets are counted exactly, by the probe. Bits are the driver's statistics, "
+		"if it has any; "
+		"with the collector bytes, which looks at every packet and so costs more, "
+		"they are "
+		"exact, too. MISSED, NOMBUF and "
+		"ERR are the "
+		"drivers' counts, which are read twice a second. UNSENT is what the "
+		"application handed "
+		"to TX less what the driver says it sent: refused packets, which the "
+		"application may "
+		"drop or offer again, and those that the driver lost. A busy poll or call "
+		"is one that "
+		"had packets.\n"},
 	{"KEYS", "  p u t m l g   ports, queues, threads, mempools, latency, gaps\n"
 		 "  left right    previous, next view\n"
 		 "  < >           sort by the column before, after; o: the view's own order\n"
@@ -127,9 +129,9 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_SORT: cfg->sort = v->text; return 0;
 	case OPT_REVERSE: cfg->reverse = true; return 0;
 	case OPT_EVERY: cfg->latency_every = (unsigned)v->number; return 0;
-	case OPT_INSTRUMENTS: cfg->instruments = instruments_parse("top", v->text); break;
+	case OPT_COLLECTORS: cfg->collectors = collectors_parse("top", v->text); break;
 	}
-	return cfg->instruments ? 0 : -EINVAL;
+	return cfg->collectors ? 0 : -EINVAL;
 }
 
 static int operand(void *ctx, const char *text)
@@ -163,7 +165,7 @@ static int check(const struct top_config *cfg)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.cfg = {.interval_ns = NS_PER_S,
-				    .instruments = INSTRUMENTS_DEFAULT,
+				    .collectors = COLLECTORS_DEFAULT,
 				    .latency_every = LATENCY_EVERY}};
 	int ret = options_parse(self, argc, argv, &c);
 	struct watch w = {.names = c.names, .name_count = c.name_count};
@@ -172,7 +174,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (check(&c.cfg))
 		return STATUS_USAGE;
-	w.instruments = c.cfg.instruments | views[c.cfg.view].needs;
+	w.collectors = c.cfg.collectors | views[c.cfg.view].needs;
 	w.latency_every = c.cfg.latency_every;
 	watch_init(&w);
 	ret = stop_catch();

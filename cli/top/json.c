@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All figures of an interval as one JSON document; docs/statistics.md says what they mean. */
+/* All statistics of an interval as one JSON document; docs/statistics.md says what they mean. */
 #include <math.h>
 
 #include "cli/monitor/collectors.h"
@@ -63,7 +63,7 @@ static json_t *tally_json(const struct tally *t, double seconds)
 	number(j, "packets_per_busy_call", tally_mean_busy(t));
 	count(j, "burst_p50", tally_quantile(t, 0.5));
 	count(j, "burst_p99", tally_quantile(t, 0.99));
-	count(j, "max_asked", t->max_asked);
+	count(j, "max_burst", t->max_burst);
 	count(j, "calls_beyond_histogram", t->big_calls);
 	count(j, "packets_beyond_histogram", t->big_packets);
 	set(j, "bursts", bursts(t));
@@ -91,7 +91,7 @@ static json_t *driver_json(const struct watched *a, uint32_t port)
 
 static json_t *port_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_figures_port *p = &s->to->ports[i];
+	const struct ringtap_port_stats *p = &s->to->ports[i];
 	json_t *j = json_object();
 	struct tally t;
 
@@ -113,7 +113,7 @@ static json_t *port_json(const struct watched *a, const struct span *s, uint32_t
 
 static json_t *queue_json(const struct span *s, uint32_t i)
 {
-	const struct ringtap_figures_queue *q = &s->to->queues[i];
+	const struct ringtap_queue_stats *q = &s->to->queues[i];
 	char name[THREAD_NAME_LEN];
 	struct tally t = {0};
 	json_t *j;
@@ -150,7 +150,7 @@ static json_t *microburst_json(const struct ringtap_microburst *m)
 }
 
 /* Those that began within the interval. */
-static void worst_json(json_t *j, const struct span *s, const struct ringtap_figures_thread *t)
+static void worst_json(json_t *j, const struct span *s, const struct ringtap_thread_stats *t)
 {
 	json_t *gaps = json_array(), *microbursts = json_array();
 
@@ -166,7 +166,7 @@ static void worst_json(json_t *j, const struct span *s, const struct ringtap_fig
 
 static json_t *thread_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_figures_thread *t = &s->to->threads[i];
+	const struct ringtap_thread_stats *t = &s->to->threads[i];
 	char name[THREAD_NAME_LEN];
 	struct thread_rates r;
 	json_t *j = json_object();
@@ -189,7 +189,7 @@ static json_t *thread_json(const struct watched *a, const struct span *s, uint32
 	return j;
 }
 
-static json_t *pool_json(const struct ringtap_figures_pool *p)
+static json_t *pool_json(const struct ringtap_pool_stats *p)
 {
 	json_t *j = json_object();
 
@@ -209,7 +209,7 @@ static json_t *pool_json(const struct ringtap_figures_pool *p)
 
 static json_t *latency_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_figures_pair *p = &s->to->pairs[i];
+	const struct ringtap_pair_stats *p = &s->to->pairs[i];
 	char name[THREAD_NAME_LEN];
 	struct latency_rates l;
 	json_t *j = json_object();
@@ -237,10 +237,10 @@ static json_t *latency_json(const struct watched *a, const struct span *s, uint3
 		set(j, key, array);                         \
 	} while (0)
 
-static void figures_json(json_t *j, const struct watched *a, const struct span *s)
+static void stats_json(json_t *j, const struct watched *a, const struct span *s)
 {
 	number(j, "interval_s", s->seconds);
-	set(j, "instruments", instruments_json(s->to->instruments));
+	set(j, "instruments", collectors_json(s->to->collectors));
 	count(j, "uncounted_polls", s->to->no_thread_polls + s->to->no_block_polls);
 	count(j, "uncounted_ports", s->to->ports_beyond);
 	count(j, "uncounted_pools", s->to->pools_beyond);
@@ -268,7 +268,7 @@ static json_t *app_json(const struct watched *a)
 	text(j, "probe", a->info.probe);
 	/* One that has just come has no interval yet. */
 	if (span_of(a, &s))
-		figures_json(j, a, &s);
+		stats_json(j, a, &s);
 	return j;
 }
 

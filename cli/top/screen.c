@@ -24,10 +24,10 @@ struct screen {
 	const struct top_config *cfg;
 	uint64_t interval_ns;
 	enum top_view view;
-	unsigned instruments; /* besides what the view needs */
-	unsigned sort;        /* column; the view's count: as they come */
+	unsigned collectors; /* besides what the view needs */
+	unsigned sort;       /* column; the view's count: as they come */
 	bool reverse, paused, help, utf8, quit;
-	bool marked;  /* the interval that is shown is over: the next picture begins another */
+	bool marked;  /* the interval that is shown is over: the next snapshot begins another */
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
@@ -42,12 +42,12 @@ static const struct view *current(const struct screen *s)
 }
 
 /* What costs more than a little is on only while it is looked at. */
-static void switch_instruments(struct screen *s)
+static void switch_collectors(struct screen *s)
 {
-	unsigned instruments = s->instruments | current(s)->needs;
+	unsigned collectors = s->collectors | current(s)->needs;
 
-	if (instruments != s->w->instruments)
-		watch_switch(s->w, instruments, s->cfg->latency_every);
+	if (collectors != s->w->collectors)
+		watch_switch(s->w, collectors, s->cfg->latency_every);
 }
 
 static void select_view(struct screen *s, enum top_view view)
@@ -56,7 +56,7 @@ static void select_view(struct screen *s, enum top_view view)
 	s->sort = views[view].sort;
 	s->reverse = false;
 	s->first = 0;
-	switch_instruments(s);
+	switch_collectors(s);
 }
 
 static void move_sort(struct screen *s, int step)
@@ -320,8 +320,8 @@ static void take_key(struct screen *s, int key)
 	case ' ': s->paused = !s->paused; break;
 	case 'r': s->reverse = !s->reverse; break;
 	case 'b':
-		s->instruments ^= RINGTAP_BYTES;
-		switch_instruments(s);
+		s->collectors ^= RINGTAP_BYTES;
+		switch_collectors(s);
 		break;
 	case '<': move_sort(s, -1); break;
 	case '>': move_sort(s, 1); break;
@@ -425,7 +425,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 		.cfg = cfg,
 		.interval_ns = cfg->interval_ns,
 		.view = cfg->view,
-		.instruments = cfg->instruments};
+		.collectors = cfg->collectors};
 	int ret;
 
 	setlocale(LC_CTYPE, "");

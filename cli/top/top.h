@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ringtap top: figures of an interval as tables, on a terminal or not.
+ * ringtap top: statistics of an interval as tables, on a terminal or not.
  *
- *   watch (pictures) -> top_views: a table of cells -> top_table: fitted to a width, sorted
+ *   watch (snapshots) -> top_views: a table of cells -> top_table: fitted to a width, sorted
  *                                                        -> top_screen (ncurses), top_once (text)
  *                    -> top_json
  */
@@ -35,7 +35,7 @@ struct top_config {
 	enum top_view view;
 	const char *sort; /* a column's title; NULL: the view's own order */
 	bool reverse;
-	unsigned instruments, latency_every;
+	unsigned collectors, latency_every;
 };
 
 /* ---- top_table.c: cells, sorted and fitted */
@@ -104,7 +104,7 @@ struct view {
 	const struct column *columns;
 	unsigned column_count;
 	const char *empty; /* what it says when there are no rows */
-	unsigned needs;    /* instruments */
+	unsigned needs;    /* collectors */
 	unsigned sort;     /* column; column_count: as they come */
 	void (*fill)(struct table *t, const struct watched *a, const struct span *s);
 };

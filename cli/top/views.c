@@ -68,7 +68,7 @@ static const struct column port_columns[] = {
 static void fill_ports(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->port_count; i++) {
-		const struct ringtap_figures_port *p = &s->to->ports[i];
+		const struct ringtap_port_stats *p = &s->to->ports[i];
 		struct tally rx, tx;
 		struct driver_rates d;
 		struct row *r;
@@ -123,7 +123,7 @@ static const struct column queue_columns[] = {
 
 static void fill_queue(struct table *t, const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_figures_queue *q = &s->to->queues[i];
+	const struct ringtap_queue_stats *q = &s->to->queues[i];
 	struct row *r = table_add(t);
 	char name[THREAD_NAME_LEN];
 	struct tally y = {0};
@@ -147,12 +147,12 @@ static void fill_queue(struct table *t, const struct watched *a, const struct sp
 		r->cell[12].number = tally_quantile(&y, 0.99);
 	}
 	if (q->direction == RINGTAP_RX)
-		r->cell[13].number = q->max_asked;
+		r->cell[13].number = q->max_burst;
 	set_bars(&r->cell[14], &y);
 }
 
 /* Threads met their queues in any order. */
-static uint64_t queue_place(const struct ringtap_figures_queue *q)
+static uint64_t queue_place(const struct ringtap_queue_stats *q)
 {
 	return (uint64_t)q->port << 32 | (uint64_t)q->queue << 16 |
 	       (uint64_t)(q->direction == RINGTAP_TX) << 8 | (q->thread & 0xff);
@@ -160,7 +160,7 @@ static uint64_t queue_place(const struct ringtap_figures_queue *q)
 
 static void fill_queues(struct table *t, const struct watched *a, const struct span *s)
 {
-	const struct ringtap_figures *f = s->to;
+	const struct ringtap_snapshot *f = s->to;
 	uint64_t last = 0;
 
 	for (uint32_t n = 0; n < f->queue_count; n++) {
@@ -202,7 +202,7 @@ static const struct column thread_columns[] = {
 static void fill_threads(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->thread_count; i++) {
-		const struct ringtap_figures_thread *th = &s->to->threads[i];
+		const struct ringtap_thread_stats *th = &s->to->threads[i];
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct row *r;
@@ -256,7 +256,7 @@ static const char *memory_name(enum ringtap_memory m)
 static void fill_pools(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->pool_count; i++) {
-		const struct ringtap_figures_pool *p = &s->to->pools[i];
+		const struct ringtap_pool_stats *p = &s->to->pools[i];
 		double used = p->available < p->size ? p->size - p->available : 0;
 		struct row *r;
 
@@ -294,13 +294,13 @@ static const struct column latency_columns[] = {
 	{"P90", 7, 6, CELL_NS, false, "90th percentile"},
 	{"P99", 7, 0, CELL_NS, false, "99th percentile"},
 	{"P99.9", 7, 4, CELL_NS, false, "99.9th percentile"},
-	{"MAX", 7, 1, CELL_NS, false, "largest since the instrument is on"},
+	{"MAX", 7, 1, CELL_NS, false, "largest since the collector is on"},
 };
 
 static void fill_latency(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->pair_count; i++) {
-		const struct ringtap_figures_pair *p = &s->to->pairs[i];
+		const struct ringtap_pair_stats *p = &s->to->pairs[i];
 		struct latency_rates l;
 		char name[THREAD_NAME_LEN];
 		struct row *r;
@@ -345,7 +345,7 @@ static const struct column gap_columns[] = {
 
 /* The longest since a while ago are still of interest: not only of the interval. */
 static void fill_thread_gaps(struct table *t, const struct watched *a,
-	const struct ringtap_figures *f, const struct ringtap_figures_thread *th)
+	const struct ringtap_snapshot *f, const struct ringtap_thread_stats *th)
 {
 	char name[THREAD_NAME_LEN];
 	struct row *r;

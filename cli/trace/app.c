@@ -76,10 +76,10 @@ int trace_meet(struct trace *t)
 	return STATUS_FAILED;
 }
 
-int trace_attach(struct trace *t, unsigned instruments)
+int trace_attach(struct trace *t, unsigned collectors)
 {
 	char err[512];
-	int ret = ringtap_monitor_open(&t->mon, t->app.dir, instruments, 1, err, sizeof(err));
+	int ret = ringtap_monitor_open(&t->mon, t->app.dir, collectors, 1, err, sizeof(err));
 
 	if (ret)
 		return say_refused(t, ret, err);
@@ -108,9 +108,9 @@ void trace_started(struct trace *t)
 			printable(program, sizeof(program), t->info.program), (int)t->pid);
 }
 
-/* A picture by when the drivers have been asked about what was before it: what they lost is among
+/* A snapshot by when the drivers have been asked about what was before it: what they lost is among
  * the events. Drivers are asked twice a second. */
-static int last_picture(struct trace *t)
+static int last_snapshot(struct trace *t)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
 	const struct timespec tick = {.tv_nsec = NS_PER_S / 100};
@@ -118,11 +118,11 @@ static int last_picture(struct trace *t)
 	int ret = 0;
 
 	while (!ret && !read) {
-		ringtap_figures_free(t->figures);
-		ret = ringtap_monitor_read(t->mon, &t->figures);
+		ringtap_snapshot_free(t->stats);
+		ret = ringtap_monitor_read(t->mon, &t->stats);
 		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
-		for (uint32_t i = 0; !ret && !read && i < t->figures->port_count; i++)
-			read = t->figures->ports[i].read_ns > now;
+		for (uint32_t i = 0; !ret && !read && i < t->stats->port_count; i++)
+			read = t->stats->ports[i].read_ns > now;
 		if (!ret && !read)
 			nanosleep(&tick, NULL); /* a signal has come already, often */
 	}
@@ -131,7 +131,7 @@ static int last_picture(struct trace *t)
 
 int trace_detach(struct trace *t)
 {
-	int ret = last_picture(t);
+	int ret = last_snapshot(t);
 
 	ringtap_monitor_close(t->mon);
 	t->mon = NULL;
@@ -139,7 +139,7 @@ int trace_detach(struct trace *t)
 	if (ret == -EPIPE)
 		t->end = TRACE_BY_APPLICATION;
 	else if (ret) {
-		say("trace: %s: its figures are broken", t->app.name);
+		say("trace: %s: its statistics are broken", t->app.name);
 		return STATUS_FAILED;
 	}
 	/* DPDK's trace is in the application: nothing is left of it. */
@@ -151,7 +151,7 @@ int trace_detach(struct trace *t)
 void trace_free(struct trace *t)
 {
 	ringtap_monitor_close(t->mon);
-	ringtap_figures_free(t->figures);
+	ringtap_snapshot_free(t->stats);
 	one_app_free(&t->app);
 }
 
@@ -160,9 +160,9 @@ const char *trace_port(const struct trace *t, uint64_t port)
 	const char *name = NULL;
 
 	/* Numbers are given anew: the last one to have it is meant. */
-	for (uint32_t i = 0; i < t->figures->port_count; i++)
-		if (t->figures->ports[i].port_id == port)
-			name = t->figures->ports[i].name;
+	for (uint32_t i = 0; i < t->stats->port_count; i++)
+		if (t->stats->ports[i].port_id == port)
+			name = t->stats->ports[i].name;
 	return name;
 }
 

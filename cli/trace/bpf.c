@@ -235,13 +235,13 @@ static int say_not_ready(struct trace *t, struct trace_child *c)
 	return STATUS_FAILED;
 }
 
-static int run_canned(struct trace *t, struct trace_child *c, unsigned instruments)
+static int run_canned(struct trace *t, struct trace_child *c, unsigned collectors)
 {
 	int ret;
 
 	if (!wait_ready(t, c))
 		return say_not_ready(t, c);
-	ret = trace_attach(t, instruments);
+	ret = trace_attach(t, collectors);
 	if (ret != STATUS_OK)
 		return ret;
 	trace_until_end(t, c);
@@ -276,7 +276,7 @@ static void say_full(json_t *maps)
 	}
 }
 
-int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
+int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 {
 	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
 	bool own = t->cfg->what == TRACE_PROGRAM;
@@ -291,11 +291,11 @@ int trace_bpf(struct trace *t, unsigned instruments, json_t **maps)
 	text = program_text(t->cfg);
 	ret = text ? STATUS_OK : STATUS_FAILED;
 	if (ret == STATUS_OK && own)
-		ret = trace_attach(t, instruments);
+		ret = trace_attach(t, collectors);
 	if (ret == STATUS_OK && start(t, &c, text))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
-		ret = own ? run_own(t, &c) : run_canned(t, &c, instruments);
+		ret = own ? run_own(t, &c) : run_canned(t, &c, collectors);
 	if (ret == STATUS_OK && !own) {
 		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
 		say_full(*maps);

@@ -271,10 +271,10 @@ static int report(const struct trace *t, json_t *maps)
 	return trace_printed(ret);
 }
 
-static int trace_by_bpf(struct trace *t, unsigned instruments)
+static int trace_by_bpf(struct trace *t, unsigned collectors)
 {
 	json_t *maps = NULL;
-	int ret = trace_bpf(t, instruments, &maps);
+	int ret = trace_bpf(t, collectors, &maps);
 
 	if (ret == STATUS_OK && maps)
 		ret = report(t, maps);
@@ -296,7 +296,7 @@ static int check_tools(const struct trace_config *cfg)
 	return child_needs("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
 }
 
-static int trace_all(struct trace *t, unsigned instruments)
+static int trace_all(struct trace *t, unsigned collectors)
 {
 	int ret = trace_meet(t);
 
@@ -304,9 +304,9 @@ static int trace_all(struct trace *t, unsigned instruments)
 		return ret;
 	switch (t->cfg->what) {
 	case TRACE_LIST: return trace_list(t);
-	case TRACE_LTTNG: return trace_lttng(t, instruments);
-	case TRACE_DPDK: return trace_dpdk(t, instruments);
-	default: return trace_by_bpf(t, instruments);
+	case TRACE_LTTNG: return trace_lttng(t, collectors);
+	case TRACE_DPDK: return trace_dpdk(t, collectors);
+	default: return trace_by_bpf(t, collectors);
 	}
 }
 

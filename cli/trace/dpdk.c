@@ -309,7 +309,7 @@ static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *und
 	return json_incref(before);
 }
 
-int trace_dpdk(struct trace *t, unsigned instruments)
+int trace_dpdk(struct trace *t, unsigned collectors)
 {
 	struct trace_undo undo = {.fd = -1};
 	json_t *before = trace_tell(t, ""), *on = NULL;
@@ -319,7 +319,7 @@ int trace_dpdk(struct trace *t, unsigned instruments)
 	if (ret == STATUS_OK && trace_folder(t->cfg->output, to))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
-		ret = trace_attach(t, instruments);
+		ret = trace_attach(t, collectors);
 	if (ret == STATUS_OK) {
 		on = switch_on(t, before, &undo);
 		ret = on ? record(t, to, before, on, &undo) : STATUS_FAILED;

@@ -141,8 +141,8 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 {
 	json_t *rows = json_array();
 
-	for (uint32_t i = 0; i < t->figures->thread_count; i++) {
-		const struct ringtap_figures_thread *f = &t->figures->threads[i];
+	for (uint32_t i = 0; i < t->stats->thread_count; i++) {
+		const struct ringtap_thread_stats *f = &t->stats->threads[i];
 		uint64_t tid = f->tid ? our_tid(t, f->tid) : 0;
 
 		if (tid)

@@ -36,7 +36,7 @@ static json_t *row_of(const struct trace *t, json_t *maps, const char *key, doub
 
 void latency_document(const struct trace *t, json_t *maps, json_t *doc)
 {
-	double hz = t->figures->tsc_hz ? (double)t->figures->tsc_hz : 1e9;
+	double hz = t->stats->tsc_hz ? (double)t->stats->tsc_hz : 1e9;
 	json_t *rows = json_array(), *value;
 	const char *key;
 

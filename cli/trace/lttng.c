@@ -262,7 +262,7 @@ static int report(const struct lttng *l)
 	return trace_printed(ret);
 }
 
-static int record(struct lttng *l, unsigned instruments)
+static int record(struct lttng *l, unsigned collectors)
 {
 	struct trace *t = l->t;
 	uint64_t duration = t->cfg->duration_ns;
@@ -274,7 +274,7 @@ static int record(struct lttng *l, unsigned instruments)
 	json_decref(loaded);
 	if (LTTNG("start", l->session))
 		return STATUS_FAILED;
-	ret = trace_attach(t, instruments);
+	ret = trace_attach(t, collectors);
 	if (ret != STATUS_OK)
 		return ret;
 	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
@@ -297,10 +297,10 @@ static int record(struct lttng *l, unsigned instruments)
 	return ret;
 }
 
-static int run(struct lttng *l, unsigned instruments)
+static int run(struct lttng *l, unsigned collectors)
 {
 	bool ready = !trace_folder(l->t->cfg->output, l->folder) && !start_daemon(l) && !create(l);
-	int destroyed, ret = ready ? record(l, instruments) : STATUS_FAILED;
+	int destroyed, ret = ready ? record(l, collectors) : STATUS_FAILED;
 
 	if (ret == STATUS_OK)
 		ask_losses(l);
@@ -316,7 +316,7 @@ static int run(struct lttng *l, unsigned instruments)
 	return STATUS_FAILED;
 }
 
-int trace_lttng(struct trace *t, unsigned instruments)
+int trace_lttng(struct trace *t, unsigned collectors)
 {
 	struct lttng *l = calloc(1, sizeof(*l));
 	int ret;
@@ -328,7 +328,7 @@ int trace_lttng(struct trace *t, unsigned instruments)
 	l->t = t;
 	l->undo.fd = -1;
 	l->daemon.pid_fd = l->daemon.fd[0] = l->daemon.fd[1] = -1;
-	ret = run(l, instruments);
+	ret = run(l, collectors);
 	child_free(&l->daemon);
 	free(l);
 	return ret;

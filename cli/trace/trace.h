@@ -50,8 +50,8 @@ struct trace {
 	struct ringtap_app_info info;
 	pid_t pid; /* as we see it */
 	struct ringtap_monitor *mon;
-	struct ringtap_figures *figures; /* at the end: names of ports, clock, threads */
-	uint64_t start_ns, end_ns;       /* monotonic, between which events were taken */
+	struct ringtap_snapshot *stats; /* at the end: names of ports, clock, threads */
+	uint64_t start_ns, end_ns;      /* monotonic, between which events were taken */
 	enum trace_end end;
 };
 
@@ -60,15 +60,15 @@ struct trace {
 /* Finds the application that is meant, and who it is. From here on signals only end the waiting. */
 int trace_meet(struct trace *t);
 /* Puts the hooks in, for as long as t->mon is open: they are out whatever becomes of us. */
-int trace_attach(struct trace *t, unsigned instruments);
+int trace_attach(struct trace *t, unsigned collectors);
 /* Tells that events are taken from now on; scripts wait for this line. */
 void trace_started(struct trace *t);
 /* Are our numbers of processes those of the kernel and its tracepoints? Not in most containers. */
 bool trace_in_first_pid_namespace(void);
-/* The last picture, and hooks out. */
+/* The last snapshot, and hooks out. */
 int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
-/* The name of a port; NULL: unknown. Lives as long as the figures. */
+/* The name of a port; NULL: unknown. Lives as long as the stats. */
 const char *trace_port(const struct trace *t, uint64_t port);
 /* What every document begins with; the caller decrefs. */
 json_t *trace_document(const struct trace *t, const char *what);
@@ -148,7 +148,7 @@ int trace_folder(const char *name, char path[4096]);
 /* Runs one's own program, or a canned one, to the end; *maps becomes what canned ones counted, by
  * name. Of canned ones the hooks are in only while all probes are attached: events of all kinds
  * begin and end at the same time, though attaching and detaching takes its time. enum status. */
-int trace_bpf(struct trace *t, unsigned instruments, json_t **maps);
+int trace_bpf(struct trace *t, unsigned collectors, json_t **maps);
 /* Adds usdt:*: in front of ringtap:, where a program names probes. The caller frees. */
 char *trace_probe_names(const char *program);
 
@@ -224,7 +224,7 @@ bool trace_bursts_are(const struct trace *t, bool traced);
 /* ---- each returns enum status */
 
 int trace_list(struct trace *t);
-int trace_lttng(struct trace *t, unsigned instruments);
-int trace_dpdk(struct trace *t, unsigned instruments);
+int trace_lttng(struct trace *t, unsigned collectors);
+int trace_dpdk(struct trace *t, unsigned collectors);
 
 #endif

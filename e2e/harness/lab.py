@@ -10,6 +10,8 @@ from .paths import BUILD, REPO
 from .proc import Proc
 
 LAB = REPO / "lab"
+SAMPLE = (str(REPO / "e2e" / "apps" / "lab_sample.py"),)  # a small experiment
+STOP = ["--sample-stop", "two0"]
 
 
 def environment(**more):

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
+E2E = REPO / "e2e"
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
 RINGTAP = BUILD / "cli" / "ringtap"
 # What the plugin loads into applications of the DPDK that was built with: the probe's code is there.

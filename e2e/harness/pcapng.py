@@ -150,3 +150,19 @@ def stat(interface, code):
 def assert_in_order(file):
     late = [i for i in range(1, len(file.packets)) if file.packets[i].ns < file.packets[i - 1].ns]
     assert not late, f"{len(late)} packets step back in time, first at {late[0]}"
+
+
+RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
+
+
+def check_sums(file):
+    """What the file says of itself agrees, per interface; returns (seen, captured, lost) of each."""
+    out = []
+    for i, iface in enumerate(file.interfaces):
+        seen, accepted, lost, delivered = (
+            stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED))
+        assert delivered == sum(p.interface == i for p in file.packets)
+        assert accepted == delivered + lost
+        assert seen >= accepted
+        out.append((seen, delivered, lost))
+    return out

@@ -2,8 +2,8 @@
 /*
  * libringtap: how a DPDK application polls, how long packets stay in it, how its memory behaves.
  *
- * A monitor is a connection that keeps instruments switched on in the application; they are off
- * again when no monitor wants them. ringtap_monitor_read() takes a picture of all counters.
+ * A monitor is a connection that keeps collectors switched on in the application; they are off
+ * again when no monitor wants them. ringtap_monitor_read() takes a snapshot of all counters.
  * They only grow: rates are differences of two snapshots. Any number of monitors may be attached.
  *
  * Errors, threads and ownership as in reader.h.
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* Instruments. What each costs: docs/performance.md. */
+/* Collectors. What each costs: docs/performance.md. */
 enum {
 	RINGTAP_POLLS = 1 << 0,     /* burst sizes, empty polls */
 	RINGTAP_BYTES = 1 << 1,     /* bytes on the wire */
@@ -33,16 +33,16 @@ enum {
 
 struct ringtap_monitor;
 
-/* Attaches to the application whose runtime folder is dir and switches instruments on. Timed is
+/* Attaches to the application whose runtime folder is dir and switches collectors on. Timed is
  * one packet in latency_every (0 or 1: every one; of several monitors the smallest number
  * counts). Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this library. */
-int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned instruments,
+int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned collectors,
 	unsigned latency_every, char *err, size_t errlen);
 void ringtap_monitor_close(struct ringtap_monitor *mon);
 
 /* Changes what this monitor keeps switched on. */
-int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned instruments,
-	unsigned latency_every, char *err, size_t errlen);
+int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned collectors, unsigned latency_every,
+	char *err, size_t errlen);
 
 /* Who the application is; as ringtap_conn_app(). */
 int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_info *out);
@@ -50,10 +50,10 @@ int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_in
 /* A descriptor that becomes readable when the application ends or throws us out. */
 int ringtap_monitor_fd(const struct ringtap_monitor *mon);
 
-/* ---- A picture --------------------------------------------------------------------------------
+/* ---- A snapshot --------------------------------------------------------------------------------
  */
 
-struct ringtap_figures_port {
+struct ringtap_port_stats {
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
 	uint16_t port_id;
@@ -82,7 +82,7 @@ struct ringtap_microburst {
 #define RINGTAP_WORST 128 /* entries at most: the worst of about the last 16 seconds */
 
 /* A thread that ends leaves its place to one that comes: life changes, and the counters go on. */
-struct ringtap_figures_thread {
+struct ringtap_thread_stats {
 	uint32_t slot, life; /* together they identify a thread within the application's life */
 	bool alive;
 	uint32_t lcore; /* UINT32_MAX: not an EAL thread */
@@ -90,8 +90,8 @@ struct ringtap_figures_thread {
 	uint32_t cpu;
 	char name[16];
 	uint64_t cpu_ns, wait_ns, preempted, read_ns; /* the kernel's; see common/stats.h */
-	uint64_t busy_cycles, idle_cycles;            /* with the stretch that lasts */
-	uint64_t stretches, stretch_packets[40];
+	uint64_t busy_cycles, idle_cycles;            /* with the period that lasts */
+	uint64_t busy_periods, busy_period_packets[40];
 	uint64_t gaps_busy[48], gaps_idle[48]; /* by log2(cycles) */
 	uint32_t gap_count, microburst_count;
 	struct ringtap_gap gaps[RINGTAP_WORST];               /* longest first */
@@ -99,11 +99,11 @@ struct ringtap_figures_thread {
 };
 
 /* One thread at one port, queue and direction. */
-struct ringtap_figures_queue {
+struct ringtap_queue_stats {
 	uint32_t thread, port; /* indices in threads and ports */
 	uint16_t queue;
 	uint16_t direction; /* RINGTAP_RX or RINGTAP_TX */
-	uint32_t max_asked;
+	uint32_t max_burst;
 	uint64_t polls, empty_polls, packets; /* from the histogram */
 	uint64_t bytes, byte_packets;
 	uint64_t big_polls,
@@ -111,21 +111,21 @@ struct ringtap_figures_queue {
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
 
-struct ringtap_figures_pair {
+struct ringtap_pair_stats {
 	uint32_t thread, rx_port, tx_port; /* rx_port RINGTAP_NO_INDEX: untimed packets only */
 	/* Whether its packets had lost their mark: that they were received is likely, but not
 	 * certain, so do not mix them with others (docs/statistics.md). */
 	uint32_t inferred;
 	uint64_t count, sum; /* packets (from the histogram), cycles */
-	uint64_t min, max;   /* cycles, since the instrument was switched on; valid if count */
+	uint64_t min, max;   /* cycles, since the collector was switched on; valid if count */
 	uint64_t unstamped, shared;
 	const uint64_t
-		*bucket; /* ringtap_latency_buckets() of them; lives as long as the picture */
+		*bucket; /* ringtap_latency_buckets() of them; lives as long as the snapshot */
 };
 
 enum ringtap_memory { RINGTAP_MEMORY_UNKNOWN, RINGTAP_MEMORY_DPDK, RINGTAP_MEMORY_EXTERNAL };
 
-struct ringtap_figures_pool {
+struct ringtap_pool_stats {
 	char name[RINGTAP_NAME_LEN];
 	char ops[32];
 	uint64_t address;
@@ -145,49 +145,50 @@ struct ringtap_sample {
 	uint16_t queue;
 };
 
-/* Packets that one thread received one after the other. Pictures have them only of monitors that
+/* Packets that one thread received one after the other. Snapshots have them only of monitors that
  * asked for RINGTAP_ADDRESSES; oldest of a thread first. */
-struct ringtap_stretch {
+struct ringtap_sample_run {
 	uint32_t thread;
-	uint64_t number; /* counts within the thread; pictures repeat those that are still there */
+	uint64_t number; /* counts within the thread; snapshots repeat those that are still there */
 	uint64_t start_ns;
 	uint64_t count;
-	const struct ringtap_sample *sample; /* live as long as the picture */
+	const struct ringtap_sample *sample; /* live as long as the snapshot */
 };
 
-struct ringtap_figures {
+struct ringtap_snapshot {
 	uint64_t taken_ns;    /* since the epoch */
 	uint64_t taken_tsc;   /* ticks */
-	uint64_t interval_ns; /* after ringtap_figures_since(): the time between the two; else 0 */
+	uint64_t interval_ns; /* after ringtap_snapshot_since(): the time between the two; else 0 */
 	uint64_t tsc_hz;      /* measured against the system's clock where it could be */
-	unsigned instruments; /* on at the moment, ours and others' */
+	unsigned collectors;  /* on at the moment, ours and others' */
 	unsigned latency_every;
-	uint32_t switched; /* differs from an earlier picture's: instruments changed in between */
+	uint32_t switched; /* differs from an earlier snapshot's: collectors changed in between */
 	uint64_t no_thread_polls, no_block_polls, no_pair_packets; /* what could not be counted */
-	uint32_t port_count, thread_count, queue_count, pair_count, pool_count, stretch_count;
-	struct ringtap_figures_port *ports;
-	struct ringtap_figures_thread *threads;
-	struct ringtap_figures_queue *queues;
-	struct ringtap_figures_pair *pairs;
-	struct ringtap_figures_pool *pools;
-	struct ringtap_stretch *stretches;
+	uint32_t port_count, thread_count, queue_count, pair_count, pool_count, sample_run_count;
+	struct ringtap_port_stats *ports;
+	struct ringtap_thread_stats *threads;
+	struct ringtap_queue_stats *queues;
+	struct ringtap_pair_stats *pairs;
+	struct ringtap_pool_stats *pools;
+	struct ringtap_sample_run *sample_runs;
 	/* Ports and pools that are there and are not shown: the application has had more of them,
 	 * one after the other, than there is room for. */
 	uint32_t ports_beyond, pools_beyond;
-	uint64_t taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two pictures */
+	uint64_t
+		taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two snapshots */
 };
 
-/* Takes a picture; the caller frees it with ringtap_figures_free(). -EPIPE: the application is
- * gone (*out is its last picture still, the memory outlives it); -EBADMSG: it shows nonsense.
- * Indices within a picture are in range whatever the application does. */
-int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_figures **out);
-void ringtap_figures_free(struct ringtap_figures *f);
+/* Takes a snapshot; the caller frees it with ringtap_snapshot_free(). -EPIPE: the application is
+ * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: it shows nonsense.
+ * Indices within a snapshot are in range whatever the application does. */
+int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out);
+void ringtap_snapshot_free(struct ringtap_snapshot *f);
 
 /* later becomes the difference to earlier, of the same monitor: counters, sums and histograms;
  * states (names, min, max, pools' levels, worst lists limited to entries that began after earlier)
  * stay later's. Entries that earlier has not, count from zero. Indices are stable: an entry of
  * earlier has the same index in later. */
-void ringtap_figures_since(struct ringtap_figures *later, const struct ringtap_figures *earlier);
+void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
 
 /* ---- Latency histograms: log-linear, see common/stats.h
  * ---------------------------------------- */

@@ -152,7 +152,7 @@ int ringtap_capture_start(struct ringtap_capture *cap);
 /* What went wrong last, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
 
-/* A stretch of finished pcapng Enhanced Packet Blocks of one thread, in place in its ring. */
+/* A run of finished pcapng Enhanced Packet Blocks of one thread, in place in its ring. */
 struct ringtap_run {
 	const uint8_t *data;
 	uint64_t len; /* bytes */

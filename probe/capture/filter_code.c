@@ -10,7 +10,7 @@
 
 /*
  * What rte_bpf_convert() and rte_bpf's JIT get wrong (DPDK 22.11; the first up to 26.03 at least),
- * seen in e2e/test_filters.py:
+ * seen in e2e/filters/test_filters.py:
  *  - LD IND of bytes and words adds A, not X, to the offset. Halfwords are right only because
  *    BPF_H happens to be the bit of BPF_X.
  *  - An offset near 2^32 passes rte_pktmbuf_read()'s check, whose sum wraps, and is then followed

@@ -128,7 +128,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	rt_session_rescan(s);
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		rt_thread_set_clear(&s->taps[i]->hook->seen);
-	rt_fig_look_again();
+	rt_stat_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
 	rt_trace_session_open(s->id, s->reader_pid);

@@ -156,8 +156,8 @@ static bool open_session(struct rt_conn *c)
 		return fail(c, ret, err);
 	c->session->next = rt_sessions;
 	rt_sessions = c->session;
-	rt_fig_look_again(); /* the first one begins to be traced */
-	return true;         /* answered when the threads are known */
+	rt_stat_look_again(); /* the first one begins to be traced */
+	return true;          /* answered when the threads are known */
 }
 
 static bool on_start(struct rt_conn *c, const struct rt_clock_line *clock)
@@ -191,11 +191,11 @@ static bool on_monitor(
 	if (c->session)
 		return fail(c, -EBUSY, "this connection has a session already");
 	memcpy(&m, msg, sizeof(m));
-	ret = rt_figures_attach(&c->monitor, m.instruments, m.latency_every, clock, err);
+	ret = rt_stats_attach(&c->monitor, m.collectors, m.latency_every, clock, err);
 	if (ret)
 		return fail(c, ret, err);
 	rt_msg_init(&h, RT_MSG_MONITORING, sizeof(h));
-	return rt_msg_send(c->fd, &h, &rt_fig_current->fd, first ? 1 : 0) == 0;
+	return rt_msg_send(c->fd, &h, &rt_stat_current->fd, first ? 1 : 0) == 0;
 }
 
 static bool filtered(struct rt_conn *c, int code, const char *text)

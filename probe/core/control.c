@@ -44,7 +44,7 @@ static struct {
 	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease;               /* rt_control_query() */
-	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each instrument's ends; the last: any */
+	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each collector's ends; the last: any */
 	uint64_t life;                         /* counts the threads that have ended */
 	pid_t pid;                             /* of the process that last had the lock for it */
 	uint64_t active_ms, tick_ms, counters_ms;
@@ -125,7 +125,7 @@ static void abandon(struct rt_conn *c)
 
 	close(c->fd);
 	rt_conn_cancel(c);
-	rt_figures_detach(&c->monitor, &ctl.clock.line);
+	rt_stats_detach(&c->monitor, &ctl.clock.line);
 	free(c);
 	if (!s)
 		return;
@@ -152,9 +152,9 @@ static void expire_lease(uint64_t now_ms)
 	if (!ctl.lease.attached)
 		return;
 	if (ctl.lease_ms[RT_INSTR_COUNT] <= now_ms)
-		rt_figures_detach(&ctl.lease, &ctl.clock.line);
-	else if (leased(now_ms) != ctl.lease.instruments)
-		rt_figures_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
+		rt_stats_detach(&ctl.lease, &ctl.clock.line);
+	else if (leased(now_ms) != ctl.lease.collectors)
+		rt_stats_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
 }
 
 static void free_abandoned(void)
@@ -219,7 +219,7 @@ static void tick(void)
 			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}
 	expire_lease(now);
-	rt_figures_tick(now, &ctl.clock.line);
+	rt_stats_tick(now, &ctl.clock.line);
 	if (now - ctl.counters_ms >= COUNTERS_MS) {
 		ctl.counters_ms = now;
 		rt_hook_retry_removals();
@@ -228,7 +228,7 @@ static void tick(void)
 
 static bool idle(void)
 {
-	if (ctl.conns || rt_sessions || rt_fig_current) {
+	if (ctl.conns || rt_sessions || rt_stat_current) {
 		ctl.active_ms = rt_now_ms();
 		return false;
 	}
@@ -239,7 +239,7 @@ static bool idle(void)
 static void settle(void)
 {
 	for (int i = 0; i < 100 && !rt_teardown_late(); i++) {
-		bool sets = rt_hook_reclaim(), moving = !rt_figures_reclaim();
+		bool sets = rt_hook_reclaim(), moving = !rt_stats_reclaim();
 
 		for (struct rt_session *s = rt_sessions; s; s = s->next) {
 			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
@@ -253,7 +253,7 @@ static void settle(void)
 
 static int timeout_ms(void)
 {
-	return in_motion() ? BUSY_MS : rt_sessions || rt_fig_current ? TICK_MS : LINGER_MS / 4;
+	return in_motion() ? BUSY_MS : rt_sessions || rt_stat_current ? TICK_MS : LINGER_MS / 4;
 }
 
 /* Connections are the control thread's own: compiling does not need the lock, and would keep the
@@ -357,9 +357,9 @@ static void end_all(void)
 	for (struct rt_conn *c = ctl.conns; c; c = c->next)
 		close(c->fd);
 	if (!rt_teardown_late())
-		rt_figures_detach(&ctl.lease, &ctl.clock.line);
+		rt_stats_detach(&ctl.lease, &ctl.clock.line);
 	while (!rt_teardown_late() && rt_now_ms() < until_ms &&
-		(rt_sessions || !rt_figures_reclaim())) {
+		(rt_sessions || !rt_stats_reclaim())) {
 		settle();
 		free_abandoned();
 	}
@@ -506,12 +506,12 @@ void rt_control_follow_tracers(void)
 {
 	pthread_mutex_lock(&ctl.lock);
 	if (ctl.running && !ctl.leaving)
-		rt_fig_look_again();
+		rt_stat_look_again();
 	pthread_mutex_unlock(&ctl.lock);
 }
 
-static int query(uint32_t instruments,
-	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+static int query(uint32_t collectors,
+	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg)
 {
 	uint64_t now = rt_now_ms(), now_ns = rt_clock_ns(&ctl.clock.line, rt_tsc()), since = 0;
 	char err[RT_TEXT_LEN];
@@ -520,30 +520,30 @@ static int query(uint32_t instruments,
 	if (!ctl.running || ctl.leaving || rt_teardown_begun())
 		return -EAGAIN;
 	for (unsigned i = 0; i <= RT_INSTR_COUNT; i++) {
-		if (instruments & 1u << i || i == RT_INSTR_COUNT)
+		if (collectors & 1u << i || i == RT_INSTR_COUNT)
 			ctl.lease_ms[i] = now + RT_LEASE_MS;
 	}
-	ret = rt_figures_attach(&ctl.lease, leased(now), 1, &ctl.clock.line, err);
+	ret = rt_stats_attach(&ctl.lease, leased(now), 1, &ctl.clock.line, err);
 	if (ret)
 		return ret;
-	since = rt_fig_current->begun_ns;
+	since = rt_stat_current->begun_ns;
 	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
-		if (instruments & 1u << i && rt_fig_current->on_ns[i] > since)
-			since = rt_fig_current->on_ns[i];
+		if (collectors & 1u << i && rt_stat_current->on_ns[i] > since)
+			since = rt_stat_current->on_ns[i];
 	}
-	show(rt_fig_current, now_ns > since ? (now_ns - since) / 1000000 : 0, arg);
+	show(rt_stat_current, now_ns > since ? (now_ns - since) / 1000000 : 0, arg);
 	return 0;
 }
 
-int rt_control_query(uint32_t instruments,
-	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg)
+int rt_control_query(uint32_t collectors,
+	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg)
 {
 	int ret = rt_control_start(false);
 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ctl.lock);
-	ret = query(instruments, show, arg);
+	ret = query(collectors, show, arg);
 	pthread_mutex_unlock(&ctl.lock);
 	return ret;
 }

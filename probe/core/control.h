@@ -31,11 +31,11 @@ void rt_control_end(uint64_t until_ms);
 
 #define RT_LEASE_MS 10000
 
-/* For those who have no connection: keeps instruments on for RT_LEASE_MS more and shows the
- * figures, under the control lock. since_ms: how long all of the instruments have been on. Starts
+/* For those who have no connection: keeps collectors on for RT_LEASE_MS more and shows the
+ * statistics, under the control lock. since_ms: how long all of the collectors have been on. Starts
  * the thread if need be. Any thread but the control thread. 0 or -errno. */
-int rt_control_query(uint32_t instruments,
-	void (*show)(struct rt_figures *f, uint64_t since_ms, void *arg), void *arg);
+int rt_control_query(uint32_t collectors,
+	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg);
 
 /* Tracers have come or gone: hooks do as they want when it returns, else at the next tick. Any
  * thread but the control thread. */

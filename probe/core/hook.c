@@ -13,21 +13,21 @@
 #include "teardown.h"
 
 /* A callback out of ethdev's list that a thread may still be walking over. */
-struct rt_limbo {
-	struct rt_limbo *next;
+struct rt_deferred {
+	struct rt_deferred *next;
 	void *callback;
 };
 
-#define LIMBO_PATIENCE 60 /* times rt_limbo_ms, for threads that do not come again */
+#define DEFERRED_MS 60 /* times rt_deferred_ms, for threads that do not come again */
 
-uint64_t rt_limbo_ms = 10000;
+uint64_t rt_deferred_ms = 10000;
 
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
 /* Unlinked since the last grace period began, and what that period is for. */
-static uint64_t limbo_since_ms;
-static struct rt_limbo *limbo_new, *limbo_old;
+static uint64_t deferred_since_ms;
+static struct rt_deferred *deferred_new, *deferred_old;
 static struct rt_tapset *sets_new, *sets_old;
-static struct rt_grace limbo_grace, sets_grace;
+static struct rt_grace deferred_grace, sets_grace;
 /* Of the table above, what hooks do, whether they are in place, and the two lists of what is new.
  * Taken after the control lock, and before ethdev's own of its callback lists. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -118,7 +118,7 @@ static const void *install(struct rt_hook *h)
 	return rte_eth_add_tx_callback(h->port, h->queue, ON_TX, h);
 }
 
-static void count_user(struct rt_hook *h, const void *callback, struct rt_limbo *parted)
+static void count_user(struct rt_hook *h, const void *callback, struct rt_deferred *parted)
 {
 	acquire();
 	h->users++;
@@ -131,7 +131,7 @@ static void count_user(struct rt_hook *h, const void *callback, struct rt_limbo 
 
 int rt_hook_use(struct rt_hook *h)
 {
-	struct rt_limbo *parted;
+	struct rt_deferred *parted;
 	const void *callback;
 	bool there;
 
@@ -174,8 +174,8 @@ static void remove_callback(struct rt_hook *h)
 		return;
 	h->parted->callback = (void *)(uintptr_t)h->callback;
 	h->callback = NULL;
-	h->parted->next = limbo_new;
-	limbo_new = h->parted;
+	h->parted->next = deferred_new;
+	deferred_new = h->parted;
 	h->parted = NULL;
 }
 
@@ -245,7 +245,7 @@ int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation)
 		tap->spare = NULL;
 		return ret;
 	}
-	rt_fig_look_again();
+	rt_stat_look_again();
 	return 0;
 }
 
@@ -274,10 +274,10 @@ void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap)
 	release();
 	tap->spare = NULL;
 	free(unneeded);
-	rt_fig_look_again();
+	rt_stat_look_again();
 }
 
-bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generation)
+bool rt_hook_count(struct rt_hook *h, struct rt_stat_site *site, uint32_t generation)
 {
 	bool same;
 
@@ -285,33 +285,33 @@ bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generat
 	same = rt_port_generation(h->port) == generation;
 	if (same) {
 		/* Pairs with the acquires in hook_burst.c. */
-		rt_store_release(&h->figures, site);
+		rt_store_release(&h->stats, site);
 		rt_store_release(&h->column, site->column);
 	}
 	release();
 	return same;
 }
 
-void rt_hook_give_column(struct rt_hook *h, const struct rt_fig_site *site)
+void rt_hook_give_column(struct rt_hook *h, const struct rt_stat_site *site)
 {
 	acquire();
-	if (h->figures == site)
+	if (h->stats == site)
 		rt_store_release(&h->column, site->column); /* as above */
 	release();
 }
 
 /* Lock held. */
-static void drop_figures(struct rt_hook *h)
+static void drop_stats(struct rt_hook *h)
 {
 	rt_store(&h->column, NULL);
-	rt_store(&h->figures, NULL);
+	rt_store(&h->stats, NULL);
 }
 
-void rt_hook_uncount(struct rt_hook *h, const struct rt_fig_site *site)
+void rt_hook_uncount(struct rt_hook *h, const struct rt_stat_site *site)
 {
 	acquire();
-	if (h->figures == site)
-		drop_figures(h);
+	if (h->stats == site)
+		drop_stats(h);
 	release();
 }
 
@@ -324,7 +324,7 @@ void rt_hook_cut(uint16_t port)
 
 		if (!h)
 			continue;
-		drop_figures(h);
+		drop_stats(h);
 		if (h->taps)
 			replace(h, NULL);
 		if (h->callback)
@@ -359,10 +359,10 @@ static void reclaim_sets(void)
 		rt_grace_begin(&sets_grace);
 }
 
-static void free_limbo(struct rt_limbo *l)
+static void free_deferred(struct rt_deferred *l)
 {
 	while (l) {
-		struct rt_limbo *next = l->next;
+		struct rt_deferred *next = l->next;
 
 		rte_free(l->callback);
 		free(l);
@@ -376,22 +376,22 @@ static void free_limbo(struct rt_limbo *l)
  * never come again: then only time is left, a long one. */
 static void reclaim_callbacks(void)
 {
-	uint64_t age = rt_now_ms() - limbo_since_ms;
+	uint64_t age = rt_now_ms() - deferred_since_ms;
 
-	if (limbo_old && age >= rt_limbo_ms &&
-		(rt_grace_passed(&limbo_grace) || age >= LIMBO_PATIENCE * rt_limbo_ms)) {
-		free_limbo(limbo_old);
-		limbo_old = NULL;
+	if (deferred_old && age >= rt_deferred_ms &&
+		(rt_grace_passed(&deferred_grace) || age >= DEFERRED_MS * rt_deferred_ms)) {
+		free_deferred(deferred_old);
+		deferred_old = NULL;
 	}
-	if (limbo_old)
+	if (deferred_old)
 		return;
 	acquire();
-	limbo_old = limbo_new;
-	limbo_new = NULL;
+	deferred_old = deferred_new;
+	deferred_new = NULL;
 	release();
-	if (limbo_old) {
-		limbo_since_ms = rt_now_ms();
-		rt_grace_begin(&limbo_grace);
+	if (deferred_old) {
+		deferred_since_ms = rt_now_ms();
+		rt_grace_begin(&deferred_grace);
 	}
 }
 

@@ -22,26 +22,26 @@ struct rt_tapset {
 	struct rt_tapset *next_free; /* control thread: waiting for a grace period */
 };
 
-struct rt_fig_site;
-struct rt_limbo;
+struct rt_stat_site;
+struct rt_deferred;
 
 struct rt_hook {
-	struct rt_tapset *taps;      /* NULL: nothing to do */
-	struct rt_fig_site *figures; /* NULL: nothing to count */
-	struct rt_fig_quick *column; /* of figures, if it has one */
-	struct rt_thread_set seen;   /* thread slots that have called it */
+	struct rt_tapset *taps;       /* NULL: nothing to do */
+	struct rt_stat_site *stats;   /* NULL: nothing to count */
+	struct rt_stat_quick *column; /* of statistics, if it has one */
+	struct rt_thread_set seen;    /* thread slots that have called it */
 	uint64_t orphaned; /* packets of threads without a slot, and of nested calls; atomic */
 	uint16_t port, queue;
 	uint8_t direction;
 	/* Under the hooks' lock. */
-	uint32_t users;       /* sessions, and the figures, that want it in place */
+	uint32_t users;       /* sessions, and the statistics, that want it in place */
 	const void *callback; /* ethdev's handle; NULL: not installed */
-	struct rt_limbo
+	struct rt_deferred
 		*parted; /* for the callback when it is removed, so that this needs no memory */
 } __attribute__((aligned(RT_CACHE_LINE)));
 
 /* How long a removed callback is kept at least; a variable for the tests' sake. */
-extern uint64_t rt_limbo_ms;
+extern uint64_t rt_deferred_ms;
 
 /* ringtap_probe_received_until() of this thread; 0: never called. */
 extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
@@ -70,11 +70,11 @@ void rt_hook_unuse(struct rt_hook *h);
 int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation);
 void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap);
 
-/* Likewise the place in the figures; one at a time. False: the port id has changed hands. */
-bool rt_hook_count(struct rt_hook *h, struct rt_fig_site *site, uint32_t generation);
-void rt_hook_uncount(struct rt_hook *h, const struct rt_fig_site *site);
+/* Likewise the place in the statistics; one at a time. False: the port id has changed hands. */
+bool rt_hook_count(struct rt_hook *h, struct rt_stat_site *site, uint32_t generation);
+void rt_hook_uncount(struct rt_hook *h, const struct rt_stat_site *site);
 /* The site has got its column, while it may be counting. */
-void rt_hook_give_column(struct rt_hook *h, const struct rt_fig_site *site);
+void rt_hook_give_column(struct rt_hook *h, const struct rt_stat_site *site);
 
 /* Frees what has outlived its grace period: old tap sets, removed callbacks. True: no tap set is
  * left. Callbacks may stay until their threads poll a hook again. */

@@ -176,14 +176,14 @@ static void visit_outside(struct rt_hook *h, unsigned n)
 {
 	if (n)
 		rt_fetch_add(&h->orphaned, n);
-	if (rt_load(&h->figures))
-		rt_fetch_add(&rt_fig_no_thread, 1);
+	if (rt_load(&h->stats))
+		rt_fetch_add(&rt_stat_no_thread, 1);
 }
 
 static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
-	if ((rt_load(&h->figures) || rt_load(&h->taps)) &&
-		rt_load(&rt_fig_mode.state) & RT_INSTR_TRACE)
+	if ((rt_load(&h->stats) || rt_load(&h->taps)) &&
+		rt_load(&rt_stat_mode.state) & RT_INSTR_TRACE)
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	visit_outside(h, n);
 }
@@ -193,34 +193,34 @@ static __rte_noinline uint16_t visit(
 	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
 {
 	/* First of all: who changes what a hook has to do changes the state after it. Pairs with
-	 * the release in figures.c. */
-	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
+	 * the release in stats.c. */
+	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 	const struct rt_tapset *set;
-	struct rt_fig_site *site;
+	struct rt_stat_site *site;
 
 	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
 		rt_thread_set_add(&h->seen, t->index);
 	/* Pairs with the release in rt_hook_count(). */
-	site = rt_load_acquire(&h->figures);
+	site = rt_load_acquire(&h->stats);
 	/* Pairs with the release in replace(), hook.c. */
 	set = rt_load_acquire(&h->taps);
 	/* The callback is in before there is anything to count with. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
-	/* Of the site: the mode may already be that of the next figures. Pairs with the release in
+	/* Of the site: the mode may already be that of the next stats. Pairs with the release in
 	 * supply_threads(). */
-	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->figures->threads_ready))) {
-		rt_fetch_add(&site->figures->no_row_polls, 1);
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->stats->threads_ready))) {
+		rt_fetch_add(&site->stats->no_row_polls, 1);
 		site = NULL;
 	}
 	if (site && h->direction == RT_DIR_RX)
-		rt_fig_rx(site, t, state, pkts, n, asked);
+		rt_stat_rx(site, t, state, pkts, n, asked);
 	else if (site)
-		rt_fig_tx(site, t, state, pkts, n);
+		rt_stat_tx(site, t, state, pkts, n);
 	if (set && (n || rt_unlikely(rt_hook_until)))
 		run_set(set, t, pkts, n);
 	if (site && !set)
-		rt_fig_settle(site, t, state);
+		rt_stat_settle(site, t, state);
 	rt_thread_exit(t);
 	return n;
 }
@@ -261,7 +261,7 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 {
 	uintptr_t stack = rt_stack_pointer();
 	struct rt_thread *t = rt_thread_self;
-	struct rt_fig_quick *column;
+	struct rt_stat_quick *column;
 	bool done;
 
 	if (rt_unlikely(!t || rt_thread_inside(t)))
@@ -271,8 +271,8 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 	column = rt_load_acquire(&h->column);
 	if (!column)
 		return visit(h, t, pkts, n, asked);
-	done = dir == RT_DIR_RX ? rt_fig_rx_quick(column, t, n, asked)
-				: rt_fig_tx_quick(column, t, n);
+	done = dir == RT_DIR_RX ? rt_stat_rx_quick(column, t, n, asked)
+				: rt_stat_tx_quick(column, t, n);
 	if (rt_unlikely(!done))
 		return visit(h, t, pkts, n, asked);
 	rt_thread_exit(t);

@@ -66,6 +66,6 @@ int main(void)
 		cmocka_unit_test(test_no_handler_ends_the_visit_that_it_interrupts),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -568,6 +568,6 @@ int main(void)
 		cmocka_unit_test(test_threads_beyond_the_slots_are_counted_and_cheap),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

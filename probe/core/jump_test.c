@@ -86,29 +86,29 @@ static void test_hooks_take_the_kernels_time(void **state)
 }
 
 /* Counters only grow, and no gap is as long as the jump. */
-static void test_figures_leave_out_what_the_counter_went_back(void **state)
+static void test_stats_leave_out_what_the_counter_went_back(void **state)
 {
 	static struct rt_monitor m;
 	uint16_t port = test_port_make("net_ring_jump");
 	const uint64_t hour = 3600 * rte_get_tsc_hz();
-	const struct rt_fig_window *w;
-	const struct rt_fig_thread *t;
-	struct rt_fig_own *o;
+	const struct rt_stat_window *w;
+	const struct rt_stat_thread *t;
+	struct rt_stat_own *o;
 	uint64_t idle;
 
 	test_monitor(&m, RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, 1);
 	poll_some(port);
 	test_port_poll(port, 32); /* idle from here on */
 	t = test_thread();
-	o = &rt_hook_get(port, 0, RT_DIR_RX)->figures->rows[rt_thread_self->index].own;
+	o = &rt_hook_get(port, 0, RT_DIR_RX)->stats->rows[rt_thread_self->index].own;
 	idle = t->idle_cycles;
 	o->since_tsc += hour;
 	o->last_tsc += hour;
 	poll_some(port);
 	assert_int_equal(t->idle_cycles, idle);
-	assert_int_equal(t->gaps_idle[RT_FIG_GAP_SIZES - 1], 0);
-	w = &t->window[o->window % RT_FIG_WINDOWS];
-	for (unsigned i = 0; i < RT_FIG_WORST; i++)
+	assert_int_equal(t->gaps_idle[RT_STAT_GAP_SIZES - 1], 0);
+	w = &t->window[o->window % RT_STAT_WINDOWS];
+	for (unsigned i = 0; i < RT_STAT_WORST; i++)
 		assert_in_range(w->gap[i].cycles, 0, hour);
 	test_monitor_end(&m);
 	test_port_remove(port);
@@ -118,9 +118,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hooks_take_the_kernels_time),
-		cmocka_unit_test(test_figures_leave_out_what_the_counter_went_back),
+		cmocka_unit_test(test_stats_leave_out_what_the_counter_went_back),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

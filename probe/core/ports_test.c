@@ -332,8 +332,8 @@ static void rescan(void)
 {
 	if (watched)
 		rt_session_rescan(watched);
-	if (rt_fig_current)
-		rt_figures_scan_ports(rt_fig_current);
+	if (rt_stat_current)
+		rt_stats_scan_ports(rt_stat_current);
 }
 
 static void test_counters_of_a_port_that_comes_back_go_on(void **state)
@@ -474,18 +474,18 @@ static void test_what_makes_a_port_the_same(void **state)
 static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 {
 	static struct rt_monitor mon;
-	const struct rt_fig_port *p;
+	const struct rt_stat_port *p;
 	uint32_t index, blocks;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	index = test_port_index(port[1]);
-	p = &rt_fig_current->ports[index];
+	p = &rt_stat_current->ports[index];
 	test_port_send(port[1], 1);
 	test_port_poll(port[1], 32);
-	blocks = rt_fig_current->header->hook_count;
-	for (unsigned i = 2; i < RT_FIG_PORTS + 20; i++) {
-		test_figures_tick();
+	blocks = rt_stat_current->header->hook_count;
+	for (unsigned i = 2; i < RT_STAT_PORTS + 20; i++) {
+		test_stats_tick();
 		test_port_remove(port[1]);
 		if (i % 2) {
 			rescan();
@@ -498,12 +498,12 @@ static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 		test_port_send(port[1], 1);
 		assert_int_equal(test_port_poll(port[1], 32), 1);
 		assert_int_equal(test_block(port[1], RT_DIR_RX)->burst[1], i);
-		test_figures_tick();
+		test_stats_tick();
 		assert_int_equal(p->ipackets, i);
 		assert_int_equal(p->opackets, i);
 	}
-	assert_int_equal(rt_fig_current->header->hook_count, blocks);
-	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
+	assert_int_equal(rt_stat_current->header->hook_count, blocks);
+	assert_int_equal(rt_stat_current->header->ports_beyond, 0);
 	rt_ports_unwatch();
 	test_monitor_end(&mon);
 }
@@ -546,6 +546,6 @@ int main(void)
 		cmocka_unit_test(test_what_makes_a_port_the_same),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Telemetry commands. There is no connection whose end would switch instruments off again: a query
+/* Telemetry commands. There is no connection whose end would switch collectors off again: a query
  * takes a lease on those that it needs. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 
 struct command {
 	const char *name, *help; /* rte_telemetry refuses help texts of 64 characters and more */
-	uint32_t instruments;
+	uint32_t collectors;
 	const char *what;
-	void (*show)(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+	void (*show)(struct rt_stats *f, const char *port, struct rt_tel_list *out);
 };
 
 static const struct command commands[] = {
@@ -38,7 +38,7 @@ struct query {
 	struct rte_tel_data *out;
 };
 
-static void show(struct rt_figures *f, uint64_t since_ms, void *arg)
+static void show(struct rt_stats *f, uint64_t since_ms, void *arg)
 {
 	const struct query *q = arg;
 	struct rt_tel_list list = {.dict = rte_tel_data_alloc()};
@@ -64,7 +64,7 @@ static int on_command(const char *cmd, const char *params, struct rte_tel_data *
 		if (strcmp(commands[i].name, cmd) == 0)
 			q.command = &commands[i];
 	}
-	return q.command ? rt_control_query(q.command->instruments, show, &q) : -1;
+	return q.command ? rt_control_query(q.command->collectors, show, &q) : -1;
 }
 
 void rt_telemetry_register(void)

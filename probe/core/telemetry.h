@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures for DPDK's own telemetry (dpdk-telemetry.py). */
+/* The statistics for DPDK's own telemetry (dpdk-telemetry.py). */
 #ifndef RINGTAP_PROBE_CORE_TELEMETRY_H
 #define RINGTAP_PROBE_CORE_TELEMETRY_H
 
@@ -34,11 +34,11 @@ struct rte_tel_data *rt_telemetry_dict(void);
 void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);
 
 /* What a command shows, control lock held. port: decimal id, NULL: all. */
-void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out);
-void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out);
-void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out);
-void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out);
-void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out);
-void rt_telemetry_addresses(struct rt_figures *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_latency(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_mempools(struct rt_stats *f, const char *port, struct rt_tel_list *out);
+void rt_telemetry_addresses(struct rt_stats *f, const char *port, struct rt_tel_list *out);
 
 #endif

@@ -11,12 +11,12 @@
 
 #define SOME 1000 /* packets, over which distinct pages are counted */
 
-void rt_telemetry_mempools(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_mempools(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
 	static const char *const kinds[] = {"unknown", "dpdk", "external"};
 
-	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS); i++) {
-		const struct rt_fig_pool *p = &f->pools[i];
+	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS); i++) {
+		const struct rt_stat_pool *p = &f->pools[i];
 		struct rte_tel_data *d = p->state == RT_IF_PRESENT ? rt_telemetry_dict() : NULL;
 
 		if (!d)
@@ -47,13 +47,13 @@ static int in_order(const void *a, const void *b)
 }
 
 /* As devices see them; a pool without IOVAs has all ones there. */
-static uint64_t page_of(const struct rt_fig_sample *s, unsigned shift)
+static uint64_t page_of(const struct rt_stat_sample *s, unsigned shift)
 {
 	return (s->iova && s->iova != UINT64_MAX ? s->iova : s->buf_addr) >> shift;
 }
 
 /* Distinct pages in SOME packets, on average. */
-static uint64_t distinct_pages(const struct rt_fig_stretch *st, unsigned shift)
+static uint64_t distinct_pages(const struct rt_stat_run *st, unsigned shift)
 {
 	uint64_t windows = st->count / SOME, distinct = 0, page[SOME];
 
@@ -68,10 +68,10 @@ static uint64_t distinct_pages(const struct rt_fig_stretch *st, unsigned shift)
 }
 
 /* From the lowest address of a buffer to the next one; 0: not known. */
-static uint64_t stride_at(const struct rt_figures *f, uint64_t address)
+static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 {
-	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS); i++) {
-		const struct rt_fig_pool *p = &f->pools[i];
+	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS); i++) {
+		const struct rt_stat_pool *p = &f->pools[i];
 
 		if (p->state == RT_IF_PRESENT && address - p->base < p->span)
 			return p->object_bytes;
@@ -81,7 +81,7 @@ static uint64_t stride_at(const struct rt_figures *f, uint64_t address)
 
 /* Steps to a neighbour, of a thousand. Objects that would cross a page begin in the next one, so
  * neighbours are up to two objects apart. */
-static uint64_t sequential(const struct rt_fig_stretch *st, uint64_t stride)
+static uint64_t sequential(const struct rt_stat_run *st, uint64_t stride)
 {
 	uint64_t steps = 0;
 
@@ -94,29 +94,29 @@ static uint64_t sequential(const struct rt_fig_stretch *st, uint64_t stride)
 	return stride && st->count > 1 ? steps * 1000 / (st->count - 1) : 0;
 }
 
-/* The last finished stretch of a thread. False: there is none, or it has just been overwritten. */
-static bool copy_stretch(const struct rt_fig_sampler *s, struct rt_fig_stretch *out)
+/* The last finished run of a thread. False: there is none, or it has just been overwritten. */
+static bool copy_run(const struct rt_stat_sampler *s, struct rt_stat_run *out)
 {
 	uint64_t number = rt_load_acquire(&s->done);
-	const struct rt_fig_stretch *st = &s->stretch[number % RT_FIG_STRETCHES];
+	const struct rt_stat_run *st = &s->run[number % RT_STAT_RUNS];
 
 	if (!number || rt_load_acquire(&st->number) != number)
 		return false;
 	memcpy(out, st, sizeof(*out));
-	rt_fence_acquire(); /* pairs with the fence in figures_burst.c */
-	return rt_load(&st->number) == number && out->count <= RT_FIG_STRETCH;
+	rt_fence_acquire(); /* pairs with the fence in stats_burst.c */
+	return rt_load(&st->number) == number && out->count <= RT_STAT_RUN;
 }
 
-void rt_telemetry_addresses(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_addresses(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
-	static struct rt_fig_stretch st; /* control lock held */
+	static struct rt_stat_run st; /* control lock held */
 
-	for (uint32_t i = 0; i < RTE_MIN(f->header->sampler_count, (uint32_t)RT_FIG_SAMPLERS);
+	for (uint32_t i = 0; i < RTE_MIN(f->header->sampler_count, (uint32_t)RT_STAT_SAMPLERS);
 		i++) {
-		const struct rt_fig_sampler *s = &f->samplers[i];
+		const struct rt_stat_sampler *s = &f->samplers[i];
 		struct rte_tel_data *d;
 
-		if (!rt_load_acquire(&s->life) || !copy_stretch(s, &st))
+		if (!rt_load_acquire(&s->life) || !copy_run(s, &st))
 			continue;
 		d = rt_telemetry_dict();
 		if (!d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
+/* The statistics as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
  * most, which is why histograms come only with the port that they are asked for. Names stand in
  * values, as not all characters of a port's name may stand in a key. */
 #include <inttypes.h>
@@ -80,12 +80,12 @@ static void add_under(struct rte_tel_data *dict, const char *name, struct rte_te
 	count_entry(name, 2);
 }
 
-static bool asked(const struct rt_fig_port *p, const char *port)
+static bool asked(const struct rt_stat_port *p, const char *port)
 {
 	return !port || (p->state == RT_IF_PRESENT && p->port_id == strtoul(port, NULL, 10));
 }
 
-static uint64_t to_ns(const struct rt_figures *f, uint64_t cycles)
+static uint64_t to_ns(const struct rt_stats *f, uint64_t cycles)
 {
 	return (uint64_t)((unsigned __int128)cycles * 1000000000 / f->header->tsc_hz);
 }
@@ -95,10 +95,10 @@ static uint32_t within(uint32_t count, uint32_t table)
 	return RTE_MIN(count, table);
 }
 
-void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
-	for (uint32_t i = 0; i < within(f->header->port_count, RT_FIG_PORTS); i++) {
-		const struct rt_fig_port *p = &f->ports[i];
+	for (uint32_t i = 0; i < within(f->header->port_count, RT_STAT_PORTS); i++) {
+		const struct rt_stat_port *p = &f->ports[i];
 		struct rte_tel_data *d =
 			asked(p, port) && p->state == RT_IF_PRESENT ? rt_telemetry_dict() : NULL;
 
@@ -127,7 +127,7 @@ void rt_telemetry_ports(struct rt_figures *f, const char *port, struct rt_tel_li
 }
 
 /* The longest of all windows that are still there, longest first. */
-static void show_gaps(struct rt_figures *f, const struct rt_fig_thread *t, struct rte_tel_data *d)
+static void show_gaps(struct rt_stats *f, const struct rt_stat_thread *t, struct rte_tel_data *d)
 {
 	struct rte_tel_data *list = rte_tel_data_alloc();
 	uint64_t below = UINT64_MAX;
@@ -138,9 +138,9 @@ static void show_gaps(struct rt_figures *f, const struct rt_fig_thread *t, struc
 	for (int n = 0; n < GAPS_SHOWN; n++) {
 		uint64_t longest = 0;
 
-		for (int i = 0; i < RT_FIG_WINDOWS * RT_FIG_WORST; i++) {
-			const struct rt_fig_window *w = &t->window[i / RT_FIG_WORST];
-			uint64_t cycles = rt_load(&w->gap[i % RT_FIG_WORST].cycles);
+		for (int i = 0; i < RT_STAT_WINDOWS * RT_STAT_WORST; i++) {
+			const struct rt_stat_window *w = &t->window[i / RT_STAT_WORST];
+			uint64_t cycles = rt_load(&w->gap[i % RT_STAT_WORST].cycles);
 
 			if (cycles < below && cycles > longest)
 				longest = cycles;
@@ -154,11 +154,11 @@ static void show_gaps(struct rt_figures *f, const struct rt_fig_thread *t, struc
 	add_under(d, "longest_gaps_ns", list);
 }
 
-static void show_work(struct rt_figures *f, const struct rt_fig_thread *t, struct rte_tel_data *d)
+static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct rte_tel_data *d)
 {
 	uint64_t busy, idle, since, now = rt_tsc();
 
-	/* figures.h says why; a thread that changes over all the time may win. */
+	/* stats.h says why; a thread that changes over all the time may win. */
 	for (int i = 0; i < 100; i++) {
 		since = rt_load_acquire(&t->since_tsc);
 		busy = rt_load_acquire(&t->busy_cycles);
@@ -171,13 +171,13 @@ static void show_work(struct rt_figures *f, const struct rt_fig_thread *t, struc
 	rt_telemetry_uint(d, "busy_cycles", busy);
 	rt_telemetry_uint(d, "idle_cycles", idle);
 	rt_telemetry_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
-	rt_telemetry_uint(d, "busy_stretches", rt_load(&t->stretches));
+	rt_telemetry_uint(d, "busy_stretches", rt_load(&t->busy_periods));
 }
 
-void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
 	for (unsigned i = 0; i < f->threads_ready; i++) {
-		const struct rt_fig_thread *t = &f->threads[i];
+		const struct rt_stat_thread *t = &f->threads[i];
 		struct rte_tel_data *d = rt_load_acquire(&t->life) ? rt_telemetry_dict() : NULL;
 
 		if (!d)
@@ -197,7 +197,7 @@ void rt_telemetry_threads(struct rt_figures *f, const char *port, struct rt_tel_
 	}
 }
 
-static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
+static void show_bursts(const struct rt_stat_hook *b, struct rte_tel_data *d)
 {
 	struct rte_tel_data *sizes = rt_telemetry_dict();
 	char name[16];
@@ -205,7 +205,7 @@ static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
 	if (!sizes)
 		return;
 	/* A dictionary ends at 256 entries; the rest is refused. */
-	for (unsigned n = 0; n <= RT_FIG_BURSTS; n++) {
+	for (unsigned n = 0; n <= RT_STAT_BURSTS; n++) {
 		snprintf(name, sizeof(name), "%u", n);
 		if (rt_load(&b->burst[n]))
 			rt_telemetry_uint(sizes, name, rt_load(&b->burst[n]));
@@ -214,7 +214,7 @@ static void show_bursts(const struct rt_fig_hook *b, struct rte_tel_data *d)
 }
 
 static void show_queue(
-	struct rt_figures *f, const struct rt_fig_hook *b, bool whole, struct rt_tel_list *out)
+	struct rt_stats *f, const struct rt_stat_hook *b, bool whole, struct rt_tel_list *out)
 {
 	uint64_t polls = rt_load(&b->big_polls), packets = rt_load(&b->big_packets), empty;
 	struct rte_tel_data *d = rt_telemetry_dict();
@@ -223,7 +223,7 @@ static void show_queue(
 		return;
 	empty = rt_load(&b->burst[0]);
 	polls += empty;
-	for (unsigned n = 1; n <= RT_FIG_BURSTS; n++) {
+	for (unsigned n = 1; n <= RT_STAT_BURSTS; n++) {
 		uint64_t calls = rt_load(&b->burst[n]);
 
 		polls += calls;
@@ -236,16 +236,16 @@ static void show_queue(
 	rt_telemetry_uint(d, "polls", polls);
 	rt_telemetry_uint(d, "empty_polls", empty);
 	rt_telemetry_uint(d, "packets", packets);
-	rt_telemetry_uint(d, "largest_asked", rt_load(&b->max_asked));
+	rt_telemetry_uint(d, "largest_asked", rt_load(&b->max_burst));
 	if (whole)
 		show_bursts(b, d);
 	rt_telemetry_add(out, d);
 }
 
-void rt_telemetry_polling(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
-	for (uint32_t i = 0; i < within(f->header->hook_count, RT_FIG_HOOKS); i++) {
-		const struct rt_fig_hook *b = &f->hooks[i];
+	for (uint32_t i = 0; i < within(f->header->hook_count, RT_STAT_HOOKS); i++) {
+		const struct rt_stat_hook *b = &f->hooks[i];
 
 		if (rt_load_acquire(&b->life) && asked(&f->ports[b->port_index], port))
 			show_queue(f, b, port != NULL, out);
@@ -257,32 +257,32 @@ uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned 
 	uint64_t rank = (uint64_t)(((unsigned __int128)count * share + 9999) / 10000);
 	uint64_t seen = 0, width;
 
-	for (uint32_t i = 0; i < RT_FIG_BUCKETS; i++) {
+	for (uint32_t i = 0; i < RT_STAT_BUCKETS; i++) {
 		seen += bucket[i];
 		if (seen && seen >= rank)
-			return rt_fig_bucket_low(i, &width) + width / 2;
+			return rt_stat_bucket_low(i, &width) + width / 2;
 	}
 	return 0;
 }
 
 struct pair_sum {
 	uint64_t count, sum, min, max, untimed, shared;
-	uint64_t bucket[RT_FIG_BUCKETS];
+	uint64_t bucket[RT_STAT_BUCKETS];
 };
 
-static bool same_pair(const struct rt_fig_pair *a, const struct rt_fig_pair *b)
+static bool same_pair(const struct rt_stat_pair *a, const struct rt_stat_pair *b)
 {
 	return a->rx_index == b->rx_index && a->tx_index == b->tx_index &&
 	       a->inferred == b->inferred;
 }
 
 /* All threads' together. */
-static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct pair_sum *s)
+static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pair_sum *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->min = UINT64_MAX;
 	for (uint32_t i = first; i < n; i++) {
-		const struct rt_fig_pair *p = &f->pairs[i];
+		const struct rt_stat_pair *p = &f->pairs[i];
 
 		if (!rt_load_acquire(&p->life) || !same_pair(p, &f->pairs[first]))
 			continue;
@@ -291,7 +291,7 @@ static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct p
 		s->max = RTE_MAX(s->max, rt_load(&p->max));
 		s->untimed += rt_load(&p->unstamped);
 		s->shared += rt_load(&p->shared);
-		for (uint32_t b = 0; b < RT_FIG_BUCKETS; b++) {
+		for (uint32_t b = 0; b < RT_STAT_BUCKETS; b++) {
 			uint64_t c = rt_load(&p->bucket[b]);
 
 			s->bucket[b] += c;
@@ -300,14 +300,14 @@ static void sum_pairs(struct rt_figures *f, uint32_t n, uint32_t first, struct p
 	}
 }
 
-static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const struct pair_sum *s,
+static void show_pair(struct rt_stats *f, const struct rt_stat_pair *p, const struct pair_sum *s,
 	struct rt_tel_list *out)
 {
 	static const struct {
 		const char *name;
 		unsigned share;
 	} quantiles[] = {{"p50_ns", 5000}, {"p90_ns", 9000}, {"p99_ns", 9900}, {"p99_9_ns", 9990}};
-	bool timed = p->rx_index < RT_FIG_PORTS;
+	bool timed = p->rx_index < RT_STAT_PORTS;
 	struct rte_tel_data *d = rt_telemetry_dict();
 
 	if (!d)
@@ -331,18 +331,18 @@ static void show_pair(struct rt_figures *f, const struct rt_fig_pair *p, const s
 	rt_telemetry_add(out, d);
 }
 
-void rt_telemetry_latency(struct rt_figures *f, const char *port, struct rt_tel_list *out)
+void rt_telemetry_latency(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
 	static struct pair_sum sum; /* control lock held */
-	uint32_t n = within(f->header->pair_count, RT_FIG_PAIRS);
+	uint32_t n = within(f->header->pair_count, RT_STAT_PAIRS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct rt_fig_pair *p = &f->pairs[i];
+		const struct rt_stat_pair *p = &f->pairs[i];
 		bool first = rt_load_acquire(&p->life) != 0;
 
 		for (uint32_t k = 0; k < i && first; k++)
 			first = !(f->pairs[k].life && same_pair(&f->pairs[k], p));
-		if (!first || (port && (p->rx_index >= RT_FIG_PORTS ||
+		if (!first || (port && (p->rx_index >= RT_STAT_PORTS ||
 					       !asked(&f->ports[p->rx_index], port))))
 			continue;
 		sum_pairs(f, n, i, &sum);

@@ -82,7 +82,7 @@ unsigned test_port_callbacks(uint16_t port)
 	return n;
 }
 
-void test_figures_start(void)
+void test_stats_start(void)
 {
 	uint64_t tsc, ns;
 
@@ -100,11 +100,11 @@ const struct rt_clock_line *test_clock(void)
 	return &wall.line;
 }
 
-void test_monitor(struct rt_monitor *m, uint32_t instruments, uint32_t every)
+void test_monitor(struct rt_monitor *m, uint32_t collectors, uint32_t every)
 {
 	char err[RT_TEXT_LEN] = "";
 
-	if (rt_figures_attach(m, instruments, every, test_clock(), err))
+	if (rt_stats_attach(m, collectors, every, test_clock(), err))
 		fail_msg("%s", err);
 	for (unsigned i = 0; i < RTE_DIM(attached); i++) {
 		if (!attached[i] || attached[i] == m) {
@@ -118,31 +118,31 @@ void test_monitor(struct rt_monitor *m, uint32_t instruments, uint32_t every)
 void test_monitors_drop(void)
 {
 	for (unsigned i = 0; i < RTE_DIM(attached) && attached[i]; i++) {
-		rt_figures_detach(attached[i], test_clock());
+		rt_stats_detach(attached[i], test_clock());
 		attached[i] = NULL;
 	}
-	while (!rt_figures_reclaim())
+	while (!rt_stats_reclaim())
 		sched_yield();
 }
 
 void test_monitor_end(struct rt_monitor *m)
 {
-	rt_figures_detach(m, test_clock());
-	while (!rt_figures_reclaim())
+	rt_stats_detach(m, test_clock());
+	while (!rt_stats_reclaim())
 		sched_yield();
 }
 
-void test_figures_tick(void)
+void test_stats_tick(void)
 {
 	static uint64_t now_ms = 1u << 20;
 
 	now_ms += 10000;
-	rt_figures_tick(now_ms, test_clock());
+	rt_stats_tick(now_ms, test_clock());
 }
 
 uint32_t test_port_index(uint16_t port)
 {
-	const struct rt_figures *f = rt_fig_current;
+	const struct rt_stats *f = rt_stat_current;
 	uint32_t i = 0;
 
 	while (i < f->header->port_count &&
@@ -152,15 +152,15 @@ uint32_t test_port_index(uint16_t port)
 	return i;
 }
 
-const struct rt_fig_hook *test_block(uint16_t port, enum rt_direction dir)
+const struct rt_stat_hook *test_block(uint16_t port, enum rt_direction dir)
 {
-	const struct rt_figures *f = rt_fig_current;
+	const struct rt_stats *f = rt_stat_current;
 	uint32_t index = test_port_index(port),
-		 n = RTE_MIN(f->header->hook_count, (uint32_t)RT_FIG_HOOKS);
-	const struct rt_fig_hook *found = NULL;
+		 n = RTE_MIN(f->header->hook_count, (uint32_t)RT_STAT_HOOKS);
+	const struct rt_stat_hook *found = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct rt_fig_hook *b = &f->hooks[i];
+		const struct rt_stat_hook *b = &f->hooks[i];
 
 		if (b->port_index != index || b->direction != dir || b->queue ||
 			b->thread != rt_thread_self->index)
@@ -172,9 +172,9 @@ const struct rt_fig_hook *test_block(uint16_t port, enum rt_direction dir)
 	return found;
 }
 
-const struct rt_fig_thread *test_thread(void)
+const struct rt_stat_thread *test_thread(void)
 {
-	return &rt_fig_current->threads[rt_thread_self->index];
+	return &rt_stat_current->threads[rt_thread_self->index];
 }
 
 void test_spin(uint64_t cycles)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What unit tests of the figures share: ports that lead back to themselves, and a monitor of this
- * process without a socket. */
+/* What unit tests of the statistics share: ports that lead back to themselves, and a monitor of
+ * this process without a socket. */
 #ifndef RINGTAP_PROBE_CORE_TEST_PORTS_H
 #define RINGTAP_PROBE_CORE_TEST_PORTS_H
 
@@ -22,21 +22,21 @@ unsigned test_port_poll(uint16_t port, unsigned asked);
 unsigned test_port_callbacks(uint16_t port);
 
 /* Before the first test. */
-void test_figures_start(void);
+void test_stats_start(void);
 const struct rt_clock_line *test_clock(void);
-/* Switches instruments of one monitor, which must be static: a test that fails leaves it. */
-void test_monitor(struct rt_monitor *m, uint32_t instruments, uint32_t every);
+/* Switches collectors of one monitor, which must be static: a test that fails leaves it. */
+void test_monitor(struct rt_monitor *m, uint32_t collectors, uint32_t every);
 /* Detaches it; if it was the last, all memory is given back. */
 void test_monitor_end(struct rt_monitor *m);
 /* Detaches all of them; after every test. */
 void test_monitors_drop(void);
 /* The control thread's work some time later: everything is due. */
-void test_figures_tick(void);
+void test_stats_tick(void);
 
 /* The block of queue 0 and this thread's; fails the test if there is none. */
-const struct rt_fig_hook *test_block(uint16_t port, enum rt_direction dir);
+const struct rt_stat_hook *test_block(uint16_t port, enum rt_direction dir);
 /* The entry of this thread. */
-const struct rt_fig_thread *test_thread(void);
+const struct rt_stat_thread *test_thread(void);
 /* Entry of a port in the table; fails the test if there is none. */
 uint32_t test_port_index(uint16_t port);
 /* Spins so many cycles. */

@@ -46,7 +46,7 @@ static void thread_ends(void *slot)
 	struct rt_thread *t = slot;
 
 	rt_thread_self = NULL;
-	rt_fig_thread_ends(t);
+	rt_stat_thread_ends(t);
 	rt_store(&t->used, 0);
 	/* Pairs with the acquire of the next owner's compare-and-swap. */
 	rt_thread_set_add(&slots.free, t->index);

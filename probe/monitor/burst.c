@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rarer parts of counting; still in the polling threads, see figures_burst.h. */
+/* The rarer parts of counting; still in the polling threads, see stats_burst.h. */
 #include <string.h>
 
 #include "burst.h"
 
-#define STRETCH_PATIENCE 5 /* stretches that would have been wanted meanwhile */
+#define RUN_PATIENCE 5 /* runs that would have been wanted meanwhile */
 
-struct rt_fig_mode rt_fig_mode;
-struct rt_figures *rt_fig_current;
-uint64_t rt_fig_no_thread;
+struct rt_stat_mode rt_stat_mode;
+struct rt_stats *rt_stat_current;
+uint64_t rt_stat_no_thread;
 
-bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index)
+bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *index)
 {
 	*index = rt_load(count);
 	do {
-		/* Pairs with the release in figures_supply.c. */
+		/* Pairs with the release in stats_supply.c. */
 		if (*index >= rt_load_acquire(&supply->ready)) {
 			if (!rt_load(&supply->starved))
 				rt_store(&supply->starved, 1);
@@ -24,13 +24,13 @@ bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index)
 	return true;
 }
 
-struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t)
+struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt_thread *t)
 {
-	struct rt_figures *f = s->figures;
-	struct rt_fig_hook *b;
+	struct rt_stats *f = s->stats;
+	struct rt_stat_hook *b;
 	uint32_t i;
 
-	if (!rt_fig_take(&f->hook_supply, &f->header->hook_count, &i))
+	if (!rt_stat_take(&f->hook_supply, &f->header->hook_count, &i))
 		return NULL;
 	b = &f->hooks[i];
 	b->thread = t->index;
@@ -38,41 +38,41 @@ struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_th
 	b->queue = (uint16_t)(s->where >> 16);
 	b->direction = s->direction;
 	rt_store_release(&b->life, t->life); /* pairs with the acquire in reader/monitor.c */
-	rt_fig_quick_of(s->column, t)->block = b;
+	rt_stat_quick_of(s->column, t)->block = b;
 	return b;
 }
 
 /* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
-static uint64_t cycles_since(const struct rt_fig_own *o, uint64_t tsc)
+static uint64_t cycles_since(const struct rt_stat_own *o, uint64_t tsc)
 {
 	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
 }
 
-/* Ends the stretch that lasts; its sums and what begins are published as figures.h says. */
-static void publish_stretch(struct rt_fig_own *o, enum rt_fig_kind kind, uint64_t tsc)
+/* Ends the period that lasts; its sums and what begins are published as stats.h says. */
+static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64_t tsc)
 {
-	struct rt_fig_thread *p = o->pub;
+	struct rt_stat_thread *p = o->pub;
 	uint64_t cycles = cycles_since(o, tsc);
 
 	rt_store(&p->since_tsc, 0);
-	if (o->kind == RT_FIG_BUSY)
+	if (o->kind == RT_STAT_BUSY)
 		rt_store_release(&p->busy_cycles, p->busy_cycles + cycles);
-	else if (o->kind == RT_FIG_IDLE)
+	else if (o->kind == RT_STAT_IDLE)
 		rt_store_release(&p->idle_cycles, p->idle_cycles + cycles);
-	rt_store_release(&p->is_busy, kind == RT_FIG_BUSY);
+	rt_store_release(&p->is_busy, kind == RT_STAT_BUSY);
 	/* Pairs with the acquires in reader/monitor.c, like those before it. */
-	rt_store_release(&p->since_tsc, kind == RT_FIG_NONE ? 0 : tsc);
+	rt_store_release(&p->since_tsc, kind == RT_STAT_NONE ? 0 : tsc);
 	o->since_tsc = tsc;
 	o->kind = kind;
 }
 
 /* The smallest of a full log is what a newcomer must beat. */
-static void keep_burst(struct rt_fig_own *o, uint64_t cycles)
+static void keep_burst(struct rt_stat_own *o, uint64_t cycles)
 {
-	struct rt_fig_window *w = &o->pub->window[o->window % RT_FIG_WINDOWS];
-	struct rt_fig_burst *least = &w->burst[0];
+	struct rt_stat_window *w = &o->pub->window[o->window % RT_STAT_WINDOWS];
+	struct rt_stat_burst *least = &w->burst[0];
 
-	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 1; i < RT_STAT_WORST; i++) {
 		if (w->burst[i].packets < least->packets)
 			least = &w->burst[i];
 	}
@@ -81,38 +81,38 @@ static void keep_burst(struct rt_fig_own *o, uint64_t cycles)
 	rt_store_release(&least->cycles, cycles);
 	rt_store_release(&least->packets, o->packets); /* pairs with reader/monitor.c */
 	o->burst_min = o->packets;
-	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		if (w->burst[i].packets < o->burst_min)
 			o->burst_min = w->burst[i].packets;
 	}
 }
 
-static void log_burst(struct rt_fig_own *o, uint64_t tsc)
+static void log_burst(struct rt_stat_own *o, uint64_t tsc)
 {
 	unsigned size = 63 - (unsigned)__builtin_clzll(o->packets | 1);
 
-	if (rt_load(&rt_fig_mode.window) != o->window)
-		rt_fig_new_window(o, rt_load(&rt_fig_mode.window));
-	RT_FIG_ADD(o->pub->stretches, 1);
-	RT_FIG_ADD(o->pub->stretch_packets[size < 40 ? size : 39], 1);
+	if (rt_load(&rt_stat_mode.window) != o->window)
+		rt_stat_new_window(o, rt_load(&rt_stat_mode.window));
+	RT_STAT_ADD(o->pub->busy_periods, 1);
+	RT_STAT_ADD(o->pub->busy_period_packets[size < 40 ? size : 39], 1);
 	if (o->packets > o->burst_min)
 		keep_burst(o, cycles_since(o, tsc));
 }
 
-void rt_fig_turn(struct rt_fig_own *o, enum rt_fig_kind kind, uint32_t count, uint64_t tsc)
+void rt_stat_turn(struct rt_stat_own *o, enum rt_stat_kind kind, uint32_t count, uint64_t tsc)
 {
-	if (o->kind == RT_FIG_BUSY)
+	if (o->kind == RT_STAT_BUSY)
 		log_burst(o, tsc);
-	publish_stretch(o, kind, tsc);
+	publish_period(o, kind, tsc);
 	o->packets = count;
 }
 
-void rt_fig_new_window(struct rt_fig_own *o, uint32_t number)
+void rt_stat_new_window(struct rt_stat_own *o, uint32_t number)
 {
-	struct rt_fig_window *w = &o->pub->window[number % RT_FIG_WINDOWS];
+	struct rt_stat_window *w = &o->pub->window[number % RT_STAT_WINDOWS];
 
 	rt_store(&w->number, 0);
-	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		rt_store_release(&w->gap[i].cycles, 0);
 		rt_store_release(&w->burst[i].packets, 0);
 	}
@@ -122,12 +122,12 @@ void rt_fig_new_window(struct rt_fig_own *o, uint32_t number)
 	o->gap_min = o->burst_min = 0;
 }
 
-void rt_fig_keep_gap(struct rt_fig_own *o, uint64_t cycles)
+void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles)
 {
-	struct rt_fig_window *w = &o->pub->window[o->window % RT_FIG_WINDOWS];
-	struct rt_fig_gap *least = &w->gap[0];
+	struct rt_stat_window *w = &o->pub->window[o->window % RT_STAT_WINDOWS];
+	struct rt_stat_gap *least = &w->gap[0];
 
-	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 1; i < RT_STAT_WORST; i++) {
 		if (w->gap[i].cycles < least->cycles)
 			least = &w->gap[i];
 	}
@@ -138,20 +138,20 @@ void rt_fig_keep_gap(struct rt_fig_own *o, uint64_t cycles)
 	rt_store_release(&least->queue, (uint16_t)(o->last_where >> 16));
 	rt_store_release(&least->cycles, cycles); /* pairs with the acquire in reader/monitor.c */
 	o->gap_min = cycles;
-	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		if (w->gap[i].cycles < o->gap_min)
 			o->gap_min = w->gap[i].cycles;
 	}
 }
 
-static void close_stretch(struct rt_fig_own *o)
+static void close_period(struct rt_stat_own *o)
 {
-	if (o->kind != RT_FIG_NONE)
-		publish_stretch(o, RT_FIG_NONE, rt_tsc());
+	if (o->kind != RT_STAT_NONE)
+		publish_period(o, RT_STAT_NONE, rt_tsc());
 }
 
 /* Says who owns the slot, before anything that refers to it. */
-static void introduce(struct rt_fig_own *o, const struct rt_thread *t)
+static void introduce(struct rt_stat_own *o, const struct rt_thread *t)
 {
 	if (o->pub->life == t->life)
 		return;
@@ -160,26 +160,26 @@ static void introduce(struct rt_fig_own *o, const struct rt_thread *t)
 	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
 }
 
-/* A thread that is new here, or instruments that have been switched. What was not watched counts
+/* A thread that is new here, or collectors that have been switched. What was not watched counts
  * neither as work nor as a gap. */
-void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state)
+void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state)
 {
-	uint32_t every = rt_load(&rt_fig_mode.latency_every) & ~RT_FIG_INFER;
+	uint32_t every = rt_load(&rt_stat_mode.latency_every) & ~RT_STAT_INFER;
 
 	introduce(o, t);
 	if (!(state & RT_INSTR_BUSY))
-		close_stretch(o);
-	if (o->busy_life != rt_load(&rt_fig_mode.busy_life)) {
-		o->busy_life = rt_load(&rt_fig_mode.busy_life);
-		o->kind = RT_FIG_NONE; /* the stretch began before a time without watching */
+		close_period(o);
+	if (o->busy_life != rt_load(&rt_stat_mode.busy_life)) {
+		o->busy_life = rt_load(&rt_stat_mode.busy_life);
+		o->kind = RT_STAT_NONE; /* the period began before a time without watching */
 		rt_store(&o->pub->since_tsc, 0);
 	}
-	if (o->gaps_life != rt_load(&rt_fig_mode.gaps_life)) {
-		o->gaps_life = rt_load(&rt_fig_mode.gaps_life);
+	if (o->gaps_life != rt_load(&rt_stat_mode.gaps_life)) {
+		o->gaps_life = rt_load(&rt_stat_mode.gaps_life);
 		o->last_tsc = 0;
 	}
-	if (o->addresses_life != rt_load(&rt_fig_mode.addresses_life)) {
-		o->addresses_life = rt_load(&rt_fig_mode.addresses_life);
+	if (o->addresses_life != rt_load(&rt_stat_mode.addresses_life)) {
+		o->addresses_life = rt_load(&rt_stat_mode.addresses_life);
 		o->filling = NULL; /* its packets would not be consecutive */
 	}
 	if (!o->countdown || o->countdown > every)
@@ -187,17 +187,17 @@ void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t sta
 	o->switching = (uint32_t)(state >> 32);
 }
 
-void rt_fig_thread_ends(struct rt_thread *t)
+void rt_stat_thread_ends(struct rt_thread *t)
 {
-	struct rt_figures *f;
+	struct rt_stats *f;
 
 	rt_thread_enter(t);
-	f = rt_load_acquire(&rt_fig_current); /* pairs with the release in figures.c */
+	f = rt_load_acquire(&rt_stat_current); /* pairs with the release in stats.c */
 	/* Pairs with the release in supply_threads(). */
 	if (f && t->index < rt_load_acquire(&f->threads_ready)) {
-		struct rt_fig_own *o = &f->rows[t->index].own;
+		struct rt_stat_own *o = &f->rows[t->index].own;
 
-		close_stretch(o);
+		close_period(o);
 		o->last_tsc = 0;
 		o->filling = NULL;
 		o->switching = 0; /* whoever gets the slot introduces himself */
@@ -205,16 +205,16 @@ void rt_fig_thread_ends(struct rt_thread *t)
 	rt_thread_exit(t);
 }
 
-/* One stretch after the other, each when the control thread wants it. */
-static struct rt_fig_stretch *next_stretch(struct rt_fig_own *o, uint64_t tsc)
+/* One run after the other, each when the control thread wants it. */
+static struct rt_stat_run *next_run(struct rt_stat_own *o, uint64_t tsc)
 {
-	uint64_t wanted = rt_load(&rt_fig_mode.wanted);
-	struct rt_fig_stretch *st;
+	uint64_t wanted = rt_load(&rt_stat_mode.wanted);
+	struct rt_stat_run *st;
 
-	if (wanted == o->stretch)
+	if (wanted == o->run)
 		return NULL;
-	o->stretch = wanted;
-	st = &o->sampler->stretch[wanted % RT_FIG_STRETCHES];
+	o->run = wanted;
+	st = &o->sampler->run[wanted % RT_STAT_RUNS];
 	rt_store(&st->number, 0);
 	rt_fence_release(); /* pairs with the reader's second look at number */
 	rt_store(&st->count, 0);
@@ -222,12 +222,12 @@ static struct rt_fig_stretch *next_stretch(struct rt_fig_own *o, uint64_t tsc)
 	return st;
 }
 
-static struct rt_fig_sampler *claim_sampler(struct rt_figures *f, const struct rt_thread *t)
+static struct rt_stat_sampler *claim_sampler(struct rt_stats *f, const struct rt_thread *t)
 {
-	struct rt_fig_sampler *s;
+	struct rt_stat_sampler *s;
 	uint32_t i;
 
-	if (!rt_fig_take(&f->sampler_supply, &f->header->sampler_count, &i))
+	if (!rt_stat_take(&f->sampler_supply, &f->header->sampler_count, &i))
 		return NULL;
 	s = &f->samplers[i];
 	s->thread = t->index;
@@ -235,24 +235,24 @@ static struct rt_fig_sampler *claim_sampler(struct rt_figures *f, const struct r
 	return s;
 }
 
-void rt_fig_sample(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
 {
-	struct rt_fig_stretch *st;
+	struct rt_stat_run *st;
 	uint64_t at;
 
 	if (!o->sampler)
-		o->sampler = claim_sampler(s->figures, t);
+		o->sampler = claim_sampler(s->stats, t);
 	if (!o->sampler)
 		return;
 	if (!o->filling)
-		o->filling = next_stretch(o, tsc);
+		o->filling = next_run(o, tsc);
 	st = o->filling;
 	if (!st)
 		return;
 	at = st->count;
-	for (unsigned i = 0; i < n && at < RT_FIG_STRETCH; i++, at++) {
-		st->sample[at] = (struct rt_fig_sample){
+	for (unsigned i = 0; i < n && at < RT_STAT_RUN; i++, at++) {
+		st->sample[at] = (struct rt_stat_sample){
 			.buf_addr = (uintptr_t)pkts[i]->buf_addr,
 			.iova = rte_mbuf_iova_get(pkts[i]),
 			.tsc = (uint32_t)tsc,
@@ -261,11 +261,11 @@ void rt_fig_sample(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_
 		};
 	}
 	rt_store(&st->count, at);
-	/* Where little traffic is, a short stretch must do. */
-	if (at < RT_FIG_STRETCH && rt_load(&rt_fig_mode.wanted) - o->stretch < STRETCH_PATIENCE)
+	/* Where little traffic is, a short run must do. */
+	if (at < RT_STAT_RUN && rt_load(&rt_stat_mode.wanted) - o->run < RUN_PATIENCE)
 		return;
 	/* Pairs with the acquire in reader/monitor.c. */
-	rt_store_release(&st->number, o->stretch);
-	rt_store_release(&o->sampler->done, o->stretch);
+	rt_store_release(&st->number, o->run);
+	rt_store_release(&o->sampler->done, o->run);
 	o->filling = NULL;
 }

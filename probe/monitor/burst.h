@@ -2,7 +2,7 @@
 /*
  * What hooks count while a monitor is attached. Everything written here belongs to the thread, or
  * to the thread at this hook: plain loads and stores. The common cases are inline and small; the
- * TSC is read at most once a call, and only where an instrument needs it.
+ * TSC is read at most once a call, and only where a collector needs it.
  */
 #ifndef RINGTAP_PROBE_MONITOR_BURST_H
 #define RINGTAP_PROBE_MONITOR_BURST_H
@@ -13,25 +13,25 @@
 #include "stats.h"
 
 /* Takes the next block, if there is one: *index is its number. Any thread. */
-bool rt_fig_take(struct rt_fig_supply *supply, uint32_t *count, uint32_t *index);
+bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *index);
 
-/* The rarer parts, in figures_burst.c and figures_latency.c. */
-struct rt_fig_hook *rt_fig_claim_block(struct rt_fig_site *s, const struct rt_thread *t);
-void rt_fig_follow(struct rt_fig_own *o, const struct rt_thread *t, uint64_t state);
-void rt_fig_turn(struct rt_fig_own *o, enum rt_fig_kind kind, uint32_t count, uint64_t tsc);
-void rt_fig_new_window(struct rt_fig_own *o, uint32_t number);
-void rt_fig_keep_gap(struct rt_fig_own *o, uint64_t cycles);
-void rt_fig_sample(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+/* The rarer parts, in stats_burst.c and stats_latency.c. */
+struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt_thread *t);
+void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state);
+void rt_stat_turn(struct rt_stat_own *o, enum rt_stat_kind kind, uint32_t count, uint64_t tsc);
+void rt_stat_new_window(struct rt_stat_own *o, uint32_t number);
+void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles);
+void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n, uint64_t tsc);
-void rt_fig_stamp(const struct rt_fig_site *s, struct rt_fig_own *o, struct rte_mbuf **pkts,
+void rt_stat_stamp(const struct rt_stat_site *s, struct rt_stat_own *o, struct rte_mbuf **pkts,
 	unsigned n, uint64_t tsc);
-void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n);
 
-#define RT_FIG_ADD(counter, v) rt_store(&(counter), (counter) + (v))
+#define RT_STAT_ADD(counter, v) rt_store(&(counter), (counter) + (v))
 
 /* Four sums, so that no addition waits for the one before it. */
-static inline uint64_t rt_fig_bytes(struct rte_mbuf **pkts, unsigned n)
+static inline uint64_t rt_stat_bytes(struct rte_mbuf **pkts, unsigned n)
 {
 	uint64_t a = 0, b = 0, c = 0, d = 0;
 	unsigned i = 0;
@@ -47,59 +47,59 @@ static inline uint64_t rt_fig_bytes(struct rte_mbuf **pkts, unsigned n)
 	return a + b + c + d;
 }
 
-static inline void rt_fig_count(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
+static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {
-	struct rt_fig_quick *column = rt_load_acquire(&s->column); /* see give_column() */
-	struct rt_fig_hook *b = NULL;
+	struct rt_stat_quick *column = rt_load_acquire(&s->column); /* see give_column() */
+	struct rt_stat_hook *b = NULL;
 
 	if (rt_likely(column != NULL))
-		b = rt_fig_quick_of(column, t)->block;
+		b = rt_stat_quick_of(column, t)->block;
 	if (rt_unlikely(!b)) {
-		b = column ? rt_fig_claim_block(s, t) : NULL;
+		b = column ? rt_stat_claim_block(s, t) : NULL;
 		if (!b) {
-			RT_FIG_ADD(s->rows[t->index].own.no_block_polls, 1);
+			RT_STAT_ADD(s->rows[t->index].own.no_block_polls, 1);
 			return;
 		}
 	}
 	if (rt_likely(on & RT_INSTR_POLLS)) {
-		if (rt_likely(n <= RT_FIG_BURSTS)) {
-			RT_FIG_ADD(b->burst[n], 1);
+		if (rt_likely(n <= RT_STAT_BURSTS)) {
+			RT_STAT_ADD(b->burst[n], 1);
 		} else {
-			RT_FIG_ADD(b->big_polls, 1);
-			RT_FIG_ADD(b->big_packets, n);
+			RT_STAT_ADD(b->big_polls, 1);
+			RT_STAT_ADD(b->big_packets, n);
 		}
-		if (rt_unlikely(asked > b->max_asked))
-			rt_store(&b->max_asked, asked);
+		if (rt_unlikely(asked > b->max_burst))
+			rt_store(&b->max_burst, asked);
 	}
 	if (on & RT_INSTR_BYTES) {
-		uint64_t bytes = rt_fig_bytes(pkts, n);
+		uint64_t bytes = rt_stat_bytes(pkts, n);
 
-		RT_FIG_ADD(b->bytes, bytes);
-		RT_FIG_ADD(b->byte_packets, n);
+		RT_STAT_ADD(b->bytes, bytes);
+		RT_STAT_ADD(b->byte_packets, n);
 	}
 }
 
 /* From one RX poll of the thread to the next. */
-static inline void rt_fig_gap(
-	const struct rt_fig_site *s, struct rt_fig_own *o, unsigned n, uint64_t tsc)
+static inline void rt_stat_gap(
+	const struct rt_stat_site *s, struct rt_stat_own *o, unsigned n, uint64_t tsc)
 {
 	uint64_t cycles = tsc - o->last_tsc;
 
-	if (rt_unlikely(rt_load(&rt_fig_mode.window) != o->window))
-		rt_fig_new_window(o, rt_load(&rt_fig_mode.window));
+	if (rt_unlikely(rt_load(&rt_stat_mode.window) != o->window))
+		rt_stat_new_window(o, rt_load(&rt_stat_mode.window));
 	if (rt_likely(o->last_tsc)) {
 		uint64_t *sizes = o->last_count ? o->pub->gaps_busy : o->pub->gaps_idle;
 		unsigned size = 63 - (unsigned)__builtin_clzll(cycles | 1);
 
-		if (rt_unlikely(size >= RT_FIG_GAP_SIZES)) {
+		if (rt_unlikely(size >= RT_STAT_GAP_SIZES)) {
 			/* Below zero: the counter has gone back. */
 			cycles = (int64_t)cycles < 0 ? 0 : cycles;
-			size = cycles ? RT_FIG_GAP_SIZES - 1 : 0;
+			size = cycles ? RT_STAT_GAP_SIZES - 1 : 0;
 		}
-		RT_FIG_ADD(sizes[size], 1);
+		RT_STAT_ADD(sizes[size], 1);
 		if (rt_unlikely(cycles > o->gap_min))
-			rt_fig_keep_gap(o, cycles);
+			rt_stat_keep_gap(o, cycles);
 	}
 	o->last_tsc = tsc;
 	o->last_count = n;
@@ -108,9 +108,9 @@ static inline void rt_fig_gap(
 
 /* Whether bursts are all there is to count, so that the short way will do from now on. state was
  * read before anything else. */
-static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *t, uint64_t state)
+static inline void rt_stat_settle(struct rt_stat_site *s, const struct rt_thread *t, uint64_t state)
 {
-	struct rt_fig_quick *column = rt_load_acquire(&s->column), *q;
+	struct rt_stat_quick *column = rt_load_acquire(&s->column), *q;
 	uint32_t more = s->direction == RT_DIR_RX
 				? RT_INSTR_BYTES | RT_INSTR_GAPS | RT_INSTR_LATENCY |
 					  RT_INSTR_ADDRESSES | RT_INSTR_TRACE
@@ -118,98 +118,98 @@ static inline void rt_fig_settle(struct rt_fig_site *s, const struct rt_thread *
 
 	if (!column || !(state & RT_INSTR_POLLS) || state & more)
 		return;
-	q = rt_fig_quick_of(column, t);
+	q = rt_stat_quick_of(column, t);
 	if (!q->block)
 		return;
 	q->own = &s->rows[t->index].own;
-	q->asked = RTE_MIN(q->block->max_asked, (uint32_t)RT_FIG_BURSTS);
+	q->asked = RTE_MIN(q->block->max_burst, (uint32_t)RT_STAT_BURSTS);
 	q->state = state;
 }
 
 /* The short ways. False: the long way it is, nothing has happened. That n is not more than asked is
  * the driver's word, and others' callbacks'. */
-static inline bool rt_fig_rx_quick(
-	struct rt_fig_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
+static inline bool rt_stat_rx_quick(
+	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
 {
-	struct rt_fig_quick *q = rt_fig_quick_of(column, t);
-	/* Pairs with the release in figures.c. */
-	uint64_t state = rt_load_acquire(&rt_fig_mode.state);
+	struct rt_stat_quick *q = rt_stat_quick_of(column, t);
+	/* Pairs with the release in stats.c. */
+	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 
 	/* Rows from there on are not populated. */
-	if (rt_unlikely(t->index >= rt_load(&rt_fig_mode.threads)))
+	if (rt_unlikely(t->index >= rt_load(&rt_stat_mode.threads)))
 		return false;
-	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_FIG_BURSTS))
+	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_STAT_BURSTS))
 		return false;
 	if (state & RT_INSTR_BUSY) {
-		struct rt_fig_own *o = q->own;
+		struct rt_stat_own *o = q->own;
 
-		if (rt_unlikely(o->kind != (n ? RT_FIG_BUSY : RT_FIG_IDLE)))
+		if (rt_unlikely(o->kind != (n ? RT_STAT_BUSY : RT_STAT_IDLE)))
 			return false;
 		o->packets += n;
 	}
-	RT_FIG_ADD(q->block->burst[n], 1);
+	RT_STAT_ADD(q->block->burst[n], 1);
 	return true;
 }
 
-static inline bool rt_fig_tx_quick(
-	struct rt_fig_quick *column, const struct rt_thread *t, unsigned n)
+static inline bool rt_stat_tx_quick(
+	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n)
 {
-	struct rt_fig_quick *q = rt_fig_quick_of(column, t);
+	struct rt_stat_quick *q = rt_stat_quick_of(column, t);
 
-	if (rt_unlikely(t->index >= rt_load(&rt_fig_mode.threads))) /* as above */
+	if (rt_unlikely(t->index >= rt_load(&rt_stat_mode.threads))) /* as above */
 		return false;
-	/* Pairs with the release in figures.c. */
-	if (rt_unlikely(q->state != rt_load_acquire(&rt_fig_mode.state) || n > RT_FIG_BURSTS))
+	/* Pairs with the release in stats.c. */
+	if (rt_unlikely(q->state != rt_load_acquire(&rt_stat_mode.state) || n > RT_STAT_BURSTS))
 		return false;
-	RT_FIG_ADD(q->block->burst[n], 1);
+	RT_STAT_ADD(q->block->burst[n], 1);
 	return true;
 }
 
 /* The long ways. */
-static inline void rt_fig_rx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
+static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {
-	struct rt_fig_own *o = &s->rows[t->index].own;
+	struct rt_stat_own *o = &s->rows[t->index].own;
 	uint64_t tsc = 0;
 
 	if (rt_unlikely(on >> 32 != o->switching))
-		rt_fig_follow(o, t, on);
+		rt_stat_follow(o, t, on);
 	if (on & RT_INSTR_GAPS) {
 		tsc = rt_tsc();
-		rt_fig_gap(s, o, n, tsc);
+		rt_stat_gap(s, o, n, tsc);
 	}
 	if (on & RT_INSTR_BUSY) {
-		enum rt_fig_kind kind = n ? RT_FIG_BUSY : RT_FIG_IDLE;
+		enum rt_stat_kind kind = n ? RT_STAT_BUSY : RT_STAT_IDLE;
 
 		if (rt_likely(kind == o->kind)) {
 			o->packets += n;
 		} else {
 			tsc = tsc ? tsc : rt_tsc();
-			rt_fig_turn(o, kind, n, tsc);
+			rt_stat_turn(o, kind, n, tsc);
 		}
 	}
 	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
-		rt_fig_count(s, t, on, pkts, n, asked);
+		rt_stat_count(s, t, on, pkts, n, asked);
 	if (rt_unlikely(on & (RT_INSTR_LATENCY | RT_INSTR_ADDRESSES)) && n) {
 		tsc = tsc ? tsc : rt_tsc();
 		if (on & RT_INSTR_LATENCY)
-			rt_fig_stamp(s, o, pkts, n, tsc);
+			rt_stat_stamp(s, o, pkts, n, tsc);
 		if (on & RT_INSTR_ADDRESSES)
-			rt_fig_sample(s, o, t, pkts, n, tsc);
+			rt_stat_sample(s, o, t, pkts, n, tsc);
 	}
 }
 
-static inline void rt_fig_tx(struct rt_fig_site *s, const struct rt_thread *t, uint64_t on,
+static inline void rt_stat_tx(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n)
 {
-	struct rt_fig_own *o = &s->rows[t->index].own;
+	struct rt_stat_own *o = &s->rows[t->index].own;
 
 	if (rt_unlikely(on >> 32 != o->switching))
-		rt_fig_follow(o, t, on);
+		rt_stat_follow(o, t, on);
 	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
-		rt_fig_count(s, t, on, pkts, n, 0);
+		rt_stat_count(s, t, on, pkts, n, 0);
 	if ((on & RT_INSTR_LATENCY) && n)
-		rt_fig_time(s, o, t, pkts, n);
+		rt_stat_time(s, o, t, pkts, n);
 }
 
 #endif

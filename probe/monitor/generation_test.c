@@ -92,40 +92,40 @@ static void end(struct poller *p)
 static void test_new_owner_of_a_slot_counts_on(void **state)
 {
 	struct poller p;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 	uint64_t idle, since;
 	uint32_t life, slot, blocks;
 
 	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, 1);
 	start(&p, 10);
 	slot = p.slot->index;
-	t = &rt_fig_current->threads[slot];
+	t = &rt_stat_current->threads[slot];
 	life = t->life;
 	since = t->since_tsc;
 	assert_true(life && since);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
 	/* It has ended what it was doing. */
 	assert_int_equal(t->since_tsc, 0);
 	idle = t->idle_cycles;
 	assert_true(idle > 0);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 0);
-	blocks = rt_fig_current->header->hook_count;
+	blocks = rt_stat_current->header->hook_count;
 	test_spin(1000000);
 	start(&p, 5);
 	assert_int_equal(p.slot->index, slot);
 	assert_int_not_equal(t->life, life);
-	assert_int_equal(rt_fig_current->header->hook_count, blocks);
+	assert_int_equal(rt_stat_current->header->hook_count, blocks);
 	/* The time between belongs to neither. */
 	assert_int_equal(t->idle_cycles, idle);
-	assert_int_equal(sum(t->gaps_idle, RT_FIG_GAP_SIZES), 9 + 4);
+	assert_int_equal(sum(t->gaps_idle, RT_STAT_GAP_SIZES), 9 + 4);
 	for (uint32_t i = 0; i < blocks; i++) {
-		if (rt_fig_current->hooks[i].thread == slot)
-			assert_int_equal(rt_fig_current->hooks[i].burst[0], 15);
+		if (rt_stat_current->hooks[i].thread == slot)
+			assert_int_equal(rt_stat_current->hooks[i].burst[0], 15);
 	}
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
 }
@@ -135,19 +135,19 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 static void test_new_owner_that_only_sends(void **state)
 {
 	struct poller p;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 	uint32_t life, slot, tid;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
 	start_both(&p, 0, 10);
 	slot = p.slot->index;
-	t = &rt_fig_current->threads[slot];
+	t = &rt_stat_current->threads[slot];
 	life = t->life;
 	tid = t->tid;
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 0);
 	start_both(&p, 0, 10);
 	assert_int_equal(p.slot->index, slot);
@@ -155,11 +155,11 @@ static void test_new_owner_that_only_sends(void **state)
 	assert_int_equal(t->life, p.slot->life);
 	assert_int_equal(t->tid, p.slot->tid);
 	assert_int_not_equal(t->tid, tid);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 1);
-	for (uint32_t i = 0; i < rt_fig_current->header->hook_count; i++) {
-		if (rt_fig_current->hooks[i].thread == slot)
-			assert_int_equal(rt_fig_current->hooks[i].burst[1], 20);
+	for (uint32_t i = 0; i < rt_stat_current->header->hook_count; i++) {
+		if (rt_stat_current->hooks[i].thread == slot)
+			assert_int_equal(rt_stat_current->hooks[i].burst[1], 20);
 	}
 	end(&p);
 	test_port_poll(port, 32);
@@ -168,11 +168,11 @@ static void test_new_owner_that_only_sends(void **state)
 /* Of all blocks. */
 static uint64_t calls_counted(void)
 {
-	const struct rt_figures *f = rt_fig_current;
+	const struct rt_stats *f = rt_stat_current;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < f->header->hook_count; i++)
-		n += sum(f->hooks[i].burst, RT_FIG_BURSTS + 1);
+		n += sum(f->hooks[i].burst, RT_STAT_BURSTS + 1);
 	return n;
 }
 
@@ -180,12 +180,12 @@ static uint64_t calls_counted(void)
 static void test_threads_without_slot_or_memory_are_counted(void **state)
 {
 	static struct poller crowd[RT_MAX_THREADS + 3];
-	const struct rt_fig_header *h;
+	const struct rt_stat_header *h;
 	unsigned without = 0;
 	uint64_t calls = 1;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
-	h = rt_fig_current->header;
+	h = rt_stat_current->header;
 	test_port_poll(port, 32);
 	for (unsigned round = 0; h->hook_count < RT_MAX_THREADS; round++) {
 		assert_in_range(round, 0, 20);
@@ -198,7 +198,7 @@ static void test_threads_without_slot_or_memory_are_counted(void **state)
 		for (unsigned i = 0; i < RTE_DIM(crowd); i++)
 			end(&crowd[i]);
 		calls += 2 * RTE_DIM(crowd);
-		test_figures_tick();
+		test_stats_tick();
 		assert_int_equal(h->no_thread_polls, 2 * without * (round + 1));
 		assert_int_equal(calls_counted() + h->no_block_polls + h->no_thread_polls, calls);
 		assert_true(round || h->no_block_polls);
@@ -209,20 +209,20 @@ static void test_threads_without_slot_or_memory_are_counted(void **state)
 static void test_calls_that_find_no_block_are_counted(void **state)
 {
 	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
-	rt_store(&rt_fig_current->header->hook_count, RT_FIG_HOOKS - 1);
-	test_figures_tick();
+	rt_store(&rt_stat_current->header->hook_count, RT_STAT_HOOKS - 1);
+	test_stats_tick();
 	test_port_poll(port, 32);
 	test_port_send(port, 3); /* gets the last but none */
 	for (unsigned i = 0; i < 4; i++)
 		test_port_poll(port, 32);
 	test_port_send(port, 2);
-	test_figures_tick();
-	assert_int_equal(rt_fig_current->header->hook_count, RT_FIG_HOOKS);
-	assert_int_equal(rt_fig_current->header->no_block_polls, 2);
-	assert_int_equal(rt_fig_current->hooks[RT_FIG_HOOKS - 1].direction, RT_DIR_RX);
-	assert_int_equal(sum(rt_fig_current->hooks[RT_FIG_HOOKS - 1].burst, 33), 5);
-	/* The thread's own figures need no block. */
-	assert_int_equal(test_thread()->stretches, 1);
+	test_stats_tick();
+	assert_int_equal(rt_stat_current->header->hook_count, RT_STAT_HOOKS);
+	assert_int_equal(rt_stat_current->header->no_block_polls, 2);
+	assert_int_equal(rt_stat_current->hooks[RT_STAT_HOOKS - 1].direction, RT_DIR_RX);
+	assert_int_equal(sum(rt_stat_current->hooks[RT_STAT_HOOKS - 1].burst, 33), 5);
+	/* The thread's own statistics need no block. */
+	assert_int_equal(test_thread()->busy_periods, 1);
 }
 
 /* ---- addresses ---- */
@@ -230,105 +230,105 @@ static void test_calls_that_find_no_block_are_counted(void **state)
 static void test_addresses_are_those_of_the_packets(void **state)
 {
 	struct rte_mbuf *m[32];
-	const struct rt_fig_stretch *st;
-	static uint64_t expected[RT_FIG_STRETCH];
+	const struct rt_stat_run *st;
+	static uint64_t expected[RT_STAT_RUN];
 	unsigned n = 0;
 
 	test_monitor(&mon, RT_INSTR_ADDRESSES, 1);
-	test_figures_tick();
-	while (n < RT_FIG_STRETCH) {
+	test_stats_tick();
+	while (n < RT_STAT_RUN) {
 		unsigned burst = 1 + n % 32;
 
 		test_port_send(port, burst);
 		assert_int_equal(test_port_receive(port, m, 32), burst);
-		for (unsigned i = 0; i < burst && n < RT_FIG_STRETCH; i++)
+		for (unsigned i = 0; i < burst && n < RT_STAT_RUN; i++)
 			expected[n++] = (uintptr_t)m[i]->buf_addr;
 		rte_pktmbuf_free_bulk(m, burst);
 	}
-	assert_int_equal(rt_fig_current->header->sampler_count, 1);
-	st = &rt_fig_current->samplers[0].stretch[rt_fig_mode.wanted % RT_FIG_STRETCHES];
-	assert_int_equal(st->number, rt_fig_mode.wanted);
-	assert_int_equal(st->number, rt_fig_current->samplers[0].done);
-	assert_int_equal(st->count, RT_FIG_STRETCH);
-	for (unsigned i = 0; i < RT_FIG_STRETCH; i++) {
+	assert_int_equal(rt_stat_current->header->sampler_count, 1);
+	st = &rt_stat_current->samplers[0].run[rt_stat_mode.wanted % RT_STAT_RUNS];
+	assert_int_equal(st->number, rt_stat_mode.wanted);
+	assert_int_equal(st->number, rt_stat_current->samplers[0].done);
+	assert_int_equal(st->count, RT_STAT_RUN);
+	for (unsigned i = 0; i < RT_STAT_RUN; i++) {
 		assert_int_equal(st->sample[i].buf_addr, expected[i]);
 		assert_int_equal(st->sample[i].port_index, test_port_index(port));
 	}
 	/* No more until it is wanted. */
 	test_port_send(port, 4);
 	test_port_poll(port, 32);
-	assert_int_equal(st->number, rt_fig_mode.wanted);
-	assert_int_equal(rt_fig_current->samplers[0].done, rt_fig_mode.wanted);
+	assert_int_equal(st->number, rt_stat_mode.wanted);
+	assert_int_equal(rt_stat_current->samplers[0].done, rt_stat_mode.wanted);
 }
 
-static void test_little_traffic_makes_short_stretches(void **state)
+static void test_little_traffic_makes_short_runs(void **state)
 {
-	const struct rt_fig_sampler *s;
+	const struct rt_stat_sampler *s;
 	uint64_t first;
 
 	test_monitor(&mon, RT_INSTR_ADDRESSES, 1);
-	test_figures_tick();
-	first = rt_fig_mode.wanted;
+	test_stats_tick();
+	first = rt_stat_mode.wanted;
 	for (unsigned i = 0; i < 8; i++) {
 		test_port_send(port, 3);
 		test_port_poll(port, 32);
-		test_figures_tick();
+		test_stats_tick();
 	}
-	s = &rt_fig_current->samplers[0];
+	s = &rt_stat_current->samplers[0];
 	assert_int_equal(s->done, first);
-	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 18);
+	assert_int_equal(s->run[first % RT_STAT_RUNS].count, 18);
 }
 
 /* What was begun for a monitor that has gone is nothing for the next one, although another one has
- * kept the figures. */
-static void test_stretches_end_with_the_instrument(void **state)
+ * kept the stats. */
+static void test_runs_end_with_the_instrument(void **state)
 {
 	static struct rt_monitor other;
-	const struct rt_fig_sampler *s;
+	const struct rt_stat_sampler *s;
 	uint64_t first;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
 	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
-	test_figures_tick();
-	first = rt_fig_mode.wanted;
+	test_stats_tick();
+	first = rt_stat_mode.wanted;
 	test_port_send(port, 7);
 	test_port_poll(port, 32);
-	s = &rt_fig_current->samplers[0];
-	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].count, 7);
+	s = &rt_stat_current->samplers[0];
+	assert_int_equal(s->run[first % RT_STAT_RUNS].count, 7);
 	test_monitor(&other, RT_INSTR_POLLS, 1);
 	for (unsigned i = 0; i < 7; i++)
-		test_figures_tick();
+		test_stats_tick();
 	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
 	test_port_send(port, 5);
 	test_port_poll(port, 32);
 	assert_int_equal(s->done, 0);
-	assert_int_equal(s->stretch[first % RT_FIG_STRETCHES].number, 0);
-	assert_int_equal(s->stretch[rt_fig_mode.wanted % RT_FIG_STRETCHES].count, 5);
+	assert_int_equal(s->run[first % RT_STAT_RUNS].number, 0);
+	assert_int_equal(s->run[rt_stat_mode.wanted % RT_STAT_RUNS].count, 5);
 	for (unsigned i = 0; i < 8; i++)
-		test_figures_tick();
+		test_stats_tick();
 	test_port_send(port, 5);
 	test_port_poll(port, 32);
 	assert_int_equal(s->done, first + 7);
-	assert_int_equal(s->stretch[s->done % RT_FIG_STRETCHES].count, 10);
+	assert_int_equal(s->run[s->done % RT_STAT_RUNS].count, 10);
 }
 
 static void test_threads_without_a_sampler_go_on(void **state)
 {
 	test_monitor(&mon, RT_INSTR_ADDRESSES | RT_INSTR_POLLS, 1);
-	rt_store(&rt_fig_current->header->sampler_count, RT_FIG_SAMPLERS);
-	test_figures_tick();
+	rt_store(&rt_stat_current->header->sampler_count, RT_STAT_SAMPLERS);
+	test_stats_tick();
 	test_port_send(port, 3);
 	test_port_poll(port, 32);
 	assert_int_equal(test_block(port, RT_DIR_RX)->burst[3], 1);
-	assert_int_equal(rt_fig_current->header->sampler_count, RT_FIG_SAMPLERS);
+	assert_int_equal(rt_stat_current->header->sampler_count, RT_STAT_SAMPLERS);
 }
 
 /* ---- pools ---- */
 
-static const struct rt_fig_pool *find_pool(const char *name, uint32_t state)
+static const struct rt_stat_pool *find_pool(const char *name, uint32_t state)
 {
-	for (uint32_t i = 0; i < rt_fig_current->header->pool_count; i++) {
-		const struct rt_fig_pool *p = &rt_fig_current->pools[i];
+	for (uint32_t i = 0; i < rt_stat_current->header->pool_count; i++) {
+		const struct rt_stat_pool *p = &rt_stat_current->pools[i];
 
 		if (strcmp(p->name, name) == 0 && p->state == state)
 			return p;
@@ -339,7 +339,7 @@ static const struct rt_fig_pool *find_pool(const char *name, uint32_t state)
 static void test_pools_are_described(void **state)
 {
 	struct rte_mempool *mp = rte_pktmbuf_pool_create("mine", 1000, 32, 0, 2000, SOCKET_ID_ANY);
-	const struct rt_fig_pool *p;
+	const struct rt_stat_pool *p;
 	struct rte_mbuf *m[100];
 
 	assert_non_null(mp);
@@ -360,20 +360,20 @@ static void test_pools_are_described(void **state)
 	assert_int_equal(rte_pktmbuf_alloc_bulk(mp, m, 100), 0);
 	for (unsigned i = 0; i < 100; i++)
 		assert_in_range((uintptr_t)m[i], p->base, p->base + p->span - 1);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(p->available, 900);
 	assert_int_equal(p->in_caches, mp->local_cache[rte_lcore_id()].len);
 	assert_int_equal(p->cache[rte_lcore_id()], p->in_caches);
 	rte_pktmbuf_free_bulk(m, 100);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(p->available, 1000);
 	assert_int_equal(p->lowest, 900);
 	rte_mempool_free(mp);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(p->state, RT_IF_GONE);
 	/* One of the same name, perhaps at the same place, is another one. */
 	mp = rte_pktmbuf_pool_create("mine", 500, 0, 0, 2000, SOCKET_ID_ANY);
-	test_figures_tick();
+	test_stats_tick();
 	assert_ptr_not_equal(find_pool("mine", RT_IF_PRESENT), p);
 	assert_int_equal(find_pool("mine", RT_IF_PRESENT)->size, 500);
 	rte_mempool_free(mp);
@@ -383,7 +383,7 @@ static void test_pools_that_hold_no_packets(void **state)
 {
 	struct rte_mempool *mp = rte_mempool_create(
 		"things", 63, 100, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
-	const struct rt_fig_pool *p;
+	const struct rt_stat_pool *p;
 
 	test_monitor(&mon, RT_INSTR_POOLS, 1);
 	p = find_pool("things", RT_IF_PRESENT);
@@ -401,7 +401,7 @@ static void test_pools_that_are_being_made_are_left_alone(void **state)
 	test_monitor(&mon, RT_INSTR_POOLS, 1);
 	assert_null(find_pool("empty", RT_IF_PRESENT));
 	assert_int_equal(rte_mempool_populate_default(mp), 63);
-	test_figures_tick();
+	test_stats_tick();
 	assert_non_null(find_pool("empty", RT_IF_PRESENT));
 	rte_mempool_free(mp);
 }
@@ -418,7 +418,7 @@ static void test_pools_whose_mbufs_come_late(void **state)
 	test_monitor(&mon, RT_INSTR_POOLS, 1);
 	assert_int_equal(find_pool("late", RT_IF_PRESENT)->buffer_bytes, 0);
 	assert_int_equal(rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL), 63);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(find_pool("late", RT_IF_PRESENT)->buffer_bytes, 500);
 	rte_mempool_free(mp);
 }
@@ -429,7 +429,7 @@ static void test_pinned_buffers_are_looked_at_where_they_are(void **state)
 	const size_t size = 2 << 20;
 	struct rte_pktmbuf_extmem ext = {
 		.buf_len = size, .elt_size = 2048, .buf_iova = RTE_BAD_IOVA};
-	const struct rt_fig_pool *p;
+	const struct rt_stat_pool *p;
 	struct rte_mempool *mp;
 
 	ext.buf_ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -450,7 +450,7 @@ static void test_pinned_buffers_are_looked_at_where_they_are(void **state)
 
 static void test_more_pools_than_the_table_holds(void **state)
 {
-	static struct rte_mempool *mp[RT_FIG_POOLS + 2];
+	static struct rte_mempool *mp[RT_STAT_POOLS + 2];
 	char name[32];
 
 	for (unsigned i = 0; i < RTE_DIM(mp); i++) {
@@ -460,15 +460,15 @@ static void test_more_pools_than_the_table_holds(void **state)
 		assert_non_null(mp[i]);
 	}
 	test_monitor(&mon, RT_INSTR_POOLS, 1);
-	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
-	test_figures_tick();
-	assert_int_equal(rt_fig_current->header->pool_count, RT_FIG_POOLS);
-	assert_in_range(rt_fig_current->header->pools_beyond, 2, RT_FIG_POOLS);
+	assert_int_equal(rt_stat_current->header->pool_count, RT_STAT_POOLS);
+	test_stats_tick();
+	assert_int_equal(rt_stat_current->header->pool_count, RT_STAT_POOLS);
+	assert_in_range(rt_stat_current->header->pools_beyond, 2, RT_STAT_POOLS);
 	for (unsigned i = 0; i < RTE_DIM(mp); i++)
 		rte_mempool_free(mp[i]);
-	test_figures_tick();
+	test_stats_tick();
 	assert_null(find_pool("pool0", RT_IF_PRESENT));
-	assert_int_equal(rt_fig_current->header->pools_beyond, 0);
+	assert_int_equal(rt_stat_current->header->pools_beyond, 0);
 }
 
 /* ---- ports ---- */
@@ -481,17 +481,17 @@ static void test_ports_that_come_and_go(void **state)
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
-	rt_figures_scan_ports(
-		rt_fig_current); /* queues are made after the port has been announced */
+	rt_stats_scan_ports(
+		rt_stat_current); /* queues are made after the port has been announced */
 	index = test_port_index(other);
 	assert_int_equal(test_port_callbacks(other), 2);
 	test_port_poll(other, 32);
 	assert_int_equal(test_block(other, RT_DIR_RX)->burst[0], 1);
 	test_port_remove(other);
 	assert_int_equal(test_port_callbacks(other), 0);
-	assert_null(rt_hook_get(other, 0, RT_DIR_RX)->figures);
-	rt_figures_scan_ports(rt_fig_current);
-	assert_int_equal(rt_fig_current->ports[index].state, RT_IF_GONE);
+	assert_null(rt_hook_get(other, 0, RT_DIR_RX)->stats);
+	rt_stats_scan_ports(rt_stat_current);
+	assert_int_equal(rt_stat_current->ports[index].state, RT_IF_GONE);
 	rt_ports_unwatch();
 	test_monitors_drop();
 	assert_int_equal(test_port_callbacks(port), 0);
@@ -502,19 +502,19 @@ static void test_ports_beyond_the_table_are_left_alone(void **state)
 	uint16_t other;
 
 	test_monitor(&mon, RT_INSTR_POLLS, 1);
-	for (uint32_t i = rt_fig_current->header->port_count; i < RT_FIG_PORTS; i++)
-		rt_fig_current->ports[i].state = RT_IF_GONE;
-	rt_store(&rt_fig_current->header->port_count, RT_FIG_PORTS);
+	for (uint32_t i = rt_stat_current->header->port_count; i < RT_STAT_PORTS; i++)
+		rt_stat_current->ports[i].state = RT_IF_GONE;
+	rt_store(&rt_stat_current->header->port_count, RT_STAT_PORTS);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
-	rt_figures_scan_ports(rt_fig_current);
-	rt_figures_scan_ports(rt_fig_current);
+	rt_stats_scan_ports(rt_stat_current);
+	rt_stats_scan_ports(rt_stat_current);
 	assert_int_equal(test_port_callbacks(other), 0);
-	assert_int_equal(rt_fig_current->header->port_count, RT_FIG_PORTS);
-	assert_int_equal(rt_fig_current->header->ports_beyond, 1);
+	assert_int_equal(rt_stat_current->header->port_count, RT_STAT_PORTS);
+	assert_int_equal(rt_stat_current->header->ports_beyond, 1);
 	test_port_remove(other);
-	rt_figures_scan_ports(rt_fig_current);
-	assert_int_equal(rt_fig_current->header->ports_beyond, 0);
+	rt_stats_scan_ports(rt_stat_current);
+	assert_int_equal(rt_stat_current->header->ports_beyond, 0);
 	rt_ports_unwatch();
 }
 
@@ -552,18 +552,18 @@ static void test_switching_and_leaving_under_traffic(void **state)
 		struct rt_monitor *m = &some[rand_r(&seed) % 3];
 
 		if (m->attached && rand_r(&seed) % 2)
-			rt_figures_detach(m, test_clock());
+			rt_stats_detach(m, test_clock());
 		else
 			test_monitor(m, rand_r(&seed) % (RT_INSTR_ALL + 1), rand_r(&seed) % 3);
 		if (i % 8 == 0)
 			sched_yield();
 		if (i % 16 == 0)
-			test_figures_tick();
-		rt_figures_reclaim();
+			test_stats_tick();
+		rt_stats_reclaim();
 		rt_hook_reclaim();
 	}
 	test_monitors_drop();
-	assert_null(rt_fig_current);
+	assert_null(rt_stat_current);
 	assert_int_equal(test_port_callbacks(port), 0);
 	rt_store(&quit, 1);
 	pthread_join(thread, NULL);
@@ -578,8 +578,8 @@ int main(void)
 		with_port(test_new_owner_that_only_sends),
 		with_port(test_calls_that_find_no_block_are_counted),
 		with_port(test_addresses_are_those_of_the_packets),
-		with_port(test_little_traffic_makes_short_stretches),
-		with_port(test_stretches_end_with_the_instrument),
+		with_port(test_little_traffic_makes_short_runs),
+		with_port(test_runs_end_with_the_instrument),
 		with_port(test_threads_without_a_sampler_go_on),
 		with_port(test_pools_are_described),
 		with_port(test_pools_that_hold_no_packets),
@@ -593,6 +593,6 @@ int main(void)
 		with_port(test_threads_without_slot_or_memory_are_counted),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

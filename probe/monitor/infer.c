@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When latencies of a sample are inferred (figures_latency.c). To infer is to touch the second line
+ * When latencies of a sample are inferred (stats_latency.c). To infer is to touch the second line
  * of every mbuf, which is what a sample is to save: so only where the flag does not get through the
  * application. Control thread.
  */
@@ -10,15 +10,15 @@
 
 #define ENOUGH 64 /* chosen packets of which none came back with its flag */
 
-static void count_pairs(const struct rt_figures *f, uint64_t *certain, uint64_t *unstamped)
+static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *unstamped)
 {
-	uint32_t n = RTE_MIN(rt_load(&f->header->pair_count), (uint32_t)RT_FIG_PAIRS);
+	uint32_t n = RTE_MIN(rt_load(&f->header->pair_count), (uint32_t)RT_STAT_PAIRS);
 
 	*certain = *unstamped = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct rt_fig_pair *p = &f->pairs[i];
+		const struct rt_stat_pair *p = &f->pairs[i];
 
-		/* Pairs with the release in figures_latency.c. */
+		/* Pairs with the release in stats_latency.c. */
 		if (!rt_load_acquire(&p->life))
 			continue;
 		*unstamped += rt_load(&p->unstamped);
@@ -26,28 +26,28 @@ static void count_pairs(const struct rt_figures *f, uint64_t *certain, uint64_t 
 	}
 }
 
-void rt_figures_infer(struct rt_figures *f)
+void rt_stats_infer(struct rt_stats *f)
 {
-	uint32_t every = rt_fig_mode.latency_every;
+	uint32_t every = rt_stat_mode.latency_every;
 	uint64_t certain, unstamped;
 
-	if (!(rt_fig_mode.state & RT_INSTR_LATENCY) || every == 1 || every & RT_FIG_INFER)
+	if (!(rt_stat_mode.state & RT_INSTR_LATENCY) || every == 1 || every & RT_STAT_INFER)
 		return;
 	count_pairs(f, &certain, &unstamped);
-	if (certain != f->infer_certain || f->infer_life != rt_fig_mode.latency_life) {
-		f->infer_life = rt_fig_mode.latency_life;
+	if (certain != f->infer_certain || f->infer_life != rt_stat_mode.latency_life) {
+		f->infer_life = rt_stat_mode.latency_life;
 		f->infer_certain = certain;
 		f->infer_unstamped = unstamped;
 	} else if (unstamped - f->infer_unstamped >= (uint64_t)ENOUGH * every) {
-		rt_fig_set_every(every | RT_FIG_INFER);
+		rt_stat_set_every(every | RT_STAT_INFER);
 	}
 }
 
-void rt_fig_set_every(uint32_t every)
+void rt_stat_set_every(uint32_t every)
 {
 	/* Until now, packets that were not chosen kept the time stamps of earlier ones. */
-	if (every == 1 || every & RT_FIG_INFER)
-		rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc());
-	/* Pairs with the acquire in rt_fig_time(). */
-	rt_store_release(&rt_fig_mode.latency_every, every);
+	if (every == 1 || every & RT_STAT_INFER)
+		rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc());
+	/* Pairs with the acquire in rt_stat_time(). */
+	rt_store_release(&rt_stat_mode.latency_every, every);
 }

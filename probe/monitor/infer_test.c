@@ -12,7 +12,7 @@
 static void test_packets_without_their_flag_are_inferred(void **state)
 {
 	struct moment from = take_in(in, BURST), to;
-	const struct rt_fig_pair *p;
+	const struct rt_stat_pair *p;
 
 	set_port(in, BURST);
 	reset_flags(BURST);
@@ -103,7 +103,7 @@ static void test_samples_are_inferred_when_no_flag_gets_through(void **state)
 	uint64_t seen = 0, chosen = 0;
 
 	test_monitor(&mon, RT_INSTR_LATENCY, every);
-	test_figures_tick();                         /* nothing was sent */
+	test_stats_tick();                           /* nothing was sent */
 	for (unsigned turn = 0; turn < 64; turn++) { /* 2,048 packets: 292 chosen */
 		take_in(in, BURST);
 		set_port(in, BURST);
@@ -112,9 +112,9 @@ static void test_samples_are_inferred_when_no_flag_gets_through(void **state)
 		test_port_poll(out, BURST);
 	}
 	assert_int_equal(inferred(in, out), 0);
-	test_figures_tick();
-	assert_int_equal(rt_fig_mode.latency_every, every | RT_FIG_INFER);
-	rt_fig_current->rows[rt_thread_self->index].own.countdown = every;
+	test_stats_tick();
+	assert_int_equal(rt_stat_mode.latency_every, every | RT_STAT_INFER);
+	rt_stat_current->rows[rt_thread_self->index].own.countdown = every;
 	for (unsigned turn = 0; turn < 50; turn++) {
 		bool drop = turn % 2;
 
@@ -141,9 +141,9 @@ static void test_samples_with_flags_are_not_inferred(void **state)
 		take_in(in, BURST);
 		hand_over(out, pkts, BURST);
 		test_port_poll(out, BURST);
-		test_figures_tick();
+		test_stats_tick();
 	}
-	assert_int_equal(rt_fig_mode.latency_every, 7);
+	assert_int_equal(rt_stat_mode.latency_every, 7);
 }
 
 /* Not chosen, they have kept the time stamps of those that were dropped before. */
@@ -173,6 +173,6 @@ int main(void)
 		with_ports(test_time_stamps_of_a_sample_are_not_those_of_all),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

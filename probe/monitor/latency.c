@@ -38,9 +38,9 @@
 #define KEY_UNTIMED    0xffffu
 #define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without tag */
 
-static_assert(RT_FIG_PORTS <= PORT_MASK + 1, "the port fits");
-static_assert(TSC_SHIFT + RT_FIG_LAT_MAX == 64, "so does the time");
-static_assert(RT_FIG_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
+static_assert(RT_STAT_PORTS <= PORT_MASK + 1, "the port fits");
+static_assert(TSC_SHIFT + RT_STAT_LAT_MAX == 64, "so does the time");
+static_assert(RT_STAT_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
 
 /* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
  * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
@@ -63,9 +63,9 @@ static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
 
 static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 {
-	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
-	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
@@ -79,12 +79,12 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 
 /* The others lose the flag that they may have brought along; and, if times are inferred, the time
  * stamp: they may have been dropped unsent after they were chosen in an earlier use of the mbuf. */
-static void stamp_some(struct rt_fig_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp,
+static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp,
 	uint32_t every, bool infer)
 {
-	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
-	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
@@ -106,27 +106,27 @@ static void stamp_some(struct rt_fig_own *o, struct rte_mbuf **pkts, unsigned n,
 	}
 }
 
-void rt_fig_stamp(const struct rt_fig_site *s, struct rt_fig_own *o, struct rte_mbuf **pkts,
+void rt_stat_stamp(const struct rt_stat_site *s, struct rt_stat_own *o, struct rte_mbuf **pkts,
 	unsigned n, uint64_t tsc)
 {
-	uint32_t every = rt_load(&rt_fig_mode.latency_every);
-	bool infer = every & RT_FIG_INFER;
+	uint32_t every = rt_load(&rt_stat_mode.latency_every);
+	bool infer = every & RT_STAT_INFER;
 	uint64_t stamp = tsc << TSC_SHIFT | (uint64_t)(s->where & PORT_MASK) << PORT_SHIFT;
 
-	every &= ~RT_FIG_INFER;
+	every &= ~RT_STAT_INFER;
 	if (every == 1)
 		stamp_all(pkts, n, stamp);
 	else
 		stamp_some(o, pkts, n, stamp, every, infer);
 }
 
-static struct rt_fig_pair *claim_pair(
-	struct rt_figures *f, struct rt_fig_own *o, const struct rt_thread *t, uint32_t key)
+static struct rt_stat_pair *claim_pair(
+	struct rt_stats *f, struct rt_stat_own *o, const struct rt_thread *t, uint32_t key)
 {
-	struct rt_fig_pair *p;
+	struct rt_stat_pair *p;
 	uint32_t i;
 
-	if (!rt_fig_take(&f->pair_supply, &f->header->pair_count, &i))
+	if (!rt_stat_take(&f->pair_supply, &f->header->pair_count, &i))
 		return NULL;
 	p = &f->pairs[i];
 	p->thread = t->index;
@@ -140,10 +140,10 @@ static struct rt_fig_pair *claim_pair(
 	return p;
 }
 
-/* min and max are since the instrument was switched on. */
-static void renew(struct rt_figures *f, struct rt_fig_pair *p)
+/* min and max are since the collector was switched on. */
+static void renew(struct rt_stats *f, struct rt_stat_pair *p)
 {
-	uint32_t *life = &f->pair_lives[p - f->pairs], now = rt_load(&rt_fig_mode.latency_life);
+	uint32_t *life = &f->pair_lives[p - f->pairs], now = rt_load(&rt_stat_mode.latency_life);
 
 	if (*life == now)
 		return;
@@ -153,13 +153,13 @@ static void renew(struct rt_figures *f, struct rt_fig_pair *p)
 }
 
 /* NULL: there is none left. */
-static struct rt_fig_pair *find_pair(
-	struct rt_figures *f, struct rt_fig_own *o, const struct rt_thread *t, uint32_t key)
+static struct rt_stat_pair *find_pair(
+	struct rt_stats *f, struct rt_stat_own *o, const struct rt_thread *t, uint32_t key)
 {
-	struct rt_fig_pair *p = NULL;
+	struct rt_stat_pair *p = NULL;
 
 	if (rt_likely(o->pair && o->pair_key == key &&
-		      o->pair_life == rt_load(&rt_fig_mode.latency_life)))
+		      o->pair_life == rt_load(&rt_stat_mode.latency_life)))
 		return o->pair;
 	for (uint32_t i = 0; i < o->pair_count && !p; i++) {
 		if (f->pair_keys[o->pairs[i]] == key)
@@ -172,7 +172,7 @@ static struct rt_fig_pair *find_pair(
 	renew(f, p);
 	o->pair = p;
 	o->pair_key = key;
-	o->pair_life = rt_load(&rt_fig_mode.latency_life);
+	o->pair_life = rt_load(&rt_stat_mode.latency_life);
 	return p;
 }
 
@@ -191,56 +191,56 @@ static void add_times(struct times *times, uint64_t cycles, uint32_t run)
 }
 
 /* Packets that came in one burst and leave in one have one latency. times: NULL if nobody asks. */
-static void add_run(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
 {
 	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
 	bool inferred = stamp & STAMP_INFERRED;
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
-	struct rt_fig_pair *p;
+	struct rt_stat_pair *p;
 
 	/* From an earlier monitoring; or from a CPU whose counter is ahead, which makes a time of
 	 * nearly 2^42 of a negative one. */
-	if (rt_unlikely(cycles > tsc - rt_load(&rt_fig_mode.latency_on_tsc) ||
-			cycles >= 1ull << (RT_FIG_LAT_MAX - 1))) {
+	if (rt_unlikely(cycles > tsc - rt_load(&rt_stat_mode.latency_on_tsc) ||
+			cycles >= 1ull << (RT_STAT_LAT_MAX - 1))) {
 		*unstamped += run;
 		return;
 	}
-	p = find_pair(s->figures, o, t, inferred ? key | KEY_INFERRED : key);
+	p = find_pair(s->stats, o, t, inferred ? key | KEY_INFERRED : key);
 	if (rt_unlikely(!p)) {
-		RT_FIG_ADD(o->no_pair_packets, run);
+		RT_STAT_ADD(o->no_pair_packets, run);
 		return;
 	}
-	RT_FIG_ADD(p->bucket[rt_fig_bucket(cycles)], run);
-	RT_FIG_ADD(p->sum, cycles * run);
+	RT_STAT_ADD(p->bucket[rt_stat_bucket(cycles)], run);
+	RT_STAT_ADD(p->sum, cycles * run);
 	if (rt_unlikely(cycles < p->min))
 		rt_store(&p->min, cycles);
 	if (rt_unlikely(cycles > p->max))
 		rt_store(&p->max, cycles);
-	RT_FIG_ADD(p->count, run);
+	RT_STAT_ADD(p->count, run);
 	if (rt_unlikely(times) && !inferred)
 		add_times(times, cycles, run);
 }
 
-static void trace_burst(const struct rt_fig_site *s, const struct times *times)
+static void trace_burst(const struct rt_stat_site *s, const struct times *times)
 {
-	const struct rt_fig_port *port = &s->figures->ports[s->where & UINT16_MAX];
+	const struct rt_stat_port *port = &s->stats->ports[s->where & UINT16_MAX];
 
 	rt_trace_latency((uint16_t)port->port_id, (uint16_t)(s->where >> 16), times->packets,
 		times->sum, times->greatest);
 }
 
-static void add_untimed(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+static void add_untimed(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	uint32_t unstamped, uint32_t shared)
 {
-	struct rt_fig_pair *p = find_pair(s->figures, o, t, KEY_UNTIMED | s->where << 16);
+	struct rt_stat_pair *p = find_pair(s->stats, o, t, KEY_UNTIMED | s->where << 16);
 
 	if (!p) {
-		RT_FIG_ADD(o->no_pair_packets, unstamped + shared);
+		RT_STAT_ADD(o->no_pair_packets, unstamped + shared);
 		return;
 	}
-	RT_FIG_ADD(p->unstamped, unstamped);
-	RT_FIG_ADD(p->shared, shared);
+	RT_STAT_ADD(p->unstamped, unstamped);
+	RT_STAT_ADD(p->shared, shared);
 }
 
 /* What a packet without the flag needs to be taken for a received one, before its second line is
@@ -250,14 +250,14 @@ static inline bool may_infer(const struct rte_mbuf *m, bool infer)
 	return infer && m->port != RTE_MBUF_PORT_INVALID;
 }
 
-static inline bool is_port_of(const struct rt_figures *f, const struct rte_mbuf *m, uint64_t stamp)
+static inline bool is_port_of(const struct rt_stats *f, const struct rte_mbuf *m, uint64_t stamp)
 {
 	return f->ports[stamp & PORT_MASK].port_id == m->port;
 }
 
 /* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
  * again, or give its mbuf back to be filled by the application. False: it has none. */
-static inline bool take_stamp(const struct rt_figures *f, struct rte_mbuf *m, uint64_t *stamp,
+static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint64_t *stamp,
 	uint64_t flag, uint32_t life, int32_t offset)
 {
 	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
@@ -276,15 +276,15 @@ static inline bool take_stamp(const struct rt_figures *f, struct rte_mbuf *m, ui
 	return true;
 }
 
-void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_thread *t,
+void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	struct rte_mbuf **pkts, unsigned n)
 {
-	/* Pairs with the release in rt_fig_set_every(): before it, latency_on_tsc has been set. */
-	const uint32_t every = rt_load_acquire(&rt_fig_mode.latency_every);
-	const bool infer = every == 1 || every & RT_FIG_INFER;
-	const uint64_t flag = rt_load(&rt_fig_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_fig_mode.latency_life);
-	const int32_t offset = rt_load(&rt_fig_mode.latency_field);
+	/* Pairs with the release in rt_stat_set_every(): before it, latency_on_tsc has been set. */
+	const uint32_t every = rt_load_acquire(&rt_stat_mode.latency_every);
+	const bool infer = every == 1 || every & RT_STAT_INFER;
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 	uint64_t tsc = rt_tsc(), stamp = 0, v;
 	uint32_t run = 0, unstamped = 0, shared = 0;
 	struct times sums = {0}, *times = rt_trace_wants_latency() ? &sums : NULL;
@@ -304,7 +304,7 @@ void rt_fig_time(struct rt_fig_site *s, struct rt_fig_own *o, const struct rt_th
 			unstamped++;
 			continue;
 		}
-		if (rt_unlikely(!take_stamp(s->figures, m, &v, flag, life, offset))) {
+		if (rt_unlikely(!take_stamp(s->stats, m, &v, flag, life, offset))) {
 			unstamped++;
 			continue;
 		}

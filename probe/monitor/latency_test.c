@@ -14,7 +14,7 @@
 static void test_every_packet_is_timed(void **state)
 {
 	struct moment from = take_in(in, BURST), to;
-	const struct rt_fig_pair *p;
+	const struct rt_stat_pair *p;
 	uint64_t least, most, width, low;
 	uint32_t bucket = 0;
 
@@ -29,7 +29,7 @@ static void test_every_packet_is_timed(void **state)
 	assert_int_equal(p->sum, p->min * BURST);
 	while (!p->bucket[bucket])
 		bucket++;
-	low = rt_fig_bucket_low(bucket, &width);
+	low = rt_stat_bucket_low(bucket, &width);
 	assert_int_equal(p->bucket[bucket], BURST);
 	assert_in_range(p->min, low, low + width - 1);
 	assert_int_equal(unstamped(out), 0);
@@ -135,7 +135,7 @@ static void test_copies_are_not_timed(void **state)
 		for (unsigned i = 0; i < BURST; i++) {
 			copy[i] = rte_pktmbuf_copy(pkts[i], test_pool(), 0, UINT32_MAX);
 			assert_non_null(copy[i]);
-			assert_true(copy[i]->ol_flags & rt_fig_mode.latency_flag);
+			assert_true(copy[i]->ol_flags & rt_stat_mode.latency_flag);
 		}
 		hand_over(out, copy, BURST);
 		rte_pktmbuf_free_bulk(pkts, BURST);
@@ -156,7 +156,7 @@ static void send_copies(char *room, size_t bytes_apart)
 	assert_int_equal(rte_eth_tx_burst(in, 0, &original, 1), 1);
 	before = unstamped(out);
 	assert_int_equal(test_port_receive(in, &original, 1), 1);
-	assert_true(original->ol_flags & rt_fig_mode.latency_flag);
+	assert_true(original->ol_flags & rt_stat_mode.latency_flag);
 	*copy = *original;
 	hand_over(out, &copy, 1);
 	assert_int_equal(unstamped(out), before + 1);
@@ -225,7 +225,7 @@ static void test_time_stamps_of_an_earlier_monitoring_do_not_count(void **state)
 	assert_int_equal(unstamped(out), BURST);
 }
 
-/* Nor does what went through while the instrument was off, with the flag still set. */
+/* Nor does what went through while the collector was off, with the flag still set. */
 static void test_flags_of_an_earlier_monitoring_are_replaced(void **state)
 {
 	static struct rt_monitor keep;
@@ -248,7 +248,7 @@ static void test_flags_of_an_earlier_monitoring_are_replaced(void **state)
 static void test_extremes_are_since_switching_on(void **state)
 {
 	static struct rt_monitor keep;
-	const struct rt_fig_pair *p;
+	const struct rt_stat_pair *p;
 	uint64_t max;
 
 	test_monitor(&keep, RT_INSTR_POLLS, 1);
@@ -274,7 +274,7 @@ static void test_one_in_so_many_is_timed(void **state)
 	uint64_t received = 0, chosen = 0;
 
 	test_monitor(&mon, RT_INSTR_LATENCY, 7);
-	rt_fig_current->rows[rt_thread_self->index].own.countdown = 7;
+	rt_stat_current->rows[rt_thread_self->index].own.countdown = 7;
 	for (unsigned turn = 1; turn <= 50; turn++) {
 		take_in(in, BURST);
 		for (unsigned i = 0; i < BURST; i++)
@@ -298,7 +298,7 @@ static void test_sampling_takes_no_old_flag_for_its_own(void **state)
 	test_monitor(&mon, RT_INSTR_LATENCY, 1000000);
 	assert_int_equal(test_port_receive(out, pkts, BURST), BURST);
 	for (unsigned i = 1; i < BURST; i++)
-		assert_false(pkts[i]->ol_flags & rt_fig_mode.latency_flag);
+		assert_false(pkts[i]->ol_flags & rt_stat_mode.latency_flag);
 	hand_over(in, pkts, BURST);
 	assert_int_equal(timed(in, in), 0);
 	assert_int_equal(timed(out, in), 1); /* the first one was chosen */
@@ -306,12 +306,12 @@ static void test_sampling_takes_no_old_flag_for_its_own(void **state)
 
 static void test_pairs_that_find_no_block_are_counted(void **state)
 {
-	rt_store(&rt_fig_current->header->pair_count, RT_FIG_PAIRS);
+	rt_store(&rt_stat_current->header->pair_count, RT_STAT_PAIRS);
 	take_in(in, BURST);
 	hand_over(out, pkts, BURST);
-	test_figures_tick();
+	test_stats_tick();
 	/* Those that were made, too. */
-	assert_int_equal(rt_fig_current->header->no_pair_packets, 2 * BURST);
+	assert_int_equal(rt_stat_current->header->no_pair_packets, 2 * BURST);
 	assert_null(pair(test_port_index(in), out));
 }
 
@@ -323,19 +323,19 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 	test_monitor(&mon, 0, 1);
 	take_in(in, BURST);
 	for (unsigned i = 0; i < BURST; i++)
-		assert_false(pkts[i]->ol_flags & rt_fig_mode.latency_flag);
+		assert_false(pkts[i]->ol_flags & rt_stat_mode.latency_flag);
 	rte_pktmbuf_free_bulk(pkts, BURST);
 }
 
-/* The sender's counter is behind the receiver's. The instrument has been on for so long that no
+/* The sender's counter is behind the receiver's. The collector has been on for so long that no
  * time is older than the switching on. */
 static void test_negative_times_are_none(void **state)
 {
 	uint64_t *field;
 
 	take_in(in, 2);
-	rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc() - (1ull << 43));
-	field = RTE_MBUF_DYNFIELD(pkts[0], rt_fig_mode.latency_field, uint64_t *);
+	rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc() - (1ull << 43));
+	field = RTE_MBUF_DYNFIELD(pkts[0], rt_stat_mode.latency_field, uint64_t *);
 	*field = (*field & ((1ull << 22) - 1)) | (rt_tsc() + (1ull << 40)) << 22;
 	hand_over(out, pkts, 2);
 	assert_int_equal(unstamped(out), 1);
@@ -348,32 +348,32 @@ static void test_buckets(void **state)
 	uint32_t last = 0;
 	uint64_t width;
 
-	for (uint64_t v = 0; v < 1ull << RT_FIG_LAT_MAX; v += v / 1000 + 1) {
-		uint32_t b = rt_fig_bucket(v);
-		uint64_t low = rt_fig_bucket_low(b, &width);
+	for (uint64_t v = 0; v < 1ull << RT_STAT_LAT_MAX; v += v / 1000 + 1) {
+		uint32_t b = rt_stat_bucket(v);
+		uint64_t low = rt_stat_bucket_low(b, &width);
 
-		assert_in_range(b, last, RT_FIG_BUCKETS - 1);
+		assert_in_range(b, last, RT_STAT_BUCKETS - 1);
 		assert_in_range(v, low, low + width - 1);
 		assert_true(width == 1 || width * 64 <= low);
 		last = b;
 	}
-	assert_int_equal(rt_fig_bucket(UINT64_MAX), RT_FIG_BUCKETS - 1);
+	assert_int_equal(rt_stat_bucket(UINT64_MAX), RT_STAT_BUCKETS - 1);
 }
 
 static void test_quantiles(void **state)
 {
-	static uint64_t bucket[RT_FIG_BUCKETS];
+	static uint64_t bucket[RT_STAT_BUCKETS];
 
 	assert_int_equal(rt_telemetry_quantile(bucket, 0, 5000), 0);
 	for (uint64_t v = 1; v <= 50; v++) /* below 64 buckets are exact */
-		bucket[rt_fig_bucket(v)] = 2;
+		bucket[rt_stat_bucket(v)] = 2;
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 0), 1);
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 5000), 25);
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 5001), 26);
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 9800), 49);
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 9990), 50);
 	assert_int_equal(rt_telemetry_quantile(bucket, 100, 10000), 50);
-	bucket[rt_fig_bucket(1000000)] = UINT32_MAX;
+	bucket[rt_stat_bucket(1000000)] = UINT32_MAX;
 	assert_in_range(rt_telemetry_quantile(bucket, 100ull + UINT32_MAX, 5000), 992188, 1007812);
 }
 
@@ -403,6 +403,6 @@ int main(void)
 		cmocka_unit_test(test_quantiles),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static uint64_t segment_bytes(void)
 {
 	struct stat st;
 
-	assert_int_equal(fstat(rt_fig_current->fd, &st), 0);
+	assert_int_equal(fstat(rt_stat_current->fd, &st), 0);
 	return (uint64_t)st.st_blocks * 512;
 }
 
@@ -64,7 +64,7 @@ static uint64_t resident_bytes(void *p, uint64_t size)
 
 static uint64_t row_bytes(void)
 {
-	return resident_bytes(rt_fig_current->rows, (uint64_t)RT_FIG_ROW * RT_MAX_THREADS);
+	return resident_bytes(rt_stat_current->rows, (uint64_t)RT_STAT_ROW * RT_MAX_THREADS);
 }
 
 static void forward(unsigned n)
@@ -79,30 +79,30 @@ static void forward(unsigned n)
 }
 
 /* docs/memory-model.md has the formula. */
-static uint64_t most(uint32_t instruments)
+static uint64_t most(uint32_t collectors)
 {
-	const struct rt_figures *f = rt_fig_current;
+	const struct rt_stats *f = rt_stat_current;
 	uint64_t pages = 2 * 4096, n = 17 * 1024 + 40 * 512 + pages;
 
-	n += f->header->thread_count * sizeof(struct rt_fig_thread) + pages;
-	n += (f->header->hook_count + 16) * sizeof(struct rt_fig_hook) + pages;
-	if (instruments & RT_INSTR_LATENCY)
-		n += (f->header->pair_count + 4) * sizeof(struct rt_fig_pair) + pages;
-	if (instruments & RT_INSTR_ADDRESSES)
-		n += f->header->sampler_count * sizeof(struct rt_fig_sampler) + pages;
+	n += f->header->thread_count * sizeof(struct rt_stat_thread) + pages;
+	n += (f->header->hook_count + 16) * sizeof(struct rt_stat_hook) + pages;
+	if (collectors & RT_INSTR_LATENCY)
+		n += (f->header->pair_count + 4) * sizeof(struct rt_stat_pair) + pages;
+	if (collectors & RT_INSTR_ADDRESSES)
+		n += f->header->sampler_count * sizeof(struct rt_stat_sampler) + pages;
 	return n;
 }
 
-static void check_memory(uint32_t instruments)
+static void check_memory(uint32_t collectors)
 {
-	test_monitor(&mon, instruments, 1);
+	test_monitor(&mon, collectors, 1);
 	test_port_send(ports[0], 8);
 	for (unsigned i = 0; i < 10; i++) {
 		forward(32);
-		test_figures_tick();
+		test_stats_tick();
 	}
-	assert_in_range(segment_bytes(), 4096, most(instruments));
-	assert_in_range(row_bytes(), 4096, 4096 * (rt_fig_current->header->thread_count));
+	assert_in_range(segment_bytes(), 4096, most(collectors));
+	assert_in_range(row_bytes(), 4096, 4096 * (rt_stat_current->header->thread_count));
 }
 
 static void test_memory_is_what_threads_and_queues_need(void **state)
@@ -179,7 +179,7 @@ static void attach_and_tick(unsigned rounds)
 	test_monitor(&mon, RT_INSTR_ALL, 1);
 	for (unsigned i = 0; i < rounds; i++) {
 		one_round();
-		test_figures_tick();
+		test_stats_tick();
 	}
 }
 
@@ -201,30 +201,30 @@ static void test_polling_threads_do_not_fault(void **state)
 	before = one_round();
 	/* New memory, with all that grows: threads, windows, blocks, pairs, samplers. */
 	attach_and_tick(20);
-	assert_int_equal(rt_fig_current->header->sampler_count, THREADS);
-	assert_true(rt_fig_current->header->pair_count >= 2 * THREADS);
+	assert_int_equal(rt_stat_current->header->sampler_count, THREADS);
+	assert_true(rt_stat_current->header->pair_count >= 2 * THREADS);
 	assert_int_equal(one_round(), before);
 	rt_store(&quit, 1);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 }
 
-/* The figures that a thread has found end, and the next ones have rows for more threads. */
-static void test_threads_beyond_the_rows_of_their_figures(void **state)
+/* The statistics that a thread has found end, and the next ones have rows for more threads. */
+static void test_threads_beyond_the_rows_of_their_stats(void **state)
 {
-	struct rt_fig_own *own;
-	struct rt_figures *f;
+	struct rt_stat_own *own;
+	struct rt_stats *f;
 	uint32_t self, had;
 
 	forward(1); /* so that it has its slot */
 	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
 	self = rt_thread_self->index;
-	f = rt_fig_current;
+	f = rt_stat_current;
 	had = f->threads_ready;
 	own = &f->rows[self].own;
 	f->threads_ready = self;
 	own->pub = NULL;
-	assert_true(rt_fig_mode.threads > self);
+	assert_true(rt_stat_mode.threads > self);
 	forward(1);
 	assert_true(f->no_row_polls > 0);
 	assert_int_equal(own->switching, 0);
@@ -244,9 +244,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_polling_threads_do_not_fault, make_ports, remove_ports),
 		cmocka_unit_test_setup_teardown(
-			test_threads_beyond_the_rows_of_their_figures, make_ports, remove_ports),
+			test_threads_beyond_the_rows_of_their_stats, make_ports, remove_ports),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

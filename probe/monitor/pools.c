@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The figures' mempools. The application may create and free pools meanwhile. rte_mempool_walk()
+ * The statistics' mempools. The application may create and free pools meanwhile. rte_mempool_walk()
  * keeps out creators only, rte_mempool_free() takes another lock; so both are held, in the order in
  * which a creator takes them. A pool that has been found cannot be freed until they are
  * released; its freer waits, spinning, for the few microseconds that this takes.
@@ -41,7 +41,7 @@ static const struct rte_mbuf *first_mbuf(const struct rte_mempool *mp)
 	return m->pool == mp && m->buf_addr ? m : NULL;
 }
 
-static void show_place(struct rt_fig_pool *p, struct rte_mempool *mp)
+static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mempool_memhdr *h;
 	uintptr_t low = UINTPTR_MAX, high = 0;
@@ -57,7 +57,7 @@ static void show_place(struct rt_fig_pool *p, struct rte_mempool *mp)
 }
 
 /* Where packets lie, which is not in the pool if its buffers are external. */
-static uintptr_t show_buffers(struct rt_fig_pool *p, struct rte_mempool *mp)
+static uintptr_t show_buffers(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mbuf *m = first_mbuf(mp);
 	uintptr_t where = m ? (uintptr_t)m->buf_addr : p->base;
@@ -73,7 +73,7 @@ static uintptr_t show_buffers(struct rt_fig_pool *p, struct rte_mempool *mp)
 	return where;
 }
 
-static void show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
+static void show_identity(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mempool_ops *ops = rte_mempool_get_ops(mp->ops_index);
 
@@ -90,7 +90,7 @@ static void show_identity(struct rt_fig_pool *p, struct rte_mempool *mp)
 	show_place(p, mp);
 }
 
-static void show_levels(struct rt_fig_pool *p, const struct rte_mempool *mp)
+static void show_levels(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {
 	/* Not all at one moment: sums may be off by what moves meanwhile. */
 	uint32_t in_caches = 0, available = rte_mempool_avail_count(mp);
@@ -108,12 +108,12 @@ static void show_levels(struct rt_fig_pool *p, const struct rte_mempool *mp)
 		rt_store(&p->lowest, available);
 }
 
-static struct rt_fig_pool *find_pool(struct rt_figures *f, const struct rte_mempool *mp)
+static struct rt_stat_pool *find_pool(struct rt_stats *f, const struct rte_mempool *mp)
 {
-	uint32_t n = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS);
+	uint32_t n = RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct rt_fig_pool *p = &f->pools[i];
+		struct rt_stat_pool *p = &f->pools[i];
 
 		if (p->state == RT_IF_PRESENT && p->address == (uintptr_t)mp &&
 			strcmp(p->name, mp->name) == 0 && p->size == mp->size)
@@ -123,7 +123,7 @@ static struct rt_fig_pool *find_pool(struct rt_figures *f, const struct rte_memp
 }
 
 struct newcomer {
-	struct rt_fig_pool *pool;
+	struct rt_stat_pool *pool;
 	uintptr_t where; /* its buffers are */
 };
 
@@ -178,7 +178,7 @@ static void ask_kernel(const struct newcomer *fresh, uint32_t n)
 		fclose(f);
 }
 
-static bool pages_known(const struct rt_fig_pool *p)
+static bool pages_known(const struct rt_stat_pool *p)
 {
 	return p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
 }
@@ -186,10 +186,10 @@ static bool pages_known(const struct rt_fig_pool *p)
 /* Returns how many are new; their entries are not yet counted. unknown: those of them that the
  * kernel must be asked about. */
 static uint32_t walk(
-	struct rt_figures *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
+	struct rt_stats *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
 {
 	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
-	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_FIG_POOLS), n = 0;
+	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS), n = 0;
 	uint32_t beyond = 0;
 	struct rte_tailq_entry *entry;
 
@@ -200,13 +200,13 @@ static uint32_t walk(
 	TAILQ_FOREACH(entry, list, next)
 	{
 		struct rte_mempool *mp = entry->data;
-		struct rt_fig_pool *p;
+		struct rt_stat_pool *p;
 		bool fresh;
 
 		if (!usable(mp))
 			continue;
 		p = find_pool(f, mp);
-		if (!p && count + n == RT_FIG_POOLS) {
+		if (!p && count + n == RT_STAT_POOLS) {
 			beyond++;
 			continue;
 		}
@@ -231,13 +231,13 @@ static uint32_t walk(
 	return n;
 }
 
-void rt_figures_refresh_pools(struct rt_figures *f)
+void rt_stats_refresh_pools(struct rt_stats *f)
 {
-	struct newcomer unknown[RT_FIG_POOLS];
+	struct newcomer unknown[RT_STAT_POOLS];
 	uint32_t n, unknown_count = 0;
 	uint64_t seen = 0;
 
-	static_assert(RT_FIG_POOLS <= 64, "a bit for each");
+	static_assert(RT_STAT_POOLS <= 64, "a bit for each");
 	n = walk(f, &seen, unknown, &unknown_count);
 	ask_kernel(unknown, unknown_count);
 	/* Pairs with the acquire in reader/monitor.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of the figures. */
+/* The memory of the stats. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static uint64_t place(uint64_t *at, uint64_t size)
 	return offset;
 }
 
-static struct rt_fig_header lay_out(void)
+static struct rt_stat_header lay_out(void)
 {
-	uint64_t at = sizeof(struct rt_fig_header), page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct rt_fig_header h = {
-		.magic = RT_FIG_MAGIC,
-		.version = RT_FIG_VERSION,
+	uint64_t at = sizeof(struct rt_stat_header), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct rt_stat_header h = {
+		.magic = RT_STAT_MAGIC,
+		.version = RT_STAT_VERSION,
 		.header_size = sizeof(h),
 		.tsc_hz = rte_get_tsc_hz(),
 		.pid = (uint32_t)getpid(),
@@ -34,17 +34,17 @@ static struct rt_fig_header lay_out(void)
 	};
 
 	h.clock_offset = place(&at, sizeof(struct rt_seg_clock));
-	h.port_offset = place(&at, sizeof(struct rt_fig_port) * RT_FIG_PORTS);
-	h.thread_offset = place(&at, sizeof(struct rt_fig_thread) * RT_FIG_THREADS);
-	h.hook_offset = place(&at, sizeof(struct rt_fig_hook) * RT_FIG_HOOKS);
-	h.pair_offset = place(&at, sizeof(struct rt_fig_pair) * RT_FIG_PAIRS);
-	h.pool_offset = place(&at, sizeof(struct rt_fig_pool) * RT_FIG_POOLS);
-	h.sampler_offset = place(&at, sizeof(struct rt_fig_sampler) * RT_FIG_SAMPLERS);
+	h.port_offset = place(&at, sizeof(struct rt_stat_port) * RT_STAT_PORTS);
+	h.thread_offset = place(&at, sizeof(struct rt_stat_thread) * RT_STAT_THREADS);
+	h.hook_offset = place(&at, sizeof(struct rt_stat_hook) * RT_STAT_HOOKS);
+	h.pair_offset = place(&at, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS);
+	h.pool_offset = place(&at, sizeof(struct rt_stat_pool) * RT_STAT_POOLS);
+	h.sampler_offset = place(&at, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS);
 	h.segment_size = (at + page - 1) / page * page;
 	return h;
 }
 
-static void find_tables(struct rt_figures *f)
+static void find_tables(struct rt_stats *f)
 {
 	uint8_t *base = (uint8_t *)f->header;
 
@@ -58,47 +58,47 @@ static void find_tables(struct rt_figures *f)
 }
 
 /* Sparse: only what is populated costs memory. 0 or -errno. */
-static int make_segment(struct rt_figures *f, uint64_t size)
+static int make_segment(struct rt_stats *f, uint64_t size)
 {
-	f->fd = memfd_create("ringtap-figures", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	f->fd = memfd_create("ringtap-statistics", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (f->fd < 0 || ftruncate(f->fd, (off_t)size))
 		return -errno;
 	f->header = rt_sparse_map(f->fd, size);
 	return f->header ? rt_shm_seal(f->fd) : -ENOMEM;
 }
 
-struct rt_figures *rt_figures_create(const struct rt_clock_line *clock)
+struct rt_stats *rt_stats_create(const struct rt_clock_line *clock)
 {
-	struct rt_fig_header h = lay_out();
-	struct rt_figures *f = aligned_alloc(128, (sizeof(*f) + 127) / 128 * 128);
+	struct rt_stat_header h = lay_out();
+	struct rt_stats *f = aligned_alloc(128, (sizeof(*f) + 127) / 128 * 128);
 
 	if (!f)
 		return NULL;
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
 	f->size = h.segment_size;
-	f->rows = rt_sparse_map(-1, (uint64_t)RT_FIG_ROW * RT_MAX_THREADS);
+	f->rows = rt_sparse_map(-1, (uint64_t)RT_STAT_ROW * RT_MAX_THREADS);
 	if (!f->rows || make_segment(f, h.segment_size)) {
-		rt_figures_free(f);
+		rt_stats_free(f);
 		return NULL;
 	}
 	*f->header = h;
 	find_tables(f);
 	rt_clock_publish(f->clock, clock);
-	f->no_thread_base = rt_load(&rt_fig_no_thread);
+	f->no_thread_base = rt_load(&rt_stat_no_thread);
 	return f;
 }
 
-void rt_figures_free(struct rt_figures *f)
+void rt_stats_free(struct rt_stats *f)
 {
 	while (f->sites) {
-		struct rt_fig_site *s = f->sites;
+		struct rt_stat_site *s = f->sites;
 
 		f->sites = s->next;
 		free(s);
 	}
 	if (f->rows)
-		munmap(f->rows, (uint64_t)RT_FIG_ROW * RT_MAX_THREADS);
+		munmap(f->rows, (uint64_t)RT_STAT_ROW * RT_MAX_THREADS);
 	if (f->header)
 		munmap(f->header, f->size);
 	if (f->fd >= 0)

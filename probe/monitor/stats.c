@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Monitors: who wants which instruments, and what follows from it. */
+/* Monitors: who wants which collectors, and what follows from it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 
 #define REFRESH_MS 500  /* ports, threads, pools */
 #define WINDOW_MS  1000 /* of the worst gaps and bursts */
-#define STRETCH_MS 100  /* of sampled addresses */
+#define RUN_MS     100  /* of sampled addresses */
 
 static struct rt_monitor *monitors;
-static struct rt_figures *dying;
-static uint64_t refresh_ms, window_ms, stretch_ms;
+static struct rt_stats *dying;
+static uint64_t refresh_ms, window_ms, run_ms;
 
 /* Once registered, for ever: DPDK takes nothing back. 0 or -errno. */
 static int register_field(void)
@@ -32,7 +32,7 @@ static int register_field(void)
 	static const struct rte_mbuf_dynflag flag = {.name = "ringtap_dynflag_rx_time"};
 	int offset, bit;
 
-	if (rt_fig_mode.latency_flag)
+	if (rt_stat_mode.latency_flag)
 		return 0;
 	offset = rte_mbuf_dynfield_register(&field);
 	if (offset < 0)
@@ -40,17 +40,17 @@ static int register_field(void)
 	bit = rte_mbuf_dynflag_register(&flag);
 	if (bit < 0)
 		return -rte_errno;
-	rt_store(&rt_fig_mode.latency_field, offset);
-	rt_store(&rt_fig_mode.latency_flag, 1ull << bit);
+	rt_store(&rt_stat_mode.latency_field, offset);
+	rt_store(&rt_stat_mode.latency_flag, 1ull << bit);
 	return 0;
 }
 
-static uint32_t wanted_instruments(void)
+static uint32_t wanted_collectors(void)
 {
 	uint32_t all = 0;
 
 	for (const struct rt_monitor *m = monitors; m; m = m->next)
-		all |= m->instruments;
+		all |= m->collectors;
 	return all;
 }
 
@@ -60,13 +60,13 @@ static uint32_t wanted_every(void)
 	uint32_t every = UINT32_MAX;
 
 	for (const struct rt_monitor *m = monitors; m; m = m->next) {
-		if ((m->instruments & RT_INSTR_LATENCY) && m->latency_every < every)
+		if ((m->collectors & RT_INSTR_LATENCY) && m->latency_every < every)
 			every = m->latency_every;
 	}
 	return every == UINT32_MAX ? 1 : every;
 }
 
-/* Together with the instruments, so that the very same bursts are counted and traced. */
+/* Together with the collectors, so that the very same bursts are counted and traced. */
 static uint32_t tracing(void)
 {
 	return (monitors || rt_sessions) && rt_trace_listened() ? RT_INSTR_TRACE : 0;
@@ -74,56 +74,56 @@ static uint32_t tracing(void)
 
 static void set_state(uint32_t on)
 {
-	uint32_t switching = (uint32_t)(rt_fig_mode.state >> 32) + 1;
+	uint32_t switching = (uint32_t)(rt_stat_mode.state >> 32) + 1;
 
 	if (!switching) /* 0 is what a thread has that has followed none yet */
 		switching = 1;
 	/* Pairs with the acquires in hook_burst.c. */
-	rt_store_release(&rt_fig_mode.state, (uint64_t)switching << 32 | on | tracing());
+	rt_store_release(&rt_stat_mode.state, (uint64_t)switching << 32 | on | tracing());
 }
 
-void rt_fig_look_again(void)
+void rt_stat_look_again(void)
 {
-	set_state((uint32_t)rt_fig_mode.state & RT_INSTR_ALL);
+	set_state((uint32_t)rt_stat_mode.state & RT_INSTR_ALL);
 }
 
-static void set_mode(struct rt_figures *f, uint32_t on, uint32_t every, uint64_t now_ns)
+static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t now_ns)
 {
-	uint32_t fresh = on & ~(uint32_t)rt_fig_mode.state;
-	uint32_t now_every = rt_fig_mode.latency_every & ~RT_FIG_INFER;
+	uint32_t fresh = on & ~(uint32_t)rt_stat_mode.state;
+	uint32_t now_every = rt_stat_mode.latency_every & ~RT_STAT_INFER;
 
-	if (f->header->switched && f->header->instruments == on && now_every == every)
+	if (f->header->switched && f->header->collectors == on && now_every == every)
 		return;
 	if (fresh & RT_INSTR_BUSY)
-		rt_store(&rt_fig_mode.busy_life, rt_fig_mode.busy_life + 1);
+		rt_store(&rt_stat_mode.busy_life, rt_stat_mode.busy_life + 1);
 	if (fresh & RT_INSTR_GAPS)
-		rt_store(&rt_fig_mode.gaps_life, rt_fig_mode.gaps_life + 1);
+		rt_store(&rt_stat_mode.gaps_life, rt_stat_mode.gaps_life + 1);
 	if (fresh & RT_INSTR_ADDRESSES)
-		rt_store(&rt_fig_mode.addresses_life, rt_fig_mode.addresses_life + 1);
+		rt_store(&rt_stat_mode.addresses_life, rt_stat_mode.addresses_life + 1);
 	if (fresh & RT_INSTR_LATENCY) {
-		rt_store(&rt_fig_mode.latency_life, rt_fig_mode.latency_life + 1);
-		rt_store(&rt_fig_mode.latency_on_tsc, rt_tsc());
+		rt_store(&rt_stat_mode.latency_life, rt_stat_mode.latency_life + 1);
+		rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc());
 	}
 	if (fresh & RT_INSTR_LATENCY || now_every != every)
-		rt_fig_set_every(every);
+		rt_stat_set_every(every);
 	set_state(on);
 	for (unsigned i = 0; i < RTE_DIM(f->on_ns); i++) {
 		if (fresh & 1u << i)
 			f->on_ns[i] = now_ns;
 	}
-	rt_store(&f->header->instruments, on);
+	rt_store(&f->header->collectors, on);
 	rt_store(&f->header->latency_every, every);
 	/* Pairs with reader/monitor.c. */
 	rt_store_release(&f->header->switched, f->header->switched + 1);
 }
 
 /* Nobody is attached any more. */
-static void end(struct rt_figures *f)
+static void end(struct rt_stats *f)
 {
 	set_mode(f, 0, 1, 0);
-	rt_figures_link(f, false);
-	rt_store(&rt_fig_mode.threads, 0);
-	rt_store_release(&rt_fig_current, NULL);
+	rt_stats_link(f, false);
+	rt_store(&rt_stat_mode.threads, 0);
+	rt_store_release(&rt_stat_current, NULL);
 	rt_grace_begin(&f->grace);
 	f->next = dying;
 	dying = f;
@@ -131,68 +131,68 @@ static void end(struct rt_figures *f)
 
 static int begin(const struct rt_clock_line *clock)
 {
-	struct rt_figures *f = rt_figures_create(clock);
+	struct rt_stats *f = rt_stats_create(clock);
 	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
 
 	if (!f)
 		return -ENOMEM;
 	f->begun_ns = now_ns;
-	rt_figures_scan_ports(f);
-	rt_figures_refresh_ports(f, now_ns);
-	refresh_ms = window_ms = stretch_ms = 0;
-	/* Pairs with the acquire in rt_fig_thread_ends(). */
-	rt_store_release(&rt_fig_current, f);
+	rt_stats_scan_ports(f);
+	rt_stats_refresh_ports(f, now_ns);
+	refresh_ms = window_ms = run_ms = 0;
+	/* Pairs with the acquire in rt_stat_thread_ends(). */
+	rt_store_release(&rt_stat_current, f);
 	return 0;
 }
 
 static void apply(const struct rt_clock_line *clock)
 {
-	uint32_t on = wanted_instruments();
-	struct rt_figures *f = rt_fig_current;
+	uint32_t on = wanted_collectors();
+	struct rt_stats *f = rt_stat_current;
 
 	if (!monitors) {
 		if (f)
 			end(f);
 		return;
 	}
-	if (on & ~f->header->instruments & RT_INSTR_POOLS)
-		rt_figures_refresh_pools(f); /* who asks sees them at once */
-	rt_figures_supply(f, on);
-	rt_figures_use_supply(f);
+	if (on & ~f->header->collectors & RT_INSTR_POOLS)
+		rt_stats_refresh_pools(f); /* who asks sees them at once */
+	rt_stats_supply(f, on);
+	rt_stats_use_supply(f);
 	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));
-	rt_figures_link(f, on & RT_INSTR_HOOKS);
+	rt_stats_link(f, on & RT_INSTR_HOOKS);
 }
 
-static int prepare(uint32_t instruments, const struct rt_clock_line *clock, char *err)
+static int prepare(uint32_t collectors, const struct rt_clock_line *clock, char *err)
 {
 	int ret;
 
-	if (instruments & ~(uint32_t)RT_INSTR_ALL) {
-		snprintf(err, RT_TEXT_LEN, "request refused: unknown instrument");
+	if (collectors & ~(uint32_t)RT_INSTR_ALL) {
+		snprintf(err, RT_TEXT_LEN, "request refused: unknown collector");
 		return -EINVAL;
 	}
-	if (instruments & RT_INSTR_LATENCY && (ret = register_field())) {
+	if (collectors & RT_INSTR_LATENCY && (ret = register_field())) {
 		snprintf(err, RT_TEXT_LEN,
 			"latency needs 8 bytes and a flag in the application's mbufs: %s",
 			ret == -ENOENT || ret == -ENOSPC ? "all are taken" : strerror(-ret));
 		return ret;
 	}
-	if (!rt_fig_current && begin(clock)) {
+	if (!rt_stat_current && begin(clock)) {
 		snprintf(err, RT_TEXT_LEN, "not enough memory");
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every,
+int rt_stats_attach(struct rt_monitor *m, uint32_t collectors, uint32_t every,
 	const struct rt_clock_line *clock, char *err)
 {
-	int ret = prepare(instruments, clock, err);
+	int ret = prepare(collectors, clock, err);
 
 	if (ret)
 		return ret;
-	m->instruments = instruments;
-	m->latency_every = every ? RTE_MIN(every, RT_FIG_INFER - 1) : 1;
+	m->collectors = collectors;
+	m->latency_every = every ? RTE_MIN(every, RT_STAT_INFER - 1) : 1;
 	if (!m->attached) {
 		m->attached = true;
 		m->next = monitors;
@@ -202,7 +202,7 @@ int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every
 	return 0;
 }
 
-void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock)
+void rt_stats_detach(struct rt_monitor *m, const struct rt_clock_line *clock)
 {
 	struct rt_monitor **p = &monitors;
 
@@ -215,7 +215,7 @@ void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock)
 	apply(clock);
 }
 
-static void fold_losses(struct rt_figures *f)
+static void fold_losses(struct rt_stats *f)
 {
 	uint64_t polls = rt_load(&f->no_row_polls), packets = 0;
 
@@ -225,52 +225,52 @@ static void fold_losses(struct rt_figures *f)
 	}
 	rt_store(&f->header->no_block_polls, polls);
 	rt_store(&f->header->no_pair_packets, packets);
-	rt_store(&f->header->no_thread_polls, rt_load(&rt_fig_no_thread) - f->no_thread_base);
+	rt_store(&f->header->no_thread_polls, rt_load(&rt_stat_no_thread) - f->no_thread_base);
 }
 
-void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock)
+void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 {
-	struct rt_figures *f = rt_fig_current;
+	struct rt_stats *f = rt_stat_current;
 	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
 
-	if ((rt_fig_mode.state & RT_INSTR_TRACE) != tracing())
-		rt_fig_look_again();
+	if ((rt_stat_mode.state & RT_INSTR_TRACE) != tracing())
+		rt_stat_look_again();
 	if (!f)
 		return;
 	rt_clock_publish(f->clock, clock);
-	rt_figures_scan_ports(f);
-	rt_figures_supply(f, (uint32_t)rt_fig_mode.state);
-	rt_figures_use_supply(f);
+	rt_stats_scan_ports(f);
+	rt_stats_supply(f, (uint32_t)rt_stat_mode.state);
+	rt_stats_use_supply(f);
 	if (now_ms - window_ms >= WINDOW_MS) {
 		window_ms = now_ms;
-		rt_store(&rt_fig_mode.window, rt_fig_mode.window + 1);
+		rt_store(&rt_stat_mode.window, rt_stat_mode.window + 1);
 	}
-	if (now_ms - stretch_ms >= STRETCH_MS) {
-		stretch_ms = now_ms;
-		rt_store(&rt_fig_mode.wanted, rt_fig_mode.wanted + 1);
+	if (now_ms - run_ms >= RUN_MS) {
+		run_ms = now_ms;
+		rt_store(&rt_stat_mode.wanted, rt_stat_mode.wanted + 1);
 	}
 	if (now_ms - refresh_ms < REFRESH_MS)
 		return;
 	refresh_ms = now_ms;
-	rt_figures_refresh_ports(f, now_ns);
-	rt_figures_refresh_threads(f, now_ns);
-	if (rt_fig_mode.state & RT_INSTR_POOLS)
-		rt_figures_refresh_pools(f);
-	rt_figures_infer(f);
+	rt_stats_refresh_ports(f, now_ns);
+	rt_stats_refresh_threads(f, now_ns);
+	if (rt_stat_mode.state & RT_INSTR_POOLS)
+		rt_stats_refresh_pools(f);
+	rt_stats_infer(f);
 	fold_losses(f);
 }
 
-bool rt_figures_reclaim(void)
+bool rt_stats_reclaim(void)
 {
-	for (struct rt_figures **p = &dying; *p;) {
-		struct rt_figures *f = *p;
+	for (struct rt_stats **p = &dying; *p;) {
+		struct rt_stats *f = *p;
 
 		if (!rt_grace_over(&f->grace)) {
 			p = &f->next;
 			continue;
 		}
 		*p = f->next;
-		rt_figures_free(f);
+		rt_stats_free(f);
 	}
 	return !dying;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Monitors: one statistics segment (common/stats.h) for all of them, there while one is attached.
- * figures.c switches instruments, figures_burst.c counts in the polling threads, the others keep
+ * stats.c switches collectors, stats_burst.c counts in the polling threads, the others keep
  * the tables.
  */
 #ifndef RINGTAP_PROBE_MONITOR_STATS_H
@@ -18,46 +18,46 @@
 /* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event to somebody who
  * needs more than USDT. */
 #define RT_INSTR_TRACE (1u << 31)
-#define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* instruments that need hooks */
+#define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* collectors that need hooks */
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
- * inferred, see figures_latency.c. If every packet is timed they are, anyway. */
-#define RT_FIG_INFER (1u << 31)
+ * inferred, see stats_latency.c. If every packet is timed they are, anyway. */
+#define RT_STAT_INFER (1u << 31)
 
 struct rt_hook;
 
 /* What hooks do at the moment. A line of its own that polling threads only read. */
-struct rt_fig_mode {
+struct rt_stat_mode {
 	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may have
 	 * more to do than to count. What follows is complete when it is seen (release; pairs
 	 * with the acquires in hook_burst.c). */
 	uint64_t state;
 	uint32_t busy_life, gaps_life,
-		addresses_life; /* change when that instrument is switched on */
+		addresses_life; /* change when that collector is switched on */
 	uint32_t latency_life;
-	uint32_t latency_every; /* see RT_FIG_INFER */
+	uint32_t latency_every; /* see RT_STAT_INFER */
 	uint32_t window;        /* number of the current one; changes at any time */
 	int32_t latency_field;  /* offset in the mbuf */
-	/* Slots below have their memory in the current figures; changes at any time. Release, after
-	 * that memory is complete; pairs with the acquires in hook_burst.c, figures_burst.c. */
+	/* Slots below have their memory in the current statistics; changes at any time. Release,
+	 * after that memory is complete; pairs with the acquires in hook_burst.c, stats_burst.c. */
 	uint32_t threads;
 	uint64_t latency_flag;   /* in ol_flags */
 	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
-	uint64_t wanted;         /* stretch of addresses; changes at any time */
+	uint64_t wanted;         /* run of addresses; changes at any time */
 } __attribute__((aligned(RT_CACHE_LINE)));
-static_assert(sizeof(struct rt_fig_mode) == RT_CACHE_LINE, "one line");
+static_assert(sizeof(struct rt_stat_mode) == RT_CACHE_LINE, "one line");
 
-extern struct rt_fig_mode rt_fig_mode;
+extern struct rt_stat_mode rt_stat_mode;
 
-/* The figures that hooks find now; NULL: none. */
-extern struct rt_figures *rt_fig_current;
+/* The statistics that hooks find now; NULL: none. */
+extern struct rt_stats *rt_stat_current;
 
 /* What a polling thread remembers from call to call; its own. */
-struct rt_fig_own {
+struct rt_stat_own {
 	uint32_t switching;  /* high half of the mode's state that it has followed */
-	uint32_t kind;       /* of its last RX poll: enum rt_fig_kind */
-	uint64_t packets;    /* of the busy stretch that lasts */
-	uint64_t since_tsc;  /* that the stretch began */
+	uint32_t kind;       /* of its last RX poll: enum rt_stat_kind */
+	uint64_t packets;    /* of the busy period that lasts */
+	uint64_t since_tsc;  /* that the period began */
 	uint64_t last_tsc;   /* of its last RX poll, 0: unknown */
 	uint32_t last_count; /* packets, … */
 	uint32_t last_where; /* … port and queue of it */
@@ -65,77 +65,77 @@ struct rt_fig_own {
 	uint32_t countdown;  /* packets until one is timed */
 	uint64_t gap_min;    /* shorter ones do not get into the window */
 	/* What follows is used less often. */
-	struct rt_fig_thread *pub;
+	struct rt_stat_thread *pub;
 	uint64_t burst_min;
 	uint32_t busy_life, gaps_life, addresses_life;
-	struct rt_fig_sampler *sampler;
-	struct rt_fig_stretch *filling; /* NULL: none */
-	uint64_t stretch;               /* number of the last one begun */
+	struct rt_stat_sampler *sampler;
+	struct rt_stat_run *filling; /* NULL: none */
+	uint64_t run;                /* number of the last one begun */
 	uint64_t no_block_polls, no_pair_packets;
-	struct rt_fig_pair *pair; /* used last */
-	uint32_t pair_key;        /* of it: receiving port | sending port << 16 */
-	uint32_t pair_life;       /* as pair_lives of it */
+	struct rt_stat_pair *pair; /* used last */
+	uint32_t pair_key;         /* of it: receiving port | sending port << 16 */
+	uint32_t pair_life;        /* as pair_lives of it */
 	uint32_t pair_count;
-	uint8_t pairs[RT_FIG_PAIRS]; /* its own ones */
+	uint8_t pairs[RT_STAT_PAIRS]; /* its own ones */
 } __attribute__((aligned(128)));
 
-enum rt_fig_kind { RT_FIG_NONE, RT_FIG_IDLE, RT_FIG_BUSY };
+enum rt_stat_kind { RT_STAT_NONE, RT_STAT_IDLE, RT_STAT_BUSY };
 
 /* The short way of a thread through a hook that has nothing to do but to count a burst. Valid while
  * state is that of the mode; only its thread writes it. */
-struct rt_fig_quick {
+struct rt_stat_quick {
 	uint64_t state;
-	struct rt_fig_hook *block; /* NULL: none yet */
-	struct rt_fig_own *own;
+	struct rt_stat_hook *block; /* NULL: none yet */
+	struct rt_stat_own *own;
 	uint32_t asked; /* larger bursts may be new to the block */
 };
 
-#define RT_FIG_ROW (128u << 10) /* bytes */
-#define RT_FIG_SITES \
-	((uint32_t)((RT_FIG_ROW - sizeof(struct rt_fig_own)) / sizeof(struct rt_fig_quick)))
+#define RT_STAT_ROW (128u << 10) /* bytes */
+#define RT_STAT_SITES \
+	((uint32_t)((RT_STAT_ROW - sizeof(struct rt_stat_own)) / sizeof(struct rt_stat_quick)))
 
 /* All of one thread; populated as far as there are sites. */
-struct rt_fig_row {
-	struct rt_fig_own own;
-	struct rt_fig_quick quick[RT_FIG_SITES];
+struct rt_stat_row {
+	struct rt_stat_own own;
+	struct rt_stat_quick quick[RT_STAT_SITES];
 };
-static_assert(sizeof(struct rt_fig_row) == RT_FIG_ROW, "rows are found by a shift");
+static_assert(sizeof(struct rt_stat_row) == RT_STAT_ROW, "rows are found by a shift");
 
-/* What a hook finds: its place in the figures. */
-struct rt_fig_site {
-	struct rt_fig_quick *column; /* in the first row; NULL: not populated yet, or no room */
-	struct rt_fig_row *rows;     /* by thread slot */
-	struct rt_figures *figures;
+/* What a hook finds: its place in the stats. */
+struct rt_stat_site {
+	struct rt_stat_quick *column; /* in the first row; NULL: not populated yet, or no room */
+	struct rt_stat_row *rows;     /* by thread slot */
+	struct rt_stats *stats;
 	uint32_t where; /* port_index | queue << 16 */
 	uint8_t direction;
 	/* Control thread. */
 	bool linked;
 	uint32_t number;
 	struct rt_hook *hook;
-	struct rt_fig_site *next;
+	struct rt_stat_site *next;
 } __attribute__((aligned(RT_CACHE_LINE)));
 
-#define RT_FIG_PORT_COUNTERS 8 /* from ipackets to oerrors in struct rt_fig_port */
+#define RT_STAT_PORT_COUNTERS 8 /* from ipackets to oerrors in struct rt_stat_port */
 /* The thread's place in a column. */
-static inline struct rt_fig_quick *rt_fig_quick_of(
-	struct rt_fig_quick *column, const struct rt_thread *t)
+static inline struct rt_stat_quick *rt_stat_quick_of(
+	struct rt_stat_quick *column, const struct rt_thread *t)
 {
-	return (void *)((uint8_t *)column + (uint64_t)t->index * RT_FIG_ROW);
+	return (void *)((uint8_t *)column + (uint64_t)t->index * RT_STAT_ROW);
 }
 
 /* Blocks that threads take one after the other. */
-struct rt_fig_supply {
+struct rt_stat_supply {
 	uint32_t ready;   /* those below are populated; control thread */
 	uint32_t starved; /* since then a thread has found none */
 };
 
-struct rt_fig_port_state {
+struct rt_stat_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
 	uint8_t mac[6];
-	bool returned;                         /* it has been gone: its sites may be there */
-	uint64_t before[RT_FIG_PORT_COUNTERS]; /* counted before the port was removed and came back
-						*/
+	bool returned;                          /* it has been gone: its sites may be there */
+	uint64_t before[RT_STAT_PORT_COUNTERS]; /* counted before the port was removed and came back
+						 */
 	/* Of the driver's counters, what tracers have been told. */
 	bool told;
 	uint64_t imissed, ierrors, rx_nombuf;
@@ -144,97 +144,97 @@ struct rt_fig_port_state {
 	uint64_t polls_ns; /* on_ns of the count of what was handed over; 0: none */
 };
 
-struct rt_figures {
-	struct rt_fig_row *rows; /* by thread slot; sparse, see sparse.h */
-	struct rt_fig_supply hook_supply, pair_supply, sampler_supply;
+struct rt_stats {
+	struct rt_stat_row *rows; /* by thread slot; sparse, see sparse.h */
+	struct rt_stat_supply hook_supply, pair_supply, sampler_supply;
 	uint64_t no_row_polls; /* hook calls of threads from threads_ready on; atomic */
-	uint32_t pair_keys[RT_FIG_PAIRS];
-	uint32_t pair_lives[RT_FIG_PAIRS]; /* latency_life that min and max are of */
+	uint32_t pair_keys[RT_STAT_PAIRS];
+	uint32_t pair_lives[RT_STAT_PAIRS]; /* latency_life that min and max are of */
 	/* The segment. */
-	struct rt_fig_header *header;
+	struct rt_stat_header *header;
 	struct rt_seg_clock *clock;
-	struct rt_fig_port *ports;
-	struct rt_fig_thread *threads;
-	struct rt_fig_hook *hooks;
-	struct rt_fig_pair *pairs;
-	struct rt_fig_pool *pools;
-	struct rt_fig_sampler *samplers;
+	struct rt_stat_port *ports;
+	struct rt_stat_thread *threads;
+	struct rt_stat_hook *hooks;
+	struct rt_stat_pair *pairs;
+	struct rt_stat_pool *pools;
+	struct rt_stat_sampler *samplers;
 	/* Control thread. */
 	int fd;
 	uint64_t size; /* bytes */
-	struct rt_fig_site *sites;
+	struct rt_stat_site *sites;
 	uint32_t site_count;    /* ever */
 	uint32_t sites_ready;   /* those below have their place in the rows, … */
 	uint64_t row_bytes;     /* … of which so many bytes are populated, … */
 	uint32_t threads_ready; /* … in the rows of the slots below */
 	bool linked;
-	struct rt_fig_port_state port_state[RT_FIG_PORTS];
+	struct rt_stat_port_state port_state[RT_STAT_PORTS];
 	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
 	uint64_t no_thread_base;
 	uint64_t infer_certain, infer_unstamped; /* packets, when one was last timed for certain */
 	uint32_t infer_life;                     /* latency_life that they are of */
 	uint64_t begun_ns;                       /* since the epoch */
-	uint64_t on_ns[RT_INSTR_COUNT]; /* when each instrument was switched on last, since the
+	uint64_t on_ns[RT_INSTR_COUNT]; /* when each collector was switched on last, since the
 					   epoch */
 	struct rt_grace grace;
-	struct rt_figures *next; /* waiting for its grace period */
+	struct rt_stats *next; /* waiting for its grace period */
 };
 
-/* Somebody who keeps instruments on. */
+/* Somebody who keeps collectors on. */
 struct rt_monitor {
 	bool attached;
-	uint32_t instruments;
+	uint32_t collectors;
 	uint32_t latency_every; /* 1 or more */
 	struct rt_monitor *next;
 };
 
 /* All that follows: control lock held. */
 
-/* Keeps instruments on for m, or changes which; every 0 is 1. On error a sentence is in err
+/* Keeps collectors on for m, or changes which; every 0 is 1. On error a sentence is in err
  * (RT_TEXT_LEN bytes) and nothing has changed. */
-int rt_figures_attach(struct rt_monitor *m, uint32_t instruments, uint32_t every,
+int rt_stats_attach(struct rt_monitor *m, uint32_t collectors, uint32_t every,
 	const struct rt_clock_line *clock, char *err);
-void rt_figures_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
+void rt_stats_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
 
 /* Changes the mode's latency_every. */
-void rt_fig_set_every(uint32_t every);
+void rt_stat_set_every(uint32_t every);
 
 /* Has latencies of a sample inferred if it takes that to have any. */
-void rt_figures_infer(struct rt_figures *f);
+void rt_stats_infer(struct rt_stats *f);
 
 /* Every 50 ms or so. */
-void rt_figures_tick(uint64_t now_ms, const struct rt_clock_line *clock);
+void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 
 /* Frees segments that have outlived their grace period. True: none is left. */
-bool rt_figures_reclaim(void);
+bool rt_stats_reclaim(void);
 
 /* To be called when a hook has got more to do than counting, or tracers have come or gone. */
-void rt_fig_look_again(void);
+void rt_stat_look_again(void);
 
 /* In a thread that ends and still owns t: it does not work any more. */
-void rt_fig_thread_ends(struct rt_thread *t);
+void rt_stat_thread_ends(struct rt_thread *t);
 
-/* Calls of hooks by threads without a slot, while there are figures; atomic. */
-extern uint64_t rt_fig_no_thread;
+/* Calls of hooks by threads without a slot, while there are statistics; atomic. */
+extern uint64_t rt_stat_no_thread;
 
 /* Parts. */
-struct rt_figures *rt_figures_create(const struct rt_clock_line *clock); /* NULL: no memory */
-void rt_figures_free(struct rt_figures *f);
-void rt_figures_link(struct rt_figures *f, bool on); /* all its sites */
-/* Populates what polling threads need for the instruments that are on. Touches memory and counts of
+struct rt_stats *rt_stats_create(const struct rt_clock_line *clock); /* NULL: no memory */
+void rt_stats_free(struct rt_stats *f);
+void rt_stats_link(struct rt_stats *f, bool on); /* all its sites */
+/* Populates what polling threads need for the collectors that are on. Touches memory and counts of
  * f only: needs no lock as long as f is not freed. */
-void rt_figures_supply(struct rt_figures *f, uint32_t on);
-/* Lets threads use what rt_figures_supply() has populated; f is the current one. */
-void rt_figures_use_supply(struct rt_figures *f);
-void rt_figures_scan_ports(struct rt_figures *f);
-void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns);
-void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns);
-void rt_figures_refresh_pools(struct rt_figures *f);
+void rt_stats_supply(struct rt_stats *f, uint32_t on);
+/* Lets threads use what rt_stats_supply() has populated; f is the current one. */
+void rt_stats_use_supply(struct rt_stats *f);
+void rt_stats_scan_ports(struct rt_stats *f);
+void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
+void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
+void rt_stats_refresh_pools(struct rt_stats *f);
 
 /* trace_ports.c: around each reading of a driver's counters; before returns what after wants. */
 struct rte_eth_stats;
-uint64_t rt_trace_ports_before(const struct rt_figures *f, uint32_t index);
+uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
 void rt_trace_ports_after(
-	struct rt_figures *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
+	struct rt_stats *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
 
 #endif

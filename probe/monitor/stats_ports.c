@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures' ports, and the hooks on their queues. */
+/* The statistics' ports, and the hooks on their queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "probe/core/port_call.h"
 #include "probe/core/ports.h"
 
-static void link_site(struct rt_fig_site *s)
+static void link_site(struct rt_stat_site *s)
 {
-	const struct rt_fig_port_state *state = &s->figures->port_state[s->where & UINT16_MAX];
+	const struct rt_stat_port_state *state = &s->stats->port_state[s->where & UINT16_MAX];
 
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
 		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
@@ -21,7 +21,7 @@ static void link_site(struct rt_fig_site *s)
 	rt_hook_count(s->hook, s, state->generation);
 }
 
-static void unlink_site(struct rt_fig_site *s)
+static void unlink_site(struct rt_stat_site *s)
 {
 	if (!s->linked)
 		return;
@@ -30,10 +30,10 @@ static void unlink_site(struct rt_fig_site *s)
 	rt_hook_unuse(s->hook);
 }
 
-void rt_figures_link(struct rt_figures *f, bool on)
+void rt_stats_link(struct rt_stats *f, bool on)
 {
 	f->linked = on;
-	for (struct rt_fig_site *s = f->sites; s; s = s->next) {
+	for (struct rt_stat_site *s = f->sites; s; s = s->next) {
 		if (on)
 			link_site(s);
 		else
@@ -41,28 +41,28 @@ void rt_figures_link(struct rt_figures *f, bool on)
 	}
 }
 
-static void give_column(struct rt_figures *f, struct rt_fig_site *s)
+static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 {
 	if (s->column || s->number >= f->sites_ready)
 		return;
-	/* Pairs with the acquires in figures_burst.h. */
+	/* Pairs with the acquires in stats_burst.h. */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
 		rt_hook_give_column(s->hook, s);
 }
 
-void rt_figures_use_supply(struct rt_figures *f)
+void rt_stats_use_supply(struct rt_stats *f)
 {
-	for (struct rt_fig_site *s = f->sites; s; s = s->next)
+	for (struct rt_stat_site *s = f->sites; s; s = s->next)
 		give_column(f, s);
-	rt_store(&rt_fig_mode.threads, f->threads_ready);
+	rt_store(&rt_stat_mode.threads, f->threads_ready);
 }
 
 /* The site of the queue: the one that it had before its port was removed and came back, which goes
  * on with its blocks, or a new one. NULL: no memory. */
-static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum rt_direction dir)
+static struct rt_stat_site *take_site(struct rt_stats *f, uint32_t where, enum rt_direction dir)
 {
-	struct rt_fig_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
+	struct rt_stat_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
 
 	for (; s; s = s->next) {
 		if (s->where == where && s->direction == dir)
@@ -75,7 +75,7 @@ static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum 
 	s->rows = f->rows;
 	s->number = f->site_count;
 	rt_store(&f->site_count, s->number + 1);
-	s->figures = f;
+	s->stats = f;
 	s->where = where;
 	s->direction = dir;
 	s->next = f->sites;
@@ -83,9 +83,9 @@ static struct rt_fig_site *take_site(struct rt_figures *f, uint32_t where, enum 
 	return s;
 }
 
-static void add_site(struct rt_figures *f, uint32_t index, uint16_t queue, enum rt_direction dir)
+static void add_site(struct rt_stats *f, uint32_t index, uint16_t queue, enum rt_direction dir)
 {
-	struct rt_fig_site *s = take_site(f, index | (uint32_t)queue << 16, dir);
+	struct rt_stat_site *s = take_site(f, index | (uint32_t)queue << 16, dir);
 
 	if (!s)
 		return;
@@ -95,9 +95,9 @@ static void add_site(struct rt_figures *f, uint32_t index, uint16_t queue, enum 
 		link_site(s);
 }
 
-static void add_queues(struct rt_figures *f, uint32_t index)
+static void add_queues(struct rt_stats *f, uint32_t index)
 {
-	struct rt_fig_port_state *state = &f->port_state[index];
+	struct rt_stat_port_state *state = &f->port_state[index];
 	uint32_t n[2];
 
 	if (rt_port_queues(f->ports[index].port_id, n))
@@ -108,27 +108,27 @@ static void add_queues(struct rt_figures *f, uint32_t index)
 	}
 }
 
-static uint32_t ports_known(const struct rt_figures *f)
+static uint32_t ports_known(const struct rt_stats *f)
 {
-	return RTE_MIN(f->header->port_count, (uint32_t)RT_FIG_PORTS);
+	return RTE_MIN(f->header->port_count, (uint32_t)RT_STAT_PORTS);
 }
 
-static bool present(const struct rt_fig_port *p)
+static bool present(const struct rt_stat_port *p)
 {
 	return p->state == RT_IF_PRESENT;
 }
 
-/* Entry of a port id, RT_FIG_PORTS: none. */
-static uint32_t find_port(const struct rt_figures *f, uint16_t id)
+/* Entry of a port id, RT_STAT_PORTS: none. */
+static uint32_t find_port(const struct rt_stats *f, uint16_t id)
 {
 	uint32_t i = 0;
 
 	while (i < ports_known(f) && !(present(&f->ports[i]) && f->ports[i].port_id == id))
 		i++;
-	return i < ports_known(f) ? i : RT_FIG_PORTS;
+	return i < ports_known(f) ? i : RT_STAT_PORTS;
 }
 
-static void show_state(struct rt_fig_port *p, const struct rt_msg_port *desc)
+static void show_state(struct rt_stat_port *p, const struct rt_msg_port *desc)
 {
 	uint32_t descriptors[2];
 
@@ -142,33 +142,33 @@ static void show_state(struct rt_fig_port *p, const struct rt_msg_port *desc)
 	rt_store(&p->nb_txd, descriptors[RT_DIR_TX]);
 }
 
-static void counters_of(struct rt_fig_port *p, uint64_t *to[RT_FIG_PORT_COUNTERS])
+static void counters_of(struct rt_stat_port *p, uint64_t *to[RT_STAT_PORT_COUNTERS])
 {
-	uint64_t *all[RT_FIG_PORT_COUNTERS] = {&p->ipackets, &p->opackets, &p->ibytes, &p->obytes,
+	uint64_t *all[RT_STAT_PORT_COUNTERS] = {&p->ipackets, &p->opackets, &p->ibytes, &p->obytes,
 		&p->imissed, &p->ierrors, &p->rx_nombuf, &p->oerrors};
 
 	memcpy(to, all, sizeof(all));
 }
 
 /* The entry of a port that comes back begins to count where it has ended. */
-static void begin_counting(struct rt_fig_port *p, struct rt_fig_port_state *state)
+static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *state)
 {
-	uint64_t *to[RT_FIG_PORT_COUNTERS];
+	uint64_t *to[RT_STAT_PORT_COUNTERS];
 
-	*state = (struct rt_fig_port_state){.returned = p->state == RT_IF_GONE};
+	*state = (struct rt_stat_port_state){.returned = p->state == RT_IF_GONE};
 	counters_of(p, to);
-	for (int k = 0; k < RT_FIG_PORT_COUNTERS; k++)
+	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
 		state->before[k] = *to[k];
 }
 
 /* Entry for a port that has come: the one that it had before it was removed, or a new one.
- * RT_FIG_PORTS: none left. */
-static uint32_t take_entry(const struct rt_figures *f, const struct rt_msg_port *desc)
+ * RT_STAT_PORTS: none left. */
+static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *desc)
 {
 	uint32_t i, n = ports_known(f);
 
 	for (i = 0; i < n; i++) {
-		const struct rt_fig_port *p = &f->ports[i];
+		const struct rt_stat_port *p = &f->ports[i];
 
 		if (!present(p) && rt_port_same(desc, p->name, p->driver, f->port_state[i].mac))
 			break;
@@ -176,19 +176,19 @@ static uint32_t take_entry(const struct rt_figures *f, const struct rt_msg_port 
 	return i;
 }
 
-static uint32_t add_port(struct rt_figures *f, uint16_t id)
+static uint32_t add_port(struct rt_stats *f, uint16_t id)
 {
 	/* Before its description: else it may be that of the next holder. */
 	uint32_t generation = rt_port_generation(id), i;
-	struct rt_fig_port *p;
+	struct rt_stat_port *p;
 	struct rt_msg_port desc;
 
 	if (f->beyond[id] == generation + 1 || rt_port_describe(id, &desc))
-		return RT_FIG_PORTS;
+		return RT_STAT_PORTS;
 	i = take_entry(f, &desc);
-	if (i == RT_FIG_PORTS) {
+	if (i == RT_STAT_PORTS) {
 		f->beyond[id] = generation + 1; /* the driver is not called again */
-		return RT_FIG_PORTS;
+		return RT_STAT_PORTS;
 	}
 	p = &f->ports[i];
 	memcpy(p->name, desc.name, sizeof(p->name));
@@ -205,10 +205,10 @@ static uint32_t add_port(struct rt_figures *f, uint16_t id)
 	return i;
 }
 
-static void drop_port(struct rt_figures *f, uint32_t index)
+static void drop_port(struct rt_stats *f, uint32_t index)
 {
 	rt_store(&f->ports[index].state, RT_IF_GONE);
-	for (struct rt_fig_site *s = f->sites; s; s = s->next) {
+	for (struct rt_stat_site *s = f->sites; s; s = s->next) {
 		if ((s->where & UINT16_MAX) == index) {
 			unlink_site(s);
 			s->hook = NULL;
@@ -216,7 +216,7 @@ static void drop_port(struct rt_figures *f, uint32_t index)
 	}
 }
 
-void rt_figures_scan_ports(struct rt_figures *f)
+void rt_stats_scan_ports(struct rt_stats *f)
 {
 	uint32_t beyond = 0;
 
@@ -231,33 +231,33 @@ void rt_figures_scan_ports(struct rt_figures *f)
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
 		uint32_t i = find_port(f, p);
 
-		if (i == RT_FIG_PORTS)
+		if (i == RT_STAT_PORTS)
 			i = add_port(f, p);
-		if (i < RT_FIG_PORTS)
+		if (i < RT_STAT_PORTS)
 			add_queues(f, i);
 		else
-			beyond += ports_known(f) == RT_FIG_PORTS;
+			beyond += ports_known(f) == RT_STAT_PORTS;
 	}
 	rt_store(&f->header->ports_beyond, beyond);
 }
 
-static void show_counters(struct rt_fig_port *p, const struct rt_fig_port_state *state,
+static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
 	const struct rte_eth_stats *s, uint64_t now_ns)
 {
-	const uint64_t now[RT_FIG_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
+	const uint64_t now[RT_STAT_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
 		s->imissed, s->ierrors, s->rx_nombuf, s->oerrors};
-	uint64_t *to[RT_FIG_PORT_COUNTERS];
+	uint64_t *to[RT_STAT_PORT_COUNTERS];
 
 	counters_of(p, to);
-	for (int k = 0; k < RT_FIG_PORT_COUNTERS; k++)
+	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
 		rt_store(to[k], state->before[k] + now[k]);
 	rt_store_release(&p->read_ns, now_ns);
 }
 
-void rt_figures_refresh_ports(struct rt_figures *f, uint64_t now_ns)
+void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ports_known(f); i++) {
-		struct rt_fig_port *p = &f->ports[i];
+		struct rt_stat_port *p = &f->ports[i];
 		uint64_t handed = rt_trace_ports_before(f, i);
 		struct rt_msg_port desc;
 		struct rte_eth_stats s;

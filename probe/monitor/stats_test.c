@@ -56,31 +56,31 @@ static uint64_t sum(const uint64_t *v, unsigned n)
 	return s;
 }
 
-static void check_sizes(uint32_t instruments)
+static void check_sizes(uint32_t collectors)
 {
 	static const unsigned sizes[] = {0, 1, 5, 5, 32, 0, 0, 64, 512, 5, 600, 513};
 	static struct rt_monitor m;
-	const struct rt_fig_hook *rx, *tx;
+	const struct rt_stat_hook *rx, *tx;
 
-	test_monitor(&m, instruments, 1);
+	test_monitor(&m, collectors, 1);
 	poll_sizes(sizes, RTE_DIM(sizes), 700);
 	rx = test_block(port, RT_DIR_RX);
 	tx = test_block(port, RT_DIR_TX);
 	assert_int_equal(rx->burst[0], 3);
 	assert_int_equal(tx->burst[0], 0);
 	for (int i = 0; i < 2; i++) {
-		const struct rt_fig_hook *b = i ? rx : tx;
+		const struct rt_stat_hook *b = i ? rx : tx;
 
 		assert_int_equal(b->burst[1], 1);
 		assert_int_equal(b->burst[5], 3);
 		assert_int_equal(b->burst[32], 1);
 		assert_int_equal(b->burst[64], 1);
 		assert_int_equal(b->burst[512], 1);
-		assert_int_equal(sum(b->burst + 1, RT_FIG_BURSTS), 7);
+		assert_int_equal(sum(b->burst + 1, RT_STAT_BURSTS), 7);
 		assert_int_equal(b->big_polls, 2);
 		assert_int_equal(b->big_packets, 1113);
 	}
-	assert_int_equal(rx->max_asked, 700);
+	assert_int_equal(rx->max_burst, 700);
 	assert_int_equal(rx->life, test_thread()->life);
 	assert_int_equal(rx->byte_packets, 0);
 	test_monitor_end(&m);
@@ -99,17 +99,17 @@ static void test_bursts_are_counted_by_size(void **state)
 static void test_larger_wishes_are_remembered(void **state)
 {
 	static struct rt_monitor m;
-	const struct rt_fig_hook *rx;
+	const struct rt_stat_hook *rx;
 
 	test_monitor(&m, POLLING, 1);
 	test_port_send(port, 40);
 	assert_int_equal(test_port_poll(port, 32), 32);
 	rx = test_block(port, RT_DIR_RX);
-	assert_int_equal(rx->max_asked, 32);
+	assert_int_equal(rx->max_burst, 32);
 	assert_int_equal(test_port_poll(port, 16), 8);
-	assert_int_equal(rx->max_asked, 32);
+	assert_int_equal(rx->max_burst, 32);
 	assert_int_equal(test_port_poll(port, 64), 0);
-	assert_int_equal(rx->max_asked, 64);
+	assert_int_equal(rx->max_burst, 64);
 	assert_int_equal(rx->burst[32] + rx->burst[8] + rx->burst[0], 3);
 	test_monitor_end(&m);
 }
@@ -128,7 +128,7 @@ static void test_bytes_are_those_of_the_packets(void **state)
 	for (int dir = 0; dir < 2; dir++) {
 		assert_int_equal(test_block(port, dir)->bytes, 1300);
 		assert_int_equal(test_block(port, dir)->byte_packets, 2);
-		assert_int_equal(sum(test_block(port, dir)->burst, RT_FIG_BURSTS + 1), 0);
+		assert_int_equal(sum(test_block(port, dir)->burst, RT_STAT_BURSTS + 1), 0);
 	}
 	test_monitor_end(&m);
 }
@@ -144,32 +144,32 @@ static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **stat
 	test_monitor(&b, RT_INSTR_POLLS, 1);
 	assert_int_equal(test_port_callbacks(port), 2);
 	test_monitor(&a, POLLING, 1);
-	assert_int_equal(rt_fig_current->header->instruments, POLLING);
-	rt_figures_detach(&b, test_clock());
+	assert_int_equal(rt_stat_current->header->collectors, POLLING);
+	rt_stats_detach(&b, test_clock());
 	assert_int_equal(test_port_callbacks(port), 2);
 	test_monitor(&a, 0, 1);
 	assert_int_equal(test_port_callbacks(port), 0);
-	assert_non_null(rt_fig_current);
+	assert_non_null(rt_stat_current);
 	test_monitor_end(&a);
-	assert_null(rt_fig_current);
+	assert_null(rt_stat_current);
 }
 
 static void test_counters_go_on_for_the_others(void **state)
 {
 	static struct rt_monitor a, b;
-	const struct rt_fig_hook *rx;
+	const struct rt_stat_hook *rx;
 	uint32_t switched;
 
 	test_monitor(&a, RT_INSTR_POLLS, 1);
 	test_port_poll(port, 32);
 	rx = test_block(port, RT_DIR_RX);
-	switched = rt_fig_current->header->switched;
+	switched = rt_stat_current->header->switched;
 	test_monitor(&b, RT_INSTR_POLLS | RT_INSTR_BYTES, 1);
-	assert_int_not_equal(rt_fig_current->header->switched, switched);
+	assert_int_not_equal(rt_stat_current->header->switched, switched);
 	test_port_poll(port, 32);
-	switched = rt_fig_current->header->switched;
-	rt_figures_detach(&b, test_clock());
-	assert_int_not_equal(rt_fig_current->header->switched, switched);
+	switched = rt_stat_current->header->switched;
+	rt_stats_detach(&b, test_clock());
+	assert_int_not_equal(rt_stat_current->header->switched, switched);
 	test_port_poll(port, 32);
 	assert_ptr_equal(test_block(port, RT_DIR_RX), rx);
 	assert_int_equal(rx->burst[0], 3);
@@ -181,26 +181,26 @@ static void test_most_eager_monitor_decides_how_many_are_timed(void **state)
 	static struct rt_monitor a, b, c;
 
 	test_monitor(&a, RT_INSTR_LATENCY, 100);
-	assert_int_equal(rt_fig_current->header->latency_every, 100);
+	assert_int_equal(rt_stat_current->header->latency_every, 100);
 	test_monitor(&b, RT_INSTR_LATENCY, 10);
-	assert_int_equal(rt_fig_current->header->latency_every, 10);
+	assert_int_equal(rt_stat_current->header->latency_every, 10);
 	test_monitor(&c, RT_INSTR_POLLS, 1);
-	assert_int_equal(rt_fig_current->header->latency_every, 10);
-	rt_figures_detach(&b, test_clock());
-	assert_int_equal(rt_fig_current->header->latency_every, 100);
-	rt_figures_detach(&a, test_clock());
+	assert_int_equal(rt_stat_current->header->latency_every, 10);
+	rt_stats_detach(&b, test_clock());
+	assert_int_equal(rt_stat_current->header->latency_every, 100);
+	rt_stats_detach(&a, test_clock());
 	test_monitor_end(&c);
 }
 
-static void test_unknown_instruments_are_refused(void **state)
+static void test_unknown_collectors_are_refused(void **state)
 {
 	static struct rt_monitor m;
 	char err[RT_TEXT_LEN] = "";
 
-	assert_int_equal(rt_figures_attach(&m, RT_INSTR_ALL + 1, 1, test_clock(), err), -EINVAL);
-	assert_non_null(strstr(err, "instrument"));
+	assert_int_equal(rt_stats_attach(&m, RT_INSTR_ALL + 1, 1, test_clock(), err), -EINVAL);
+	assert_non_null(strstr(err, "collector"));
 	assert_false(m.attached);
-	assert_null(rt_fig_current);
+	assert_null(rt_stat_current);
 }
 
 /* ---- work and idling ---- */
@@ -227,7 +227,7 @@ static void assert_between(uint64_t cycles, struct moment from, struct moment to
 static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 {
 	static struct rt_monitor m;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 	struct moment burst, more, empty, again;
 
 	test_monitor(&m, POLLING, 1);
@@ -253,9 +253,9 @@ static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 	again = poll_at(1);
 	assert_between(t->idle_cycles, empty, again);
 	assert_between(t->busy_cycles, burst, empty);
-	assert_int_equal(t->stretches, 1);
-	assert_int_equal(t->stretch_packets[5], 1); /* 63 packets */
-	assert_int_equal(sum(t->stretch_packets, 40), 1);
+	assert_int_equal(t->busy_periods, 1);
+	assert_int_equal(t->busy_period_packets[5], 1); /* 63 packets */
+	assert_int_equal(sum(t->busy_period_packets, 40), 1);
 	test_monitor_end(&m);
 }
 
@@ -263,7 +263,7 @@ static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 static void test_time_without_watching_does_not_count(void **state)
 {
 	static struct rt_monitor keep, m;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 	struct moment first, last;
 
 	test_monitor(&keep, RT_INSTR_POLLS, 1);
@@ -292,28 +292,28 @@ static void test_time_without_watching_does_not_count(void **state)
 	test_port_send(port, 1);
 	last = poll_at(1);
 	assert_between(t->idle_cycles, first, last);
-	rt_figures_detach(&m, test_clock());
+	rt_stats_detach(&m, test_clock());
 	test_monitor_end(&keep);
 }
 
-static const struct rt_fig_window *window(void)
+static const struct rt_stat_window *window(void)
 {
-	return &test_thread()->window[rt_fig_mode.window % RT_FIG_WINDOWS];
+	return &test_thread()->window[rt_stat_mode.window % RT_STAT_WINDOWS];
 }
 
 static void test_microbursts_are_logged(void **state)
 {
 	static const unsigned sizes[] = {7, 0, 60, 3, 0, 9, 0};
 	static struct rt_monitor m;
-	const struct rt_fig_window *w;
+	const struct rt_stat_window *w;
 	uint64_t packets = 0, before = rt_tsc();
 
 	test_monitor(&m, POLLING, 1);
-	test_figures_tick();
+	test_stats_tick();
 	poll_sizes(sizes, RTE_DIM(sizes), 64);
 	w = window();
-	assert_int_equal(w->number, rt_fig_mode.window);
-	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+	assert_int_equal(w->number, rt_stat_mode.window);
+	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		packets += w->burst[i].packets;
 		assert_true(w->burst[i].packets == 0 || w->burst[i].packets == 7 ||
 			    w->burst[i].packets == 63 || w->burst[i].packets == 9);
@@ -322,7 +322,7 @@ static void test_microbursts_are_logged(void **state)
 		assert_true(w->burst[i].cycles <= rt_tsc() - before);
 	}
 	assert_int_equal(packets, 79);
-	assert_int_equal(test_thread()->stretches, 3);
+	assert_int_equal(test_thread()->busy_periods, 3);
 	test_monitor_end(&m);
 }
 
@@ -334,22 +334,22 @@ static void test_only_the_largest_bursts_are_kept(void **state)
 	test_monitor(&m, POLLING, 1);
 	for (unsigned i = 1; i <= 20; i++)
 		poll_sizes((const unsigned[]){i * 7 % 23, 0}, 2, 64); /* 1 … 22, but 9 and 16 */
-	for (unsigned i = 0; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		assert_in_range(window()->burst[i].packets, 14, 22);
 		packets += window()->burst[i].packets;
 	}
 	assert_int_equal(packets, 14 + 15 + 17 + 18 + 19 + 20 + 21 + 22);
-	assert_int_equal(test_thread()->stretches, 20);
+	assert_int_equal(test_thread()->busy_periods, 20);
 	test_monitor_end(&m);
 }
 
 /* ---- gaps ---- */
 
-static const struct rt_fig_gap *worst(void)
+static const struct rt_stat_gap *worst(void)
 {
-	const struct rt_fig_gap *g = &window()->gap[0];
+	const struct rt_stat_gap *g = &window()->gap[0];
 
-	for (unsigned i = 1; i < RT_FIG_WORST; i++) {
+	for (unsigned i = 1; i < RT_STAT_WORST; i++) {
 		if (window()->gap[i].cycles > g->cycles)
 			g = &window()->gap[i];
 	}
@@ -360,10 +360,10 @@ static void test_longest_gap_is_found(void **state)
 {
 	static struct rt_monitor m;
 	struct moment from, to;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 
 	test_monitor(&m, RT_INSTR_GAPS, 1);
-	test_figures_tick();
+	test_stats_tick();
 	for (unsigned i = 0; i < 100; i++)
 		poll_at(0);
 	test_port_send(port, 17);
@@ -377,9 +377,9 @@ static void test_longest_gap_is_found(void **state)
 	assert_int_equal(worst()->packets, 17);
 	assert_int_equal(worst()->port_index, test_port_index(port));
 	assert_int_equal(worst()->queue, 0);
-	assert_int_equal(sum(t->gaps_busy, RT_FIG_GAP_SIZES), 1);
+	assert_int_equal(sum(t->gaps_busy, RT_STAT_GAP_SIZES), 1);
 	assert_int_equal(t->gaps_busy[63 - __builtin_clzll(worst()->cycles)], 1);
-	assert_int_equal(sum(t->gaps_idle, RT_FIG_GAP_SIZES), 100);
+	assert_int_equal(sum(t->gaps_idle, RT_STAT_GAP_SIZES), 100);
 	test_monitor_end(&m);
 }
 
@@ -390,20 +390,20 @@ static void test_windows_begin_anew(void **state)
 	unsigned used = 0;
 
 	test_monitor(&m, POLLING | RT_INSTR_GAPS, 1);
-	for (unsigned i = 0; i < 2 * RT_FIG_WINDOWS; i++) {
-		test_figures_tick();
-		number = rt_fig_mode.window;
+	for (unsigned i = 0; i < 2 * RT_STAT_WINDOWS; i++) {
+		test_stats_tick();
+		number = rt_stat_mode.window;
 		poll_at(0);
 		poll_at(0);
 		assert_int_equal(window()->number, number);
 		assert_int_equal(test_thread()->window_next, number + 1);
 	}
-	for (unsigned i = 0; i < RT_FIG_WORST; i++)
+	for (unsigned i = 0; i < RT_STAT_WORST; i++)
 		used += window()->gap[i].cycles != 0;
 	assert_int_equal(used, 2);
-	for (unsigned i = 0; i < RT_FIG_WINDOWS; i++)
+	for (unsigned i = 0; i < RT_STAT_WINDOWS; i++)
 		assert_in_range(
-			test_thread()->window[i].number, number - RT_FIG_WINDOWS + 1, number);
+			test_thread()->window[i].number, number - RT_STAT_WINDOWS + 1, number);
 	test_monitor_end(&m);
 }
 
@@ -418,10 +418,10 @@ static void test_gaps_without_watching_do_not_count(void **state)
 	poll_at(0);
 	test_monitor(&m, RT_INSTR_GAPS, 1);
 	poll_at(0);
-	assert_int_equal(sum(test_thread()->gaps_idle, RT_FIG_GAP_SIZES), 0);
+	assert_int_equal(sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 0);
 	poll_at(0);
-	assert_int_equal(sum(test_thread()->gaps_idle, RT_FIG_GAP_SIZES), 1);
-	rt_figures_detach(&m, test_clock());
+	assert_int_equal(sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 1);
+	rt_stats_detach(&m, test_clock());
 	test_monitor_end(&keep);
 }
 
@@ -430,7 +430,7 @@ static void test_gaps_without_watching_do_not_count(void **state)
 static void test_kernel_knows_the_thread(void **state)
 {
 	static struct rt_monitor m;
-	const struct rt_fig_thread *t;
+	const struct rt_stat_thread *t;
 
 	test_monitor(&m, POLLING, 1);
 	poll_at(0);
@@ -438,7 +438,7 @@ static void test_kernel_knows_the_thread(void **state)
 	assert_int_equal(t->life, rt_thread_self->life);
 	assert_int_equal(t->tid, (uint32_t)syscall(SYS_gettid));
 	assert_int_equal(t->lcore, rte_lcore_id());
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	assert_true(t->read_ns > 0);
 	assert_true(t->cpu_ns > 0);
@@ -450,12 +450,12 @@ static void test_kernel_knows_the_thread(void **state)
 static void test_ports_are_described(void **state)
 {
 	static struct rt_monitor m;
-	const struct rt_fig_port *p;
+	const struct rt_stat_port *p;
 	uint64_t nic[RT_NIC_COUNTERS];
 
 	test_port_send(port, 5);
 	test_monitor(&m, RT_INSTR_POLLS, 1);
-	p = &rt_fig_current->ports[test_port_index(port)];
+	p = &rt_stat_current->ports[test_port_index(port)];
 	assert_string_equal(p->name, "net_ring_0");
 	assert_string_equal(p->driver, "net_ring");
 	assert_int_equal(p->link_up, 1);
@@ -464,12 +464,12 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(p->opackets, 5);
 	assert_true(p->read_ns > 0);
 	assert_int_equal(test_port_poll(port, 32), 5);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(p->ipackets, 5);
 	/* What the application counts itself belongs to it, here as in a recording. */
 	assert_int_equal(p->imissed, 0);
 	assert_int_equal(rt_port_set_missed(port, 7), 0);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(p->imissed, 7);
 	assert_int_equal(rt_port_counters(port, 0, nic), 0);
 	assert_int_equal(nic[2], 7);
@@ -495,13 +495,13 @@ static void test_stopped_ports_are_not_asked(void **state)
 	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
 	assert_int_equal(rt_port_queues(port, n), 0);
 	assert_int_equal(n[RT_DIR_RX], 1);
-	test_figures_tick();
-	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 1);
+	test_stats_tick();
+	assert_int_equal(rt_stat_current->port_state[index].queues[RT_DIR_RX], 1);
 	assert_int_equal(rte_eth_dev_start(port), 0);
 	assert_int_equal(rt_port_queues(port, n), 0);
 	assert_int_equal(n[RT_DIR_RX], 2);
-	test_figures_tick();
-	assert_int_equal(rt_fig_current->port_state[index].queues[RT_DIR_RX], 2);
+	test_stats_tick();
+	assert_int_equal(rt_stat_current->port_state[index].queues[RT_DIR_RX], 2);
 	assert_int_equal(test_port_index(port), index);
 	test_monitor_end(&m);
 }
@@ -517,7 +517,7 @@ int main(void)
 		with_port(test_callbacks_are_there_only_while_a_monitor_needs_them),
 		with_port(test_counters_go_on_for_the_others),
 		with_port(test_most_eager_monitor_decides_how_many_are_timed),
-		with_port(test_unknown_instruments_are_refused),
+		with_port(test_unknown_collectors_are_refused),
 		with_port(test_work_lasts_from_a_burst_to_the_next_poll),
 		with_port(test_time_without_watching_does_not_count),
 		with_port(test_microbursts_are_logged),
@@ -530,6 +530,6 @@ int main(void)
 		with_port(test_stopped_ports_are_not_asked),
 	};
 
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static bool slurp(uint32_t tid, const char *file, char *buf, size_t size)
 	return n > 0;
 }
 
-static void read_name(struct rt_fig_thread *p, uint32_t tid)
+static void read_name(struct rt_stat_thread *p, uint32_t tid)
 {
 	char buf[32];
 
@@ -35,7 +35,7 @@ static void read_name(struct rt_fig_thread *p, uint32_t tid)
 }
 
 /* Needs CONFIG_SCHED_INFO; every distribution has it. */
-static void read_times(struct rt_fig_thread *p, uint32_t tid)
+static void read_times(struct rt_stat_thread *p, uint32_t tid)
 {
 	unsigned long long cpu, wait;
 	char buf[128];
@@ -47,7 +47,7 @@ static void read_times(struct rt_fig_thread *p, uint32_t tid)
 	rt_store(&p->wait_ns, wait);
 }
 
-static void read_preempted(struct rt_fig_thread *p, uint32_t tid)
+static void read_preempted(struct rt_stat_thread *p, uint32_t tid)
 {
 	static const char label[] = "nonvoluntary_ctxt_switches:";
 	char buf[4096], *at;
@@ -60,7 +60,7 @@ static void read_preempted(struct rt_fig_thread *p, uint32_t tid)
 }
 
 /* Field 39 of stat; field 2, the name, may contain anything and is in parentheses. */
-static void read_cpu(struct rt_fig_thread *p, uint32_t tid)
+static void read_cpu(struct rt_stat_thread *p, uint32_t tid)
 {
 	char buf[1024], *at;
 
@@ -73,10 +73,10 @@ static void read_cpu(struct rt_fig_thread *p, uint32_t tid)
 		rt_store(&p->cpu, (uint32_t)strtoul(at + 1, NULL, 10));
 }
 
-void rt_figures_refresh_threads(struct rt_figures *f, uint64_t now_ns)
+void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < f->threads_ready; i++) {
-		struct rt_fig_thread *p = &f->threads[i];
+		struct rt_stat_thread *p = &f->threads[i];
 		/* Pairs with the release in introduce(): tid is this owner's. */
 		uint32_t life = rt_load_acquire(&p->life), tid = rt_load(&p->tid);
 		bool alive = rt_load(&rt_threads[i].used) && rt_load(&rt_threads[i].life) == life;

@@ -21,7 +21,7 @@
 
 /* taken may be growing meanwhile. */
 static uint32_t enough(
-	const struct rt_fig_supply *s, uint32_t taken, uint32_t ahead, uint32_t least)
+	const struct rt_stat_supply *s, uint32_t taken, uint32_t ahead, uint32_t least)
 {
 	uint32_t n = taken + ahead;
 
@@ -31,7 +31,7 @@ static uint32_t enough(
 }
 
 /* Where memory is short it is tried again at the next tick. */
-static void extend(struct rt_fig_supply *s, uint32_t to, uint32_t max, void *table, size_t each)
+static void extend(struct rt_stat_supply *s, uint32_t to, uint32_t max, void *table, size_t each)
 {
 	to = RTE_MIN(to, max);
 	if (to <= s->ready)
@@ -39,29 +39,29 @@ static void extend(struct rt_fig_supply *s, uint32_t to, uint32_t max, void *tab
 	if (rt_sparse_populate((uint8_t *)table + s->ready * each, (to - s->ready) * each))
 		return;
 	rt_store(&s->starved, 0);
-	rt_store_release(&s->ready, to); /* pairs with the acquire in rt_fig_take() */
+	rt_store_release(&s->ready, to); /* pairs with the acquire in rt_stat_take() */
 }
 
 /* Bytes of a row that hold so many sites, in whole pages. */
 static uint64_t row_bytes(uint32_t sites)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t bytes = offsetof(struct rt_fig_row, quick) + sites * sizeof(struct rt_fig_quick);
+	uint64_t bytes = offsetof(struct rt_stat_row, quick) + sites * sizeof(struct rt_stat_quick);
 
 	return (bytes + page - 1) / page * page;
 }
 
 static uint32_t sites_in(uint64_t bytes)
 {
-	return (uint32_t)((bytes - offsetof(struct rt_fig_row, quick)) /
-			  sizeof(struct rt_fig_quick));
+	return (uint32_t)((bytes - offsetof(struct rt_stat_row, quick)) /
+			  sizeof(struct rt_stat_quick));
 }
 
 /* Makes all rows longer, so that all sites have their place in them. */
-static void supply_sites(struct rt_figures *f)
+static void supply_sites(struct rt_stats *f)
 {
 	uint32_t sites = rt_load(&f->site_count);
-	uint64_t from = f->row_bytes, to = row_bytes(RTE_MIN(sites, RT_FIG_SITES));
+	uint64_t from = f->row_bytes, to = row_bytes(RTE_MIN(sites, RT_STAT_SITES));
 
 	for (uint32_t i = 0; to > from && i < f->threads_ready; i++) {
 		if (rt_sparse_populate((uint8_t *)&f->rows[i] + from, to - from))
@@ -71,29 +71,29 @@ static void supply_sites(struct rt_figures *f)
 	f->sites_ready = sites_in(f->row_bytes);
 }
 
-static void supply_threads(struct rt_figures *f)
+static void supply_threads(struct rt_stats *f)
 {
 	uint32_t from = f->threads_ready;
 	uint32_t to = RTE_MAX(rt_threads_top() + THREADS_AHEAD, rte_lcore_count());
 
 	to = RTE_MIN(to, (uint32_t)RT_MAX_THREADS);
 	if (to > from &&
-		rt_sparse_populate(&f->threads[from], (to - from) * sizeof(struct rt_fig_thread)))
+		rt_sparse_populate(&f->threads[from], (to - from) * sizeof(struct rt_stat_thread)))
 		to = from;
 	for (; from < to; from++) {
 		if (rt_sparse_populate(&f->rows[from], f->row_bytes))
 			break;
 		f->rows[from].own.pub = &f->threads[from];
 	}
-	/* Pairs with the acquires in hook_burst.c and figures_burst.c. */
+	/* Pairs with the acquires in hook_burst.c and stats_burst.c. */
 	rt_store_release(&f->threads_ready, from);
 	/* Pairs with the acquire in reader/monitor_who.c. */
 	rt_store_release(&f->header->thread_count, from);
 }
 
-void rt_figures_supply(struct rt_figures *f, uint32_t on)
+void rt_stats_supply(struct rt_stats *f, uint32_t on)
 {
-	struct rt_fig_header *h = f->header;
+	struct rt_stat_header *h = f->header;
 	uint32_t ports = rt_load(&h->port_count);
 
 	if (!(on & RT_INSTR_HOOKS))
@@ -103,14 +103,14 @@ void rt_figures_supply(struct rt_figures *f, uint32_t on)
 	extend(&f->hook_supply,
 		enough(&f->hook_supply, rt_load(&h->hook_count), HOOKS_AHEAD,
 			RTE_MIN(rt_load(&f->site_count), HOOKS_FIRST)),
-		RT_FIG_HOOKS, f->hooks, sizeof(f->hooks[0]));
+		RT_STAT_HOOKS, f->hooks, sizeof(f->hooks[0]));
 	if (on & RT_INSTR_LATENCY)
 		extend(&f->pair_supply,
 			enough(&f->pair_supply, rt_load(&h->pair_count), PAIRS_AHEAD,
 				RTE_MIN(2 * ports, PAIRS_FIRST)),
-			RT_FIG_PAIRS, f->pairs, sizeof(f->pairs[0]));
+			RT_STAT_PAIRS, f->pairs, sizeof(f->pairs[0]));
 	if (on & RT_INSTR_ADDRESSES)
 		extend(&f->sampler_supply,
 			enough(&f->sampler_supply, rt_load(&h->sampler_count), 0, 1),
-			RT_FIG_SAMPLERS, f->samplers, sizeof(f->samplers[0]));
+			RT_STAT_SAMPLERS, f->samplers, sizeof(f->samplers[0]));
 }

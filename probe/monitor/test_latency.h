@@ -60,14 +60,14 @@ static inline struct moment hand_over(uint16_t port, struct rte_mbuf **p, unsign
 	return m;
 }
 
-/* NULL: there is none. rx RT_FIG_PORTS: the block of packets that were not timed. */
-static inline const struct rt_fig_pair *find(uint32_t rx, uint16_t tx_port, bool inferred)
+/* NULL: there is none. rx RT_STAT_PORTS: the block of packets that were not timed. */
+static inline const struct rt_stat_pair *find(uint32_t rx, uint16_t tx_port, bool inferred)
 {
-	const struct rt_figures *f = rt_fig_current;
-	uint32_t n = RTE_MIN(f->header->pair_count, (uint32_t)RT_FIG_PAIRS);
+	const struct rt_stats *f = rt_stat_current;
+	uint32_t n = RTE_MIN(f->header->pair_count, (uint32_t)RT_STAT_PAIRS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (f->pairs[i].rx_index == (rx == RT_FIG_PORTS ? UINT16_MAX : rx) &&
+		if (f->pairs[i].rx_index == (rx == RT_STAT_PORTS ? UINT16_MAX : rx) &&
 			f->pairs[i].tx_index == test_port_index(tx_port) &&
 			f->pairs[i].inferred == inferred)
 			return &f->pairs[i];
@@ -75,18 +75,18 @@ static inline const struct rt_fig_pair *find(uint32_t rx, uint16_t tx_port, bool
 	return NULL;
 }
 
-static inline const struct rt_fig_pair *pair(uint32_t rx, uint16_t tx_port)
+static inline const struct rt_stat_pair *pair(uint32_t rx, uint16_t tx_port)
 {
 	return find(rx, tx_port, false);
 }
 
-static inline uint64_t count_of(const struct rt_fig_pair *p)
+static inline uint64_t count_of(const struct rt_stat_pair *p)
 {
 	uint64_t n = 0;
 
 	if (!p)
 		return 0;
-	for (uint32_t i = 0; i < RT_FIG_BUCKETS; i++)
+	for (uint32_t i = 0; i < RT_STAT_BUCKETS; i++)
 		n += p->bucket[i];
 	assert_int_equal(n, p->count);
 	return n;
@@ -104,14 +104,14 @@ static inline uint64_t inferred(uint16_t rx_port, uint16_t tx_port)
 
 static inline uint64_t unstamped(uint16_t tx_port)
 {
-	const struct rt_fig_pair *p = pair(RT_FIG_PORTS, tx_port);
+	const struct rt_stat_pair *p = pair(RT_STAT_PORTS, tx_port);
 
 	return p ? p->unstamped : 0;
 }
 
 static inline uint64_t shared(uint16_t tx_port)
 {
-	const struct rt_fig_pair *p = pair(RT_FIG_PORTS, tx_port);
+	const struct rt_stat_pair *p = pair(RT_STAT_PORTS, tx_port);
 
 	return p ? p->shared : 0;
 }

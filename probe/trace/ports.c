@@ -7,26 +7,26 @@
 
 /* Packets that the application has handed over to the port's driver, those again that it offered
  * again. */
-static uint64_t handed_over(const struct rt_figures *f, uint32_t index)
+static uint64_t handed_over(const struct rt_stats *f, uint32_t index)
 {
 	uint32_t n = rt_load(&f->header->hook_count);
 	uint64_t packets = 0;
 
-	for (uint32_t i = 0; i < n && i < RT_FIG_HOOKS; i++) {
-		const struct rt_fig_hook *b = &f->hooks[i];
+	for (uint32_t i = 0; i < n && i < RT_STAT_HOOKS; i++) {
+		const struct rt_stat_hook *b = &f->hooks[i];
 
-		/* Pairs with the release in rt_fig_claim_block(). */
+		/* Pairs with the release in rt_stat_claim_block(). */
 		if (!rt_load_acquire(&b->life) || b->port_index != index ||
 			b->direction != RT_DIR_TX)
 			continue;
-		for (uint64_t k = 1; k <= RT_FIG_BURSTS; k++)
+		for (uint64_t k = 1; k <= RT_STAT_BURSTS; k++)
 			packets += k * rt_load(&b->burst[k]);
 		packets += rt_load(&b->big_packets);
 	}
 	return packets;
 }
 
-uint64_t rt_trace_ports_before(const struct rt_figures *f, uint32_t index)
+uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index)
 {
 	return handed_over(f, index);
 }
@@ -43,10 +43,10 @@ static void tell(uint16_t port, uint64_t *told, uint64_t now, enum rt_drop reaso
 
 /* While the driver was read, between handed and as many packets as there are now had been handed
  * over: the least is certain. What was on its way at the first reading is nobody's refusal. */
-static void tell_refused(struct rt_figures *f, uint32_t index, uint16_t port, uint64_t handed,
+static void tell_refused(struct rt_stats *f, uint32_t index, uint16_t port, uint64_t handed,
 	const struct rte_eth_stats *s)
 {
-	struct rt_fig_port_state *state = &f->port_state[index];
+	struct rt_stat_port_state *state = &f->port_state[index];
 	uint64_t most = handed_over(f, index) - s->opackets, least = handed - s->opackets;
 	bool known = state->polls_ns == f->on_ns[0] && s->opackets >= state->opackets;
 
@@ -61,9 +61,9 @@ static void tell_refused(struct rt_figures *f, uint32_t index, uint16_t port, ui
 }
 
 void rt_trace_ports_after(
-	struct rt_figures *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s)
+	struct rt_stats *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s)
 {
-	struct rt_fig_port_state *state = &f->port_state[index];
+	struct rt_stat_port_state *state = &f->port_state[index];
 	uint16_t port = f->ports[index].port_id;
 
 	if (!state->told) { /* lost before anybody was here */
@@ -75,7 +75,7 @@ void rt_trace_ports_after(
 	tell(port, &state->imissed, s->imissed, RT_DROP_IMISSED);
 	tell(port, &state->ierrors, s->ierrors, RT_DROP_IERRORS);
 	tell(port, &state->rx_nombuf, s->rx_nombuf, RT_DROP_RX_NOMBUF);
-	if (rt_load(&rt_fig_mode.state) & RT_INSTR_POLLS)
+	if (rt_load(&rt_stat_mode.state) & RT_INSTR_POLLS)
 		tell_refused(f, index, port, handed, s);
 	else
 		state->polls_ns = 0;

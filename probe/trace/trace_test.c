@@ -166,7 +166,7 @@ static void test_nobody_listens(void **state)
 	test_monitor(&m, RT_INSTR_POLLS, 1);
 	traffic();
 	assert_int_equal(told.calls[RT_TRACE_rx_burst] + told.calls[RT_TRACE_tx_burst], 0);
-	assert_false(rt_fig_mode.state & RT_INSTR_TRACE);
+	assert_false(rt_stat_mode.state & RT_INSTR_TRACE);
 	test_monitor_end(&m);
 }
 
@@ -179,11 +179,11 @@ static void test_tracer_comes_and_goes(void **state)
 	traffic();
 	traffic();
 	told.on = true;
-	test_figures_tick();
+	test_stats_tick();
 	traffic();
 	check_traffic();
 	told.on = false;
-	test_figures_tick();
+	test_stats_tick();
 	traffic();
 	check_traffic();
 	assert_int_equal(test_block(port, RT_DIR_RX)->burst[32], 8);
@@ -336,8 +336,8 @@ static void test_latency_of_a_burst(void **state)
 	assert_int_equal(told.calls[RT_TRACE_latency], 1);
 	assert_int_equal(told.timed, 20);
 	/* The first pair is that of packets without a time. */
-	assert_int_equal(rt_fig_current->header->pair_count, 2);
-	assert_int_equal(told.cycles, rt_fig_current->pairs[1].sum);
+	assert_int_equal(rt_stat_current->header->pair_count, 2);
+	assert_int_equal(told.cycles, rt_stat_current->pairs[1].sum);
 	test_port_poll(port, 32);
 	test_monitor_end(&m);
 }
@@ -349,18 +349,18 @@ static void test_losses_of_the_driver(void **state)
 
 	assert_int_equal(rt_port_set_missed(port, 100), 0);
 	test_monitor(&m, RT_INSTR_POLLS, 1);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_drop], 0);
 	rt_port_set_missed(port, 107);
-	test_figures_tick();
-	test_figures_tick();
+	test_stats_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_drop], 1);
 	assert_int_equal(told.loss.port, port);
 	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
 	assert_int_equal(told.loss.packets, 7);
 	assert_int_equal(told.loss.reason, RT_DROP_IMISSED);
 	rt_port_set_missed(port, 2); /* reset in between */
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_drop], 2);
 	assert_int_equal(told.loss.packets, 2);
 	rt_port_set_missed(port, 0);
@@ -388,30 +388,30 @@ static void test_refused_packets(void **state)
 	static struct rt_monitor m;
 
 	test_monitor(&m, RT_INSTR_POLLS, 1);
-	test_figures_tick();
+	test_stats_tick();
 	test_port_send(port, 50);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 0);
 	assert_int_equal(overflow(), 32);
-	test_figures_tick();
-	test_figures_tick();
+	test_stats_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
 	assert_int_equal(told.loss.packets, 32);
 	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
 	/* What happens while nobody counts is not told. */
 	test_monitor(&m, RT_INSTR_GAPS, 1);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(overflow(), 32);
 	test_monitor(&m, RT_INSTR_POLLS, 1);
-	test_figures_tick();
-	test_figures_tick();
+	test_stats_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
 	/* The application resets the driver's counters. */
 	assert_int_equal(rte_eth_stats_reset(port), 0);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
 	assert_int_equal(overflow(), 32);
-	test_figures_tick();
+	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 2);
 	assert_int_equal(told.loss.packets, 32);
 	while (test_port_poll(port, 32))
@@ -479,6 +479,6 @@ int main(void)
 
 	if (rt_trace_point_register(&empty_point, "ringtap.empty", no_fields))
 		return 1;
-	test_figures_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

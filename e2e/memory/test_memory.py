@@ -44,7 +44,7 @@ def read_samples(path):
     with open(path) as f:
         rows = list(csv.DictReader(f))
     return [[(int(r["address"], 0), int(r["iova"], 0)) for r in group]
-            for _, group in itertools.groupby(rows, lambda r: r["stretch"])]
+            for _, group in itertools.groupby(rows, lambda r: r["run"])]
 
 
 # ---- what ringtap computes, once more, and as simply as can be

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 from harness import dpdk
-from harness.paths import RINGTAP
+from harness.paths import E2E, RINGTAP
 from harness.proc import Proc, check, until
 from harness.sandbox import public
 
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
-HERE = Path(__file__).resolve().parent
 RUN = """
 from harness import sandbox
 sandbox.enter({2048: %d})
@@ -22,7 +21,7 @@ input()
 
 def run_of_its_own(closing):
     pages = int((POOL / "free_hugepages").read_text()) + 8
-    proc = closing(Proc([sys.executable, "-c", RUN % pages], env={"PYTHONPATH": str(HERE)}))
+    proc = closing(Proc([sys.executable, "-c", RUN % pages], env={"PYTHONPATH": str(E2E)}))
     proc.expect("^entered$")
     return proc
 

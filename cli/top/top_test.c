@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rates, tables and the exporter's text, out of pictures made by hand. */
+/* Rates, tables and the exporter's text, out of snapshots made by hand. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/export/export.h"
 #include "base/test_util.h"
-#include "cli/top/top.h"
+#include "top.h"
 #include "base/util.h"
 
-static struct ringtap_figures_queue queues[2][3];
-static struct ringtap_figures_thread threads[2][1];
-static struct ringtap_figures_port ports[2][1];
+static struct ringtap_queue_stats queues[2][3];
+static struct ringtap_thread_stats threads[2][1];
+static struct ringtap_port_stats ports[2][1];
 static struct reading readings[2][1];
-static struct ringtap_figures pictures[2];
+static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 
-/* Two pictures a second apart: one port, one thread, RX queues 0 and 1 and TX queue 0. */
+/* Two snapshots a second apart: one port, one thread, RX queues 0 and 1 and TX queue 0. */
 static int setup(void **state)
 {
 	memset(queues, 0, sizeof(queues));
@@ -27,15 +27,15 @@ static int setup(void **state)
 		for (unsigned q = 0; q < 3; q++) {
 			queues[k][q].direction = q == 2 ? RINGTAP_TX : RINGTAP_RX;
 			queues[k][q].queue = q == 1;
-			queues[k][q].max_asked = 32;
+			queues[k][q].max_burst = 32;
 		}
 		snprintf(ports[k][0].name, sizeof(ports[k][0].name), "p0");
 		threads[k][0].lcore = 3;
 		threads[k][0].alive = true;
-		pictures[k] = (struct ringtap_figures){.taken_ns = (1000 + k) * NS_PER_S,
+		snapshots[k] = (struct ringtap_snapshot){.taken_ns = (1000 + k) * NS_PER_S,
 			.taken_mono_ns = (50 + k) * NS_PER_S,
 			.tsc_hz = 1000000000,
-			.instruments = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY,
+			.collectors = RINGTAP_POLLS | RINGTAP_BYTES | RINGTAP_BUSY,
 			.port_count = 1,
 			.thread_count = 1,
 			.queue_count = 3,
@@ -45,8 +45,8 @@ static int setup(void **state)
 		readings[k][0].ns = (1000 + k) * NS_PER_S;
 	}
 	app = (struct watched){.name = (char *)"app",
-		.now = &pictures[1],
-		.mark = &pictures[0],
+		.now = &snapshots[1],
+		.mark = &snapshots[0],
 		.tsc_hz = 1e9,
 		.from = readings[0],
 		.to = readings[1],
@@ -56,7 +56,7 @@ static int setup(void **state)
 
 static void bursts(unsigned q, unsigned size, uint64_t polls)
 {
-	struct ringtap_figures_queue *x = &queues[1][q];
+	struct ringtap_queue_stats *x = &queues[1][q];
 
 	x->burst[size] += polls;
 	x->polls += polls;
@@ -70,7 +70,7 @@ static void time_goes_on_when_the_clock_is_set_back(void **state)
 {
 	struct span s;
 
-	pictures[1].taken_ns = pictures[0].taken_ns - 3600 * NS_PER_S;
+	snapshots[1].taken_ns = snapshots[0].taken_ns - 3600 * NS_PER_S;
 	assert_true(span_of(&app, &s));
 	assert_float_equal(s.seconds, 1, 1e-9);
 }
@@ -103,9 +103,9 @@ static void tallies_of_queues(void **state)
 	assert_true(fabs(tally_full(&t) - 30.0 / 101) < 1e-9);
 	/* What an entry without calls asked for once is of no interest. */
 	queues[0][1] = queues[1][1];
-	queues[1][1].max_asked = 512;
+	queues[1][1].max_burst = 512;
 	tally_sum(&t, &s, 0, RINGTAP_NO_INDEX, RINGTAP_RX);
-	assert_int_equal(t.max_asked, 32);
+	assert_int_equal(t.max_burst, 32);
 	assert_true(fabs(tally_full(&t) - 30.0 / 101) < 1e-9);
 	memset(&queues[0][1], 0, sizeof(queues[0][1]));
 	tally_sum(&t, &s, 0, RINGTAP_NO_INDEX, RINGTAP_RX);
@@ -309,7 +309,7 @@ static void text_grows(void **state)
 
 static void names_are_printable(void **state)
 {
-	struct ringtap_figures_thread t = {.lcore = UINT32_MAX, .tid = 7};
+	struct ringtap_thread_stats t = {.lcore = UINT32_MAX, .tid = 7};
 	char buf[THREAD_NAME_LEN], small[4];
 
 	assert_string_equal(thread_name(buf, &t), "thread 7");

@@ -6,28 +6,15 @@ import signal
 import pytest
 
 from harness import pcapng
+from harness.pcapng import RECEIVED, check_sums
 from harness.proc import until
 from harness.ringtap import LOSS
 
 TINY = ("--ring-size", "64K")
-RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
 
 
 def dropped(file, interface):
     return sum(p.dropped for p in file.packets if p.interface == interface)
-
-
-def check_sums(file):
-    """What the file says of itself agrees, per interface; returns (seen, captured, lost) of each."""
-    out = []
-    for i, iface in enumerate(file.interfaces):
-        seen, accepted, lost, delivered = (
-            pcapng.stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED))
-        assert delivered == sum(p.interface == i for p in file.packets)
-        assert accepted == delivered + lost
-        assert seen >= accepted
-        out.append((seen, delivered, lost))
-    return out
 
 
 def summary_of(output):

@@ -12,16 +12,9 @@ import pytest
 
 from harness import dpdk, wire
 from harness import monitor as fig
-from harness.monitor import Monitor
+from harness.paths import E2E
 from harness.proc import Proc, until
 from harness.ringtap import sessions
-
-E2E = Path(__file__).resolve().parent
-
-
-@pytest.fixture
-def monitor(closing):
-    return lambda app, *args, **kwargs: closing(Monitor(app, *args, **kwargs))
 
 
 def callbacks_gone(app, port=0):

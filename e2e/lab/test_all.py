@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from harness import lab, report
-from test_lab_framework import SAMPLE, STOP
+from harness.lab import SAMPLE, STOP
 
 SOME = {"LAB_SAMPLES": "sample,other,impossible"}
 

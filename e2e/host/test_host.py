@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from harness import pcap, pcapng
-from harness.host import PROGRAM, Host, start_refused
+from harness.host import PROGRAM, start_refused
 from harness.proc import Proc, check, run, until
 from harness.paths import BUILD, RINGTAP
 from harness.ringtap import FAILED, USAGE, listing
@@ -70,14 +70,6 @@ class Wire:
 @pytest.fixture
 def wire(net):
     return Wire(net)
-
-
-@pytest.fixture
-def host(closing):
-    def start(namespace, *ifaces, **kwargs):
-        return closing(Host(namespace, *ifaces, **kwargs))
-
-    return start
 
 
 def huge_pages():

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness import pcap, pcapng
-from harness.host import PROGRAM, Host
+from harness.host import PROGRAM
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
 
@@ -77,14 +77,6 @@ class Wire:
 @pytest.fixture
 def wire(net):
     return Wire(net)
-
-
-@pytest.fixture
-def host(closing):
-    def start(namespace, *ifaces, **kwargs):
-        return closing(Host(namespace, *ifaces, **kwargs))
-
-    return start
 
 
 def tshark(path, expression, *fields):

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness import lab, report
+from harness.lab import SAMPLE, STOP
 from harness.proc import check, until
 from ringtap_lab.run import runner
 from ringtap_lab.run.experiment import Cell
 from ringtap_lab.tools import scope, stats
 from ringtap_lab.tools.errors import Trouble
-
-SAMPLE = (str(Path(__file__).parent / "apps" / "lab_sample.py"),)
 
 
 def sample(tmp_path, *args, **kwargs):
@@ -183,9 +182,6 @@ def test_not_a_journal(tmp_path):
     done = sample(tmp_path)
     assert done.returncode == 2 and "not a journal of ringtap-lab" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-STOP = ["--sample-stop", "two0"]
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from harness import monitor as fig
 from harness import pcapng
+from harness.pcapng import check_sums
 from harness.proc import until
-from test_accounting import check_sums
 
 
 @pytest.fixture
@@ -21,11 +21,6 @@ def crowd(play):
         assert app.one(f"crowd 0 {threads}") == threads
         return app
     return start
-
-
-@pytest.fixture
-def monitor(closing):
-    return lambda app, *args, **kwargs: closing(fig.Monitor(app, *args, **kwargs))
 
 
 def capture(app, record, threads):

@@ -13,16 +13,10 @@ import pytest
 from harness import dpdk
 from harness import monitor as fig
 from harness.fwd import FWD
-from harness.monitor import Monitor
 from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
 from harness.proc import check, until
 from harness.ringtap import sessions
 from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
-
-
-@pytest.fixture
-def monitor(closing):
-    return lambda app, *args, **kwargs: closing(Monitor(app, *args, **kwargs))
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from harness import monitor as fig
 from harness.fwd import FWD
-from harness.monitor import Monitor
 from harness.paths import PROBE_OBJECT as PROBE
 from harness.paths import probe_object
 from harness.pcapng import stat
@@ -40,11 +39,6 @@ def listen(plugin, closing, with_usdt):
     if reason:
         pytest.skip(reason)
     return lambda app, *events, **kwargs: closing(Bpftrace(app, probe_object(plugin), events, **kwargs))
-
-
-@pytest.fixture
-def monitor(closing):
-    return lambda app, *args, **kwargs: closing(Monitor(app, *args, **kwargs))
 
 
 def of(counts, event):

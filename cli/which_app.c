@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "probe_path.h"
+#include "which_app.h"
+
+void target_split(
+	const char *spec, const char *const *apps, size_t count, int *app, const char **port)
+{
+	size_t len = spec ? strcspn(spec, ":") : 0;
+
+	*app = -1;
+	*port = spec;
+	for (size_t i = 0; spec && i < count; i++) {
+		if (strlen(apps[i]) == len && !memcmp(apps[i], spec, len)) {
+			*app = (int)i;
+			*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
+			return;
+		}
+	}
+}
+
+bool target_port_matches(const struct ringtap_port_info *p, const char *port)
+{
+	char number[8];
+
+	snprintf(number, sizeof(number), "%u", p->port_id);
+	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+}
+
+/* Whether an application carries the probe and, if port is not NULL, has that port. */
+static bool app_has(const char *dir, const char *port)
+{
+	struct ringtap_port_info *ports = NULL;
+	struct ringtap_session_info *sessions = NULL;
+	size_t port_count = 0, session_count = 0;
+	struct ringtap_conn *conn;
+	char err[256];
+	bool found = !port;
+
+	if (ringtap_conn_open(&conn, dir, err, sizeof(err)))
+		return false;
+	if (port && !ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
+		for (size_t i = 0; i < port_count; i++)
+			found = found || target_port_matches(&ports[i], port);
+	free(ports);
+	free(sessions);
+	ringtap_conn_close(conn);
+	return found;
+}
+
+static void say_names(const char *command, const char *what, const char *const *names, size_t count)
+{
+	char list[512] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < count && at < sizeof(list); i++)
+		at += (size_t)snprintf(
+			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
+	say("%s: %s: there are several applications (%s); name one, as in %s %s", command, what,
+		list, strcmp(command, "record") ? command : "-i", names[0]);
+}
+
+int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
+	const char *port)
+{
+	size_t count = ringtap_apps_count(apps);
+	int found = -1;
+	unsigned having = 0;
+
+	if (count == 1)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (app_has(ringtap_apps_dir(apps, i), port)) {
+			found = (int)i;
+			having++;
+		}
+	}
+	if (having == 1)
+		return found;
+	if (having || !port)
+		say_names(command, port ? port : "no -i given", names, count);
+	else
+		say("%s: -i %s: no application has such a port, and none is called so; see "
+		    "'ringtap record -D'",
+			command, port);
+	return -1;
+}
