@@ -18,7 +18,7 @@ packages() {
 		lttng-tools babeltrace2 ;;
 	lint) echo git clang-format codespell pyflakes3 python3 ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
-	bench) echo python3-jinja2 ;;
+	bench) echo python3-scapy ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
 import contextlib
-import signal
-import subprocess
 import time
 
 from ...report import capture_view
 from ...report.capture_view import LIBPCAP, NONE, PORT, PUBLISHED, WAYS, XDP
-from ...tools import process
-from ...tools.errors import Unavailable
-from .. import forwarder
-from ..counter import PROGRAM, Counter, path, said
+from .. import attached, forwarder
 from ..experiment import Cell, Experiment, Measurement
 
 RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
@@ -29,7 +24,7 @@ class Capture(Experiment):
     question = ("How many packets does a libpcap program lose, and how much of the CPUs' time passes in system "
                 "mode, as the packet rate rises?")
     conditions = (
-        f"{PROGRAM} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
+        f"{attached.COUNTER} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
         "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
         "sequence, at an even rate. On the veth, ringtap-fwd sends by a packet socket with a ring from one "
         "network namespace, the other one captures; they are addressed to a host that is not there, so that the "
@@ -56,7 +51,7 @@ class Capture(Experiment):
         lab.tool("ip", "iproute2")
         lab.tool("ethtool", "ethtool")
         lab.tool("taskset", "util-linux")
-        path(lab.o.build)
+        lab.built(f"bench/{attached.COUNTER}")
 
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
@@ -66,18 +61,20 @@ class Capture(Experiment):
 
     def run(self, lab, cell, repetition):
         way, rate = cell.params["way"], cell.params["rate"]
+        if way == PORT:
+            return attached_in_time(lab, rate)
         with contextlib.ExitStack() as stack:
-            if way == PORT:
-                return attached_in_time(lab, rate)
             hosts = stack.enter_context(lab.hosts())
             sender = forwarder.End(hosts[0].prefix, ["--plane", "packet-mmap"], "eth0", lab.cpus[0])
             if way == NONE:
                 return send(lab, sender, rate, None)
-            name = "eth0"
-            if way != LIBPCAP:
-                name = stack.enter_context(kernel_port(lab, hosts[1], way))
-            with counter(lab, name, hosts[1] if way == LIBPCAP else None) as count:
-                return send(lab, sender, rate, count)
+            if way == LIBPCAP:
+                counter = attached.Counter(lab, "eth0", hosts[1].prefix)
+            else:
+                driver = "af_xdp" if way == XDP else "af_packet"
+                port = stack.enter_context(attached.KernelPort(lab, hosts[1], driver))
+                counter = attached.on_port(lab, port.app, "eth0")
+            return send(lab, sender, rate, stack.enter_context(counter))
 
     def blocks(self, results):
         return capture_view.blocks(results)
@@ -88,32 +85,6 @@ class Capture(Experiment):
 
 def length(lab):
     return lab.o.capture_seconds or (0.6 if lab.quick else 1.2)
-
-
-def counter(lab, name, host=None):
-    """The libpcap program on an interface of a host; without one, on a port, by ringtap run."""
-    launcher = host.prefix if host else [lab.program("ringtap"), "run", "--"]
-    return Counter(lab.o.build, lab.cpus[1], name, launcher)
-
-
-@contextlib.contextmanager
-def kernel_port(lab, host, way):
-    """`ringtap host` on the namespace's interface: the name that it has for libpcap programs."""
-    name = lab.unique("host")
-    driver = "af_xdp" if way == XDP else "af_packet"
-    argv = [*host.prefix, lab.program("ringtap"), "host", "--name", name, "--driver", driver,
-            "--cpus", str(lab.cpus[1]), "eth0"]
-    with lab.running(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                     stderr=subprocess.PIPE) as p:
-        try:
-            said(p, b"Ctrl-C ends it", "ringtap host")
-        except RuntimeError as e:
-            if way == XDP and "DPDK port" in str(e):
-                raise Unavailable("the kernel or DPDK has no AF_XDP") from e
-            raise
-        with p.stderr:
-            yield f"ringtap:{name}:eth0"
-            process.stop(p, signal.SIGINT)
 
 
 def system_times(cpus):
@@ -155,12 +126,12 @@ def result(report, seconds, shares, counts):
 TRAFFIC = ["--frame", "udp", "--sizes", "60"]
 
 
-def send(lab, sender, rate, count):
+def send(lab, sender, rate, counter):
     with forwarder.Forwarder(lab, sender, "generate", [*TRAFFIC, "--rate", str(round(rate * ODD))]) as it:
         shares = watch(lab)
-        report = it.finish()
+        report = it.report()
     time.sleep(DRAIN_S)
-    return result(report, report.data["seconds"], shares, count.finish() if count else None)
+    return result(report, report.data["seconds"], shares, counter.counts() if counter else None)
 
 
 class Late(RuntimeError):
@@ -182,18 +153,17 @@ def through_port(lab, rate, attach_s):
     end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
     it = forwarder.Forwarder(lab, end, "generate", [
         *TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"])
-    name = it.argv[it.argv.index("--name") + 1]
     with it:
         begin = time.monotonic()
-        with counter(lab, f"ringtap:{name}:net_null0") as count:
+        with attached.on_port(lab, it.prefix, "net_null0") as counter:
             left_s = begin + attach_s - time.monotonic()
             if left_s < 0:
-                raise Late(f"{PROGRAM} was not ready within {attach_s} s")
+                raise Late(f"{counter.name} was not ready within {attach_s} s")
             time.sleep(left_s)
             shares = watch(lab)
             time.sleep(SETTLE_S + DRAIN_S)
-            counts = count.finish()
-        return result(it.finish(), sending_s, shares, counts)
+            counts = counter.counts()
+        return result(it.report(), sending_s, shares, counts)
 
 
 EXPERIMENT = Capture()

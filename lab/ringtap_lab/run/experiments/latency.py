@@ -7,7 +7,7 @@ import time
 
 from ...report import latency_view
 from ...report.latency_view import PUBLISHED, ROUND_TRIP, TESTS, WITHIN, planes
-from ...tools import clock
+from ...tools import clock, process
 from ...tools.errors import Unavailable
 from .. import forwarder
 from ..experiment import Cell, Experiment, Measurement
@@ -95,7 +95,7 @@ class Latency(Experiment):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return _run(lab, cell.params["test"], cell.params["plane"], count)
-            except (Lost, forwarder.Hung):
+            except (Lost, process.Hung):
                 if attempt == ATTEMPTS or lab.spare_s(BUDGET_S) < RUN_S:
                     raise
             except RuntimeError as e:
@@ -159,7 +159,7 @@ def measure(lab, ends, test, count, linger=False):
     with forwarder.Forwarder(lab, echo, "echo", ["--latency", "1", *more]) as there:
         here = forwarder.run(lab, generator, "generate", [
             "--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)])
-        other = there.finish(ask=not linger)
+        other = there.report(end=not linger)
     sender = here.role("generate")
     back = sender["round_trip"]
     lost = _lost(count, back["count"])

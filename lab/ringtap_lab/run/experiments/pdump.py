@@ -120,13 +120,6 @@ def at_the_limit(lab, app, way, size):
                         "untouched_pps": untouched, "disturbed": disturbed})
 
 
-class Paced:
-    """What a tool wants to know of an application."""
-
-    def __init__(self, prefix):
-        self.prefix = prefix
-
-
 def at_line_rate(lab, way, size):
     """Two sinks that take packets off their ports at line rate, in one thread."""
     devices = [a for i in range(PORTS) for a in ("--vdev", f"net_null{i},size={size}")]
@@ -134,10 +127,10 @@ def at_line_rate(lab, way, size):
     end = forwarder.End([], [*devices, "--no-huge"], "net_null0", lab.cpus[0])
     sinks = forwarder.Forwarder(lab, end, "sink", ["--role", f"sink:net_null1@{lab.cpus[0]}", "--sink-rate", rate])
     with sinks:
-        with tool(lab, way, Paced(sinks.argv[sinks.argv.index("--name") + 1])) as t:
+        with tool(lab, way, sinks) as t:
             time.sleep(2 * length(lab))
             counts = t.counts()
-        report = sinks.finish()
+        report = sinks.report()
     pps = counts.seen / counts.seconds  # while it was attached: by themselves the sinks are faster
     return Measurement({**captured(counts, pps, size), **forwarded(pps, size), "disturbed": report.disturbed()})
 
