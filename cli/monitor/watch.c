@@ -78,7 +78,7 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 /* One that does not answer costs seconds each time, one without the probe will not get it. */
 static uint64_t patience_ns(int error)
 {
-	if (error == -ETIMEDOUT)
+	if (error == -ETIMEDOUT || error == -EHOSTDOWN)
 		return 10 * NS_PER_S;
 	return error == -EPROTONOSUPPORT ? 10 * NS_PER_S : NS_PER_S;
 }
