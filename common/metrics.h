@@ -121,7 +121,7 @@ enum rt_unit {
 	M(CALLS, BIG_PACKETS, "packets_beyond_histogram", NULL, COUNTER, COUNT,                    \
 		"packets of these calls")                                                          \
 	M(CALLS, BURSTS, "bursts", "burst_packets", HISTOGRAM, BARS,                               \
-		"calls by packets; in top 0, 1, 2+, 4+, 8+, … 512+")                               \
+		"calls by packets; in top 0, 1, 2+, 4+, 8+, up to 512+")                               \
 	M(THREAD, THREAD_NAME, "name", NULL, GAUGE, TEXT, "polling thread")                        \
 	M(THREAD, LCORE, "lcore", NULL, GAUGE, COUNT, "lcore; null: no EAL thread")                \
 	M(THREAD, TID, "tid", NULL, GAUGE, COUNT, "thread id, in the application's namespace")     \

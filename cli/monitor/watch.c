@@ -92,7 +92,9 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 /* Attaching to an application that does not answer takes seconds; one without the probe stays so. */
 static uint64_t patience_ns(int error)
 {
-	return error == -ETIMEDOUT || error == -EPROTONOSUPPORT ? 10 * NS_PER_S : NS_PER_S;
+	return error == -ETIMEDOUT || error == -EHOSTDOWN || error == -EPROTONOSUPPORT
+		       ? 10 * NS_PER_S
+		       : NS_PER_S;
 }
 
 static void attach(struct watch *w, struct watched *a)

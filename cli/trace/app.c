@@ -10,6 +10,7 @@
 #include "common/proto.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
+#include "cli/which_app.h"
 #include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
@@ -45,8 +46,7 @@ pid_t trace_listener(const struct trace *t, const char *socket)
 
 static int say_refused(const struct trace *t, int error, const char *err)
 {
-	say("trace: %s: %s%s", t->app.name, err,
-		error == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+	say_not_attached("trace", t->app.name, error, err);
 	return STATUS_FAILED;
 }
 

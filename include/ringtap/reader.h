@@ -103,7 +103,8 @@ struct ringtap_session_info {
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
- * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT; -EACCES; …
+ * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
+ * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What drivers lost or refused, reported when their counters have been read. */
+/* Events for packets that drivers lost or refused, emitted when their counters have been read. */
 #include <rte_ethdev.h>
 
 #include "probe/monitor/stats.h"
 #include "trace.h"
 
-/* A driver's counter that the application has reset begins anew. */
+/* A driver's counter that the application has reset starts again at 0. */
 static void tell(uint16_t port, uint64_t *told, uint64_t now, enum rt_drop reason)
 {
 	uint64_t grown = now < *told ? now : now - *told;
@@ -40,7 +40,7 @@ void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_rea
 	const struct rte_eth_stats *s = &r->driver;
 	uint16_t port = f->ports[index].port_id;
 
-	if (!state->told) { /* lost before the first monitor attached */
+	if (!state->told) { /* lost before tracing began */
 		state->told = true;
 		state->imissed = s->imissed;
 		state->ierrors = s->ierrors;
