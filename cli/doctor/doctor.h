@@ -35,21 +35,21 @@ enum verdict_id {
 	VERDICT_POOL_EXHAUSTED,
 	VERDICT_TX_REFUSED,
 	VERDICT_PREEMPTED,
-	VERDICT_TINY_BURSTS,
+	VERDICT_SMALL_BURSTS,
 	VERDICT_UNEVEN_QUEUES,
 	VERDICT_SCATTERED,
 	VERDICT_OVERFLOW,
 	VERDICT_UNPOLLED_QUEUES,
-	VERDICT_AT_LIMIT,
+	VERDICT_SATURATED,
 	VERDICT_NOT_POLLING,
 	VERDICT_IDLE,
-	VERDICT_WELL,
+	VERDICT_HEALTHY,
 	VERDICT_COUNT
 };
 
 enum grade {
 	GRADE_FAULT, /* costs packets or most of a thread's time */
-	GRADE_FINE,
+	GRADE_OK,
 	GRADE_NOTE, /* worth knowing */
 };
 
@@ -92,9 +92,9 @@ void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
 void rule_unsent(const struct examination *e, struct diagnosis *d);
 void rule_preempted(const struct examination *e, struct diagnosis *d);
-void rule_tiny_bursts(const struct examination *e, struct diagnosis *d);
+void rule_small_bursts(const struct examination *e, struct diagnosis *d);
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
-void rule_at_limit(const struct examination *e, struct diagnosis *d);
+void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
 
 /* ---- watch.c */

@@ -112,7 +112,7 @@ static void idle_well_and_not_polling(void **state)
 	bursts(0, 1, LIMIT_IDLE_PPS * SECONDS - 1);
 	expect(VERDICT_IDLE, 0);
 	bursts(0, 16, 100);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void missed_packets(void **state)
@@ -122,7 +122,7 @@ static void missed_packets(void **state)
 	busy(LIMIT_BUSY + 0.01);
 	ports[1][0].ipackets = 1000000;
 	ports[1][0].imissed = LIMIT_LOST_PACKETS - 1;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 1);
 	assert_string_equal(d.verdict[0].where, "port");
@@ -144,7 +144,7 @@ static void one_hot_queue_of_several(void **state)
 	busy(0.8);
 	queues[1][1].max_burst = queues[1][2].max_burst = 64;
 	expect(VERDICT_UNEVEN_QUEUES, 1);
-	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	assert_int_equal(d.verdict[1].id, VERDICT_SATURATED);
 	ports[1][0].ipackets = 1000000;
 	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
@@ -192,13 +192,13 @@ static void empty_mempools(void **state)
 	bursts(0, 32, 100);
 	busy(0.1);
 	look.empty = 9;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	look.empty = 10;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 	assert_string_equal(d.verdict[0].where, "pool");
 	/* One that holds no packets may be as empty as it likes. */
 	pool.buffer_bytes = 0;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	pool.buffer_bytes = 2176;
 	look.empty = 0;
 	ports[1][0].rx_nombuf = 1000;
@@ -211,7 +211,7 @@ static void packets_not_sent(void **state)
 	busy(0.1);
 	ports[1][0].tx_before = ports[1][0].tx_after = 3200000;
 	ports[1][0].opackets = 3200000 - 3000;
-	expect(VERDICT_WELL, 0); /* less than one in a thousand */
+	expect(VERDICT_HEALTHY, 0); /* less than one in a thousand */
 	ports[1][0].opackets = 3100000;
 	expect(VERDICT_TX_REFUSED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "no errors"));
@@ -315,15 +315,15 @@ static void small_bursts(void **state)
 {
 	bursts(0, 2, 1000000);
 	busy(0.5);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	busy(0.95);
-	expect(VERDICT_TINY_BURSTS, 1);
+	expect(VERDICT_SMALL_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "up to 32"));
 	queues[1][0].max_burst = queues[1][1].max_burst = queues[1][2].max_burst = 2;
-	expect(VERDICT_TINY_BURSTS, 1);
+	expect(VERDICT_SMALL_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "no more than 2"));
 	bursts(0, 16, 1000000);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void uneven(void **state)
@@ -332,12 +332,12 @@ static void uneven(void **state)
 	bursts(1, 10, 800);
 	bursts(2, 10, 10);
 	busy(0.6);
-	expect(VERDICT_WELL, 0); /* 60 %, 40 %, 0 % */
+	expect(VERDICT_HEALTHY, 0); /* 60 %, 40 %, 0 % */
 	bursts(0, 10, 1500);
 	expect(VERDICT_UNEVEN_QUEUES, 1);
 	/* Its thread has time left: worth a note. */
 	busy(0.1);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.verdict[1].id, VERDICT_UNEVEN_QUEUES);
 	assert_int_equal(d.verdict[1].grade, GRADE_NOTE);
 }
@@ -346,8 +346,8 @@ static void full_bursts_alone_are_no_fault(void **state)
 {
 	bursts(0, 32, 1000000);
 	busy(1);
-	expect(VERDICT_WELL, 0);
-	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
+	expect(VERDICT_HEALTHY, 0);
+	assert_int_equal(d.verdict[1].id, VERDICT_SATURATED);
 	assert_non_null(strstr(d.verdict[1].evidence[2], "makes packets up"));
 }
 
@@ -369,32 +369,32 @@ static void scattered(void **state)
 	pool.page_bytes = 4096;
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 60) * 4096;
-	expect(VERDICT_WELL, 0); /* 60 pages have room in 64 entries */
+	expect(VERDICT_HEALTHY, 0); /* 60 pages have room in 64 entries */
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 600) * 4096;
 	/* Nobody translates addresses for net_null. */
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_true(is_note(VERDICT_SCATTERED));
 	assert_true(is_said(VERDICT_SCATTERED, "no device"));
 	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
 	pool.page_bytes = 2 << 20;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	pool.page_bytes = 4096;
 	/* Buffers that nobody knows: neither are their pages. */
 	pool.base = 1ull << 40;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.count, 1);
 	/* Pinned ones are of the pool that has such. */
 	pool.pinned_external = true;
 	expect(VERDICT_SCATTERED, 1);
 	pool.page_bytes = 0;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.count, 1);
 	pool.page_bytes = 4096;
 	busy(LIMIT_SCATTERED_BUSY / 2);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void worst_first(void **state)
@@ -408,7 +408,7 @@ static void worst_first(void **state)
 	expect(VERDICT_POOL_EXHAUSTED, 4);
 	assert_int_equal(d.verdict[1].id, VERDICT_TX_REFUSED);
 	assert_int_equal(d.verdict[2].id, VERDICT_PREEMPTED);
-	assert_int_equal(d.verdict[3].id, VERDICT_TINY_BURSTS);
+	assert_int_equal(d.verdict[3].id, VERDICT_SMALL_BURSTS);
 }
 
 int main(void)

@@ -44,7 +44,7 @@
 /* What a burst costs besides its packets (call, doorbell, cache misses of rings) is about what
  * eight packets of simple forwarding cost: with smaller ones it is more than half of the work. A
  * thread that has time left loses nothing by it: bursts grow with the load by themselves. */
-#define LIMIT_TINY 8
+#define LIMIT_SMALL 8
 
 /* ---- queues */
 /* Largest share of one queue against an equal one: 90:10 of two queues, 45 % of four. Few flows

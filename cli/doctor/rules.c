@@ -53,7 +53,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 		return;
 	}
 	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
-		v = verdict_add(d, VERDICT_IDLE, GRADE_FINE, 0,
+		v = verdict_add(d, VERDICT_IDLE, GRADE_OK, 0,
 			"Nothing. If there should be traffic, look at links and at what comes "
 			"before");
 		if (v)
@@ -61,7 +61,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 				format_si(rx_text, (double)rx.calls / e->span.seconds));
 		return;
 	}
-	v = verdict_add(d, VERDICT_WELL, GRADE_FINE, 0, "Nothing");
+	v = verdict_add(d, VERDICT_HEALTHY, GRADE_OK, 0, "Nothing");
 	if (!v)
 		return;
 	verdict_say(v,
@@ -87,10 +87,10 @@ void doctor_judge(const struct examination *e, struct diagnosis *d)
 	rule_missed(e, d);
 	rule_unsent(e, d);
 	rule_preempted(e, d);
-	rule_tiny_bursts(e, d);
+	rule_small_bursts(e, d);
 	rule_uneven_queues(e, d);
 	rule_scattered(e, d);
-	rule_at_limit(e, d);
+	rule_saturated(e, d);
 	judge_rest(e, d);
 	qsort(d->verdict, d->count, sizeof(d->verdict[0]), compare);
 }

@@ -178,12 +178,12 @@ void rule_preempted(const struct examination *e, struct diagnosis *d)
 
 /* ---- tiny bursts */
 
-static const char tiny_advice[] =
+static const char small_advice[] =
 	"Ask for 32 packets or more a poll (testpmd: --burst=32) and hand over whole bursts. If "
 	"the "
 	"driver gives only few at a time, poll less often, or several queues by one thread";
 
-void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
+void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
 		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
@@ -198,10 +198,10 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
 		tally_fullest(&fullest, &e->span, ALL, i);
 		if (!(x.busy >= LIMIT_BUSY || tally_full(&fullest) >= LIMIT_FULL) ||
-			!(tally_mean_busy(&y) < LIMIT_TINY))
+			!(tally_mean_busy(&y) < LIMIT_SMALL))
 			continue;
-		v = verdict_add(d, VERDICT_TINY_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
-			tiny_advice);
+		v = verdict_add(d, VERDICT_SMALL_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
+			small_advice);
 		if (!v)
 			return;
 		where_thread(v, t);
@@ -209,7 +209,7 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 			tally_mean_busy(&y), format_si(polls, x.polls));
 		verdict_say(v, "it works %.1f %% of its time, %.0f cycles a packet", 100 * x.busy,
 			x.cycles_per_packet);
-		if (y.max_burst < LIMIT_TINY)
+		if (y.max_burst < LIMIT_SMALL)
 			verdict_say(v, "it asks for no more than %u at a time", y.max_burst);
 		else
 			verdict_say(v, "it asks for up to %u at a time: the driver has no more",
@@ -371,7 +371,7 @@ static const char limit_advice[] =
 	"More traffic will be lost. Where the source could send more (its own counters tell), "
 	"more queues and threads, or less work a packet";
 
-void rule_at_limit(const struct examination *e, struct diagnosis *d)
+void rule_saturated(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
 		char rate[FORMAT_LEN];
@@ -385,7 +385,7 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 		tally_fullest(&y, &e->span, ALL, i);
 		if (!(tally_full(&y) >= LIMIT_AT_FULL) || judged(d, VERDICT_TOO_SLOW))
 			continue;
-		v = verdict_add(d, VERDICT_AT_LIMIT, GRADE_NOTE, x.busy, limit_advice);
+		v = verdict_add(d, VERDICT_SATURATED, GRADE_NOTE, x.busy, limit_advice);
 		if (!v)
 			return;
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));

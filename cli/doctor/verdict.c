@@ -10,15 +10,15 @@ const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_POOL_EXHAUSTED] = "pool_exhausted",
 	[VERDICT_TX_REFUSED] = "tx_refused",
 	[VERDICT_PREEMPTED] = "preempted",
-	[VERDICT_TINY_BURSTS] = "tiny_bursts",
+	[VERDICT_SMALL_BURSTS] = "small_bursts",
 	[VERDICT_UNEVEN_QUEUES] = "uneven_queues",
 	[VERDICT_SCATTERED] = "scattered_buffers",
 	[VERDICT_OVERFLOW] = "rx_overflow",
 	[VERDICT_UNPOLLED_QUEUES] = "unpolled_queues",
-	[VERDICT_AT_LIMIT] = "at_limit",
+	[VERDICT_SATURATED] = "saturated",
 	[VERDICT_NOT_POLLING] = "not_polling",
 	[VERDICT_IDLE] = "idle",
-	[VERDICT_WELL] = "well",
+	[VERDICT_HEALTHY] = "healthy",
 };
 
 const char *const verdict_titles[VERDICT_COUNT] = {
@@ -26,18 +26,18 @@ const char *const verdict_titles[VERDICT_COUNT] = {
 	[VERDICT_POOL_EXHAUSTED] = "the mempool is exhausted",
 	[VERDICT_TX_REFUSED] = "TX refuses packets",
 	[VERDICT_PREEMPTED] = "the polling thread is pre-empted",
-	[VERDICT_TINY_BURSTS] = "many tiny bursts",
+	[VERDICT_SMALL_BURSTS] = "small bursts",
 	[VERDICT_UNEVEN_QUEUES] = "the queues are uneven",
 	[VERDICT_SCATTERED] = "the buffers are scattered over many pages",
 	[VERDICT_OVERFLOW] = "the RX queue overflows now and then",
 	[VERDICT_UNPOLLED_QUEUES] = "nobody polls some queues",
-	[VERDICT_AT_LIMIT] = "at its limit",
+	[VERDICT_SATURATED] = "saturated",
 	[VERDICT_NOT_POLLING] = "no thread polls",
-	[VERDICT_IDLE] = "idle and well",
-	[VERDICT_WELL] = "well",
+	[VERDICT_IDLE] = "idle",
+	[VERDICT_HEALTHY] = "healthy",
 };
 
-const char *const grade_names[] = {"fault", "fine", "note"};
+const char *const grade_names[] = {"fault", "ok", "note"};
 
 struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade grade,
 	double gravity, const char *advice)

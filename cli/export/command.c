@@ -19,7 +19,7 @@ static const struct option_def options[] = {
 	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Where to answer (default " LISTEN_DEFAULT "). Port 0 takes a free one; :PORT "
 		"answers at all addresses of the host, to anybody"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, "

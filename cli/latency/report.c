@@ -296,6 +296,6 @@ int latency_json(const struct latency *l, const struct measure *m)
 		json_array_append_new(untimed, u);
 	}
 	json_object_set_new(j, "not_timed", untimed);
-	json_object_set_new(j, "no_room_packets", json_count(l->no_room));
+	json_object_set_new(j, "uncounted_packets", json_count(l->no_room));
 	return json_print(j, stdout);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --instruments: which statistics are counted. */
+/* --collectors: which statistics are counted. */
 #ifndef RINGTAP_CLI_MONITOR_COLLECTORS_H
 #define RINGTAP_CLI_MONITOR_COLLECTORS_H
 

@@ -45,7 +45,7 @@ static const struct option_def options[] = {
 		"--once"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"End after so many intervals"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and "
 		"gaps when their view is shown)"},
