@@ -16,8 +16,9 @@ static const struct command *find(const char *name)
 
 static void help(void)
 {
-	printf("Usage: ringtap COMMAND [options]\n       ringtap --version | "
-	       "--help\n\nCommands:\n");
+	printf("Usage: ringtap COMMAND [options]\n"
+	       "       ringtap --version | --help\n\n"
+	       "Commands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
 	printf("\n'ringtap help COMMAND' lists the options of a command.\n");

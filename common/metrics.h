@@ -46,21 +46,22 @@ enum rt_unit {
 #define RT_METRICS(M)                                                                              \
 	M(APP, APP_UP, NULL, "up", GAUGE, BOOL,                                                    \
 		"1: the application shows statistics; 0: ringtap cannot attach to it")             \
-	M(APP, APP_NAME, NULL, NULL, GAUGE, TEXT, "application, by its file-prefix")                \
-	M(APP, APP_INFO, NULL, "application", INFO, TEXT, "program of the application, and versions")              \
+	M(APP, APP_NAME, NULL, NULL, GAUGE, TEXT, "application, by its file-prefix")               \
+	M(APP, APP_INFO, NULL, "application", INFO, TEXT,                                          \
+		"program of the application, and versions")                                        \
 	M(APP, APP_POLLS, "uncounted_polls", "uncounted_polls", COUNTER, COUNT,                    \
 		"calls of threads and queues that found no room in the segment")                   \
 	M(APP, APP_PORTS, "uncounted_ports", "uncounted_ports", GAUGE, COUNT,                      \
 		"ports that are not shown: there were more than 64 since the first monitor")       \
 	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
-		"mempools that are not shown: there were more than 64 since the first monitor")                                           \
+		"mempools that are not shown: there were more than 64 since the first monitor")    \
 	M(PORT, PORT_ID, "port", NULL, GAUGE, COUNT, "port id")                                    \
 	M(PORT, PORT_NAME, "name", "port", INFO, TEXT, "name, driver and id of the port")          \
-	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                            \
+	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                    \
 	M(PORT, PORT_LINK, "link_up", "port_link_up", GAUGE, BOOL, "whether the link is up")       \
 	M(PORT, PORT_REMOVED, "removed", NULL, GAUGE, BOOL, "whether the port was removed")        \
 	M(PORT, PORT_MBPS, "link_mbps", "port_speed_bytes", GAUGE, MBPS,                           \
-		"link speed, if it is known")                                               \
+		"link speed, if it is known")                                                      \
 	M(PORT, PORT_RXQ, "rx_queues", NULL, GAUGE, COUNT, "RX queues")                            \
 	M(PORT, PORT_TXQ, "tx_queues", NULL, GAUGE, COUNT, "TX queues")                            \
 	M(PORT, PORT_RXD, "rx_descriptors", NULL, GAUGE, COUNT,                                    \
@@ -87,7 +88,7 @@ enum rt_unit {
 	M(DRIVER, OFFERED, "offered", NULL, COUNTER, RATE,                                         \
 		"packets passed to TX between two readings of the driver")                         \
 	M(DRIVER, UNSENT, "unsent", NULL, COUNTER, RATE,                                           \
-		"packets passed to TX that were not sent; 0 unless that is certain")                             \
+		"packets passed to TX that were not sent; 0 unless that is certain")               \
 	M(DRIVER, ERRORS, NULL, NULL, COUNTER, RATE, "ierrors and oerrors")                        \
 	M(QUEUE, QUEUE_PORT, "port", NULL, GAUGE, TEXT, "port")                                    \
 	M(QUEUE, QUEUE_NUMBER, "queue", NULL, GAUGE, COUNT, "queue")                               \
@@ -96,11 +97,11 @@ enum rt_unit {
 	M(CALLS, CALLS, "calls", "queue_calls", COUNTER, COUNT,                                    \
 		"calls of rte_eth_rx_burst() (polls) or rte_eth_tx_burst()")                       \
 	M(CALLS, EMPTY, "empty_calls", "queue_empty_calls", COUNTER, COUNT,                        \
-		"calls without packets (empty polls)")                                                  \
+		"calls without packets (empty polls)")                                             \
 	M(CALLS, PACKETS, "packets", "queue_packets", COUNTER, COUNT,                              \
 		"packets that the driver returned, or that were passed to TX")                     \
 	M(CALLS, BYTES, "bytes", "queue_bytes", COUNTER, COUNT,                                    \
-		"bytes of the packets (pkt_len), without FCS; needs the collector bytes")                  \
+		"bytes of the packets (pkt_len), without FCS; needs the collector bytes")          \
 	M(CALLS, CALL_RATE, "calls_per_second", NULL, GAUGE, RATE, "calls a second")               \
 	M(CALLS, BUSY_RATE, "busy_calls_per_second", NULL, GAUGE, RATE,                            \
 		"calls with packets a second")                                                     \
@@ -113,15 +114,16 @@ enum rt_unit {
 		"mean packets of the calls that had any")                                          \
 	M(CALLS, BURST_P50, "burst_p50", NULL, GAUGE, COUNT,                                       \
 		"median burst of the calls with packets")                                          \
-	M(CALLS, BURST_P99, "burst_p99", NULL, GAUGE, COUNT, "99th percentile burst of the calls with packets")            \
+	M(CALLS, BURST_P99, "burst_p99", NULL, GAUGE, COUNT,                                       \
+		"99th percentile burst of the calls with packets")                                 \
 	M(CALLS, MAX_BURST, "max_burst", NULL, GAUGE, COUNT,                                       \
 		"largest burst requested so far by entries with calls in the interval; RX")        \
 	M(CALLS, BIG_CALLS, "calls_beyond_histogram", NULL, COUNTER, COUNT,                        \
 		"calls with more than 512 packets")                                                \
 	M(CALLS, BIG_PACKETS, "packets_beyond_histogram", NULL, COUNTER, COUNT,                    \
-		"packets of calls with more than 512")                                                          \
+		"packets of calls with more than 512")                                             \
 	M(CALLS, BURSTS, "bursts", "burst_packets", HISTOGRAM, BARS,                               \
-		"calls by packets; in top 0, 1, 2+, 4+, 8+, up to 512+")                               \
+		"calls by packets; in top 0, 1, 2+, 4+, 8+, up to 512+")                           \
 	M(THREAD, THREAD_NAME, "name", NULL, GAUGE, TEXT, "polling thread")                        \
 	M(THREAD, LCORE, "lcore", NULL, GAUGE, COUNT, "lcore; null: no EAL thread")                \
 	M(THREAD, TID, "tid", NULL, GAUGE, COUNT, "thread id, in the application's namespace")     \
@@ -139,8 +141,7 @@ enum rt_unit {
 		"involuntary context switches")                                                    \
 	M(THREAD, BUSY_PERIODS, "busy_periods", "thread_busy_periods", COUNTER, COUNT,             \
 		"microbursts that have ended: polls in a row that all had packets")                \
-	M(THREAD, BUSY_SHARE, "busy_share", NULL, GAUGE, SHARE,                                    \
-		"busy time of the observed time")                                                  \
+	M(THREAD, BUSY_SHARE, "busy_share", NULL, GAUGE, SHARE, "busy time of the observed time")  \
 	M(THREAD, OBSERVED, "observed_share", NULL, GAUGE, SHARE,                                  \
 		"time between the first and the last poll, of the interval")                       \
 	M(THREAD, CYCLES, "cycles_per_packet", NULL, GAUGE, MEAN, "busy cycles a packet received") \
@@ -161,16 +162,17 @@ enum rt_unit {
 		"polling gaps, after polls with packets (work=\"busy\") and empty ones; the sum "  \
 		"is an estimate")                                                                  \
 	M(POOL, POOL_NAME, "name", NULL, GAUGE, TEXT, "mempool")                                   \
-	M(POOL, POOL_OPS, "ops", NULL, GAUGE, TEXT, "how the mempool keeps free objects (rte_mempool ops)")               \
+	M(POOL, POOL_OPS, "ops", NULL, GAUGE, TEXT,                                                \
+		"how the mempool keeps free objects (rte_mempool ops)")                            \
 	M(POOL, POOL_REMOVED, "removed", NULL, GAUGE, BOOL, "whether the mempool was freed")       \
-	M(POOL, POOL_SIZE, "size", "mempool_objects", GAUGE, COUNT, "objects of the mempool")                     \
+	M(POOL, POOL_SIZE, "size", "mempool_objects", GAUGE, COUNT, "objects of the mempool")      \
 	M(POOL, POOL_USED, "in_use", NULL, GAUGE, COUNT,                                           \
 		"objects that are neither in the pool nor in a cache")                             \
-	M(POOL, POOL_SHARE, "in_use_share", NULL, GAUGE, SHARE, "objects in use")                   \
+	M(POOL, POOL_SHARE, "in_use_share", NULL, GAUGE, SHARE, "objects in use")                  \
 	M(POOL, POOL_FREE, "available", "mempool_available_objects", GAUGE, COUNT,                 \
 		"objects in the pool and its caches")                                              \
 	M(POOL, POOL_CACHED, "in_caches", "mempool_cached_objects", GAUGE, COUNT,                  \
-		"objects in the caches of lcores, where other lcores cannot get them")            \
+		"objects in the caches of lcores, where other lcores cannot get them")             \
 	M(POOL, POOL_MIN, "min_available", "mempool_min_available_objects", GAUGE, COUNT,          \
 		"fewest available objects at any reading")                                         \
 	M(POOL, POOL_CACHE, "cache_size", NULL, GAUGE, COUNT, "size of an lcore's cache")          \
@@ -186,19 +188,22 @@ enum rt_unit {
 	M(PAIR, TX_PORT, "tx_port", NULL, GAUGE, TEXT, "port that sent")                           \
 	M(PAIR, TX_THREAD, "thread", NULL, GAUGE, TEXT, "thread that sent")                        \
 	M(PAIR, INFERRED, "inferred", NULL, GAUGE, BOOL,                                           \
-		"whether the reception is inferred: the packets had lost the flag of the time stamp")              \
+		"whether the reception is inferred: the packets had lost the flag of the time "    \
+		"stamp")                                                                           \
 	M(PAIR, TIMED, "packets", NULL, COUNTER, COUNT, "packets timed")                           \
 	M(PAIR, TIMED_RATE, "packets_per_second", NULL, GAUGE, RATE, "packets timed a second")     \
 	M(PAIR, MEAN, "mean_ns", NULL, GAUGE, NS, "mean time from receive to send")                \
-	M(PAIR, P50, "p50_ns", NULL, GAUGE, NS, "median time from receive to send")                                          \
-	M(PAIR, P90, "p90_ns", NULL, GAUGE, NS, "90th percentile of it")                                 \
-	M(PAIR, P99, "p99_ns", NULL, GAUGE, NS, "99th percentile of it")                                 \
-	M(PAIR, P999, "p999_ns", NULL, GAUGE, NS, "99.9th percentile of it")                             \
-	M(PAIR, MAX, "max_ns", NULL, GAUGE, NS, "largest time since the collector was switched on")               \
+	M(PAIR, P50, "p50_ns", NULL, GAUGE, NS, "median time from receive to send")                \
+	M(PAIR, P90, "p90_ns", NULL, GAUGE, NS, "90th percentile of it")                           \
+	M(PAIR, P99, "p99_ns", NULL, GAUGE, NS, "99th percentile of it")                           \
+	M(PAIR, P999, "p999_ns", NULL, GAUGE, NS, "99.9th percentile of it")                       \
+	M(PAIR, MAX, "max_ns", NULL, GAUGE, NS,                                                    \
+		"largest time since the collector was switched on")                                \
 	M(PAIR, LATENCY, NULL, "latency_seconds", HISTOGRAM, NS,                                   \
 		"time from receive to send of the packets that were timed, within 1 %")            \
 	M(PAIR, INFERRED_LATENCY, NULL, "inferred_latency_seconds", HISTOGRAM, NS,                 \
-		"time from receive to send of packets without the flag of the time stamp: likely, not certain")               \
+		"time from receive to send of packets without the flag of the time stamp: "        \
+		"likely, not certain")                                                             \
 	M(GAP, GAP_THREAD, NULL, NULL, GAUGE, TEXT, "polling thread")                              \
 	M(GAP, GAP_KIND, NULL, NULL, GAUGE, TEXT,                                                  \
 		"idle gap: after an empty poll; busy gap: after a poll with packets; "             \

@@ -11,9 +11,9 @@
 #include "export.h"
 #include "monitor.h"
 
-#define SETTLED_NS 100000000ull /* over less, the counter's frequency is not measured well */
-#define HZ_OFF     0.005        /* DPDK rounds to 10 MHz at worst */
-#define NAME_TRIES 5
+#define SETTLED_NS    100000000ull /* over less, the counter's frequency is not measured well */
+#define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at worst */
+#define NAME_TRIES    5
 #define COUNTER_TRIES 100
 
 static uint64_t now_ns(void)

@@ -99,6 +99,8 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 
 /* ---- watch.c */
 
+#define DOCTOR_COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+
 /* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
  * for more before, as testpmd does when it empties queues, does not ask now. */
 unsigned doctor_burst(const struct watched *a);

@@ -63,10 +63,8 @@ static int setup(void **state)
 	look = (struct pool_look){.looks = 100, .least = 4000};
 	identify(0);
 	identify(1);
-	app = (struct watched){.name = (char *)"app",
-		.now = &snapshots[1],
-		.mark = &snapshots[0],
-		.tsc_hz = HZ};
+	app = (struct watched){
+		.name = (char *)"app", .now = &snapshots[1], .mark = &snapshots[0], .tsc_hz = HZ};
 	e = (struct examination){.app = &app, .pools = &look, .pool_count = 1};
 	return span_of(&app, &e.span) ? 0 : -1;
 }

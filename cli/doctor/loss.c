@@ -83,8 +83,8 @@ static void say_pool(struct verdict *v, const struct examination *e,
 			100.0 * look->empty / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_say(v,
-			"%u of the available ones lie in caches of lcores, where no other "
-			"lcore gets them",
+			"%u of the available ones lie in caches of lcores, where no other lcore "
+			"gets them",
 			p->in_caches);
 	if (needed(e, p) > p->size)
 		verdict_say(v, "descriptors, caches and bursts alone may take %s",
@@ -93,9 +93,8 @@ static void say_pool(struct verdict *v, const struct examination *e,
 
 static const char pool_advice[] =
 	"Give the pool more buffers (testpmd: --total-num-mbufs): descriptors of all queues, "
-	"caches "
-	"of all lcores and what the application holds, at once. If it grows without end, packets "
-	"are not freed: look for a path that drops them without rte_pktmbuf_free()";
+	"caches of all lcores and what the application holds, at once. If it grows without end, "
+	"packets are not freed: look for a path that drops them without rte_pktmbuf_free()";
 
 void rule_pools(const struct examination *e, struct diagnosis *d)
 {
@@ -119,8 +118,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		say_pool(v, e, p, look);
 		if (lost > 0 && !said)
 			verdict_say(v,
-				"the drivers dropped %s packets for want of a buffer "
-				"(rx_nombuf)",
+				"the drivers dropped %s packets for want of a buffer (rx_nombuf)",
 				format_count(text, (uint64_t)lost));
 		said = true;
 	}
@@ -164,8 +162,8 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 			100 * p->busy);
 	if (p->rx.calls)
 		verdict_say(v,
-			"of the fullest queue %.0f %% of the polls brought as many packets "
-			"as they asked for (%u)",
+			"of the fullest queue %.0f %% of the polls brought as many packets as they "
+			"asked for (%u)",
 			100 * tally_full(&p->rx), p->rx.max_burst);
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
@@ -206,8 +204,8 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			return;
 		where_port(v, ringtap_snapshot_port(e->span.to, i));
 		verdict_say(v,
-			"the NIC dropped %s packets in %.1f s as its queue was full "
-			"(imissed), %.3g %% of what came",
+			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
+			"%.3g %% of what came",
 			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
 		say_pollers(v, e, &p);
 	}
@@ -237,8 +235,7 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 
 static const char unsent_advice[] =
 	"What comes behind is slower than the application: look at link speed, pause frames and "
-	"the "
-	"peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
+	"the peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
 	"refused packets: the application must free them, or offer them again for a bounded time";
 
 void rule_unsent(const struct examination *e, struct diagnosis *d)

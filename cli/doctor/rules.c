@@ -65,8 +65,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	if (!v)
 		return;
 	verdict_say(v,
-		"%s packets/s received, %s packets/s handed to TX; nothing is known to be "
-		"lost",
+		"%s packets/s received, %s packets/s handed to TX; nothing is known to be lost",
 		format_si(rx_text, rx_pps), format_si(tx_text, tx_pps));
 	if (!isnan(busiest(e)))
 		verdict_say(v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));

@@ -139,15 +139,15 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	where_thread(v, t);
 	if (!isnan(x.wait))
 		verdict_say(v,
-			"ready to run but without a CPU %.1f %% of the time, on it %.1f %% "
-			"(the kernel's scheduler), last CPU %u",
+			"ready to run but without a CPU %.1f %% of the time, on it %.1f %% (the "
+			"kernel's scheduler), last CPU %u",
 			100 * x.wait, 100 * x.cpu, t->cpu);
 	if (x.preempted > 0)
 		verdict_say(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
 		verdict_say(v,
-			"%s times it did not poll for over %.2g ms though there was no "
-			"work, where an empty poll takes %.0f ns: %.1f %% of the time",
+			"%s times it did not poll for over %.2g ms though there was no work, where "
+			"an empty poll takes %.0f ns: %.1f %% of the time",
 			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
 	if (!waits)
 		verdict_say(v,
@@ -180,8 +180,7 @@ void rule_preempted(const struct examination *e, struct diagnosis *d)
 
 static const char small_advice[] =
 	"Ask for 32 packets or more a poll (testpmd: --burst=32) and hand over whole bursts. If "
-	"the "
-	"driver gives only few at a time, poll less often, or several queues by one thread";
+	"the driver gives only few at a time, poll less often, or several queues by one thread";
 
 void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 {
@@ -269,12 +268,11 @@ static void say_shares(struct verdict *v, const struct shares *s)
 static const char uneven_advice[] =
 	"Look at what RSS hashes (rss_hf: addresses alone, or ports too) and at its key and "
 	"redirection table; tunnels and few flows leave it nothing to spread by: hash inner "
-	"headers, "
-	"use rte_flow, or distribute in software";
+	"headers, use rte_flow, or distribute in software";
 
 static const char unpolled_advice[] = "Packets that the NIC puts there are never fetched: poll all "
-				      "queues, or configure fewer (and a "
-				      "redirection table without them)";
+				      "queues, or configure fewer (and a redirection table without "
+				      "them)";
 
 static void judge_unpolled(
 	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)
@@ -368,8 +366,8 @@ static bool judged(const struct diagnosis *d, enum verdict_id id)
 }
 
 static const char limit_advice[] =
-	"More traffic will be lost. Where the source could send more (its own counters tell), "
-	"more queues and threads, or less work a packet";
+	"More traffic will be lost. Where the source could send more (its own counters tell), more "
+	"queues and threads, or less work a packet";
 
 void rule_saturated(const struct examination *e, struct diagnosis *d)
 {
@@ -390,8 +388,8 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 			return;
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
 		verdict_say(v,
-			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
-			"bring as many packets as it asks for (%u): more are waiting",
+			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
+			"as many packets as it asks for (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_burst);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",

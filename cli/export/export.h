@@ -50,12 +50,12 @@ struct exported {
 };
 
 /* Whether two entries have the same labels. */
-bool labels_same(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a,
-	uint32_t b);
+bool labels_same(
+	const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a, uint32_t b);
 /* Whether entry i is the first one of its labels, and there is something to show of it. */
 bool labels_first(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t i);
-char *labels_of(char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object,
-	uint32_t i);
+char *labels_of(
+	char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object, uint32_t i);
 
 /* ---- histograms.c */
 

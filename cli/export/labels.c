@@ -34,8 +34,8 @@ static bool same_pair(const struct ringtap_pair_stats *x, const struct ringtap_p
 	       same_port(f, x->tx_port, y->tx_port);
 }
 
-bool labels_same(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a,
-	uint32_t b)
+bool labels_same(
+	const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a, uint32_t b)
 {
 	switch (object) {
 	case RT_OBJECT_PORT:
@@ -46,8 +46,8 @@ bool labels_same(const struct ringtap_snapshot *f, enum rt_metric_object object,
 	case RT_OBJECT_THREAD:
 		return same_thread(ringtap_snapshot_thread(f, a), ringtap_snapshot_thread(f, b));
 	case RT_OBJECT_POOL:
-		return !strcmp(ringtap_snapshot_pool(f, a)->name,
-			ringtap_snapshot_pool(f, b)->name);
+		return !strcmp(
+			ringtap_snapshot_pool(f, a)->name, ringtap_snapshot_pool(f, b)->name);
 	case RT_OBJECT_PAIR:
 		return same_pair(ringtap_snapshot_pair(f, a), ringtap_snapshot_pair(f, b), f);
 	default: return true;
@@ -75,8 +75,8 @@ static char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32
 		q->direction == RINGTAP_TX ? "tx" : "rx", NULL);
 }
 
-char *labels_of(char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object,
-	uint32_t i)
+char *labels_of(
+	char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object, uint32_t i)
 {
 	const struct ringtap_snapshot *f = x->span.to;
 	const struct ringtap_pair_stats *p;
@@ -85,16 +85,16 @@ char *labels_of(char buf[LABELS_LEN], const struct exported *x, enum rt_metric_o
 	switch (object) {
 	case RT_OBJECT_PORT:
 	case RT_OBJECT_DRIVER:
-		return export_labels(buf, "app", x->label, "port",
-			ringtap_snapshot_port(f, i)->name, NULL);
+		return export_labels(
+			buf, "app", x->label, "port", ringtap_snapshot_port(f, i)->name, NULL);
 	case RT_OBJECT_QUEUE:
 	case RT_OBJECT_CALLS: return queue_labels(buf, x, i);
 	case RT_OBJECT_THREAD:
 		return export_labels(buf, "app", x->label, "thread",
 			thread_name(name, ringtap_snapshot_thread(f, i)), NULL);
 	case RT_OBJECT_POOL:
-		return export_labels(buf, "app", x->label, "pool",
-			ringtap_snapshot_pool(f, i)->name, NULL);
+		return export_labels(
+			buf, "app", x->label, "pool", ringtap_snapshot_pool(f, i)->name, NULL);
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(f, i);
 		return export_labels(buf, "app", x->label, "rx_port",

@@ -12,8 +12,8 @@ static bool collected(const struct ringtap_snapshot *f, enum rt_metric_id id)
 	return !(id == RT_M_MAX_GAP || id == RT_M_GAPS) || f->collectors & RINGTAP_GAPS;
 }
 
-/* Prometheus has base units. Cycles become seconds by the first snapshot's frequency: a counter must
- * not go back when the frequency is measured better. */
+/* Prometheus has base units. Cycles become seconds by the first snapshot's frequency: a counter
+ * must not go back when the frequency is measured better. */
 static double scale(enum rt_unit unit, const struct span *s)
 {
 	return unit == RT_UNIT_NS       ? 1e-9
@@ -41,8 +41,9 @@ static double series_value(const struct exported *x, enum rt_metric_id id, uint3
 			continue;
 		metric_get(&y, id, false, &v);
 		/* Not counted is not zero. */
-		if (isnan(v.number) || (id == RT_M_BYTES && !y.calls[0].byte_packets &&
-					       !(x->span.to->collectors & RINGTAP_BYTES)) ||
+		if (isnan(v.number) ||
+			(id == RT_M_BYTES && !y.calls[0].byte_packets &&
+				!(x->span.to->collectors & RINGTAP_BYTES)) ||
 			(id == RT_M_PORT_MBPS && v.number <= 0))
 			continue;
 		value = isnan(value) ? v.number

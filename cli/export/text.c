@@ -101,9 +101,8 @@ void export_bucket(struct export_text *t, const char *labels, double le, uint64_
 		if (!strpbrk(text, ".e"))
 			strcat(text, ".0");
 	}
-	export_printf(t, "ringtap_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n",
-		t->family->prometheus, labels,
-		*labels ? "," : "", text, v);
+	export_printf(t, "ringtap_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", t->family->prometheus,
+		labels, *labels ? "," : "", text, v);
 }
 
 void export_end(struct export_text *t)

@@ -131,8 +131,8 @@ static double calls_number(const struct subject *x, enum rt_metric_id id, bool t
 	case RT_M_BUSY_CALLS: return share((double)(t->calls - t->empty), (double)t->calls);
 	case RT_M_PACKET_RATE: return (double)t->packets / seconds;
 	case RT_M_BIT_RATE:
-		return bits(t, seconds,
-			(tx ? x->driver.obytes : x->driver.ibytes) / x->driver.seconds);
+		return bits(
+			t, seconds, (tx ? x->driver.obytes : x->driver.ibytes) / x->driver.seconds);
 	case RT_M_PER_CALL: return tally_mean(t);
 	case RT_M_PER_BUSY_CALL: return tally_mean_busy(t);
 	case RT_M_BURST_P50: return known(tally_quantile(t, 0.5));
@@ -289,8 +289,7 @@ static const char *port_name(const struct subject *x, uint32_t port)
 	return port == NONE ? "" : ringtap_snapshot_port(x->span->to, port)->name;
 }
 
-static const char *text_of(
-	const struct subject *x, enum rt_metric_id id, char buf[THREAD_NAME_LEN])
+static const char *text_of(const struct subject *x, enum rt_metric_id id, char buf[THREAD_NAME_LEN])
 {
 	switch (id) {
 	case RT_M_PORT_NAME:
@@ -380,8 +379,8 @@ static json_t *value_json(const struct subject *x, enum rt_metric_id id, bool tx
 		return json_null();
 	if (unit == RT_UNIT_BOOL)
 		return json_boolean(v.number > 0);
-	if (unit == RT_UNIT_RATE || unit == RT_UNIT_SHARE || unit == RT_UNIT_MEAN ||
-		v.number < 0 || floor(v.number) < v.number)
+	if (unit == RT_UNIT_RATE || unit == RT_UNIT_SHARE || unit == RT_UNIT_MEAN || v.number < 0 ||
+		floor(v.number) < v.number)
 		return json_real(v.number);
 	return json_count((uint64_t)v.number);
 }

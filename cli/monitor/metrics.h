@@ -46,10 +46,8 @@ bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
 bool subject_gone(const struct subject *x);
 
 /* tx: of a port's calls, those of TX. */
-void metric_get(
-	const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);
+void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);
 /* Adds all metrics of an object that have a key. */
-void metrics_json(
-	json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
+void metrics_json(json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
 
 #endif

@@ -274,8 +274,7 @@ void driver_counts(const struct span *s, uint32_t port, struct driver_counts *ou
 	most = (double)b->tx_after - (double)e->tx_before;
 	out->offered = (least + most) / 2;
 	/* What was sent before the application reset the driver's counters is unknown. */
-	out->unsent = b->opackets >= e->opackets &&
-				      least - in_flight(s->to, port) > out->opackets
+	out->unsent = b->opackets >= e->opackets && least - in_flight(s->to, port) > out->opackets
 			      ? out->offered - out->opackets
 			      : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/command.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "cli/probe_path.h"
@@ -22,6 +23,17 @@ static void watched_free(struct watched *a)
 	free(a->name);
 	free(a->dir);
 	free(a);
+}
+
+int watch_name(struct watch *w, const char *command, const char *name)
+{
+	if (w->name_count == WATCH_NAMES) {
+		say("%s: %s: more than %d applications; name fewer, or none for all", command, name,
+			WATCH_NAMES);
+		return -EINVAL;
+	}
+	w->names[w->name_count++] = name;
+	return 0;
 }
 
 void watch_init(struct watch *w)
@@ -89,7 +101,8 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 	return NULL;
 }
 
-/* Attaching to an application that does not answer takes seconds; one without the probe stays so. */
+/* Attaching to an application that does not answer takes seconds; one without the probe stays so.
+ */
 static uint64_t patience_ns(int error)
 {
 	return error == -ETIMEDOUT || error == -EHOSTDOWN || error == -EPROTONOSUPPORT
@@ -199,6 +212,17 @@ int watch_refresh(struct watch *w)
 	return 0;
 }
 
+int watch_find(struct watch *w, const char *command)
+{
+	int ret = stop_catch();
+
+	if (!ret)
+		ret = watch_refresh(w);
+	if (ret)
+		say("%s: cannot find applications: %s", command, strerror(-ret));
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
 static void *refresh_thread(void *arg)
 {
 	struct watch *w = arg;
@@ -302,9 +326,8 @@ static bool settled(const struct watched *a)
 		return true;
 	for (uint32_t i = 0; i < f->port_count; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
-		uint64_t before = i < a->mark->port_count
-					  ? ringtap_snapshot_port(a->mark, i)->read_ns
-					  : 0;
+		uint64_t before =
+			i < a->mark->port_count ? ringtap_snapshot_port(a->mark, i)->read_ns : 0;
 
 		if (!p->gone && (!p->read_ns || p->read_ns == before))
 			return false;
@@ -378,8 +401,8 @@ void watch_explain(struct watch *w, const char *command)
 	}
 	for (size_t i = 0; i < w->name_count; i++)
 		if (!listed(w, w->names[i]))
-			say("%s: %s: no application of this name runs; 'ringtap list' shows "
-			    "what there is",
+			say("%s: %s: no application of this name runs; 'ringtap list' shows what "
+			    "there is",
 				command, w->names[i]);
 	if (!w->count && !w->name_count)
 		say("%s: no running DPDK application found; run ringtap as its user or as root",

@@ -14,6 +14,7 @@
 
 /* The longest time between two snapshots: the end of an application is noticed by one. */
 #define WATCH_STEP_NS NS_PER_S
+#define WATCH_NAMES   64
 
 struct watched {
 	char *name, *dir;
@@ -26,16 +27,16 @@ struct watched {
 	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
 	bool ended;                    /* now is its last snapshot */
 	/* Of watch.c. */
-	uint64_t retry_ns;       /* monotonic; attach again then */
-	bool found;              /* by the current scan */
-	bool switching;          /* collectors, without the lock: mon is in use */
-	unsigned on, on_every;   /* collectors that were requested last */
+	uint64_t retry_ns;     /* monotonic; attach again then */
+	bool found;            /* by the current scan */
+	bool switching;        /* collectors, without the lock: mon is in use */
+	unsigned on, on_every; /* collectors that were requested last */
 };
 
 struct watch {
 	/* Set by the caller before watch_init(). */
-	const char *const *names; /* file-prefixes; they live as long as the watch */
-	size_t name_count;        /* 0: all applications */
+	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
+	size_t name_count;              /* 0: all applications */
 	unsigned collectors, latency_every;
 	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
@@ -47,11 +48,15 @@ struct watch {
 	bool started, stop, hurry; /* hurry: there is something to switch */
 };
 
+/* Adds an operand to names. 0, or -EINVAL after a message. */
+int watch_name(struct watch *w, const char *command, const char *name);
 void watch_init(struct watch *w);
 /* Attaches to applications that have started, forgets those that have ended. -errno if the folders
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
+/* The same, for commands that end on a signal; says what is wrong. Returns enum status. */
+int watch_find(struct watch *w, const char *command);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);
 /* Detaches from all and frees what watch_init() and later calls took. */

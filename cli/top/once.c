@@ -17,7 +17,8 @@
 
 static void print_cell(const struct column *c, const char *text, unsigned width, bool title)
 {
-	/* A title stands as its column does; printf() would count bytes, and bars have three each. */
+	/* A title stands as its column does; printf() would count bytes, and bars have three each.
+	 */
 	int left = column_left(c) ? 0 : (int)width - (int)strlen(text);
 	int right = column_left(c) ? (int)width - (int)strlen(text) : 0;
 
@@ -27,8 +28,8 @@ static void print_cell(const struct column *c, const char *text, unsigned width,
 }
 
 /* row NULL: the titles. */
-static void print_row(const struct table *t, const struct row *row,
-	const unsigned width[COLUMNS_MAX], bool utf8)
+static void print_row(
+	const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX], bool utf8)
 {
 	char text[CELL_LEN];
 	bool first = true;

@@ -47,7 +47,7 @@ static void switch_collectors(struct screen *s)
 	unsigned collectors = s->collectors | current(s)->needs;
 
 	if (collectors != s->w->collectors)
-		watch_switch(s->w, collectors, s->cfg->latency_every);
+		watch_switch(s->w, collectors, s->w->latency_every);
 }
 
 static void select_view(struct screen *s, enum top_view view)

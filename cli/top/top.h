@@ -35,7 +35,7 @@ struct top_config {
 	enum top_view view;
 	const char *sort; /* a column's title; NULL: the view's own order */
 	bool reverse;
-	unsigned collectors, latency_every;
+	unsigned collectors; /* besides those of the view */
 };
 
 /* ---- table.c: cells, sorted and fitted */

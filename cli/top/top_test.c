@@ -42,10 +42,8 @@ static int setup(void **state)
 			.queues = {queues[k], sizeof(queues[k][0])}};
 		ports[k][0].read_ns = (1000 + k) * NS_PER_S;
 	}
-	app = (struct watched){.name = (char *)"app",
-		.now = &snapshots[1],
-		.mark = &snapshots[0],
-		.tsc_hz = 1e9};
+	app = (struct watched){
+		.name = (char *)"app", .now = &snapshots[1], .mark = &snapshots[0], .tsc_hz = 1e9};
 	return 0;
 }
 
@@ -389,8 +387,7 @@ static void labels_are_escaped(void **state)
 
 static void text_grows(void **state)
 {
-	static const struct rt_metric x = {
-		.prometheus = "x", .type = RT_METRIC_INFO, .help = "it"};
+	static const struct rt_metric x = {.prometheus = "x", .type = RT_METRIC_INFO, .help = "it"};
 	struct export_text t = {.openmetrics = true};
 
 	export_family(&t, &x);
@@ -400,7 +397,7 @@ static void text_grows(void **state)
 	assert_false(t.failed);
 	assert_int_equal(t.len, strlen(t.data));
 	assert_int_equal(t.len, strlen("# HELP ringtap_x It.\n# TYPE ringtap_x info\n# EOF\n") +
-				       10000 * strlen("ringtap_x_info 1\n"));
+					10000 * strlen("ringtap_x_info 1\n"));
 	free(t.data);
 }
 

@@ -6,7 +6,10 @@
 
 #include "top.h"
 
-#define APP {"APP", 8, 1, RT_M_APP_NAME, false, false}
+#define APP                                              \
+	{                                                \
+		"APP", 8, 1, RT_M_APP_NAME, false, false \
+	}
 
 static const struct column port_columns[] = {
 	APP,
@@ -116,8 +119,7 @@ const struct view views[VIEW_COUNT] = {
 		RINGTAP_POOLS, 12},
 	[VIEW_LATENCY] = {"latency", RT_OBJECT_PAIR, COLUMNS(latency_columns),
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
-	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns), "no gaps yet", RINGTAP_GAPS,
-		4},
+	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns), "no gaps yet", RINGTAP_GAPS, 4},
 };
 
 static void add_row(struct table *t, const struct watched *a, const struct subject *x)
@@ -154,8 +156,8 @@ static uint64_t place(const struct ringtap_snapshot *f, enum rt_metric_object ob
 	       (uint64_t)(q->direction == RINGTAP_TX) << 8 | (q->thread & 0xff);
 }
 
-static void fill(const struct view *v, struct table *t, const struct watched *a,
-	const struct span *s)
+static void fill(
+	const struct view *v, struct table *t, const struct watched *a, const struct span *s)
 {
 	uint32_t count = subject_count(s->to, v->object);
 	uint64_t last = 0;
@@ -166,8 +168,8 @@ static void fill(const struct view *v, struct table *t, const struct watched *a,
 
 		for (uint32_t i = 0; i < count; i++)
 			if ((!n || place(s->to, v->object, i) > last) &&
-				(next == RINGTAP_NO_INDEX || place(s->to, v->object, i) <
-								     place(s->to, v->object, next)))
+				(next == RINGTAP_NO_INDEX ||
+					place(s->to, v->object, i) < place(s->to, v->object, next)))
 				next = i;
 		if (next == RINGTAP_NO_INDEX)
 			return;
