@@ -62,6 +62,6 @@ int main(int argc, char **argv)
 	if (*name)
 		say("%s: unknown command; see 'ringtap --help'", name);
 	else
-		say("no command given; see 'ringtap --help'");
+		say("no command is given; see 'ringtap --help'");
 	return STATUS_USAGE;
 }

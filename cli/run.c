@@ -88,7 +88,7 @@ static int run(const struct command *self, int argc, char **argv)
 	argv += optind;
 	errno = 0;
 	if (!argv[0]) {
-		say("run: no program given; see 'ringtap run --help'");
+		say("run: no program is given; see 'ringtap run --help'");
 		return STATUS_USAGE;
 	}
 	if (access(library, R_OK) || strpbrk(library, " :")) {
@@ -98,11 +98,11 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
 		(copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
-		say("run: setting the environment: %s", strerror(errno));
+		say("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
 	execvp(argv[0], argv);
-	say("run: %s: %s", argv[0], strerror(errno));
+	say("run: cannot start '%s': %s", argv[0], strerror(errno));
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 

@@ -117,7 +117,7 @@ enum rt_unit {
 	M(CALLS, BURST_P99, "burst_p99", NULL, GAUGE, COUNT,                                       \
 		"99th percentile burst of the calls with packets")                                 \
 	M(CALLS, MAX_BURST, "max_burst", NULL, GAUGE, COUNT,                                       \
-		"largest burst requested so far by entries with calls in the interval; RX")        \
+		"largest RX burst requested so far; of a port, by threads that polled it")         \
 	M(CALLS, BIG_CALLS, "calls_beyond_histogram", NULL, COUNTER, COUNT,                        \
 		"calls with more than 512 packets")                                                \
 	M(CALLS, BIG_PACKETS, "packets_beyond_histogram", NULL, COUNTER, COUNT,                    \

@@ -23,10 +23,10 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap doctor watches running DPDK applications for some seconds and says what "
+		"ringtap doctor watches running DPDK applications for some seconds and prints what "
 		"is wrong with them, with the evidence and what to try next. Of several verdicts "
-		"the gravest comes first. Without APP it examines all applications of the host "
-		"that carry the probe.\n"},
+		"the gravest is the first. Without APP it examines all applications of the host "
+		"that have the probe.\n"},
 	{"VERDICTS",
 		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than a "
 		"burst.\n\n"
@@ -42,8 +42,7 @@ static const struct section sections[] = {
 		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
 		"left.\n\n"
 		"saturated (a note): a thread works all the time and its bursts are full, but no "
-		"loss is known. Some drivers, and all that make packets up, look so whenever they "
-		"are used.\n\n"
+		"loss is known. Drivers that create packets on demand always look are used.\n\n"
 		"unpolled_queues (a note): a port has RX queues that no thread polls.\n\n"
 		"not_polling (a note), idle, healthy: no fault.\n\n"
 		"docs/statistics.md has the thresholds.\n"},
@@ -75,7 +74,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DURATION_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
-	say("doctor: --duration %s: give seconds from 1 to 3600", v->text);
+	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
 }
 
@@ -136,7 +135,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "say what is wrong with running DPDK applications",
+	.summary = "find out what is wrong with running DPDK applications",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

@@ -18,7 +18,7 @@
 
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
-	uint32_t looks, empty; /* snapshots, and those in which no burst could be had from it */
+	uint32_t looks, empty; /* snapshots, and those with fewer objects than a burst */
 	uint32_t least;        /* available, smallest of the snapshots */
 };
 
@@ -86,7 +86,7 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 	double gravity, const char *advice);
 void verdict_say(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- loss.c, time.c, memory.c: rules by what they look at */
+/* ---- loss.c, time.c, memory.c: rules by what they read */
 
 void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
@@ -101,10 +101,10 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 
 #define DOCTOR_COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
 
-/* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
- * for more before, as testpmd does when it empties queues, does not ask now. */
+/* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
+ * of before, as those by which testpmd empties its queues, do not count. */
 unsigned doctor_burst(const struct watched *a);
-/* Watches for so long, judges each application and hands it over. False: a signal came. */
+/* Watches for duration_ns, then calls take for each application. False: a signal came. */
 bool doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
 

@@ -32,7 +32,7 @@ static double nombuf(const struct examination *e)
 	return sum;
 }
 
-/* The mbuf pool that came closest to having nothing. */
+/* The mbuf pool with the smallest share of free objects. */
 static uint32_t scarcest(const struct examination *e)
 {
 	uint32_t best = ALL;
@@ -79,7 +79,7 @@ static void say_pool(struct verdict *v, const struct examination *e,
 		format_count(available, p->available), format_count(size, p->size),
 		format_count(least, look->least));
 	if (look->empty)
-		verdict_say(v, "in %.0f %% of %u looks not even one burst could be had",
+		verdict_say(v, "in %.0f %% of %u readings fewer than a burst were available",
 			100.0 * look->empty / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_say(v,
@@ -94,7 +94,7 @@ static void say_pool(struct verdict *v, const struct examination *e,
 static const char pool_advice[] =
 	"Give the pool more buffers (testpmd: --total-num-mbufs): descriptors of all queues, "
 	"caches of all lcores and what the application holds, at once. If it grows without end, "
-	"packets are not freed: look for a path that drops them without rte_pktmbuf_free()";
+	"packets are not freed: find the path that drops them without rte_pktmbuf_free()";
 
 void rule_pools(const struct examination *e, struct diagnosis *d)
 {
@@ -118,7 +118,8 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		say_pool(v, e, p, look);
 		if (lost > 0 && !said)
 			verdict_say(v,
-				"the drivers dropped %s packets for want of a buffer (rx_nombuf)",
+				"the drivers dropped %s packets because there was no buffer "
+				"(rx_nombuf)",
 				format_count(text, (uint64_t)lost));
 		said = true;
 	}
@@ -162,8 +163,8 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 			100 * p->busy);
 	if (p->rx.calls)
 		verdict_say(v,
-			"of the fullest queue %.0f %% of the polls brought as many packets as they "
-			"asked for (%u)",
+			"%.0f %% of the polls of the fullest queue brought as many packets as "
+			"requested (%u)",
 			100 * tally_full(&p->rx), p->rx.max_burst);
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
@@ -173,7 +174,7 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 
 static const char slow_advice[] =
 	"Make it faster or spread the load: more queues and threads (RSS), less work a packet; a "
-	"profile (perf record -t TID) tells where the cycles go. Longer RX queues only delay the "
+	"profile (perf record -t TID) shows where the cycles go. Longer RX queues only delay the "
 	"loss";
 static const char overflow_advice[] =
 	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: --rxd), "
@@ -195,7 +196,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			continue;
 		find_pollers(e, i, &p);
 		slow = p.busy >= LIMIT_BUSY || tally_full(&p.rx) >= LIMIT_FULL;
-		/* Who had no CPU is not slow; that rule tells of the loss. */
+		/* A thread without a CPU is not slow; rule_preempted() reports the loss. */
 		if (!slow && p.wait >= LIMIT_WAIT)
 			continue;
 		v = verdict_add(d, slow ? VERDICT_TOO_SLOW : VERDICT_OVERFLOW, GRADE_FAULT,
@@ -205,7 +206,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 		where_port(v, ringtap_snapshot_port(e->span.to, i));
 		verdict_say(v,
 			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
-			"%.3g %% of what came",
+			"%.3g %% of what arrived",
 			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
 		say_pollers(v, e, &p);
 	}
@@ -234,9 +235,9 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 }
 
 static const char unsent_advice[] =
-	"What comes behind is slower than the application: look at link speed, pause frames and "
-	"the peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
-	"refused packets: the application must free them, or offer them again for a bounded time";
+	"The receiver is slower than the application: check link speed, pause frames and the peer; "
+	"more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to refused "
+	"packets: the application must free them, or offer them again for a bounded time";
 
 void rule_unsent(const struct examination *e, struct diagnosis *d)
 {

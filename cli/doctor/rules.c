@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all rules share, and the verdicts where none of them has anything to say. */
+/* Calls all rules; verdicts where none of them found a fault. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +54,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	}
 	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
 		v = verdict_add(d, VERDICT_IDLE, GRADE_OK, 0,
-			"Nothing. If there should be traffic, look at links and at what comes "
-			"before");
+			"Nothing. If there should be traffic, check links and the sender");
 		if (v)
 			verdict_say(v, "%s polls/s, and all but all of them empty",
 				format_si(rx_text, (double)rx.calls / e->span.seconds));

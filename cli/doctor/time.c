@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules about the polling threads' time: who takes it, and what for. */
+/* Rules about the polling threads' time: what takes it, and how they use it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static double bin_cycles(unsigned k)
 	return 1.5 * (double)(1ull << k);
 }
 
-/* The share of the time in which the thread did not want to run; NAN: the kernel does not tell. */
+/* The share of the time in which the thread was not runnable; NAN: unknown. */
 static double asleep(const struct thread_rates *x)
 {
 	return fmax(0, 1 - x->cpu - x->wait) + 0 * (x->cpu + x->wait);
@@ -60,7 +60,7 @@ static void find_gaps(
 			break;
 		}
 	}
-	/* Who sleeps between polls has gaps, as it wants to. */
+	/* Threads that sleep voluntarily have polling gaps; skip them. */
 	if (!total || !(asleep(x) <= LIMIT_NAPS))
 		return;
 	g->long_ns = fmax(LIMIT_GAP_NS, LIMIT_GAP_TIMES * g->typical_ns);
@@ -130,7 +130,7 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	waits = x.wait >= LIMIT_WAIT;
 	if (asleep(&x) > LIMIT_ASLEEP || (!waits && g.lost < LIMIT_GAP_SHARE))
 		return;
-	/* Without a CPU it certainly was kept from work; what gaps are, nobody knows for sure. */
+	/* Time without a CPU is certainly lost; gaps may have other reasons. */
 	fault = waits || missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS;
 	v = verdict_add(d, VERDICT_PREEMPTED, fault ? GRADE_FAULT : GRADE_NOTE,
 		3 + fmax(isnan(x.wait) ? 0 : x.wait, g.lost), preempted_advice);
@@ -331,11 +331,11 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 
 /* ---- at its limit */
 
-/* Drivers that make packets up, and those that do not say what was lost before them. */
+/* Drivers that create packets on demand, and those that do not count what was lost before them. */
 static const char *silence(const char *driver)
 {
 	if (!strcmp(driver, "net_null"))
-		return "makes packets up as they are asked for: its polls are always full";
+		return "creates packets on demand: its polls are always full";
 	if (!strcmp(driver, "net_ring") || !strcmp(driver, "net_af_packet") ||
 		!strcmp(driver, "net_tap") || !strcmp(driver, "net_memif"))
 		return "does not count what is lost before it";
@@ -366,7 +366,7 @@ static bool judged(const struct diagnosis *d, enum verdict_id id)
 }
 
 static const char limit_advice[] =
-	"More traffic will be lost. Where the source could send more (its own counters tell), more "
+	"More traffic will be lost. Where the source could send more (see its counters), more "
 	"queues and threads, or less work a packet";
 
 void rule_saturated(const struct examination *e, struct diagnosis *d)
@@ -389,7 +389,7 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
 		verdict_say(v,
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
-			"as many packets as it asks for (%u): more are waiting",
+			"as many packets as requested (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_burst);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",

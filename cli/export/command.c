@@ -17,7 +17,7 @@ enum { OPT_LISTEN = 1, OPT_COLLECTORS, OPT_EVERY };
 static const struct option_def options[] = {
 	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Where to answer (default " LISTEN_DEFAULT "). Port 0 takes a free one; :PORT "
-		"answers at all addresses of the host, to anybody"},
+		"answers at all addresses of the host, to all clients"},
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
@@ -32,13 +32,14 @@ static const struct section sections[] = {
 		"ringtap export lets Prometheus read the statistics of running DPDK applications: "
 		"it answers HTTP requests for /metrics in Prometheus' text format or, where asked "
 		"for, in OpenMetrics. Without APP it exports all applications of the host that "
-		"carry the probe, and those that come while it runs. It runs until SIGINT or "
-		"SIGTERM; applications count only while it does.\n\n"
+		"have the probe, and those that start meanwhile. It runs until SIGINT or SIGTERM; "
+		"applications count only while it does.\n\n"
 		"Metrics begin with ringtap_ and have the label app, an application's file-prefix; "
 		"docs/statistics.md lists them. Where they are counters of the probe, they begin "
 		"at zero when the first monitor attaches; those of drivers count from the "
 		"application's start.\n\n"
-		"There is no access control: whoever reaches the address reads the stats.\n"},
+		"There is no access control: every client that reaches the address can read the "
+		"statistics.\n"},
 	{"EXAMPLES",
 		"For a Prometheus on the same host, and its scrape configuration:\n\n"
 		"  ringtap export &\n\n"

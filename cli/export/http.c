@@ -93,8 +93,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 	struct export_server *s = arg;
 
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET it\n",
-			MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+			"only GET and HEAD are supported\n", MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	/* An answer before the request is read to its end would cost the connection. */
 	if (!*state) {
 		*state = s;
@@ -104,7 +104,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		return answer_metrics(c, s->watch);
 	if (!strcmp(url, "/"))
 		return answer_text(c, MHD_HTTP_OK, "ringtap: see /metrics\n", NULL, NULL);
-	return answer_text(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n", NULL, NULL);
+	return answer_text(
+		c, MHD_HTTP_NOT_FOUND, "not found; the metrics are at /metrics\n", NULL, NULL);
 }
 
 /* What clients do wrong is not our user's business. */

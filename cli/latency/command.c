@@ -109,7 +109,7 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 	if (!ret && c->histogram && !c->common.json && !c->common.csv)
 		latency_print_histogram(&l);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("latency: writing standard output: %s", strerror(ret ? -ret : errno));
+		say("latency: cannot write to standard output: %s", strerror(ret ? -ret : errno));
 		ret = -EIO;
 	}
 	if (plot->f && !error)

@@ -108,7 +108,7 @@ static int print(const struct memory *mem)
 		memory_print(mem);
 	if (!ret && !fflush(stdout) && !ferror(stdout))
 		return 0;
-	say("memory: writing standard output: %s", strerror(ret ? -ret : errno));
+	say("memory: cannot write to standard output: %s", strerror(ret ? -ret : errno));
 	return -EIO;
 }
 
@@ -126,7 +126,7 @@ static int report(const struct config *c, const struct measure *m, const struct 
 	if (ret)
 		say("memory: %zu samples: %s", s->count, strerror(-ret));
 	else if (s->full)
-		say("memory: %zu samples were as many as fit: the rest of the time is not in it",
+		say("memory: no room for more than %zu samples: the rest of the time is missing",
 			s->count);
 	if (!ret)
 		ret = print(&mem);

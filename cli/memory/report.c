@@ -157,7 +157,7 @@ static void print_distances(const struct memory_pattern *p)
 
 static void print_iotlb(const struct memory_pattern *p)
 {
-	puts("\nModelled IOTLB, least recently used pages forgotten: misses per 100 packets");
+	puts("\nModelled IOTLB (LRU): misses per 100 packets");
 	printf("%-10s", "entries");
 	for (int i = 0; i < IOTLB_SIZES; i++)
 		printf(" %8u", iotlb_entries[i]);
@@ -184,8 +184,7 @@ static void print_pcm(const struct pcm_iio *pcm)
 	if (pcm->why)
 		printf("IOTLB of the hardware: not known, %s\n", pcm->why);
 	else if (pcm->has_lookups && pcm->lookups)
-		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in "
-		       "100)\n",
+		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in 100)\n",
 			format_count(misses, pcm->misses), format_count(lookups, pcm->lookups),
 			100.0 * (double)pcm->misses / (double)pcm->lookups);
 	else
@@ -200,7 +199,7 @@ void memory_print(const struct memory *mem)
 	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	print_pools(m->last);
 	if (!mem->samples->count) {
-		puts("\nHardly a packet was received in that time: no buffers were seen.");
+		puts("\nToo few packets were received in that time: there are no samples.");
 	} else {
 		print_patterns(mem);
 		if (mem->distances)

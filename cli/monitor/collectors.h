@@ -9,7 +9,7 @@
 
 #define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
 
-/* "polls,gaps" or "all" to RINGTAP_*; 0: not a list of them, and said so. */
+/* "polls,gaps" or "all" to RINGTAP_*; 0, after a message: not a list of them. */
 unsigned collectors_parse(const char *command, const char *text);
 /* An array of their names. */
 json_t *collectors_json(unsigned collectors);

@@ -137,7 +137,7 @@ static double calls_number(const struct subject *x, enum rt_metric_id id, bool t
 	case RT_M_PER_BUSY_CALL: return tally_mean_busy(t);
 	case RT_M_BURST_P50: return known(tally_quantile(t, 0.5));
 	case RT_M_BURST_P99: return known(tally_quantile(t, 0.99));
-	case RT_M_MAX_BURST: return known(t->max_burst);
+	case RT_M_MAX_BURST: return known(x->queue ? x->queue->max_burst : t->max_burst);
 	case RT_M_BIG_CALLS: return (double)t->big_calls;
 	case RT_M_BIG_PACKETS: return (double)t->big_packets;
 	default: return NAN;

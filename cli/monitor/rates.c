@@ -136,7 +136,7 @@ double tally_bytes(const struct tally *t)
 {
 	if (!t->packets)
 		return t->calls ? 0 : NAN;
-	/* Those that came before the collector was switched on count as the others. */
+	/* Packets of before the collector was switched on count with the same mean. */
 	return ratio((double)t->bytes * (double)t->packets, (double)t->byte_packets);
 }
 

@@ -401,8 +401,7 @@ void watch_explain(struct watch *w, const char *command)
 	}
 	for (size_t i = 0; i < w->name_count; i++)
 		if (!listed(w, w->names[i]))
-			say("%s: %s: no application of this name runs; 'ringtap list' shows what "
-			    "there is",
+			say("%s: no application is called '%s'; 'ringtap list' shows what there is",
 				command, w->names[i]);
 	if (!w->count && !w->name_count)
 		say("%s: no running DPDK application found; run ringtap as its user or as root",

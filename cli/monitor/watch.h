@@ -55,7 +55,8 @@ void watch_init(struct watch *w);
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
-/* The same, for commands that end on a signal; says what is wrong. Returns enum status. */
+/* The same, for commands that end on a signal. Returns enum status, after a message where it fails.
+ */
 int watch_find(struct watch *w, const char *command);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);
@@ -70,7 +71,7 @@ void watch_step(struct watch *w);
 /* Ends the interval; the next one begins with the last snapshot. */
 void watch_mark(struct watch *w);
 /* Steps until the probes have read drivers and kernel once more since the mark, so that an interval
- * that begins now knows its first readings; a second at most. */
+ * that begins then has first readings; a second at most. */
 void watch_settle(struct watch *w);
 /* Sets the collectors, of current and later applications. After watch_start() the thread does it:
  * an application that does not answer must not stop the caller. */

@@ -39,8 +39,7 @@ static const struct option_def options[] = {
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
-		"Print JSON with all statistics: a line each interval, or one document with "
-		"--once"},
+		"Print JSON with all statistics: a line each interval, or one document with --once"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"End after so many intervals"},
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
@@ -57,13 +56,13 @@ static const struct section sections[] = {
 		"ringtap top shows what the polling threads of running DPDK applications do: "
 		"packets, bits and polls a second, how full bursts are, how much of their time is "
 		"work, what is lost and where, and how full mempools are. Without APP it shows all "
-		"applications of the host that carry the probe, and those that come while it runs. "
+		"applications of the host that have the probe, and those that start meanwhile. "
 		"Applications count only while it runs.\n\n"
 		"Packets are counted exactly, by the probe. Bits are the driver's statistics, if "
-		"it has any; with the collector bytes, which looks at every packet and so costs "
-		"more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' counts, which "
-		"are read twice a second. UNSENT is what the application handed to TX less what "
-		"the driver says it sent: refused packets, which the application may drop or offer "
+		"it has any; with the collector bytes, which reads the length of every packet and "
+		"so costs more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' "
+		"counts, which are read twice a second. UNSENT are packets passed to TX less those "
+		"that the driver sent: refused packets, which the application may drop or offer "
 		"again, and those that the driver lost. A busy poll or call is one that had "
 		"packets.\n"},
 	{"KEYS", "  p u t m l g   ports, queues, threads, mempools, latency, gaps\n"
@@ -95,7 +94,7 @@ static int set_interval(struct top_config *cfg, const char *text)
 	if (!parse_seconds(text, &cfg->interval_ns) && cfg->interval_ns >= INTERVAL_MIN_NS &&
 		cfg->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	say("top: --interval %s: give seconds from 0.1 to 3600", text);
+	say("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
 	return -EINVAL;
 }
 
@@ -128,12 +127,12 @@ static int check(const struct top_config *cfg)
 	const struct view *v = &views[cfg->view];
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		say("top: --sort %s: the view %s has no such column; take a title that it shows",
+		say("top: --sort %s: the view %s has no such column; give the title of one",
 			cfg->sort, v->name);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		say("top: this is no terminal; use --once or --json");
+		say("top: standard input or output is no terminal; use --once or --json");
 		return -EINVAL;
 	}
 	return 0;

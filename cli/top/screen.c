@@ -26,7 +26,7 @@ struct screen {
 	uint64_t interval_ns;
 	enum top_view view;
 	unsigned collectors; /* besides what the view needs */
-	unsigned sort;       /* column; the view's count: as they come */
+	unsigned sort;       /* column; the view's count: by index */
 	bool reverse, paused, help, utf8, quit;
 	size_t first; /* row at the top */
 	struct table table;

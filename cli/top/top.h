@@ -103,7 +103,7 @@ void view_fill(enum top_view view, struct table *t, const struct watch *w);
 /* One document over all applications; NULL: out of memory. The caller decrefs. */
 json_t *top_json(const struct watch *w);
 
-/* ---- screen.c, once.c: both return enum status and say what is wrong */
+/* ---- screen.c, once.c: both return enum status, after a message where they fail */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
 /* False: the terminal cannot place its cursor (TERM=dumb). */

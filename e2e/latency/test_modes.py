@@ -148,7 +148,7 @@ def test_inferred_times_in_top(testpmd):
     def pairs():
         report = json.loads(check([RINGTAP, "top", "--once", "--json", "--collectors", "latency",
                                  app.prefix]))
-        return [p for p in report["applications"][0]["latency"] if p["count"]]
+        return [p for p in report["applications"][0]["latency"] if p["packets"]]
 
     assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
     app.stop()

@@ -87,7 +87,7 @@ def test_at_its_limit(testpmd):
     found = Diagnosis(pmd)
     assert found.sound() in ("healthy", None)
     assert found.get("saturated")["grade"] == "note"
-    assert "makes packets up" in found.evidence("saturated")
+    assert "creates packets on demand" in found.evidence("saturated")
 
 
 def test_slow_but_nothing_known_to_be_lost(testpmd):
@@ -309,7 +309,7 @@ def test_killed_doctor_leaves_nothing(play):
 @pytest.mark.parametrize("args,status,says", [
     (["-d", "0"], USAGE, "--duration"), (["-d", "x"], USAGE, "--duration"),
     (["--nonsense"], USAGE, "--nonsense"),
-    (["no-such-application"], FAILED, "no such application")])
+    (["no-such-application"], FAILED, "no application is called")])
 @pytest.mark.smoke
 def test_mistakes(args, status, says):
     done = run([RINGTAP, "doctor", *args])

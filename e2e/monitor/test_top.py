@@ -244,7 +244,7 @@ def test_names_cannot_speak_to_the_terminal(play):
     (["-n", "0"], USAGE, "--interval"), (["-n", "0.01"], USAGE, "--interval"),
     (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
     (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
-    (["--once", "no-such-application"], FAILED, "no such application")])
+    (["--once", "no-such-application"], FAILED, "no application is called")])
 def test_mistakes(args, status, says):
     done = run([RINGTAP, "top", *args])
     assert done.returncode == status
