@@ -42,7 +42,7 @@ static const struct section sections[] = {
 		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
 		"left.\n\n"
 		"saturated (a note): a thread works all the time and its bursts are full, but no "
-		"loss is known. Drivers that create packets on demand always look are used.\n\n"
+		"loss is known. With drivers that create packets on demand this is always so.\n\n"
 		"unpolled_queues (a note): a port has RX queues that no thread polls.\n\n"
 		"not_polling (a note), idle, healthy: no fault.\n\n"
 		"docs/statistics.md has the thresholds.\n"},

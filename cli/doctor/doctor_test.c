@@ -346,7 +346,7 @@ static void full_bursts_alone_are_no_fault(void **state)
 	busy(1);
 	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.verdict[1].id, VERDICT_SATURATED);
-	assert_non_null(strstr(d.verdict[1].evidence[2], "makes packets up"));
+	assert_non_null(strstr(d.verdict[1].evidence[2], "creates packets on demand"));
 }
 
 static struct ringtap_sample samples[2000];

@@ -55,8 +55,8 @@
 #define LIMIT_UNEVEN_BUSY 0.5
 
 /* ---- memory */
-/* Of packets whose buffer's page a translation cache of 64 entries would not know: half of them
- * wait for a page walk. Threads that do little are not slowed by it. */
+/* Share of packets whose buffer's page is not in a translation cache of 64 entries: half of them
+ * wait for a page walk. Threads with time left are not slowed by it. */
 #define LIMIT_SCATTERED         0.5
 #define LIMIT_SCATTERED_ENTRIES 64
 #define LIMIT_SCATTERED_SAMPLES 1000

@@ -209,9 +209,9 @@ void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 		verdict_say(v, "it works %.1f %% of its time, %.0f cycles a packet", 100 * x.busy,
 			x.cycles_per_packet);
 		if (y.max_burst < LIMIT_SMALL)
-			verdict_say(v, "it asks for no more than %u at a time", y.max_burst);
+			verdict_say(v, "it requests no more than %u at a time", y.max_burst);
 		else
-			verdict_say(v, "it asks for up to %u at a time: the driver has no more",
+			verdict_say(v, "it requests up to %u at a time: the driver has no more",
 				y.max_burst);
 	}
 }

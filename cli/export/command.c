@@ -21,7 +21,7 @@ static const struct option_def options[] = {
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
-		"poll, bytes and latency look at every packet, and so cost more)"},
+		"poll, bytes and latency read every packet, and so cost more)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
@@ -30,9 +30,9 @@ static const struct option_def options[] = {
 static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap export lets Prometheus read the statistics of running DPDK applications: "
-		"it answers HTTP requests for /metrics in Prometheus' text format or, where asked "
-		"for, in OpenMetrics. Without APP it exports all applications of the host that "
-		"have the probe, and those that start meanwhile. It runs until SIGINT or SIGTERM; "
+		"it answers HTTP requests for /metrics in Prometheus' text format or, on request, "
+		"in OpenMetrics. Without APP it exports all applications of the host that have the "
+		"probe, and those that start meanwhile. It runs until SIGINT or SIGTERM; "
 		"applications count only while it does.\n\n"
 		"Metrics begin with ringtap_ and have the label app, an application's file-prefix; "
 		"docs/statistics.md lists them. Where they are counters of the probe, they begin "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The endpoint. Prometheus asks for one or the other format by the Accept header. */
+/* The endpoint. Prometheus selects the format by the Accept header. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -12,7 +12,7 @@
 #include "export.h"
 #include "base/util.h"
 
-/* Scrapes come one at a time; whoever opens more, or stays silent, must not keep others out for
+/* Scrapes are sequential: clients with many or silent connections must not keep others out for
  * long. */
 #define CONNECTIONS_MAX    64
 #define CONNECTIONS_PER_IP 32
@@ -108,7 +108,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		c, MHD_HTTP_NOT_FOUND, "not found; the metrics are at /metrics\n", NULL, NULL);
 }
 
-/* What clients do wrong is not our user's business. */
+/* Mistakes of clients are not printed. */
 static void quiet(void *arg, const char *format, va_list ap)
 {
 }

@@ -203,7 +203,9 @@ void latency_csv(const struct latency *l, bool histogram)
 	if (histogram)
 		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
 	else
-		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,p99_cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,inferred");
+		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,p99_"
+		     "cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,"
+		     "max_ns,inferred");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
 		double v[COLUMNS];

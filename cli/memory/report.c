@@ -184,7 +184,8 @@ static void print_pcm(const struct pcm_iio *pcm)
 	if (pcm->why)
 		printf("IOTLB of the hardware: not known, %s\n", pcm->why);
 	else if (pcm->has_lookups && pcm->lookups)
-		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in 100)\n",
+		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in "
+		       "100)\n",
 			format_count(misses, pcm->misses), format_count(lookups, pcm->lookups),
 			100.0 * (double)pcm->misses / (double)pcm->lookups);
 	else

@@ -379,6 +379,24 @@ size_t watch_attached(struct watch *w)
 	return n;
 }
 
+/* Why an application shows no statistics, or not all of them. False: it shows all. */
+static bool reason_of(const struct watched *a, char *line, size_t size)
+{
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(line, size, "%s: without the probe; to load it, restart it with -d %s",
+			a->name, probe_path());
+	else if (a->error)
+		snprintf(line, size, "%s: %s", a->name, a->why);
+	else if (a->now && a->now->ports_beyond)
+		snprintf(line, size,
+			"%s: ports without an entry: %u; entries become free when the last monitor "
+			"detaches",
+			a->name, a->now->ports_beyond);
+	else
+		return false;
+	return true;
+}
+
 static bool listed(const struct watch *w, const char *name)
 {
 	for (size_t i = 0; i < w->count; i++)
@@ -387,24 +405,31 @@ static bool listed(const struct watch *w, const char *name)
 	return false;
 }
 
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
+{
+	bool found = false;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count && !found; i++)
+		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
+	for (size_t i = 0; i < w->name_count && !found; i++) {
+		found = !listed(w, w->names[i]) && !n--;
+		if (found)
+			snprintf(line, WATCH_REASON_LEN,
+				"no application is called '%s'; 'ringtap list' shows what there is",
+				w->names[i]);
+	}
+	watch_unlock(w);
+	return found;
+}
+
 void watch_explain(struct watch *w, const char *command)
 {
-	watch_lock(w);
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *a = w->list[i];
+	char line[WATCH_REASON_LEN];
 
-		if (a->error == -EPROTONOSUPPORT)
-			say("%s: %s: without the probe; to load it, restart it with -d %s", command,
-				a->name, probe_path());
-		else if (a->error)
-			say("%s: %s: %s", command, a->name, a->why);
-	}
-	for (size_t i = 0; i < w->name_count; i++)
-		if (!listed(w, w->names[i]))
-			say("%s: no application is called '%s'; 'ringtap list' shows what there is",
-				command, w->names[i]);
+	for (size_t n = 0; watch_reason(w, n, line); n++)
+		say("%s: %s", command, line);
 	if (!w->count && !w->name_count)
 		say("%s: no running DPDK application found; run ringtap as its user or as root",
 			command);
-	watch_unlock(w);
 }

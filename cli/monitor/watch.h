@@ -78,8 +78,11 @@ void watch_settle(struct watch *w);
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
 /* Applications that show statistics. */
 size_t watch_attached(struct watch *w);
-/* Prints why applications are missing: those that do not show statistics, and named ones that do
- * not run. */
+/* Reason n why something is missing: an application without statistics, ports without an entry, a
+ * name that no application has. False: there are no more. */
+#define WATCH_REASON_LEN 512
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN]);
+/* Prints them, and that there is no application at all. */
 void watch_explain(struct watch *w, const char *command);
 
 #endif

@@ -39,7 +39,8 @@ static const struct option_def options[] = {
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
-		"Print JSON with all statistics: a line each interval, or one document with --once"},
+		"Print JSON with all statistics: a line each interval, or one document with "
+		"--once"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"End after so many intervals"},
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,

@@ -15,24 +15,13 @@
 
 #define WIDTH_PLAIN 200 /* of a file or pipe */
 
-static void print_cell(const struct column *c, const char *text, unsigned width, bool title)
-{
-	/* A title stands as its column does; printf() would count bytes, and bars have three each.
-	 */
-	int left = column_left(c) ? 0 : (int)width - (int)strlen(text);
-	int right = column_left(c) ? (int)width - (int)strlen(text) : 0;
-
-	if (rt_metrics[c->id].unit == RT_UNIT_BARS && !title)
-		right = 0;
-	printf("%*s%s%*s", left > 0 ? left : 0, "", text, right > 0 ? right : 0, "");
-}
-
 /* row NULL: the titles. */
 static void print_row(
 	const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX], bool utf8)
 {
 	char text[CELL_LEN];
 	bool first = true;
+	int pad;
 
 	for (unsigned i = 0; i < t->column_count; i++) {
 		const struct column *c = &t->columns[i];
@@ -41,9 +30,12 @@ static void print_row(
 			continue;
 		if (!first)
 			putchar(' ');
+		snprintf(text, sizeof(text), "%s", c->title);
 		if (row)
 			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
-		print_cell(c, row ? text : c->title, width[i], !row);
+		/* Bars have more bytes than characters, and are as wide as their column. */
+		pad = row && rt_metrics[c->id].unit == RT_UNIT_BARS ? 0 : (int)width[i];
+		printf("%*s", column_left(c) ? -pad : pad, text);
 		first = false;
 	}
 	putchar('\n');

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/probe_path.h"
 #include "base/signals.h"
 #include "top.h"
 #include "base/util.h"
@@ -164,58 +163,20 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 	}
 }
 
-static bool listed(const struct watch *w, const char *name)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (!strcmp(w->list[i]->name, name))
-			return true;
-	return false;
-}
-
-static void trouble(const struct watched *a, char *line, size_t size)
-{
-	char text[512];
-
-	if (a->error == -EPROTONOSUPPORT)
-		snprintf(text, sizeof(text),
-			"%s: without the probe; to load it, restart it with -d %s", a->name,
-			probe_path());
-	else if (a->now && !a->ended)
-		snprintf(text, sizeof(text),
-			"%s: ports without an entry: %u; entries become free when the last monitor "
-			"detaches",
-			a->name, a->now->ports_beyond);
-	else
-		snprintf(text, sizeof(text), "%s: %s", a->name, a->why);
-	printable(line, size, text);
-}
-
 /* Prints what is not in the table, and why. Returns the number of lines, from the bottom. */
-static int draw_troubles(const struct screen *s)
+static int draw_reasons(const struct screen *s)
 {
-	char line[512];
+	char line[WATCH_REASON_LEN], text[WATCH_REASON_LEN];
 	int n = 0;
 
-	for (size_t i = 0; i < s->w->count && n < LINES - HEAD_LINES - 1; i++) {
-		const struct watched *a = s->w->list[i];
-
-		if (a->now && !a->ended && !a->now->ports_beyond)
-			continue;
-		trouble(a, line, sizeof(line));
-		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
-	}
-	for (size_t i = 0; i < s->w->name_count && n < LINES - HEAD_LINES - 1; i++) {
-		if (listed(s->w, s->w->names[i]))
-			continue;
-		snprintf(line, sizeof(line), "%s: does not run yet", s->w->names[i]);
-		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
-	}
+	for (; n < LINES - HEAD_LINES - 1 && watch_reason(s->w, (size_t)n, line); n++)
+		mvaddnstr(LINES - 1 - n, 0, printable(text, sizeof(text), line), COLS);
 	return n;
 }
 
 static void draw_table(struct screen *s)
 {
-	int last = LINES - draw_troubles(s);
+	int last = LINES - draw_reasons(s);
 	size_t room = last > HEAD_LINES ? (size_t)(last - HEAD_LINES) : 0;
 
 	draw_titles(s);

@@ -370,7 +370,7 @@ def test_application_comes_and_goes(play, terminal):
 
 def test_waits_for_a_named_application(testpmd, terminal):
     window = terminal("not-there-yet")
-    window.shows("not-there-yet: does not run yet")
+    window.shows("no application is called 'not-there-yet'")
     window.keys("C-c")
     assert window.ended() == 0
 
