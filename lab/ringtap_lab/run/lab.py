@@ -15,6 +15,7 @@ from ..tools.hugepages import HugePages
 # Where a build keeps what an installation has in PATH.
 _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
 
+PLUGIN = "probe/libringtap-probe.so"
 QUICK_BUDGET = 0.35  # of the time that an experiment may take
 
 
@@ -73,7 +74,7 @@ class Lab:
 
     def plugin(self):
         """Path of the probe, for EAL's -d."""
-        return self.built("probe/libringtap-probe.so")
+        return self.built(PLUGIN)
 
     def probe_object(self):
         """Path of the code that the probe loads: its USDT sites are there."""

@@ -4,7 +4,7 @@ import contextlib
 import time
 
 from ...report import capture_view
-from ...report.capture_view import LIBPCAP, NONE, PORT, PUBLISHED, WAYS, XDP
+from ...report.capture_view import LIBPCAP, NONE, PORT, WAYS, XDP
 from .. import attached, forwarder
 from ..experiment import Cell, Experiment, Measurement
 
@@ -36,26 +36,17 @@ class Capture(Experiment):
         "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
         "0.07 % higher than they say: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
-    published = PUBLISHED
+    published = capture_view.PUBLISHED
+    view = capture_view
     order = 30
-
-    def add_options(self, group):
-        group.add_argument("--capture-seconds", type=float, metavar="S",
-                           help="how long each rate is measured (1.2; with --quick 0.6)")
-
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.program("ringtap")
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.tool("taskset", "util-linux")
-        lab.built(f"bench/{attached.COUNTER}")
+    length_s = 1.2, 0.6
+    programs = forwarder.PROGRAM, "ringtap"
+    built = (f"bench/{attached.COUNTER}",)
+    tools = {"ip": "iproute2", "ethtool": "ethtool", "taskset": "util-linux"}
 
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
-        seconds = length(lab) + 3
+        seconds = self.length(lab) + 3
         return [Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
                 for way in WAYS for rate in rates + (faster if way == PORT else ())]
 
@@ -75,16 +66,6 @@ class Capture(Experiment):
                 port = stack.enter_context(attached.KernelPort(lab, hosts[1], driver))
                 counter = attached.on_port(lab, port.app, "eth0")
             return send(lab, sender, rate, stack.enter_context(counter))
-
-    def blocks(self, results):
-        return capture_view.blocks(results)
-
-    def summary(self, results):
-        return capture_view.summary(results)
-
-
-def length(lab):
-    return lab.o.capture_seconds or (0.6 if lab.quick else 1.2)
 
 
 def system_times(cpus):
@@ -109,7 +90,7 @@ def watch(lab):
     time.sleep(SETTLE_S)
     sets = {"system": lab.cpus[:2], "system_sender": lab.cpus[:1], "system_capture": lab.cpus[1:2]}
     before = {k: system_times(v) for k, v in sets.items()}
-    time.sleep(length(lab))
+    time.sleep(EXPERIMENT.length(lab))
     return {k: share(before[k], system_times(v)) for k, v in sets.items()}
 
 
@@ -149,7 +130,7 @@ def attached_in_time(lab, rate):
 def through_port(lab, rate, attach_s):
     """The sender is the application that is captured: it pauses until its probe has a reader, and again
     until that is done."""
-    sending_s = length(lab) + 2 * SETTLE_S
+    sending_s = EXPERIMENT.length(lab) + 2 * SETTLE_S
     end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
     it = forwarder.Forwarder(lab, end, "generate", [
         *TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"])

@@ -6,7 +6,7 @@ import socket
 import time
 
 from ...report import latency_view
-from ...report.latency_view import PUBLISHED, ROUND_TRIP, TESTS, WITHIN, planes
+from ...report.latency_view import ROUND_TRIP, TESTS, WITHIN, planes
 from ...tools import clock, process
 from ...tools.errors import Unavailable
 from .. import forwarder
@@ -43,8 +43,12 @@ class Latency(Experiment):
         "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (the table says how many); "
         "of TPACKET_V3 a hundredth in test 2, where it waits a "
         "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
-    published = PUBLISHED
+    published = latency_view.PUBLISHED
+    view = latency_view
     order = 10
+    programs = (forwarder.PROGRAM,)
+    tools = {"ip": "iproute2", "ethtool": "ethtool"}
+    huge_mb = HUGE_MB
     _took = {}  # runs, seconds, packets by cell, of this program's run
     quick_repetitions = 2
 
@@ -52,16 +56,8 @@ class Latency(Experiment):
         group.add_argument("--latency-packets", type=packets, metavar="N",
                            help="packets in each run (200000; with --quick 20000)")
 
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.need_huge_pages(HUGE_MB)
-
     def prepare(self, lab):
-        """Nothing to be measured; but who looks on learns at once what cycles are worth."""
+        """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
             lab.say(f"warning: {warning}")
         return {}
@@ -102,12 +98,6 @@ class Latency(Experiment):
                 if cell.params["plane"] in DRIVERS and NO_DRIVER in str(e):
                     raise Unavailable(str(e)) from e
                 raise
-
-    def blocks(self, results):
-        return latency_view.blocks(results)
-
-    def summary(self, results):
-        return latency_view.summary(results)
 
 
 def _need_socket(plane):

@@ -46,6 +46,10 @@ class Memory(Experiment):
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
         "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC.")
     published = memory_view.PUBLISHED
+    view = memory_view
+    root_for = "packet memory and DPDK's run-time folders"
+    programs = (forwarder.PROGRAM,)
+    huge_mb = HUGE_MB
     prepared_names = {
         "limit_4k_pps": ("limit with 4 KiB pages", 1e-6, 2, "Mpps"), "limit_dpdk_pps": ("limit with DPDK's memory", 1e-6, 2, "Mpps"),
         "wire_pps": ("the wire takes", 1e-6, 2, "Mpps"), "below_pps": ("load below the limit", 1e-6, 2, "Mpps"),
@@ -54,12 +58,6 @@ class Memory(Experiment):
     repetitions = 3
     prepare_s = 6.0
     quick_repetitions = 1
-
-    def check(self, lab):
-        lab.need_root("packet memory and DPDK's run-time folders")
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.need_huge_pages(HUGE_MB)
 
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
@@ -87,12 +85,6 @@ class Memory(Experiment):
         if kind == "gpu":
             return _without_gpu(lab)
         return _undisturbed(lab, kind, cell.params["policy"], keep=repetition == 0)
-
-    def blocks(self, results):
-        return memory_view.blocks(results)
-
-    def summary(self, results):
-        return memory_view.summary(results)
 
 
 def _stage_s(lab):

@@ -6,6 +6,7 @@ from ...report import overhead_view
 from ...tools.errors import Trouble, Unavailable
 from .. import lttng
 from ..experiment import Cell, Experiment, Measurement
+from ..lab import PLUGIN
 from ..overhead_ways import BURST, SIZE, WAYS, Subject
 from ..testpmd import MEMORY_MB, TestPmd
 
@@ -32,25 +33,19 @@ class Overhead(Experiment):
         "others only slow it down (but not where packets are captured, which comes in waves). Disabled: the tool is loaded, or was attached and has gone, and does not look. "
         "Enabled: it looks at each packet, or, where it traces, at each burst.")
     published = overhead_view.PUBLISHED
+    view = overhead_view
     order = 40
+    length_s = 0.8, 0.4
+    root_for = "DPDK's run-time folders and huge pages"
+    programs = ("ringtap",)
+    built = (PLUGIN,)
+    tools = {"dpdk-testpmd": "dpdk-dev", "taskset": "util-linux"}
+    huge_mb = MEMORY_MB + SPARE_MB
     quick_repetitions = 1
-
-    def add_options(self, group):
-        group.add_argument("--overhead-seconds", type=float, metavar="S",
-                           help="how long each rate is measured (0.8; with --quick 0.4)")
-
-    def check(self, lab):
-        lab.need_root("DPDK's run-time folders and huge pages")
-        lab.need_cpus(2)
-        lab.program("ringtap")
-        lab.plugin()
-        lab.tool("dpdk-testpmd", "dpdk-dev")
-        lab.tool("taskset", "util-linux")
-        lab.need_huge_pages(MEMORY_MB + SPARE_MB)
 
     def cells(self, lab):
         return [Cell(way.key, {"instrument": way.key.rpartition("-")[0] or way.key,
-                               "on": int(way.key.endswith("-on"))}, (LIVES * 2 * (length(lab) + 0.7) if way.lives else 3 * length(lab) + 1.5) + way.seconds)
+                               "on": int(way.key.endswith("-on"))}, (LIVES * 2 * (EXPERIMENT.length(lab) + 0.7) if way.lives else 3 * EXPERIMENT.length(lab) + 1.5) + way.seconds)
                 for way in WAYS]
 
     def run(self, lab, cell, repetition):
@@ -65,16 +60,6 @@ class Overhead(Experiment):
                 break
         return best
 
-    def blocks(self, results):
-        return overhead_view.blocks(results)
-
-    def summary(self, results):
-        return overhead_view.summary(results)
-
-
-def length(lab):
-    return lab.o.overhead_seconds or (0.4 if lab.quick else 0.8)
-
 
 def start(lab, source, plugin, wrap):
     return TestPmd(source, lab.cpus, True, plugin, lab.unique("app"), wrap)
@@ -87,7 +72,7 @@ def testpmd(lab, way):
         daemon = stack.enter_context(lttng.Daemon(lab)) if way.lttng else None
         app = start(lab, *way.application(lab), daemon.prefix if daemon else ())
         stack.callback(app.stop)
-        yield Subject(lab, app, length(lab), daemon)
+        yield Subject(lab, app, EXPERIMENT.length(lab), daemon)
 
 
 def alive(lab, way, measure):
