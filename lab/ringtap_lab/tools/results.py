@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Results of experiments: a journal, written line by line, so that an interrupted run loses nothing; JSON and CSV are made
 from it."""
+import copy
 import csv
 import datetime
 import fcntl
@@ -79,8 +80,8 @@ class Results:
     def __init__(self, found=None):
         """found: what as_dict() gave."""
         for name, default in self._STATE.items():
-            setattr(self, name, found[name] if found else type(default)(default) if default is not None else None)
-        self.outcomes = {cell["cell"]: Outcome(cell) for cell in found["cells"]} if found else {}
+            setattr(self, name, copy.copy(default) if found is None else found[name])
+        self.outcomes = {cell["cell"]: Outcome(cell) for cell in ([] if found is None else found["cells"])}
 
     def apply(self, event):
         """One line of the journal."""
