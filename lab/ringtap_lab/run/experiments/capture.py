@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
+"""The cost and loss of capturing: one libpcap program, through the kernel and through ringtap."""
 import contextlib
 import time
 
@@ -12,8 +12,8 @@ RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
 FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
 QUICK = (100_000, 450_000, 1_000_000)
 QUICK_FASTER = (5_000_000,)
-ODD = 1.00071  # the kernel's tick must not meet an even rate at the same phase each time
-SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
+ODD = 1.00071  # else the kernel's tick would meet an even rate at the same phase each time
+SETTLE_S = 0.2  # between the first packet and the first reading of the CPUs' times
 ATTACH_S = 2
 DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
 
@@ -28,13 +28,13 @@ class Capture(Experiment):
         "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
         "sequence, at an even rate. On the veth, ringtap-fwd sends by a packet socket with a ring from one "
         "network namespace, the other one captures; they are addressed to a host that is not there, so that the "
-        "network stack drops them first thing. The DPDK port is net_null in ringtap-fwd, which sends at the "
+        "network stack drops them at once. The DPDK port is net_null in ringtap-fwd, which sends at the "
         "same rates, in user mode: it is captured by the probe as any other application is. The sender has "
         "one CPU, all that captures has the other (with ringtap host, its thread and the program share it). "
         "System mode is what /proc/stat counts as system, irq and softirq, as a share of the time of both CPUs, "
         "so that it holds the sender's own work and the kernel's work on its CPU as well: "
         "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
-        "0.07 % higher than they say: else each tick met the sender at the same point of its round. "
+        "0.07 % higher than named: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
     published = capture_view.PUBLISHED
     view = capture_view
@@ -120,7 +120,7 @@ class Late(RuntimeError):
 
 
 def attached_in_time(lab, rate):
-    """Others may hold the program up for longer than it mostly takes."""
+    """Other programs may delay the start for longer than it usually takes."""
     try:
         return through_port(lab, rate, ATTACH_S)
     except Late:

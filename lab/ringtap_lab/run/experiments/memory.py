@@ -7,14 +7,14 @@ from .. import forwarder
 from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
-SLOTS = 8192  # of each ring: what a drop brings a buffer forward in the pool
+SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by so many
 KINDS = ("4k", "thp", "huge", "dpdk")
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
 STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
-# What EAL takes, the pool of our own huge pages beside it, and some to spare.
+# Of EAL, of the pool in our own huge pages beside it, and some to spare.
 HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
 ATTEMPTS = 6
 BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
@@ -40,7 +40,7 @@ class Memory(Experiment):
         "The sink takes packets as a wire does, at 10 % of the rate that the machine reaches with buffers in random "
         "order, forwarder on one CPU, generator and sink on another; loads are 80 %, 140 % and 80 % of that wire. In "
         "the three phases all take turns in one thread: when it loses its CPU, all stand still, and queues grow by "
-        "load alone, not by who else uses the machine. Packets are dropped at the forwarder's TX, and hardly any "
+        "load alone, not by other use of the machine. Packets are dropped at the forwarder's TX, and almost none "
         "before it. "
         f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
@@ -61,7 +61,7 @@ class Memory(Experiment):
 
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
-        # The better of two: others can only make it less.
+        # The better of two: other programs can only reduce it.
         found = {f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
                  for kind in ("4k", "dpdk")}
         wire = min(found.values()) * WIRE
@@ -112,8 +112,8 @@ def _cost(lab, kind, order, seconds):
 
 
 def _undisturbed(lab, kind, policy, keep):
-    """Loads are as chosen, unless others have taken the CPU for too long: the first of some attempts in
-    which they have not, else the one that was nearest."""
+    """The first of some attempts in which the loads are as chosen, else the nearest one: other programs may have the CPU for too
+    long."""
     stage_s, best = lab.prepared["stage_s"], None
     for attempt in range(1, ATTEMPTS + 1):
         more = attempt < ATTEMPTS and lab.spare_s(BUDGET_S) > 3 * stage_s + 1.5
@@ -178,7 +178,7 @@ def _counts(report, stage):
 
 
 def _without_gpu(lab):
-    """Where there is a GPU, it is as good as any other memory: but its packets cannot be touched."""
+    """With a GPU it is measured like other memory, but its packets cannot be touched."""
     argv = [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--vdev", "net_null0",
             "--role", "echo:net_null0", "--memory", "gpu", "--duration", "500ms"]
     try:

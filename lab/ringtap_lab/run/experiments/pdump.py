@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much of two ports' traffic is captured, by the way in which packets get into the file, and what is
-left of the application's rate."""
+"""How much of two ports' traffic is captured, by the way in which packets get into the file, and the rate that the application
+keeps."""
 import time
 
 from ...report import pdump_view
@@ -14,7 +14,7 @@ from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
 
 QUICK_SIZES = (64, 256, 512)
 SPARE_MB = 64
-ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
+ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 
 
 class Pdump(Experiment):
@@ -29,7 +29,7 @@ class Pdump(Experiment):
         "The ways differ only in what is done with the packets: one write() for each (bench/write_modes), copied into a buffer of "
         "1 MiB that is written when it is full (likewise), batches written straight out of the ring, where packets lie in the "
         "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
-        "limit. Rates are packets per second that the polling thread ran. The published figures have one write for each packet in "
+        "limit. Rates are packets per second that the polling thread ran. The published values are of one write for each packet in "
         "dpdk-dumpcap as it was, then buffered writes, then batches.")
     published = pdump_view.PUBLISHED
     view = pdump_view
@@ -82,7 +82,7 @@ def forwarded(pps, size):
 
 
 def captured(counts, pps, size):
-    """pps: of the packets that it has seen."""
+    """pps: of the packets that it was given."""
     pps *= counts.captured / counts.seen
     bps = pps * (size + GAP) * 8
     return {"captured_pps": pps, "captured_bps": bps, "captured_line": bps / LINE_BPS, "loss": counts.lost / counts.seen,
@@ -98,7 +98,7 @@ def at_the_limit(lab, app, way, size):
         pps = app.rate_of_own_time(EXPERIMENT.length(lab))
         disturbed = process.waiting_share(before, app.polling_times())
         counts = t.counts()
-    seen_pps = pps * (2 if way == DUMPCAP else 1)  # it sees each packet come and go
+    seen_pps = pps * (2 if way == DUMPCAP else 1)  # it captures each packet twice, received and sent
     return Measurement({**captured(counts, seen_pps, size), **forwarded(pps, size), "of_untouched": pps / untouched,
                         "untouched_pps": untouched, "disturbed": disturbed})
 
