@@ -29,7 +29,7 @@ def planes(test):
 
 
 def _median(test, plane):
-    return count(f"{test}-{plane}", "cycles_p50")
+    return Value(f"{test}-{plane}", "cycles_p50", 1, 0, "cycles")
 
 
 def _claim(results, test, plane, digits, what, said, more, judge):
