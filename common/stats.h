@@ -61,10 +61,10 @@ struct rt_stat_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
-	 * pairs with the reader's acquire); no other takes an entry, so what comes when all of
-	 * them have been given out is not shown (ports_beyond, pools_beyond). Hooks, pairs and
+	 * pairs with the acquire in take_count()); no other takes an entry, so what comes when all
+	 * of them have been given out is not shown (ports_beyond, pools_beyond). Hooks, pairs and
 	 * samplers are taken by many threads at once: one of them is complete when its life is not
-	 * 0 (release; pairs with the reader's acquire). */
+	 * 0 (release; pairs with the acquires in meet_hook(), meet_pair() and meet_sampler()). */
 	uint32_t collectors;             /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
@@ -255,7 +255,7 @@ static_assert(sizeof(struct rt_stat_sample) == 24, "sample");
  * n (wanted = n), the thread fills buffer n % RT_STAT_RUNS packet by packet, sets its number
  * and count, and then waits until the next is wanted. */
 struct rt_stat_run {
-	uint64_t number; /* 0: empty, or being filled. Release; pairs with the reader's acquire */
+	uint64_t number; /* 0: empty, or being filled. Release; pairs with read_run() */
 	uint64_t tsc;    /* of the first packet */
 	uint64_t count;
 	struct rt_stat_sample sample[RT_STAT_RUN];

@@ -188,7 +188,7 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
 	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
-	/* Pairs with the release of its thread, when it had filled it. */
+	/* Pairs with the release in rt_stat_sample(), when the thread had filled it. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
 	if (!number || !count || count > RT_STAT_RUN)
@@ -210,7 +210,7 @@ static int older_first(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static int read_runs(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
 	size_t max = (size_t)mon->sampler_count * RT_STAT_RUNS;
 	struct ringtap_snapshot *f = &pic->pub;
@@ -293,7 +293,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 	read_queues(mon, f);
 	read_pairs(mon, pic);
 	read_pools(mon, f);
-	return read_runes(mon, pic);
+	return read_runs(mon, pic);
 }
 
 int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out)

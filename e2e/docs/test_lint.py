@@ -27,6 +27,7 @@ CITATIONS = [
     ("docs/a.md", "`src/gone.c`\n", "docs/a.md:1: no such file: src/gone.c"),
     ("docs/a.md", "`rt_gone`\n", "docs/a.md:1: no such name: rt_gone"),
     ("src/a.c", "/* One.\n * Pairs with gone(). */\n", "src/a.c:2: no such function: gone"),
+    ("src/a.c", "/* Pairs with the acquire in\n * src/a.c. */\n", "src/a.c:1: no such function named that it: Pairs with"),
     ("src/a.c", "/* See gone.h. */\n", "src/a.c:1: no such file: gone.h"),
     ("docs/troubleshooting.md", "| `cannot read …` | – |\n", "no such message: cannot read"),
 ]

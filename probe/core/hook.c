@@ -192,7 +192,7 @@ static void replace(struct rt_hook *h, struct rt_tapset *set)
 {
 	struct rt_tapset *old = h->taps;
 
-	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
+	/* Pairs with the acquire in visit(): the set is complete when it is read. */
 	rt_store_release(&h->taps, set);
 	if (!old)
 		return;
@@ -284,7 +284,7 @@ bool rt_hook_count(struct rt_hook *h, struct rt_stat_site *site, uint32_t genera
 	acquire();
 	same = rt_port_generation(h->port) == generation;
 	if (same) {
-		/* Pairs with the acquires in hook_burst.c. */
+		/* Pairs with the acquires in visit() and enter(). */
 		rt_store_release(&h->stats, site);
 		rt_store_release(&h->column, site->column);
 	}

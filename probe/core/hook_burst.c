@@ -192,8 +192,8 @@ static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 static __rte_noinline uint16_t visit(
 	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
 {
-	/* First of all: who changes what a hook has to do changes the state after it. Pairs with
-	 * the release in stats.c. */
+	/* Read the state first: writers update the hook, then publish the state. Pairs with the
+	 * release in set_state(). */
 	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 	const struct rt_tapset *set;
 	struct rt_stat_site *site;

@@ -296,7 +296,7 @@ static void *poll_flat_out(void *arg)
 			sched_yield();
 
 		rt_thread_enter(t);
-		o = rt_load_acquire(&current); /* pairs with the release in the test */
+		o = rt_load_acquire(&current); /* pairs with the release in swap_and_free() */
 		if (o && (o->value ^ o->same) != UINT64_MAX)
 			(*bad)++;
 		rt_thread_exit(t);
