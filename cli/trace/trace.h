@@ -217,6 +217,9 @@ json_t *trace_ask(const char *dir, const char *parameter);
 int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer);
 /* The same as trace_ask(), and says what went wrong. */
 json_t *trace_tell(const struct trace *t, const char *parameter);
+/* Why the application does not answer: it is stopped, or unknown. In why or static. */
+#define TRACE_WHY_LEN 256
+const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN]);
 /* Waits until bursts are traced, or not any more: some 50 ms after it was asked for. False: not
  * within some seconds. */
 bool trace_bursts_are(const struct trace *t, bool traced);
