@@ -52,13 +52,13 @@ def test_nothing_in_a_good_tree(tmp_path, script):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("changed,text,expected", MARKDOWN)
+@pytest.mark.parametrize("changed,text,expected", MARKDOWN, ids=lambda text: text[:20])
 def test_markdown(tmp_path, changed, text, expected):
     done = lint(tmp_path, "check_markdown.py", changed, text)
     assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("changed,text,expected", CITATIONS)
+@pytest.mark.parametrize("changed,text,expected", CITATIONS, ids=lambda text: text[:20])
 def test_citations(tmp_path, changed, text, expected):
     done = lint(tmp_path, "check_citations.py", changed, text)
     assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr
