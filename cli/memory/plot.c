@@ -198,7 +198,7 @@ static struct plot_panel panel_of(
 		.series_count = c->series_count,
 		.marks = p->marks,
 		.mark_count = p->mark_count};
-	uint64_t base = c->pool < f->pool_count ? f->pools[c->pool].base : c->low;
+	uint64_t base = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->base : c->low;
 	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
 	bool density = false;
 

@@ -32,6 +32,7 @@ def measured(tmp_path):
     return [(e["repetition"], e["cell"]) for e in journal(tmp_path) if e["event"] == "run"]
 
 
+@pytest.mark.smoke
 def test_mean_and_deviation():
     s = stats.Series()
     assert s.mean() is None and s.deviation() is None
@@ -321,6 +322,7 @@ def test_children_end_with_a_killed_run(stopped):
     assert lab.remains(stopped.pid) == []
 
 
+@pytest.mark.slow
 def test_installs_without_the_network(tmp_path):
     """What `make lab` does, in a folder of its own."""
     venv = tmp_path / "venv"

@@ -31,6 +31,7 @@ def test_every_value_is_that_of_the_data(page, data):
     assert PAGE.stat().st_size < LARGEST
 
 
+@pytest.mark.smoke
 def test_every_experiment_is_in_it(page, data):
     """With an answer for each published claim, values, a plot, and the published values beside them."""
     known = experiments.load()

@@ -88,6 +88,7 @@ def test_figures_are_those_of_known_stays(known, latency, tmp_path):
         assert pair["ns"][name] == pytest.approx(cycles * 1e9 / said["tsc_hz"], rel=1e-6), name
 
 
+@pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--every", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")

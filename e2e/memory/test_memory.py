@@ -112,6 +112,7 @@ def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequenti
         assert small["misses"]["2048"] >= 0.99 * small["known"]["2048"] > 0
 
 
+@pytest.mark.smoke
 def test_several_queues_and_the_port_asked_for(known, memory, tmp_path):
     known.one("pool known n=2000")
     known.circle("known", tmp_path / "order", "in_order", port=1)

@@ -34,6 +34,7 @@ def forwarding(testpmd):
     return pmd
 
 
+@pytest.mark.smoke
 def test_counts_are_those_of_the_application(app, export):
     exporter = export(app, args=("--instruments", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
