@@ -14,7 +14,7 @@ from .stats import Series
 
 FORMAT = 1
 _OF_RUN = ("repetition", "values", "data", "commands", "seconds", "at", "around")
-# Facts that tell whether it is the same machine.
+# Facts that identify the machine.
 _LASTING = ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")
 
 

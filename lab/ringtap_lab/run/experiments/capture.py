@@ -33,7 +33,7 @@ class Capture(Experiment):
         "one CPU, all that captures has the other (with ringtap host, its thread and the program share it). "
         "System mode is what /proc/stat counts as system, irq and softirq, as a share of the time of both CPUs, "
         "so that it holds the sender's own work and the kernel's work on its CPU as well: "
-        "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
+        "the rest of it without a capture is a curve of its own. The kernel counts in ticks, so rates are "
         "0.07 % higher than named: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
     published = capture_view.PUBLISHED

@@ -40,7 +40,7 @@ class Latency(Experiment):
         "of 60 bytes (64 with the check sequence); one host sends them, the other one "
         f"sends them back. In test 1 {WINDOW} packets are on their way, and cycles are those of receiving "
         "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
-        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (the table says how many); "
+        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (see the table); "
         "of TPACKET_V3 a hundredth in test 2, where it waits a "
         "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
     published = latency_view.PUBLISHED
