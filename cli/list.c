@@ -78,7 +78,7 @@ static void print_app(const struct app_view *v)
 			printf("  without the probe; to load it, restart it with -d %s\n",
 				probe_path());
 		else
-			printf("  cannot be asked: %s\n", v->why);
+			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
 	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
@@ -152,6 +152,7 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	json_object_set_new(j, "dir", json_text(v->dir));
 	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
+	json_object_set_new(j, "stopped", json_boolean(v->error == -EHOSTDOWN));
 	if (v->error == -EPROTONOSUPPORT)
 		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
 	if (!v->error) {

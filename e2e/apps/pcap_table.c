@@ -5,7 +5,7 @@
  *   pcap_table INTERFACE [refusals]
  * One line for each call: a name, ": ", the result. A line "send rx|tx COUNT LENGTH" asks for so
  * many frames; it goes on when a line comes in, then they are on their way. Frames are those of
- * harness/pcap.py: their number is in bytes 14 to 17.
+ * e2e/harness/pcap.py: their number is in bytes 14 to 17.
  */
 #include <errno.h>
 #include <poll.h>
