@@ -57,8 +57,8 @@ static int no_such_app(struct handle *h, const struct ringtap_apps *apps, const 
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
 			ringtap_apps_name(apps, i));
 	return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE,
-		"no DPDK application '%.*s' is running; running are: %s", (int)strcspn(name, ":"),
-		name, names[0] ? names : "none");
+		"no DPDK application '%.*s' is running; there is %s", (int)strcspn(name, ":"), name,
+		names[0] ? names : "none");
 }
 
 static struct target *target_of(struct targets *t, size_t app)

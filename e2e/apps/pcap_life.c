@@ -505,7 +505,9 @@ static void filters_a_paused_one(void)
 	ask("pause");
 	CHECK(pcap_setfilter(handle, &prog) == PCAP_ERROR);
 	CHECK(strstr(pcap_geterr(handle), "it is stopped"));
+	CHECK(!pcap_setnonblock(handle, 1, (char[PCAP_ERRBUF_SIZE]){0}));
 	CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == 0);
+	CHECK(!pcap_setnonblock(handle, 0, (char[PCAP_ERRBUF_SIZE]){0}));
 	ask("resume");
 	/* From its answer on; reading takes it. */
 	for (int i = 0; i < 1000 && !seen; i++) {
