@@ -37,7 +37,10 @@ static const struct section sections[] = {
 		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
 		"the number of their telemetry socket; for root, those of other users are "
 		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n"},
+		"belong to different users, are skipped with a note.\n"
+		"\n"
+		"The field alias of --json is a short name for libpcap programs; see "
+		"ringtap-run(1).\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Ports that are up, as scripts want them:\n"
 		     "\n"
