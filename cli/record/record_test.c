@@ -306,7 +306,7 @@ static void failed_output_names_file_and_cause(void **state)
 	assert_non_null(strstr(said(), "No space left"));
 	assert_int_equal(fake.stops, 1);
 	assert_int_equal(record("-w none/f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "none/f: No such file"));
+	assert_non_null(strstr(said(), "cannot write 'none/f': No such file"));
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	now = (struct rlimit){20000, old.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
