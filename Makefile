@@ -7,13 +7,16 @@ PYTHON ?= /usr/bin/python3
 DESTDIR ?=
 PREFIX ?= /usr/local
 MESON_ARGS ?=
+# What runs of the tests with real programs, and how many at a time.
 TESTS ?= e2e
+JOBS ?= 2
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab report lint format set-prefix install uninstall deb \
-	test-deb rpm clean
+.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint format set-prefix install \
+	uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -30,13 +33,17 @@ demo:
 	$(MAKE) all
 	devtools/demo.sh $(BUILD)
 
+# Unit tests and a few tests of every subject, in a minute.
+check: deps test-unit
+	$(PYTEST) -m smoke $(TESTS) $(PYTEST_ARGS)
+
 test: deps test-unit test-e2e
 
 test-unit: all
 	meson test -C $(BUILD) --print-errorlogs
 
 test-e2e: all
-	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(TESTS) $(PYTEST_ARGS)
+	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
 bench: all
 	devtools/deps.sh build demo bench
@@ -57,6 +64,11 @@ report:
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
 	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
+
+# Makes docs/images anew, with programs and a screen of its own.
+pictures: all
+	devtools/deps.sh pictures
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
 
 lint:
 	devtools/deps.sh lint
@@ -92,9 +104,9 @@ deb:
 	devtools/deb.sh build-deb
 
 # Installs, runs and removes them in a root of its own; needs a mirror of Debian, and takes minutes.
-test-deb:
+test-deb: all
 	devtools/deps.sh build test packages
-	cd e2e && $(SUDO) env RINGTAP_PACKAGES=1 $(PYTHON) -m pytest packages $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_PACKAGES=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
 
 # As far as Debian's tools can check a package for Fedora, in build-rpm/.
 rpm:

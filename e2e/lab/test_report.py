@@ -27,6 +27,7 @@ def test_every_figure_is_that_of_the_data(page, data):
     assert PAGE.stat().st_size < LARGEST
 
 
+@pytest.mark.smoke
 def test_every_experiment_is_in_it(page, data):
     """With a verdict on what others published, figures, a plot, and what others found beside them."""
     known = experiments.load()

@@ -95,6 +95,7 @@ def test_other_names_go_to_the_system(veth, closing):
     assert plain == loaded
 
 
+@pytest.mark.smoke
 def test_devices_are_listed(veth, app):
     """After the system's own, which stay as they are; for those who load libpcap by hand as well."""
     other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout

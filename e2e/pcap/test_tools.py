@@ -319,6 +319,7 @@ def test_softflowd(stage, source, closing, private_dir):
     assert records > 100
 
 
+@pytest.mark.smoke
 def test_run_itself(tmp_path):
     """Exit codes as those of env(1); the environment is extended, not replaced."""
     assert check([*RUN, "sh", "-c", "echo $LD_PRELOAD:$LD_LIBRARY_PATH"],
