@@ -12,7 +12,7 @@ from pathlib import Path
 # Those that our code calls are found there and need no entry.
 FOREIGN_PREFIXES = ("rte_", "RTE_", "eal_", "eth_", "pthread_", "pcap_", "lttng_", "__")
 FOREIGN = set("""
-    adjtimex build_csv getchar gettid sigaltstack sniff
+    adjtimex build_csv compadd getchar gettid sigaltstack sniff
 """.split())
 # Paths that are no files of the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(

@@ -89,7 +89,7 @@ def test_every_name_is_one_of_the_exporters(exporter):
         check_names(expression, found)
     for metric, label in grafana.variables(BOARD):
         assert label in found[metric]
-    for wrong in ("ringtap_queue_packet_total", 'ringtap_up{application="a"}', "sum by (queu) (ringtap_queue_packets_total)"):
+    for wrong in ("ringtap_queue_packet_total", 'ringtap_up{application="a"}', "sum by (kueue) (ringtap_queue_packets_total)"):
         with pytest.raises(AssertionError):
             check_names(wrong, found)
 
@@ -99,7 +99,7 @@ def test_dashboard_is_what_grafana_documents():
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(pannels=[]),
+    lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(boards=[]),
     lambda b: b["panels"][1].update(type="graph2"), lambda b: b["panels"][1].pop("gridPos"),
     lambda b: b["panels"][1]["gridPos"].update(x=20), lambda b: b["panels"][2].update(id=b["panels"][1]["id"]),
     lambda b: b["panels"][1]["targets"][0].pop("refId"), lambda b: b["panels"][1]["targets"][0].update(query="up"),

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import pytest
-
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check, run, until
 from harness.ringtap import FAILED, listing

@@ -231,7 +231,8 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* trace/ports.c: bracket each reading of a driver's counters; before returns what after takes. */
+/* probe/trace/ports.c: bracket each reading of a driver's counters; before returns what after
+ * takes. */
 struct rte_eth_stats;
 uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
 void rt_trace_ports_after(
