@@ -44,7 +44,8 @@ if [ "${2:-}" != check ]; then
 	cp "$src"/devtools/demo.sh "$src"/devtools/deb-root.sh "$src"/examples/count.c "$root/test/"
 	cp "$debs"/*.deb "$root/test/"
 	rm -f "$root"/test/*dbgsym*
-	unshare --mount --pid --fork --kill-child --propagation private "$0" "$root" inside
+	# If this script is killed, so are the programs in the root.
+	setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private "$0" "$root" inside
 	exit
 fi
 
@@ -81,7 +82,10 @@ files >/test/before
 
 step "Install: $(echo $names)"
 apt install --no-install-recommends /test/*.deb
-! find / -xdev -path '*ringtap*' -perm -o+w ! -type l ! -path '/test/*' | grep .
+if find / -xdev -path '*ringtap*' -perm -o+w ! -type l ! -path '/test/*' | grep .; then
+	echo 'deb-root: every user may write to the above' >&2
+	exit 1
+fi
 plugin=$(dpkg -L ringtap-probe | grep 'libringtap-probe.so$')
 
 step "Run"

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The systemd unit of `ringtap export`."""
+import re
 import shutil
 
 import pytest
 
 from harness import service
 from harness.paths import RINGTAP
-from harness.proc import check, run
+from harness.proc import check, run, until
 from harness.prometheus import Exporter
 
 EXPOSURE = 2.5  # of 10; 0 is no exposure at all
@@ -37,3 +38,20 @@ def test_metrics_with_the_rights_of_the_unit(app, closing):
     exporter = closing(Exporter(app, prefix=service.confined()))
     app.rx(n=10)
     assert exporter.value("ringtap_queue_packets_total", direction="rx", port="net_ring_a") == 10
+
+
+def test_system_calls_sockets_and_memory_are_those_that_the_unit_allows(app, unit, closing, tmp_path):
+    """From the first call of the program on, with a scrape and an end by a signal."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    log = tmp_path / "strace"
+    exporter = closing(Exporter(app, prefix=["strace", "-D", "-f", "-o", log]))  # -D: we have the program's pid
+    assert exporter.up(app) == 1
+    exporter.proc.stop()
+    until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")
+    text = log.read_text()
+    used = set(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)", text, re.M))
+    assert len(used) > 30
+    assert used <= service.allowed_calls()
+    assert set(re.findall(r" socket\((\w+)", text)) <= set(service.setting("RestrictAddressFamilies").split())
+    assert not re.findall(r"PROT_WRITE\|PROT_EXEC|mprotect\(.*PROT_EXEC", text)

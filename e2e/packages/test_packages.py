@@ -14,9 +14,9 @@ BUILD_S = 3000  # the compiler's time; lintian's is a minute
 ROOT_S = 1800
 
 
-def script(name, *args, timeout):
+def script(name, *args, timeout, env=None):
     """Runs a script of devtools; returns what it printed."""
-    done = run([REPO / "devtools" / name, *args], timeout=timeout)
+    done = run([REPO / "devtools" / name, *args], timeout=timeout, env=env)
     assert done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-20000:]}\n{done.stderr[-20000:]}"
     return done.stdout
 
@@ -42,9 +42,20 @@ def test_all_packages_are_built(debs):
     assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev"} <= built
 
 
-def test_clean_root(debs):
+@pytest.fixture
+def roots(tmp_path):
+    """The folder in which the script makes its root; it removes that unless it is killed."""
+    path = tmp_path / "roots"
+    path.mkdir()
+    yield path
+    shutil.rmtree(path)
+
+
+def test_clean_root(debs, roots):
     need("debootstrap")
-    assert "installed, used and removed without a trace" in script("deb-root.sh", debs, timeout=ROOT_S)
+    said = script("deb-root.sh", debs, timeout=ROOT_S, env={"TMPDIR": str(roots)})
+    assert "installed, used and removed without a trace" in said
+    assert not list(roots.iterdir())
 
 
 def test_rpm(tmp_path):
