@@ -185,6 +185,41 @@ char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6])
 	return buf;
 }
 
+static bool begins_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+size_t text_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += begins_character(*text);
+	return n;
+}
+
+/* Where the n-th character begins, or the text ends. */
+static const char *character(const char *text, size_t n)
+{
+	for (; *text; text++)
+		if (begins_character(*text) && !n--)
+			break;
+	return text;
+}
+
+char *text_shorten(char *buf, size_t size, const char *text, size_t columns)
+{
+	size_t n = text_columns(text), head = (columns - 1) / 2, tail = columns - 1 - head;
+
+	if (n <= columns)
+		snprintf(buf, size, "%s", text);
+	else
+		snprintf(buf, size, "%.*s…%s", (int)(character(text, head) - text), text,
+			character(text, n - tail));
+	return buf;
+}
+
 uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;
