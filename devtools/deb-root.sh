@@ -45,7 +45,10 @@ if [ "${2:-}" != check ]; then
 	cp "$debs"/*.deb "$root/test/"
 	rm -f "$root"/test/*dbgsym*
 	# If this script is killed, so are the programs in the root.
-	setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private "$0" "$root" inside
+	setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private "$0" "$root" inside &
+	inside=$!
+	trap 'kill -KILL $inside; exit 130' INT TERM HUP
+	wait $inside
 	exit
 fi
 
