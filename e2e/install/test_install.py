@@ -177,6 +177,15 @@ def test_programs_that_load_libpcap_by_hand_find_the_drop_in(root, app):
     assert f"ringtap:{app.prefix}:net_ring_a" in listed
 
 
+def test_no_object_makes_stacks_executable(root):
+    """Each has a GNU_STACK header without the flag E. The loader makes all stacks executable for one that has none."""
+    objects = [path for path in root.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    assert len(objects) > 8
+    for path in objects:
+        flags = re.findall(r"GNU_STACK .* (\S+) +0x\w+$", check(["readelf", "-lW", path]), re.M)
+        assert flags == ["RW"], path
+
+
 def test_binaries_run_from_the_installation(root):
     assert check([next(root.rglob("bin/ringtap")), "--version"])
 
