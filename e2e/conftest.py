@@ -30,10 +30,11 @@ def pytest_configure(config):
         config.add_cleanup(turns.prepare())
     if os.geteuid() != 0:
         return
-    if not config.getoption("numprocesses", None):
+    workers = config.getoption("numprocesses", None)
+    if not workers:
         sandbox.enter()
     if not hasattr(config, "workerinput"):
-        config.add_cleanup(sandbox.HugePages().close)
+        config.add_cleanup(sandbox.HugePages(workers or 1).close)
 
 
 @pytest.hookimpl(hookwrapper=True)

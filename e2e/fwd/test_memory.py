@@ -77,7 +77,7 @@ def test_transparent_huge(fwd):
 
 @pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
 def test_huge_of_ours(fwd, closing, size, kb):
-    closing(HugePages({kb: -(-POOL * STRIDE // (kb << 10))}))
+    closing(HugePages(pages={kb: -(-POOL * STRIDE // (kb << 10))}))
     if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
         pytest.skip(f"needs free huge pages of {size}")
     memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)

@@ -277,6 +277,7 @@ def as_many_huge_pages():
         set_huge_pages(before)
 
 
+@pytest.mark.alone
 def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closing, as_many_huge_pages):
     p, before, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
@@ -287,6 +288,7 @@ def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closin
     assert lab.remains(p.pid) == []
 
 
+@pytest.mark.alone
 def test_huge_pages_that_somebody_else_has_set_stay(tmp_path, closing, as_many_huge_pages):
     p, _, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
@@ -296,6 +298,7 @@ def test_huge_pages_that_somebody_else_has_set_stay(tmp_path, closing, as_many_h
     assert lab.remains(p.pid) == []
 
 
+@pytest.mark.alone
 def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
     """While one lives that has added to those of a killed one, nobody can tell whose they are."""
     first, before, _ = with_huge_pages(tmp_path, closing, "first")

@@ -11,7 +11,7 @@ import pytest
 from harness import prometheus
 from harness.paths import REPO, RINGTAP
 from harness.prometheus import OPENMETRICS, Exporter, Prometheus, get, parse
-from harness.proc import Proc, run, until
+from harness.proc import run, until
 from harness.ringtap import FAILED, USAGE
 
 DASHBOARD = REPO / "dashboards" / "ringtap.json"
@@ -322,15 +322,10 @@ def test_bad_addresses(listen):
     assert "--listen" in done.stderr
 
 
-def test_only_this_host_by_default(app):
-    """And at the documented port; skipped where somebody has it."""
-    exporter = Proc([RINGTAP, "export", app.prefix])
-    try:
-        exporter.expect("^(Exporting at http://127.0.0.1:9777/metrics|.*in use.*)$")
-    finally:
-        exporter.close()
-    if "in use" in exporter.output:
-        pytest.skip("port 9777 is taken")
+def test_only_this_host_by_default(app, net, closing):
+    """And at the documented port, which nothing else has in a network namespace of its own."""
+    exporter = closing(net.hub.start([RINGTAP, "export", app.prefix]))
+    exporter.expect("^Exporting at http://127.0.0.1:9777/metrics$")
 
 
 def test_without_an_application_it_says_so_and_waits(play, closing):
