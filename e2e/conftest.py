@@ -122,6 +122,15 @@ def play(plugin, closing):
     return start
 
 
+@pytest.fixture(scope="module")
+def module_app(plugin):
+    """As app; one for a file's tests, which leave it as it was."""
+    it = Play(plugin)
+    it.ring("a")
+    yield it
+    it.close()
+
+
 @pytest.fixture
 def app(play):
     """An application that sends what it is told to, on one port."""

@@ -2,7 +2,7 @@
 """rt_play, our application that sends and receives what it is told; see apps/rt_play.c."""
 from . import dpdk
 from .paths import BUILD
-from .proc import Proc
+from .proc import Proc, until
 
 
 class Refused(AssertionError):
@@ -62,6 +62,11 @@ class Play:
 
     def tx(self, *args, **shape):
         return self.burst("tx", *args, **shape)
+
+    def unhooked(self, port=0):
+        """For tests that share it: waits until the one before has left nothing. Returns self."""
+        until(lambda: self.one(f"callbacks {port}") == 0, what="no callback is left")
+        return self
 
     def quit(self):
         self.proc.send("quit")

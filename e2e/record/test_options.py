@@ -33,6 +33,11 @@ def ring_files(folder):
 # ---- When to stop -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
 @pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
 @pytest.mark.smoke
 def test_exact_number_of_packets(app, record, option):

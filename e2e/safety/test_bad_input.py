@@ -35,10 +35,8 @@ def alone():
 
 
 @pytest.fixture
-def app(play):
-    it = play()
-    it.ring("a")
-    return it
+def app(module_app):
+    return module_app.unhooked()
 
 
 def test_no_application(tmp_path, alone):
@@ -73,8 +71,9 @@ def test_application_without_the_probe(tmp_path, testpmd):
     assert "probe" in line
 
 
-def test_socket_that_may_not_be_opened(tmp_path, app):
+def test_socket_that_may_not_be_opened(tmp_path, play):
     """root without its privileges meets the mode bits as anybody does."""
+    app = play()
     listing()
     folder = dpdk.RUN_DIR / app.prefix
     for sock in folder.glob("*"):
