@@ -176,9 +176,9 @@ def test_filter_that_is_wrong(expression):
 
 
 @pytest.mark.parametrize("expression", ["inbound", "outbound and udp", "ip protochain 6", "ifindex 1"])
-def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
-    said = ask("--extcap-interface", interface(app), "--extcap-capture-filter", expression)
-    recorder = record(app, "-f", expression, out="/dev/null", attach=False)
+def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
+    said = ask("--extcap-interface", interface(module_app), "--extcap-capture-filter", expression)
+    recorder = record(module_app, "-f", expression, out="/dev/null", attach=False)
     try:
         recorder.attached()
         taken = True
@@ -200,7 +200,7 @@ def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
      USAGE, "z"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
-def test_mistakes_are_told_in_one_line(app, args, status, words):
+def test_mistakes_are_told_in_one_line(module_app, args, status, words):
     said = ask(*args, status=status)
     assert words in said and len(said.strip().splitlines()) == 1
 
