@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo check test test-unit test-e2e bench lab report lint format set-prefix install uninstall clean
+.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint format set-prefix install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -63,6 +63,11 @@ report:
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
 	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
+
+# Makes docs/images anew, with programs and a screen of its own.
+pictures: all
+	devtools/deps.sh pictures
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
 
 lint:
 	devtools/deps.sh lint

@@ -31,7 +31,7 @@ struct options {
 	uint32_t prefetch;   /* bytes ahead of the writer */
 	uint32_t walk_ahead; /* bytes that the walker prefetches ahead */
 	uint64_t batch;      /* bytes that the consumer waits for before it takes them */
-	unsigned pause;      /* pauses between looks at head */
+	unsigned pause;      /* pauses between reads of head */
 	unsigned repeat;
 	unsigned ms;
 	int cpu[2];

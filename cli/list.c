@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "common/alias.h"
 #include "interfaces.h"
 #include "base/json.h"
 #include "probe_path.h"
@@ -77,7 +78,7 @@ static void print_app(const struct app_view *v)
 			printf("  without the probe; to load it, restart it with -d %s\n",
 				probe_path());
 		else
-			printf("  cannot be asked: %s\n", v->why);
+			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
 	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
@@ -105,14 +106,15 @@ static void print_names(const struct app_view *v)
 		printf("%s:%s\n", v->name, v->ports[i].name);
 }
 
-static json_t *port_json(const struct ringtap_port_info *p)
+static json_t *port_json(const struct ringtap_port_info *p, size_t app)
 {
-	char mac[FORMAT_LEN];
+	char mac[FORMAT_LEN], alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 
 	json_object_set_new(j, "port", json_count(p->port_id));
 	json_object_set_new(j, "name", json_text(p->name));
 	json_object_set_new(j, "device", json_text(p->device));
+	json_object_set_new(j, "alias", json_text(rt_alias_make(alias, app, p->port_id)));
 	json_object_set_new(j, "driver", json_text(p->driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
 	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));
@@ -137,16 +139,20 @@ static json_t *session_json(const struct ringtap_session_info *s)
 	return j;
 }
 
-static json_t *app_json(const struct app_view *v)
+static json_t *app_json(const struct app_view *v, size_t number)
 {
+	char alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 	json_t *ports = json_array();
 	json_t *sessions = json_array();
 
 	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(
+		j, "alias", json_text(rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS)));
 	json_object_set_new(j, "dir", json_text(v->dir));
 	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
+	json_object_set_new(j, "stopped", json_boolean(v->error == -EHOSTDOWN));
 	if (v->error == -EPROTONOSUPPORT)
 		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
 	if (!v->error) {
@@ -155,7 +161,7 @@ static json_t *app_json(const struct app_view *v)
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
 	for (size_t i = 0; i < v->port_count; i++)
-		json_array_append_new(ports, port_json(&v->ports[i]));
+		json_array_append_new(ports, port_json(&v->ports[i], number));
 	for (size_t i = 0; i < v->session_count; i++)
 		json_array_append_new(sessions, session_json(&v->sessions[i]));
 	json_object_set_new(j, "ports", ports);
@@ -180,7 +186,7 @@ static int list(enum form form)
 
 		app_view_get(&v, apps, i);
 		if (form == FORM_JSON)
-			json_array_append_new(array, app_json(&v));
+			json_array_append_new(array, app_json(&v, i));
 		else if (form == FORM_NAMES)
 			print_names(&v);
 		else

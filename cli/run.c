@@ -14,6 +14,13 @@
 /* As env(1) and shells have it. */
 enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 
+enum { OPT_COPY = 1 };
+
+static const struct option_def options[] = {
+	{OPT_COPY, OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
+		"Copy each packet, for programs that write into packets, such as arpwatch"},
+};
+
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
@@ -70,10 +77,17 @@ static int prepend(const char *name, const char *path)
 	return ret;
 }
 
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	*(bool *)ctx = true;
+	return 0;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	const char *library = pcap_path();
-	int ret = options_parse(self, argc, argv, NULL);
+	bool copy = false;
+	int ret = options_parse(self, argc, argv, &copy);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
@@ -88,7 +102,8 @@ static int run(const struct command *self, int argc, char **argv)
 			errno ? strerror(errno) : "no preloading from such a folder");
 		return STATUS_OURS;
 	}
-	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir())) {
+	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
+		(copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
 		say("run: setting the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
@@ -101,7 +116,10 @@ const struct command cmd_run = {
 	.name = "run",
 	.summary = "run a libpcap program that sees the ports of DPDK applications",
 	.operands = "[--] PROGRAM [ARGUMENT...]",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.set = set,
 	.run = run,
 };

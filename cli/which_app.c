@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,4 +89,30 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 		    "'ringtap record -D'",
 			command, port);
 	return -1;
+}
+
+/* NULL: the reason says it already. */
+static const char *advice(int error)
+{
+	switch (error) {
+	case -EHOSTDOWN: return NULL;
+	case -EACCES: return "run ringtap as the application's user or as root";
+	case -ENOMEM: return "try a smaller --ring-size";
+	case -EPROTOTYPE: return "use the ringtap that the probe came with";
+	default: return "see 'ringtap list'";
+	}
+}
+
+void say_not_attached(const char *command, const char *app, int error, const char *why)
+{
+	const char *then = advice(error);
+
+	if (!why || !*why)
+		why = strerror(-error);
+	if (error == -EPROTONOSUPPORT)
+		say("%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
+			command, app, probe_path());
+	else
+		say("%s: cannot attach to '%s': %s%s%s", command, app, why, then ? "; " : "",
+			then ? then : "");
 }

@@ -22,4 +22,8 @@ bool target_port_matches(const struct ringtap_port_info *p, const char *port);
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port);
 
+/* Says, as command, why attaching to an application failed, and what to do. why: what the library
+ * says, NULL or "": nothing. */
+void say_not_attached(const char *command, const char *app, int error, const char *why);
+
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
-# usage: deps.sh build|demo|test|lint|bench|lab...
+# usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
 packages() {
@@ -11,16 +11,20 @@ packages() {
 		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
-		python3-pytest-xdist python3-scapy \
+		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
+		zsh fish \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
+	packages) echo dpkg-dev debhelper fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell pyflakes3 python3 ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
-	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
-		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
+		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
+		python3-rich fonts-dejavu-core ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/alias.h"
 #include "handle.h"
 #include "reader/conn.h"
 #include "reader/telemetry.h"
@@ -30,25 +31,27 @@ static bool add(pcap_if_t ***end, const char *name, const char *description, boo
 	return true;
 }
 
-static bool add_ports(pcap_if_t ***end, const char *app, const struct ringtap_app_info *info,
-	const struct ringtap_port_info *ports, size_t count)
+static bool add_ports(pcap_if_t ***end, const char *app, size_t number,
+	const struct ringtap_app_info *info, const struct ringtap_port_info *ports, size_t count)
 {
-	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN];
+	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN], alias[RT_ALIAS_LEN];
 	bool ok = true;
 
 	for (size_t i = 0; i < count && ok; i++) {
 		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, ports[i].name);
-		snprintf(text, sizeof(text), "DPDK port %u of %s (%s)", ports[i].port_id,
-			info->program, ports[i].driver);
+		snprintf(text, sizeof(text), "DPDK port %u of %s (%s), alias %s", ports[i].port_id,
+			info->program, ports[i].driver,
+			rt_alias_make(alias, number, ports[i].port_id));
 		ok = add(end, name, text, ports[i].link_up);
 	}
 	snprintf(name, sizeof(name), NAME_PREFIX "%s", app);
-	snprintf(text, sizeof(text), "All DPDK ports of %s", info->program);
+	snprintf(text, sizeof(text), "All DPDK ports of %s, alias %s", info->program,
+		rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS));
 	return ok && (count < 2 || add(end, name, text, true));
 }
 
 /* Who cannot be asked, for want of a probe or a permission, is not there for us. */
-static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
+static bool add_app(pcap_if_t ***end, const struct ringtap_apps *apps, size_t number)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_session_info *sessions = NULL;
@@ -58,11 +61,12 @@ static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
 	char err[256];
 	bool ok = true;
 
-	if (ringtap_conn_open(&conn, dir, err, sizeof(err)))
+	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, number), err, sizeof(err)))
 		return true;
 	if (!ringtap_conn_app(conn, &info) &&
 		!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
-		ok = add_ports(end, app, &info, ports, port_count);
+		ok = add_ports(
+			end, ringtap_apps_name(apps, number), number, &info, ports, port_count);
 	free(ports);
 	free(sessions);
 	ringtap_conn_close(conn);
@@ -78,7 +82,7 @@ static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
-		ok = add_app(&end, ringtap_apps_name(apps, i), ringtap_apps_dir(apps, i));
+		ok = add_app(&end, apps, i);
 	rt_answer_ms = answer_ms;
 	rt_telemetry_ms = telemetry_ms;
 }

@@ -116,6 +116,7 @@ void handle_free(struct handle *h)
 	free(h->filter.bf_insns);
 	free(h->checks[RT_DIR_RX]);
 	free(h->checks[RT_DIR_TX]);
+	free(h->copy);
 	free(h->device);
 	free(h);
 }

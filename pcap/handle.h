@@ -28,7 +28,8 @@ struct handle {
 	char *device;
 	bool activated, nonblock, rfmon, all_ports;
 	int snaplen, timeout_ms, buffer_size, tstamp_type, precision, protocol;
-	int ignored; /* set to no effect */
+	int ignored;  /* set to no effect */
+	u_char *copy; /* of the packet that is handed out, snaplen bytes; NULL: none is made */
 
 	/* From here on: once activated. */
 	pcap_t *inner;
@@ -107,10 +108,8 @@ static inline bool fork_may_read(struct handle *h)
 
 /* ---- name.c ---- */
 
-static inline bool name_is_ours(const char *device)
-{
-	return device && !__builtin_strncmp(device, NAME_PREFIX, sizeof(NAME_PREFIX) - 1);
-}
+/* ringtap:APP:PORT and the like, or an alias that is no interface of the kernel. */
+bool name_is_ours(const char *device);
 
 /* Attaches the capture to everything that h->device names, with one want as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */
@@ -119,5 +118,8 @@ int name_attach(struct handle *h, const struct ringtap_want *model,
 
 /* Do all ports that h->device names deliver time stamps of their NICs? */
 bool name_has_adapter_time(struct handle *h);
+
+/* The first port that h->device names. False: none, or its application does not answer. */
+bool name_first_port(struct handle *h, struct ringtap_port_info *port);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <netinet/if_ether.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "handle.h"
@@ -25,6 +26,17 @@ static int make_inner(struct handle *h)
 	h->inner = real()->pcap_open_dead_with_tstamp_precision(
 		DLT_EN10MB, h->snaplen, (unsigned)h->precision);
 	return h->inner ? 0 : handle_fail(h, PCAP_ERROR, "malloc: Cannot allocate memory");
+}
+
+/* For programs that write into packets: the ring can only be read. The variable is set by `ringtap
+ * run --copy`. */
+static int make_copy(struct handle *h)
+{
+	if (!getenv("RINGTAP_PCAP_COPY"))
+		return 0;
+	free(h->copy);
+	h->copy = malloc((size_t)h->snaplen);
+	return h->copy ? 0 : handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
 }
 
 /* Attaches and lets packets flow: from here on nothing is missed, as with libpcap. */
@@ -88,6 +100,8 @@ EXPORT int pcap_activate(pcap_t *p)
 	if (h->snaplen <= 0 || h->snaplen > SNAPLEN_MAX)
 		h->snaplen = SNAPLEN_MAX;
 	ret = make_inner(h);
+	if (!ret)
+		ret = make_copy(h);
 	if (!ret && !h->owner)
 		ret = fork_prepare(h);
 	if (!ret)

@@ -98,6 +98,13 @@ static void count(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 	++*(int *)user;
 }
 
+static void do_not_wait(void)
+{
+	char err[PCAP_ERRBUF_SIZE];
+
+	assert_int_equal(pcap_setnonblock(handle, 1, err), 0);
+}
+
 static void set_filter(const char *expression, int expected)
 {
 	struct bpf_program prog;
@@ -265,8 +272,37 @@ static void test_packets_lie_in_the_ring(void **state)
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
 	/* Nothing has been given back: what was handed out last is still good. */
 	assert_int_equal(rt_load(&session.tails[0].tail), 0);
+	do_not_wait();
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 0);
 	assert_int_equal(rt_load(&session.tails[0].tail), session.pos[0]);
+}
+
+static void test_packet_beyond_the_snapshot_length(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr h;
+
+	handle = pcap_open_live("ringtap:app:0", 50, 0, 20, err);
+	put(1, 51);
+	assert_null(pcap_next(handle, &h));
+	assert_string_equal(pcap_geterr(handle), "the ring is corrupt");
+}
+
+static void test_copies_can_be_written(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr *h;
+	const u_char *data, *first;
+
+	setenv("RINGTAP_PCAP_COPY", "1", 1);
+	handle = pcap_open_live("ringtap:app:0", 60, 0, 20, err);
+	unsetenv("RINGTAP_PCAP_COPY");
+	put(2, 60);
+	assert_int_equal(pcap_next_ex(handle, &h, &first), 1);
+	memset((u_char *)(uintptr_t)first, 0xee, h->caplen);
+	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
+	assert_ptr_equal(data, first);
+	assert_int_not_equal(data[0], 0xee);
 }
 
 static void test_nanoseconds(void **state)
@@ -378,6 +414,7 @@ static void test_callback_that_reads_on(void **state)
 {
 	int seen = 0;
 
+	do_not_wait();
 	for (int i = 0; i < 10; i++) {
 		put(7, 60); /* odd: the last one finds nothing */
 		while (seen < 7 * (i + 1))
@@ -398,6 +435,7 @@ static void test_filter_checks_what_waits(void **state)
 	put(2, 60); /* an honest application would not: so it is seen that we do not look */
 	assert_int_equal(pcap_loop(handle, 5, count, (u_char *)&seen), 0);
 	assert_int_equal(seen, 5);
+	do_not_wait();
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 0);
 }
 
@@ -520,6 +558,8 @@ int main(void)
 		closed(test_names_of_ports),
 		closed(test_stuck_application_holds_up_no_list),
 		opened(test_packets_lie_in_the_ring),
+		closed(test_packet_beyond_the_snapshot_length),
+		closed(test_copies_can_be_written),
 		closed(test_nanoseconds),
 		opened(test_rings_are_read_round_and_round),
 		opened(test_lengths_that_change_meanwhile),

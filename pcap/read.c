@@ -131,12 +131,23 @@ static inline uint32_t read_record(
 	hdr->len = rt_load(&e->orig_len);
 	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
 	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
-			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len))
+			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len ||
+			hdr->caplen > (uint32_t)h->snaplen))
 		return 0;
 	if (ns != h->ns) /* a burst has one time */
 		set_time(h, ns);
 	hdr->ts = h->tv;
 	return len;
+}
+
+/* What the callback gets. A callback that reads on has its packet replaced where copies are made.
+ */
+static inline const u_char *data_of(
+	const struct handle *h, const uint8_t *record, const struct pcap_pkthdr *hdr)
+{
+	const u_char *data = record + RT_EPB_HEADER;
+
+	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, hdr->caplen);
 }
 
 /* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
@@ -159,7 +170,7 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 			if (rt_unlikely(check) &&
 				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
 				continue;
-			callback(user, &hdr, at + RT_EPB_HEADER);
+			callback(user, &hdr, data_of(h, at, &hdr));
 			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;
 		}
@@ -167,14 +178,15 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 	return n;
 }
 
-/* How long to wait now; the time is up when it is 0 (for one that waits at all). */
+/* How long to wait now; 0: the timeout has expired, or the handle does not block. As on Linux, the
+ * timeout begins with a packet: deadline is 0 before. */
 static int wait_ms(const struct handle *h, uint64_t deadline)
 {
 	uint64_t now;
 
 	if (h->nonblock)
 		return 0;
-	if (h->timeout_ms <= 0)
+	if (!deadline)
 		return SLICE_MS;
 	now = now_ms();
 	if (now >= deadline)
@@ -184,8 +196,7 @@ static int wait_ms(const struct handle *h, uint64_t deadline)
 
 static int read_some(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
-	uint64_t deadline =
-		h->nonblock || h->timeout_ms <= 0 ? 0 : now_ms() + (uint64_t)h->timeout_ms;
+	uint64_t deadline = 0;
 
 	for (bool last = false;;) {
 		int wait, n = take_break(h);
@@ -195,13 +206,15 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 		n = hand_out(h, max, callback, user);
 		if (rt_load(&h->broken))
 			return take_break(h);
-		/* Nor may a flood of packets that do not pass keep a caller who is in a hurry. */
+		/* A flood of packets that do not pass must not extend a timeout. */
 		if (n || last)
 			return n;
 		wait = wait_ms(h, deadline);
 		n = fetch(h, wait);
 		if (n < 0 || (!n && !wait))
 			return n;
+		if (n && !deadline && h->timeout_ms > 0)
+			deadline = now_ms() + (uint64_t)h->timeout_ms;
 		last = !wait;
 	}
 }

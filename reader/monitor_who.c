@@ -35,7 +35,7 @@ static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *in
 	if (!mon->slot_met[slot]) {
 		mon->slot_met[slot] = true;
 		mon->slot_thread[slot] = mon->thread_count;
-		mon->threads[mon->thread_count++].slot = slot;
+		mon->threads[mon->thread_count++].pub.slot = slot;
 	}
 	*index = mon->slot_thread[slot];
 	return 0;
@@ -101,15 +101,15 @@ static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *
 }
 
 /* Cycles never go back, though the period that lasts is estimated. */
-static void take_over(struct ringtap_thread_stats *t, const struct ringtap_thread_stats *now)
+static void take_over(struct rt_thread *t, const struct rt_thread *now)
 {
-	uint64_t busy = t->busy_cycles, idle = t->idle_cycles;
+	uint64_t busy = t->pub.busy_cycles, idle = t->pub.idle_cycles;
 
 	*t = *now;
-	if (t->busy_cycles < busy)
-		t->busy_cycles = busy;
-	if (t->idle_cycles < idle)
-		t->idle_cycles = idle;
+	if (t->pub.busy_cycles < busy)
+		t->pub.busy_cycles = busy;
+	if (t->pub.idle_cycles < idle)
+		t->pub.idle_cycles = idle;
 }
 
 static int meet_blocks(struct ringtap_monitor *mon)
@@ -131,7 +131,7 @@ static int meet_blocks(struct ringtap_monitor *mon)
 
 int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 {
-	struct ringtap_thread_stats now;
+	struct rt_thread now;
 	uint32_t index;
 	int ret;
 

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "common/proto.h"
+#include "halt.h"
 #include "telemetry.h"
 
 _Thread_local int rt_telemetry_ms = 3000;
@@ -107,7 +108,11 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 		return fd;
 	}
 	ret = ask(fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
+	if (ret == -ETIMEDOUT && rt_peer_halted(fd, err, errlen))
+		ret = -EHOSTDOWN;
 	close(fd);
+	if (ret == -EHOSTDOWN)
+		return ret;
 	if (ret) {
 		snprintf(err, errlen, "its telemetry socket does not answer: %s", strerror(-ret));
 		return ret;

@@ -7,6 +7,7 @@
 
 #include "measure.h"
 #include "plot.h"
+#include "cli/which_app.h"
 #include "base/signals.h"
 #include "base/util.h"
 
@@ -68,8 +69,7 @@ static int attach(struct measure *m)
 	ret = ringtap_monitor_open(
 		&m->mon, m->app.dir, m->collectors, m->latency_every, err, sizeof(err));
 	if (ret) {
-		say("%s: %s: %s%s", m->command, m->app.name, err,
-			ret == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+		say_not_attached(m->command, m->app.name, ret, err);
 		return STATUS_FAILED;
 	}
 	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;

@@ -10,6 +10,7 @@
 #include "common/proto.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
+#include "cli/which_app.h"
 #include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
@@ -45,8 +46,7 @@ pid_t trace_listener(const struct trace *t, const char *socket)
 
 static int say_refused(const struct trace *t, int error, const char *err)
 {
-	say("trace: %s: %s%s", t->app.name, err,
-		error == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+	say_not_attached("trace", t->app.name, error, err);
 	return STATUS_FAILED;
 }
 
@@ -122,7 +122,7 @@ static int last_snapshot(struct trace *t)
 		ret = ringtap_monitor_read(t->mon, &t->stats);
 		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
 		for (uint32_t i = 0; !ret && !read && i < t->stats->port_count; i++)
-			read = t->stats->ports[i].read_ns > now;
+			read = ringtap_snapshot_port(t->stats, i)->read_ns > now;
 		if (!ret && !read)
 			nanosleep(&tick, NULL); /* a signal has come already, often */
 	}
@@ -161,8 +161,8 @@ const char *trace_port(const struct trace *t, uint64_t port)
 
 	/* Numbers are given anew: the last one to have it is meant. */
 	for (uint32_t i = 0; i < t->stats->port_count; i++)
-		if (t->stats->ports[i].port_id == port)
-			name = t->stats->ports[i].name;
+		if (ringtap_snapshot_port(t->stats, i)->port_id == port)
+			name = ringtap_snapshot_port(t->stats, i)->name;
 	return name;
 }
 

@@ -176,7 +176,7 @@ def test_dpdk_that_is_not_in_the_global_scope(plugin, closing):
 
 
 def test_with_every_driver_that_is_installed(plugin, closing, tmp_path):
-    """Other tests run with a few drivers: harness/sandbox.py hides the rest."""
+    """Other tests run with a few drivers: e2e/harness/sandbox.py hides the rest."""
     folder = sandbox.driver_folder()
     if not folder:
         pytest.skip("DPDK's drivers are not where Debian has them")

@@ -152,7 +152,7 @@ def test_another_machine_is_told(tmp_path):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert sample(tmp_path, "--only", "one", "--repetitions", "2").returncode == 0
     text = (tmp_path / "out" / "report.html").read_text()
-    assert "Measured on more than one machine or build: dpdk &#x27;1.2.3&#x27; instead of" in text
+    assert "Measured on more than one machine or build: dpdk &#39;1.2.3&#39; instead of" in text
 
 
 def test_other_settings_are_refused(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs do with libpcap's handles besides reading, done to ours. apps/pcap_life.c judges."""
+"""What programs do with libpcap's handles besides reading, done to ours. e2e/apps/pcap_life.c judges."""
 import threading
 
 import pytest

@@ -22,6 +22,18 @@ extern "C" {
 #define RINGTAP_NAME_LEN    64
 #define RINGTAP_SNAPLEN_MAX 262144
 
+/* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
+ * strides behind the first, however large a program compiled earlier takes them to be. */
+struct ringtap_array {
+	void *first;
+	size_t stride; /* bytes from one entry to the next */
+};
+
+static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
+{
+	return (const char *)a->first + i * a->stride;
+}
+
 /* Version of the library, "major.minor.patch". Static. */
 const char *ringtap_version(void);
 
@@ -91,7 +103,8 @@ struct ringtap_session_info {
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
- * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT; -EACCES; …
+ * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
+ * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);

@@ -46,7 +46,7 @@ static int in_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* As devices see them; a pool without IOVAs has all ones there. */
+/* As devices address them; in a pool without IOVAs these are all ones. */
 static uint64_t page_of(const struct rt_stat_sample *s, unsigned shift)
 {
 	return (s->iova && s->iova != UINT64_MAX ? s->iova : s->buf_addr) >> shift;
@@ -67,7 +67,7 @@ static uint64_t distinct_pages(const struct rt_stat_run *st, unsigned shift)
 	return windows ? distinct / windows : 0;
 }
 
-/* From the lowest address of a buffer to the next one; 0: not known. */
+/* From the lowest address of a buffer to the next one; 0: unknown. */
 static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 {
 	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS); i++) {
@@ -79,7 +79,7 @@ static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 	return 0;
 }
 
-/* Steps to a neighbour, of a thousand. Objects that would cross a page begin in the next one, so
+/* Steps to a neighbour, per thousand. Objects that would cross a page begin in the next one, so
  * neighbours are up to two objects apart. */
 static uint64_t sequential(const struct rt_stat_run *st, uint64_t stride)
 {
@@ -103,7 +103,7 @@ static bool copy_run(const struct rt_stat_sampler *s, struct rt_stat_run *out)
 	if (!number || rt_load_acquire(&st->number) != number)
 		return false;
 	memcpy(out, st, sizeof(*out));
-	rt_fence_acquire(); /* pairs with the fence in stats_burst.c */
+	rt_fence_acquire(); /* pairs with the fence in burst.c */
 	return rt_load(&st->number) == number && out->count <= RT_STAT_RUN;
 }
 

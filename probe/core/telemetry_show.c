@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The statistics as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
- * most, which is why histograms come only with the port that they are asked for. Names stand in
- * values, as not all characters of a port's name may stand in a key. */
+/* The statistics as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB
+ * at most, so histograms come only with a single port. Names are values, as not all characters
+ * of a port's name may be part of a key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "telemetry.h"
 
 #define GAPS_SHOWN 8
-#define LIST_BYTES (15u << 10) /* the rest is for what is around it */
+#define LIST_BYTES (15u << 10) /* leaves room for what surrounds the list */
 
-/* Of the entry that is being made; control lock held. */
+/* Of the entry under construction; control lock held. */
 static size_t entry_bytes;
 static struct rte_tel_data *entry_nested;
 
@@ -39,7 +39,7 @@ void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v)
 void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v)
 {
 	rte_tel_data_add_dict_string(d, name, v);
-	count_entry(name, 2 * strlen(v) + 2); /* all of it may need escaping */
+	count_entry(name, 2 * strlen(v) + 2); /* every character may need escaping */
 }
 
 struct rte_tel_data *rt_telemetry_dict(void)
@@ -60,7 +60,7 @@ void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d)
 	bytes += strlen(name) + sizeof("\"\": {}, ") - 1;
 	if (list->bytes + bytes > LIST_BYTES ||
 		rte_tel_data_add_dict_container(list->dict, name, d, 0)) {
-		rte_tel_data_free(entry_nested); /* d does not do it */
+		rte_tel_data_free(entry_nested); /* d does not free it */
 		rte_tel_data_free(d);
 		list->left_out++;
 	} else {
@@ -126,7 +126,7 @@ void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list
 	}
 }
 
-/* The longest of all windows that are still there, longest first. */
+/* The longest of all windows that are still kept, longest first. */
 static void show_gaps(struct rt_stats *f, const struct rt_stat_thread *t, struct rte_tel_data *d)
 {
 	struct rte_tel_data *list = rte_tel_data_alloc();
@@ -158,7 +158,7 @@ static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct
 {
 	uint64_t busy, idle, since, now = rt_tsc();
 
-	/* stats.h says why; a thread that changes over all the time may win. */
+	/* See rt_stat_thread in stats.h; give up on a thread that changes state all the time. */
 	for (int i = 0; i < 100; i++) {
 		since = rt_load_acquire(&t->since_tsc);
 		busy = rt_load_acquire(&t->busy_cycles);
@@ -204,7 +204,7 @@ static void show_bursts(const struct rt_stat_hook *b, struct rte_tel_data *d)
 
 	if (!sizes)
 		return;
-	/* A dictionary ends at 256 entries; the rest is refused. */
+	/* A dictionary holds 256 entries; further ones are refused. */
 	for (unsigned n = 0; n <= RT_STAT_BURSTS; n++) {
 		snprintf(name, sizeof(name), "%u", n);
 		if (rt_load(&b->burst[n]))
@@ -276,7 +276,7 @@ static bool same_pair(const struct rt_stat_pair *a, const struct rt_stat_pair *b
 	       a->inferred == b->inferred;
 }
 
-/* All threads' together. */
+/* The sum over all threads. */
 static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pair_sum *s)
 {
 	memset(s, 0, sizeof(*s));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rarer parts of counting; still in the polling threads, see stats_burst.h. */
+/* The rarer parts of counting; they still run in the polling threads, see burst.h. */
 #include <string.h>
 
 #include "burst.h"
 
-#define RUN_PATIENCE 5 /* runs that would have been wanted meanwhile */
+#define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */
 
 struct rt_stat_mode rt_stat_mode;
 struct rt_stats *rt_stat_current;
@@ -14,7 +14,7 @@ bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *inde
 {
 	*index = rt_load(count);
 	do {
-		/* Pairs with the release in stats_supply.c. */
+		/* Pairs with the release in supply.c. */
 		if (*index >= rt_load_acquire(&supply->ready)) {
 			if (!rt_load(&supply->starved))
 				rt_store(&supply->starved, 1);
@@ -42,13 +42,13 @@ struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt
 	return b;
 }
 
-/* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
+/* 0 if the counter has gone back (suspend, a guest that was restored): counters only grow. */
 static uint64_t cycles_since(const struct rt_stat_own *o, uint64_t tsc)
 {
 	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
 }
 
-/* Ends the period that lasts; its sums and what begins are published as stats.h says. */
+/* Ends the current period; its sums and the start of the next are published as stats.h says. */
 static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64_t tsc)
 {
 	struct rt_stat_thread *p = o->pub;
@@ -66,7 +66,7 @@ static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64
 	o->kind = kind;
 }
 
-/* The smallest of a full log is what a newcomer must beat. */
+/* A new burst must exceed the smallest entry of a full log. */
 static void keep_burst(struct rt_stat_own *o, uint64_t cycles)
 {
 	struct rt_stat_window *w = &o->pub->window[o->window % RT_STAT_WINDOWS];
@@ -150,7 +150,7 @@ static void close_period(struct rt_stat_own *o)
 		publish_period(o, RT_STAT_NONE, rt_tsc());
 }
 
-/* Says who owns the slot, before anything that refers to it. */
+/* Publishes the owner of the slot, before anything that refers to it. */
 static void introduce(struct rt_stat_own *o, const struct rt_thread *t)
 {
 	if (o->pub->life == t->life)
@@ -160,8 +160,8 @@ static void introduce(struct rt_stat_own *o, const struct rt_thread *t)
 	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
 }
 
-/* A thread that is new here, or collectors that have been switched. What was not watched counts
- * neither as work nor as a gap. */
+/* A thread that is new here, or collectors that have been switched. Time that was not observed
+ * counts neither as work nor as a gap. */
 void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state)
 {
 	uint32_t every = rt_load(&rt_stat_mode.latency_every) & ~RT_STAT_INFER;
@@ -171,7 +171,7 @@ void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t s
 		close_period(o);
 	if (o->busy_life != rt_load(&rt_stat_mode.busy_life)) {
 		o->busy_life = rt_load(&rt_stat_mode.busy_life);
-		o->kind = RT_STAT_NONE; /* the period began before a time without watching */
+		o->kind = RT_STAT_NONE; /* the period began before an unobserved time */
 		rt_store(&o->pub->since_tsc, 0);
 	}
 	if (o->gaps_life != rt_load(&rt_stat_mode.gaps_life)) {
@@ -200,12 +200,12 @@ void rt_stat_thread_ends(struct rt_thread *t)
 		close_period(o);
 		o->last_tsc = 0;
 		o->filling = NULL;
-		o->switching = 0; /* whoever gets the slot introduces himself */
+		o->switching = 0; /* the next owner of the slot publishes itself */
 	}
 	rt_thread_exit(t);
 }
 
-/* One run after the other, each when the control thread wants it. */
+/* One run after the other, each when the control thread requests it. */
 static struct rt_stat_run *next_run(struct rt_stat_own *o, uint64_t tsc)
 {
 	uint64_t wanted = rt_load(&rt_stat_mode.wanted);
@@ -216,7 +216,7 @@ static struct rt_stat_run *next_run(struct rt_stat_own *o, uint64_t tsc)
 	o->run = wanted;
 	st = &o->sampler->run[wanted % RT_STAT_RUNS];
 	rt_store(&st->number, 0);
-	rt_fence_release(); /* pairs with the reader's second look at number */
+	rt_fence_release(); /* pairs with the reader's second read of number */
 	rt_store(&st->count, 0);
 	rt_store(&st->tsc, tsc);
 	return st;
@@ -261,7 +261,7 @@ void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 		};
 	}
 	rt_store(&st->count, at);
-	/* Where little traffic is, a short run must do. */
+	/* With little traffic, accept a short run. */
 	if (at < RT_STAT_RUN && rt_load(&rt_stat_mode.wanted) - o->run < RUN_PATIENCE)
 		return;
 	/* Pairs with the acquire in reader/monitor.c. */

@@ -16,7 +16,7 @@ static void link_site(struct rt_stat_site *s)
 	const struct rt_stat_port_state *state = &s->stats->port_state[s->where & UINT16_MAX];
 
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
-		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
+		return; /* ethdev refuses a hairpin queue: software never receives its packets */
 	s->linked = true;
 	rt_hook_count(s->hook, s, state->generation);
 }
@@ -45,7 +45,7 @@ static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 {
 	if (s->column || s->number >= f->sites_ready)
 		return;
-	/* Pairs with the acquires in stats_burst.h. */
+	/* Pairs with the acquires in burst.h. */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
 		rt_hook_give_column(s->hook, s);
@@ -58,8 +58,8 @@ void rt_stats_use_supply(struct rt_stats *f)
 	rt_store(&rt_stat_mode.threads, f->threads_ready);
 }
 
-/* The site of the queue: the one that it had before its port was removed and came back, which goes
- * on with its blocks, or a new one. NULL: no memory. */
+/* The site of the queue: the one from before its port was removed and came back, which goes on
+ * with its blocks, or a new one. NULL: no memory. */
 static struct rt_stat_site *take_site(struct rt_stats *f, uint32_t where, enum rt_direction dir)
 {
 	struct rt_stat_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
@@ -150,7 +150,7 @@ static void counters_of(struct rt_stat_port *p, uint64_t *to[RT_STAT_PORT_COUNTE
 	memcpy(to, all, sizeof(all));
 }
 
-/* The entry of a port that comes back begins to count where it has ended. */
+/* The entry of a port that comes back goes on from its last counts. */
 static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *state)
 {
 	uint64_t *to[RT_STAT_PORT_COUNTERS];
@@ -161,7 +161,7 @@ static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *st
 		state->before[k] = *to[k];
 }
 
-/* Entry for a port that has come: the one that it had before it was removed, or a new one.
+/* The entry for a port that was added: the one from before its removal, or a new one.
  * RT_STAT_PORTS: none left. */
 static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *desc)
 {
@@ -178,7 +178,7 @@ static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *d
 
 static uint32_t add_port(struct rt_stats *f, uint16_t id)
 {
-	/* Before its description: else it may be that of the next holder. */
+	/* Before the port's description, which may else be that of the next port with this id. */
 	uint32_t generation = rt_port_generation(id), i;
 	struct rt_stat_port *p;
 	struct rt_msg_port desc;
@@ -262,7 +262,7 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 		struct rt_msg_port desc;
 		struct rte_eth_stats s;
 
-		/* A stopped port may be about to be closed: nothing is asked of it. */
+		/* A stopped port may be about to be closed: do not call its driver. */
 		if (!present(p) || rt_port_stats(p->port_id, 0, &s))
 			continue;
 		rt_trace_ports_after(f, i, handed, &s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What drivers lost or refused, told when their counters have been read. */
+/* Events for packets that drivers lost or refused, emitted when their counters have been read. */
 #include <rte_ethdev.h>
 
 #include "probe/monitor/stats.h"
 #include "trace.h"
 
-/* Packets that the application has handed over to the port's driver, those again that it offered
+/* Packets that the application has handed over to the port's driver; packets offered again count
  * again. */
 static uint64_t handed_over(const struct rt_stats *f, uint32_t index)
 {
@@ -31,7 +31,7 @@ uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index)
 	return handed_over(f, index);
 }
 
-/* A driver's counter that the application has reset begins anew. */
+/* A driver's counter that the application has reset starts again at 0. */
 static void tell(uint16_t port, uint64_t *told, uint64_t now, enum rt_drop reason)
 {
 	uint64_t grown = now < *told ? now : now - *told;
@@ -42,7 +42,7 @@ static void tell(uint16_t port, uint64_t *told, uint64_t now, enum rt_drop reaso
 }
 
 /* While the driver was read, between handed and as many packets as there are now had been handed
- * over: the least is certain. What was on its way at the first reading is nobody's refusal. */
+ * over: the least is certain. Packets on their way at the first reading are not refused. */
 static void tell_refused(struct rt_stats *f, uint32_t index, uint16_t port, uint64_t handed,
 	const struct rte_eth_stats *s)
 {
@@ -66,7 +66,7 @@ void rt_trace_ports_after(
 	struct rt_stat_port_state *state = &f->port_state[index];
 	uint16_t port = f->ports[index].port_id;
 
-	if (!state->told) { /* lost before anybody was here */
+	if (!state->told) { /* lost before tracing began */
 		state->told = true;
 		state->imissed = s->imissed;
 		state->ierrors = s->ierrors;

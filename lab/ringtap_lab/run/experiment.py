@@ -29,15 +29,6 @@ class Measurement:
     data: dict = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A figure that others published: what was measured, its value as text, where it stands."""
-
-    what: str
-    value: str
-    source: str = ""
-
-
 class Experiment:
     """Base class. lab is a lab.Lab: options, programs, names, network namespaces."""
 
@@ -45,10 +36,11 @@ class Experiment:
     title = ""
     question = ""  # what it answers, a sentence or two
     conditions = ""  # how it is measured: what a reader must know to judge the figures
-    published = ()  # of Published
+    published = ()  # of sources.Published
     order = 100  # place in the report
     repetitions = 5
     quick_repetitions = 2
+    prepared_names = {}  # of what prepare() gives: name, scale, digits, unit, by key; {}: as they are
     prepare_s = 0.0  # how long prepare() takes, roughly
 
     def add_options(self, group):

@@ -138,6 +138,11 @@ class Results:
         """Outcomes that have values."""
         return [o for o in self.outcomes.values() if o.runs]
 
+    def gaps(self):
+        """Lines on cells that could not be measured, and why."""
+        return [f"{o.key}: not available: {o.unavailable}" for o in self.outcomes.values() if o.unavailable] + [
+            f"{o.key}: failed: {e}" for o in self.outcomes.values() for e in dict.fromkeys(o.errors.values())]
+
     def done(self, key, repetition):
         """Whether there is nothing to be measured any more."""
         outcome = self.cell(key)

@@ -4,7 +4,7 @@ from ...report import memory_view
 from ...tools import buffers
 from ...tools.errors import Unavailable
 from .. import forwarder
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
 SLOTS = 8192  # of each ring: what a drop brings a buffer forward in the pool
@@ -16,7 +16,6 @@ STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
 # What EAL takes, the pool of our own huge pages beside it, and some to spare.
 HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
-STUDY = "published study of mbuf memory and the IOTLB, as the experiment's task states it"
 ATTEMPTS = 6
 BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
 WIRE_REACHED = 0.95  # of its rate under overload; less: the thread was held up for too long
@@ -46,9 +45,11 @@ class Memory(Experiment):
         f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
         "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC.")
-    published = (
-        Published("ring order, drop", "buffers in order at first, scattered by drops, and for good", STUDY),
-        Published("retry, stack order, or huge pages", "cure it", STUDY))
+    published = memory_view.PUBLISHED
+    prepared_names = {
+        "limit_4k_pps": ("limit with 4 KiB pages", 1e-6, 2, "Mpps"), "limit_dpdk_pps": ("limit with DPDK's memory", 1e-6, 2, "Mpps"),
+        "wire_pps": ("the wire takes", 1e-6, 2, "Mpps"), "below_pps": ("load below the limit", 1e-6, 2, "Mpps"),
+        "above_pps": ("load above it", 1e-6, 2, "Mpps"), "stage_s": ("length of a phase", 1, 1, "s")}
     order = 20
     repetitions = 3
     prepare_s = 6.0

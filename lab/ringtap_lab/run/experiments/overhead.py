@@ -5,7 +5,7 @@ import contextlib
 from ...report import overhead_view
 from ...tools.errors import Trouble, Unavailable
 from .. import lttng
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 from ..overhead_ways import BURST, SIZE, WAYS, Subject
 from ..testpmd import MEMORY_MB, TestPmd
 
@@ -14,7 +14,6 @@ ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
 TRIES, CALM = 3, 0.04  # measured again if the application by itself changed by more meanwhile
 LIVES = 3
 BUDGET_S = 800  # of all of it; a quick run has a part of it
-SOURCE = "DPDK 19.11, NIC of 25 Gbit/s"
 
 
 class Overhead(Experiment):
@@ -32,9 +31,7 @@ class Overhead(Experiment):
         "thread ran, so that other programs on its CPU do not count; of four parts of each measurement the fastest counts, as "
         "others only slow it down (but not where packets are captured, which comes in waves). Disabled: the tool is loaded, or was attached and has gone, and does not look. "
         "Enabled: it looks at each packet, or, where it traces, at each burst.")
-    published = tuple(
-        Published(f"{row.name}, {state}", overhead_view.percent(value), SOURCE) for row in overhead_view.ROWS
-        for state, value in (("off", row.published_off), ("on", row.published_on)) if value is not None)
+    published = overhead_view.PUBLISHED
     order = 40
     quick_repetitions = 1
 

@@ -4,18 +4,16 @@ left of the application's rate."""
 import time
 
 from ...report import pdump_view
-from ...report.pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
-                          UNTOUCHED, WAYS, line_pps)
+from ...report.pdump_view import BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, SIZES, SMALLEST, UNTOUCHED, WAYS, line_pps
 from ...tools import process
 from ...tools.errors import Trouble, Unavailable
 from .. import attached, forwarder
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
 
 QUICK_SIZES = (64, 256, 512)
 SPARE_MB = 64
 ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
-SOURCE = "two ports of 10 Gbit/s, 64-byte packets"
 
 
 class Pdump(Experiment):
@@ -32,9 +30,7 @@ class Pdump(Experiment):
         "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
         "limit. Rates are packets per second that the polling thread ran. The published figures have one write for each packet in "
         "dpdk-dumpcap as it was, then buffered writes, then batches.")
-    published = (
-        *(Published(f"captured, {WAYS[way]}", f"{value} of 20 Gbit/s", SOURCE) for way, value in PUBLISHED.items()),
-        Published("forwarded meanwhile", f"{PUBLISHED_FORWARDING} Gbit/s", SOURCE))
+    published = PUBLISHED
     order = 50
     repetitions = 3
     quick_repetitions = 1
@@ -124,13 +120,6 @@ def at_the_limit(lab, app, way, size):
                         "untouched_pps": untouched, "disturbed": disturbed})
 
 
-class Paced:
-    """What a tool wants to know of an application."""
-
-    def __init__(self, prefix):
-        self.prefix = prefix
-
-
 def at_line_rate(lab, way, size):
     """Two sinks that take packets off their ports at line rate, in one thread."""
     devices = [a for i in range(PORTS) for a in ("--vdev", f"net_null{i},size={size}")]
@@ -138,10 +127,10 @@ def at_line_rate(lab, way, size):
     end = forwarder.End([], [*devices, "--no-huge"], "net_null0", lab.cpus[0])
     sinks = forwarder.Forwarder(lab, end, "sink", ["--role", f"sink:net_null1@{lab.cpus[0]}", "--sink-rate", rate])
     with sinks:
-        with tool(lab, way, Paced(sinks.argv[sinks.argv.index("--name") + 1])) as t:
+        with tool(lab, way, sinks) as t:
             time.sleep(2 * length(lab))
             counts = t.counts()
-        report = sinks.finish()
+        report = sinks.report()
     pps = counts.seen / counts.seconds  # while it was attached: by themselves the sinks are faster
     return Measurement({**captured(counts, pps, size), **forwarded(pps, size), "disturbed": report.disturbed()})
 
