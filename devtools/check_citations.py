@@ -24,6 +24,8 @@ EXTENSIONS = "c|h|py|sh|md|bt|build|map|json|html|txt|css|ini|toml"
 CALL = re.compile(r"(?<![\w/.$*-])([A-Za-z_]\w*)\(\)")
 OURS = re.compile(r"(?<![\w/.-])(rt_[a-z]\w*)\b(?![*…{])")
 PATH = re.compile(rf"(?<![\w/.<$*{{}}-])((?:[\w.-]+/)*[\w-]+\.(?:{EXTENSIONS}))\b(?![\w(*/])")
+# The partner of an atomic access is a function, or the kernel.
+PAIRS = re.compile(r"\b([Pp]airs?\s(?:\*\s)?with)\s")
 WORD = re.compile(r"[A-Za-z_]\w*")
 C_TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 PYTHON_TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*', re.S)
@@ -112,6 +114,9 @@ class Tree:
 
     def wrong(self, name, text):
         markdown = name.endswith(".md")
+        for match in PAIRS.finditer(text):
+            if not markdown and "()" not in text[match.start():] and "kernel" not in text:
+                yield "function named that it", match
         for match in CALL.finditer(text):
             if not self.has_function(match.group(1)):
                 yield "function", match

@@ -168,7 +168,7 @@ def steady(env, file):
 
 def main():
     IMAGES.mkdir(exist_ok=True)
-    pages = sandbox.enter({})
+    sandbox.enter()
     plugin = Plugin()
     try:
         with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
@@ -182,7 +182,6 @@ def main():
                 bed.close()
     finally:
         plugin.close()
-        pages.close()
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
 	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
-	/* Pairs with the release of its thread, when it had filled it. */
+	/* Pairs with the release in rt_stat_sample(), when the thread had filled it. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
 	if (!number || !count || count > RT_STAT_RUN)

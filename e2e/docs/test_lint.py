@@ -27,6 +27,7 @@ CITATIONS = [
     ("docs/a.md", "`src/gone.c`\n", "docs/a.md:1: no such file: src/gone.c"),
     ("docs/a.md", "`rt_gone`\n", "docs/a.md:1: no such name: rt_gone"),
     ("src/a.c", "/* One.\n * Pairs with gone(). */\n", "src/a.c:2: no such function: gone"),
+    ("src/a.c", "/* Pairs with the acquire in\n * src/a.c. */\n", "src/a.c:1: no such function named that it: Pairs with"),
     ("src/a.c", "/* See gone.h. */\n", "src/a.c:1: no such file: gone.h"),
     ("docs/troubleshooting.md", "| `cannot read …` | – |\n", "no such message: cannot read"),
 ]
@@ -51,13 +52,13 @@ def test_nothing_in_a_good_tree(tmp_path, script):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("changed,text,expected", MARKDOWN)
+@pytest.mark.parametrize("changed,text,expected", MARKDOWN, ids=lambda text: text[:20])
 def test_markdown(tmp_path, changed, text, expected):
     done = lint(tmp_path, "check_markdown.py", changed, text)
     assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("changed,text,expected", CITATIONS)
+@pytest.mark.parametrize("changed,text,expected", CITATIONS, ids=lambda text: text[:20])
 def test_citations(tmp_path, changed, text, expected):
     done = lint(tmp_path, "check_citations.py", changed, text)
     assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr

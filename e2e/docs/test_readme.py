@@ -51,6 +51,7 @@ TRAFFIC = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", ["list", "record", "latency"])
 def test_command(hosts, tmp_path, name):
     command, expected = next((c, lines) for c, lines in shown().items() if c.split()[1] == name)
