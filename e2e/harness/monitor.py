@@ -83,7 +83,7 @@ class Thread(ctypes.Structure):
 class Hook(ctypes.Structure):
     _fields_ = _fields(
         (u32, "thread life"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
-        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_asked reserved1"),
+        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_burst reserved1"),
         (u64, "burst[513]"))
 
 

@@ -344,4 +344,4 @@ def test_a_probe_that_is_too_old(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])
-    assert done.returncode == 1 and "does not know figures" in done.stderr
+    assert done.returncode == 1 and "does not know statistics" in done.stderr

@@ -218,7 +218,10 @@ def test_uneven_queues(testpmd, tmp_path):
                   args=("--rxq=2", "--txq=2", "--forward-mode=noisy",
                         "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"))
     pmd.start()
-    found = Diagnosis(pmd, seconds=2)
+    for _ in range(5):  # threads that get no CPU receive too few packets for a verdict
+        found = Diagnosis(pmd, seconds=2)
+        if found.others:
+            break
     assert found.others == ["uneven_queues"]
     assert found.get("uneven_queues")["where"] == "net_pcap0"
     assert "queue 0 has 2.0 times its share of 2 queues" in found.evidence("uneven_queues")

@@ -37,7 +37,7 @@ def test_bursts_as_they_were(app, monitor, instruments):
     bursts, block = m.hook(fig.RX)
     assert bursts == {0: 20, 1: 7, 4: 1, 32: 3, 512: 1}
     assert (block.big_polls, block.big_packets) == (0, 0)
-    assert block.max_asked == 512
+    assert block.max_burst == 512
     bursts, _ = m.hook(fig.TX)
     assert bursts == {64: 1, 6: 1}
     (thread,) = m.threads.values()
@@ -107,7 +107,7 @@ def test_testpmd_agrees(testpmd, monitor):
         for direction, packets in ((fig.RX, rx), (fig.TX, tx)):
             sizes, block = forwarded(m, direction, int(port))
             assert sum(n * c for n, c in sizes.items()) == int(packets)
-        assert forwarded(m, fig.RX, int(port))[1].max_asked == 13
+        assert forwarded(m, fig.RX, int(port))[1].max_burst == 13
     told = re.findall(r"statistics for port (\d+).*?RX-bursts\s*:\s*(\d+)", text, re.DOTALL)
     assert len(told) == 2, text
     for port, bursts in told:
@@ -203,17 +203,19 @@ sys.stdin.read()
 """
 
 
+SEGMENT = "ringtap-statistics"  # its name in /proc/PID/maps
+
+
 def test_killed_monitors_leave_nothing(busy, closing):
     before = None
     for turn in range(4):
         child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix], cwd=E2E))
         child.expect("attached")
         assert busy.one("callbacks 0") == 2
+        assert SEGMENT in Path(f"/proc/{busy.pid}/maps").read_text()
         os.kill(child.pid, signal.SIGKILL)
         callbacks_gone(busy)
-        until(lambda: not any("ringtap-figures" in line for line in
-                              Path(f"/proc/{busy.pid}/maps").read_text().splitlines()), 10,
-              "memory given back")
+        until(lambda: SEGMENT not in Path(f"/proc/{busy.pid}/maps").read_text(), what="memory given back")
         if turn == 1:  # what is made once is there now
             before = dpdk.Resources(busy.pid)
         elif turn > 1:

@@ -122,7 +122,7 @@ def test_rates_and_shares(testpmd):
     assert rx["packets_per_second"] == pytest.approx(rx["packets"] / doc["interval_s"])
     assert rx["bits_per_second"] == pytest.approx(8 * 64 * rx["packets_per_second"])
     assert rx["packets_per_call"] == rx["packets_per_busy_call"] == 32
-    assert rx["burst_p50"] == rx["burst_p99"] == rx["max_asked"] == 32
+    assert rx["burst_p50"] == rx["burst_p99"] == rx["max_burst"] == 32
     thread, = (t for t in doc["threads"] if t["lcore"] == 1)
     assert thread["busy_share"] > 0.99
     assert 1 < thread["cycles_per_packet"] < 1e6
