@@ -126,8 +126,8 @@ def test_filters_that_loop_are_refused(play, record):
     """protochain walks a list of unknown length; what runs in an application must end."""
     app = play()
     port = app.ring("a")
-    said = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
-    assert len(said.strip().splitlines()) == 1 and "filter" in said
+    output = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
+    assert len(output.strip().splitlines()) == 1 and "filter" in output
     assert app.one(f"callbacks {port}") == 0
 
 

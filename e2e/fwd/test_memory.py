@@ -230,18 +230,18 @@ def test_no_gpu(fwd):
 
 
 def test_devices_that_share_dpdks_memory_are_refused(tmp_path, fwd):
-    said = refused("--no-huge", "--vdev", f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,"
+    output = refused("--no-huge", "--vdev", f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,"
                    "socket-abstract=no", "--role", "echo:0", "--memory", "4k", "--",
                    "--single-file-segments")
-    assert "net_memif0" in said and "zero-copy" in said
+    assert "net_memif0" in output and "zero-copy" in output
 
 
 def test_missing_huge_pages():
-    said = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
-    assert "huge pages" in said and "--no-huge" in said
-    said = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "huge",
+    output = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
+    assert "huge pages" in output and "--no-huge" in output
+    output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "huge",
                    "--pool-size", 1 << 24, "--eal-mb", 6000)
-    assert "--memory huge" in said and "nr_hugepages" in said
+    assert "--memory huge" in output and "nr_hugepages" in output
 
 
 @pytest.mark.parametrize("args,advice", [
@@ -253,9 +253,9 @@ def test_more_than_there_is(args, advice):
     """Said at once, before anything is touched."""
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
-    said = refused("--no-huge", "--vdev", "net_null0",
+    output = refused("--no-huge", "--vdev", "net_null0",
                    *(args if "--role" in args else ("--role", "echo:0", *args)))
-    assert "MiB of memory are needed" in said and advice in said
+    assert "MiB of memory are needed" in output and advice in output
 
 
 def available_mb():

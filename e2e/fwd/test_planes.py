@@ -181,8 +181,8 @@ def test_forwarding_between_interfaces(fwd, net, plane):
     first, left = net.add_host("192.0.2.1")
     _second, right = net.add_host("192.0.2.2")
     way = fwd("--plane", plane, "--role", f"forward:{left},{right}@1", namespace=net.hub).running()
-    said = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
-    assert "5 received" in said
+    output = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
+    assert "5 received" in output
     there, back = way.stop()["roles"]
     for role in (there, back):
         assert role["total"]["rx_packets"] >= 6  # pings and who has it
@@ -296,9 +296,9 @@ def test_a_new_stage_gives_up_nothing(fwd, peer):
 
 
 def test_link_that_stays_down(fwd, tmp_path):
-    said = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
+    output = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
                "generate:0", "--link-wait", "100ms").done(status=1)
-    assert "net_memif0: the link is down" in said
+    assert "net_memif0: the link is down" in output
 
 
 def test_interface_goes_away(fwd, wire):

@@ -76,11 +76,11 @@ class Bpftrace:
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
         for line in self.proc.output.splitlines():
-            told = json.loads(line) if line.startswith("{") else {}
-            if told.get("type") != "map":
-                assert "lost" not in told.get("type", ""), line
+            reply = json.loads(line) if line.startswith("{") else {}
+            if reply.get("type") != "map":
+                assert "lost" not in reply.get("type", ""), line
                 continue
-            for name, table in told["data"].items():
+            for name, table in reply["data"].items():
                 for arguments, calls in table.items():
                     out[(name[1:], *map(int, arguments.split(",")))] = calls
         return out

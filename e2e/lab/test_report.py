@@ -44,7 +44,7 @@ def test_every_experiment_is_in_it(page, data):
         assert int(element.text()) == words.count(element.attributes["data-tally"])
 
 
-def test_a_quick_run_says_so(page, data):
+def test_a_quick_run_is_marked(page, data):
     quick = [name for name, d in data.items() if d["settings"]["quick"]]
     assert bool(page.root.classed("quick")) == bool(quick)
 

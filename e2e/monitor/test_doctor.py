@@ -44,7 +44,7 @@ def test_idle(testpmd):
     assert not found.has("well")
 
 
-def test_nobody_polls(testpmd):
+def test_no_thread_polls(testpmd):
     found = Diagnosis(testpmd("net_ring0"))
     assert found.sound() == "not_polling"
 
@@ -191,7 +191,7 @@ def test_preempted(testpmd):
     assert "though there was no work" in found.evidence("preempted")
 
 
-def test_who_sleeps_is_not_preempted(play):
+def test_threads_that_sleep_are_not_preempted(play):
     """An application that sleeps 1 ms whenever its two queues are empty. It may wait for a CPU when
     it wakes, but has no use for it most of the time."""
     app = play()

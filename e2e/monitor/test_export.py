@@ -282,7 +282,7 @@ def test_only_this_host_by_default(app, net, closing):
     exporter.expect("^Exporting at http://127.0.0.1:9777/metrics$")
 
 
-def test_without_an_application_it_says_so_and_waits(play, closing):
+def test_without_an_application_it_waits(play, closing):
     """The first that comes is exported."""
     exporter = closing(Exporter())
     exporter.proc.expect(r"no running DPDK application found")

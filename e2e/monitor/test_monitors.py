@@ -108,9 +108,9 @@ def test_testpmd_agrees(testpmd, monitor):
             sizes, block = forwarded(m, direction, int(port))
             assert sum(n * c for n, c in sizes.items()) == int(packets)
         assert forwarded(m, fig.RX, int(port))[1].max_burst == 13
-    told = re.findall(r"statistics for port (\d+).*?RX-bursts\s*:\s*(\d+)", text, re.DOTALL)
-    assert len(told) == 2, text
-    for port, bursts in told:
+    reply = re.findall(r"statistics for port (\d+).*?RX-bursts\s*:\s*(\d+)", text, re.DOTALL)
+    assert len(reply) == 2, text
+    for port, bursts in reply:
         assert sum(forwarded(m, fig.RX, int(port))[0].values()) == int(bursts)
     # And the counters of the ports, which are only handed on.
     m.fresh()
@@ -149,10 +149,10 @@ def test_pools_of_testpmd(testpmd, monitor):
     pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100"])
     m = monitor(pmd, fig.POOLS)
     (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
-    said = dpdk.telemetry(pmd.prefix, f"/mempool/info,{pool.name.decode()}")["/mempool/info"]
-    assert pool.size == said["size"] == 5000
-    assert pool.cache_size == said["cache_size"] == 100
-    assert pool.object_bytes == said["header_size"] + said["elt_size"] + said["trailer_size"]
+    output = dpdk.telemetry(pmd.prefix, f"/mempool/info,{pool.name.decode()}")["/mempool/info"]
+    assert pool.size == output["size"] == 5000
+    assert pool.cache_size == output["cache_size"] == 100
+    assert pool.object_bytes == output["header_size"] + output["elt_size"] + output["trailer_size"]
     assert pool.available == pool.lowest == 5000  # forwarding has not begun
     assert pool.ops == b"ring_mp_mc"
     assert pool.memory == 1 and pool.page_bytes in (4096, 2 << 20)
@@ -368,7 +368,7 @@ def test_telemetry_shows_the_same_and_lets_go(app, monitor):
     until(lambda: app.one("callbacks 0") == 0, 30, "lease over")
 
 
-def test_telemetry_says_what_it_left_out(play):
+def test_telemetry_reports_what_it_left_out(play):
     """An answer ends at 16 KiB; each queue that was polled or sent to is an entry."""
     app = play()
     ports = [app.ring(str(i), rxq=16, txq=16) for i in range(5)]

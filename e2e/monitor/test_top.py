@@ -184,7 +184,7 @@ def test_mempools(testpmd):
     assert pool["in_caches"] <= pool["available"]
 
 
-def test_latency_only_when_asked_for(testpmd):
+def test_latency_only_on_request(testpmd):
     pmd = testpmd("net_ring0", "net_ring1")
     pmd.start("start tx_first")
     doc = document(pmd)

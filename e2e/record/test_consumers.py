@@ -111,14 +111,14 @@ def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
     assert counts(file) == [len(played), len(wanted), 0, len(wanted)]
     pcapng.assert_in_order(file)
 
-    frames, said = middle.finish(len(wanted))
+    frames, output = middle.finish(len(wanted))
     assert frames == [f[:96] for f in played if len(f) == 200]
-    assert said == {"captured": len(wanted), "received by filter": len(wanted),
+    assert output == {"captured": len(wanted), "received by filter": len(wanted),
                     "dropped by kernel": 0}
 
-    file, said = long.finish(len(wanted))
+    file, output = long.finish(len(wanted))
     assert [p.data for p in file.packets] == [f[:80] for f in played if len(f) == 400]
-    assert "lost" not in said
+    assert "lost" not in output
 
     stopped.proc.send_signal(signal.SIGCONT)
     stopped.finish()

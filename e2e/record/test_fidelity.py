@@ -105,7 +105,7 @@ def test_foreign_readers_agree(testpmd, record, corpus_files, tmp_path):
 
 
 @pytest.mark.smoke
-def test_tshark_sees_direction_queue_and_interface(testpmd, record, tmp_path):
+def test_tshark_reads_direction_queue_and_interface(testpmd, record, tmp_path):
     path = pcap.write(tmp_path / "in.pcap", [pcap.frame(100, i) for i in range(10)])
     recorder, _ = play_files(testpmd, record, [path, path])
     rows = check(["tshark", "-r", recorder.out, "-T", "fields", "-e", "frame.interface_name",

@@ -92,7 +92,7 @@ def test_short_frames(app, record):
     assert [p.data for p in recorder.file().packets] == [frame(n, n) for n in lengths]
 
 
-def test_rss_hash_is_told_where_there_is_one(app, record):
+def test_rss_hash_is_recorded_where_there_is_one(app, record):
     recorder = record(app, "-c", "3")
     app.rx(n=1, hash=0x01020304)
     app.rx(n=1)

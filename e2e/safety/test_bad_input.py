@@ -148,7 +148,7 @@ def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
 
 
 @pytest.mark.parametrize("answer", [nonsense, silence])
-def test_a_liar_does_not_spoil_the_list(impostor, app, answer):
+def test_a_fake_does_not_spoil_the_list(impostor, app, answer):
     impostor("ringtap.sock", answer)
     assert app.prefix in str(listing())
 
@@ -239,9 +239,9 @@ LAYOUTS = {
 def test_impossible_layouts(tmp_path, impostor, what):
     prefix = impostor("ringtap.sock", wire.fake_probe(
         wire.segment(), asked=wire.layout(**LAYOUTS[what])))
-    said = attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
-    assert "impossible memory" in said
-    assert what != "too many rings" or "numbers of rings" in said
+    output = attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
+    assert "impossible memory" in output
+    assert what != "too many rings" or "numbers of rings" in output
 
 
 @pytest.mark.smoke
@@ -308,7 +308,7 @@ def reader(app, closing):
 
 
 @pytest.mark.parametrize("tail", [1 << 40, 1 << 63, (1 << 64) - 1])
-def test_lying_tail_ends_the_session_not_the_application(app, reader, record, tail):
+def test_impossible_tail_ends_the_session_not_the_application(app, reader, record, tail):
     good = record(app)
     liar = reader()
     liar.open()

@@ -158,7 +158,7 @@ def test_exit(start, record, closing, kind, polling):
 
 
 @pytest.mark.smoke
-def test_what_is_said_of_it(start):
+def test_messages(start):
     app = start("plugin")
     app.do("unloop")
     app.do("cleanup")

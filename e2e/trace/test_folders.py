@@ -93,7 +93,7 @@ def test_dpdk_without_an_event(roomy, trace, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_dpdk_tells_what_is_missing(play, trace, tmp_path):
+def test_dpdk_reports_what_is_missing(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
     app.ring("a")
     it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
@@ -143,7 +143,7 @@ def test_dpdk_of_a_long_path(play, trace, tmp_path):
     assert Ctf(tmp_path / "out").events == SENT and list(there.iterdir())
 
 
-def test_dpdk_of_an_application_that_sees_other_files(play, closing, trace, tmp_path):
+def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path):
     """Links are followed as the application follows them."""
     there = tmp_path / "there"
     there.mkdir()
@@ -288,7 +288,7 @@ def test_lttng(play, lttng, trace, tmp_path):
     assert app.one("callbacks 0") == 0
 
 
-def test_lttng_tells_what_it_discarded(play, lttng, trace, tmp_path):
+def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
     app = play(namespace=lttng)
     app.ring("a")
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json", "--buffer-size", "64K")
