@@ -65,7 +65,7 @@ def _mark_by_place(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Says once, for all tests, why none of them can run. Who names a build wants it tested."""
+    """Skips all tests for one reason if none can run. With RINGTAP_BUILD set, that is an error."""
     _smoke_is_one_case(items)
     _mark_by_place(items)
     reason = None
@@ -133,7 +133,7 @@ def module_app(plugin):
 
 @pytest.fixture
 def app(play):
-    """An application that sends what it is told to, on one port."""
+    """An application that sends on command, on one port."""
     it = play()
     it.ring("a")
     return it

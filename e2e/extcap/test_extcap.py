@@ -227,7 +227,7 @@ class Fifo:
 
 @pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
-    """Asked for by hand: Wireshark takes only what is listed."""
+    """Named by hand: Wireshark takes only what is listed."""
     app = play()
     app.ring("a")
     app.ring("b", rxq=3, txq=1)

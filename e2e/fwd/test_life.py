@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
+"""ringtap-fwd: start, end, what it prints, its errors; ringtap attaches to it."""
 import os
 import re
 import shutil
@@ -183,7 +183,7 @@ def mine(app):
 
 
 def test_queries_while_it_ends(fwd):
-    """Whoever asks while memory is taken down gets no answer, and does no harm."""
+    """A query while memory is taken down gets no answer, and does no harm."""
     for _ in range(5):
         app = fwd(*NULL).running()
         asking = threading.Thread(target=lambda: [listing() for _ in range(8)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd: each kind of memory is what it says, and pools hand out buffers in their order."""
+"""ringtap-fwd: memory is of the requested kind, and pools hand out buffers in their order."""
 import csv
 import re
 import struct
@@ -30,7 +30,7 @@ def mappings(pid):
 
 
 def kept(fwd, *args, **kwargs):
-    """Memory as the kernel tells while the program runs, over the whole of its pool, and the
+    """Memory by the kernel's /proc files while the program runs, over the whole of its pool, and the
     program's report."""
     app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--pool-size", POOL, *args, **kwargs)
     app.running()
@@ -98,7 +98,7 @@ def test_dpdks_own(fwd, huge_eal, size):
 
 
 def physical(pid, address):
-    """Where the kernel says that a page of a process is: Documentation/admin-guide/mm/pagemap.rst."""
+    """Where a page of a process is, by the kernel's Documentation/admin-guide/mm/pagemap.rst."""
     with open(f"/proc/{pid}/pagemap", "rb") as f:
         f.seek(address // 4096 * 8)
         entry, = struct.unpack("<Q", f.read(8))
@@ -250,7 +250,7 @@ def test_missing_huge_pages():
     (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
     (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max")])
 def test_more_than_there_is(args, advice):
-    """Said at once, before anything is touched."""
+    """Reported at once, before anything is touched."""
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
     output = refused("--no-huge", "--vdev", "net_null0",

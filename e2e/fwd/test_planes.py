@@ -219,7 +219,7 @@ def test_packet_plane_uses_no_dpdk(fwd, wire):
 
 
 def test_memif_joins_two_processes(fwd, tmp_path):
-    """net_memif 22.11 takes its memory away under who polls when the other side ends: so the echo
+    """net_memif 22.11 unmaps its memory under polling threads when the other side ends: so the echo
     stops polling before that."""
     socket = f"socket-abstract=no,socket={tmp_path}/memif"
     echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1", "--mac-swap",
@@ -232,7 +232,7 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     assert echo.done().total("echo")["tx_packets"] == COUNT
 
 
-# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and says of each
+# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and prints of each
 # frame which one it is.
 PEER = """
 import os, select, socket, sys
@@ -256,7 +256,7 @@ while True:
 
 @pytest.fixture
 def peer(wire):
-    """Answers round trips when it is told to; and the generator's namespace and interface."""
+    """Answers round trips on command; and the generator's namespace and interface."""
     (here, near), (there, far) = wire
     it = there.start([sys.executable, "-c", PEER, far])
     it.expect("^ready")

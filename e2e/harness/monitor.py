@@ -193,7 +193,7 @@ class Monitor:
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
     def fresh(self, patience=10):
-        """Waits until the control thread has looked at everything once more. It looks at threads and
+        """Waits until the control thread has read everything once more. It reads threads and
         pools after the ports: that is over when it comes to the ports again."""
         begin = time.time_ns()
         for _ in range(2):

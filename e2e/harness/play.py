@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rt_play, our application that sends and receives what it is told; see e2e/apps/rt_play.c."""
+"""rt_play, an application that sends and receives on command; see e2e/apps/rt_play.c."""
 from . import dpdk
 from .paths import BUILD
 from .proc import Proc, until
@@ -11,7 +11,7 @@ class Refused(AssertionError):
 
 class Play:
     """plugin: loaded with -d; None: the program with the probe linked in. program: another one that
-    is told and answers in the same way."""
+    takes commands and answers in the same way."""
 
     def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
                  namespace=None):

@@ -10,13 +10,13 @@ import time
 
 
 POLL_S = 0.002
-# Seconds that an event is waited for at least, whatever a test says: on a busy machine all takes longer, and
-# waiting for what comes costs nothing.
+# Seconds that an event is waited for at least: on a busy machine everything takes longer, and a wait for an
+# event that comes costs nothing.
 PATIENCE = 60
 
 
 class Gone(AssertionError):
-    """The process ended, or stayed silent, before it said what was waited for."""
+    """The process ended, or printed nothing more, before the awaited output."""
 
 
 class Proc:
@@ -140,7 +140,7 @@ class Proc:
         return self.wait()
 
     def stop(self, number=signal.SIGTERM, timeout=20):
-        """Asks the process to end and waits; kills it if it does not."""
+        """Sends the signal and waits for the end; kills the process if it does not end."""
         self.send_signal(number)
         try:
             return self.wait(timeout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other people's readers of events: bpftrace, LTTng, babeltrace2; and what ELF says of USDT sites."""
+"""Foreign readers of events: bpftrace, LTTng, babeltrace2; and the USDT sites in ELF files."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ NO_QUEUE = 0xFFFF
 
 
 class Site:
-    """One USDT site, as readelf tells."""
+    """One USDT site, as readelf prints it."""
 
     def __init__(self, event, at, semaphore, arguments):
         self.event, self.at, self.semaphore, self.arguments = event, at, semaphore, arguments
@@ -91,7 +91,7 @@ class Bpftrace:
 
 class Ctf:
     """A trace, as babeltrace2 reads it. events: {(event, arguments...): calls}; discarded: how many
-    the tracer says it had no room for."""
+    the tracer had no room for."""
 
     def __init__(self, folder):
         done = run(["babeltrace2", folder], timeout=120)

@@ -28,7 +28,7 @@ for i in range(int(sys.argv[2])):
 
 
 class Wire:
-    """Two hosts; what is at our end is looked at."""
+    """Two hosts; the interface at the near end is captured."""
 
     def __init__(self, net):
         self.here = net.hub
@@ -94,7 +94,7 @@ def numbers(file):
 
 
 def test_both_directions_while_the_network_goes_on(wire, host, record, closing, tmp_path):
-    """What tcpdump sees on the same interface, packet for packet; ping and TCP work."""
+    """What tcpdump captures on the same interface, packet for packet; ping and TCP work."""
     it = host(wire.here, wire.device)
     entry, = [a for a in listing() if a["name"] == it.prefix]
     assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
@@ -214,7 +214,7 @@ sys.exit(libc.bind(s.fileno(), address, 16) and f"bind: error {ctypes.get_errno(
 
 @pytest.fixture
 def xdp(wire, host):
-    """AF_XDP where the kernel has it, which is asked without us."""
+    """AF_XDP where the kernel has it, which is checked without ringtap."""
     done = run([*wire.here.prefix, sys.executable, "-c", XDP_SOCKET, wire.device])
     if done.returncode:
         pytest.skip(f"no AF_XDP here: {done.stderr.strip().splitlines()[-1]}")

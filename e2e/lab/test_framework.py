@@ -300,7 +300,7 @@ def test_huge_pages_that_another_process_has_set_stay(tmp_path, closing, as_many
 
 @pytest.mark.alone
 def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
-    """While one lives that has added to those of a killed one, nobody can tell whose they are."""
+    """While one lives that has added to those of a killed one, their owner is unknown."""
     first, before, _ = with_huge_pages(tmp_path, closing, "first")
     second, _, both = with_huge_pages(tmp_path, closing, "second")
     first.kill()

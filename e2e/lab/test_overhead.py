@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiments overhead and pdump, run for real, if shortly: their figures agree with each other, and
+"""The experiments overhead and pdump, run for real, if shortly: their values agree with each other, and
 nothing is left of them."""
 import json
 import signal
@@ -54,7 +54,7 @@ def test_overhead(overhead):
         assert v["seen"] == v["captured"] + v["filtered"] + v["lost"] > 1000, key
         assert v["captured_pps"] <= v["pps"] * (1 + 1e-9)  # rounded
         assert v["loss"] == pytest.approx(v["lost"] / max(v["captured"] + v["lost"], 1)), key
-        # Each packet is copied and queued, or looked at: that is seen on any machine.
+        # Each packet is copied and queued, or filtered: that shows on any machine.
         assert v["change"] < -0.1, key
     for key in ("record-none-on", "dumpcap-none-on"):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
@@ -195,7 +195,7 @@ def test_one_line_reports_what_is_missing(name, args, complaint, tmp_path):
 
 
 def test_a_tool_that_is_not_installed(tmp_path):
-    """That is no failure, and it says with which package it would be there."""
+    """That is no failure; the message names the package to install."""
     empty = tmp_path / "empty"
     empty.touch()
     hide = f"mount --bind {empty} /usr/bin/dpdk-dumpcap && chmod 0 {empty}"

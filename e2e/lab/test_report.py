@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report that is under version control: its figures are those of the data beside it, and it looks as it should."""
+"""The report that is under version control: its values are those of the data beside it, and its layout is sound."""
 import pytest
 
 from harness import lab, report
@@ -29,7 +29,7 @@ def test_every_figure_is_that_of_the_data(page, data):
 
 @pytest.mark.smoke
 def test_every_experiment_is_in_it(page, data):
-    """With a verdict on what others published, figures, a plot, and what others found beside them."""
+    """With a verdict on published results, values, a plot, and the published values beside them."""
     known = experiments.load()
     assert list(page.experiments()) == list(known)
     claims = page.root.classed("claim")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap latency: figures against an application that measures each packet's stay itself."""
+"""ringtap latency: statistics against an application that measures each packet's stay itself."""
 import csv
 import io
 import json
@@ -44,7 +44,7 @@ def counted_below(histogram, value):
 
 
 def assert_figures(pair, stays, what="cycles"):
-    """Each figure lies between those of the shortest and of the longest stays that can be."""
+    """Each statistic lies between those of the shortest and of the longest possible stays."""
     lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
     figures = pair[what]
     assert pair["packets"] == len(stays)

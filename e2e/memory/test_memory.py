@@ -98,7 +98,7 @@ def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequenti
     place = {address: i for i, address in enumerate(order)}
     assert len(place) == len(order) == 5000
     for s in stretches:
-        # A stretch is consecutive packets: as they were received, none left out.
+        # A sample run is consecutive packets: as they were received, none left out.
         assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
     pattern, = output["patterns"]
     assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, "known")
@@ -249,7 +249,7 @@ def test_no_traffic_and_output_that_cannot_be_written(known, tmp_path):
 
 
 # ---- Intel PCM. There are no such counters here: this is about reading what it prints, in the form
-# of its source (build_csv() in pcm-iio.cpp), not about the figures being right.
+# of its source (build_csv() in pcm-iio.cpp), not about the values being right.
 
 PCM = r"""#!/bin/sh
 trap 'exit 0' TERM
@@ -283,6 +283,6 @@ def test_hardware_counters_beside_the_model(known, closing, tmp_path):
     assert output["lookups"] == 3042
     broken = '#!/bin/sh\necho $$ >"$0.pid"\nexit 1\n'
     assert "has none on this machine" in begin(broken).finish(signal.SIGINT)
-    # Whoever kills us does not leave it behind.
+    # It does not stay behind a killed run.
     begin(PCM).proc.kill()
     until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), what="pcm-iio has ended")

@@ -127,7 +127,7 @@ def test_mempool_exhausted(testpmd):
 
 
 def test_mempool_with_enough_left(testpmd, closing):
-    """460 of 1,100 buffers are free. That the main thread asked for 512 when it emptied the queues
+    """460 of 1,100 buffers are free. That the main thread requested 512 when it emptied the queues
     before is remembered, as an exporter was there, but of no interest."""
     pmd = testpmd("net_ring0", "net_ring1", mbufs=1100,
                   args=("--mbcache=32", "--rxd=64", "--txd=64"))
@@ -177,12 +177,12 @@ def test_tiny_bursts(testpmd):
 
 
 def test_preempted(testpmd):
-    """Somebody else wants its CPU."""
+    """Another process runs on its CPU."""
     pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
     pmd.start()
     rival = Proc(["taskset", "-c", "1", "sh", "-c", "while :; do :; done"])
     try:
-        found = Diagnosis(pmd, seconds=2)  # the kernel is asked twice a second, at best
+        found = Diagnosis(pmd, seconds=2)  # the kernel's counters are read twice a second, at best
     finally:
         rival.close()
     assert found.faults == ["preempted"], found.verdicts
@@ -251,7 +251,7 @@ def test_scattered_buffers(testpmd):
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
-    # Software translates no addresses: a note. What makes it a fault is tested with figures by hand.
+    # Software translates no addresses: a note. What makes it a fault is a unit test.
     assert found.sound() in ("well", None)
     assert found.get("scattered_buffers")["grade"] == "note"
     assert "no device that reads memory" in found.evidence("scattered_buffers")

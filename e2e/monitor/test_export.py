@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap export`: what it says is what was counted, and Prometheus understands it."""
+"""`ringtap export`: it exports what was counted, and Prometheus understands it."""
 import re
 import shutil
 import signal
@@ -53,7 +53,7 @@ def test_counts_are_those_of_the_application(app, export):
                       "512.0": 11, "+Inf": 11}
     assert exporter.value("ringtap_burst_packets_sum", **rx) == 107
     assert exporter.value("ringtap_burst_packets_count", **rx) == 11
-    # The driver is asked twice a second.
+    # The driver's counters are read twice a second.
     received = f'ringtap_port_rx_packets_total{{app="{app.prefix}",port="net_ring_a"}}'
     until(lambda: exporter.series().get(received) == 107)
     assert exporter.value("ringtap_port_tx_packets_total", port="net_ring_a") == 50
@@ -163,7 +163,7 @@ def test_counters_never_go_back(forwarding, export):
 
 
 def test_series_are_the_same_after_a_restart(forwarding, export):
-    """Names and labels, bounds of histograms among them: whoever queries them knows no clock."""
+    """Names and labels, bounds of histograms among them: queries know no clock."""
     found = []
     for _ in range(2):
         exporter = export(forwarding, args=("--instruments", "all"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The statistics segment, read by a second implementation of docs/format.md: its figures against what
+"""The statistics segment, read by a second implementation of docs/format.md: its counters against what
 applications did, and monitors that come, go, die and lie."""
 import os
 import re

@@ -14,7 +14,7 @@ LIFE = BUILD / "e2e" / "pcap_life"
 
 @pytest.fixture
 def life(closing):
-    """life(what, device, count, answer) runs it to its end; what it asks for beyond frames, answer()
+    """life(what, device, count, answer) runs it to its end; what it requests beyond frames, answer()
     gives."""
     def start(what, prefix, count=10, send=None, answer=None, timeout=60):
         proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
@@ -85,7 +85,7 @@ def test_port_that_vanishes(life, app):
 
 
 class Stream(threading.Thread):
-    """Frames with running numbers, burst upon burst, until it is told to stop."""
+    """Frames with running numbers, burst upon burst, until it is stopped."""
 
     def __init__(self, app):
         super().__init__()

@@ -17,7 +17,7 @@ POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 # Name of the call: (on the veth, on the port). The reason must stand next to it.
 INTENDED = {
-    # libpcap offers DOCSIS on every Ethernet interface, for those who know better. We do not.
+    # libpcap offers DOCSIS on every Ethernet interface; the drop-in does not.
     "pcap_list_datalinks": ("2, first 1", "1, first 1"),
 }
 
@@ -30,7 +30,7 @@ def veth():
 
 
 def lines_of(proc, send=None):
-    """Runs it, sends what it asks for; returns its lines."""
+    """Runs it, sends what it requests; returns its lines."""
     lines, seq = [], 0
     while not lines or not lines[-1].startswith("end:"):
         line = proc.expect(r"^(.*)\r?\n", 30).group(1).decode()
@@ -97,7 +97,7 @@ def test_other_names_go_to_the_system(veth, closing):
 
 @pytest.mark.smoke
 def test_devices_are_listed(veth, app):
-    """After the system's own, which stay as they are; for those who load libpcap by hand as well."""
+    """After the system's own, which stay as they are; also for programs that load libpcap by hand."""
     other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout
 
     def listed():

@@ -300,7 +300,7 @@ def test_softflowd(stage, source, closing, private_dir):
     records = int(re.search(r"Flows exported: \d+ \((\d+) records\)", done.stdout + done.stderr)[1])
     expected = collector.flows(records)
     control = private_dir / "ctl"
-    # Before the first colon it wants an index.
+    # Before the first colon it expects an index.
     proc = stage("softflowd", "-i", "1:{}", *common, "-c", control, "-p", private_dir / "pid")
     assert proc.wait() == 0, proc.output  # its child goes on
     try:

@@ -42,7 +42,7 @@ def pairs(items):
 def test_every_file_of_the_corpus(testpmd, record, corpus_files, batch):
     paths = corpus_files[batch * PORTS_AT_ONCE:(batch + 1) * PORTS_AT_ONCE]
     if len(paths) % 2:
-        paths.append(paths[0])  # testpmd wants pairs
+        paths.append(paths[0])  # testpmd needs pairs
     recorder, frames = play_files(testpmd, record, paths)
     file = recorder.file()
     for i, (path, neighbour) in enumerate(zip(paths, pairs(paths))):

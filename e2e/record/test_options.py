@@ -166,7 +166,7 @@ def test_compression(app, record, tmp_path, tool, suffix):
 @pytest.mark.parametrize("direct", [(), ("--no-direct",)])
 @pytest.mark.parametrize("count", [0, 1, 5000])
 def test_every_way_to_write_a_file(app, record, private_dir, direct, count):
-    """On disk, where O_DIRECT wants whole pages, and files end in the middle of one."""
+    """On disk, where O_DIRECT needs whole pages, and files end in the middle of one."""
     recorder = record(app, *direct, out=private_dir / "out.pcapng")
     if count:
         app.rx(n=count, len=333)
@@ -238,7 +238,7 @@ def test_port_by_number(play, record):
     assert len(recorder.file().packets) == 2
 
 
-# ---- What it tells ----------------------------------------------------------------------------
+# ---- What it prints ---------------------------------------------------------------------------
 
 
 def attached(app):

@@ -101,7 +101,7 @@ def test_pipe_into_tshark(app):
 
 
 def test_packets_reach_a_pipe_while_the_capture_goes_on(app, closing):
-    """Somebody looks on: a packet must not wait for a buffer to fill."""
+    """For a reader at the other end: a packet must not wait for a buffer to fill."""
     read, write = os.pipe()
     recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=os.fdopen(write, "wb")))
     recorder.attached()

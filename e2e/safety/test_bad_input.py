@@ -30,7 +30,7 @@ def attempt(tmp_path, *args, prefix=(), status=(FAILED, USAGE)):
 
 @pytest.fixture
 def alone():
-    """Puts before a command that it sees no DPDK application at all."""
+    """A command's prefix: in its mount namespace there is no DPDK application."""
     return ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
 
 
@@ -72,7 +72,7 @@ def test_application_without_the_probe(tmp_path, testpmd):
 
 
 def test_socket_that_may_not_be_opened(tmp_path, play):
-    """root without its privileges meets the mode bits as anybody does."""
+    """The mode bits hold for root without its privileges."""
     app = play()
     listing()
     folder = dpdk.RUN_DIR / app.prefix
@@ -90,7 +90,7 @@ def test_socket_that_may_not_be_opened(tmp_path, play):
     ["--ring-size", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
     ["--timestamp", "sundial"], ["--nonsense"], ["-i"], ["stray"], ["--ring-siz", "1M"]])
 def test_bad_options(tmp_path, args):
-    """Refused before any application is looked for."""
+    """Refused before the search for applications."""
     attempt(tmp_path, *args, status=(USAGE,))
 
 
@@ -280,7 +280,7 @@ CORRUPT = {
 
 @pytest.mark.parametrize("what", CORRUPT)
 def test_corrupt_records(record, impostor, what):
-    """What came before is saved; the error says where."""
+    """What came before is saved; the error names the place."""
     class App:
         prefix = impostor("ringtap.sock", wire.fake_probe(
             wire.segment(records=GOOD * 3 + CORRUPT[what])))
@@ -298,7 +298,7 @@ def test_head_beyond_the_ring(record, impostor, head):
     recorder.done(status=FAILED)
 
 
-# ---- Readers that lie ------------------------------------------------------------------------
+# ---- Invalid readers --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ BAD_FILTERS = {
 
 @pytest.mark.parametrize("what", BAD_FILTERS)
 def test_refused_filter_does_not_end_the_session(app, reader, what):
-    """It is told why; the session goes on and takes a good one."""
+    """The reader gets the reason; the session goes on and takes a good one."""
     it = reader()
     it.open()
     it.send(BAD_FILTERS[what])

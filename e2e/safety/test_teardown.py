@@ -101,7 +101,7 @@ def test_cleanup_of_a_capture_at_full_rate(start, record, kind, tmp_path):
 
 
 class Asking(threading.Thread):
-    """Asks one thing after the other, on one connection, until the end."""
+    """Sends one query after the other, on one connection, until the end."""
 
     def __init__(self, app):
         super().__init__()

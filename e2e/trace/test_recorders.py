@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
-figures: equal, and what had no room is told."""
+statistics: equal, and what had no room is counted."""
 import json
 import os
 import shutil
@@ -36,7 +36,7 @@ def babeltrace():
 
 
 def trace(app, what=""):
-    """Asks the probe, which must be able to do it."""
+    """Sends the command to the probe, which must be able to do it."""
     command = "/ringtap/trace" + (f",{what}" if what else "")
     answer = dpdk.telemetry(app.prefix, command, 20)["/ringtap/trace"]
     assert answer["status"] == 0, answer
@@ -66,7 +66,7 @@ TRAFFIC = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1,
 
 
 def polls_of(m):
-    """Events that the figures say there were."""
+    """Events by the probe's statistics."""
     rx = [h for h in m.hooks if h.direction == fig.RX]
     return {"rx_burst": sum(sum(h.burst[1:]) for h in rx), "empty_poll": sum(h.burst[0] for h in rx),
             "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == fig.TX)}
@@ -121,13 +121,13 @@ def test_switched_on_and_off(app, monitor, tmp_path):
     try:
         assert Ctf(folder).events == TRAFFIC
     finally:
-        shutil.rmtree(folder)  # in the home folder of who runs the tests
+        shutil.rmtree(folder)  # in the home folder of the user that runs the tests
     assert reply["emitted"]["empty_poll"] == 17
     assert m.hook(fig.RX)[0] == {0: 51, 32: 9, 4: 3, 512: 3}
 
 
 def test_testpmd(testpmd, monitor, tmp_path):
-    """As much as it can: what does not fit is counted, and the sum is the figures'."""
+    """As much as it can: what does not fit is counted, and the sum is that of the statistics."""
     pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"], eal=eal_trace(tmp_path, "2M"))
     m = monitor(pmd, fig.POLLS | fig.LATENCY)
     pmd.start("start tx_first 3")
@@ -229,7 +229,7 @@ def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
 
 
 def test_all_at_once(play, monitor, tmp_path):
-    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all are told so."""
+    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all get its name."""
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
     monitor(app, fig.POLLS)
@@ -321,7 +321,7 @@ def test_lttng_reports_what_it_discarded(play, monitor, lttng, tmp_path):
 
 
 def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
-    """The application goes on, and no longer asks anybody."""
+    """The application goes on, and no longer connects to a daemon."""
     app = play(namespace=lttng)
     app.ring("a")
     trace(app, "lttng")

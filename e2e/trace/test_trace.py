@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace` with bpftrace: what it says is what happened, and nothing of it stays behind."""
+"""`ringtap trace` with bpftrace: it reports what happened, and leaves nothing behind."""
 import json
 import os
 import shutil
@@ -246,7 +246,7 @@ def test_tasks_that_took_the_cpu(testpmd, trace, hog, off_cpu):
 @pytest.mark.usefixtures("first_pids")
 @pytest.mark.parametrize("off_cpu", [False, True])
 def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, off_cpu):
-    """Who has the CPU has not left it when the thread is back, on another."""
+    """The task that runs on the first CPU is still there when the thread goes on, on another CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
     it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
@@ -316,7 +316,7 @@ def test_a_known_gap(app, trace):
     app.proc.send_signal(signal.SIGCONT)
     second = app.rx(n=1)[1]
     thread, = it.json()["threads"]
-    # Between the two polls, which lie within what the application says.
+    # Between the two polls, which lie within the times that the application reports.
     long = max(thread["long"], key=lambda t: t["max_ns"])  # under load it is not the only one
     assert thread["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
     assert second - first <= thread["max_ns"] + 1e6
@@ -324,7 +324,7 @@ def test_a_known_gap(app, trace):
 
 @pytest.mark.usefixtures("first_pids")
 def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, hog):
-    """The probe lies where only the application sees it, which is process 1 to itself."""
+    """The probe's file exists in the application's mount namespace only, where the application is process 1."""
     inner = private_dir / "inner"
     inner.mkdir()
     space = SimpleNamespace(prefix=[
@@ -349,7 +349,7 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
 
 @pytest.mark.parametrize("option", [[], ["--off-cpu"]])
 def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
-    """Numbers of threads that bpftrace tells are not those there."""
+    """Thread ids that bpftrace reports are not those of the other namespace."""
     space = SimpleNamespace(prefix=["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc"])
     pmd = testpmd("net_ring0", namespace=space)
     pid = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))["pid"]
@@ -359,7 +359,7 @@ def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
 
 
 def test_a_program_with_events_of_its_own(fwd, trace):
-    """ringtap-fwd: the probe is in the program itself, and its own loop tells what it loses."""
+    """ringtap-fwd: the probe is in the program itself, and its own loop counts what it loses."""
     app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
               "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
               "--tx-full", "drop").running()
@@ -429,7 +429,7 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
 
 
 def test_own_program_has_its_time(app, plugin, trace):
-    """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
+    """It begins when bpftrace has attached; bpftrace's own message of that is not printed."""
     it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
     assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
