@@ -20,8 +20,13 @@
 
 static int trace_find(struct trace *t)
 {
-	int ret = one_app_resolve(&t->app, "trace", t->cfg->name, NULL, 0);
+	const struct trace_config *cfg = t->cfg;
+	char command[64];
+	int ret;
 
+	snprintf(command, sizeof(command), "trace %s",
+		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
+	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
 	if (!ret && t->app.port_count) {
 		say("trace: %s: give an application without a port", t->cfg->name);
 		ret = -EINVAL;

@@ -33,6 +33,7 @@ enum trace_what {
 
 struct trace_config {
 	enum trace_what what;
+	const char *word;    /* what, as the command line has it */
 	const char *program; /* one's own */
 	const char *name;    /* operand */
 	const char *output;

@@ -259,7 +259,7 @@ WRONG = (
     (["-i", ""], 2, "-i"),
     (["another", "one"], 2, "one application at a time"),
     (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
-    (["no-such-app"], 1, "no such application"),
+    (["no-such-app"], 1, "no application is called"),
 )
 
 

@@ -529,6 +529,19 @@ def test_wrong_command_lines(app, args, status, says):
     assert says in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+@pytest.mark.parametrize("what,line", [(["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")])
+def test_of_several_applications_one_is_named(play, bpftrace, what, line):
+    """The message's example is a command line that works."""
+    apps = [play(), play()]
+    done = tracing(*what)
+    assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
+    named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
+    done = tracing(*what, f"{named.prefix}:no-such-port")
+    assert done.returncode == USAGE and "without a port" in done.stderr
+    if what == ["list"]:
+        assert tracing(*what, named.prefix).returncode == 0
+
+
 @pytest.mark.parametrize("args,package", [
     (["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")])
 def test_missing_tools_are_named(app, tmp_path, args, package):
