@@ -251,7 +251,7 @@ def test_scattered_buffers(testpmd):
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
-    # Software translates no addresses: a note. What makes it a fault is tested with figures by hand.
+    # Software translates no addresses: a note. What makes it a fault is a unit test.
     assert found.sound() in ("healthy", None)
     assert found.get("scattered_buffers")["grade"] == "note"
     assert "no device that reads memory" in found.evidence("scattered_buffers")
