@@ -24,7 +24,6 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-<<<<<<< HEAD
 		"ringtap run starts a program that uses libpcap. The program can capture on the "
 		"ports of running DPDK applications as on interfaces of the kernel. It need not "
 		"be changed, and nothing is installed or removed.\n"
@@ -59,26 +58,6 @@ static const struct section sections[] = {
 		     "\n"
 		     "  ringtap run --copy -- arpwatch -i ringtap:ovs:p0\n"
 		     "  ringtap run -- argus -i rt0p0 -w flows\n"},
-=======
-		"ringtap run starts a program that uses libpcap, and lets it see the ports of "
-		"running DPDK applications besides the interfaces of the kernel. The program need "
-		"not be changed, and nothing is installed or removed.\n\n"
-		"The port PORT of the application APP (its EAL --file-prefix) is the interface "
-		"ringtap:APP:PORT. PORT is a name (of ethdev or Open vSwitch) or a number. Several "
-		"ports are joined by +, as in ringtap:APP:0+1 or ringtap:APP1:0+APP2:0, and merged "
-		"in the order of time. ringtap:APP means all ports, also those that come later. "
-		"'tcpdump -D' and the like list them.\n\n"
-		"All that follows the first word that is no option belongs to the program. The "
-		"environment variables LD_PRELOAD and LD_LIBRARY_PATH are extended for it and for "
-		"what it starts.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Watch, record, analyse:\n\n"
-		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
-		     "  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
-		     "  ringtap run -- tshark -i ringtap:ovs\n\n"
-		     "What interfaces there are:\n\n"
-		     "  ringtap run -- tcpdump -D\n"},
->>>>>>> metrics
 	{"LIMITS",
 		"Programs that are linked statically, and those that gain privileges when they are "
 		"started (set-user-ID, or file capabilities such as dumpcap's on many systems) "
