@@ -259,7 +259,7 @@ WRONG = (
     (["-i", ""], 2, "-i"),
     (["another", "one"], 2, "one application at a time"),
     (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
-    (["no-such-app"], 1, "no such application"),
+    (["no-such-app"], 1, "no application is called"),
 )
 
 
@@ -344,4 +344,4 @@ def test_a_probe_that_is_too_old(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])
-    assert done.returncode == 1 and "does not know figures" in done.stderr
+    assert done.returncode == 1 and "does not know statistics" in done.stderr

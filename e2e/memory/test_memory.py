@@ -127,7 +127,7 @@ def test_pools_of_known_sizes(known, memory):
     stack = known.one("pool stack_one n=1000 cache=64 take=10 room=4096 ops=stack")
     it = memory(known, "--duration", "0.2", "--json").json()
     p = pools(it)["plain_one"]
-    assert (p["size"], p["in_use"], p["available"], p["lowest_available"]) == (3000, 700, 2300, 2300)
+    assert (p["size"], p["in_use"], p["available"], p["min_available"]) == (3000, 700, 2300, 2300)
     assert (p["cache_size"], p["in_caches"], p["caches"]) == (0, 0, {})
     assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("ring_mp_mc", plain, 2176)
     p = pools(it)["stack_one"]
@@ -136,7 +136,7 @@ def test_pools_of_known_sizes(known, memory):
     # It has filled the cache of the lcore that took them.
     assert list(p["caches"]) == ["0"] and p["in_caches"] == p["caches"]["0"] > 0
     assert p["span"] >= 1000 * stack and p["chunks"] >= 1
-    assert not any(p["gone"] for p in it["pools"])
+    assert not any(p["removed"] for p in it["pools"])
 
 
 @pytest.mark.parametrize("kind, memory_kind, page, pinned", [
@@ -231,7 +231,7 @@ def test_ctrl_c_and_an_application_that_dies(known, memory, tmp_path):
     said = late.finish()
     assert f"{known.prefix} ended" in said
     done = json.loads(said[said.index("{"):])
-    assert done["application_ended"] and all(p["gone"] for p in done["pools"])
+    assert done["application_ended"] and all(p["removed"] for p in done["pools"])
 
 
 def test_no_traffic_and_output_that_cannot_be_written(known, tmp_path):
@@ -277,7 +277,7 @@ def test_hardware_counters_beside_the_model(known, closing, tmp_path):
     done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"], env={"PATH": "/usr/bin:/bin"})
     assert "pcm-iio is not installed" in done.stdout
     said = begin(PCM, "--json").json(signal.SIGINT)["hardware_iotlb"]
-    assert said == {"unknown_because": None, "misses": 42, "lookups": 3000}
+    assert said == {"error": None, "misses": 42, "lookups": 3000}
     assert "42 misses in 3,000 lookups (1.400 in 100)" in begin(PCM).finish(signal.SIGINT)
     said = begin(PCM.replace("Lookup", "Hit"), "--json").json(signal.SIGINT)["hardware_iotlb"]
     assert said["lookups"] == 3042

@@ -35,7 +35,7 @@ def exporter(testpmd, closing):
     one that takes them, so that there is latency."""
     pmd = testpmd("net_ring0", "net_null1")
     pmd.start()
-    return closing(Exporter(pmd, args=("--instruments", "all")))
+    return closing(Exporter(pmd, args=("--collectors", "all")))
 
 
 @pytest.fixture

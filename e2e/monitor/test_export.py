@@ -36,7 +36,7 @@ def forwarding(testpmd):
 
 @pytest.mark.smoke
 def test_counts_are_those_of_the_application(app, export):
-    exporter = export(app, args=("--instruments", "polls,bytes"))
+    exporter = export(app, args=("--collectors", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
     app.rx(n=7, burst=1, len=1000)
     app.tx(n=50, burst=50, len=128)
@@ -62,7 +62,7 @@ def test_counts_are_those_of_the_application(app, export):
 def test_promtool_is_content(forwarding, export):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (prometheus)")
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     done = subprocess.run(["promtool", "check", "metrics"], input=exporter.text(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 0 and not done.stdout, done.stdout
@@ -152,7 +152,7 @@ def test_ports_that_come_again(play, export):
 
 
 def test_counters_never_go_back(forwarding, export):
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     last = {}
     for _ in range(30):
         now = exporter.series(OPENMETRICS)
@@ -166,7 +166,7 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
     """Names and labels, bounds of histograms among them: whoever queries them knows no clock."""
     found = []
     for _ in range(2):
-        exporter = export(forwarding, args=("--instruments", "all"))
+        exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
         latency = re.compile(r"ringtap_latency_seconds_count")
         until(lambda: cpu in exporter.series() and
@@ -176,7 +176,7 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
         exporter.close()
     assert found[0] == found[1]
     bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
-              if s.startswith("ringtap_thread_gap_seconds_bucket")}
+              if s.startswith("ringtap_thread_polling_gap_seconds_bucket")}
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
 
 

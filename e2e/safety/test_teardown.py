@@ -60,7 +60,7 @@ def test_cleanup_under_monitors(start, closing, kind):
     for _ in range(MANY[kind]):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1", app.prefix]))
-        top.expect('"instruments"')
+        top.expect('"collectors"')
         memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
