@@ -24,31 +24,23 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap list shows the running DPDK applications that it can find in the "
-		"DPDK runtime "
-		"folders, their ports, and the readers that capture there. Applications without "
-		"the "
-		"probe are listed "
-		"too, with the option that loads it. Asking an application wakes its probe "
-		"but attaches "
-		"nothing to its packets.\n"
-		"\n"
-		"An application is named by its EAL file-prefix. Applications that share a "
-		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
-		"the number of their telemetry socket; for root, those of other users are "
-		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n"
-		"\n"
+		"ringtap list shows the running DPDK applications that it can find in the DPDK "
+		"runtime folders, their ports, and the readers that capture there. Applications "
+		"without the probe are listed too, with the option that loads it. A query of an "
+		"application wakes its probe but attaches nothing to its packets.\n\n"
+		"An application is named by its EAL file-prefix. Applications that share a runtime "
+		"folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with the number "
+		"of their telemetry socket; for root, those of other users are PREFIX@UID. Sockets "
+		"that cannot be trusted, since folder, socket and process belong to different "
+		"users, are skipped with a note.\n\n"
 		"The field alias of --json is a short name for libpcap programs; see "
 		"ringtap-run(1).\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Ports that are up, as scripts want them:\n"
-		     "\n"
+	{"EXAMPLES", "Ports that are up, as scripts want them:\n\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
 		     "select(.link_up).name'\n"},
 	{"EXIT STATUS", "0, also if there is no application; 1 if the folders cannot be read or "
-			"the output not "
-			"be written; 2 for a wrong command line.\n"},
+			"the output not be written; 2 for a wrong command line.\n"},
 };
 /* clang-format on */
 

@@ -54,7 +54,9 @@ def labels_by_name(series):
     return found
 
 
-_SELECTOR = re.compile(r"\b(ringtap_\w+)(?:\s*\{([^}]*)\})?")
+_SELECTOR = re.compile(r"\b(ringtap_\w+|up(?=\s*\{))(?:\s*\{([^}]*)\})?")
+# Labels that Prometheus adds to each series.
+OF_PROMETHEUS = {"instance", "job"}
 _GROUPED = re.compile(r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)")
 
 
