@@ -17,37 +17,30 @@ enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap run starts a program that uses libpcap, and lets it see the ports of "
-		"running DPDK applications besides the interfaces of the kernel. The program "
-		"need not be changed, and nothing is installed or removed.\n"
-		"\n"
+		"ringtap run starts a program that uses libpcap and gives it the ports of "
+		"running DPDK applications besides the interfaces of the kernel. The program is "
+		"not changed, and nothing is installed or removed.\n\n"
 		"The port PORT of the application APP (its EAL --file-prefix) is the interface "
-		"ringtap:APP:PORT. PORT is a name (of ethdev or Open vSwitch) or a number. Several "
-		"ports are joined "
-		"by +, as in ringtap:APP:0+1 or ringtap:APP1:0+APP2:0, and merged in the order of "
-		"time. ringtap:APP means all ports, also those that come later. 'tcpdump -D' and "
-		"the like list them.\n"
-		"\n"
-		"All that follows the first word that is no option belongs to the program. The "
-		"environment variables LD_PRELOAD and LD_LIBRARY_PATH are extended for it and for "
-		"what it starts.\n"},
+		"ringtap:APP:PORT. PORT is a name (of ethdev or Open vSwitch) or a number. "
+		"Several ports are joined by +, as in ringtap:APP:0+1 or ringtap:APP1:0+APP2:0, "
+		"and merged in the order of time. ringtap:APP means all ports, also those that "
+		"come later. 'tcpdump -D' and the like list them.\n\n"
+		"Everything after the first word that is not an option belongs to the program. "
+		"The environment variables LD_PRELOAD and LD_LIBRARY_PATH are extended for it "
+		"and its children.\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Watch, record, analyse:\n"
-		     "\n"
+	{"EXAMPLES", "Watch, record, analyse:\n\n"
 		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
 		     "  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
-		     "  ringtap run -- tshark -i ringtap:ovs\n"
-		     "\n"
-		     "What interfaces there are:\n"
-		     "\n"
+		     "  ringtap run -- tshark -i ringtap:ovs\n\n"
+		     "List the interfaces:\n\n"
 		     "  ringtap run -- tcpdump -D\n"},
-	{"LIMITS",
-		"Programs that are linked statically, and those that gain privileges when they are "
-		"started (set-user-ID, or file capabilities such as dumpcap's on many systems) "
-		"ignore preloaded libraries, except for root: run those as root. A profile of "
-		"AppArmor or SELinux may keep a program from the application's socket. Packets lie "
-		"in memory that can only be read: a program that writes into them is killed. "
-		"Sending is refused. More in docs/pcap.md.\n"},
+	{"LIMITS", "Programs that are linked statically, and those that gain privileges when they "
+		   "are started (set-user-ID, or file capabilities such as dumpcap's on many "
+		   "systems) ignore preloaded libraries, except for root: run those as root. A "
+		   "profile of AppArmor or SELinux may keep a program from the application's "
+		   "socket. Packets lie in memory that can only be read: a program that writes "
+		   "into them is killed. Sending is refused. More in docs/pcap.md.\n"},
 	{"EXIT STATUS",
 		"That of the program; 127 if it was not found, 126 if it could not be started, "
 		"125 if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
@@ -99,7 +92,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_run = {
 	.name = "run",
-	.summary = "run a libpcap program that sees the ports of DPDK applications",
+	.summary = "run a libpcap program on the ports of DPDK applications",
 	.operands = "[--] PROGRAM [ARGUMENT...]",
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),
