@@ -96,8 +96,8 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
-/* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
- */
+/* Writes man pages ("man") or the completion for bash ("completion"), "zsh" or "fish" of commands[]
+ * into the folder dir. */
 int generate(const char *what, const char *dir);
 /* Writes the man page of one command. 0 or -EIO, said. */
 int generate_man(const char *dir, const struct command *cmd);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "common/alias.h"
 #include "interfaces.h"
 #include "base/json.h"
 #include "probe_path.h"
@@ -33,7 +34,10 @@ static const struct section sections[] = {
 		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
 		"the number of their telemetry socket; for root, those of other users are "
 		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n"},
+		"belong to different users, are skipped with a note.\n"
+		"\n"
+		"The field alias of --json is a short name for libpcap programs; see "
+		"ringtap-run(1).\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Ports that are up, for scripts:\n\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
@@ -149,14 +153,15 @@ static void print_names(const struct app_view *v)
 		printf("%s:%s\n", v->name, v->ports[i].name);
 }
 
-static json_t *port_json(const struct ringtap_port_info *p)
+static json_t *port_json(const struct ringtap_port_info *p, size_t app)
 {
-	char mac[FORMAT_LEN];
+	char mac[FORMAT_LEN], alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 
 	json_object_set_new(j, "port", json_count(p->port_id));
 	json_object_set_new(j, "name", json_text(p->name));
 	json_object_set_new(j, "device", json_text(p->device));
+	json_object_set_new(j, "alias", json_text(rt_alias_make(alias, app, p->port_id)));
 	json_object_set_new(j, "driver", json_text(p->driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
 	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));
@@ -181,13 +186,16 @@ static json_t *session_json(const struct ringtap_session_info *s)
 	return j;
 }
 
-static json_t *app_json(const struct app_view *v)
+static json_t *app_json(const struct app_view *v, size_t number)
 {
+	char alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 	json_t *ports = json_array();
 	json_t *sessions = json_array();
 
 	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(
+		j, "alias", json_text(rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS)));
 	json_object_set_new(j, "dir", json_text(v->dir));
 	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
@@ -200,7 +208,7 @@ static json_t *app_json(const struct app_view *v)
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
 	for (size_t i = 0; i < v->port_count; i++)
-		json_array_append_new(ports, port_json(&v->ports[i]));
+		json_array_append_new(ports, port_json(&v->ports[i], number));
 	for (size_t i = 0; i < v->session_count; i++)
 		json_array_append_new(sessions, session_json(&v->sessions[i]));
 	json_object_set_new(j, "ports", ports);
@@ -225,7 +233,7 @@ static int list(enum form form)
 
 		app_view_get(&v, apps, i);
 		if (form == FORM_JSON)
-			json_array_append_new(array, app_json(&v));
+			json_array_append_new(array, app_json(&v, i));
 		else if (form == FORM_NAMES)
 			print_names(&v);
 		else

@@ -301,7 +301,8 @@ static void *publish_many(void *arg)
 
 		rt_clock_publish(&shared, &l);
 	}
-	rt_store_release(&published, 1); /* pairs with the acquire in the test */
+	/* Pairs with the acquire in test_readers_never_see_a_torn_line(). */
+	rt_store_release(&published, 1);
 	return NULL;
 }
 

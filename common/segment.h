@@ -70,7 +70,7 @@ struct rt_seg_header {
 	uint32_t pid;          /* of the application, in its own PID namespace */
 	uint32_t reserved0;
 	uint64_t start_ns; /* when the session was armed, ns since the epoch */
-	/* Written while the session runs, release; pairs with acquires in reader/segment.c. */
+	/* Written while the session runs, release; pairs with rt_segment_if_count() …. */
 	uint32_t state;        /* enum rt_seg_state */
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */

@@ -29,6 +29,7 @@
 #define RT_STAT_POOLS    64   /* entries */
 #define RT_STAT_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
 #define RT_STAT_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
+#define RT_STAT_LCORES   128  /* mempool caches */
 #define RT_STAT_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
 #define RT_STAT_SAMPLERS 8    /* threads whose buffer addresses are sampled */
 
@@ -61,10 +62,11 @@ struct rt_stat_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
-	 * pairs with the reader's acquire). No other port or pool takes over an entry: those
+	 * pairs with the acquire in take_count()). No other port or pool takes over an entry: those
 	 * that appear when all entries are taken are not shown (ports_beyond, pools_beyond).
 	 * Many threads take hooks, pairs and samplers at once: one of these is complete when its
-	 * life is not 0 (release; pairs with the reader's acquire). */
+	 * life is not 0 (release; pairs with the acquires in meet_hook(), meet_pair() and
+	 * meet_sampler()). */
 	uint32_t collectors;             /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
@@ -235,8 +237,8 @@ struct rt_stat_pool {
 	/* Refreshed twice a second. */
 	uint32_t available; /* in the pool and its caches */
 	uint32_t in_caches;
-	uint32_t lowest;     /* the lowest observed value of available */
-	uint16_t cache[128]; /* objects in the cache of lcore 0, 1, … */
+	uint32_t lowest;                /* the lowest observed value of available */
+	uint16_t cache[RT_STAT_LCORES]; /* objects in the cache of lcore 0, 1, … */
 	uint8_t reserved[80];
 };
 static_assert(sizeof(struct rt_stat_pool) == 512, "pool entry");
@@ -257,7 +259,7 @@ static_assert(sizeof(struct rt_stat_sample) == 24, "sample");
  * (wanted = n), the thread fills buffer n % RT_STAT_RUNS packet by packet, sets its number and
  * count, and then waits for the next request. */
 struct rt_stat_run {
-	uint64_t number; /* 0: empty, or being filled. Release; pairs with the reader's acquire */
+	uint64_t number; /* 0: empty, or being filled. Release; pairs with read_run() */
 	uint64_t tsc;    /* of the first packet */
 	uint64_t count;
 	struct rt_stat_sample sample[RT_STAT_RUN];

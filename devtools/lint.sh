@@ -48,7 +48,7 @@ length() {
 }
 
 python_only_where_it_belongs() {
-	list '*.py' | grep -vE '^(e2e|lab)/' | sed 's/$/: Python belongs into e2e or lab/'
+	list '*.py' | grep -vE '^(devtools|e2e|lab)/' | sed 's/$/: Python belongs into devtools, e2e or lab/'
 	return 0
 }
 
@@ -62,4 +62,6 @@ check 'file length' length
 check 'directions of includes' devtools/includes.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
+check 'Markdown' "$python" devtools/check_markdown.py
+check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

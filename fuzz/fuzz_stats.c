@@ -70,50 +70,56 @@ static void assert_index(uint32_t i, uint32_t count, bool may_miss)
 static void use_threads(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->thread_count; i++) {
-		const struct ringtap_thread_stats *t = &f->threads[i];
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
 
 		assert_text(t->name, sizeof(t->name));
-		if (t->gap_count > RINGTAP_WORST || t->microburst_count > RINGTAP_WORST)
+		if (t->gap_count > RT_STAT_WINDOWS * RT_STAT_WORST ||
+			t->microburst_count > RT_STAT_WINDOWS * RT_STAT_WORST)
 			abort();
 		for (uint32_t g = 0; g < t->gap_count; g++)
-			assert_index(t->gaps[g].port, f->port_count, true);
+			assert_index(ringtap_thread_gap(t, g)->port, f->port_count, true);
 	}
 }
 
 static void use_blocks(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->queue_count; i++) {
-		assert_index(f->queues[i].thread, f->thread_count, false);
-		assert_index(f->queues[i].port, f->port_count, false);
-		if (f->queues[i].direction != RINGTAP_RX && f->queues[i].direction != RINGTAP_TX)
+		assert_index(ringtap_snapshot_queue(f, i)->thread, f->thread_count, false);
+		assert_index(ringtap_snapshot_queue(f, i)->port, f->port_count, false);
+		if (ringtap_snapshot_queue(f, i)->direction != RINGTAP_RX &&
+			ringtap_snapshot_queue(f, i)->direction != RINGTAP_TX)
 			abort();
 	}
 	for (uint32_t i = 0; i < f->pair_count; i++) {
-		assert_index(f->pairs[i].thread, f->thread_count, false);
-		assert_index(f->pairs[i].rx_port, f->port_count, true);
-		assert_index(f->pairs[i].tx_port, f->port_count, false);
-		(void)ringtap_latency_quantile(f->pairs[i].bucket, 0.999);
+		assert_index(ringtap_snapshot_pair(f, i)->thread, f->thread_count, false);
+		assert_index(ringtap_snapshot_pair(f, i)->rx_port, f->port_count, true);
+		assert_index(ringtap_snapshot_pair(f, i)->tx_port, f->port_count, false);
+		(void)ringtap_latency_quantile(ringtap_snapshot_pair(f, i)->bucket, 0.999);
 	}
 	for (uint32_t i = 0; i < f->sample_run_count; i++) {
-		const struct ringtap_sample_run *s = &f->sample_runs[i];
+		const struct ringtap_sample_run *s = ringtap_snapshot_sample_run(f, i);
 
 		assert_index(s->thread, f->thread_count, false);
 		if (!s->count || s->count > RT_STAT_RUN)
 			abort();
 		for (uint64_t k = 0; k < s->count; k++)
-			assert_index(s->sample[k].port, f->port_count, true);
+			assert_index(ringtap_sample_run_at(s, k)->port, f->port_count, true);
 	}
 }
 
 static void use(const struct ringtap_snapshot *f)
 {
 	for (uint32_t i = 0; i < f->port_count; i++) {
-		assert_text(f->ports[i].name, sizeof(f->ports[i].name));
-		assert_text(f->ports[i].driver, sizeof(f->ports[i].driver));
+		assert_text(ringtap_snapshot_port(f, i)->name,
+			sizeof(ringtap_snapshot_port(f, i)->name));
+		assert_text(ringtap_snapshot_port(f, i)->driver,
+			sizeof(ringtap_snapshot_port(f, i)->driver));
 	}
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		assert_text(f->pools[i].name, sizeof(f->pools[i].name));
-		assert_text(f->pools[i].ops, sizeof(f->pools[i].ops));
+		assert_text(ringtap_snapshot_pool(f, i)->name,
+			sizeof(ringtap_snapshot_pool(f, i)->name));
+		assert_text(
+			ringtap_snapshot_pool(f, i)->ops, sizeof(ringtap_snapshot_pool(f, i)->ops));
 	}
 	use_threads(f);
 	use_blocks(f);

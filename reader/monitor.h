@@ -17,6 +17,24 @@ struct rt_owner {
 	uint8_t direction;
 };
 
+/* A thread and what its arrays point to. Copies need rt_thread_link(). */
+struct rt_thread {
+	struct ringtap_thread_stats pub;
+	struct ringtap_gap gaps[RT_STAT_WINDOWS * RT_STAT_WORST];
+	struct ringtap_microburst microbursts[RT_STAT_WINDOWS * RT_STAT_WORST];
+};
+
+static inline void rt_thread_link(struct rt_thread *t)
+{
+	t->pub.gaps = (struct ringtap_array){t->gaps, sizeof(t->gaps[0])};
+	t->pub.microbursts = (struct ringtap_array){t->microbursts, sizeof(t->microbursts[0])};
+}
+
+struct rt_pool {
+	struct ringtap_pool_stats pub;
+	uint16_t cache[RT_STAT_LCORES];
+};
+
 struct ringtap_monitor {
 	struct ringtap_conn *conn;
 	struct rt_stats fig;
@@ -31,7 +49,7 @@ struct ringtap_monitor {
 	/* By index in the snapshots, in the order of first sight. */
 	uint32_t slot_count; /* entries of threads that may be in use */
 	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
-	struct ringtap_thread_stats threads[RT_STAT_THREADS]; /* as last seen */
+	struct rt_thread threads[RT_STAT_THREADS]; /* as last seen */
 	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS];
 	/* By index in the segment's tables. */
 	bool slot_met[RT_STAT_THREADS], hook_met[RT_STAT_HOOKS], pair_met[RT_STAT_PAIRS],
@@ -43,6 +61,13 @@ struct ringtap_monitor {
 struct rt_snapshot {
 	struct ringtap_snapshot pub;
 	uint64_t mono_ns;
+	/* What the arrays of pub begin with. */
+	struct ringtap_port_stats *ports;
+	struct rt_thread *threads;
+	struct ringtap_queue_stats *queues;
+	struct ringtap_pair_stats *pairs;
+	struct rt_pool *pools;
+	struct ringtap_sample_run *sample_runs;
 	uint64_t *buckets; /* RT_STAT_BUCKETS of each pair */
 	struct ringtap_sample *samples;
 };
@@ -60,8 +85,8 @@ uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t
 int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
 
 /* monitor_thread.c: one thread slot. False: nobody has it, or it changes hands all the time. */
-bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
-	struct ringtap_thread_stats *out);
+bool rt_thread_read(
+	const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz, struct rt_thread *out);
 uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots);
 
 /* Copies words that their writer may change meanwhile; bytes is a multiple of 8. Acquires, so that

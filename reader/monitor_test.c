@@ -187,25 +187,25 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	fig.threads[3].idle_cycles = 400;
 	must_attach();
 	assert_int_equal(f->port_count, 2);
-	assert_string_equal(f->ports[1].name, "port1");
-	assert_int_equal(f->ports[1].imissed, 3);
-	assert_false(f->ports[1].gone);
+	assert_string_equal(ringtap_snapshot_port(f, 1)->name, "port1");
+	assert_int_equal(ringtap_snapshot_port(f, 1)->imissed, 3);
+	assert_false(ringtap_snapshot_port(f, 1)->gone);
 	assert_int_equal(f->thread_count, 1);
-	assert_int_equal(f->threads[0].slot, 3);
-	assert_int_equal(f->threads[0].life, 7);
-	assert_true(f->threads[0].alive);
-	assert_string_equal(f->threads[0].name, "lcore-worker-1");
-	assert_int_equal(f->threads[0].busy_cycles, 500);
-	assert_int_equal(f->threads[0].idle_cycles, 400);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->slot, 3);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->generation, 7);
+	assert_true(ringtap_snapshot_thread(f, 0)->alive);
+	assert_string_equal(ringtap_snapshot_thread(f, 0)->name, "lcore-worker-1");
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, 500);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 400);
 	assert_int_equal(f->queue_count, 1);
-	assert_int_equal(f->queues[0].port, 1);
-	assert_int_equal(f->queues[0].queue, 5);
-	assert_int_equal(f->queues[0].direction, RINGTAP_RX);
-	assert_int_equal(f->queues[0].polls, 17);
-	assert_int_equal(f->queues[0].empty_polls, 10);
-	assert_int_equal(f->queues[0].packets, 4 * 32 + RT_STAT_BURSTS + 2000);
-	assert_int_equal(f->queues[0].bytes, 640);
-	assert_int_equal(f->queues[0].max_burst, 64);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 1);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 5);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->direction, RINGTAP_RX);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->polls, 17);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->empty_polls, 10);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 4 * 32 + RT_STAT_BURSTS + 2000);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->bytes, 640);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->max_burst, 64);
 	assert_int_equal(f->collectors, RT_INSTR_ALL);
 }
 
@@ -218,20 +218,20 @@ static void test_the_period_that_lasts_counts(void **state)
 	fig.threads[3].since_tsc = before;
 	fig.threads[3].is_busy = 1;
 	must_attach();
-	assert_true(f->threads[0].busy_cycles > 500);
-	assert_true(f->threads[0].busy_cycles <= 500 + rt_tsc() - before);
-	assert_int_equal(f->threads[0].idle_cycles, 400);
-	before = f->threads[0].busy_cycles;
+	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles > 500);
+	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles <= 500 + rt_tsc() - before);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 400);
+	before = ringtap_snapshot_thread(f, 0)->busy_cycles;
 	/* The probe's sum is less than the estimate was: a sum never goes back. */
 	fig.threads[3].since_tsc = 0;
 	fig.threads[3].busy_cycles = 501;
 	assert_int_equal(look_again(), 0);
-	assert_int_equal(f->threads[0].busy_cycles, before);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 	/* Nor does it grow while the collector is off. */
 	fig.threads[3].since_tsc = 1;
 	fig.h->collectors = 0;
 	assert_int_equal(look_again(), 0);
-	assert_int_equal(f->threads[0].busy_cycles, before);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 }
 
 static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
@@ -250,9 +250,9 @@ static void test_entries_that_change_are_left_out(void **state)
 	fig.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
 	fig.threads[3].since_tsc = 0; /* nor is there a period that lasts */
 	must_attach();
-	assert_int_equal(f->threads[0].gap_count, 0);
-	assert_int_equal(f->threads[0].microburst_count, 1);
-	assert_int_equal(f->threads[0].idle_cycles, 0);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 0);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->microburst_count, 1);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 0);
 }
 
 static void test_worst_of_all_recent_windows_longest_first(void **state)
@@ -262,16 +262,19 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 	put_gap(41, 5, 300, 9);
 	put_gap(20, 0, 5000, 0); /* long ago */
 	must_attach();
-	assert_int_equal(f->threads[0].gap_count, 3);
-	assert_int_equal(f->threads[0].gaps[0].cycles, 900);
-	assert_int_equal(f->threads[0].gaps[0].port, 1);
-	assert_int_equal(f->threads[0].gaps[1].cycles, 300);
-	assert_int_equal(f->threads[0].gaps[1].port, RINGTAP_NO_INDEX);
-	assert_int_equal(f->threads[0].gaps[2].cycles, 100);
-	assert_int_equal(f->threads[0].microburst_count, 3);
-	assert_int_equal(f->threads[0].microbursts[0].packets, 900);
-	assert_in_range(f->threads[0].gaps[0].start_ns, f->taken_ns - 1000000000, f->taken_ns);
-	assert_in_range(f->threads[0].gaps[0].ns, 900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 3);
+	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->cycles, 900);
+	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->port, 1);
+	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 1)->cycles, 300);
+	assert_int_equal(
+		ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 1)->port, RINGTAP_NO_INDEX);
+	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 2)->cycles, 100);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->microburst_count, 3);
+	assert_int_equal(ringtap_thread_microburst(ringtap_snapshot_thread(f, 0), 0)->packets, 900);
+	assert_in_range(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->start_ns,
+		f->taken_ns - 1000000000, f->taken_ns);
+	assert_in_range(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->ns,
+		900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
 }
 
 /* 2.6 GHz, of which DPDK believes 2.594. */
@@ -305,15 +308,15 @@ static void test_pairs(void **state)
 	none->unstamped = 8;
 	must_attach();
 	assert_int_equal(f->pair_count, 2);
-	assert_int_equal(f->pairs[0].rx_port, 0);
-	assert_int_equal(f->pairs[0].tx_port, 1);
-	assert_int_equal(f->pairs[0].count, 5);
-	assert_int_equal(f->pairs[0].inferred, 1);
-	assert_int_equal(f->pairs[1].inferred, 0);
-	assert_int_equal(f->pairs[0].bucket[rt_stat_bucket(5000)], 3);
-	assert_int_equal(f->pairs[1].rx_port, RINGTAP_NO_INDEX);
-	assert_int_equal(f->pairs[1].unstamped, 8);
-	assert_int_equal(f->pairs[1].count, 0);
+	assert_int_equal(ringtap_snapshot_pair(f, 0)->rx_port, 0);
+	assert_int_equal(ringtap_snapshot_pair(f, 0)->tx_port, 1);
+	assert_int_equal(ringtap_snapshot_pair(f, 0)->count, 5);
+	assert_int_equal(ringtap_snapshot_pair(f, 0)->inferred, 1);
+	assert_int_equal(ringtap_snapshot_pair(f, 1)->inferred, 0);
+	assert_int_equal(ringtap_snapshot_pair(f, 0)->bucket[rt_stat_bucket(5000)], 3);
+	assert_int_equal(ringtap_snapshot_pair(f, 1)->rx_port, RINGTAP_NO_INDEX);
+	assert_int_equal(ringtap_snapshot_pair(f, 1)->unstamped, 8);
+	assert_int_equal(ringtap_snapshot_pair(f, 1)->count, 0);
 }
 
 static void test_pools(void **state)
@@ -327,12 +330,12 @@ static void test_pools(void **state)
 	fig.h->pool_count = 1;
 	must_attach();
 	assert_int_equal(f->pool_count, 1);
-	assert_string_equal(f->pools[0].name, "mb?[2J");
-	assert_int_equal(strlen(f->pools[0].ops), sizeof(fig.pools[0].ops) - 1);
-	assert_int_equal(f->pools[0].size, 8192);
-	assert_int_equal(f->pools[0].memory, RINGTAP_MEMORY_UNKNOWN);
-	assert_int_equal(f->pools[0].cache[4], 250);
-	assert_true(f->pools[0].gone);
+	assert_string_equal(ringtap_snapshot_pool(f, 0)->name, "mb?[2J");
+	assert_int_equal(strlen(ringtap_snapshot_pool(f, 0)->ops), sizeof(fig.pools[0].ops) - 1);
+	assert_int_equal(ringtap_snapshot_pool(f, 0)->size, 8192);
+	assert_int_equal(ringtap_snapshot_pool(f, 0)->memory, RINGTAP_MEMORY_UNKNOWN);
+	assert_int_equal(ringtap_snapshot_pool(f, 0)->cache[4], 250);
+	assert_true(ringtap_snapshot_pool(f, 0)->gone);
 }
 
 static void test_runs(void **state)
@@ -342,14 +345,15 @@ static void test_runs(void **state)
 	test_sample_run(&fig, 0, 7, RT_STAT_RUN + 1); /* impossible */
 	must_attach();
 	assert_int_equal(f->sample_run_count, 2);
-	assert_int_equal(f->sample_runs[0].number, 5);
-	assert_int_equal(f->sample_runs[0].count, RT_STAT_RUN);
-	assert_int_equal(f->sample_runs[1].number, 6);
-	assert_int_equal(f->sample_runs[1].count, 20);
-	assert_int_equal(f->sample_runs[1].thread, 0);
-	assert_int_equal(f->sample_runs[1].sample[19].address, 1019);
-	assert_int_equal(f->sample_runs[1].sample[19].iova, 5019);
-	assert_int_equal(f->sample_runs[1].sample[19].port, 1);
+	assert_int_equal(ringtap_snapshot_sample_run(f, 0)->number, 5);
+	assert_int_equal(ringtap_snapshot_sample_run(f, 0)->count, RT_STAT_RUN);
+	assert_int_equal(ringtap_snapshot_sample_run(f, 1)->number, 6);
+	assert_int_equal(ringtap_snapshot_sample_run(f, 1)->count, 20);
+	assert_int_equal(ringtap_snapshot_sample_run(f, 1)->thread, 0);
+	assert_int_equal(
+		ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->address, 1019);
+	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->iova, 5019);
+	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->port, 1);
 	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->sample_run_count, 0);
@@ -369,9 +373,9 @@ static void test_a_slots_new_owner_counts_on(void **state)
 	h->burst[1] = 6;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->thread_count, 1);
-	assert_int_equal(f->threads[0].life, 8);
-	assert_int_equal(f->threads[0].busy_cycles, 503);
-	assert_int_equal(f->queues[0].packets, 6);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->generation, 8);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, 503);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 6);
 }
 
 static void test_a_block_that_is_not_complete_is_left_out(void **state)
@@ -382,7 +386,7 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 	test_sample_run(&fig, 1, 4, 10);
 	must_attach();
 	assert_int_equal(f->queue_count, 1);
-	assert_int_equal(f->queues[0].queue, 6);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(f->pair_count, 0);
 	assert_int_equal(f->sample_run_count, 1);
 	/* It comes behind those that were there. */
@@ -390,8 +394,8 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 	fig.hooks[0].life = 7;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->queue_count, 2);
-	assert_int_equal(f->queues[0].queue, 6);
-	assert_int_equal(f->queues[1].direction, RINGTAP_RX);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
+	assert_int_equal(ringtap_snapshot_queue(f, 1)->direction, RINGTAP_RX);
 }
 
 static void test_ports_and_threads_that_appear(void **state)
@@ -403,9 +407,9 @@ static void test_ports_and_threads_that_appear(void **state)
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->thread_count, 2);
 	assert_int_equal(f->port_count, 3);
-	assert_int_equal(f->queues[0].thread, 1);
-	assert_int_equal(f->threads[1].slot, 60);
-	assert_int_equal(f->queues[0].port, 2);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->thread, 1);
+	assert_int_equal(ringtap_snapshot_thread(f, 1)->slot, 60);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 2);
 }
 
 /* ---- lies ---- */
@@ -458,8 +462,8 @@ static void test_owners_stay_what_they_were(void **state)
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->port_count, 2);
 	assert_int_equal(f->queue_count, 1);
-	assert_int_equal(f->queues[0].port, 1);
-	assert_int_equal(f->queues[0].queue, 4);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 1);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 4);
 }
 
 static void test_counts_stay_within_their_tables(void **state)
@@ -518,9 +522,9 @@ static void test_a_dead_applications_last_snapshot(void **state)
 	fig.hooks[0].burst[2] = 6;
 	assert_int_equal(look_again(), -EPIPE);
 	assert_non_null(f);
-	assert_int_equal(f->queues[0].packets, 12);
-	assert_false(f->threads[0].alive);
-	assert_true(f->ports[0].gone);
+	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 12);
+	assert_false(ringtap_snapshot_thread(f, 0)->alive);
+	assert_true(ringtap_snapshot_port(f, 0)->gone);
 	assert_int_equal(
 		ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), -ECONNRESET);
 	assert_int_equal(look_again(), -EPIPE);

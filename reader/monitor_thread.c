@@ -55,20 +55,21 @@ static bool copy_burst(const struct rt_stat_burst *from, struct rt_stat_burst *t
 }
 
 static void add_gap(const struct ringtap_monitor *mon, uint64_t tsc_hz, const struct rt_stat_gap *g,
-	struct ringtap_thread_stats *o)
+	struct rt_thread *o)
 {
-	o->gaps[o->gap_count++] = (struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
-		.cycles = g->cycles,
-		.ns = rt_ticks_ns(g->cycles, tsc_hz),
-		.packets = g->packets,
-		.port = g->port_index < mon->port_count ? g->port_index : RINGTAP_NO_INDEX,
-		.queue = g->queue};
+	o->gaps[o->pub.gap_count++] =
+		(struct ringtap_gap){.start_ns = rt_clock_ns(&mon->line, g->tsc),
+			.cycles = g->cycles,
+			.ns = rt_ticks_ns(g->cycles, tsc_hz),
+			.packets = g->packets,
+			.port = g->port_index < mon->port_count ? g->port_index : RINGTAP_NO_INDEX,
+			.queue = g->queue};
 }
 
 static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
-	const struct rt_stat_burst *b, struct ringtap_thread_stats *o)
+	const struct rt_stat_burst *b, struct rt_thread *o)
 {
-	o->microbursts[o->microburst_count++] =
+	o->microbursts[o->pub.microburst_count++] =
 		(struct ringtap_microburst){.start_ns = rt_clock_ns(&mon->line, b->tsc),
 			.cycles = b->cycles,
 			.ns = rt_ticks_ns(b->cycles, tsc_hz),
@@ -77,9 +78,9 @@ static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
 
 /* Nothing of a window that began anew meanwhile. */
 static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
-	const struct rt_stat_window *w, uint32_t number, struct ringtap_thread_stats *o)
+	const struct rt_stat_window *w, uint32_t number, struct rt_thread *o)
 {
-	uint32_t gaps = o->gap_count, bursts = o->microburst_count;
+	uint32_t gaps = o->pub.gap_count, bursts = o->pub.microburst_count;
 	struct rt_stat_burst burst;
 	struct rt_stat_gap gap;
 
@@ -91,8 +92,8 @@ static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
 	}
 	if (rt_load(&w->number) == number)
 		return;
-	o->gap_count = gaps;
-	o->microburst_count = bursts;
+	o->pub.gap_count = gaps;
+	o->pub.microburst_count = bursts;
 }
 
 static int longer_first(const void *a, const void *b)
@@ -111,13 +112,11 @@ static int more_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static_assert(RT_STAT_WINDOWS * RT_STAT_WORST == RINGTAP_WORST, "room for all windows' entries");
-
 /* A thread that does not poll any more keeps windows of long ago: they do not count. */
 static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_thread *t,
-	uint64_t tsc_hz, struct ringtap_thread_stats *o)
+	uint64_t tsc_hz, struct rt_thread *o)
 {
-	o->gap_count = o->microburst_count = 0;
+	o->pub.gap_count = o->pub.microburst_count = 0;
 	for (int i = 0; i < RT_STAT_WINDOWS; i++) {
 		const struct rt_stat_window *w = &t->window[i];
 		uint32_t number = rt_load_acquire(&w->number);
@@ -125,8 +124,8 @@ static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_t
 		if (number && mon->newest_window - number < RT_STAT_WINDOWS)
 			add_window(mon, tsc_hz, w, number, o);
 	}
-	qsort(o->gaps, o->gap_count, sizeof(o->gaps[0]), longer_first);
-	qsort(o->microbursts, o->microburst_count, sizeof(o->microbursts[0]), more_first);
+	qsort(o->gaps, o->pub.gap_count, sizeof(o->gaps[0]), longer_first);
+	qsort(o->microbursts, o->pub.microburst_count, sizeof(o->microbursts[0]), more_first);
 }
 
 uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots)
@@ -162,20 +161,21 @@ static_assert(sizeof(((struct rt_stat_thread *)0)->busy_period_packets) ==
 		      sizeof(((struct ringtap_thread_stats *)0)->busy_period_packets),
 	"same histogram");
 
-bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz,
-	struct ringtap_thread_stats *o)
+bool rt_thread_read(
+	const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz, struct rt_thread *out)
 {
+	struct ringtap_thread_stats *o = &out->pub;
 	const struct rt_stat_thread *t = &mon->fig.threads[slot];
 	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_INSTR_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
-		/* Pairs with the release of the thread that took the slot. */
+		/* Pairs with the release in introduce(), by the thread that took the slot. */
 		uint32_t life = rt_load_acquire(&t->life);
 
 		if (!life)
 			return false;
 		o->slot = slot;
-		o->life = life;
+		o->generation = life;
 		o->alive = !mon->dead && rt_load(&t->alive);
 		read_kernel(t, o);
 		read_cycles(t, o->alive && busy_on, o);
@@ -184,7 +184,7 @@ bool rt_thread_read(const struct ringtap_monitor *mon, uint32_t slot, uint64_t t
 			sizeof(o->busy_period_packets));
 		rt_copy_words(o->gaps_busy, t->gaps_busy, sizeof(o->gaps_busy));
 		rt_copy_words(o->gaps_idle, t->gaps_idle, sizeof(o->gaps_idle));
-		read_worst(mon, t, tsc_hz, o);
+		read_worst(mon, t, tsc_hz, out);
 		if (rt_load(&t->life) == life)
 			return true;
 	}

@@ -11,10 +11,11 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 	return v < max ? v : max;
 }
 
-/* Never fewer than before: indices that were given out stay valid. */
+/* Never fewer than before: indices that were given out stay valid. The acquire pairs with the
+ * releases in add_port(), rt_stats_refresh_pools() and supply_threads(). */
 static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 {
-	uint32_t now = at_most(rt_load_acquire(live), max); /* pairs with its release */
+	uint32_t now = at_most(rt_load_acquire(live), max);
 
 	*count = now > *count ? now : *count;
 }
@@ -35,7 +36,7 @@ static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *in
 	if (!mon->slot_met[slot]) {
 		mon->slot_met[slot] = true;
 		mon->slot_thread[slot] = mon->thread_count;
-		mon->threads[mon->thread_count++].slot = slot;
+		mon->threads[mon->thread_count++].pub.slot = slot;
 	}
 	*index = mon->slot_thread[slot];
 	return 0;
@@ -45,7 +46,7 @@ static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 {
 	const struct rt_stat_hook *h = &mon->fig.hooks[block];
 
-	if (!rt_load_acquire(&h->life)) /* pairs with the release of its thread */
+	if (!rt_load_acquire(&h->life)) /* pairs with rt_stat_claim_block() */
 		return -EAGAIN;
 	o->port = rt_load(&h->port_index);
 	o->queue = rt_load(&h->queue);
@@ -101,15 +102,15 @@ static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *
 }
 
 /* Cycles never go back, though the period that lasts is estimated. */
-static void take_over(struct ringtap_thread_stats *t, const struct ringtap_thread_stats *now)
+static void take_over(struct rt_thread *t, const struct rt_thread *now)
 {
-	uint64_t busy = t->busy_cycles, idle = t->idle_cycles;
+	uint64_t busy = t->pub.busy_cycles, idle = t->pub.idle_cycles;
 
 	*t = *now;
-	if (t->busy_cycles < busy)
-		t->busy_cycles = busy;
-	if (t->idle_cycles < idle)
-		t->idle_cycles = idle;
+	if (t->pub.busy_cycles < busy)
+		t->pub.busy_cycles = busy;
+	if (t->pub.idle_cycles < idle)
+		t->pub.idle_cycles = idle;
 }
 
 static int meet_blocks(struct ringtap_monitor *mon)
@@ -131,7 +132,7 @@ static int meet_blocks(struct ringtap_monitor *mon)
 
 int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 {
-	struct ringtap_thread_stats now;
+	struct rt_thread now;
 	uint32_t index;
 	int ret;
 

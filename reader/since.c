@@ -50,21 +50,21 @@ static void since_thread(struct ringtap_thread_stats *l, const struct ringtap_th
 }
 
 /* What began before is not of this time. */
-static void drop_old(struct ringtap_thread_stats *t, uint64_t since_ns)
+static void drop_old(struct rt_thread *t, uint64_t since_ns)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < t->gap_count; i++) {
+	for (uint32_t i = 0; i < t->pub.gap_count; i++) {
 		if (t->gaps[i].start_ns >= since_ns)
 			t->gaps[n++] = t->gaps[i];
 	}
-	t->gap_count = n;
+	t->pub.gap_count = n;
 	n = 0;
-	for (uint32_t i = 0; i < t->microburst_count; i++) {
+	for (uint32_t i = 0; i < t->pub.microburst_count; i++) {
 		if (t->microbursts[i].start_ns >= since_ns)
 			t->microbursts[n++] = t->microbursts[i];
 	}
-	t->microburst_count = n;
+	t->pub.microburst_count = n;
 }
 
 static void since_queue(struct ringtap_queue_stats *l, const struct ringtap_queue_stats *e)
@@ -100,18 +100,18 @@ EXPORT void ringtap_snapshot_since(
 	later->no_pair_packets = grown(later->no_pair_packets, earlier->no_pair_packets);
 	n = fewer(later->port_count, earlier->port_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_port(&later->ports[i], &earlier->ports[i]);
+		since_port(&pic->ports[i], &old->ports[i]);
 	for (uint32_t i = 0; i < later->thread_count; i++) {
-		drop_old(&later->threads[i], earlier->taken_ns);
+		drop_old(&pic->threads[i], earlier->taken_ns);
 		if (i < earlier->thread_count)
-			since_thread(&later->threads[i], &earlier->threads[i]);
+			since_thread(&pic->threads[i].pub, &old->threads[i].pub);
 	}
 	n = fewer(later->queue_count, earlier->queue_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_queue(&later->queues[i], &earlier->queues[i]);
+		since_queue(&pic->queues[i], &old->queues[i]);
 	n = fewer(later->pair_count, earlier->pair_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_pair(&later->pairs[i], &earlier->pairs[i]);
+		since_pair(&pic->pairs[i], &old->pairs[i]);
 	subtract(pic->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
 }
 

@@ -68,17 +68,17 @@ static void test_counters_become_differences(void **state)
 	fig.h->no_thread_polls = 5;
 	take(&after);
 	ringtap_snapshot_since(after, before);
-	assert_int_equal(after->queues[0].burst[4], 5);
-	assert_int_equal(after->queues[0].polls, 8);
-	assert_int_equal(after->queues[0].empty_polls, 3);
-	assert_int_equal(after->queues[0].packets, 20);
-	assert_int_equal(after->ports[0].ipackets, 20);
-	assert_int_equal(after->threads[0].busy_period_packets[2], 2);
-	assert_int_equal(after->pools[0].available, 900);
-	assert_int_equal(after->pairs[0].bucket[100], 2);
-	assert_int_equal(after->pairs[0].bucket[101], 1);
-	assert_int_equal(after->pairs[0].count, 3);
-	assert_int_equal(after->pairs[0].min, 5);
+	assert_int_equal(ringtap_snapshot_queue(after, 0)->burst[4], 5);
+	assert_int_equal(ringtap_snapshot_queue(after, 0)->polls, 8);
+	assert_int_equal(ringtap_snapshot_queue(after, 0)->empty_polls, 3);
+	assert_int_equal(ringtap_snapshot_queue(after, 0)->packets, 20);
+	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 20);
+	assert_int_equal(ringtap_snapshot_thread(after, 0)->busy_period_packets[2], 2);
+	assert_int_equal(ringtap_snapshot_pool(after, 0)->available, 900);
+	assert_int_equal(ringtap_snapshot_pair(after, 0)->bucket[100], 2);
+	assert_int_equal(ringtap_snapshot_pair(after, 0)->bucket[101], 1);
+	assert_int_equal(ringtap_snapshot_pair(after, 0)->count, 3);
+	assert_int_equal(ringtap_snapshot_pair(after, 0)->min, 5);
 	assert_int_equal(after->no_thread_polls, 3);
 	assert_true(after->interval_ns > 0 && before->interval_ns == 0);
 }
@@ -92,9 +92,9 @@ static void test_new_entries_count_from_zero(void **state)
 	fig.threads[5].idle_cycles = 11;
 	take(&after);
 	ringtap_snapshot_since(after, before);
-	assert_int_equal(after->queues[0].packets, 60);
-	assert_int_equal(after->pairs[0].count, 15);
-	assert_int_equal(after->threads[1].idle_cycles, 11);
+	assert_int_equal(ringtap_snapshot_queue(after, 0)->packets, 60);
+	assert_int_equal(ringtap_snapshot_pair(after, 0)->count, 15);
+	assert_int_equal(ringtap_snapshot_thread(after, 1)->idle_cycles, 11);
 }
 
 static void test_a_counter_that_was_reset_counts_from_there(void **state)
@@ -104,7 +104,7 @@ static void test_a_counter_that_was_reset_counts_from_there(void **state)
 	fig.ports[0].ipackets = 3;
 	take(&after);
 	ringtap_snapshot_since(after, before);
-	assert_int_equal(after->ports[0].ipackets, 3);
+	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 3);
 }
 
 static void test_only_what_began_since_is_worst(void **state)
@@ -115,16 +115,17 @@ static void test_only_what_began_since_is_worst(void **state)
 	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .cycles = 900};
 	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .packets = 9};
 	take(&before);
-	assert_int_equal(before->threads[0].gap_count, 1);
+	assert_int_equal(ringtap_snapshot_thread(before, 0)->gap_count, 1);
 	/* The probe's clock is one of seconds ago: in the future, to have something to spare. */
 	w->gap[1] = (struct rt_stat_gap){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .cycles = 100};
 	w->burst[1] = (struct rt_stat_burst){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .packets = 3};
 	take(&after);
 	ringtap_snapshot_since(after, before);
-	assert_int_equal(after->threads[0].gap_count, 1);
-	assert_int_equal(after->threads[0].gaps[0].cycles, 100);
-	assert_int_equal(after->threads[0].microburst_count, 1);
-	assert_int_equal(after->threads[0].microbursts[0].packets, 3);
+	assert_int_equal(ringtap_snapshot_thread(after, 0)->gap_count, 1);
+	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(after, 0), 0)->cycles, 100);
+	assert_int_equal(ringtap_snapshot_thread(after, 0)->microburst_count, 1);
+	assert_int_equal(
+		ringtap_thread_microburst(ringtap_snapshot_thread(after, 0), 0)->packets, 3);
 }
 
 /* ---- histograms ---- */

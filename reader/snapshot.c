@@ -48,11 +48,11 @@ static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *devic
 		mon->name_tries[i] = NAME_TRIES;
 }
 
-static void read_ports(struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	for (uint32_t i = 0; i < f->port_count; i++) {
+	for (uint32_t i = 0; i < pic->pub.port_count; i++) {
 		const struct rt_stat_port *p = &mon->fig.ports[i];
-		struct ringtap_port_stats *o = &f->ports[i];
+		struct ringtap_port_stats *o = &pic->ports[i];
 
 		rt_copy_text(o->device, p->name, sizeof(o->device));
 		find_name(mon, i, o->device);
@@ -81,12 +81,12 @@ static void read_ports(struct ringtap_monitor *mon, struct ringtap_snapshot *f)
 
 static_assert(RT_STAT_BURSTS == RINGTAP_BURSTS, "same histogram");
 
-static void read_queues(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+static void read_queues(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	for (uint32_t i = 0; i < f->queue_count; i++) {
+	for (uint32_t i = 0; i < pic->pub.queue_count; i++) {
 		const struct rt_owner *of = &mon->queues[i];
 		const struct rt_stat_hook *h = &mon->fig.hooks[of->block];
-		struct ringtap_queue_stats *o = &f->queues[i];
+		struct ringtap_queue_stats *o = &pic->queues[i];
 
 		o->thread = of->thread;
 		o->port = of->port;
@@ -113,7 +113,7 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pi
 	for (uint32_t i = 0; i < pic->pub.pair_count; i++) {
 		const struct rt_owner *of = &mon->pairs[i];
 		const struct rt_stat_pair *p = &mon->fig.pairs[of->block];
-		struct ringtap_pair_stats *o = &pic->pub.pairs[i];
+		struct ringtap_pair_stats *o = &pic->pairs[i];
 		uint64_t *bucket = pic->buckets + (size_t)i * RT_STAT_BUCKETS;
 
 		o->thread = of->thread;
@@ -135,11 +135,11 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pi
 	}
 }
 
-static void read_pools(const struct ringtap_monitor *mon, struct ringtap_snapshot *f)
+static void read_pools(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
-	for (uint32_t i = 0; i < f->pool_count; i++) {
+	for (uint32_t i = 0; i < pic->pub.pool_count; i++) {
 		const struct rt_stat_pool *p = &mon->fig.pools[i];
-		struct ringtap_pool_stats *o = &f->pools[i];
+		struct ringtap_pool_stats *o = &pic->pools[i].pub;
 		uint32_t memory = rt_load(&p->memory);
 
 		rt_copy_text(o->name, p->name, sizeof(o->name));
@@ -162,8 +162,10 @@ static void read_pools(const struct ringtap_monitor *mon, struct ringtap_snapsho
 		o->available = rt_load(&p->available);
 		o->in_caches = rt_load(&p->in_caches);
 		o->lowest = rt_load(&p->lowest);
-		for (size_t c = 0; c < sizeof(o->cache) / sizeof(o->cache[0]); c++)
-			o->cache[c] = rt_load(&p->cache[c]);
+		for (uint32_t c = 0; c < RT_STAT_LCORES; c++)
+			pic->pools[i].cache[c] = rt_load(&p->cache[c]);
+		o->cache_count = RT_STAT_LCORES;
+		o->cache = pic->pools[i].cache;
 	}
 }
 
@@ -188,7 +190,7 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
 	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
-	/* Pairs with the release of its thread, when it had filled it. */
+	/* Pairs with the release in rt_stat_sample(), when the thread had filled it. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
 	if (!number || !count || count > RT_STAT_RUN)
@@ -196,7 +198,7 @@ static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run
 	to->number = number;
 	to->count = count;
 	to->start_ns = rt_clock_ns(&mon->line, rt_load_acquire(&from->tsc));
-	to->sample = room;
+	to->samples = (struct ringtap_array){room, sizeof(*room)};
 	copy_samples(mon, room, from->sample, count);
 	return rt_load(&from->number) == number;
 }
@@ -217,29 +219,31 @@ static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *pic
 
 	if (!max || !(mon->collectors & RINGTAP_ADDRESSES))
 		return 0;
-	f->sample_runs = calloc(max, sizeof(*f->sample_runs));
+	pic->sample_runs = calloc(max, sizeof(*pic->sample_runs));
 	/* Not cleared: what is not used costs no memory. */
 	pic->samples = malloc(max * RT_STAT_RUN * sizeof(*pic->samples));
-	if (!f->sample_runs || !pic->samples)
+	if (!pic->sample_runs || !pic->samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < max; i++) {
 		const struct rt_owner *of = &mon->samplers[i / RT_STAT_RUNS];
 		const struct rt_stat_sampler *s = &mon->fig.samplers[of->block];
-		struct ringtap_sample_run *to = &f->sample_runs[f->sample_run_count];
+		struct ringtap_sample_run *to = &pic->sample_runs[f->sample_run_count];
 
 		to->thread = of->thread;
 		f->sample_run_count += read_run(
 			mon, &s->run[i % RT_STAT_RUNS], pic->samples + i * RT_STAT_RUN, to);
 	}
-	qsort(f->sample_runs, f->sample_run_count, sizeof(*f->sample_runs), older_first);
+	qsort(pic->sample_runs, f->sample_run_count, sizeof(*pic->sample_runs), older_first);
+	f->sample_runs = (struct ringtap_array){pic->sample_runs, sizeof(*pic->sample_runs)};
 	return 0;
 }
 
 /* ---- all of it ---- */
 
-static void *room(uint32_t count, size_t each)
+static void *room(uint32_t count, size_t each, struct ringtap_array *array)
 {
-	return calloc(count ? count : 1, each);
+	*array = (struct ringtap_array){calloc(count ? count : 1, each), each};
+	return array->first;
 }
 
 static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
@@ -251,13 +255,14 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
 	f->queue_count = mon->queue_count;
 	f->pair_count = mon->pair_count;
 	f->pool_count = mon->pool_count;
-	f->ports = room(f->port_count, sizeof(*f->ports));
-	f->threads = room(f->thread_count, sizeof(*f->threads));
-	f->queues = room(f->queue_count, sizeof(*f->queues));
-	f->pairs = room(f->pair_count, sizeof(*f->pairs));
-	f->pools = room(f->pool_count, sizeof(*f->pools));
-	pic->buckets = room(f->pair_count, RT_STAT_BUCKETS * sizeof(*pic->buckets));
-	if (!f->ports || !f->threads || !f->queues || !f->pairs || !f->pools || !pic->buckets)
+	pic->ports = room(f->port_count, sizeof(*pic->ports), &f->ports);
+	pic->threads = room(f->thread_count, sizeof(*pic->threads), &f->threads);
+	pic->queues = room(f->queue_count, sizeof(*pic->queues), &f->queues);
+	pic->pairs = room(f->pair_count, sizeof(*pic->pairs), &f->pairs);
+	pic->pools = room(f->pool_count, sizeof(*pic->pools), &f->pools);
+	pic->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*pic->buckets));
+	if (!pic->ports || !pic->threads || !pic->queues || !pic->pairs || !pic->pools ||
+		!pic->buckets)
 		return -ENOMEM;
 	return 0;
 }
@@ -287,12 +292,14 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 		ret = allocate(mon, pic);
 	if (ret)
 		return ret;
-	for (uint32_t i = 0; i < f->thread_count; i++)
-		f->threads[i] = mon->threads[i];
-	read_ports(mon, f);
-	read_queues(mon, f);
+	for (uint32_t i = 0; i < f->thread_count; i++) {
+		pic->threads[i] = mon->threads[i];
+		rt_thread_link(&pic->threads[i]);
+	}
+	read_ports(mon, pic);
+	read_queues(mon, pic);
 	read_pairs(mon, pic);
-	read_pools(mon, f);
+	read_pools(mon, pic);
 	return read_runes(mon, pic);
 }
 
@@ -315,12 +322,12 @@ EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 
 	if (!f)
 		return;
-	free(f->ports);
-	free(f->threads);
-	free(f->queues);
-	free(f->pairs);
-	free(f->pools);
-	free(f->sample_runs);
+	free(pic->ports);
+	free(pic->threads);
+	free(pic->queues);
+	free(pic->pairs);
+	free(pic->pools);
+	free(pic->sample_runs);
 	free(pic->buckets);
 	free(pic->samples);
 	free(pic);

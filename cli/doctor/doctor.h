@@ -76,7 +76,7 @@ extern const char *const verdict_names[VERDICT_COUNT];
 extern const char *const verdict_titles[VERDICT_COUNT];
 extern const char *const grade_names[];
 
-/* ---- doctor_rules.c */
+/* ---- rules.c */
 
 /* At least one verdict. */
 void doctor_judge(const struct examination *e, struct diagnosis *d);
@@ -86,7 +86,7 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 	double gravity, const char *advice);
 void verdict_say(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- doctor_loss.c, doctor_time.c, doctor_memory.c: rules by what they look at */
+/* ---- loss.c, time.c, memory.c: rules by what they look at */
 
 void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
@@ -97,7 +97,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_at_limit(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
 
-/* ---- doctor_watch.c */
+/* ---- watch.c */
 
 /* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
  * for more before, as testpmd does when it empties queues, does not ask now. */
@@ -106,7 +106,7 @@ unsigned doctor_burst(const struct watched *a);
 bool doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
 
-/* ---- doctor_report.c */
+/* ---- report.c */
 
 void doctor_print(const struct examination *e, const struct diagnosis *d);
 json_t *doctor_json(const struct examination *e, const struct diagnosis *d);

@@ -31,7 +31,7 @@ static void identify(unsigned k)
 	snprintf(ports[k][0].driver, sizeof(ports[k][0].driver), "net_null");
 	ports[k][0].link_up = true;
 	threads[k][0].lcore = 1;
-	threads[k][0].life = 1;
+	threads[k][0].generation = 1;
 	threads[k][0].alive = true;
 	threads[k][0].read_ns = (100 + k * SECONDS) * NS_PER_S;
 	for (unsigned q = 0; q < QUEUES; q++) {
@@ -48,10 +48,10 @@ static void identify(unsigned k)
 		.thread_count = 1,
 		.queue_count = QUEUES,
 		.pool_count = 1,
-		.ports = ports[k],
-		.threads = threads[k],
-		.queues = queues[k],
-		.pools = &pool};
+		.ports = {ports[k], sizeof(ports[k][0])},
+		.threads = {threads[k], sizeof(threads[k][0])},
+		.queues = {queues[k], sizeof(queues[k][0])},
+		.pools = {&pool, sizeof(pool)}};
 }
 
 static int setup(void **state)
@@ -357,7 +357,8 @@ static void full_bursts_alone_are_no_fault(void **state)
 }
 
 static struct ringtap_sample samples[2000];
-static struct ringtap_sample_run run = {.thread = 0, .count = 2000, .sample = samples};
+static struct ringtap_sample_run run = {
+	.thread = 0, .count = 2000, .samples = {samples, sizeof(samples[0])}};
 
 static void scattered(void **state)
 {
@@ -365,7 +366,7 @@ static void scattered(void **state)
 
 	bursts(0, 16, 1000000);
 	busy(0.5);
-	f.sample_runs = &run;
+	f.sample_runs = (struct ringtap_array){&run, sizeof(run)};
 	f.sample_run_count = 1;
 	e.samples = &f;
 	pool.base = 1 << 30;

@@ -46,7 +46,7 @@ static uint32_t scarcest(const struct examination *e)
 	double least = 2;
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
-		const struct ringtap_pool_stats *p = &e->span.to->pools[i];
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(e->span.to, i);
 		double share = p->size ? (double)e->pools[i].least / p->size : 1;
 
 		if (!p->buffer_bytes || p->gone || share >= least)
@@ -63,12 +63,15 @@ static uint64_t needed(const struct examination *e, const struct ringtap_pool_st
 	const struct ringtap_snapshot *f = e->span.to;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < f->port_count; i++)
-		if (!f->ports[i].gone)
-			sum += (uint64_t)f->ports[i].rx_queues * f->ports[i].rx_descriptors +
-			       (uint64_t)f->ports[i].tx_queues * f->ports[i].tx_descriptors;
+	for (uint32_t i = 0; i < f->port_count; i++) {
+		const struct ringtap_port_stats *o = ringtap_snapshot_port(f, i);
+
+		if (!o->gone)
+			sum += (uint64_t)o->rx_queues * o->rx_descriptors +
+			       (uint64_t)o->tx_queues * o->tx_descriptors;
+	}
 	for (uint32_t i = 0; i < f->thread_count; i++)
-		if (f->threads[i].alive)
+		if (ringtap_snapshot_thread(f, i)->alive)
 			sum += LIMIT_BURST + p->cache_size + p->cache_size / 2;
 	return sum;
 }
@@ -111,7 +114,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
 		const struct pool_look *look = &e->pools[i];
-		const struct ringtap_pool_stats *p = &e->span.to->pools[i];
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(e->span.to, i);
 		bool empty = p->buffer_bytes && !p->gone && look->looks &&
 			     look->empty >= LIMIT_POOL_EMPTY * look->looks;
 
@@ -143,7 +146,7 @@ static void find_pollers(const struct examination *e, uint32_t port, struct poll
 	*p = (struct pollers){.busy = NAN, .wait = NAN, .cycles_per_packet = NAN, .thread = ALL};
 	tally_fullest(&p->rx, &e->span, port, ALL);
 	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
-		const struct ringtap_queue_stats *q = &e->span.to->queues[i];
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(e->span.to, i);
 		struct thread_rates x;
 
 		if (q->port != port || q->direction != RINGTAP_RX)
@@ -164,7 +167,8 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 
 	if (p->thread != ALL)
 		verdict_say(v, "%s works %.1f %% of its time",
-			thread_name(name, &e->span.to->threads[p->thread]), 100 * p->busy);
+			thread_name(name, ringtap_snapshot_thread(e->span.to, p->thread)),
+			100 * p->busy);
 	if (p->rx.calls)
 		verdict_say(v,
 			"of the fullest queue %.0f %% of the polls brought as many packets "
@@ -208,7 +212,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			5 + share, slow ? slow_advice : overflow_advice);
 		if (!v)
 			return;
-		where_port(v, &e->span.to->ports[i]);
+		where_port(v, ringtap_snapshot_port(e->span.to, i));
 		verdict_say(v,
 			"the NIC dropped %s packets in %.1f s as its queue was full "
 			"(imissed), %.3g %% of what came",
@@ -226,15 +230,15 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 	char count[FORMAT_LEN], name[THREAD_NAME_LEN];
 
 	for (uint32_t i = 0; i < f->queue_count; i++) {
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
 		struct tally t = {0};
 
-		if (f->queues[i].port != port || f->queues[i].direction != RINGTAP_TX)
+		if (q->port != port || q->direction != RINGTAP_TX)
 			continue;
 		tally_add(&t, &e->span, i);
 		if (t.packets)
 			verdict_say(v, "queue %u, %s: %s packets handed over in bursts of %.1f",
-				f->queues[i].queue,
-				thread_name(name, &f->threads[f->queues[i].thread]),
+				q->queue, thread_name(name, ringtap_snapshot_thread(f, q->thread)),
 				format_count(count, t.packets), tally_mean_busy(&t));
 	}
 }
@@ -248,7 +252,7 @@ static const char unsent_advice[] =
 void rule_unsent(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		const struct ringtap_port_stats *p = &e->span.to->ports[i];
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
 		char handed[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
 		double seconds = driver_seconds(e, i);
 		struct driver_rates dr;

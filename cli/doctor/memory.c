@@ -38,10 +38,12 @@ static uint64_t *addresses(const struct ringtap_snapshot *f, const struct ringta
 	uint64_t *list = malloc((s->count + 1) * sizeof(*list));
 
 	*count = 0;
-	for (uint64_t i = 0; list && i < s->count; i++)
-		if (memory_pool_at(f, s->sample[i].address) == pool)
-			list[(*count)++] =
-				has_iova(&s->sample[i]) ? s->sample[i].iova : s->sample[i].address;
+	for (uint64_t i = 0; list && i < s->count; i++) {
+		const struct ringtap_sample *a = ringtap_sample_run_at(s, i);
+
+		if (memory_pool_at(f, a->address) == pool)
+			list[(*count)++] = has_iova(a) ? a->iova : a->address;
+	}
 	return list;
 }
 
@@ -84,10 +86,12 @@ static bool judge_run(const struct examination *e, const struct ringtap_sample_r
 	const struct thread_rates *x, struct diagnosis *d)
 {
 	const struct ringtap_snapshot *f = e->samples;
-	uint32_t pool = memory_pool_at(f, s->sample[0].address), port = s->sample[0].port;
-	uint64_t page = pool == NO_POOL ? 0 : f->pools[pool].page_bytes, count, *list;
+	const struct ringtap_sample *first = ringtap_sample_run_at(s, 0);
+	uint32_t pool = memory_pool_at(f, first->address), port = first->port;
+	uint64_t page = pool == NO_POOL ? 0 : ringtap_snapshot_pool(f, pool)->page_bytes;
+	uint64_t count, *list;
 	unsigned shift = page ? (unsigned)__builtin_ctzll(page) : 0, at = entries_index();
-	bool soft = port < f->port_count && no_dma(f->ports[port].driver);
+	bool soft = port < f->port_count && no_dma(ringtap_snapshot_port(f, port)->driver);
 	struct iotlb model;
 	struct verdict *v;
 	char size[FORMAT_LEN];
@@ -106,13 +110,14 @@ static bool judge_run(const struct examination *e, const struct ringtap_sample_r
 		    : verdict_add(d, VERDICT_SCATTERED, soft ? GRADE_NOTE : GRADE_FAULT,
 			      misses / 1000, scattered_advice);
 	if (v) {
-		thread_name(v->where, &f->threads[s->thread]);
+		thread_name(v->where, ringtap_snapshot_thread(f, s->thread));
 		verdict_say(v, "1,000 packets in a row lie on %.0f different pages of %s bytes",
 			iotlb_distinct(list, count, shift, SOME), format_count(size, page));
 		verdict_say(v,
 			"a translation cache of %u entries (a model: LRU) misses %.0f %% of them",
 			iotlb_entries[at], 100 * misses);
-		say_scattered(v, &f->pools[pool], x, soft ? &f->ports[port] : NULL);
+		say_scattered(v, ringtap_snapshot_pool(f, pool), x,
+			soft ? ringtap_snapshot_port(f, port) : NULL);
 	}
 	free(list);
 	return true;
@@ -124,7 +129,7 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 	bool *judged = f ? calloc(e->span.to->thread_count + 1, sizeof(*judged)) : NULL;
 
 	for (uint32_t i = 0; judged && i < f->sample_run_count; i++) {
-		const struct ringtap_sample_run *s = &f->sample_runs[i];
+		const struct ringtap_sample_run *s = ringtap_snapshot_sample_run(f, i);
 		struct thread_rates x;
 
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||

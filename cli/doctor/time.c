@@ -42,9 +42,10 @@ static void find_gaps(
 	const struct examination *e, uint32_t thread, const struct thread_rates *x, struct gaps *g)
 {
 	static const struct ringtap_thread_stats zero;
-	const struct ringtap_thread_stats *b = &e->span.to->threads[thread];
+	const struct ringtap_thread_stats *b = ringtap_snapshot_thread(e->span.to, thread);
 	const struct ringtap_thread_stats *a =
-		thread < e->span.from->thread_count ? &e->span.from->threads[thread] : &zero;
+		thread < e->span.from->thread_count ? ringtap_snapshot_thread(e->span.from, thread)
+						    : &zero;
 	double ns = 1e9 / e->app->tsc_hz;
 	uint64_t bin[BINS], total = 0, sum = 0;
 	double lost = 0;
@@ -93,7 +94,7 @@ static void say_worst(
 	struct verdict *v, const struct examination *e, const struct ringtap_thread_stats *t)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
-		const struct ringtap_gap *g = &t->gaps[i];
+		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
 		time_t s = (time_t)(g->start_ns / NS_PER_S);
 		char clock[16];
 		struct tm tm;
@@ -117,7 +118,7 @@ static const char preempted_advice[] =
 
 static void judge_thread(const struct examination *e, uint32_t i, struct diagnosis *d)
 {
-	const struct ringtap_thread_stats *t = &e->span.to->threads[i];
+	const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
 	char count[FORMAT_LEN];
 	struct thread_rates x;
 	struct verdict *v;
@@ -165,7 +166,7 @@ static bool works(const struct examination *e, uint32_t thread)
 	struct tally t;
 
 	tally_sum(&t, &e->span, ALL, thread, 0);
-	return e->span.to->threads[thread].alive && t.calls;
+	return ringtap_snapshot_thread(e->span.to, thread)->alive && t.calls;
 }
 
 void rule_preempted(const struct examination *e, struct diagnosis *d)
@@ -185,7 +186,7 @@ static const char tiny_advice[] =
 void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
-		const struct ringtap_thread_stats *t = &e->span.to->threads[i];
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
 		char polls[FORMAT_LEN];
 		struct thread_rates x;
 		struct tally y, fullest;
@@ -231,7 +232,7 @@ static void find_shares(const struct examination *e, uint32_t port, struct share
 {
 	memset(s, 0, sizeof(*s));
 	for (uint32_t i = 0; i < e->span.to->queue_count; i++) {
-		const struct ringtap_queue_stats *q = &e->span.to->queues[i];
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(e->span.to, i);
 		struct tally t = {0};
 
 		if (q->port != port || q->direction != RINGTAP_RX || q->queue >= QUEUES_MAX)
@@ -278,7 +279,7 @@ static const char unpolled_advice[] = "Packets that the NIC puts there are never
 static void judge_unpolled(
 	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)
 {
-	const struct ringtap_port_stats *p = &e->span.to->ports[port];
+	const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, port);
 	struct verdict *v;
 
 	if (!s->queues || s->queues >= p->rx_queues)
@@ -293,7 +294,7 @@ static void judge_unpolled(
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		const struct ringtap_port_stats *p = &e->span.to->ports[i];
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct driver_rates dr;
@@ -325,7 +326,8 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 			s.queues);
 		say_shares(v, &s);
 		verdict_say(v, "%s, which polls it, works %.1f %% of its time",
-			thread_name(name, &e->span.to->threads[s.thread[s.hot]]), 100 * x.busy);
+			thread_name(name, ringtap_snapshot_thread(e->span.to, s.thread[s.hot])),
+			100 * x.busy);
 	}
 }
 
@@ -345,7 +347,7 @@ static const char *silence(const char *driver)
 static void say_silence(struct verdict *v, const struct examination *e, uint32_t thread)
 {
 	for (uint32_t port = 0; port < e->span.to->port_count; port++) {
-		const struct ringtap_port_stats *p = &e->span.to->ports[port];
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, port);
 		char name[RINGTAP_NAME_LEN], driver[RINGTAP_NAME_LEN];
 		struct tally t;
 
@@ -386,7 +388,7 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 		v = verdict_add(d, VERDICT_AT_LIMIT, GRADE_NOTE, x.busy, limit_advice);
 		if (!v)
 			return;
-		where_thread(v, &e->span.to->threads[i]);
+		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
 		verdict_say(v,
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
 			"bring as many packets as it asks for (%u): more are waiting",

@@ -32,11 +32,12 @@ static void look_at_pools(struct look *l, const struct watched *a)
 		l->pool_count = f->pool_count;
 	}
 	for (uint32_t i = 0; i < f->pool_count; i++) {
+		uint32_t available = ringtap_snapshot_pool(f, i)->available;
 		struct pool_look *p = &l->pools[i];
 
-		if (!p->looks++ || f->pools[i].available < p->least)
-			p->least = f->pools[i].available;
-		p->empty += f->pools[i].available < burst;
+		if (!p->looks++ || available < p->least)
+			p->least = available;
+		p->empty += available < burst;
 	}
 }
 

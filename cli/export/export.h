@@ -15,7 +15,7 @@
 #include "cli/monitor/rates.h"
 #include "cli/monitor/watch.h"
 
-/* ---- export_text.c */
+/* ---- text.c */
 
 struct export_text {
 	char *data; /* malloc()ed; the caller frees */
@@ -41,7 +41,7 @@ char *export_labels(char buf[LABELS_LEN], ...) __attribute__((sentinel));
 void export_bucket(struct export_text *t, const char *labels, double le, uint64_t v);
 void export_end(struct export_text *t);
 
-/* ---- export_metrics.c, export_histograms.c */
+/* ---- metrics.c, histograms.c */
 
 /* An application that shows statistics, and its label. */
 struct exported {
@@ -66,7 +66,7 @@ char *thread_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i);
 
 void export_histograms(struct export_text *t, const struct exported *x, size_t count);
 
-/* ---- export_http.c */
+/* ---- http.c */
 
 struct export_server;
 

@@ -93,11 +93,13 @@ static void export_gaps(struct export_text *t, const struct exported *x, size_t 
 				if (!same_thread(x->f, i, k))
 					continue;
 				for (unsigned b = 0; b < GAP_BINS; b++) {
-					bins[0][b] += x->f->threads[k].gaps_busy[b];
-					bins[1][b] += x->f->threads[k].gaps_idle[b];
+					bins[0][b] +=
+						ringtap_snapshot_thread(x->f, k)->gaps_busy[b];
+					bins[1][b] +=
+						ringtap_snapshot_thread(x->f, k)->gaps_idle[b];
 				}
 			}
-			thread_name(name, &x->f->threads[i]);
+			thread_name(name, ringtap_snapshot_thread(x->f, i));
 			for (unsigned idle = 0; idle < 2; idle++) {
 				export_labels(labels, "app", x->label, "thread", name, "work",
 					idle ? "idle" : "busy", NULL);
@@ -120,7 +122,8 @@ static double bound(unsigned i)
 
 static bool same_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	const struct ringtap_pair_stats *x = &f->pairs[a], *y = &f->pairs[b];
+	const struct ringtap_pair_stats *x = ringtap_snapshot_pair(f, a),
+					*y = ringtap_snapshot_pair(f, b);
 
 	return x->rx_port != RINGTAP_NO_INDEX && y->rx_port != RINGTAP_NO_INDEX &&
 	       !x->inferred == !y->inferred && same_port(f, x->rx_port, y->rx_port) &&
@@ -132,7 +135,7 @@ static bool first_pair(const struct ringtap_snapshot *f, uint32_t i)
 	for (uint32_t k = 0; k < i; k++)
 		if (same_pair(f, k, i))
 			return false;
-	return f->pairs[i].rx_port != RINGTAP_NO_INDEX;
+	return ringtap_snapshot_pair(f, i)->rx_port != RINGTAP_NO_INDEX;
 }
 
 /* Adds a fine histogram to a coarse one; [BOUNDS] is beyond the last. */
@@ -152,7 +155,7 @@ static void coarsen(const struct ringtap_pair_stats *p, double hz, uint64_t coar
 
 static void latency(struct export_text *t, const struct exported *x, uint32_t i)
 {
-	const struct ringtap_pair_stats *p = &x->f->pairs[i];
+	const struct ringtap_pair_stats *p = ringtap_snapshot_pair(x->f, i);
 	uint64_t coarse[BOUNDS + 1] = {0}, count = 0;
 	char labels[LABELS_LEN];
 	double sum = 0;
@@ -160,11 +163,12 @@ static void latency(struct export_text *t, const struct exported *x, uint32_t i)
 	for (uint32_t k = i; k < x->f->pair_count; k++) {
 		if (!same_pair(x->f, i, k))
 			continue;
-		coarsen(&x->f->pairs[k], x->app->tsc_hz, coarse);
-		sum += (double)x->f->pairs[k].sum / x->app->tsc_hz;
+		coarsen(ringtap_snapshot_pair(x->f, k), x->app->tsc_hz, coarse);
+		sum += (double)ringtap_snapshot_pair(x->f, k)->sum / x->app->tsc_hz;
 	}
-	export_labels(labels, "app", x->label, "rx_port", x->f->ports[p->rx_port].name, "tx_port",
-		x->f->ports[p->tx_port].name, NULL);
+	export_labels(labels, "app", x->label, "rx_port",
+		ringtap_snapshot_port(x->f, p->rx_port)->name, "tx_port",
+		ringtap_snapshot_port(x->f, p->tx_port)->name, NULL);
 	for (unsigned b = 0; b < BOUNDS; b++) {
 		count += coarse[b];
 		export_bucket(t, labels, bound(b), count);
@@ -180,7 +184,8 @@ static void export_pairs(
 {
 	for (; count--; x++)
 		for (uint32_t i = 0; i < x->f->pair_count; i++)
-			if (!x->f->pairs[i].inferred != inferred && first_pair(x->f, i))
+			if (!ringtap_snapshot_pair(x->f, i)->inferred != inferred &&
+				first_pair(x->f, i))
 				latency(t, x, i);
 }
 

@@ -11,7 +11,7 @@
 
 bool same_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	return !strcmp(f->ports[a].name, f->ports[b].name);
+	return !strcmp(ringtap_snapshot_port(f, a)->name, ringtap_snapshot_port(f, b)->name);
 }
 
 bool first_port(const struct ringtap_snapshot *f, uint32_t port)
@@ -26,7 +26,8 @@ bool same_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	char left[THREAD_NAME_LEN], right[THREAD_NAME_LEN];
 
-	return !strcmp(thread_name(left, &f->threads[a]), thread_name(right, &f->threads[b]));
+	return !strcmp(thread_name(left, ringtap_snapshot_thread(f, a)),
+		thread_name(right, ringtap_snapshot_thread(f, b)));
 }
 
 bool first_thread(const struct ringtap_snapshot *f, uint32_t thread)
@@ -39,7 +40,8 @@ bool first_thread(const struct ringtap_snapshot *f, uint32_t thread)
 
 static bool same_queue(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	const struct ringtap_queue_stats *x = &f->queues[a], *y = &f->queues[b];
+	const struct ringtap_queue_stats *x = ringtap_snapshot_queue(f, a),
+					 *y = ringtap_snapshot_queue(f, b);
 
 	return x->queue == y->queue && x->direction == y->direction &&
 	       same_port(f, x->port, y->port);
@@ -62,20 +64,21 @@ bool queue_sum(const struct ringtap_snapshot *f, uint32_t i, struct tally *t)
 
 char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i)
 {
-	const struct ringtap_queue_stats *q = &x->f->queues[i];
+	const struct ringtap_queue_stats *q = ringtap_snapshot_queue(x->f, i);
 	char queue[16];
 
 	snprintf(queue, sizeof(queue), "%u", q->queue);
-	return export_labels(buf, "app", x->label, "port", x->f->ports[q->port].name, "queue",
-		queue, "direction", q->direction == RINGTAP_TX ? "tx" : "rx", NULL);
+	return export_labels(buf, "app", x->label, "port",
+		ringtap_snapshot_port(x->f, q->port)->name, "queue", queue, "direction",
+		q->direction == RINGTAP_TX ? "tx" : "rx", NULL);
 }
 
 char *thread_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i)
 {
 	char name[THREAD_NAME_LEN];
 
-	return export_labels(
-		buf, "app", x->label, "thread", thread_name(name, &x->f->threads[i]), NULL);
+	return export_labels(buf, "app", x->label, "thread",
+		thread_name(name, ringtap_snapshot_thread(x->f, i)), NULL);
 }
 
 /* ---- ports */
@@ -87,7 +90,7 @@ static void export_port_info(struct export_text *t, const struct exported *x, si
 	export_family(t, "ringtap_port", "info", "Ports, with their driver and number.");
 	for (; count--; x++) {
 		for (uint32_t i = 0; i < x->f->port_count; i++) {
-			const struct ringtap_port_stats *p = &x->f->ports[i];
+			const struct ringtap_port_stats *p = ringtap_snapshot_port(x->f, i);
 
 			if (p->gone)
 				continue;
@@ -111,7 +114,8 @@ static void export_links(struct export_text *t, const struct exported *x, size_t
 			      : "1 if the link is up.");
 		for (size_t n = 0; n < count; n++) {
 			for (uint32_t i = 0; i < x[n].f->port_count; i++) {
-				const struct ringtap_port_stats *p = &x[n].f->ports[i];
+				const struct ringtap_port_stats *p =
+					ringtap_snapshot_port(x[n].f, i);
 
 				if (p->gone || (speed && !p->link_mbps))
 					continue;
@@ -143,6 +147,11 @@ static const struct {
 #undef COUNTER
 };
 
+static uint64_t port_counter(const struct ringtap_port_stats *p, size_t c)
+{
+	return *(const uint64_t *)((const char *)p + port_counters[c].offset);
+}
+
 static void export_ports(struct export_text *t, const struct exported *x, size_t count)
 {
 	char labels[LABELS_LEN];
@@ -161,17 +170,16 @@ static void export_ports(struct export_text *t, const struct exported *x, size_t
 				if (!first_port(f, i))
 					continue;
 				for (uint32_t k = i; k < f->port_count; k++)
-					asked |= same_port(f, i, k) && f->ports[k].read_ns;
+					asked |= same_port(f, i, k) &&
+						 ringtap_snapshot_port(f, k)->read_ns;
 				/* Not known yet is not nothing. */
 				if (!asked)
 					continue;
 				for (uint32_t k = i; k < f->port_count; k++)
 					if (same_port(f, i, k))
-						sum += *(const uint64_t *)((const char *)&f
-										   ->ports[k] +
-									   port_counters[c].offset);
-				export_labels(
-					labels, "app", x[n].label, "port", f->ports[i].name, NULL);
+						sum += port_counter(ringtap_snapshot_port(f, k), c);
+				export_labels(labels, "app", x[n].label, "port",
+					ringtap_snapshot_port(f, i)->name, NULL);
 				export_count(t, "", labels, sum);
 			}
 		}
@@ -274,15 +282,19 @@ static void export_worst_gaps(struct export_text *t, const struct exported *x, s
 		"Longest time between two polls, of about the last 16 seconds.");
 	for (; count--; x++) {
 		for (uint32_t i = 0; i < x->f->thread_count; i++) {
-			const struct ringtap_thread_stats *th = &x->f->threads[i];
+			const struct ringtap_thread_stats *th = ringtap_snapshot_thread(x->f, i);
 			double worst = 0;
 
 			if (!first_thread(x->f, i) || !(x->f->collectors & RINGTAP_GAPS))
 				continue;
 			for (uint32_t k = i; k < x->f->thread_count; k++)
-				if (same_thread(x->f, i, k) && x->f->threads[k].gap_count)
+				if (same_thread(x->f, i, k) &&
+					ringtap_snapshot_thread(x->f, k)->gap_count)
 					worst = fmax(
-						worst, (double)x->f->threads[k].gaps[0].ns / 1e9);
+						worst, (double)ringtap_thread_gap(
+							       ringtap_snapshot_thread(x->f, k), 0)
+								       ->ns /
+							       1e9);
 			if (th->gap_count || worst > 0)
 				export_number(t, "", thread_labels(labels, x, i), worst);
 		}
@@ -298,8 +310,8 @@ static bool thread_sum(const struct exported *x, uint32_t i, size_t counter, dou
 	for (uint32_t k = i; k < x->f->thread_count; k++) {
 		if (!same_thread(x->f, i, k))
 			continue;
-		known |= x->f->threads[k].read_ns > 0;
-		*sum += thread_counters[counter].value(x, &x->f->threads[k]);
+		known |= ringtap_snapshot_thread(x->f, k)->read_ns > 0;
+		*sum += thread_counters[counter].value(x, ringtap_snapshot_thread(x->f, k));
 	}
 	return known;
 }
@@ -340,9 +352,11 @@ static const struct {
 static bool first_pool(const struct ringtap_snapshot *f, uint32_t pool)
 {
 	for (uint32_t i = 0; i < pool; i++)
-		if (!f->pools[i].gone && !strcmp(f->pools[i].name, f->pools[pool].name))
+		if (!ringtap_snapshot_pool(f, i)->gone &&
+			!strcmp(ringtap_snapshot_pool(f, i)->name,
+				ringtap_snapshot_pool(f, pool)->name))
 			return false;
-	return !f->pools[pool].gone;
+	return !ringtap_snapshot_pool(f, pool)->gone;
 }
 
 static void export_pools(struct export_text *t, const struct exported *x, size_t count)
@@ -353,7 +367,8 @@ static void export_pools(struct export_text *t, const struct exported *x, size_t
 		export_family(t, pool_gauges[g].name, "gauge", pool_gauges[g].help);
 		for (size_t n = 0; n < count; n++) {
 			for (uint32_t i = 0; i < x[n].f->pool_count; i++) {
-				const struct ringtap_pool_stats *p = &x[n].f->pools[i];
+				const struct ringtap_pool_stats *p =
+					ringtap_snapshot_pool(x[n].f, i);
 
 				if (!first_pool(x[n].f, i))
 					continue;

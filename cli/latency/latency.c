@@ -22,9 +22,9 @@ uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot 
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < now->pair_count; i++) {
-		if (wanted(app, now, &now->pairs[i]))
-			n += now->pairs[i].count -
-			     (i < first->pair_count ? first->pairs[i].count : 0);
+		if (wanted(app, now, ringtap_snapshot_pair(now, i)))
+			n += ringtap_snapshot_pair(now, i)->count -
+			     (i < first->pair_count ? ringtap_snapshot_pair(first, i)->count : 0);
 	}
 	return n;
 }
@@ -38,7 +38,7 @@ static void add_untimed(
 		u++;
 	if (u == l->untimed + l->untimed_count) {
 		*u = (struct latency_untimed){
-			.port = f->ports[p->tx_port].name, .tx_port = p->tx_port};
+			.port = ringtap_snapshot_port(f, p->tx_port)->name, .tx_port = p->tx_port};
 		l->untimed_count++;
 	}
 	u->unstamped += p->unstamped;
@@ -55,8 +55,8 @@ static struct latency_pair *pair_of(
 			o->inferred == (p->inferred != 0))
 			return o;
 	}
-	*o = (struct latency_pair){.from = f->ports[p->rx_port].name,
-		.to = f->ports[p->tx_port].name,
+	*o = (struct latency_pair){.from = ringtap_snapshot_port(f, p->rx_port)->name,
+		.to = ringtap_snapshot_port(f, p->tx_port)->name,
 		.rx_port = p->rx_port,
 		.tx_port = p->tx_port,
 		.inferred = p->inferred != 0,
@@ -119,7 +119,7 @@ int latency_sum(struct latency *l, const struct one_app *app, const struct ringt
 	if (!l->pairs || !l->untimed)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct ringtap_pair_stats *p = &since->pairs[i];
+		const struct ringtap_pair_stats *p = ringtap_snapshot_pair(since, i);
 		struct latency_pair *o;
 
 		if (!wanted(app, since, p))
@@ -134,7 +134,8 @@ int latency_sum(struct latency *l, const struct one_app *app, const struct ringt
 		o->count += p->count;
 		o->sum += p->sum;
 		l->timed += p->count;
-		add_extremes(o, p, i >= first->pair_count || !first->pairs[i].count);
+		add_extremes(
+			o, p, i >= first->pair_count || !ringtap_snapshot_pair(first, i)->count);
 		for (uint32_t b = 0; b < ringtap_latency_buckets(); b++)
 			o->bucket[b] += p->bucket[b];
 	}

@@ -33,9 +33,11 @@ static int set_up(void **state)
 	memset(pairs, 0, sizeof(pairs));
 	memset(no_pairs, 0, sizeof(no_pairs));
 	app = (struct one_app){0};
-	first = (struct ringtap_snapshot){.pairs = no_pairs};
-	f = (struct ringtap_snapshot){
-		.tsc_hz = 2000000000, .port_count = 3, .ports = ports, .pairs = pairs};
+	first = (struct ringtap_snapshot){.pairs = {no_pairs, sizeof(no_pairs[0])}};
+	f = (struct ringtap_snapshot){.tsc_hz = 2000000000,
+		.port_count = 3,
+		.ports = {ports, sizeof(ports[0])},
+		.pairs = {pairs, sizeof(pairs[0])}};
 	return 0;
 }
 

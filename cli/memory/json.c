@@ -9,9 +9,9 @@
 static json_t *caches(const struct ringtap_pool_stats *p)
 {
 	json_t *j = json_object();
-	char lcore[8];
+	char lcore[12];
 
-	for (unsigned i = 0; i < sizeof(p->cache) / sizeof(p->cache[0]); i++) {
+	for (uint32_t i = 0; i < p->cache_count; i++) {
 		snprintf(lcore, sizeof(lcore), "%u", i);
 		if (p->cache[i])
 			json_object_set_new(j, lcore, json_count(p->cache[i]));
@@ -136,7 +136,7 @@ int memory_json(const struct memory *mem)
 	json_object_set_new(
 		j, "application_ended", json_boolean(mem->m->end == END_BY_APPLICATION));
 	for (uint32_t i = 0; i < f->pool_count; i++)
-		json_array_append_new(pools, pool(&f->pools[i]));
+		json_array_append_new(pools, pool(ringtap_snapshot_pool(f, i)));
 	json_object_set_new(j, "pools", pools);
 	for (size_t i = 0; i < mem->patterns->count; i++)
 		json_array_append_new(patterns, pattern(f, &mem->patterns->list[i]));

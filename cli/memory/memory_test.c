@@ -30,10 +30,10 @@ static int set_up(void **state)
 		.port_count = 1,
 		.thread_count = 2,
 		.pool_count = 1,
-		.ports = &port,
-		.threads = threads,
-		.pools = pools,
-		.sample_runs = runs};
+		.ports = {&port, sizeof(port)},
+		.threads = {threads, sizeof(threads[0])},
+		.pools = {pools, sizeof(pools[0])},
+		.sample_runs = {runs, sizeof(runs[0])}};
 	pools[0] = (struct ringtap_pool_stats){
 		.name = "pool0", .object_bytes = OBJECT, .base = 100000, .span = 100000};
 	samples = (struct memory_samples){.app = &app};
@@ -62,7 +62,7 @@ static struct ringtap_sample *add(
 		.number = number,
 		.start_ns = 5000,
 		.count = count,
-		.sample = sample[at]};
+		.samples = {sample[at], sizeof(sample[at][0])}};
 	return sample[at];
 }
 

@@ -17,7 +17,7 @@ uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool)
 
 	if (pool >= f->pool_count)
 		return 0;
-	p = &f->pools[pool];
+	p = ringtap_snapshot_pool(f, pool);
 	return p->pinned_external ? ((uint64_t)p->buffer_bytes + LINE - 1) / LINE * LINE
 				  : p->object_bytes;
 }

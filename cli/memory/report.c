@@ -22,12 +22,12 @@ const char *memory_kind(const struct ringtap_pool_stats *p)
 
 const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool)
 {
-	return pool < f->pool_count ? f->pools[pool].name : "-";
+	return pool < f->pool_count ? ringtap_snapshot_pool(f, pool)->name : "-";
 }
 
 const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port)
 {
-	return port < f->port_count ? f->ports[port].name : "-";
+	return port < f->port_count ? ringtap_snapshot_port(f, port)->name : "-";
 }
 
 uint32_t memory_in_use(const struct ringtap_pool_stats *p)
@@ -51,10 +51,9 @@ static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
 
 static void print_caches(const struct ringtap_pool_stats *p)
 {
-	const unsigned lcores = sizeof(p->cache) / sizeof(p->cache[0]);
 	bool first = true;
 
-	for (unsigned i = 0; i < lcores; i++) {
+	for (uint32_t i = 0; i < p->cache_count; i++) {
 		if (!p->cache[i])
 			continue;
 		printf("%s lcore %u: %u", first ? "    caches:" : ",", i, p->cache[i]);
@@ -72,7 +71,7 @@ static void print_pools(const struct ringtap_snapshot *f)
 	printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", "pool", "size", "in use",
 		"least free", "ops", "memory", "page", "object", "buffer");
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_pool_stats *p = &f->pools[i];
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		if (p->gone && f->pool_count > 1)
 			continue;

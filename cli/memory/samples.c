@@ -14,7 +14,8 @@ static uint32_t pinned_pool(const struct ringtap_snapshot *f)
 	uint32_t found = NO_POOL;
 
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		if (!f->pools[i].pinned_external || f->pools[i].gone)
+		if (!ringtap_snapshot_pool(f, i)->pinned_external ||
+			ringtap_snapshot_pool(f, i)->gone)
 			continue;
 		if (found != NO_POOL)
 			return NO_POOL;
@@ -29,11 +30,11 @@ uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address)
 	uint32_t found = NO_POOL;
 
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_pool_stats *p = &f->pools[i];
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		if (p->gone || address < p->base || address - p->base >= p->span)
 			continue;
-		if (found == NO_POOL || p->span < f->pools[found].span)
+		if (found == NO_POOL || p->span < ringtap_snapshot_pool(f, found)->span)
 			found = i;
 	}
 	return found == NO_POOL ? pinned_pool(f) : found;
@@ -70,10 +71,10 @@ static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,
 	if (!reserve(s, st->count))
 		return;
 	for (uint64_t i = 0; i < st->count; i++) {
-		const struct ringtap_sample *a = &st->sample[i];
+		const struct ringtap_sample *a = ringtap_sample_run_at(st, i);
 
 		if (i)
-			ticks += (uint32_t)(a->tsc - st->sample[i - 1].tsc);
+			ticks += (uint32_t)(a->tsc - ringtap_sample_run_at(st, i - 1)->tsc);
 		if (!one_app_wants(s->app, f, a->port))
 			continue;
 		s->list[s->count++] = (struct memory_sample){.address = a->address,
@@ -113,18 +114,20 @@ uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snap
 
 	/* What was there before us is another monitor's. */
 	for (uint32_t i = 0; begins && i < first->sample_run_count && !s->failed; i++) {
-		uint64_t *last = last_of(s, now, first->sample_runs[i].thread);
+		const struct ringtap_sample_run *r = ringtap_snapshot_sample_run(first, i);
+		uint64_t *last = last_of(s, now, r->thread);
 
-		if (last && first->sample_runs[i].number > *last)
-			*last = first->sample_runs[i].number;
+		if (last && r->number > *last)
+			*last = r->number;
 	}
 	for (uint32_t i = 0; i < now->sample_run_count && !s->full && !s->failed; i++) {
-		uint64_t *last = last_of(s, now, now->sample_runs[i].thread);
+		const struct ringtap_sample_run *r = ringtap_snapshot_sample_run(now, i);
+		uint64_t *last = last_of(s, now, r->thread);
 
-		if (!last || now->sample_runs[i].number <= *last)
+		if (!last || r->number <= *last)
 			continue;
-		take_run(s, now, &now->sample_runs[i]);
-		*last = now->sample_runs[i].number;
+		take_run(s, now, r);
+		*last = r->number;
 	}
 	/* Whoever waits for more would do so for ever. */
 	return s->full || s->failed ? UINT64_MAX : s->count;
@@ -157,7 +160,7 @@ int memory_samples_write(const struct memory_samples *s, const struct ringtap_sn
 		fprintf(to,
 			"%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%s,%u,%s,0x%" PRIx64 ",0x%" PRIx64
 			"\n",
-			a->run, f->threads[a->thread].slot, a->ns,
+			a->run, ringtap_snapshot_thread(f, a->thread)->slot, a->ns,
 			plain(memory_port_name(f, a->port), port), a->queue,
 			plain(memory_pool_name(f, a->pool), pool), a->address, a->iova);
 	}

@@ -119,7 +119,7 @@ static bool matches(const struct ringtap_port_stats *p, const char *port)
 bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port)
 {
 	for (unsigned i = 0; i < a->port_count && port != RINGTAP_NO_INDEX; i++)
-		if (matches(&f->ports[port], a->ports[i]))
+		if (matches(ringtap_snapshot_port(f, port), a->ports[i]))
 			return true;
 	return !a->port_count;
 }
@@ -130,7 +130,8 @@ const char *one_app_missing(const struct one_app *a, const struct ringtap_snapsh
 		bool found = false;
 
 		for (uint32_t p = 0; p < f->port_count && !found; p++)
-			found = !f->ports[p].gone && matches(&f->ports[p], a->ports[i]);
+			found = !ringtap_snapshot_port(f, p)->gone &&
+				matches(ringtap_snapshot_port(f, p), a->ports[i]);
 		if (!found)
 			return a->ports[i];
 	}

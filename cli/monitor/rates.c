@@ -25,9 +25,9 @@ uint64_t grown(uint64_t later, uint64_t earlier)
 void tally_add(struct tally *t, const struct span *s, uint32_t i)
 {
 	static const struct ringtap_queue_stats zero;
-	const struct ringtap_queue_stats *b = &s->to->queues[i];
+	const struct ringtap_queue_stats *b = ringtap_snapshot_queue(s->to, i);
 	const struct ringtap_queue_stats *a =
-		i < s->from->queue_count ? &s->from->queues[i] : &zero;
+		i < s->from->queue_count ? ringtap_snapshot_queue(s->from, i) : &zero;
 
 	uint64_t calls = grown(b->polls, a->polls);
 
@@ -55,7 +55,7 @@ void tally_sum(
 {
 	memset(t, 0, sizeof(*t));
 	for (uint32_t i = 0; i < s->to->queue_count; i++) {
-		const struct ringtap_queue_stats *q = &s->to->queues[i];
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(s->to, i);
 
 		if ((port == RINGTAP_NO_INDEX || q->port == port) &&
 			(thread == RINGTAP_NO_INDEX || q->thread == thread) &&
@@ -105,7 +105,7 @@ void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_
 	memset(t, 0, sizeof(*t));
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < s->to->queue_count; i++) {
-			const struct ringtap_queue_stats *q = &s->to->queues[i];
+			const struct ringtap_queue_stats *q = ringtap_snapshot_queue(s->to, i);
 			struct tally one = {0};
 
 			if (q->direction != RINGTAP_RX ||
@@ -144,7 +144,7 @@ void tally_classes(const struct tally *t, uint64_t classes[BURST_CLASSES])
 static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struct thread_rates *out)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
-		const struct ringtap_gap *g = &t->gaps[i];
+		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
 
 		if (g->start_ns < since_ns)
 			continue;
@@ -152,23 +152,25 @@ static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struc
 		if (!g->packets)
 			out->worst_idle_gap_ns = fmax(out->worst_idle_gap_ns, (double)g->ns);
 	}
-	for (uint32_t i = 0; i < t->microburst_count; i++)
-		if (t->microbursts[i].start_ns >= since_ns &&
-			t->microbursts[i].packets > out->largest_microburst)
-			out->largest_microburst = t->microbursts[i].packets;
+	for (uint32_t i = 0; i < t->microburst_count; i++) {
+		const struct ringtap_microburst *m = ringtap_thread_microburst(t, i);
+
+		if (m->start_ns >= since_ns && m->packets > out->largest_microburst)
+			out->largest_microburst = m->packets;
+	}
 }
 
 void rates_thread(
 	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out)
 {
 	static const struct ringtap_thread_stats zero;
-	const struct ringtap_thread_stats *b = &s->to->threads[i];
+	const struct ringtap_thread_stats *b = ringtap_snapshot_thread(s->to, i);
 	const struct ringtap_thread_stats *e =
-		i < s->from->thread_count ? &s->from->threads[i] : &zero;
+		i < s->from->thread_count ? ringtap_snapshot_thread(s->from, i) : &zero;
 	double busy = (double)grown(b->busy_cycles, e->busy_cycles);
 	double idle = (double)grown(b->idle_cycles, e->idle_cycles);
 	/* The kernel's statistics have readings of their own; the first ones are totals. */
-	double kernel_ns = e->read_ns && b->read_ns > e->read_ns && b->life == e->life
+	double kernel_ns = e->read_ns && b->read_ns > e->read_ns && b->generation == e->generation
 				   ? (double)(b->read_ns - e->read_ns)
 				   : NAN;
 	struct tally t;
@@ -190,9 +192,9 @@ void rates_thread(
 void rates_latency(
 	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out)
 {
-	const struct ringtap_pair_stats *b = &s->to->pairs[pair];
+	const struct ringtap_pair_stats *b = ringtap_snapshot_pair(s->to, pair);
 	const struct ringtap_pair_stats *e =
-		pair < s->from->pair_count ? &s->from->pairs[pair] : NULL;
+		pair < s->from->pair_count ? ringtap_snapshot_pair(s->from, pair) : NULL;
 	uint32_t buckets = ringtap_latency_buckets();
 	uint64_t *counts = calloc(buckets, sizeof(*counts));
 	double ns = 1e9 / a->tsc_hz;

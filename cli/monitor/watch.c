@@ -247,9 +247,12 @@ static uint64_t handed(const struct ringtap_snapshot *f, uint32_t port)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < f->queue_count; i++)
-		if (f->queues[i].port == port && f->queues[i].direction == RINGTAP_TX)
-			sum += f->queues[i].packets;
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
+
+		if (q->port == port && q->direction == RINGTAP_TX)
+			sum += q->packets;
+	}
 	return sum;
 }
 
@@ -260,7 +263,7 @@ static uint64_t in_hand(const struct ringtap_snapshot *f, uint32_t port)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < f->queue_count; i++) {
-		const struct ringtap_queue_stats *q = &f->queues[i];
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
 		unsigned largest = RINGTAP_BURSTS; /* larger ones are not told apart */
 
 		if (q->port != port || q->direction != RINGTAP_TX)
@@ -295,7 +298,7 @@ static void readings_update(struct watched *a, const struct ringtap_snapshot *la
 	if (!last || readings_grow(a, a->now->port_count))
 		return;
 	for (uint32_t i = 0; i < a->now->port_count; i++) {
-		const struct ringtap_port_stats *p = &a->now->ports[i];
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(a->now, i);
 
 		/* What was read before the last snapshot cannot be placed between two. */
 		if (p->read_ns == a->to[i].ns || p->read_ns < last->taken_ns)
@@ -358,11 +361,11 @@ static bool settled(const struct watched *a)
 	if (!f || a->ended)
 		return true;
 	for (uint32_t i = 0; i < f->port_count; i++)
-		if (!f->ports[i].gone && (i >= a->reading_count || !a->to[i].ns))
+		if (!ringtap_snapshot_port(f, i)->gone && (i >= a->reading_count || !a->to[i].ns))
 			return false;
 	for (uint32_t i = 0; i < f->thread_count; i++)
 		/* alive is set by the same visit that reads. */
-		if (f->threads[i].tid && !f->threads[i].read_ns)
+		if (ringtap_snapshot_thread(f, i)->tid && !ringtap_snapshot_thread(f, i)->read_ns)
 			return false;
 	return f->thread_count > 0;
 }

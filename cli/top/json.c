@@ -91,7 +91,7 @@ static json_t *driver_json(const struct watched *a, uint32_t port)
 
 static json_t *port_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_port_stats *p = &s->to->ports[i];
+	const struct ringtap_port_stats *p = ringtap_snapshot_port(s->to, i);
 	json_t *j = json_object();
 	struct tally t;
 
@@ -113,17 +113,17 @@ static json_t *port_json(const struct watched *a, const struct span *s, uint32_t
 
 static json_t *queue_json(const struct span *s, uint32_t i)
 {
-	const struct ringtap_queue_stats *q = &s->to->queues[i];
+	const struct ringtap_queue_stats *q = ringtap_snapshot_queue(s->to, i);
 	char name[THREAD_NAME_LEN];
 	struct tally t = {0};
 	json_t *j;
 
 	tally_add(&t, s, i);
 	j = tally_json(&t, s->seconds);
-	text(j, "port", s->to->ports[q->port].name);
+	text(j, "port", ringtap_snapshot_port(s->to, q->port)->name);
 	count(j, "queue", q->queue);
 	text(j, "direction", q->direction == RINGTAP_TX ? "tx" : "rx");
-	text(j, "thread", thread_name(name, &s->to->threads[q->thread]));
+	text(j, "thread", thread_name(name, ringtap_snapshot_thread(s->to, q->thread)));
 	return j;
 }
 
@@ -134,7 +134,7 @@ static json_t *gap_json(const struct span *s, const struct ringtap_gap *g)
 	count(j, "start_ns", g->start_ns);
 	count(j, "ns", g->ns);
 	count(j, "packets", g->packets);
-	text(j, "port", g->port == ALL ? NULL : s->to->ports[g->port].name);
+	text(j, "port", g->port == ALL ? NULL : ringtap_snapshot_port(s->to, g->port)->name);
 	count(j, "queue", g->queue);
 	return j;
 }
@@ -155,18 +155,19 @@ static void worst_json(json_t *j, const struct span *s, const struct ringtap_thr
 	json_t *gaps = json_array(), *microbursts = json_array();
 
 	for (uint32_t i = 0; i < t->gap_count; i++)
-		if (t->gaps[i].start_ns >= s->from->taken_ns)
-			json_array_append_new(gaps, gap_json(s, &t->gaps[i]));
+		if (ringtap_thread_gap(t, i)->start_ns >= s->from->taken_ns)
+			json_array_append_new(gaps, gap_json(s, ringtap_thread_gap(t, i)));
 	for (uint32_t i = 0; i < t->microburst_count; i++)
-		if (t->microbursts[i].start_ns >= s->from->taken_ns)
-			json_array_append_new(microbursts, microburst_json(&t->microbursts[i]));
+		if (ringtap_thread_microburst(t, i)->start_ns >= s->from->taken_ns)
+			json_array_append_new(
+				microbursts, microburst_json(ringtap_thread_microburst(t, i)));
 	set(j, "gaps", gaps);
 	set(j, "microbursts", microbursts);
 }
 
 static json_t *thread_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_thread_stats *t = &s->to->threads[i];
+	const struct ringtap_thread_stats *t = ringtap_snapshot_thread(s->to, i);
 	char name[THREAD_NAME_LEN];
 	struct thread_rates r;
 	json_t *j = json_object();
@@ -209,15 +210,16 @@ static json_t *pool_json(const struct ringtap_pool_stats *p)
 
 static json_t *latency_json(const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_pair_stats *p = &s->to->pairs[i];
+	const struct ringtap_pair_stats *p = ringtap_snapshot_pair(s->to, i);
 	char name[THREAD_NAME_LEN];
 	struct latency_rates l;
 	json_t *j = json_object();
 
 	rates_latency(a, s, i, &l);
-	text(j, "rx_port", p->rx_port == ALL ? NULL : s->to->ports[p->rx_port].name);
-	text(j, "tx_port", s->to->ports[p->tx_port].name);
-	text(j, "thread", thread_name(name, &s->to->threads[p->thread]));
+	text(j, "rx_port",
+		p->rx_port == ALL ? NULL : ringtap_snapshot_port(s->to, p->rx_port)->name);
+	text(j, "tx_port", ringtap_snapshot_port(s->to, p->tx_port)->name);
+	text(j, "thread", thread_name(name, ringtap_snapshot_thread(s->to, p->thread)));
 	json_object_set_new(j, "inferred", json_boolean(p->inferred));
 	count(j, "count", l.count);
 	number(j, "mean_ns", l.mean_ns);
@@ -247,7 +249,7 @@ static void stats_json(json_t *j, const struct watched *a, const struct span *s)
 	FILL("ports", s->to->port_count, port_json(a, s, i));
 	FILL("queues", s->to->queue_count, queue_json(s, i));
 	FILL("threads", s->to->thread_count, thread_json(a, s, i));
-	FILL("pools", s->to->pool_count, pool_json(&s->to->pools[i]));
+	FILL("pools", s->to->pool_count, pool_json(ringtap_snapshot_pool(s->to, i)));
 	FILL("latency", s->to->pair_count, latency_json(a, s, i));
 }
 

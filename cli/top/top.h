@@ -38,7 +38,7 @@ struct top_config {
 	unsigned collectors, latency_every;
 };
 
-/* ---- top_table.c: cells, sorted and fitted */
+/* ---- table.c: cells, sorted and fitted */
 
 enum cell_kind {
 	CELL_TEXT,
@@ -97,7 +97,7 @@ bool column_left(const struct column *c);
 /* The index of a column by its title, in any case of letters; -1: none. */
 int column_find(const struct column *columns, unsigned count, const char *title);
 
-/* ---- top_views.c: what the tables are made of */
+/* ---- views.c: what the tables are made of */
 
 struct view {
 	const char *name;
@@ -113,12 +113,12 @@ extern const struct view views[VIEW_COUNT];
 /* The table of a view, over all applications. */
 void view_fill(enum top_view view, struct table *t, const struct watch *w);
 
-/* ---- top_json.c */
+/* ---- json.c */
 
 /* One document over all applications; NULL: out of memory. The caller decrefs. */
 json_t *top_json(const struct watch *w);
 
-/* ---- top_screen.c, top_once.c: both return enum status and say what is wrong */
+/* ---- screen.c, once.c: both return enum status and say what is wrong */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
 /* False: the terminal cannot place its cursor (TERM=dumb). */

@@ -39,9 +39,9 @@ static int setup(void **state)
 			.port_count = 1,
 			.thread_count = 1,
 			.queue_count = 3,
-			.ports = ports[k],
-			.threads = threads[k],
-			.queues = queues[k]};
+			.ports = {ports[k], sizeof(ports[k][0])},
+			.threads = {threads[k], sizeof(threads[k][0])},
+			.queues = {queues[k], sizeof(queues[k][0])}};
 		readings[k][0].ns = (1000 + k) * NS_PER_S;
 	}
 	app = (struct watched){.name = (char *)"app",
@@ -141,7 +141,7 @@ static void shares_of_threads(void **state)
 	assert_true(fabs(r.cycles_per_packet - 10000) < 1e-9);
 	assert_true(fabs(r.wait - 0.25) < 1e-9);
 	/* Another thread has the slot now: what the kernel said of the old one is of no use. */
-	threads[1][0].life = 7;
+	threads[1][0].generation = 7;
 	rates_thread(&app, &s, 0, &r);
 	assert_true(isnan(r.wait));
 }

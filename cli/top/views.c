@@ -68,7 +68,7 @@ static const struct column port_columns[] = {
 static void fill_ports(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->port_count; i++) {
-		const struct ringtap_port_stats *p = &s->to->ports[i];
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(s->to, i);
 		struct tally rx, tx;
 		struct driver_rates d;
 		struct row *r;
@@ -123,7 +123,7 @@ static const struct column queue_columns[] = {
 
 static void fill_queue(struct table *t, const struct watched *a, const struct span *s, uint32_t i)
 {
-	const struct ringtap_queue_stats *q = &s->to->queues[i];
+	const struct ringtap_queue_stats *q = ringtap_snapshot_queue(s->to, i);
 	struct row *r = table_add(t);
 	char name[THREAD_NAME_LEN];
 	struct tally y = {0};
@@ -132,10 +132,10 @@ static void fill_queue(struct table *t, const struct watched *a, const struct sp
 		return;
 	tally_add(&y, s, i);
 	set_text(&r->cell[0], a->name);
-	set_text(&r->cell[1], s->to->ports[q->port].name);
+	set_text(&r->cell[1], ringtap_snapshot_port(s->to, q->port)->name);
 	r->cell[2].number = q->queue;
 	set_text(&r->cell[3], q->direction == RINGTAP_TX ? "tx" : "rx");
-	set_text(&r->cell[4], thread_name(name, &s->to->threads[q->thread]));
+	set_text(&r->cell[4], thread_name(name, ringtap_snapshot_thread(s->to, q->thread)));
 	r->cell[5].number = (double)y.packets / s->seconds;
 	r->cell[6].number = bits(&y, s->seconds, NAN);
 	r->cell[7].number = (double)y.calls / s->seconds;
@@ -167,14 +167,15 @@ static void fill_queues(struct table *t, const struct watched *a, const struct s
 		uint32_t next = ALL;
 
 		for (uint32_t i = 0; i < f->queue_count; i++)
-			if ((!n || queue_place(&f->queues[i]) > last) &&
+			if ((!n || queue_place(ringtap_snapshot_queue(f, i)) > last) &&
 				(next == ALL ||
-					queue_place(&f->queues[i]) < queue_place(&f->queues[next])))
+					queue_place(ringtap_snapshot_queue(f, i)) <
+						queue_place(ringtap_snapshot_queue(f, next))))
 				next = i;
 		if (next == ALL)
 			return;
-		last = queue_place(&f->queues[next]);
-		if (!f->ports[f->queues[next].port].gone)
+		last = queue_place(ringtap_snapshot_queue(f, next));
+		if (!ringtap_snapshot_port(f, ringtap_snapshot_queue(f, next)->port)->gone)
 			fill_queue(t, a, s, next);
 	}
 }
@@ -202,7 +203,7 @@ static const struct column thread_columns[] = {
 static void fill_threads(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->thread_count; i++) {
-		const struct ringtap_thread_stats *th = &s->to->threads[i];
+		const struct ringtap_thread_stats *th = ringtap_snapshot_thread(s->to, i);
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
 		struct row *r;
@@ -256,7 +257,7 @@ static const char *memory_name(enum ringtap_memory m)
 static void fill_pools(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->pool_count; i++) {
-		const struct ringtap_pool_stats *p = &s->to->pools[i];
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s->to, i);
 		double used = p->available < p->size ? p->size - p->available : 0;
 		struct row *r;
 
@@ -300,22 +301,23 @@ static const struct column latency_columns[] = {
 static void fill_latency(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->pair_count; i++) {
-		const struct ringtap_pair_stats *p = &s->to->pairs[i];
+		const struct ringtap_pair_stats *p = ringtap_snapshot_pair(s->to, i);
 		struct latency_rates l;
 		char name[THREAD_NAME_LEN];
 		struct row *r;
 
-		if (p->rx_port == RINGTAP_NO_INDEX || s->to->ports[p->rx_port].gone ||
-			s->to->ports[p->tx_port].gone)
+		if (p->rx_port == RINGTAP_NO_INDEX ||
+			ringtap_snapshot_port(s->to, p->rx_port)->gone ||
+			ringtap_snapshot_port(s->to, p->tx_port)->gone)
 			continue;
 		r = table_add(t);
 		if (!r)
 			return;
 		rates_latency(a, s, i, &l);
 		set_text(&r->cell[0], a->name);
-		set_text(&r->cell[1], s->to->ports[p->rx_port].name);
-		set_text(&r->cell[2], s->to->ports[p->tx_port].name);
-		set_text(&r->cell[3], thread_name(name, &s->to->threads[p->thread]));
+		set_text(&r->cell[1], ringtap_snapshot_port(s->to, p->rx_port)->name);
+		set_text(&r->cell[2], ringtap_snapshot_port(s->to, p->tx_port)->name);
+		set_text(&r->cell[3], thread_name(name, ringtap_snapshot_thread(s->to, p->thread)));
 		set_text(&r->cell[4], p->inferred ? "inferred" : "certain");
 		r->cell[5].number = (double)l.count / s->seconds;
 		r->cell[6].number = l.mean_ns;
@@ -352,8 +354,9 @@ static void fill_thread_gaps(struct table *t, const struct watched *a,
 
 	thread_name(name, th);
 	for (uint32_t i = 0; i < th->gap_count + th->microburst_count; i++) {
-		const struct ringtap_gap *g = i < th->gap_count ? &th->gaps[i] : NULL;
-		const struct ringtap_microburst *m = g ? NULL : &th->microbursts[i - th->gap_count];
+		const struct ringtap_gap *g = i < th->gap_count ? ringtap_thread_gap(th, i) : NULL;
+		const struct ringtap_microburst *m =
+			g ? NULL : ringtap_thread_microburst(th, i - th->gap_count);
 
 		r = table_add(t);
 		if (!r)
@@ -365,7 +368,7 @@ static void fill_thread_gaps(struct table *t, const struct watched *a,
 		r->cell[4].number = (double)(m ? m->ns : g->ns);
 		r->cell[5].number = (double)(m ? m->packets : g->packets);
 		if (g && g->port != RINGTAP_NO_INDEX) {
-			set_text(&r->cell[6], f->ports[g->port].name);
+			set_text(&r->cell[6], ringtap_snapshot_port(f, g->port)->name);
 			r->cell[7].number = g->queue;
 		}
 	}
@@ -374,8 +377,8 @@ static void fill_thread_gaps(struct table *t, const struct watched *a,
 static void fill_gaps(struct table *t, const struct watched *a, const struct span *s)
 {
 	for (uint32_t i = 0; i < s->to->thread_count; i++)
-		if (s->to->threads[i].alive)
-			fill_thread_gaps(t, a, s->to, &s->to->threads[i]);
+		if (ringtap_snapshot_thread(s->to, i)->alive)
+			fill_thread_gaps(t, a, s->to, ringtap_snapshot_thread(s->to, i));
 }
 
 #define COLUMNS(c) c, sizeof(c) / sizeof((c)[0])

@@ -155,7 +155,7 @@ static int last_snapshot(struct trace *t)
 		ret = ringtap_monitor_read(t->mon, &t->stats);
 		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
 		for (uint32_t i = 0; !ret && !read && i < t->stats->port_count; i++)
-			read = t->stats->ports[i].read_ns > now;
+			read = ringtap_snapshot_port(t->stats, i)->read_ns > now;
 		if (!ret && !read)
 			nanosleep(&tick,
 				NULL); /* not stop_wait(): often a signal has ended the trace */
@@ -195,8 +195,8 @@ const char *trace_port(const struct trace *t, uint64_t port)
 
 	/* Port numbers are reused: the last port with this one counts. */
 	for (uint32_t i = 0; i < t->stats->port_count; i++)
-		if (t->stats->ports[i].port_id == port)
-			name = t->stats->ports[i].name;
+		if (ringtap_snapshot_port(t->stats, i)->port_id == port)
+			name = ringtap_snapshot_port(t->stats, i)->name;
 	return name;
 }
 

@@ -174,7 +174,7 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_t *rows = json_array();
 
 	for (uint32_t i = 0; i < t->stats->thread_count; i++) {
-		const struct ringtap_thread_stats *f = &t->stats->threads[i];
+		const struct ringtap_thread_stats *f = ringtap_snapshot_thread(t->stats, i);
 		uint64_t tid = f->tid ? our_tid(t, f->tid) : 0;
 
 		if (tid)

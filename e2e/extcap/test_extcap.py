@@ -172,6 +172,7 @@ def test_configuration_follows_the_application(play):
 
 
 @pytest.mark.parametrize("expression", ["tcp port 80", "", "vlan 5 and udp"])
+@pytest.mark.smoke
 def test_filter_that_is_right(expression):
     assert ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression) == ""
 
@@ -241,6 +242,7 @@ class Fifo:
         self.reader.close()
 
 
+@pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
     """Asked for by hand: Wireshark takes only what is listed."""
     app = play()

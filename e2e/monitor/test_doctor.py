@@ -310,6 +310,7 @@ def test_killed_doctor_leaves_nothing(play):
     (["-d", "0"], USAGE, "--duration"), (["-d", "x"], USAGE, "--duration"),
     (["--nonsense"], USAGE, "--nonsense"),
     (["no-such-application"], FAILED, "no such application")])
+@pytest.mark.smoke
 def test_mistakes(args, status, says):
     done = run([RINGTAP, "doctor", *args])
     assert done.returncode == status

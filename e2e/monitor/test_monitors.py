@@ -25,6 +25,7 @@ def callbacks_gone(app, port=0):
 
 
 @pytest.mark.parametrize("instruments", [fig.POLLS, fig.POLLS | fig.BUSY, fig.ALL])
+@pytest.mark.smoke
 def test_bursts_as_they_were(app, monitor, instruments):
     m = monitor(app, instruments)
     app.rx(n=100, burst=32)  # 32, 32, 32, 4
@@ -314,6 +315,7 @@ def test_a_connection_is_one_or_the_other(app, monitor, closing):
     callbacks_gone(app)
 
 
+@pytest.mark.smoke
 def test_readers_cannot_write_the_segment(app, monitor):
     """Nor cut it off, or punch holes into it: polling threads write there."""
     import fcntl
@@ -336,6 +338,7 @@ def ask(app, command):
     return dpdk.telemetry(app.prefix, command)[command.partition(",")[0]]
 
 
+@pytest.mark.slow
 def test_telemetry_shows_the_same_and_lets_go(app, monitor):
     assert ask(app, "/ringtap/polling")["lease_ms"] == 10000
     assert app.one("callbacks 0") == 2

@@ -17,6 +17,7 @@ def mine(app):
     return found[0]
 
 
+@pytest.mark.smoke
 def test_ports_and_sessions(play, record):
     app = play()
     app.ring("a", rxq=3, txq=2)

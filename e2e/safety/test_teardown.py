@@ -157,6 +157,7 @@ def test_exit(start, record, closing, kind, polling):
         assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
 
 
+@pytest.mark.smoke
 def test_what_is_said_of_it(start):
     app = start("plugin")
     app.do("unloop")

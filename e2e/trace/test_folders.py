@@ -73,6 +73,7 @@ def test_dpdk(roomy, trace, tmp_path):
     assert state(roomy)["points_on"] == 0 and roomy.one("callbacks 0") == 0
 
 
+@pytest.mark.smoke
 def test_dpdk_again_and_for_people(roomy, trace, tmp_path):
     for n in range(2):
         it = trace(roomy, "dpdk", "-o", tmp_path / f"out{n}", "--duration", "60")

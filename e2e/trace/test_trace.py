@@ -58,6 +58,7 @@ def events_of(said, file):
     return {e["name"] for e in said["events"] if e["file"] == str(file)}
 
 
+@pytest.mark.smoke
 def test_list(app, plugin):
     said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
     assert said["application"] == app.prefix and said["pid"] == app.pid
@@ -82,6 +83,7 @@ def test_list_of_a_program_with_the_probe_linked_in(play):
 
 
 @pytest.mark.parametrize("linkin", [False, True], ids=["plugin", "linked in"])
+@pytest.mark.smoke
 def test_bursts_are_those_that_were_sent(play, trace, linkin):
     app = play(linkin=linkin)
     app.ring("a")

@@ -79,23 +79,24 @@ struct ringtap_microburst {
 	uint64_t packets;
 };
 
-#define RINGTAP_WORST 128 /* entries at most: the worst of about the last 16 seconds */
-
-/* A thread that ends leaves its place to one that comes: life changes, and the counters go on. */
+/* A slot is reused after its thread has ended: the generation changes, the counters go on. */
 struct ringtap_thread_stats {
-	uint32_t slot, life; /* together they identify a thread within the application's life */
+	uint32_t slot, generation; /* together they identify a thread of the application */
 	bool alive;
 	uint32_t lcore; /* UINT32_MAX: not an EAL thread */
 	uint32_t tid;   /* in the application's PID namespace, 0: unknown */
 	uint32_t cpu;
 	char name[16];
-	uint64_t cpu_ns, wait_ns, preempted, read_ns; /* the kernel's; see common/stats.h */
-	uint64_t busy_cycles, idle_cycles;            /* with the period that lasts */
+	/* The kernel's: time on a CPU, time runnable without one, involuntary context switches;
+	 * read at read_ns since the epoch (0: not read yet). */
+	uint64_t cpu_ns, wait_ns, preempted, read_ns;
+	uint64_t busy_cycles, idle_cycles; /* includes the current period */
 	uint64_t busy_periods, busy_period_packets[40];
 	uint64_t gaps_busy[48], gaps_idle[48]; /* by log2(cycles) */
+	/* The worst of about the last 16 seconds. They live as long as the snapshot. */
 	uint32_t gap_count, microburst_count;
-	struct ringtap_gap gaps[RINGTAP_WORST];               /* longest first */
-	struct ringtap_microburst microbursts[RINGTAP_WORST]; /* most packets first */
+	struct ringtap_array gaps;        /* longest first: ringtap_thread_gap() */
+	struct ringtap_array microbursts; /* most packets first: ringtap_thread_microburst() */
 };
 
 /* One thread at one port, queue and direction. */
@@ -135,7 +136,8 @@ struct ringtap_pool_stats {
 	int32_t socket;
 	uint64_t page_bytes, base, span;
 	uint32_t available, in_caches, lowest;
-	uint16_t cache[128];
+	uint32_t cache_count;  /* caches of lcores 0 … cache_count - 1 */
+	const uint16_t *cache; /* objects in each; lives as long as the snapshot */
 };
 
 struct ringtap_sample {
@@ -152,9 +154,11 @@ struct ringtap_sample_run {
 	uint64_t number; /* counts within the thread; snapshots repeat those that are still there */
 	uint64_t start_ns;
 	uint64_t count;
-	const struct ringtap_sample *sample; /* live as long as the snapshot */
+	struct ringtap_array samples; /* ringtap_sample_run_at(); live as long as the snapshot */
 };
 
+/* The library allocates it: fields may be added at its end, and at the end of its entries. Reach
+ * entries by the functions below. */
 struct ringtap_snapshot {
 	uint64_t taken_ns;    /* since the epoch */
 	uint64_t taken_tsc;   /* ticks */
@@ -165,18 +169,69 @@ struct ringtap_snapshot {
 	uint32_t switched; /* differs from an earlier snapshot's: collectors changed in between */
 	uint64_t no_thread_polls, no_block_polls, no_pair_packets; /* what could not be counted */
 	uint32_t port_count, thread_count, queue_count, pair_count, pool_count, sample_run_count;
-	struct ringtap_port_stats *ports;
-	struct ringtap_thread_stats *threads;
-	struct ringtap_queue_stats *queues;
-	struct ringtap_pair_stats *pairs;
-	struct ringtap_pool_stats *pools;
-	struct ringtap_sample_run *sample_runs;
+	struct ringtap_array ports, threads, queues, pairs, pools, sample_runs;
 	/* Ports and pools that are there and are not shown: the application has had more of them,
 	 * one after the other, than there is room for. */
 	uint32_t ports_beyond, pools_beyond;
 	uint64_t
 		taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two snapshots */
 };
+
+/* Entry i of a snapshot, a thread or a run of samples; i is less than the count beside it. Lives as
+ * long as the snapshot. */
+static inline const struct ringtap_port_stats *ringtap_snapshot_port(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_port_stats *)ringtap_array_at(&s->ports, i);
+}
+
+static inline const struct ringtap_thread_stats *ringtap_snapshot_thread(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_thread_stats *)ringtap_array_at(&s->threads, i);
+}
+
+static inline const struct ringtap_queue_stats *ringtap_snapshot_queue(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_queue_stats *)ringtap_array_at(&s->queues, i);
+}
+
+static inline const struct ringtap_pair_stats *ringtap_snapshot_pair(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_pair_stats *)ringtap_array_at(&s->pairs, i);
+}
+
+static inline const struct ringtap_pool_stats *ringtap_snapshot_pool(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_pool_stats *)ringtap_array_at(&s->pools, i);
+}
+
+static inline const struct ringtap_sample_run *ringtap_snapshot_sample_run(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_sample_run *)ringtap_array_at(&s->sample_runs, i);
+}
+
+static inline const struct ringtap_gap *ringtap_thread_gap(
+	const struct ringtap_thread_stats *t, uint32_t i)
+{
+	return (const struct ringtap_gap *)ringtap_array_at(&t->gaps, i);
+}
+
+static inline const struct ringtap_microburst *ringtap_thread_microburst(
+	const struct ringtap_thread_stats *t, uint32_t i)
+{
+	return (const struct ringtap_microburst *)ringtap_array_at(&t->microbursts, i);
+}
+
+static inline const struct ringtap_sample *ringtap_sample_run_at(
+	const struct ringtap_sample_run *r, uint64_t i)
+{
+	return (const struct ringtap_sample *)ringtap_array_at(&r->samples, i);
+}
 
 /* Takes a snapshot; the caller frees it with ringtap_snapshot_free(). -EPIPE: the application is
  * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: it shows nonsense.
@@ -190,8 +245,10 @@ void ringtap_snapshot_free(struct ringtap_snapshot *f);
  * earlier has the same index in later. */
 void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
 
-/* ---- Latency histograms: log-linear, see common/stats.h
- * ---------------------------------------- */
+/* ---- Latency histograms --------------------------------------------------------------------
+ *
+ * Log-linear: buckets of width 1 at first, then 2^n buckets for each power of two, so that the
+ * width of a bucket is a fixed share of its values. */
 
 uint32_t ringtap_latency_buckets(void);
 /* Lowest value of a bucket, and how many values it covers; cycles. */

@@ -22,6 +22,18 @@ extern "C" {
 #define RINGTAP_NAME_LEN    64
 #define RINGTAP_SNAPLEN_MAX 262144
 
+/* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
+ * strides behind the first, however large a program compiled earlier takes them to be. */
+struct ringtap_array {
+	void *first;
+	size_t stride; /* bytes from one entry to the next */
+};
+
+static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
+{
+	return (const char *)a->first + i * a->stride;
+}
+
 /* Version of the library, "major.minor.patch". Static. */
 const char *ringtap_version(void);
 

@@ -36,7 +36,7 @@ static void fill_tap(struct rt_session *s, const struct rt_tap *t)
 /* The entries up to these counts are complete. */
 static void publish_counts(struct rt_session *s)
 {
-	/* Pair with the acquires in reader/segment.c. */
+	/* Pair with the acquires in rt_segment_if_count() and rt_segment_tap_count(). */
 	rt_store_release(&s->shm.header->if_count, s->if_count);
 	rt_store_release(&s->shm.header->tap_count, s->tap_count);
 }

@@ -62,7 +62,7 @@ void rt_teardown(void)
 	if (rt_teardown_begun())
 		return;
 	rt_store(&late_ms, now_ms + PATIENCE_MS / 2);
-	/* Pairs with the exchanges of users_pid and, in control.c, of the thread's process. */
+	/* Pairs with the exchanges in rt_teardown_hold() and, of ctl.pid, in rt_control_start(). */
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_SEQ_CST))
 		return;
 	rt_control_end(now_ms + PATIENCE_MS);

@@ -103,7 +103,7 @@ static bool copy_run(const struct rt_stat_sampler *s, struct rt_stat_run *out)
 	if (!number || rt_load_acquire(&st->number) != number)
 		return false;
 	memcpy(out, st, sizeof(*out));
-	rt_fence_acquire(); /* pairs with the fence in burst.c */
+	rt_fence_acquire(); /* pairs with the fence in next_run() */
 	return rt_load(&st->number) == number && out->count <= RT_STAT_RUN;
 }
 

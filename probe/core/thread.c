@@ -50,7 +50,7 @@ static void thread_ends(void *slot)
 	rt_thread_self = NULL;
 	rt_stat_thread_ends(t);
 	rt_store(&t->used, 0);
-	/* Pairs with the acquire of the next owner's compare-and-swap. */
+	/* Pairs with the acquire of the compare-and-swap in take_slot(). */
 	rt_thread_set_add(&slots.free, t->index);
 	/* After the bit; pairs with the acquire in rt_thread_claim(). */
 	rt_fetch_add_release(&slots.given_back, 1);

@@ -132,7 +132,7 @@ static inline bool rt_stat_rx_quick(
 	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
 {
 	struct rt_stat_quick *q = rt_stat_quick_of(column, t);
-	/* Pairs with the release in stats.c. */
+	/* Pairs with the release in set_state(). */
 	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 
 	/* Rows from there on are not populated. */
@@ -158,7 +158,7 @@ static inline bool rt_stat_tx_quick(
 
 	if (rt_unlikely(t->index >= rt_load(&rt_stat_mode.threads))) /* as above */
 		return false;
-	/* Pairs with the release in stats.c. */
+	/* Pairs with the release in set_state(). */
 	if (rt_unlikely(q->state != rt_load_acquire(&rt_stat_mode.state) || n > RT_STAT_BURSTS))
 		return false;
 	RT_STAT_ADD(q->block->burst[n], 1);

@@ -18,7 +18,7 @@ static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *u
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rt_stat_pair *p = &f->pairs[i];
 
-		/* Pairs with the release in latency.c. */
+		/* Pairs with the release in claim_pair(). */
 		if (!rt_load_acquire(&p->life))
 			continue;
 		*unstamped += rt_load(&p->unstamped);

@@ -136,7 +136,7 @@ static struct rt_stat_pair *claim_pair(
 	p->min = UINT64_MAX;
 	f->pair_keys[i] = key;
 	o->pairs[o->pair_count++] = (uint8_t)i;
-	rt_store_release(&p->life, t->life); /* pairs with the acquire in reader/monitor.c */
+	rt_store_release(&p->life, t->life); /* pairs with the acquire in meet_pair() */
 	return p;
 }
 

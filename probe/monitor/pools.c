@@ -240,7 +240,7 @@ void rt_stats_refresh_pools(struct rt_stats *f)
 	static_assert(RT_STAT_POOLS <= 64, "a bit for each");
 	n = walk(f, &seen, unknown, &unknown_count);
 	ask_kernel(unknown, unknown_count);
-	/* Pairs with the acquire in reader/monitor.c. */
+	/* Pairs with the acquire in take_count(). */
 	rt_store_release(&f->header->pool_count, f->header->pool_count + n);
 	for (uint32_t i = 0; i < f->header->pool_count; i++) {
 		if (!(seen & 1ull << i))

@@ -78,7 +78,7 @@ static void set_state(uint32_t on)
 
 	if (!switching) /* 0 stands for a thread that has followed no switching yet */
 		switching = 1;
-	/* Pairs with the acquires in hook_burst.c. */
+	/* Pairs with the acquires in visit(), rt_stat_rx_quick() and rt_stat_tx_quick(). */
 	rt_store_release(&rt_stat_mode.state, (uint64_t)switching << 32 | on | tracing());
 }
 
@@ -113,7 +113,7 @@ static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t n
 	}
 	rt_store(&f->header->collectors, on);
 	rt_store(&f->header->latency_every, every);
-	/* Pairs with reader/monitor.c. */
+	/* Pairs with the acquire in fill(). */
 	rt_store_release(&f->header->switched, f->header->switched + 1);
 }
 

@@ -30,7 +30,7 @@ struct rt_hook;
 struct rt_stat_mode {
 	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may
 	 * have more to do than counting. The fields below are complete when a thread has read it
-	 * (release; pairs with the acquires in hook_burst.c). */
+	 * (release; pairs with the acquires in visit(), rt_stat_rx_quick()). */
 	uint64_t state;
 	uint32_t busy_life, gaps_life,
 		addresses_life; /* change when that collector is switched on */
@@ -38,8 +38,8 @@ struct rt_stat_mode {
 	uint32_t latency_every; /* see RT_STAT_INFER */
 	uint32_t window;        /* number of the current one; changes at any time */
 	int32_t latency_field;  /* offset in the mbuf */
-	/* Slots below have their memory in the current statistics; changes at any time. Release,
-	 * after that memory is complete; pairs with the acquires in hook_burst.c and burst.c. */
+	/* Slots below have their memory in the current statistics; changes at any time.
+	 * Relaxed: hooks compare it only, and read their row by its own state. */
 	uint32_t threads;
 	uint64_t latency_flag;   /* in ol_flags */
 	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
@@ -231,7 +231,8 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* trace/ports.c: bracket each reading of a driver's counters; before returns what after takes. */
+/* probe/trace/ports.c: bracket each reading of a driver's counters; before returns what after
+ * takes. */
 struct rte_eth_stats;
 uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
 void rt_trace_ports_after(

@@ -45,7 +45,7 @@ static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 {
 	if (s->column || s->number >= f->sites_ready)
 		return;
-	/* Pairs with the acquires in burst.h. */
+	/* Pairs with the acquires in rt_stat_count() and rt_stat_settle(). */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
 		rt_hook_give_column(s->hook, s);
@@ -199,7 +199,7 @@ static uint32_t add_port(struct rt_stats *f, uint16_t id)
 	memcpy(f->port_state[i].mac, desc.mac, sizeof(desc.mac));
 	f->port_state[i].generation = generation;
 	rt_store(&p->state, RT_IF_PRESENT);
-	/* Pairs with the acquire in reader/monitor.c. */
+	/* Pairs with the acquire in take_count(). */
 	if (i == ports_known(f))
 		rt_store_release(&f->header->port_count, i + 1);
 	return i;

@@ -85,9 +85,9 @@ static void supply_threads(struct rt_stats *f)
 			break;
 		f->rows[from].own.pub = &f->threads[from];
 	}
-	/* Pairs with the acquires in hook_burst.c and burst.c. */
+	/* Pairs with the acquires in visit() and rt_stat_thread_ends(). */
 	rt_store_release(&f->threads_ready, from);
-	/* Pairs with the acquire in reader/monitor_who.c. */
+	/* Pairs with the acquire in take_count(). */
 	rt_store_release(&f->header->thread_count, from);
 }
 

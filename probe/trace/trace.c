@@ -47,7 +47,7 @@ static __thread bool no_memory __attribute__((tls_model("initial-exec")));
 
 void rt_trace_set_tracer(const struct rt_tracer *t)
 {
-	rt_store_release(&tracer, t); /* pairs with the acquires below */
+	rt_store_release(&tracer, t); /* pairs with the acquire in rt_trace_listened() */
 }
 
 static bool is_on(const rte_trace_point_t *point)
