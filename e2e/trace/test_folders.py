@@ -201,7 +201,7 @@ def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
     it = trace(roomy, "dpdk", "-o", tmp_path / "out")
     roomy.proc.kill()
     it.finish(None, FAILED)
-    assert "is gone" in it.proc.output
+    assert "the trace in its memory is lost" in it.proc.output
 
 
 def test_folders_that_are_none(roomy, tmp_path):

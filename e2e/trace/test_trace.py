@@ -483,7 +483,7 @@ def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
     started = until(lambda: children.read_text().split(), what="bpftrace")
     it.send_signal(number)
     assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
-    assert number == signal.SIGKILL or "ended before it began" in it.output
+    assert number == signal.SIGKILL or "interrupted before bpftrace had attached" in it.output
     nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
 
 
