@@ -64,7 +64,7 @@ static void read_counters(const struct rt_stat_port *p, struct ringtap_port_stat
 		o->oerrors = rt_load(&p->oerrors);
 		o->tx_before = rt_load(&p->tx_before);
 		o->tx_after = rt_load(&p->tx_after);
-		rt_fence_acquire(); /* pairs with the fence in probe/monitor/stats_ports.c */
+		rt_fence_acquire(); /* pairs with the one in show_counters() */
 		if (o->read_ns && rt_load(&p->read_ns) == o->read_ns)
 			return;
 	}

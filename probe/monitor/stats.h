@@ -240,7 +240,7 @@ struct rt_stat_reading {
 	uint64_t tx_before, tx_after;
 };
 
-/* trace/ports.c: reports what was lost or refused since the reading before. */
+/* probe/trace/ports.c: reports what was lost or refused since the reading before. */
 void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r);
 
 #endif

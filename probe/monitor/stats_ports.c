@@ -271,7 +271,7 @@ static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_stat
 	uint64_t *to[RT_STAT_PORT_COUNTERS];
 
 	counters_of(p, to);
-	/* Pairs with the reader's fence in reader/snapshot.c. */
+	/* Pairs with the fence in read_counters(). */
 	rt_store(&p->read_ns, 0);
 	rt_fence_release();
 	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
