@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Wireshark asked for: see the "extcap" chapter of its developer's guide. */
+/* Wireshark's request: see the "extcap" chapter of its developer's guide. */
 #ifndef RINGTAP_EXTCAP_EXTCAP_H
 #define RINGTAP_EXTCAP_EXTCAP_H
 
@@ -29,10 +29,10 @@ struct extcap {
 
 int print_interfaces(void);
 int print_dlts(void);
-/* What can be set for the interface; with e->reload, only the values of that option. */
+/* The options of the interface; with e->reload, only the values of that option. */
 int print_config(const struct extcap *e);
 
-/* ---- capture.c: until Wireshark has had enough, or the application ends. Returns enum status. */
+/* ---- capture.c: until Wireshark closes the pipe, or the application ends. Returns enum status. */
 int capture(const struct extcap *e);
 
 #endif

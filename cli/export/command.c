@@ -45,10 +45,16 @@ static const struct section sections[] = {
 		"  ringtap export &\n\n"
 		"  scrape_configs:\n"
 		"    - job_name: ringtap\n"
-		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n\n"
-		"Packets received a second, for each application and port, in Prometheus:\n\n"
-		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n\n"
-		"DATADIR/ringtap/dashboards/ringtap.json is a dashboard for Grafana.\n"},
+		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n"
+		"\n"
+		"Packets received a second, for each application and port, in Prometheus:\n"
+		"\n"
+		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n"
+		"\n"
+		"DATADIR/ringtap/dashboards/ringtap.json is a dashboard for Grafana, "
+		"DATADIR/ringtap/prometheus/ringtap.rules.yml has alert rules. The systemd unit "
+		"ringtap-export.service runs the command with few rights, and the options of "
+		"RINGTAP_EXPORT_OPTIONS in /etc/default/ringtap-export.\n"},
 	{"EXIT STATUS", "0 when it was ended by a signal; 1 if it cannot listen; 2 for a wrong "
 			"command line.\n"},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap record` was asked to do. */
+/* Configuration of `ringtap record`. */
 #ifndef RINGTAP_CLI_RECORD_CONFIG_H
 #define RINGTAP_CLI_RECORD_CONFIG_H
 
@@ -42,7 +42,7 @@ struct record_config {
 	struct limits stop;
 	struct limits rotate;
 	bool rotating;
-	const char *path; /* "-": standard output; NULL: a name of our own */
+	const char *path; /* "-": standard output; NULL: the default name */
 	const char *comment;
 	enum compress compress;
 	struct ringtap_capture_options capture;
@@ -51,9 +51,9 @@ struct record_config {
 };
 
 void config_init(struct record_config *c);
-/* The set() of the command; says what is wrong. */
+/* The set() of the command; prints what is wrong. */
 int config_set(void *ctx, int id, const struct option_value *v);
-/* After the last option: what goes together, and compiles the filters. Says what is wrong. */
+/* After the last option: checks combinations and compiles the filters. Prints what is wrong. */
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 

@@ -40,7 +40,7 @@ static int open_next(struct recorder *r)
 	if (!name)
 		return -ENOMEM;
 	ret = open_path(r, name);
-	/* dumpcap's words; Wireshark and scripts look for them. */
+	/* dumpcap's wording: Wireshark and scripts read it. */
 	if (!ret && !r->cfg->quiet)
 		fprintf(stderr, "File: %s\n", name);
 	if (ret)
@@ -168,7 +168,7 @@ int file_begin(struct recorder *r)
 	return ret ? ret : file_interfaces(r);
 }
 
-/* What is in the capture of interface i. Known while it goes on only where there is one. */
+/* Packets of interface i in the file. Before the end known only if there is one interface. */
 static uint64_t delivered(const struct recorder *r, unsigned i, bool final)
 {
 	if (final)

@@ -95,7 +95,7 @@ int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t packe
 	return s->direct ? direct_write(s, iov, count) : plain_write(s, iov, count);
 }
 
-/* Only a write would tell that a pipe's reader has gone, and on a quiet port there is none. */
+/* Without packets there is no write that would fail when a pipe's reader has closed it. */
 static int check_reader(const struct sink *s)
 {
 	struct pollfd p = {.fd = s->fd};

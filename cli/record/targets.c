@@ -25,7 +25,7 @@ static struct target *target_of(struct targets *t, const char *name, const char 
 	return &list[t->count++];
 }
 
-/* The first want that matches a port decides for it: one behind it would silently do nothing. */
+/* The first want that matches a port decides for it: a later one would silently do nothing. */
 static int check_shadowed(const struct target *t, const char *port, const char *spec)
 {
 	for (unsigned i = 0; i < t->want_count; i++) {

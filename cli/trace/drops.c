@@ -16,7 +16,7 @@ static const struct {
 } reasons[] = {
 	{0, "ring_full", "lost to a recording: its ring is full"},
 	{1, "no_ring", "lost to a recording: no ring for this thread"},
-	{2, "wait", "lost to a recording: waited long enough"},
+	{2, "wait", "lost to a recording: ring still full after --on-full wait"},
 	{3, "bad_mbuf", "lost to a recording: broken packet"},
 	{4, "unreadable", "lost to a recording: in memory that the CPU cannot read"},
 	{16, "imissed", "the NIC had no descriptor: not polled often enough"},
@@ -30,7 +30,7 @@ static const struct {
 
 struct source {
 	const char *map, *list;
-	const char *third; /* what the third key is; NULL: there is none */
+	const char *third; /* name of the third key; NULL: none */
 };
 
 static const struct source sources[] = {
@@ -141,7 +141,7 @@ static void print_meanings(const json_t *rows)
 
 void drops_print(const json_t *doc)
 {
-	/* What rings had no room for is among the drops. */
+	/* ring_full is not listed: its packets are among the drops. */
 	json_t *rows = json_array(), *row;
 	size_t i;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be traced of an application, and by what. */
+/* Events of an application, and the tracers that are installed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static const char *argument_name(const char *event, size_t i)
 	return NULL;
 }
 
-/* "2@%di -4@8(%rsp)": sizes in bytes, and where they are; below zero: signed. */
+/* "2@%di -4@8(%rsp)": size in bytes (negative: signed) and place of each argument. */
 static json_t *arguments_json(const struct trace_event *e)
 {
 	json_t *list = json_array();
@@ -97,7 +97,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Of all files whose code the process has mapped. */
+/* Events of all files with mapped code. */
 static int add_files(const struct trace *t, json_t *list, bool *lttng)
 {
 	char path[64], line[4352], range[64], rights[8], last[4096] = "";

@@ -44,7 +44,7 @@ def test_idle(testpmd):
     assert not found.has("healthy")
 
 
-def test_nobody_polls(testpmd):
+def test_no_thread_polls(testpmd):
     found = Diagnosis(testpmd("net_ring0"))
     assert found.sound() == "not_polling"
 
@@ -127,7 +127,7 @@ def test_mempool_exhausted(testpmd):
 
 
 def test_mempool_with_enough_left(testpmd, closing):
-    """460 of 1,100 buffers are free. That the main thread asked for 512 when it emptied the queues
+    """460 of 1,100 buffers are free. That the main thread requested 512 when it emptied the queues
     before is remembered, as an exporter was there, but of no interest."""
     pmd = testpmd("net_ring0", "net_ring1", mbufs=1100,
                   args=("--mbcache=32", "--rxd=64", "--txd=64"))
@@ -177,12 +177,12 @@ def test_tiny_bursts(testpmd):
 
 
 def test_preempted(testpmd):
-    """Somebody else wants its CPU."""
+    """Another process runs on its CPU."""
     pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
     pmd.start()
     rival = Proc(["taskset", "-c", "1", "sh", "-c", "while :; do :; done"])
     try:
-        found = Diagnosis(pmd, seconds=2)  # the kernel is asked twice a second, at best
+        found = Diagnosis(pmd, seconds=2)  # the kernel's counters are read twice a second, at best
     finally:
         rival.close()
     assert found.faults == ["preempted"], found.verdicts
@@ -191,7 +191,7 @@ def test_preempted(testpmd):
     assert "though there was no work" in found.evidence("preempted")
 
 
-def test_who_sleeps_is_not_preempted(play):
+def test_threads_that_sleep_are_not_preempted(play):
     """An application that sleeps 1 ms whenever its two queues are empty. It may wait for a CPU when
     it wakes, but has no use for it most of the time."""
     app = play()
@@ -218,7 +218,10 @@ def test_uneven_queues(testpmd, tmp_path):
                   args=("--rxq=2", "--txq=2", "--forward-mode=noisy",
                         "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"))
     pmd.start()
-    found = Diagnosis(pmd, seconds=2)
+    for _ in range(5):  # threads that get no CPU receive too few packets for a verdict
+        found = Diagnosis(pmd, seconds=2)
+        if found.others:
+            break
     assert found.others == ["uneven_queues"]
     assert found.get("uneven_queues")["where"] == "net_pcap0"
     assert "queue 0 has 2.0 times its share of 2 queues" in found.evidence("uneven_queues")
@@ -248,7 +251,7 @@ def test_scattered_buffers(testpmd):
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
-    # Software translates no addresses: a note. What makes it a fault is tested with figures by hand.
+    # Software translates no addresses: a note. What makes it a fault is a unit test.
     assert found.sound() in ("healthy", None)
     assert found.get("scattered_buffers")["grade"] == "note"
     assert "no device that reads memory" in found.evidence("scattered_buffers")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap top`: its figures are those of the application, and it is at home in a terminal."""
+"""`ringtap top`: its statistics are those of the application, and it works in any terminal."""
 import json
 import re
 import signal
@@ -18,7 +18,7 @@ UTF8 = {"LC_ALL": "C.UTF-8"}
 
 
 class Lines:
-    """A `ringtap top --json` that goes on, and what it said of one application so far."""
+    """A `ringtap top --json` that goes on, and its documents on one application so far."""
 
     def __init__(self, app, *args):
         self.name = app.prefix
@@ -75,12 +75,12 @@ def document(app, *args, good=lambda doc: True):
 
 
 def worked(doc):
-    """Its polling thread ran, and drivers and kernel were asked meanwhile."""
+    """Its polling thread ran, and the drivers' and the kernel's counters were read meanwhile."""
     return any(t["cpu_share"] and t["polls_per_second"] for t in doc["threads"]) and all(
         p["driver_per_second"]["ipackets"] is not None for p in doc["ports"])
 
 
-# ---- figures
+# ---- statistics
 
 
 @pytest.mark.smoke
@@ -148,7 +148,7 @@ def test_what_was_not_sent(testpmd):
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     until(lambda: pmd.stats(0)["TX-packets"] == 1023, what="a full ring")
-    # What is surely unsent: of all that came between two looks at the driver's counters.
+    # What is surely unsent: of all that came between two reads of the driver's counters.
     doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["unsent"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
     assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["offered"] > 0
@@ -184,7 +184,7 @@ def test_mempools(testpmd):
     assert pool["in_caches"] <= pool["available"]
 
 
-def test_latency_only_when_asked_for(testpmd):
+def test_latency_only_on_request(testpmd):
     pmd = testpmd("net_ring0", "net_ring1")
     pmd.start("start tx_first")
     doc = document(pmd)
