@@ -40,23 +40,21 @@ static const struct section sections[] = {
 		"the program's. The environment variables LD_PRELOAD and LD_LIBRARY_PATH are "
 		"extended for the program and its children.\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"Print, record, analyse packets:\n\n"
-		"  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
-		"  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
-		"  ringtap run -- tshark -i ringtap:ovs\n\n"
-		"List the interfaces:\n\n"
-		"  ringtap run -- tcpdump -D\n\n"
-		"A program that writes into packets, and one that needs an alias:\n\n"
-		"  ringtap run --copy -- arpwatch -i ringtap:ovs:p0\n"
-		"  ringtap run -- argus -i rt0p0 -w flows\n"},
-	{"LIMITS",
-		"Programs that are linked statically, and those that gain privileges when they "
-		"are started (set-user-ID, or file capabilities such as dumpcap's on many "
-		"systems) ignore preloaded libraries, except for root: run those as root. A "
-		"profile of AppArmor or SELinux can deny a program the application's socket. "
-		"Packets are mapped read-only: without --copy, a program that writes into them "
-		"is killed. Sending fails. More in docs/pcap.md.\n"},
+	{"EXAMPLES", "Print, record, analyse packets:\n\n"
+		     "  ringtap run -- tcpdump -nn -i ringtap:ovs:p0 tcp port 80\n"
+		     "  ringtap run -- dumpcap -i ringtap:ovs:p0 -w out.pcapng\n"
+		     "  ringtap run -- tshark -i ringtap:ovs\n\n"
+		     "List the interfaces:\n\n"
+		     "  ringtap run -- tcpdump -D\n\n"
+		     "A program that writes into packets, and one that needs an alias:\n\n"
+		     "  ringtap run --copy -- arpwatch -i ringtap:ovs:p0\n"
+		     "  ringtap run -- argus -i rt0p0 -w flows\n"},
+	{"LIMITS", "Programs that are linked statically, and those that gain privileges when they "
+		   "are started (set-user-ID, or file capabilities such as dumpcap's on many "
+		   "systems) ignore preloaded libraries, except for root: run those as root. A "
+		   "profile of AppArmor or SELinux can deny a program the application's socket. "
+		   "Packets are mapped read-only: without --copy, a program that writes into them "
+		   "is killed. Sending fails. More in docs/pcap.md.\n"},
 	{"EXIT STATUS",
 		"That of the program; 127 if it was not found, 126 if it could not be started, 125 "
 		"if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
