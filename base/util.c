@@ -13,11 +13,11 @@ const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
-/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. What stands in a message may be
- * the name of anybody's process or file. */
+/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. A message may contain
+ * the name of another user's process or file. */
 static void take_controls_out(char *text)
 {
-	unsigned more = 0; /* bytes that a UTF-8 sequence still wants */
+	unsigned more = 0; /* bytes that a UTF-8 sequence still lacks */
 
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
 		bool inside = more && (*p & 0xc0) == 0x80;

@@ -58,8 +58,8 @@ static const struct section sections[] = {
 		"Packets are mapped read-only: without --copy, a program that writes into them "
 		"is killed. Sending fails. More in docs/pcap.md.\n"},
 	{"EXIT STATUS",
-		"That of the program; 127 if it was not found, 126 if it could not be started, "
-		"125 if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
+		"That of the program; 127 if it was not found, 126 if it could not be started, 125 "
+		"if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
 };
 /* clang-format on */
 
@@ -96,7 +96,7 @@ static int run(const struct command *self, int argc, char **argv)
 	argv += optind;
 	errno = 0;
 	if (!argv[0]) {
-		say("run: no program given; see 'ringtap run --help'");
+		say("run: no program is given; see 'ringtap run --help'");
 		return STATUS_USAGE;
 	}
 	if (access(library, R_OK) || strpbrk(library, " :")) {
@@ -106,11 +106,11 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
 		(copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
-		say("run: setting the environment: %s", strerror(errno));
+		say("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
 	execvp(argv[0], argv);
-	say("run: %s: %s", argv[0], strerror(errno));
+	say("run: cannot start '%s': %s", argv[0], strerror(errno));
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 

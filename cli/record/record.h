@@ -100,12 +100,14 @@ int shares_update(struct recorder *r);
 /* Counts the packets of a slice as discarded, by interface. */
 int shares_discard(struct recorder *r, const struct slice *s);
 uint64_t counts_lost(const struct ringtap_counts *c);
+/* Ends the recording at its source; discard: packets that still come are only counted. The first
+ * reason stays. */
+void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 /* Packets in all files, the current one included. */
 uint64_t recorder_written(const struct recorder *r);
 
 /* ---- packets.c: takes a run apart where limits say so. 0 or -errno. */
 int packets_put(struct recorder *r, const struct ringtap_run *run);
-void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 
 /* ---- loop.c: runs until the end; result in end and error. */
 void recorder_loop(struct recorder *r);

@@ -83,12 +83,12 @@ def test_stopped_applications_hold_up_nothing(play):
         for app in stopped:
             os.kill(app.pid, signal.SIGSTOP)
         begin = time.monotonic()
-        said = ask("--extcap-interfaces")
+        output = ask("--extcap-interfaces")
         took_s = time.monotonic() - begin
     finally:
         for app in stopped:
             os.kill(app.pid, signal.SIGCONT)
-    assert [interface(a, "net_ring_a") in said for a in apps] == [False] * 3 + [True]
+    assert [interface(a, "net_ring_a") in output for a in apps] == [False] * 3 + [True]
     assert took_s < 9  # one of them alone would take 5 s if it were awaited
 
 
@@ -160,9 +160,9 @@ def test_all_ports_of_an_application(play, capture):
 def test_configuration_follows_the_application(play):
     app = play()
     app.ring("a", rxq=2, txq=3)
-    said = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
+    output = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
     for option in ("direction", "queue", "snaplen", "ring-size", "timestamp"):
-        assert f"{{call=--{option}}}" in said
+        assert f"{{call=--{option}}}" in output
     reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
     values = ask(*reload, interface(app, "net_ring_a")).splitlines()
     assert [line.split("{value=")[1].split("}")[0] for line in values] == ["all", "0", "1", "2"]
@@ -180,21 +180,21 @@ def test_filter_that_is_right(expression):
 @pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "tcp port"])
 def test_filter_that_is_wrong(expression):
     """libpcap's own words."""
-    said = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
+    output = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
     theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
-    assert said.strip() == theirs.removeprefix("tcpdump: ").strip()
+    assert output.strip() == theirs.removeprefix("tcpdump: ").strip()
 
 
 @pytest.mark.parametrize("expression", ["inbound", "outbound and udp", "ip protochain 6", "ifindex 1"])
-def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
-    said = ask("--extcap-interface", interface(app), "--extcap-capture-filter", expression)
-    recorder = record(app, "-f", expression, out="/dev/null", attach=False)
+def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
+    output = ask("--extcap-interface", interface(module_app), "--extcap-capture-filter", expression)
+    recorder = record(module_app, "-f", expression, out="/dev/null", attach=False)
     try:
         recorder.attached()
         taken = True
     except AssertionError:  # it has ended
         taken = False
-    assert (said == "") == taken
+    assert (output == "") == taken
     assert taken == ("bound" in expression)
 
 
@@ -216,7 +216,7 @@ def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
      "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
-def test_mistakes_are_told_in_one_line(app, args, status, words):
+def test_mistakes_are_reported_in_one_line(app, args, status, words):
     said = ask(*(a.replace("APP", app.prefix) for a in args), status=status)
     assert words in said and len(said.strip().splitlines()) == 1
     assert "record" not in said
@@ -244,7 +244,7 @@ class Fifo:
 
 @pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
-    """Asked for by hand: Wireshark takes only what is listed."""
+    """Named by hand: Wireshark takes only what is listed."""
     app = play()
     app.ring("a")
     app.ring("b", rxq=3, txq=1)
@@ -306,7 +306,7 @@ def test_snapshot_length(app, tmp_path, closing):
     assert {(len(p.data), p.length) for p in fifo.read().packets} == {(96, 500)}
 
 
-def test_losses_are_told(app, tmp_path, closing):
+def test_losses_are_reported(app, tmp_path, closing):
     """In the file, and at the end for Wireshark to show."""
     fifo = closing(Fifo(app, tmp_path, "--ring-size", "64K"))
     app.rx(n=5000, len=500)  # more than pipe and ring hold, and nobody reads

@@ -83,7 +83,7 @@ def test_axes(data):
     assert drawn >= 10
 
 
-def test_a_quick_run_says_so(page, data):
+def test_a_quick_run_is_marked(page, data):
     quick = [name for name, d in data.items() if d["settings"]["quick"]]
     assert bool(page.root.classed("quick")) == bool(quick)
 

@@ -143,10 +143,10 @@ CORRUPT = {
 
 @pytest.mark.parametrize("what", CORRUPT)
 def test_corrupt_records(life, impostor, what):
-    said = []
+    output = []
     prefix = impostor(wire.fake_probe(wire.segment(records=GOOD * 3 + CORRUPT[what])))
-    life("meets_a_liar", prefix, answer=lambda line: said.append(line) or True)
-    assert "corrupt" in said[0]
+    life("meets_a_liar", prefix, answer=lambda line: output.append(line) or True)
+    assert "corrupt" in output[0]
 
 
 def tcpdump(prefix, *args):
