@@ -289,7 +289,7 @@ def test_application_that_ends_meanwhile(play):
     try:
         until(lambda: app.one("callbacks 0") > 0, what="attached doctor")
         app.proc.kill()
-        doctor.expect(f"{app.prefix}: ended meanwhile", 60)
+        doctor.expect(f"{app.prefix}: the application has ended", 60)
         doctor.wait()
     finally:
         doctor.close()
