@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
+# Installs the missing Debian packages of the named sets. Quick if none is missing.
 # usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
@@ -25,7 +25,7 @@ packages() {
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
 		python3-rich fonts-dejavu-core ;;
-	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
+	*) echo "deps.sh: no such set: $1; the sets are in the usage line of the script" >&2; return 1 ;;
 	esac
 }
 
@@ -39,7 +39,7 @@ for set in "$@"; do
 done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-	echo "deps: not a Debian system, please see to it that these are there:$wanted" >&2
+	echo "deps: not a Debian system; install these packages:$wanted" >&2
 	exit 0
 fi
 
@@ -54,7 +54,7 @@ as_root=
 if [ "$(id -u)" != 0 ]; then
 	as_root=sudo
 	command -v sudo >/dev/null || {
-		echo "deps: run this as root, or install sudo" >&2
+		echo "deps: cannot install packages: not root, and no sudo; run as root or install sudo" >&2
 		exit 1
 	}
 fi
@@ -68,8 +68,8 @@ $as_root apt-get update -qq
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run their own Open vSwitch, Prometheus and LTTng in private folders. The services which the
-# packages start would only keep a CPU and the administrator busy.
+# The tests run their own Open vSwitch, Prometheus and LTTng in private folders. The services that the
+# packages start are not needed.
 for service in $services; do
 	if [ -d /run/systemd/system ] && installed "${service%:*}"; then
 		$as_root systemctl disable --now "${service#*:}.service" || true

@@ -506,8 +506,7 @@ static void test_refused_filter_leaves_the_old_one(void **state)
 	assert_false(rt_session_filter_settled(s));
 	let_all_poll(50);
 	assert_int_equal(published(s), 0);
-	/* A second change while the first is under way is refused; the end of the session is not.
-	 */
+	/* A second change is refused until the first is done; the end of the session is not. */
 	assert_int_equal(test_set_filter(s, NULL, err), 0);
 	assert_int_equal(test_set_filter(s, NULL, err), -EBUSY);
 	end_session(s);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that a reader should not have sent: refused with a reason, and nothing of it is touched.
- */
+/* Invalid memory from a reader: refused with a reason, and not accessed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -272,8 +272,7 @@ static void test_discarded_events_are_lost(void **state)
 	assert_int_equal(lost, 10);
 }
 
-/* While DPDK saves, after that, and when the lcore id has been given back, and with it the buffer.
- */
+/* While DPDK saves the trace, after that, and after the lcore id was released with its buffer. */
 static struct {
 	bool holds[2];
 	uint64_t lost[3];
