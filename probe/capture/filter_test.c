@@ -492,7 +492,7 @@ static void test_nonsense_programs_are_refused(void **state)
 		{.code = 0x15, .jt = 200}, /* so does this, if */
 		{.code = 0x60, .k = 16},   /* scratch memory has 16 words */
 		{.code = 0x02, .k = 16}, {.code = 0x02, .k = 1 << 30},
-		{.code = 0x20, .k = 0xfffff008}, /* what the kernel knows: the interface */
+		{.code = 0x20, .k = 0xfffff008}, /* kernel extension: interface index */
 		{.code = 0x34},                  /* divides by zero */
 		{.code = 0x64, .k = 32},         /* shifts all out */
 	};

@@ -133,7 +133,7 @@ static void test_gaps_of_the_directions_are_told_apart(void **state)
 	rte_pktmbuf_free_bulk(m, BURST);
 }
 
-/* What a reader knows of one direction. */
+/* A reader's state of one direction. */
 struct ledger {
 	uint64_t got, dropped;
 	uint32_t next; /* number that is to come */

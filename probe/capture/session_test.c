@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions and hooks on ports of this very process, with threads that poll flat out. The test plays
- * the control thread: sessions are opened, armed, stopped and freed without a socket.
+ * Sessions and hooks on ports of this process, with threads that poll continuously. The test acts
+ * as the control thread: it opens, arms, stops and frees sessions without a socket.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ static void *forward(void *arg)
 	while (!rt_load(&p->quit)) {
 		test_port_forward(p->port);
 		rt_store_release(&p->rounds, p->rounds + 1);
-		/* Else, on few CPUs, the others' turn comes seldom. */
+		/* Otherwise, on few CPUs, the other threads rarely run. */
 		if (p->rounds % 256 == 0)
 			sched_yield();
 	}
@@ -64,7 +64,7 @@ static void stop_poller(struct poller *p)
 	pthread_join(p->thread, NULL);
 }
 
-/* Until it has polled so many times more. */
+/* Waits for this number of further polls. */
 static void let_poll(const struct poller *p, uint64_t rounds)
 {
 	uint64_t until = rt_load_acquire(&p->rounds) + rounds;
@@ -101,7 +101,7 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 	return test_session_open(&open, &want, none);
 }
 
-/* The counters of a stopped session agree. Returns what it has seen. */
+/* Checks the counters of a stopped session. Returns the packets seen. */
 static uint64_t assert_accounted(const struct rt_session *s)
 {
 	struct rt_seg_count c = test_session_sum(s);

@@ -30,13 +30,13 @@
 #include "test_eal.h"
 #include "test_ports.h"
 
-#define LATE_MS   50  /* less than the 100 that events waited once, more than they need */
-#define ENOUGH_NS 3e9 /* of CPU time, after which a test is given up */
+#define LATE_MS   50  /* more than an event needs; a former fault delayed it by 100 ms */
+#define ENOUGH_NS 3e9 /* limit of CPU time of a test */
 
 static const char *dir;
 static uint16_t stays;
 
-/* ---- how long the probe keeps an event's thread: between two handlers of ours ---- */
+/* ---- time that the probe's handler takes: between two handlers of the test ---- */
 
 static uint64_t before_ms, longest_ms, shortest_ms;
 

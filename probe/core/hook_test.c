@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * More threads than slots, and threads that leave hooks by a jump, by cancellation, or poll in a
- * signal handler while they are inside. The test plays the control thread. A thread is held inside
- * by a session with on-full=wait and a ring that is not read.
+ * signal handler while in a hook. The test acts as the control thread. A session with on-full=wait
+ * and a ring that is not read holds a thread in a hook.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -143,7 +143,7 @@ static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
 
 /* ---- threads that leave without the exit ---- */
 
-/* A thread that polls a port as often as ordered. */
+/* A thread that polls a port `polls` times. */
 static struct {
 	pthread_t thread;
 	sigjmp_buf back;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A reader that keeps a writable mapping of all its memory from before the seals, and writes over
- * it without end. The test is the application's polling thread and the control thread in turn.
+ * A reader with a writable mapping of all its memory, made before the seals, overwrites it
+ * continuously. The test is both the polling thread and the control thread.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 
 static uint16_t port;
 
-/* A burst out and in again: frames for the fast copy, and some for the slow one. */
+/* Sends and receives a burst: frames for the fast copy, and some for the slow one. */
 static void poll_once(uint32_t seed)
 {
 	struct rte_mbuf *m[BURST];
@@ -61,7 +61,7 @@ static struct rt_session *open_session(void)
 	return s;
 }
 
-/* As an honest reader does: all that is published may be overwritten. */
+/* As a correct reader does: releases all published records. */
 static void release(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->ring_count; i++)
@@ -116,7 +116,7 @@ static void run(bool tails)
 		release(good);
 		if (!tails)
 			release(bad);
-		/* What the control thread does meanwhile. */
+		/* The work of the control thread. */
 		rt_session_rescan(bad);
 		rt_session_refresh(bad, 0);
 		assert_int_equal(test_set_filter(bad, NULL, err), 0);
@@ -135,7 +135,7 @@ static void run(bool tails)
 	pthread_join(w.thread, NULL);
 	rt_session_free(bad);
 	test_session_end(good);
-	/* Every packet that was sent came back; one burst more was to open the other session. */
+	/* All packets were received. open_session() of the other session polled once more. */
 	polls++;
 	for (int tap = 0; tap < 2; tap++) {
 		assert_int_equal(c[tap].seen, polls * BURST);
@@ -165,7 +165,7 @@ int main(void)
 	int failed;
 
 #ifdef __SANITIZE_THREAD__
-	return 77; /* that it races with the thread that polls is the point; 77: skipped */
+	return 77; /* skipped: the race with the polling thread is intended */
 #endif
 	test_stats_start();
 	port = test_port_make("net_ring_0");

@@ -91,7 +91,7 @@ static void assert_refused(const char *why)
 	m = before;
 }
 
-/* Bytes that the file takes: nothing was added by our looking at it. */
+/* Allocated bytes of the file: the check must not allocate pages. */
 static uint64_t used(int fd)
 {
 	struct stat st;

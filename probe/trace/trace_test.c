@@ -328,7 +328,7 @@ static void test_latency_of_a_burst(void **state)
 	told.on = true;
 	test_monitor(&m, RT_INSTR_LATENCY, 1);
 	test_port_send(port, 20);
-	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* these had not been received */
+	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* created, not received */
 	n = test_port_receive(port, pkts, 32);
 	assert_int_equal(n, 20);
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
