@@ -15,7 +15,8 @@ PYTEST_ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint format set-prefix install uninstall clean
+.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint format set-prefix install \
+	uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -96,6 +97,21 @@ uninstall: all
 	(cd "$$stage" && find . ! -type d -print0) | (cd "$(DESTDIR)/" && xargs -0 rm -fv); \
 	(cd "$$stage" && find . -depth -type d -path '*ringtap*' -print0) | \
 		(cd "$(DESTDIR)/" && xargs -0 rmdir 2>/dev/null || true)
+
+# Debian's packages, in build-deb/.
+deb:
+	devtools/deps.sh build packages
+	devtools/deb.sh build-deb
+
+# Installs, runs and removes them in a root of its own; needs a mirror of Debian, and takes minutes.
+test-deb: all
+	devtools/deps.sh build test packages
+	$(SUDO) env RINGTAP_PACKAGES=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
+
+# As far as Debian's tools can check a package for Fedora, in build-rpm/.
+rpm:
+	devtools/deps.sh build packages
+	devtools/rpm.sh build-rpm
 
 clean:
 	rm -rf $(BUILD) .venv lab/*.egg-info

@@ -16,7 +16,7 @@ FILE *generate_create(const char *dir, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	f = fopen(path, "w");
 	if (!f)
-		say("%s: %s; check the folder", path, strerror(errno));
+		say("cannot write %s: %s; check the folder", path, strerror(errno));
 	return f;
 }
 
@@ -26,7 +26,7 @@ int generate_finish(FILE *f, const char *name)
 
 	if (!fclose(f) && !bad)
 		return 0;
-	say("%s: %s; check the disk", name, strerror(errno));
+	say("cannot write %s: %s; check the disk", name, strerror(errno));
 	return -EIO;
 }
 

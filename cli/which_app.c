@@ -53,7 +53,7 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *command, const char *what, const char *const *names, size_t count)
+static void say_names(const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
 	size_t at = 0;
@@ -61,8 +61,9 @@ static void say_names(const char *command, const char *what, const char *const *
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("%s: %s: there are several applications (%s); name one, as in %s %s", command, what,
-		list, strcmp(command, "record") ? command : "-i", names[0]);
+	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
+		port ? ":" : "", port ? port : "");
 }
 
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
@@ -83,10 +84,9 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(command, port ? port : "no -i given", names, count);
+		say_names(command, port, names, count);
 	else
-		say("%s: -i %s: no application has such a port, and none is called so; see "
-		    "'ringtap record -D'",
+		say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 			command, port);
 	return -1;
 }

@@ -18,7 +18,8 @@ void target_split(
 bool target_port_matches(const struct ringtap_port_info *p, const char *port);
 
 /* The application that is meant where none is named: the one that has such a port (NULL: the
- * probe). -1 after saying, as command, why there is none. */
+ * probe). -1 after saying, as command, why there is none. command is what stands between "ringtap"
+ * and the application on a command line. */
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port);
 

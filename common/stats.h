@@ -22,7 +22,7 @@
 #include "segment.h"
 
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_STAT_VERSION 2
+#define RT_STAT_VERSION 3
 
 #define RT_STAT_THREADS  256  /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64   /* entries; one that comes back takes its own */
@@ -83,9 +83,10 @@ struct rt_stat_header {
 };
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
-/* Control thread, about twice a second; link, MTU and descriptors once a second. The counters
- * are the driver's own, absolute; for a port that came back, plus what they were when it was
- * removed. */
+/* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
+ * the driver's own, absolute, and what they were when the port was removed, if it has come back.
+ * read_ns is 0 while the fields after it change, and never the same again: they belong together if
+ * read_ns is the same before and after they are read. */
 struct rt_stat_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];
@@ -98,7 +99,10 @@ struct rt_stat_port {
 	uint32_t mtu;
 	uint64_t read_ns; /* since the epoch, when the counters were read */
 	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
-	uint8_t reserved[24];
+	/* Packets that the TX hooks had counted before the driver's counters were read, and after:
+	 * opackets belongs to a count between the two. */
+	uint64_t tx_before, tx_after;
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct rt_stat_port) == 256, "port entry");
 

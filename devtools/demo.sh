@@ -1,11 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Records an unmodified testpmd: two ports, no NIC, no huge pages. usage: demo.sh BUILD_FOLDER
+# Records an unmodified testpmd: two ports, no NIC, no huge pages. usage: demo.sh BUILD_FOLDER | --installed
 set -eu
 
-build=$(cd "${1:-build}" && pwd)
-ringtap=$build/cli/ringtap
-plugin=$build/probe/libringtap-probe.so
+if [ "${1:-}" = --installed ]; then
+	build=
+	ringtap=ringtap
+	plugin=libringtap-probe.so # the loader knows the folder
+else
+	build=$(cd "${1:-build}" && pwd)
+	ringtap=$build/cli/ringtap
+	plugin=$build/probe/libringtap-probe.so
+fi
 name=ringtap-demo-$$
 out=${RINGTAP_DEMO_FILE:-ringtap-demo.pcapng}
 packets=1000000
@@ -80,7 +86,7 @@ title() {
 }
 
 work=$(private_folder)
-if exposed "$(dirname "$plugin")"; then
+if [ -n "$build" ] && exposed "$(dirname "$plugin")"; then
 	mkdir "$work/ringtap"
 	cp "$plugin" "$work/"
 	cp "$build"/probe/ringtap/probe-abi*.so "$work/ringtap/"

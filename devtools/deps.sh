@@ -12,6 +12,8 @@ packages() {
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
+		argus-server argus-client arpalert arpwatch darkstat httpry iftop libnet-pcap-perl netdiscover \
+		p0f python3-pcapy tcpflow \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		zsh fish \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
@@ -59,7 +61,8 @@ if [ "$(id -u)" != 0 ]; then
 	}
 fi
 services=
-for service in openvswitch-switch:openvswitch-switch prometheus:prometheus lttng-tools:lttng-sessiond; do
+for service in openvswitch-switch:openvswitch-switch prometheus:prometheus lttng-tools:lttng-sessiond \
+	argus-server:argus arpalert:arpalert arpwatch:arpwatch darkstat:darkstat; do
 	installed "${service%:*}" || services="$services $service"
 done
 
@@ -68,8 +71,8 @@ $as_root apt-get update -qq
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run their own Open vSwitch, Prometheus and LTTng in private folders. The services that the
-# packages start are not needed.
+# The tests run these programs themselves, in private folders. The services that the packages start would
+# only use CPU time.
 for service in $services; do
 	if [ -d /run/systemd/system ] && installed "${service%:*}"; then
 		$as_root systemctl disable --now "${service#*:}.service" || true

@@ -60,6 +60,7 @@ check 'SPDX lines' licence
 check 'trailing whitespace' whitespace
 check 'file length' length
 check 'directions of includes' devtools/includes.sh
+check 'symbols of the packages' devtools/symbols.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 check 'Markdown' "$python" devtools/check_markdown.py

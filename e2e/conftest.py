@@ -30,10 +30,11 @@ def pytest_configure(config):
         config.add_cleanup(turns.prepare())
     if os.geteuid() != 0:
         return
-    if not config.getoption("numprocesses", None):
+    workers = config.getoption("numprocesses", None)
+    if not workers:
         sandbox.enter()
     if not hasattr(config, "workerinput"):
-        config.add_cleanup(sandbox.HugePages().close)
+        config.add_cleanup(sandbox.HugePages(workers or 1).close)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -64,7 +65,7 @@ def _mark_by_place(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Says once, for all tests, why none of them can run. Who names a build wants it tested."""
+    """Skips all tests for one reason if none can run. With RINGTAP_BUILD set, that is an error."""
     _smoke_is_one_case(items)
     _mark_by_place(items)
     reason = None
@@ -121,9 +122,18 @@ def play(plugin, closing):
     return start
 
 
+@pytest.fixture(scope="module")
+def module_app(plugin):
+    """As app; one for a file's tests, which leave it as it was."""
+    it = Play(plugin)
+    it.ring("a")
+    yield it
+    it.close()
+
+
 @pytest.fixture
 def app(play):
-    """An application that sends what it is told to, on one port."""
+    """An application that sends on command, on one port."""
     it = play()
     it.ring("a")
     return it

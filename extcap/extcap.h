@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Wireshark asked for: see the "extcap" chapter of its developer's guide. */
+/* Wireshark's request: see the "extcap" chapter of its developer's guide. */
 #ifndef RINGTAP_EXTCAP_EXTCAP_H
 #define RINGTAP_EXTCAP_EXTCAP_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "ringtap/reader.h"
 
 #define EXTCAP_SCHEME "ringtap:"
 
@@ -14,18 +17,22 @@ struct extcap {
 	const char *reload;
 	const char *filter;
 	const char *fifo;
-	/* Options of the capture, in the words of `ringtap record`. */
-	const char *direction, *queue, *snaplen, *ring_size, *timestamp;
+	/* Of the capture. */
+	unsigned directions; /* RINGTAP_RX | RINGTAP_TX; 0: both */
+	int queue;           /* -1: all */
+	uint32_t snaplen;    /* bytes; 0: all */
+	uint64_t ring_size;  /* bytes; 0: the default */
+	enum ringtap_timestamp timestamp;
 };
 
 /* ---- sentences.c: answers on standard output. Return enum status. */
 
 int print_interfaces(void);
 int print_dlts(void);
-/* What can be set for the interface; with e->reload, only the values of that option. */
+/* The options of the interface; with e->reload, only the values of that option. */
 int print_config(const struct extcap *e);
 
-/* ---- capture.c: until Wireshark has had enough, or the application ends. Returns enum status. */
+/* ---- capture.c: until Wireshark closes the pipe, or the application ends. Returns enum status. */
 int capture(const struct extcap *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Wireshark wants to know before it captures, in the sentences that it reads. */
+/* Answers to Wireshark before it captures, in the sentences of extcap. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "reader/conn.h"
 #include "reader/telemetry.h"
 
-/* For each answer of an application: Wireshark's window waits for all of them, and may be started
- * while one is stopped in a debugger. */
+/* Limit for each answer of an application: Wireshark's window waits for all of them, and one may be
+ * stopped. */
 #define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
 enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_RING_SIZE, ARG_TIMESTAMP };
 
-/* Braces and line ends part sentences, and cannot be quoted. */
+/* Braces and line ends separate sentences, and cannot be quoted. */
 static bool speakable(const char *name)
 {
 	return !strpbrk(name, "{}\n\r");
@@ -42,7 +42,7 @@ static void print_app(const struct app_view *v, void *ctx)
 			v->name, v->name);
 }
 
-/* Calls each() for every application that can be asked. */
+/* Calls each() for every application. */
 static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx)
 {
 	struct ringtap_apps *apps;
@@ -51,7 +51,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 	rt_answer_ms = rt_telemetry_ms = ANSWER_MS;
 	ret = ringtap_apps_find(&apps);
 	if (ret) {
-		say("looking for applications: %s", strerror(-ret));
+		say("extcap: looking for applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -118,18 +118,18 @@ int print_config(const struct extcap *e)
 	if (e->reload)
 		return STATUS_OK;
 	printf("arg {number=%d}{call=--direction}{display=Direction}{type=selector}"
-	       "{tooltip=What the port receives, what it sends, or both}\n"
+	       "{tooltip=Received packets, sent packets, or both}\n"
 	       "value {arg=%d}{value=both}{display=received and sent}{default=true}\n"
 	       "value {arg=%d}{value=rx}{display=received}{default=false}\n"
 	       "value {arg=%d}{value=tx}{display=sent}{default=false}\n",
 		ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION);
 	printf("arg {number=%d}{call=--queue}{display=Queue}{type=selector}{reload=true}"
-	       "{placeholder=Ask the application again}{tooltip=Only this queue}\n",
+	       "{placeholder=Reload from the application}{tooltip=Only this queue}\n",
 		ARG_QUEUE);
 	if (print_queues(e->interface))
 		return STATUS_FAILED;
 	printf("arg {number=%d}{call=--snaplen}{display=Bytes of each packet}{type=unsigned}"
-	       "{range=0,%d}{default=0}{tooltip=At most so many; 0 means all}\n",
+	       "{range=0,%d}{default=0}{tooltip=Capture at most so many; 0 means all}\n",
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
 	printf("arg {number=%d}{call=--ring-size}{display=Ring size}{type=string}"
 	       "{validation=^[0-9]+[KMGkmg]?$}{placeholder=32M}"

@@ -22,14 +22,14 @@ struct port {
 	const char *vdev; /* name and arguments of the DPDK device */
 	uint16_t id;
 	uint16_t queues;
-	/* The driver's AF_PACKET sockets: it does not ask them what they dropped. */
+	/* The driver's AF_PACKET sockets: it does not read their counts of drops. */
 	int sockets[QUEUES_MAX];
 	unsigned socket_count;
 	/* The sockets' packet buffers, mapped; frame_count 0: they have no time stamps. */
 	const uint8_t *frames[QUEUES_MAX];
 	uint32_t frame_size, frame_count;
 	uint64_t dropped;
-	int promiscuous; /* socket whose life is that of the mode; -1: none */
+	int promiscuous; /* the mode lasts as long as this socket; -1: none */
 	bool plugged, gone;
 };
 
@@ -40,7 +40,7 @@ struct queue {
 	uint32_t next; /* frame that the driver reads next */
 };
 
-/* What one thread polls. All of its queues have time stamps, or none. */
+/* Queues of one thread. All of them have time stamps, or none. */
 struct share {
 	struct queue queues[PORTS_MAX * QUEUES_MAX];
 	unsigned count;
@@ -60,10 +60,10 @@ struct host {
 /* One line on standard error, as the ringtap command's. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- port.c. 0 or -errno, said. */
+/* ---- port.c. 0 or -errno, printed. */
 int port_open(struct host *h, struct port *p);
 void port_close(struct port *p);
-/* Looks what the kernel dropped, and whether the interface is still there. */
+/* Reads the kernel's count of drops, and whether the interface still exists. */
 void port_watch(struct port *p);
 
 /* ---- order.c: packets with the kernel's time stamps, in order. */
@@ -73,7 +73,7 @@ int order_open(struct port *p);
 /* When it has been started. */
 void order_start(const struct port *p);
 void order_close(struct port *p);
-/* Receives what has come, from all queues in the order of time. Returns the number of packets. */
+/* Receives from all queues, in the order of time. Returns the number of packets. */
 unsigned order_receive(struct share *s);
 
 /* ---- poll.c: a thread on every worker lcore, sharing out the queues. */

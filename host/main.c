@@ -84,7 +84,7 @@ static int make_pool(struct host *h)
 	return -rte_errno;
 }
 
-/* The libraries behind net_af_xdp tell on standard error what is no trouble. They come with the
+/* The libraries behind net_af_xdp print harmless messages on standard error. They come with the
  * driver, or not at all. */
 static void hush(const char *library, const char *function)
 {
@@ -152,7 +152,7 @@ static int serve(struct host *h, const sigset_t *signals)
 	return status;
 }
 
-/* EAL leaves its files there for whoever starts next. */
+/* EAL leaves its files in the folder. */
 static void remove_runtime_dir(const char *path)
 {
 	DIR *dir = opendir(path);

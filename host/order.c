@@ -31,7 +31,7 @@ static int field;
 static uint64_t flag;
 static eth_rx_burst_t driver_rx;
 
-/* What the driver may receive next, and what its packets are stamped with. */
+/* The driver's next frame, and the source of its packets' time stamps. */
 static __thread struct {
 	uint64_t ns[BURST];
 	unsigned count;

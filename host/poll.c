@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives and forgets: what is to be seen, the probe's callbacks see. */
+/* Receives and frees packets: the probe's callbacks capture them. */
 #include <time.h>
 
 #include <rte_ethdev.h>

@@ -73,7 +73,7 @@ static int configure(struct host *h, struct port *p)
 	ret = rte_eth_dev_configure(p->id, p->queues, p->queues, &conf);
 	if (!ret)
 		ret = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &descriptors, &unused);
-	/* Nothing is sent, but drivers want their send queues set up. */
+	/* Nothing is sent, but drivers require their send queues to be set up. */
 	for (uint16_t q = 0; q < p->queues && !ret; q++) {
 		ret = rte_eth_rx_queue_setup(p->id, q, descriptors, SOCKET_ID_ANY, NULL, h->pool);
 		if (!ret)
@@ -143,7 +143,7 @@ void port_close(struct port *p)
 		close(p->promiscuous);
 }
 
-/* The answer is what came since the last one. */
+/* Each answer counts from the one before. */
 static uint64_t drops(int fd)
 {
 	struct tpacket_stats stats;

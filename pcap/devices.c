@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our ports in the list of devices. */
+/* DPDK ports in the list of devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,11 @@
 #include "reader/conn.h"
 #include "reader/telemetry.h"
 
-/* For each answer of an application: one may be stopped in a debugger, and all are waited for. */
+/* For each answer of an application. The applications are queried in turn, and one may be stopped
+ * in a debugger. */
 #define LIST_MS 400
 
-/* Adds a device behind *end. Whoever frees the list, libpcap, does it with free(). */
+/* Adds a device behind *end. libpcap's pcap_freealldevs() calls free(). */
 static bool add(pcap_if_t ***end, const char *name, const char *description, bool up)
 {
 	pcap_if_t *d = calloc(1, sizeof(*d));
@@ -50,7 +51,7 @@ static bool add_ports(pcap_if_t ***end, const char *app, size_t number,
 	return ok && (count < 2 || add(end, name, text, true));
 }
 
-/* Who cannot be asked, for want of a probe or a permission, is not there for us. */
+/* Leaves out applications without a probe, and those that may not be accessed. False: no memory. */
 static bool add_app(pcap_if_t ***end, const struct ringtap_apps *apps, size_t number)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
@@ -87,7 +88,7 @@ static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
 	rt_telemetry_ms = telemetry_ms;
 }
 
-/* Ours are there also where the system's may not be listed. */
+/* DPDK ports are listed also where the system's interfaces cannot be. */
 EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
 {
 	struct ringtap_apps *apps;
@@ -102,7 +103,7 @@ EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
 	return *list ? 0 : ret;
 }
 
-/* No address, as libpcap has it for "any" and others that are no network interfaces. */
+/* No address, as for libpcap's devices that are not network interfaces, such as "any". */
 EXPORT int pcap_lookupnet(const char *device, bpf_u_int32 *net, bpf_u_int32 *mask, char *err)
 {
 	if (!name_is_ours(device))

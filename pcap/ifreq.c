@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests to the kernel for an interface by its name, which many programs make besides opening it.
- * The kernel does not know ours. The name in the request is cut to IFNAMSIZ, so only aliases and
- * short names are answered.
+ * Requests to the kernel for an interface by its name. Many programs make them besides opening the
+ * interface, and the kernel does not know DPDK ports. A request holds IFNAMSIZ bytes of the name,
+ * so only those for aliases and short names can be answered.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -41,7 +41,7 @@ static bool find_port(const char *device, struct ringtap_port_info *port)
 	return found;
 }
 
-/* 0 or -errno, those that an interface without addresses has. */
+/* 0 or -errno. An interface without addresses has the same errors. */
 static int answer(unsigned long request, struct ifreq *r, const struct ringtap_port_info *port)
 {
 	switch (request) {
@@ -59,7 +59,7 @@ static int answer(unsigned long request, struct ifreq *r, const struct ringtap_p
 	}
 }
 
-/* Every other request costs a comparison; only what the kernel has refused is looked up. */
+/* Only requests that the kernel has refused are looked up. */
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct ringtap_port_info port;
@@ -70,7 +70,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	r = va_arg(ap, void *);
 	va_end(ap);
-	/* libc's does no more; finding it would need a lock. */
+	/* The same as libc's ioctl(); looking that up would need a lock. */
 	ret = (int)syscall(SYS_ioctl, fd, request, r);
 	if (ret != -1 || errno != ENODEV || !is_question(request))
 		return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ringtap:APP:PORT, several joined by +, and aliases: the ports that they name. */
+/* Names of ports: ringtap:APP:PORT, several joined by +, and aliases. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -77,9 +77,9 @@ static struct target *target_of(struct targets *t, size_t app)
 	return &more[t->count++];
 }
 
-/* One item between +: APP:PORT, APP: or APP for all of its ports; a PORT of the application before.
- * What stands before the first colon is an application if one is called so: port names may hold
- * colons, too. */
+/* Adds one item between +: APP:PORT, APP: or APP for all of its ports, or a PORT of the previous
+ * application. Port names can contain colons, too: the text before the first one is an application
+ * only if one has this name. */
 static int add_item(
 	struct handle *h, struct targets *t, char *item, const struct ringtap_want *model)
 {
@@ -89,7 +89,7 @@ static int add_item(
 	struct target *target;
 
 	if (!first && !*item)
-		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "nothing stands behind a +");
+		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "a port is missing after a +");
 	if ((first || item[len]) && find_app(t->apps, item, len, &app))
 		port = item + len + (item[len] == ':');
 	else if (first)
@@ -209,8 +209,8 @@ static bool means(const struct ringtap_want *w, const struct ringtap_port_info *
 	       !strcmp(w->port, number);
 }
 
-/* The ports that a target names. What see() returns ends it; false: none was named, or the
- * application did not answer. */
+/* Calls see() for each port of a target until it returns false. False: the target has no port, or
+ * the application does not answer. */
 static bool for_each_port(const struct ringtap_apps *apps, const struct target *t,
 	bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {
@@ -239,8 +239,8 @@ static bool for_each_port(const struct ringtap_apps *apps, const struct target *
 	return found;
 }
 
-/* Calls see() for each port until it returns false. False: a target has no port or does not answer.
- */
+/* The same for each target of h->device; false for the first that returns false, or if the name is
+ * wrong. */
 static bool for_each_named(
 	struct handle *h, bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {

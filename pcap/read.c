@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets out of the rings into callbacks. The hot path: no call of ours per packet but theirs. */
+/* From the rings to the callbacks. Hot path: the callback is the only call per packet. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "handle.h"
 
-#define SLICE_MS   500 /* between looks whether the ports are still there */
+#define SLICE_MS   500 /* between checks that the ports still exist */
 #define OPT_FLAGS  2   /* epb_flags */
 #define FLAGS_MASK 3u
 #define FLAGS_IN   1u
@@ -30,7 +30,7 @@ static int take_break(struct handle *h)
 	return PCAP_ERROR_BREAK;
 }
 
-/* ---- what there is to hand out ---- */
+/* ---- fetching ---- */
 
 static bool ports_are_gone(const struct handle *h)
 {
@@ -55,12 +55,12 @@ static int over(struct handle *h, int error)
 	return handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
 }
 
-/* Waits up to wait_ms for runs. Their number or PCAP_ERROR. */
+/* Waits up to wait_ms for runs. Returns their number or PCAP_ERROR. */
 static int fetch(struct handle *h, int wait_ms)
 {
 	int n;
 
-	/* Only now: what pcap_next() gave out is good up to the next call. */
+	/* Not earlier: the packet of pcap_next() is valid until the next call. */
 	ringtap_capture_release(h->cap);
 	h->run_at = h->run_count = 0;
 	h->offset = 0;
@@ -68,7 +68,8 @@ static int fetch(struct handle *h, int wait_ms)
 		mode_settle(h);
 	n = h->over ?: ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
 	if (!n && ports_are_gone(h)) {
-		n = ringtap_capture_next(h->cap, h->runs, RUNS, 0); /* what came just before */
+		n = ringtap_capture_next(
+			h->cap, h->runs, RUNS, 0); /* captured just before the end */
 		n = n ?: -EPIPE;
 	}
 	if (n < 0)
@@ -77,9 +78,9 @@ static int fetch(struct handle *h, int wait_ms)
 	return n;
 }
 
-/* ---- handing it out ---- */
+/* ---- handing out ---- */
 
-/* FLAGS_IN or FLAGS_OUT, 0: the record does not tell. */
+/* FLAGS_IN or FLAGS_OUT; 0: the record has no direction. */
 static uint32_t way_of(const struct rt_epb *e, uint32_t caplen, uint32_t len)
 {
 	uint32_t padded = (caplen + 3) & ~3u, opt[2];
@@ -90,8 +91,7 @@ static uint32_t way_of(const struct rt_epb *e, uint32_t caplen, uint32_t len)
 	return (opt[0] & 0xffff) == OPT_FLAGS ? opt[1] & FLAGS_MASK : 0;
 }
 
-/* Packets that were captured before a filter was set, that the application cannot filter, or that
- * go another way. */
+/* Checks the direction, and the filter where the application has not run it. */
 static bool passes(const struct handle *h, const struct ringtap_run *run, const struct rt_epb *e,
 	const struct pcap_pkthdr *hdr, uint32_t len)
 {
@@ -115,8 +115,8 @@ static inline void set_time(struct handle *h, uint64_t ns)
 		h->tv.tv_usec /= 1000;
 }
 
-/* The record at h->offset as libpcap's header; its length, or 0 if the application has made
- * nonsense of it since the reader looked. */
+/* Converts the record at h->offset to libpcap's header. Returns its length; 0: the application has
+ * overwritten it since the reader has checked it. */
 static inline uint32_t read_record(
 	struct handle *h, const struct ringtap_run *run, struct pcap_pkthdr *hdr)
 {
@@ -134,14 +134,14 @@ static inline uint32_t read_record(
 			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len ||
 			hdr->caplen > (uint32_t)h->snaplen))
 		return 0;
-	if (ns != h->ns) /* a burst has one time */
+	if (ns != h->ns) /* packets of a burst have the same time */
 		set_time(h, ns);
 	hdr->ts = h->tv;
 	return len;
 }
 
-/* What the callback gets. A callback that reads on has its packet replaced where copies are made.
- */
+/* The packet's bytes, or a copy of them. The copy is valid until the next packet, so not in a
+ * callback that reads. */
 static inline const u_char *data_of(
 	const struct handle *h, const uint8_t *record, const struct pcap_pkthdr *hdr)
 {
@@ -150,7 +150,7 @@ static inline const u_char *data_of(
 	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, hdr->caplen);
 }
 
-/* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
+/* Hands out up to max fetched packets. Returns their number or PCAP_ERROR. */
 static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
 	int n = 0;
@@ -219,7 +219,7 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 	}
 }
 
-/* pcap_dispatch(). May free the handle: a callback may have closed it. */
+/* pcap_dispatch(). Frees the handle if a callback has closed it. */
 static int read_packets(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
 	int n;
@@ -240,7 +240,7 @@ static int read_packets(struct handle *h, int max, pcap_handler callback, u_char
 	return n;
 }
 
-/* ---- libpcap's ways to ask for it ---- */
+/* ---- libpcap's reading functions ---- */
 
 EXPORT int pcap_dispatch(pcap_t *p, int count, pcap_handler callback, u_char *user)
 {

@@ -19,7 +19,7 @@
 #define FRAME_TOP     65408u /* the largest that fits an mbuf and of which 32 are whole pages */
 #define BLOCK_TOP     (32 * FRAME_TOP)
 #define HEADER        66u /* of the kernel, before the packet */
-#define DRIVER_HEADER 32u /* what the driver takes for it when it looks at the size of mbufs */
+#define DRIVER_HEADER 32u /* subtracted by the driver from the size of an mbuf */
 #define LINK          22u /* Ethernet and two tags, around the MTU */
 #define XDP_ROOM      2048u
 #define XDP_MBUFS     (3 * 4096u) /* the driver fills its rings with 4096, and frees late */

@@ -18,18 +18,17 @@ static int check_interface(struct host_config *h, unsigned i)
 	int ret = netdev_get(name, &h->devs[i]);
 
 	if (ret == -ENAMETOOLONG)
-		say("host: %s: longer than any interface's name; see 'ip link'", name);
+		say("host: %s: longer than an interface's name can be; see 'ip link'", name);
 	else if (ret == -ENODEV)
 		say("host: %s: no such interface; see 'ip link'", name);
 	else if (ret)
 		say("host: %s: %s", name, strerror(-ret));
 	else if (strpbrk(name, ",=:+"))
-		say("host: %s: DPDK cannot do with such a name; rename it, or give it an 'ip link "
+		say("host: %s: DPDK does not accept this name; rename it, or give it an 'ip link "
 		    "property add altname'",
 			name);
 	else if (!h->devs[i].up)
-		say("host: %s: it is down; going on, 'ip link set %s up' makes packets come", name,
-			name);
+		say("host: %s: it is down: no packets until 'ip link set %s up'", name, name);
 	return ret ? ret : strpbrk(name, ",=:+") ? -EINVAL : 0;
 }
 
@@ -67,7 +66,7 @@ static int check_unused(const struct host_config *h)
 	bool used = false;
 
 	if (ret)
-		return 0; /* then EAL will tell */
+		return 0; /* EAL reports it then */
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
 		used = used || !strcmp(ringtap_apps_name(apps, i), h->own_name);
 	ringtap_apps_free(apps);
@@ -116,8 +115,7 @@ static int check_cpus(struct host_config *h)
 			ret = -EINVAL;
 	}
 	if (ret)
-		say("host: --cpus %s: not a list of CPUs that we may use; give some as in 0,2-3",
-			h->cpus);
+		say("host: --cpus %s: not a list of usable CPUs; give some, as in 0,2-3", h->cpus);
 	return ret;
 }
 
@@ -130,7 +128,7 @@ static int check_rights(void)
 	return ret;
 }
 
-/* What is free of huge pages of all sizes, in bytes. */
+/* Free huge pages of all sizes, in bytes. */
 static uint64_t huge_bytes(void)
 {
 	uint64_t sum = 0;
@@ -177,7 +175,7 @@ static int check_huge_pages(const struct host_config *h)
 	}
 	if (huge_bytes() >= host_memory(h))
 		return 0;
-	say("host: --huge-pages: %" PRIu64 " MiB wanted, %" PRIu64 " MiB free; raise "
+	say("host: --huge-pages: %" PRIu64 " MiB needed, %" PRIu64 " MiB free; raise "
 	    "vm.nr_hugepages, or leave it out",
 		host_memory(h) >> 20, huge_bytes() >> 20);
 	return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap host` was asked to do, and how the program that does it is started. */
+/* Configuration of `ringtap host`, and the command line of the program that it starts. */
 #ifndef RINGTAP_CLI_HOST_HOST_H
 #define RINGTAP_CLI_HOST_HOST_H
 
@@ -36,7 +36,7 @@ struct host_config {
 	unsigned cpu_count;
 };
 
-/* Looks at interfaces, names and rights. Says what is wrong: -EINVAL is the command line's fault.
+/* Checks interfaces, names and permissions. Prints what is wrong: -EINVAL is for the command line.
  */
 int host_check(struct host_config *h);
 
@@ -48,7 +48,7 @@ struct host_args {
 	int argc;
 };
 
-/* The command line for host_path(). 0 or -ENOMEM, said. */
+/* The command line for host_path(). 0 or -ENOMEM, printed. */
 int host_args(const struct host_config *h, struct host_args *out);
 void host_args_free(struct host_args *a);
 

@@ -37,7 +37,7 @@ struct memory_samples {
 };
 
 /* samples.c */
-/* Whose buffer lies there; NO_POOL: nobody knows. */
+/* The pool of the buffer at an address; NO_POOL: unknown. */
 uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address);
 /* Takes the runs of a snapshot that are new. Returns the number of samples so far. */
 uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snapshot *first,

@@ -5,76 +5,27 @@
  * "IOTLB Lookup" or "IOTLB Hit" some.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/util.h"
 #include "pcm.h"
 
 #define COLUMNS_MAX 128
-#define OUTPUT_MAX  (64 << 20) /* bytes */
-
-/* In the child. However we end, it ends, too: it must not count for ever. */
-static void become_pcm_iio(int out, int failed, pid_t parent)
-{
-	char *argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
-	int null = open("/dev/null", O_RDWR), error = ESRCH;
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is for us */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() == parent && null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 &&
-		dup2(null, 2) == 2) {
-		execvp(argv[0], argv);
-		error = errno;
-	}
-	(void)!write(failed, &error, sizeof(error));
-	_exit(1);
-}
-
-/* 0 or -errno: also what the child met before it became another program, which closes the pipe. */
-static int spawn(struct pcm_iio *p)
-{
-	pid_t parent = getpid();
-	int failed[2], error = 0;
-
-	if (pipe2(failed, O_CLOEXEC))
-		return -errno;
-	p->pid = fork();
-	if (p->pid == 0)
-		become_pcm_iio(p->fd, failed[1], parent);
-	close(failed[1]);
-	if (p->pid < 0)
-		error = errno;
-	else if (read(failed[0], &error, sizeof(error)) == sizeof(error))
-		(void)waitpid(p->pid, NULL, 0);
-	close(failed[0]);
-	return -error;
-}
+#define PATIENCE_NS (2 * NS_PER_S)
 
 void pcm_iio_begin(struct pcm_iio *p)
 {
-	int ret;
+	static const char *const argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
+	int ret = child_start(&p->child, argv,
+		&(struct child_config){.flags = CHILD_STORE_OUT,
+			.death_signal = SIGTERM}); /* it then puts the counters back */
 
-	*p = (struct pcm_iio){.why = "Intel PCM's pcm-iio could not be started"};
-	p->fd = memfd_create("pcm-iio", MFD_CLOEXEC);
-	if (p->fd < 0)
-		return;
-	ret = spawn(p);
-	if (!ret)
-		return;
-	if (ret == -ENOENT)
-		p->why = "Intel PCM's pcm-iio is not installed";
-	p->pid = 0;
-	close(p->fd);
+	p->why = ret == -ENOENT ? "Intel PCM's pcm-iio is not installed"
+				: "Intel PCM's pcm-iio could not be started";
+	if (ret)
+		child_free(&p->child);
 }
 
 /* Splits a line at its commas. Returns the number of columns. */
@@ -138,45 +89,14 @@ bool pcm_iio_parse(struct pcm_iio *p, char *text)
 	return any;
 }
 
-static char *output(int fd)
-{
-	struct stat st;
-	char *text;
-	ssize_t n;
-
-	if (fstat(fd, &st) || st.st_size > OUTPUT_MAX)
-		return NULL;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
-		return NULL;
-	n = pread(fd, text, (size_t)st.st_size, 0);
-	text[n > 0 ? n : 0] = '\0';
-	return text;
-}
-
-/* Asks it to end, and waits: it puts the counters back first, which must not take long. */
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGTERM);
-	for (int i = 0; i < 200; i++) {
-		if (waitpid(pid, NULL, WNOHANG) != 0)
-			return;
-		(void)usleep(10000);
-	}
-	kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-}
-
 void pcm_iio_end(struct pcm_iio *p)
 {
 	char *text;
 
-	if (!p->pid)
+	if (!p->child.pid)
 		return;
-	end_child(p->pid);
-	text = output(p->fd);
+	(void)child_stop(&p->child, SIGTERM, PATIENCE_NS);
+	text = p->child.text[0].data;
 	p->why = text && pcm_iio_parse(p, text) ? NULL : "pcm-iio has none on this machine";
-	free(text);
-	close(p->fd);
-	p->pid = 0;
+	child_free(&p->child);
 }

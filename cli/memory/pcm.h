@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "base/child.h"
 
 struct pcm_iio {
-	pid_t pid;                /* 0: does not run */
-	int fd;                   /* what it prints */
+	struct child child;
 	const char *why;          /* there are no statistics; NULL: there are */
 	uint64_t lookups, misses; /* of the whole machine */
 	bool has_lookups;

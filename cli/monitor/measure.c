@@ -18,8 +18,9 @@
 int measure_operand(struct measure_options *o, const char *command, const char *text)
 {
 	if (o->name) {
-		say("%s: %s: one application at a time; see 'ringtap %s --help'", command, text,
-			command);
+		say("%s: %s: a second application; give one application at a time; see 'ringtap %s "
+		    "--help'",
+			command, text, command);
 		return -EINVAL;
 	}
 	o->name = text;
@@ -82,7 +83,7 @@ static int begin(struct measure *m)
 
 	if (ret) {
 		say("%s: %s: %s", m->command, m->app.name,
-			ret == -EPIPE ? "the application went away" : "its statistics are broken");
+			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
@@ -174,7 +175,7 @@ static void tell_end(const struct measure *m)
 		say_live(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		say("%s: %s ended; this is what was measured until then", m->command, m->app.name);
+		say("%s: %s has ended; the results are those until then", m->command, m->app.name);
 }
 
 int measure_run(struct measure *m)

@@ -8,7 +8,7 @@ static int attach(struct recorder *r, const struct target *t)
 	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
 
 	if (ret)
-		say_not_attached("record", t->name, ret, ringtap_capture_error(r->cap));
+		say_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
 	return ret;
 }
 
@@ -24,7 +24,7 @@ int recorder_attach(struct recorder *r)
 const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i)
 {
-	/* The library checks what the probe says, but our array is ours to guard. */
+	/* The library checks the probe's numbers; the bounds of this array are checked here. */
 	if (i->app < r->targets.count && i->want < r->targets.list[i->app].want_count)
 		return r->targets.list[i->app].ifaces[i->want];
 	return &r->cfg->defaults;

@@ -44,39 +44,40 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
 	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
 		"Record this port, given by its name or number; may be given several times. APP "
-		"is the application's file-prefix, needed only where there are several; alone it "
-		"means all its ports. Without -i: all ports of the only application, also those "
-		"that appear later"},
+		"is the application's file-prefix, needed only where there are several; alone "
+		"it means all its ports. Without -i: all ports of the only application, also "
+		"those that appear later"},
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
-		"Only packets that match this libpcap expression, see pcap-filter(7). This option"
-		" and the next five apply to all interfaces if they stand before the first -i, "
-		"else to the -i before them"},
+		"Only packets that match this libpcap expression, see pcap-filter(7). This "
+		"option and the next five apply to all interfaces if they stand before the "
+		"first -i, else to the -i before them"},
 	{OPT_SNAPLEN, OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
-		"At most so many bytes of each packet; 0, the default, means all"},
+		"Capture at most BYTES of each packet (default: 0, all)"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
-		"What the port receives, what it sends, or both (the default)"},
+		"Received packets, sent packets, or both (the default)"},
 	{OPT_QUEUE, OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
-		"Only this queue; all by default"},
+		"Only this queue (default: all)"},
 	{OPT_IFNAME, OPTION_TEXT, 0, "ifname", "NAME", NULL, 0, 0,
 		"Name of the interface in the file, in place of the port's"},
 	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
-		"Stop after exactly so many packets"},
+		"Stop after exactly COUNT packets"},
 	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
 		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
-		"The file; - is standard output. By default ringtap_APP_DATE.pcapng in the "
-		"current folder"},
+		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the "
+		"current folder)"},
 	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
-		"Go on to the next file after N seconds (duration:N), before a file exceeds N kB "
-		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of day"
-		" is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
-		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
+		"Go on to the next file after N seconds (duration:N), before a file exceeds N "
+		"kB of 1000 bytes (filesize:N), after N packets (packets:N), or when the time "
+		"of day is a multiple of N seconds (interval:N). files:N keeps the N newest "
+		"files. Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several "
+		"times"},
 	{OPT_GROUP, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
 	{OPT_PCAP, OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
@@ -90,25 +91,25 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
-		"Memory of the recorder for each polling thread of the application, with K, M or "
-		"G; "
-		"rounded up to a power of two"},
+		"Memory of the recorder for each polling thread of the application, with K, M "
+		"or G; rounded up to a power of two"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the ring of a thread is full, drop its packets and count them (the "
-		"default), or let the application wait, for a bounded time: for laboratories only"},
+		"default), or let the application wait, for a bounded time: for laboratories "
+		"only"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
-	{.kind = OPTION_HEADING, .help = "What to tell"},
+	{.kind = OPTION_HEADING, .help = "Reports"},
 	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
-		"No live counts and no summary on standard error"},
+		"Print no live counts and no summary on standard error"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print the summary as JSON on standard output, on standard error with -w -"},
 	{OPT_FAIL_ON_LOSS, OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
 		"Exit with status 3 if the capture lost packets"},
 	{.kind = OPTION_HEADING, .help = "Instead of recording"},
 	{OPT_LIST, OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
-		"List what -i takes, and exit"},
+		"List the values of -i, and exit"},
 	{OPT_DUMP, OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
 		"Print the compiled filters and exit; needs no application"},
 	{OPT_STATISTICS, OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
@@ -119,6 +120,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 void config_init(struct record_config *c)
 {
 	*c = (struct record_config){
+		.command = "record",
 		.defaults = {.snaplen = RINGTAP_SNAPLEN_MAX,
 			.directions = RINGTAP_RX | RINGTAP_TX,
 			.queue = -1},
@@ -276,13 +278,13 @@ static int check_names(const struct iface_config *i)
 	return 0;
 }
 
-static int compile(struct iface_config *i)
+static int compile(const char *command, struct iface_config *i)
 {
 	char err[512] = "not enough memory";
 
 	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
 		return 0;
-	say("record: filter '%s': %s; see pcap-filter(7)", i->filter, err);
+	say("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
 }
 
@@ -297,7 +299,7 @@ int config_check(struct record_config *c)
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
 		ret = check_names(&c->ifaces[i]);
 		if (!ret)
-			ret = compile(&c->ifaces[i]);
+			ret = compile(c->command, &c->ifaces[i]);
 	}
 	return ret;
 }

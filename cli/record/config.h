@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap record` was asked to do. */
+/* Configuration of `ringtap record`. */
 #ifndef RINGTAP_CLI_RECORD_CONFIG_H
 #define RINGTAP_CLI_RECORD_CONFIG_H
 
@@ -35,13 +35,14 @@ struct limits {
 enum compress { COMPRESS_NONE = -1, COMPRESS_ZSTD, COMPRESS_LZ4 };
 
 struct record_config {
+	const char *command; /* in messages; "record", or of a program that records as well */
 	struct iface_config defaults;
 	struct iface_config ifaces[CONFIG_IFACES_MAX];
 	unsigned iface_count; /* at least 1 once checked */
 	struct limits stop;
 	struct limits rotate;
 	bool rotating;
-	const char *path; /* "-": standard output; NULL: a name of our own */
+	const char *path; /* "-": standard output; NULL: the default name */
 	const char *comment;
 	enum compress compress;
 	struct ringtap_capture_options capture;
@@ -50,9 +51,9 @@ struct record_config {
 };
 
 void config_init(struct record_config *c);
-/* The set() of the command; says what is wrong. */
+/* The set() of the command; prints what is wrong. */
 int config_set(void *ctx, int id, const struct option_value *v);
-/* After the last option: what goes together, and compiles the filters. Says what is wrong. */
+/* After the last option: checks combinations and compiles the filters. Prints what is wrong. */
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 

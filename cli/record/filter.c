@@ -54,7 +54,7 @@ void filter_free(struct filter *f)
 
 void filter_dump(const struct filter *f)
 {
-	/* What tcpdump -d prints for no expression. */
+	/* As tcpdump -d without an expression. */
 	static const struct bpf_insn all = {.code = BPF_RET | BPF_K, .k = RINGTAP_SNAPLEN_MAX};
 
 	if (!f->insns)

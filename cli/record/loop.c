@@ -10,7 +10,7 @@
 #define RUNS_MAX         256
 #define TICK_NS          (NS_PER_S / 4)
 #define REPORT_SPARSE_NS (5 * NS_PER_S) /* where stderr is no terminal */
-/* Often enough that a capture that breaks off tells its losses, too seldom to cost anything. */
+/* Often enough for the counts of a capture that breaks off, too seldom to cost anything. */
 #define ISB_NS (10 * NS_PER_S)
 
 static void failed(struct recorder *r, enum end_reason why, int error)
@@ -25,15 +25,16 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 	if (error == -ECANCELED)
 		return;
 	if (why == END_CORRUPT)
-		say("record: reading the ring: %s; what came before is saved",
+		say("%s: reading the ring: %s; what came before is saved", r->cfg->command,
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
 	else if (error == -EPIPE && r->cfg->quiet)
 		return;
 	else if (error == -EPIPE)
-		say("record: writing %s: %s; its reader has closed it", name, strerror(EPIPE));
+		say("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
+			strerror(EPIPE));
 	else
-		say("record: writing %s: %s; what was written before is whole",
+		say("%s: writing %s: %s; what was written before is whole", r->cfg->command,
 			r->bad_path ? r->bad_path : name, strerror(-error));
 	r->error_text = strdup(said());
 }
@@ -84,7 +85,7 @@ static bool file_is_old(struct recorder *r, uint64_t now)
 	return old;
 }
 
-static void tell_deaths(struct recorder *r)
+static void report_deaths(struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
 
@@ -92,11 +93,11 @@ static void tell_deaths(struct recorder *r)
 		return;
 	r->dead = s.apps_dead;
 	if (r->targets.count == 1)
-		say("record: application '%s' has ended; saving what it published",
+		say("%s: application '%s' has ended: the capture is complete", r->cfg->command,
 			r->targets.list[0].name);
 	else
-		say("record: an application has ended; saving what it published, %u of %u go on",
-			r->targets.count - (unsigned)r->dead, r->targets.count);
+		say("%s: an application has ended; the capture goes on with %u of %u",
+			r->cfg->command, r->targets.count - (unsigned)r->dead, r->targets.count);
 }
 
 static void tick(struct recorder *r, uint64_t now)
@@ -104,7 +105,7 @@ static void tick(struct recorder *r, uint64_t now)
 	r->next_tick_ns = now + TICK_NS;
 	if (!r->discarding)
 		check(r, output_flush(&r->out));
-	tell_deaths(r);
+	report_deaths(r);
 	if (!r->discarding && now >= r->next_isb_ns) {
 		r->next_isb_ns = now + ISB_NS;
 		check(r, file_statistics(r, false));
@@ -179,7 +180,7 @@ void recorder_loop(struct recorder *r)
 	}
 	if (n < 0 && n != -EPIPE)
 		failed(r, n == -EBADMSG ? END_CORRUPT : END_ERROR, n);
-	tell_deaths(r);
+	report_deaths(r);
 	recorder_end(r, END_APPLICATION, false);
 	r->end_ns = now_ns(CLOCK_REALTIME);
 	r->end_mono_ns = now_ns(CLOCK_MONOTONIC);

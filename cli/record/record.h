@@ -28,7 +28,7 @@ enum end_reason {
 /* An interface's share, summed over its queues and directions. */
 struct share {
 	struct ringtap_counts counts;
-	uint64_t discarded; /* captured, but after the end of what was asked for */
+	uint64_t discarded; /* captured, but after the limit */
 };
 
 struct recorder {
@@ -45,13 +45,13 @@ struct recorder {
 
 	enum end_reason end;
 	int error;        /* -errno with END_OUTPUT, END_CORRUPT, END_ERROR */
-	char *error_text; /* what was said of it */
+	char *error_text; /* its message */
 	bool stopping;    /* capture shall end, or has ended, at its source */
 	bool stopped;
 	bool discarding; /* packets that still come are only counted */
 
 	uint64_t written;  /* packets, in files that are closed */
-	uint64_t dead;     /* applications told of */
+	uint64_t dead;     /* applications reported as ended */
 	uint64_t start_ns; /* CLOCK_REALTIME */
 	uint64_t end_ns;
 	/* CLOCK_MONOTONIC */
@@ -64,27 +64,27 @@ struct recorder {
 
 /* ---- command.c */
 
-/* Attaches, records and reports as r->cfg says. Returns enum status; says what is wrong. */
+/* Attaches, records and reports as r->cfg says. Returns enum status; prints what is wrong. */
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
 
 /* ---- attach.c */
-/* Makes the capture and attaches all targets; ready to record. Says what is wrong. */
+/* Makes the capture and attaches all targets; ready to record. Prints what is wrong. */
 int recorder_attach(struct recorder *r);
 /* The -i, or the defaults, that an interface stems from. */
 const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i);
 
 /* ---- signals.c */
-/* SIGINT, SIGTERM and SIGHUP end the capture; a second one gives up on what is not yet written, and
- * so does a pipe after the first one whose reader takes nothing for seconds. */
+/* SIGINT, SIGTERM and SIGHUP end the capture; a second one discards what is not yet written, and so
+ * does, after the first one, a pipe whose reader takes nothing for seconds. */
 void signals_catch(struct ringtap_capture *cap);
 void signals_release(void);
 int signals_count(void);
 extern struct sink_patience signals_patience;
 
 /* ---- file.c: files, and the blocks around the packets. 0 or -errno. */
-int file_open_first(struct recorder *r); /* says what is wrong */
+int file_open_first(struct recorder *r); /* prints what is wrong */
 int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
 int file_end(struct recorder *r, bool final);
 /* Ends the file, and the recording if -a files says so, else begins the next one. */
@@ -100,12 +100,14 @@ int shares_update(struct recorder *r);
 /* Counts the packets of a slice as discarded, by interface. */
 int shares_discard(struct recorder *r, const struct slice *s);
 uint64_t counts_lost(const struct ringtap_counts *c);
+/* Ends the recording at its source; discard: packets that still come are only counted. The first
+ * reason stays. */
+void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 /* Packets in all files, the current one included. */
 uint64_t recorder_written(const struct recorder *r);
 
 /* ---- packets.c: takes a run apart where limits say so. 0 or -errno. */
 int packets_put(struct recorder *r, const struct ringtap_run *run);
-void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 
 /* ---- loop.c: runs until the end; result in end and error. */
 void recorder_loop(struct recorder *r);
@@ -114,7 +116,7 @@ void recorder_loop(struct recorder *r);
 void report_live(struct recorder *r, uint64_t now_ns);
 void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);
-/* Says how many packets were lost, and returns whether any were. */
+/* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
 const char *end_name(enum end_reason why);
 extern const char *const loss_names[RINGTAP_LOST_COUNT];

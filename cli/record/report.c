@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What people read on standard error. */
+/* The reports on standard error. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -73,7 +73,7 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
-/* Widths of the summary's columns: what stands in them, no more, so that it fits a terminal. */
+/* Widths of the summary's columns: no wider than their texts, to fit a terminal. */
 struct widths {
 	int name, seen, captured, filtered, lost;
 };
@@ -86,7 +86,7 @@ static int width(const char *title, uint64_t greatest)
 	return (int)(len > strlen(title) ? len : strlen(title));
 }
 
-/* What an interface is called in the summary: without the application where there is only one. */
+/* The name of an interface in the summary: without the application if there is only one. */
 static void label(const struct recorder *r, const struct ringtap_interface *info,
 	char out[2 * RINGTAP_NAME_LEN + 2])
 {
@@ -168,7 +168,7 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 
 static void print_files(const struct recorder *r, FILE *f)
 {
-	/* Of many files those that were written last tell enough. */
+	/* Of many files only the last ones. */
 	size_t from = r->files.count > 5 ? r->files.count - 5 : 0;
 
 	if (from)
@@ -210,7 +210,7 @@ void report_summary(const struct recorder *r, FILE *f)
 	print_files(r, f);
 }
 
-/* What helps against most of the losses. */
+/* Advice on the largest loss. */
 static const char *advice(const struct ringtap_counts *c)
 {
 	static const char *const texts[RINGTAP_LOST_COUNT] = {
@@ -261,7 +261,7 @@ bool report_losses(const struct recorder *r)
 			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
 				loss_names[i], format_count(count, s.total.lost[i]));
 	}
-	say("record: %s packets were lost (%s): %s; %s", format_count(count, lost),
+	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
 		percent(share, lost, s.total.seen), reasons, advice(&s.total));
 	return true;
 }

@@ -19,7 +19,7 @@ static void on_signal(int signal)
 	alarm(1);
 }
 
-/* A write that began just after the flag was looked at would wait for ever if its reader does: it
+/* A write that begins just after the flag was read would block if its reader does: it
  * is interrupted again and again. */
 static void on_alarm(int signal)
 {

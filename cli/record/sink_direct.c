@@ -4,9 +4,9 @@
  *
  *   caller --copy--> slot 0 | slot 1 | slot 2 | slot 3 --io_uring, O_DIRECT--> file
  *
- * A slot is written when it is full, always at a multiple of its size: aligned as O_DIRECT wants.
- * What does not fill a slot is written through the page cache: at the end, and by flush, after
- * which the full slot is written over it. Both at once on different pages of a file is well
+ * A slot is written when it is full, always at a multiple of its size: aligned as O_DIRECT
+ * requires. What does not fill a slot is written through the page cache: at the end, and by flush,
+ * after which the full slot is written over it. Both at once on different pages of a file is well
  * defined; the same pages are never in flight both ways, as flush does nothing while a slot is in
  * flight.
  */
@@ -160,7 +160,7 @@ static void completed(struct direct *d, struct slot *s, int res)
 	}
 }
 
-/* Takes one completion; waits for it if asked. Returns 1, 0 if there is none, -errno. */
+/* Takes one completion; waits for it if wait. Returns 1, 0 if there is none, -errno. */
 static int reap(struct direct *d, bool wait)
 {
 	struct io_uring_cqe *cqe;

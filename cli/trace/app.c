@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,21 +16,29 @@
 #include "base/signals.h"
 #include "trace.h"
 
-/* PROC_PID_INIT_INO of Linux, which is promised to stay. */
+/* PROC_PID_INIT_INO of Linux, a stable number. */
 #define PID_NS_FIRST 0xEFFFFFFC
+
+#define TICK_NS (NS_PER_S / 5)
 
 static int trace_find(struct trace *t)
 {
-	int ret = one_app_resolve(&t->app, "trace", t->cfg->name, NULL, 0);
+	const struct trace_config *cfg = t->cfg;
+	char command[64];
+	int ret;
 
+	snprintf(command, sizeof(command), "trace %s",
+		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
+	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
 	if (!ret && t->app.port_count) {
-		say("trace: %s: give an application without a port", t->cfg->name);
+		say("trace: %s: names a port; give an application only", t->cfg->name);
 		ret = -EINVAL;
 	}
 	return !ret ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 
-/* What the application calls its process may be another one here: the kernel knows who listens. */
+/* The application's own number of its process may be another one in this namespace. The kernel has
+ * ours, of the listener. */
 pid_t trace_listener(const struct trace *t, const char *socket)
 {
 	int fd = rt_connect(t->app.dir, socket);
@@ -66,7 +75,7 @@ int trace_meet(struct trace *t)
 	t->pid = trace_listener(t, RT_SOCKET_NAME);
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
-		say("trace: %s: cannot tell its process; run ringtap outside of containers",
+		say("trace: %s: its process is not visible here; run ringtap outside of containers",
 			t->app.name);
 		return STATUS_FAILED;
 	}
@@ -83,10 +92,10 @@ int trace_attach(struct trace *t, unsigned collectors)
 
 	if (ret)
 		return say_refused(t, ret, err);
-	/* Ours holds on to one process from here on: is it the one that a tracer was told? */
+	/* The monitor belongs to one process from here on: check that it is the tracer's. */
 	if (trace_listener(t, RT_SOCKET_NAME) == t->pid)
 		return STATUS_OK;
-	say("trace: %s: ended, or was started anew, meanwhile; try again", t->app.name);
+	say("trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
 	return STATUS_FAILED;
 }
 
@@ -108,8 +117,32 @@ void trace_started(struct trace *t)
 			printable(program, sizeof(program), t->info.program), (int)t->pid);
 }
 
-/* A snapshot by when the drivers have been asked about what was before it: what they lost is among
- * the events. Drivers are asked twice a second. */
+enum trace_end trace_wait(struct trace *t, struct child *c, uint64_t until_ns)
+{
+	struct child none = CHILD_NONE;
+	int app = t->mon ? ringtap_monitor_fd(t->mon) : -1;
+	uint64_t now;
+
+	if (!c)
+		c = &none;
+	for (;;) {
+		struct pollfd p = {.fd = app, .events = POLLIN};
+
+		now = now_ns(CLOCK_MONOTONIC);
+		if (stop_wait(0))
+			return TRACE_BY_SIGNAL;
+		if (c->ended)
+			return TRACE_BY_ITSELF;
+		if (poll(&p, 1, 0) > 0)
+			return TRACE_BY_APPLICATION;
+		if (now >= until_ns)
+			return TRACE_BY_LIMIT;
+		child_watch(c, stop_fd(), app, until_ns - now < TICK_NS ? until_ns - now : TICK_NS);
+	}
+}
+
+/* A snapshot that is newer than the probe's last reading of the drivers' counters (twice a second):
+ * what they lost before is among the events. */
 static int last_snapshot(struct trace *t)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
@@ -124,7 +157,8 @@ static int last_snapshot(struct trace *t)
 		for (uint32_t i = 0; !ret && !read && i < t->stats->port_count; i++)
 			read = ringtap_snapshot_port(t->stats, i)->read_ns > now;
 		if (!ret && !read)
-			nanosleep(&tick, NULL); /* a signal has come already, often */
+			nanosleep(&tick,
+				NULL); /* not stop_wait(): often a signal has ended the trace */
 	}
 	return ret;
 }
@@ -139,12 +173,12 @@ int trace_detach(struct trace *t)
 	if (ret == -EPIPE)
 		t->end = TRACE_BY_APPLICATION;
 	else if (ret) {
-		say("trace: %s: its statistics are broken", t->app.name);
+		say("trace: %s: its statistics are corrupt", t->app.name);
 		return STATUS_FAILED;
 	}
-	/* DPDK's trace is in the application: nothing is left of it. */
+	/* DPDK's trace is in the application's memory: it is lost. */
 	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet && t->cfg->what != TRACE_DPDK)
-		say("trace: %s ended; this is what was traced until then", t->app.name);
+		say("trace: %s ended; the result covers the time until then", t->app.name);
 	return STATUS_OK;
 }
 
@@ -159,7 +193,7 @@ const char *trace_port(const struct trace *t, uint64_t port)
 {
 	const char *name = NULL;
 
-	/* Numbers are given anew: the last one to have it is meant. */
+	/* Port numbers are reused: the last port with this one counts. */
 	for (uint32_t i = 0; i < t->stats->port_count; i++)
 		if (ringtap_snapshot_port(t->stats, i)->port_id == port)
 			name = ringtap_snapshot_port(t->stats, i)->name;

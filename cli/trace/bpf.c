@@ -3,10 +3,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,14 +19,15 @@
 #define NAME      "ringtap:"
 #define PREFIX    "usdt:*:"
 #define ATTACH_NS (60 * NS_PER_S)
-/* How long it may take to detach. It is asked to end by SIGTERM: a second SIGINT would kill it. */
+/* Time to detach, after SIGTERM: a second SIGINT would kill bpftrace. */
 #define PATIENCE_NS (20 * NS_PER_S)
 #define ARGS_MAX    16
-/* By port, queue and burst size. bpftrace's own limit, 4096, is that of seven queues. */
+/* Entries of a map, by port, queue and burst size. bpftrace's default, 4096, covers seven queues.
+ */
 #define KEYS_MAX 65536u
-/* Its own tests let it print that all probes are attached, and when. */
+/* Made for bpftrace's own tests: it prints a line when all probes are attached. */
 #define NOTIFY "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
-/* What it prints is read only when all probes are attached. */
+/* BEGIN runs when all probes are attached. */
 #define READY_PROBE "\nBEGIN { printf(\"ready\"); }\n"
 #define READY       "\"printf\""
 
@@ -93,7 +96,7 @@ static int add_file(FILE *to, const char *name)
 	return 0;
 }
 
-/* What bpftrace is given; the caller frees. */
+/* The program for bpftrace; the caller frees. */
 static char *program_text(const struct trace_config *cfg)
 {
 	static const char *const names[] = {[TRACE_BURST] = "burst",
@@ -120,7 +123,19 @@ static char *program_text(const struct trace_config *cfg)
 	return NULL;
 }
 
-static int start(struct trace *t, struct trace_child *c, const char *text)
+/* bpftrace reads the tracepoints' formats there, and fails where tracefs is not mounted. Only the
+ * child has the mount, so it is gone with it. */
+static void mount_tracefs(void)
+{
+	if (!access("/sys/kernel/tracing/events", F_OK) ||
+		!access("/sys/kernel/debug/tracing/events", F_OK))
+		return;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return;
+	(void)mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+}
+
+static int start(struct trace *t, struct child *c, const char *text)
 {
 	const struct trace_config *cfg = t->cfg;
 	bool own = cfg->what == TRACE_PROGRAM;
@@ -153,40 +168,42 @@ static int start(struct trace *t, struct trace_child *c, const char *text)
 	if (own)
 		setenv(NOTIFY, "1", 1);
 	ret = child_start(c, argv,
-		CHILD_TRACEFS | CHILD_READ_ERR | (own ? CHILD_PASS_ERR : CHILD_READ_OUT), SIGKILL);
+		&(struct child_config){.flags = CHILD_REPEAT_STOP | CHILD_READ_ERR |
+						(own ? CHILD_PASS_ERR : CHILD_READ_OUT),
+			.prepare = mount_tracefs});
 	c->notice = own ? NOTIFY : NULL;
 	if (ret)
 		say("trace: starting bpftrace: %s", strerror(-ret));
 	return ret;
 }
 
-/* Its first line about something that went wrong for good. */
-static void say_why(const struct trace_child *c)
+/* Prints bpftrace's first message that is not about RLIMIT_MEMLOCK. */
+static void say_why(const struct child *c)
 {
 	const char *p = c->text[1].data ? c->text[1].data : "";
 
 	for (; *p; p += *p == '\n') {
 		size_t len = strcspn(p, "\n");
 
-		/* Where nothing may be locked in memory, and newer kernels do not ask for it. */
+		/* A warning where the limit is low; newer kernels do not need it. */
 		if (len && !memmem(p, len, "RLIMIT_MEMLOCK", 14)) {
 			say("trace: bpftrace: %.*s", (int)len, p);
 			return;
 		}
 		p += len;
 	}
-	say("trace: bpftrace failed without a word");
+	say("trace: bpftrace failed without a message");
 }
 
-static bool is_ready(const struct trace *t, const struct trace_child *c)
+static bool is_ready(const struct trace *t, const struct child *c)
 {
 	if (t->cfg->what == TRACE_PROGRAM)
 		return !c->notice;
 	return c->text[0].data && strstr(c->text[0].data, READY);
 }
 
-/* Waits until all probes are attached. False: it never came to that, t->end tells why. */
-static bool wait_ready(struct trace *t, struct trace_child *c)
+/* Waits until all probes are attached. False: they are not; t->end has the reason. */
+static bool wait_ready(struct trace *t, struct child *c)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + ATTACH_NS, now = 0;
 
@@ -198,24 +215,26 @@ static bool wait_ready(struct trace *t, struct trace_child *c)
 	return is_ready(t, c) && t->end != TRACE_BY_SIGNAL;
 }
 
-/* What it counted is worth nothing if it was not bpftrace that ended it. */
-static int judge(const struct trace_child *c, bool in_time)
+/* The counts are valid only if bpftrace ended by itself. */
+static int judge(const struct child *c, bool in_time)
 {
+	char end[CHILD_END_LEN];
+
 	if (!in_time)
-		say("trace: bpftrace did not end when asked to, and was killed");
+		say("trace: bpftrace did not end within %d s and was killed: its counts are lost",
+			(int)(PATIENCE_NS / NS_PER_S));
 	else if (WIFSIGNALED(c->status))
-		say("trace: bpftrace was killed by signal %d, and what it had counted is gone",
-			WTERMSIG(c->status));
-	else if (WEXITSTATUS(c->status) && c->flags & CHILD_PASS_ERR)
-		say("trace: bpftrace ended with status %d", WEXITSTATUS(c->status));
-	else if (WEXITSTATUS(c->status))
+		say("trace: bpftrace was killed by %s: its counts are lost", child_end(c, end));
+	else if (c->status && c->cfg.flags & CHILD_PASS_ERR)
+		say("trace: bpftrace ended with %s", child_end(c, end));
+	else if (c->status)
 		say_why(c);
 	else
 		return STATUS_OK;
 	return STATUS_FAILED;
 }
 
-static void trace_until_end(struct trace *t, struct trace_child *c)
+static void trace_until_end(struct trace *t, struct child *c)
 {
 	uint64_t duration = t->cfg->duration_ns;
 
@@ -224,18 +243,18 @@ static void trace_until_end(struct trace *t, struct trace_child *c)
 }
 
 /* Nothing was traced. */
-static int say_not_ready(struct trace *t, struct trace_child *c)
+static int say_not_ready(struct trace *t, struct child *c)
 {
 	if (t->end == TRACE_BY_SIGNAL)
-		say("trace: ended before it began");
+		say("trace: interrupted before bpftrace had attached");
 	else if (t->end == TRACE_BY_LIMIT)
-		say("trace: bpftrace has not attached within %d s", (int)(ATTACH_NS / NS_PER_S));
+		say("trace: bpftrace did not attach within %d s", (int)(ATTACH_NS / NS_PER_S));
 	else if (judge(c, true) == STATUS_OK)
-		say("trace: %s: ended before events could be taken", t->app.name);
+		say("trace: %s: it ended before bpftrace had attached", t->app.name);
 	return STATUS_FAILED;
 }
 
-static int run_canned(struct trace *t, struct trace_child *c, unsigned collectors)
+static int run_canned(struct trace *t, struct child *c, unsigned collectors)
 {
 	int ret;
 
@@ -246,10 +265,10 @@ static int run_canned(struct trace *t, struct trace_child *c, unsigned collector
 		return ret;
 	trace_until_end(t, c);
 	ret = trace_detach(t);
-	return ret == STATUS_OK ? judge(c, child_end(c, SIGTERM, PATIENCE_NS)) : ret;
+	return ret == STATUS_OK ? judge(c, child_stop(c, SIGTERM, PATIENCE_NS)) : ret;
 }
 
-static int run_own(struct trace *t, struct trace_child *c)
+static int run_own(struct trace *t, struct child *c)
 {
 	bool in_time;
 	int ret;
@@ -257,12 +276,12 @@ static int run_own(struct trace *t, struct trace_child *c)
 	if (!wait_ready(t, c))
 		return say_not_ready(t, c);
 	trace_until_end(t, c);
-	in_time = child_end(c, SIGTERM, PATIENCE_NS);
+	in_time = child_stop(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }
 
-/* bpftrace itself says nothing of what a full map has no room for. */
+/* bpftrace drops entries beyond a full map without a message. */
 static void say_full(json_t *maps)
 {
 	const char *name;
@@ -271,20 +290,20 @@ static void say_full(json_t *maps)
 	json_object_foreach(maps, name, map)
 	{
 		if (maps_size(map) >= KEYS_MAX)
-			say("trace: %s has no room for more than %u numbers; some are missing",
-				name, KEYS_MAX);
+			say("trace: %s is full at %u entries; later ones are missing", name,
+				KEYS_MAX);
 	}
 }
 
 int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 {
-	struct trace_child c = {.pid_fd = -1, .fd = {-1, -1}};
+	struct child c = CHILD_NONE;
 	bool own = t->cfg->what == TRACE_PROGRAM;
 	char *text;
 	int ret;
 
 	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
-		say("trace: gaps: the kernel tells other numbers of threads than those seen here; "
+		say("trace: gaps: the kernel's thread numbers are not those of this PID namespace; "
 		    "run ringtap outside of containers");
 		return STATUS_FAILED;
 	}

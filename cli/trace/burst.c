@@ -12,8 +12,8 @@ static json_t *number(const json_t *j, const char *key)
 	return json_object_get(j, key);
 }
 
-/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed up.
- */
+/* Calls and packets by burst size. The last bucket has no upper bound: its packets are summed
+ * separately. */
 static void count(json_t *row, const json_t *buckets, json_int_t big_packets)
 {
 	json_t *sizes = json_object(), *b;
@@ -76,7 +76,7 @@ static void add_direction(const struct trace *t, json_t *maps, bool tx, json_t *
 	}
 }
 
-/* Queues on which nothing but empty polls was seen. */
+/* Queues that had only empty polls. */
 static void add_idle(const struct trace *t, json_t *maps, json_t *rows)
 {
 	json_t *n_json;
@@ -107,7 +107,7 @@ void burst_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "queues", rows);
 }
 
-/* Sizes that belong together: each for itself, or, where there are many, powers of two. */
+/* Groups of sizes: single ones, or powers of two if there are many. */
 static unsigned size_end(unsigned size, bool many)
 {
 	unsigned end = size + 1;
@@ -118,7 +118,7 @@ static unsigned size_end(unsigned size, bool many)
 	return end;
 }
 
-/* Burst sizes as the other histograms: [low, end, count]. */
+/* The histogram of burst sizes in the common form: [low, end, count]. */
 static json_t *histogram(const json_t *row)
 {
 	json_t *out = json_array(), *bursts = json_object_get(row, "bursts");
@@ -159,8 +159,9 @@ static void print_row(const json_t *row)
 	if (n)
 		printf(", %.1f packets a burst", (double)p / (double)n);
 	if (number(row, "empty_calls"))
-		printf(", %s empty polls", format_count(empty, (uint64_t)json_integer_value(number(
-								       row, "empty_calls"))));
+		printf("\n  %s empty polls",
+			format_count(
+				empty, (uint64_t)json_integer_value(number(row, "empty_calls"))));
 	putchar('\n');
 	maps_print_histogram(bars, false);
 	json_decref(bars);
@@ -173,5 +174,5 @@ void burst_print(const json_t *doc)
 
 	json_array_foreach(rows, i, row) print_row(row);
 	if (!json_array_size(rows))
-		printf("\nNo burst was seen.\n");
+		printf("\nNo bursts.\n");
 }

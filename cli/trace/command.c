@@ -33,98 +33,75 @@ enum {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
-		"Run one's own bpftrace program; ringtap:EVENT stands for the event's probe"},
+		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"For so long; 10 seconds unless it is lttng, dpdk or one's own program. Ctrl-C "
-		"ends it "
-		"earlier"},
+		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
 	{OPT_EMPTY, OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
-		"burst: count empty polls, too, which slows down an application that has little to "
-		"do"},
+		"burst: count empty polls as well, which slows down an idle application"},
 	{OPT_OFF_CPU, OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
-		"gaps: only when the CPU was taken from a polling thread, and by whom; costs the "
+		"gaps: only the time without the CPU, and the tasks that took it; costs the "
 		"application nothing"},
 	{OPT_LONG, OPTION_NUMBER, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
-		"gaps: tell of gaps as long as this who had the CPU (default 100)"},
+		"gaps: name the tasks that had the CPU in gaps of at least this length (default: "
+		"100)"},
 	{OPT_LATENCY, OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
-		"lttng, dpdk, -e: have packets timed, for the event latency"},
+		"lttng, dpdk, -e: time packets, for the event latency"},
 	{OPT_OUTPUT, OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
-		"lttng, dpdk: the folder for the trace, which is made; CTF, for babeltrace2 and "
-		"Trace "
-		"Compass"},
+		"lttng, dpdk: folder for the trace, which is created; CTF, for babeltrace2 and "
+		"Trace Compass"},
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
-		"lttng: room for events on each CPU until they are written, with K, M or G; 16M by "
-		"default, which is half a million bursts"},
+		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
+		"million bursts)"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
-		"Nothing on standard error but what went wrong"},
+		"Print errors only on standard error"},
 };
 
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap trace lets tracers see the events of the probe in a running DPDK "
-		"application: "
-		"bursts, empty polls, losses, sessions, latencies. It keeps the probe's hooks in "
-		"for as "
-		"long as it runs, as events come from them. What events there are and what their "
-		"arguments mean: docs/tracing.md.\n"
-		"\n"
-		" list     the events that an application has, and which tracers are there\n"
+		"ringtap trace runs tracers on the events of the probe in a running DPDK "
+		"application: bursts, empty polls, losses, sessions, latencies. It keeps the "
+		"probe's hooks installed for as long as it runs: they fire the events. "
+		"docs/tracing.md lists the events and their arguments.\n\n"
+		" list     events of the application, and installed tracers\n"
 		" burst    histogram of burst sizes, by port, queue and direction\n"
-		" latency  how long packets stay in the application, by burst\n"
-		" drops    who loses packets, where and why\n"
-		" gaps     time between polls, and who had the CPU in long ones\n"
-		" lttng    record all events by LTTng\n"
-		" dpdk     record all events by DPDK's own tracing\n"
-		"\n"
-		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their programs "
-		"are "
-		"installed as files, to be used by hand and changed: " RINGTAP_DATADIR
-		"/ringtap/trace/*.bt.\n"
-		"\n"
-		"What an event costs the application: up to a microsecond or two while bpftrace "
-		"counts it, some ten nanoseconds with lttng, less with dpdk, nothing when none of "
-		"them runs. 'ringtap top' and 'ringtap latency' count the same for less, without "
-		"events; traces tell what came after what.\n"},
+		" latency  time of packets in the application, by burst\n"
+		" drops    lost packets by port, queue, thread and reason\n"
+		" gaps     time between polls, and the tasks that had the CPU in long gaps\n"
+		" lttng    record all events with LTTng\n"
+		" dpdk     record all events with DPDK's own tracing\n\n"
+		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their "
+		"programs are installed as files, to be used or changed by hand: " RINGTAP_DATADIR
+		"/ringtap/trace/*.bt.\n\n"
+		"An event costs the application one to two microseconds with bpftrace, some ten "
+		"nanoseconds with lttng, less with dpdk, and nothing without a tracer. 'ringtap "
+		"top' and 'ringtap latency' count the same for less, without events; traces "
+		"keep the order of events.\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
-		"The burst sizes of the only application:\n"
-		"\n"
-		"  ringtap trace burst\n"
-		"\n"
-		"Who took the CPU from application ovs in the last minute:\n"
-		"\n"
-		"  ringtap trace gaps --off-cpu --duration 60 ovs\n"
-		"\n"
-		"Packets a second received by queue 3 of port 0:\n"
-		"\n"
-		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); } "
-		"interval:s:1 { print(@); clear(@); }'\n"
-		"\n"
-		"Ten seconds of all events:\n"
-		"\n"
+		"The burst sizes of the only application:\n\n"
+		"  ringtap trace burst\n\n"
+		"The tasks that take the CPU from application ovs during one minute:\n\n"
+		"  ringtap trace gaps --off-cpu --duration 60 ovs\n\n"
+		"Packets a second received by queue 3 of port 0:\n\n"
+		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); "
+		"} interval:s:1 { print(@); clear(@); }'\n\n"
+		"All events of ten seconds:\n\n"
 		"  ringtap trace lttng -o trace --duration 10\n"
 		"  babeltrace2 trace | less\n"},
-	{"PROGRAMS OF ONE'S OWN",
-		"The program is given to 'bpftrace -p PID -e', and what it prints is passed on. "
-		"Where "
-		"a probe is named, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in "
-		"whatever "
-		"file the application has it. --json is bpftrace's own -f json.\n"},
-	{"EXIT STATUS", "0: traced until a limit, a signal, or because the application ended; also "
-			"if there was "
-			"no event. Of dpdk, not because the application ended: its events were in "
-			"its memory.\n"
-			"\n"
-			"1: not root, a tracer is missing or failed, the application could not be "
-			"attached to, "
-			"what was to be written could not be, or the trace is incomplete: the "
-			"disk is full, "
-			"LTTng's daemon or, of dpdk, the application ended or does not answer, "
-			"somebody "
-			"switched the trace points off.\n"
-			"\n"
-			"2: the command line is wrong; nothing was attached.\n"},
+	{"YOUR OWN PROGRAMS",
+		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of "
+		"a probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
+		"that the application has loaded. --json is bpftrace's own -f json.\n"},
+	{"EXIT STATUS",
+		"0: traced until a limit, a signal or the end of the application, also without "
+		"any event. The end of the application is a failure for dpdk: the events were "
+		"in its memory.\n\n"
+		"1: not root; a tracer is missing or failed; attaching or writing failed; or "
+		"the trace is incomplete: the disk is full, LTTng's daemon ended, or, with "
+		"dpdk, the application ended, does not answer, or another process switched its "
+		"trace points off.\n\n"
+		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
 
@@ -161,7 +138,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	return 0;
 }
 
-/* WHAT APP, or with -e, which may come behind it, APP. */
+/* WHAT APP; with -e, which may follow it, APP. */
 static int operand(void *ctx, const char *text)
 {
 	struct context *c = ctx;
@@ -193,13 +170,14 @@ static int find_what(struct context *c)
 	if (c->cfg.program || i < 0)
 		return -EINVAL;
 	c->cfg.what = (enum trace_what)i;
+	c->cfg.word = word;
 	c->cfg.name = c->words[1];
 	return 0;
 }
 
 #define BIT(n) (1u << (n))
 
-/* What an option is for; one that would silently do nothing is a mistake. */
+/* The traces that an option applies to; for others it would silently do nothing. */
 static const struct {
 	int id;
 	unsigned what;
@@ -212,7 +190,7 @@ static const struct {
 		"lttng, dpdk and -e"},
 	{OPT_OUTPUT, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK), "--output", "lttng and dpdk"},
 	{OPT_BUFFER, BIT(TRACE_LTTNG), "--buffer-size", "lttng"},
-	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "what takes time"},
+	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "traces"},
 };
 
 static int check(struct context *c)
@@ -228,7 +206,8 @@ static int check(struct context *c)
 		return -EINVAL;
 	}
 	if (cfg->off_cpu && c->given & BIT(OPT_LONG)) {
-		say("trace: --long: not with --off-cpu, which tells of all");
+		say("trace: --long: cannot be combined with --off-cpu, which covers all "
+		    "preemptions");
 		return -EINVAL;
 	}
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
@@ -282,18 +261,26 @@ static int trace_by_bpf(struct trace *t, unsigned collectors)
 	return ret;
 }
 
-/* What can be said before anything is touched. */
+static bool have_program(const char *program, const char *package)
+{
+	if (child_found(program))
+		return true;
+	say("trace: %s is not installed; on Debian: apt install %s", program, package);
+	return false;
+}
+
+/* Before anything is touched. */
 static int check_tools(const struct trace_config *cfg)
 {
 	if (cfg->what == TRACE_LIST || cfg->what == TRACE_DPDK)
 		return STATUS_OK;
 	if (cfg->what == TRACE_LTTNG)
-		return child_needs("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
+		return have_program("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
 	if (geteuid()) {
 		say("trace: bpftrace needs root; run it by sudo");
 		return STATUS_FAILED;
 	}
-	return child_needs("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
+	return have_program("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
 }
 
 static int trace_all(struct trace *t, unsigned collectors)
@@ -332,7 +319,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "let bpftrace, LTTng and DPDK's tracing see an application's events",
+	.summary = "trace an application's events with bpftrace, LTTng or DPDK's tracing",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "{" TRACE_NAMES "} [APP]",

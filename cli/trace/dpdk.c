@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DPDK's own tracing: the application keeps events in its memory and saves them when asked to. */
+/* DPDK's own tracing: the application keeps events in its memory and saves them on request. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@ static bool is_there(int error)
 	return error != -ENOENT && error != -ECONNREFUSED && error != -EPROTONOSUPPORT;
 }
 
-/* An application that stands still, as in a debugger, answers when it goes on, or never. One that
- * has been started anew has nothing on that is ours. */
+/* A stopped application answers when it continues, or never. One that was restarted has no trace
+ * point on. */
 static int switch_off(void *ctx)
 {
 	const struct timespec pause = {.tv_sec = 1};
@@ -65,7 +65,7 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	}
 	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
 	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	left = from < 0 ? 0 : st.st_size; /* what it has, not what it goes on to have */
+	left = from < 0 ? 0 : st.st_size; /* its size now: it may grow */
 	while (to >= 0 && n > 0 && left > 0 && !stop_wait(0)) {
 		n = sendfile(to, from, NULL, left < COPY_AT_ONCE ? (size_t)left : COPY_AT_ONCE);
 		left -= n > 0 ? n : 0;
@@ -78,14 +78,14 @@ static int copy_file(int from_dir, const char *name, const char *to_dir)
 	return (int)n;
 }
 
-/* Whatever folder an application tells: nothing but a trace is taken from there. */
+/* The application names the folder and is not trusted: only files of a trace are copied. */
 static bool of_trace(const char *name)
 {
 	return !strcmp(name, "metadata") ||
 	       (!strncmp(name, "channel0_", 9) && !name[9 + strspn(name + 9, "0123456789")]);
 }
 
-/* Where a relative path of the application's begins, as it sees it itself. */
+/* The application's working directory, in its own mount namespace. */
 static int working_directory(pid_t pid, char cwd[PATH_MAX])
 {
 	char link[64], root[PATH_MAX];
@@ -98,14 +98,13 @@ static int working_directory(pid_t pid, char cwd[PATH_MAX])
 	if (n < 0 || root_len < 0)
 		return -errno;
 	cwd[n] = '\0';
-	/* The kernel tells it as we see it. */
+	/* The kernel shows the link in our mount namespace. */
 	if (root_len > 1 && n >= root_len && !memcmp(cwd, root, (size_t)root_len))
 		memmove(cwd, cwd + root_len, (size_t)(n - root_len) + 1);
 	return 0;
 }
 
-/* The application may see other file systems than we do; and whatever it tells, it must not lead us
- * out of its own. */
+/* The path is resolved below the application's root: it must not lead to files outside of it. */
 static int open_told(pid_t pid, const char *told)
 {
 	struct open_how how = {
@@ -126,7 +125,7 @@ static int open_told(pid_t pid, const char *told)
 	return ret;
 }
 
-/* How many files there were, or -errno. */
+/* The number of files, or -errno. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
 	int fd = open_told(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
@@ -150,7 +149,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	return ret ? ret : files;
 }
 
-/* What each count of one kind grew by. */
+/* The increase of each count. */
 static json_t *new_events(const json_t *before, const json_t *after, const char *kind)
 {
 	json_t *out = json_object(), *n;
@@ -219,7 +218,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 	return trace_printed(ret);
 }
 
-/* How many points are on; -1: no answer. */
+/* The number of trace points that are on; -1: no answer. */
 static json_int_t points_on(const struct trace *t)
 {
 	json_t *state;
@@ -232,8 +231,8 @@ static json_int_t points_on(const struct trace *t)
 	return n;
 }
 
-/* enum status; *blind: some points were off before we had them so. Ends with ours off, so that
- * nothing is overwritten while it is saved. */
+/* enum status. *blind: another process switched points off meanwhile. They are off on return, so
+ * that nothing is overwritten while it is saved. */
 static int wait_and_switch_off(
 	struct trace *t, const json_t *on, struct trace_undo *undo, bool *blind)
 {
@@ -243,7 +242,7 @@ static int wait_and_switch_off(
 	int off, ret;
 
 	if (!trace_bursts_are(t, true) && !stop_wait(0))
-		say("trace: %s: DPDK's tracing is not on yet; the application is slow",
+		say("trace: %s: DPDK's tracing is not on yet: the application answers slowly",
 			t->app.name);
 	trace_started(t);
 	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
@@ -254,7 +253,7 @@ static int wait_and_switch_off(
 	if (ret != STATUS_OK)
 		return ret;
 	if (t->end == TRACE_BY_APPLICATION)
-		say("trace: %s: what it had traced was in its memory, and is gone", t->app.name);
+		say("trace: %s: it ended, and the trace in its memory is lost", t->app.name);
 	else if (off)
 		say("trace: %s: %s; its trace points are switched off when it answers, and there "
 		    "is no trace",
@@ -290,13 +289,13 @@ static int record(struct trace *t, const char *to, const json_t *before, const j
 		ret = save(t, to, before);
 	if (ret != STATUS_OK || !blind)
 		return ret;
-	say("trace: %s: somebody switched DPDK's tracing off meanwhile: the trace is incomplete",
+	say("trace: %s: another process switched DPDK's tracing off: the trace is incomplete",
 		t->app.name);
 	return STATUS_FAILED;
 }
 
-/* Whoever has points on already, as by --trace, has just these on afterwards: telemetry switches
- * all or none. What was told when they were on, or NULL. */
+/* Points that are on already, as by --trace, are kept as they are: telemetry switches all or none.
+ * The state once they are on, or NULL. */
 static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *undo)
 {
 	json_int_t n = json_integer_value(json_object_get(before, "points_on"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* USDT events that a file has: notes of type 3 and owner stapsdt, of three addresses and three
+/* USDT events of a file: notes of type 3 and owner stapsdt, of three addresses and three
  * texts (provider, event, arguments). */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,12 @@
 #define SECTION    ".note.stapsdt"
 #define NOTE_TYPE  3
 #define EVENTS_MAX 1024
-/* Whatever a file says of itself, it makes us read no more than so many bytes of notes and names in
- * all: sections may lie over one another, and in holes of the file. */
+/* Limit of bytes of notes and names read from one file: sections may overlap, and may lie in holes
+ * of the file. */
 #define BYTES_MAX    (1u << 20)
 #define SECTIONS_MAX 65536
 
-/* A text that ends within its bytes; *p behind it. NULL: it does not. */
+/* A zero-terminated text, and *p behind it. NULL: it has no end. */
 static const char *text_of(const char **p, const char *end)
 {
 	const char *text = *p, *zero = memchr(text, 0, (size_t)(end - text));
@@ -32,7 +32,7 @@ static const char *text_of(const char **p, const char *end)
 	return text;
 }
 
-/* Takes printable ASCII only: it goes to terminals. */
+/* Printable ASCII only: it goes to terminals. */
 static void copy(char *to, size_t size, const char *text)
 {
 	size_t i = 0;
@@ -89,7 +89,7 @@ static int add_section(struct trace_events *events, Elf_Scn *section, size_t add
 
 	if (!data || !data->d_buf)
 		return -ENOEXEC;
-	/* It checks that what it returns lies within the section. */
+	/* libelf checks that the note lies within the section. */
 	while (!ret && (next = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
 		const char *bytes = data->d_buf;
 
@@ -101,10 +101,10 @@ static int add_section(struct trace_events *events, Elf_Scn *section, size_t add
 	return ret;
 }
 
-/* Takes the section's size out of what may be read. */
+/* Subtracts the section's size from the limit. */
 static bool afford(size_t *budget, const GElf_Shdr *header)
 {
-	/* Of compressed ones the size is not what they become. */
+	/* A compressed section's size is not that of its contents. */
 	if (header->sh_flags & SHF_COMPRESSED || header->sh_size > *budget)
 		return false;
 	*budget -= header->sh_size;
@@ -151,7 +151,7 @@ int elf_events(const char *path, struct trace_events *events)
 {
 	struct stat st;
 	Elf *elf;
-	/* What stands there now may be a pipe, which nobody may ever write to. */
+	/* The path may be a pipe by now: do not wait for a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = 0;
 
 	if (fd < 0)
@@ -159,7 +159,7 @@ int elf_events(const char *path, struct trace_events *events)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		ret = -ENOEXEC;
 	elf_version(EV_CURRENT);
-	/* Not mapped: whoever cuts the file short meanwhile would kill us. */
+	/* Read, not mapped: a file that is truncated meanwhile would raise SIGBUS. */
 	elf = ret ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	if (!ret)
 		ret = elf ? add_elf(events, elf) : -ENOEXEC;

@@ -111,7 +111,7 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "threads", rows);
 }
 
-/* The application's number of one of its threads, in its own PID namespace; 0: not there. */
+/* The number of a thread in the application's PID namespace; 0: it is gone. */
 static uint64_t their_tid(pid_t pid, const char *tid)
 {
 	char path[64], line[256];
@@ -129,7 +129,7 @@ static uint64_t their_tid(pid_t pid, const char *tid)
 	return theirs;
 }
 
-/* Our number of a thread that the application calls tid; 0: it is gone. */
+/* The number in our PID namespace of the application's thread tid; 0: it is gone. */
 static uint64_t our_tid(const struct trace *t, uint64_t tid)
 {
 	char path[64];
@@ -168,7 +168,7 @@ static json_t *thread_row(json_t *maps, uint64_t tid, const char *name)
 	return row;
 }
 
-/* Only threads that poll: of the others it is no news that they wait. */
+/* Polling threads only: the others sleep as a rule. */
 void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 {
 	json_t *rows = json_array();
@@ -254,7 +254,7 @@ void off_cpu_print(const json_t *doc)
 
 	json_array_foreach(rows, i, row)
 	{
-		printf("\n%s (%lld): the CPU was taken from it %s times; it slept for %s\n",
+		printf("\n%s (%lld): preempted %s times, asleep for %s\n",
 			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "times")),
 			maps_ns(slept, (double)whole(row, "slept_ns")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be traced of an application, and by what. */
+/* Events of an application, and the tracers that are installed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +13,8 @@
 
 #define PROVIDER_FILE "libringtap-lttng.so"
 #define ARGUMENTS_MAX 8
+#define WIDTH         80
+#define INDENT        16
 
 /* As in docs/tracing.md. */
 static const struct {
@@ -37,7 +39,7 @@ static const char *argument_name(const char *event, size_t i)
 	return NULL;
 }
 
-/* "2@%di -4@8(%rsp)": sizes in bytes, and where they are; below zero: signed. */
+/* "2@%di -4@8(%rsp)": size in bytes (negative: signed) and place of each argument. */
 static json_t *arguments_json(const struct trace_event *e)
 {
 	json_t *list = json_array();
@@ -95,7 +97,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Of all files whose code the process has mapped. */
+/* Events of all files with mapped code. */
 static int add_files(const struct trace *t, json_t *list, bool *lttng)
 {
 	char path[64], line[4352], range[64], rights[8], last[4096] = "";
@@ -138,17 +140,20 @@ static json_t *document(const struct trace *t, json_t *events, bool lttng)
 static void print_event(const json_t *e)
 {
 	const json_t *arguments = json_object_get(e, "arguments"), *a;
-	const char *separator = "";
-	size_t i;
+	int column = printf("  %-14s", json_string_value(json_object_get(e, "name")));
+	size_t i, count = json_array_size(arguments);
 
-	printf("%-14s ", json_string_value(json_object_get(e, "name")));
 	json_array_foreach(arguments, i, a)
 	{
 		const char *name = json_string_value(json_object_get(a, "name"));
+		char text[96];
+		int len = snprintf(text, sizeof(text), " %s arg%zu%s%s%s",
+			json_string_value(json_object_get(a, "type")), i, name ? "=" : "",
+			name ? name : "", i + 1 < count ? "," : "");
 
-		printf("%s%s arg%zu", separator, json_string_value(json_object_get(a, "type")), i);
-		printf(name ? "=%s" : "%s", name ? name : "");
-		separator = ", ";
+		if (column + len > WIDTH)
+			column = printf("\n%*s", INDENT, "") - 1;
+		column += printf("%s", text);
 	}
 	putchar('\n');
 }
@@ -172,7 +177,6 @@ static void print(const json_t *doc)
 		if (strcmp(file, last))
 			printf("%s%s\n", i ? "\n" : "", printable(shown, sizeof(shown), file));
 		last = file;
-		printf("  ");
 		print_event(e);
 	}
 	if (!json_array_size(events))

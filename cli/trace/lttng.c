@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session of LTTng's, by its own command. */
+/* An LTTng session, by the lttng command: it has time limits, which liblttng-ctl's calls lack. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -19,6 +19,7 @@
 #define DAEMON_NS   (15 * NS_PER_S)
 #define DESTROY_NS  (40 * NS_PER_S)
 #define COUNT_NS    (30 * NS_PER_S)
+#define COMMAND_NS  (30 * NS_PER_S)
 #define SESSION_MAX 256
 #define ARGS_MAX    20
 
@@ -26,13 +27,49 @@ struct lttng {
 	struct trace *t;
 	char session[64], folder[4096];
 	char previous[SESSION_MAX]; /* the user's own, "": none */
-	struct trace_child daemon;  /* ours, where there was none */
+	struct child daemon;        /* ours, where there was none */
 	struct trace_undo undo;
 	int64_t discarded, lost_packets, recorded; /* events, packets, events; -1: unknown */
 };
 
-/* Runs lttng, which must not start a daemon that nobody ends. The last argument is NULL. */
-static int command(struct trace_text *out, const char *const words[])
+/* Runs a program to its end, at most patience_ns. quiet: without messages, and until a signal
+ * comes. out: its standard output; NULL: not wanted. 0 if it ended with status 0. */
+static int run_tool(
+	const char *const argv[], uint64_t patience_ns, bool quiet, struct child_text *out)
+{
+	const struct child_config cfg = {.flags = CHILD_READ_OUT | CHILD_READ_ERR};
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + patience_ns;
+	const char *why = "failed";
+	struct child c;
+	int ret = child_start(&c, argv, &cfg);
+
+	while (!ret && !c.ended && now_ns(CLOCK_MONOTONIC) < until && !(quiet && stop_wait(0)))
+		child_watch(&c, quiet ? stop_fd() : -1, -1, NS_PER_S / 10);
+	if (ret)
+		why = strerror(-ret);
+	else if (!c.ended)
+		why = "does not end";
+	else if (c.status && (c.text[0].len || c.text[1].len))
+		why = c.text[c.text[1].len ? 1 : 0].data;
+	why += strspn(why, "\r\n ");
+	ret = ret || !c.ended || c.status ? -ECHILD : 0;
+	if (ret && !quiet)
+		say("trace: %s: %.*s", argv[0], (int)strcspn(why, "\r\n"), why);
+	if (!ret && out) {
+		*out = c.text[0];
+		c.text[0] = (struct child_text){0};
+	}
+	child_free(&c);
+	return ret;
+}
+
+static bool quietly(const char *const argv[], uint64_t patience_ns, struct child_text *out)
+{
+	return !run_tool(argv, patience_ns, true, out);
+}
+
+/* Runs lttng, which must not start a daemon: nothing would end it. The last argument is NULL. */
+static int command(struct child_text *out, const char *const words[])
 {
 	const char *argv[ARGS_MAX + 1] = {"lttng", "--no-sessiond"};
 	unsigned n = 2;
@@ -43,28 +80,10 @@ static int command(struct trace_text *out, const char *const words[])
 	}
 	while (*words && n < ARGS_MAX)
 		argv[n++] = *words++;
-	return child_run(argv, out);
+	return run_tool(argv, COMMAND_NS, false, out);
 }
 
 #define LTTNG(...) command(NULL, (const char *const[]){__VA_ARGS__, NULL})
-
-/* Without a word, until it ends, a signal comes or patience does; true if it went well. */
-static bool quietly(const char *const argv[], uint64_t patience_ns, struct trace_text *out)
-{
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + patience_ns;
-	struct trace_child c;
-	bool well = !child_start(&c, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGKILL);
-
-	while (well && !c.ended && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(0))
-		child_look(&c, stop_fd(), -1, NS_PER_S / 10);
-	well = well && c.ended && !c.status;
-	if (well && out) {
-		*out = c.text[0];
-		c.text[0] = (struct trace_text){0};
-	}
-	child_free(&c);
-	return well;
-}
 
 static bool daemon_runs(void)
 {
@@ -76,16 +95,18 @@ static int start_daemon(struct lttng *l)
 {
 	const char *const argv[] = {"lttng-sessiond", "--no-kernel", NULL};
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + DAEMON_NS;
-	const char *why = "it does not answer";
+	const char *why = "does not answer";
 	int ret;
 
 	if (daemon_runs())
 		return 0;
-	ret = child_start(&l->daemon, argv, CHILD_READ_OUT | CHILD_READ_ERR, SIGTERM);
+	ret = child_start(&l->daemon, argv,
+		&(struct child_config){
+			.flags = CHILD_READ_OUT | CHILD_READ_ERR, .death_signal = SIGTERM});
 	while (!ret && !l->daemon.ended && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(0)) {
 		if (daemon_runs())
 			return 0;
-		child_look(&l->daemon, stop_fd(), -1, NS_PER_S / 20);
+		child_watch(&l->daemon, stop_fd(), -1, NS_PER_S / 20);
 	}
 	if (ret)
 		why = strerror(-ret);
@@ -97,7 +118,7 @@ static int start_daemon(struct lttng *l)
 	return -ECHILD;
 }
 
-/* What the user's own lttng commands are about, as that keeps it in a file; "": none. */
+/* The user's current session, which the lttng command keeps in a file; "": none. */
 static void current_session(char name[SESSION_MAX])
 {
 	const char *home = getenv("LTTNG_HOME");
@@ -114,7 +135,7 @@ static void current_session(char name[SESSION_MAX])
 		fclose(f);
 }
 
-/* In a process of its own, if we are killed. */
+/* Runs in a process of its own: also if this one is killed. */
 static int destroy(void *ctx)
 {
 	const struct lttng *l = ctx;
@@ -128,7 +149,7 @@ static int destroy(void *ctx)
 	return ret;
 }
 
-/* Buffers for each CPU, in parts of powers of two. */
+/* Buffers of each CPU: SUBBUFFERS parts, each a power of two. */
 static int add_channel(const struct lttng *l)
 {
 	uint64_t part = 1;
@@ -154,14 +175,14 @@ static int create(struct lttng *l)
 	if (trace_undo_start(&l->undo, destroy, l))
 		return -ECHILD;
 	ret = LTTNG("create", l->session, "--output", l->folder);
-	/* It makes the new session the current one. */
+	/* 'lttng create' makes the new session the current one. */
 	if (!ret && l->previous[0])
 		(void)quietly((const char *const[]){"lttng", "--no-sessiond", "set-session",
 				      l->previous, NULL},
 			DAEMON_NS, NULL);
 	if (!ret)
 		ret = add_channel(l);
-	/* Other applications' events are none of ours. */
+	/* Leaves other applications out. */
 	if (!ret)
 		ret = LTTNG("track", "--userspace", "--session", l->session, "--vpid", pid);
 	if (!ret)
@@ -184,25 +205,25 @@ static int64_t sum_of(const char *xml, const char *element)
 
 static void ask_losses(struct lttng *l)
 {
-	struct trace_text xml = {0};
+	struct child_text xml = {0};
 
 	l->discarded = l->lost_packets = -1;
 	if (command(&xml, (const char *const[]){"list", l->session, NULL}) || !xml.data)
 		return;
 	l->discarded = sum_of(xml.data, "discarded_events");
 	l->lost_packets = sum_of(xml.data, "lost_packets");
-	text_free(&xml);
+	child_text_free(&xml);
 }
 
-/* What babeltrace2, which may not be there, reads; unknown if it takes long, or a signal, another
- * one than what may have ended the trace, comes meanwhile. False: it cannot read the trace. */
+/* Counts events by babeltrace2. Unknown if that is not installed, takes long, or a signal comes
+ * (but the one that ended the trace). False: it cannot read the trace. */
 static bool count_recorded(struct lttng *l)
 {
-	/* Otherwise it tells again and again how far it is. */
+	/* step=+0: no progress messages. */
 	const char *const argv[] = {"babeltrace2", l->folder, "--component=sink.utils.counter",
 		"--params=step=+0", NULL};
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + COUNT_NS;
-	struct trace_text out = {0};
+	struct child_text out = {0};
 	const char *p;
 
 	l->recorded = -1;
@@ -215,7 +236,7 @@ static bool count_recorded(struct lttng *l)
 	while (p && p > out.data && p[-1] != '\n')
 		p--;
 	l->recorded = p ? strtoll(p, NULL, 10) : -1;
-	text_free(&out);
+	child_text_free(&out);
 	return true;
 }
 
@@ -235,7 +256,7 @@ static void print(const json_t *doc, const struct lttng *l)
 		printf("  lost      %15s packets of events\n",
 			format_count(count, (uint64_t)l->lost_packets));
 	if (l->discarded > 0)
-		printf("The buffers were full; try --buffer-size %" PRIu64 "M\n",
+		printf("The buffers were full: try --buffer-size %" PRIu64 "M\n",
 			(l->t->cfg->buffer_bytes >> 20) * 4);
 }
 
@@ -278,8 +299,8 @@ static int record(struct lttng *l, unsigned collectors)
 	if (ret != STATUS_OK)
 		return ret;
 	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
-		say("trace: %s: LTTng does not reach it; run ringtap as its user, or put that user "
-		    "into the group tracing",
+		say("trace: %s: it is not connected to LTTng; run ringtap as its user, or add that "
+		    "user to the group tracing",
 			t->app.name);
 		return STATUS_FAILED;
 	}
@@ -288,8 +309,7 @@ static int record(struct lttng *l, unsigned collectors)
 		duration ? t->start_ns + duration : UINT64_MAX);
 	ret = trace_detach(t);
 	if (ret == STATUS_OK && t->end == TRACE_BY_ITSELF) {
-		say("trace: lttng-sessiond ended; what it had recorded, in %s, is incomplete",
-			l->folder);
+		say("trace: lttng-sessiond ended: the trace in %s is incomplete", l->folder);
 		return STATUS_FAILED;
 	}
 	if (ret == STATUS_OK && LTTNG("stop", l->session))
@@ -305,8 +325,9 @@ static int run(struct lttng *l, unsigned collectors)
 	if (ret == STATUS_OK)
 		ask_losses(l);
 	destroyed = trace_undo_now(&l->undo, DESTROY_NS);
-	if (l->daemon.pid && !child_end(&l->daemon, SIGTERM, DAEMON_NS))
-		say("trace: lttng-sessiond did not end when asked to, and was killed");
+	if (l->daemon.pid && !child_stop(&l->daemon, SIGTERM, DAEMON_NS))
+		say("trace: lttng-sessiond did not end within %d s and was killed",
+			(int)(DAEMON_NS / NS_PER_S));
 	if (ret != STATUS_OK)
 		return ret;
 	if (!destroyed && count_recorded(l))
@@ -327,7 +348,7 @@ int trace_lttng(struct trace *t, unsigned collectors)
 	}
 	l->t = t;
 	l->undo.fd = -1;
-	l->daemon.pid_fd = l->daemon.fd[0] = l->daemon.fd[1] = -1;
+	l->daemon = (struct child)CHILD_NONE;
 	ret = run(l, collectors);
 	child_free(&l->daemon);
 	free(l);

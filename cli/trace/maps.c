@@ -13,9 +13,9 @@
 
 #define BAR_WIDTH 32 /* a line has 80 columns */
 
-#define BYTE "\\uffffff" /* bpftrace 0.17: two more digits, for a byte above ASCII */
+#define BYTE "\\uffffff" /* bpftrace 0.17 writes a byte above ASCII so, with two more digits */
 
-/* A line of JSON; names as their processes have them, or, if they are not in UTF-8, with '?'. */
+/* A line of JSON. Names that are not UTF-8 get '?' for each byte above ASCII. */
 static json_t *read_line(const char *line, size_t len, bool utf8)
 {
 	char *text = malloc(len ? len : 1);
@@ -142,7 +142,7 @@ static void print_bar(double share)
 	int n = (int)(share * BAR_WIDTH + 0.5);
 
 	putchar(' ');
-	/* What is there at all is seen. */
+	/* The smallest share has a mark, too. */
 	if (!n)
 		fputs(utf8 ? "\u258f" : ".", stdout);
 	for (int i = 0; i < n; i++)
@@ -150,7 +150,7 @@ static void print_bar(double share)
 	putchar('\n');
 }
 
-/* Of whole numbers the last one is told, and one alone is for itself. */
+/* Of whole numbers the inclusive range; a single one alone. */
 static void print_range(const json_t *bucket, bool ns)
 {
 	char low[FORMAT_LEN], end[FORMAT_LEN];

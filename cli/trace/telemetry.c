@@ -10,10 +10,10 @@
 #include "trace.h"
 
 #define COMMAND     "/ringtap/trace"
-#define PATIENCE_MS 20000 /* loading LTTng may take its time */
+#define PATIENCE_MS 20000 /* loading LTTng takes seconds */
 #define SETTLE_NS   (5 * NS_PER_S)
 
-/* A path that is longer than a string of DPDK's telemetry comes as an array of its pieces. */
+/* A path longer than a string of DPDK's telemetry comes as an array of pieces. */
 static void join_directory(json_t *answer)
 {
 	const json_t *pieces = json_object_get(answer, "directory"), *piece;
@@ -80,7 +80,7 @@ json_t *trace_tell(const struct trace *t, const char *parameter)
 	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN || ret == -EHOSTDOWN)
 		say("trace: %s: %s", t->app.name, trace_why_silent(t, why));
 	else if (!answer)
-		say("trace: %s: its telemetry does not know " COMMAND
+		say("trace: %s: its telemetry has no " COMMAND
 		    "; the probe is too old, or the application runs without telemetry",
 			t->app.name);
 	else if (!json_integer_value(json_object_get(answer, "status")))

@@ -17,9 +17,9 @@
 
 #define LOOK_NS (NS_PER_S / 100)
 
-/* Waits for the end of the pipe, which comes with ours whatever that is. Signals are blocked as
- * they are in us: a terminal's Ctrl-C is not its business. Our connections must not stay open by
- * it, nor the pipe of somebody who reads what we print. */
+/* Waits for the end of the pipe, which the kernel closes with the parent. Signals stay blocked, as
+ * in the parent: Ctrl-C does not end it. It closes all other descriptors: connections to
+ * applications and the output pipe must not stay open. */
 static void guard(int fd, int (*undo)(void *ctx), void *ctx)
 {
 	int null;

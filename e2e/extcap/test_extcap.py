@@ -83,12 +83,12 @@ def test_stopped_applications_hold_up_nothing(play):
         for app in stopped:
             os.kill(app.pid, signal.SIGSTOP)
         begin = time.monotonic()
-        said = ask("--extcap-interfaces")
+        output = ask("--extcap-interfaces")
         took_s = time.monotonic() - begin
     finally:
         for app in stopped:
             os.kill(app.pid, signal.SIGCONT)
-    assert [interface(a, "net_ring_a") in said for a in apps] == [False] * 3 + [True]
+    assert [interface(a, "net_ring_a") in output for a in apps] == [False] * 3 + [True]
     assert took_s < 9  # one of them alone would take 5 s if it were awaited
 
 
@@ -135,6 +135,16 @@ def test_options_of_a_capture(play, capture):
         {(pcapng.TX, 1, 60, 100)}
 
 
+def test_tshark_names_the_end_of_the_application(app, capture):
+    shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "ring-size", ""))
+    app.rx(n=10)
+    until(lambda: len(frames(shark.out, whole=False)) == 10, 20, "packets in the file")
+    app.quit()
+    assert shark.wait() == 0
+    assert f"application '{app.prefix}' has ended: the capture is complete" in shark.output
+    assert "record" not in shark.output.replace(str(shark.out), "")
+
+
 def test_all_ports_of_an_application(play, capture):
     app = play()
     app.ring("a")
@@ -150,9 +160,9 @@ def test_all_ports_of_an_application(play, capture):
 def test_configuration_follows_the_application(play):
     app = play()
     app.ring("a", rxq=2, txq=3)
-    said = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
+    output = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
     for option in ("direction", "queue", "snaplen", "ring-size", "timestamp"):
-        assert f"{{call=--{option}}}" in said
+        assert f"{{call=--{option}}}" in output
     reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
     values = ask(*reload, interface(app, "net_ring_a")).splitlines()
     assert [line.split("{value=")[1].split("}")[0] for line in values] == ["all", "0", "1", "2"]
@@ -170,21 +180,21 @@ def test_filter_that_is_right(expression):
 @pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "tcp port"])
 def test_filter_that_is_wrong(expression):
     """libpcap's own words."""
-    said = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
+    output = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
     theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
-    assert said.strip() == theirs.removeprefix("tcpdump: ").strip()
+    assert output.strip() == theirs.removeprefix("tcpdump: ").strip()
 
 
 @pytest.mark.parametrize("expression", ["inbound", "outbound and udp", "ip protochain 6", "ifindex 1"])
-def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
-    said = ask("--extcap-interface", interface(app), "--extcap-capture-filter", expression)
-    recorder = record(app, "-f", expression, out="/dev/null", attach=False)
+def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
+    output = ask("--extcap-interface", interface(module_app), "--extcap-capture-filter", expression)
+    recorder = record(module_app, "-f", expression, out="/dev/null", attach=False)
     try:
         recorder.attached()
         taken = True
     except AssertionError:  # it has ended
         taken = False
-    assert (said == "") == taken
+    assert (output == "") == taken
     assert taken == ("bound" in expression)
 
 
@@ -197,12 +207,19 @@ def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
     (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:no-such-app:y"], FAILED,
      "no-such-app"),
     (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--snaplen", "z"],
-     USAGE, "z"),
+     USAGE, "--snaplen z: not a size"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--queue", "z"],
+     USAGE, "--queue z: not a queue"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--ring-size", "5"],
+     USAGE, "--ring-size 5: not a size; give 64K to 4G"),
+    (["--capture", "--fifo", "/nonexistent/f", "--extcap-interface", "ringtap:APP:net_ring_a"], FAILED,
+     "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
-def test_mistakes_are_told_in_one_line(app, args, status, words):
-    said = ask(*args, status=status)
+def test_mistakes_are_reported_in_one_line(app, args, status, words):
+    said = ask(*(a.replace("APP", app.prefix) for a in args), status=status)
     assert words in said and len(said.strip().splitlines()) == 1
+    assert "record" not in said
 
 
 class Fifo:
@@ -227,7 +244,7 @@ class Fifo:
 
 @pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
-    """Asked for by hand: Wireshark takes only what is listed."""
+    """Named by hand: Wireshark takes only what is listed."""
     app = play()
     app.ring("a")
     app.ring("b", rxq=3, txq=1)
@@ -277,10 +294,19 @@ def test_application_ends(app, tmp_path, closing):
     app.quit()
     assert len(fifo.read().packets) == 10
     assert fifo.proc.wait() == OK
-    assert app.prefix in fifo.proc.output
+    assert fifo.proc.output.splitlines() == [
+        f"ringtap: extcap: application '{app.prefix}' has ended: the capture is complete"]
 
 
-def test_losses_are_told(app, tmp_path, closing):
+def test_snapshot_length(app, tmp_path, closing):
+    """-s as well as --snaplen, which is how Wireshark's preference comes."""
+    fifo = closing(Fifo(app, tmp_path, "-s", "96"))
+    app.rx(n=5, len=500)
+    fifo.proc.send_signal(signal.SIGTERM)
+    assert {(len(p.data), p.length) for p in fifo.read().packets} == {(96, 500)}
+
+
+def test_losses_are_reported(app, tmp_path, closing):
     """In the file, and at the end for Wireshark to show."""
     fifo = closing(Fifo(app, tmp_path, "--ring-size", "64K"))
     app.rx(n=5000, len=500)  # more than pipe and ring hold, and nobody reads

@@ -101,7 +101,7 @@ def strip(data):
 
 @pytest.mark.parametrize("direction", ["rx", "tx"])
 def test_filters_see_tags_that_the_nic_handles(play, record, reference, frames, direction):
-    """The tags are only in the mbuf's fields; the filter sees the frame as it is in the file."""
+    """The tags are only in the mbuf's fields; the filter reads the frame as it is in the file."""
     expressions = ["vlan", "not vlan", "vlan 5 and ip", "ether[12:2] = 0x8100", "vlan and vlan",
                    "ip", "ether proto 0x88a8", "less 68"]
     app = play()
@@ -126,14 +126,14 @@ def test_filters_that_loop_are_refused(play, record):
     """protochain walks a list of unknown length; what runs in an application must end."""
     app = play()
     port = app.ring("a")
-    said = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
-    assert len(said.strip().splitlines()) == 1 and "filter" in said
+    output = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
+    assert len(output.strip().splitlines()) == 1 and "filter" in output
     assert app.one(f"callbacks {port}") == 0
 
 
 @pytest.mark.smoke
 def test_filters_on_chains_of_segments(play, record):
-    """What the filter looks at lies in the third segment."""
+    """The bytes that the filter reads lie in the third segment."""
     app = play()
     app.ring("a")
     recorder = record(app, "-f", "ether[40] = 0x42")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd: start, end, what it prints, what it says when it cannot work; ringtap sees it."""
+"""ringtap-fwd: start, end, what it prints, its errors; ringtap attaches to it."""
 import os
 import re
 import shutil
@@ -182,8 +182,8 @@ def mine(app):
     return found
 
 
-def test_asked_while_it_ends(fwd):
-    """Whoever asks while memory is taken down gets no answer, and does no harm."""
+def test_queries_while_it_ends(fwd):
+    """A query while memory is taken down gets no answer, and does no harm."""
     for _ in range(5):
         app = fwd(*NULL).running()
         asking = threading.Thread(target=lambda: [listing() for _ in range(8)])
@@ -225,9 +225,9 @@ def test_eal_arguments_are_passed_on(fwd):
     (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
      "--pool-cache 100", "too large"),
 ])
-def test_what_cannot_work_is_said_in_one_line(args, what, advice):
-    said = refused("--no-huge", *args)
-    assert what in said and advice in said
+def test_what_cannot_work_is_reported_in_one_line(args, what, advice):
+    output = refused("--no-huge", *args)
+    assert what in output and advice in output
 
 
 @pytest.mark.parametrize("args,what", [
@@ -241,11 +241,11 @@ def test_wrong_command_lines(args, what):
 
 
 def test_missing_interface_and_rights():
-    said = refused("--plane", "packet", "--role", "sink:nope0")
-    assert "nope0: no such interface" in said
+    output = refused("--plane", "packet", "--role", "sink:nope0")
+    assert "nope0: no such interface" in output
     nobody = ["setpriv", "--reuid", 65534, "--clear-groups"]
-    said = refused("--plane", "packet", "--role", "sink:lo", prefix=nobody, program=public(FWD))
-    assert "CAP_NET_RAW" in said
+    output = refused("--plane", "packet", "--role", "sink:lo", prefix=nobody, program=public(FWD))
+    assert "CAP_NET_RAW" in output
 
 
 def test_help_manual_and_completion(tmp_path):
@@ -270,8 +270,8 @@ def test_help_manual_and_completion(tmp_path):
 
 
 def test_output_that_cannot_be_written(fwd, tmp_path):
-    said = fwd(*NULL, "--count", 10, "--samples", "/nonexistent/x").done(status=1)
-    assert "--samples /nonexistent/x" in said
+    output = fwd(*NULL, "--count", 10, "--samples", "/nonexistent/x").done(status=1)
+    assert "--samples /nonexistent/x" in output
     done = run(["sh", "-c", f"{FWD} --no-huge --vdev net_null0 --role echo:0 --count 10 >/dev/full"])
     assert done.returncode == 1
     assert "standard output" in done.stderr

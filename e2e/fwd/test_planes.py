@@ -181,8 +181,8 @@ def test_forwarding_between_interfaces(fwd, net, plane):
     first, left = net.add_host("192.0.2.1")
     _second, right = net.add_host("192.0.2.2")
     way = fwd("--plane", plane, "--role", f"forward:{left},{right}@1", namespace=net.hub).running()
-    said = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
-    assert "5 received" in said
+    output = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
+    assert "5 received" in output
     there, back = way.stop()["roles"]
     for role in (there, back):
         assert role["total"]["rx_packets"] >= 6  # pings and who has it
@@ -219,7 +219,7 @@ def test_packet_plane_uses_no_dpdk(fwd, wire):
 
 
 def test_memif_joins_two_processes(fwd, tmp_path):
-    """net_memif 22.11 takes its memory away under who polls when the other side ends: so the echo
+    """net_memif 22.11 unmaps its memory under polling threads when the other side ends: so the echo
     stops polling before that."""
     socket = f"socket-abstract=no,socket={tmp_path}/memif"
     echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1", "--mac-swap",
@@ -232,7 +232,7 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     assert echo.done().total("echo")["tx_packets"] == COUNT
 
 
-# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and says of each
+# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and prints of each
 # frame which one it is.
 PEER = """
 import os, select, socket, sys
@@ -256,7 +256,7 @@ while True:
 
 @pytest.fixture
 def peer(wire):
-    """Answers round trips when it is told to; and the generator's namespace and interface."""
+    """Answers round trips on command; and the generator's namespace and interface."""
     (here, near), (there, far) = wire
     it = there.start([sys.executable, "-c", PEER, far])
     it.expect("^ready")
@@ -296,9 +296,9 @@ def test_a_new_stage_gives_up_nothing(fwd, peer):
 
 
 def test_link_that_stays_down(fwd, tmp_path):
-    said = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
+    output = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
                "generate:0", "--link-wait", "100ms").done(status=1)
-    assert "net_memif0: the link is down" in said
+    assert "net_memif0: the link is down" in output
 
 
 def test_interface_goes_away(fwd, wire):

@@ -31,7 +31,7 @@ def assert_all_accounted(report):
 
 def assert_rate(role, index, asked):
     """Within 0.1 %; slower only by what the machine held the last burst up by. By the program's own
-    clock: test_rate_by_the_kernels_clock() looks at that."""
+    clock: test_rate_by_the_kernels_clock() checks that."""
     stage = role["stages"][index]
     late = role["backlog_max"] / max(1, stage["tx_packets"])
     assert asked * 0.999 / (1 + late) <= stage["rate_reached"] <= asked * 1.001
@@ -273,7 +273,7 @@ def test_streams_of_several_processes(fwd, net):
 
 
 def test_several_streams(fwd):
-    """Two generators on one thread share a port; the sink tells them apart."""
+    """Two generators on one thread share a port; the sink counts them apart."""
     report = fwd("--ring", "a:16384", "--role", "generate:a@0", "--role", "generate:a@0", "--role",
                  "sink:a@1", "--rate", "10k", "--count", 500).done()
     streams = report.role("sink")["streams"]

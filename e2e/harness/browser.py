@@ -17,7 +17,7 @@ def missing():
 
 
 class Browser:
-    """complaints: what the browser's console said of the pages, apart from mere information."""
+    """complaints: the browser's console messages, apart from mere information."""
 
     def __init__(self, profile):
         ours_in, theirs_out = os.pipe()

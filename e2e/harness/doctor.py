@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap top and doctor, and what the kernel says of an application's threads."""
+"""ringtap top and doctor, and the kernel's counters of an application's threads."""
 import json
 import time
 from pathlib import Path
@@ -50,8 +50,8 @@ class Scheduler:
 
 
 class Diagnosis:
-    """What `ringtap doctor` says of one application. On a machine that others use, threads are
-    pre-empted indeed: that verdict is held against the kernel's own figures, and stands apart."""
+    """The verdicts of `ringtap doctor` on one application. On a machine that others use, threads are
+    pre-empted indeed: that verdict is compared with the kernel's own counters, and stands apart."""
 
     def __init__(self, app, seconds=1):
         scheduler = Scheduler(app.pid)
@@ -64,7 +64,7 @@ class Diagnosis:
         self.faults = [v["verdict"] for v in self.verdicts if v["grade"] == "fault"]
         assert done.returncode == (FAULT if self.faults else 0)
         self.preempted = "preempted" in self.faults
-        # Its share is of the time between two looks of the probe at the kernel's figures: half of the
+        # Its share is of the time between two reads of the kernel's counters by the probe: half of the
         # doctor's time or more.
         if self.preempted:
             assert waited > WAIT / 2 * seconds / 2, self.verdicts

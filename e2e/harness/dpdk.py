@@ -31,7 +31,7 @@ def eal_args(prefix, plugin=None, vdevs=(), lcores="0,1", memory_mb=256, extra=(
 
 
 class HugePages:
-    """Huge pages for one application: mounted at a folder that only it sees."""
+    """Huge pages for one application: mounted at a folder in its own mount namespace."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -51,7 +51,7 @@ def remove_run_dir(prefix):
 
 
 def telemetry(prefix, command, timeout=60):
-    """Asks an application over DPDK's own telemetry socket; returns the decoded answer."""
+    """Sends a command to an application's telemetry socket; returns the decoded answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits for its turn
         sock.settimeout(timeout)

@@ -58,7 +58,7 @@ class Fwd:
         return self
 
     def done(self, status=0, timeout=60):
-        """Waits for the end. Returns the report, or what was said if it failed."""
+        """Waits for the end. Returns the report, or the output if it failed."""
         got = self.proc.wait(timeout)
         text = self.proc.output
         assert got == status, f"status {got}, not {status}:\n{text[-3000:]}"

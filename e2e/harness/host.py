@@ -38,7 +38,7 @@ class Host:
         return self.proc.output
 
     def looked_after(self):
-        """Waits until its main thread has looked at the kernel's counters."""
+        """Waits until its main thread has read the kernel's counters."""
         def wake_ups():
             with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
                 return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
@@ -51,7 +51,7 @@ class Host:
 
 
 def start_refused(namespace, *args, prefix=(), program=RINGTAP):
-    """A `ringtap host` that does not come up: (exit status, what it said)."""
+    """A `ringtap host` that does not come up: (exit status, output)."""
     proc = Proc([*namespace.prefix, *prefix, program, "host", *args])
     try:
         return proc.wait(30), proc.output

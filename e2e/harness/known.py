@@ -50,7 +50,7 @@ class Measuring:
             raise
 
     def finish(self, number=None, status=0):
-        """Waits for its end, or asks for it by a signal; returns what it printed."""
+        """Waits for its end, after a signal if there is one; returns what it printed."""
         if number:
             self.proc.send_signal(number)
         got = self.proc.wait(60)

@@ -23,7 +23,7 @@ def start(*args, program=("-m", "ringtap_lab.run.cli"), cwd=None, **env):
     return Proc([sys.executable, *program, *args], env=environment(**env), cwd=cwd)
 
 
-def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=300, cwd=None, wrap=(), **env):
+def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=1200, cwd=None, wrap=(), **env):
     """CompletedProcess of ringtap-lab with text output. wrap: what to put before the command."""
     return subprocess.run([*map(str, wrap), sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,

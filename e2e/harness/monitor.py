@@ -54,8 +54,9 @@ class Port(ctypes.Structure):
     _fields_ = _fields(
         (char, "name[64] driver[64]"), (u16, "port_id link_up"),
         (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
-        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"),
-        (u8, "reserved[24]"))
+        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"
+              " tx_before tx_after"),
+        (u8, "reserved[8]"))
 
 
 class Gap(ctypes.Structure):
@@ -83,7 +84,7 @@ class Thread(ctypes.Structure):
 class Hook(ctypes.Structure):
     _fields_ = _fields(
         (u32, "thread life"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
-        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_asked reserved1"),
+        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_burst reserved1"),
         (u64, "burst[513]"))
 
 
@@ -193,7 +194,7 @@ class Monitor:
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
     def fresh(self, patience=10):
-        """Waits until the control thread has looked at everything once more. It looks at threads and
+        """Waits until the control thread has read everything once more. It reads threads and
         pools after the ports: that is over when it comes to the ports again."""
         begin = time.time_ns()
         for _ in range(2):

@@ -6,7 +6,7 @@ import os
 from .proc import Proc, check, run
 
 _number = itertools.count()
-# A DPDK port sees frames as they are: no checksums left to do, no segments to be cut.
+# A DPDK port receives frames as they are: no checksums left to do, no segments to be cut.
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 
 

@@ -40,7 +40,7 @@ class Ovs:
         if huge:
             args = ["--no-pci", "--file-prefix", self.prefix, "-m", memory_mb]
             return args + (["-d", plugin] if plugin else [])
-        # OVS adds --in-memory, which EAL refuses next to --no-huge, unless told of --legacy-mem.
+        # OVS adds --in-memory, which EAL refuses next to --no-huge, unless --legacy-mem is given.
         return dpdk.eal_args(self.prefix, plugin, lcores=None, memory_mb=memory_mb,
                              extra=["--legacy-mem"])
 

@@ -17,7 +17,7 @@ CORPUS = REPO.parent / "shared" / "pcaps"
 
 
 def world_writable(path):
-    """Whether EAL would refuse a plugin in this folder: it looks at all folders above, too."""
+    """Whether EAL would refuse a plugin in this folder: it checks all folders above, too."""
     return any(p.stat().st_mode & stat.S_IWOTH for p in [path, *path.parents])
 
 
@@ -43,7 +43,7 @@ def copy_probe(plugin, folder):
 
 
 class Plugin:
-    """The probe as EAL's -d wants it: in place, or copied to where EAL accepts it, with what it loads
+    """The probe where EAL's -d accepts it: in place, or copied to where EAL accepts it, with what it loads
     from beside it."""
 
     def __init__(self):

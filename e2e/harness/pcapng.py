@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A strict pcapng reader: little endian, one section, and every padding byte and length looked at.
+"""A strict pcapng reader: little endian, one section, and every padding byte and length checked.
 Written from the specification, not from our writer, so that it can disagree with it."""
 import functools
 import gc
@@ -181,7 +181,7 @@ RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
 
 
 def check_sums(file):
-    """What the file says of itself agrees, per interface; returns (seen, captured, lost) of each."""
+    """The file's counters agree with its packets, per interface; returns (seen, captured, lost) of each."""
     out = []
     for i, iface in enumerate(file.interfaces):
         seen, accepted, lost, delivered = (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rt_play, our application that sends and receives what it is told; see e2e/apps/rt_play.c."""
+"""rt_play, an application that sends and receives on command; see e2e/apps/rt_play.c."""
 from . import dpdk
 from .paths import BUILD
-from .proc import Proc
+from .proc import Proc, until
 
 
 class Refused(AssertionError):
@@ -11,7 +11,7 @@ class Refused(AssertionError):
 
 class Play:
     """plugin: loaded with -d; None: the program with the probe linked in. program: another one that
-    is told and answers in the same way."""
+    takes commands and answers in the same way."""
 
     def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
                  namespace=None):
@@ -62,6 +62,11 @@ class Play:
 
     def tx(self, *args, **shape):
         return self.burst("tx", *args, **shape)
+
+    def unhooked(self, port=0):
+        """For tests that share it: waits until the one before has left nothing. Returns self."""
+        until(lambda: self.one(f"callbacks {port}") == 0, what="no callback is left")
+        return self
 
     def quit(self):
         self.proc.send("quit")

@@ -10,13 +10,14 @@ import time
 
 
 POLL_S = 0.002
-# Seconds that an event is waited for at least, whatever a test says: on a busy machine all takes longer, and
-# waiting for what comes costs nothing.
-PATIENCE = 60
+# Seconds that an event is waited for at least: on a busy machine everything takes longer, and a wait for an
+# event that comes costs nothing. And seconds for a program that runs to its end.
+PATIENCE = 120
+HANG = 600
 
 
 class Gone(AssertionError):
-    """The process ended, or stayed silent, before it said what was waited for."""
+    """The process ended, or printed nothing more, before the awaited output."""
 
 
 class Proc:
@@ -140,7 +141,7 @@ class Proc:
         return self.wait()
 
     def stop(self, number=signal.SIGTERM, timeout=20):
-        """Asks the process to end and waits; kills it if it does not."""
+        """Sends the signal and waits for the end; kills the process if it does not end."""
         self.send_signal(number)
         try:
             return self.wait(timeout)
@@ -159,14 +160,14 @@ class Proc:
             self._in = -1
 
 
-def run(argv, timeout=60, env=None, **kwargs):
+def run(argv, timeout=HANG, env=None, **kwargs):
     """Runs argv to its end; env is added to ours. Returns the CompletedProcess with text output."""
     return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, timeout=timeout, text=True,
+                          stdin=subprocess.DEVNULL, timeout=max(timeout, HANG), text=True,
                           env=dict(os.environ, LC_ALL="C", **(env or {})), **kwargs)
 
 
-def check(argv, timeout=60, **kwargs):
+def check(argv, timeout=HANG, **kwargs):
     """Like run(); fails the test if the program does. Returns its standard output."""
     done = run(argv, timeout, **kwargs)
     assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}"

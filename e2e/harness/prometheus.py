@@ -54,7 +54,9 @@ def labels_by_name(series):
     return found
 
 
-_SELECTOR = re.compile(r"\b(ringtap_\w+)(?:\s*\{([^}]*)\})?")
+_SELECTOR = re.compile(r"\b(ringtap_\w+|up(?=\s*\{))(?:\s*\{([^}]*)\})?")
+# Labels that Prometheus adds to each series.
+OF_PROMETHEUS = {"instance", "job"}
 _GROUPED = re.compile(r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)")
 
 
@@ -70,8 +72,8 @@ def names_in(expression):
 class Exporter:
     """A `ringtap export` at a free port."""
 
-    def __init__(self, *apps, args=()):
-        self.proc = Proc([RINGTAP, "export", "--listen", "127.0.0.1:0", *args,
+    def __init__(self, *apps, args=(), prefix=()):
+        self.proc = Proc([*prefix, RINGTAP, "export", "--listen", "127.0.0.1:0", *args,
                           *(a.prefix for a in apps)])
         try:
             found = self.proc.expect(r"^Exporting at (\S+)$")
@@ -116,13 +118,14 @@ class Exporter:
 class Prometheus:
     """In a folder of its own, at a free port."""
 
-    def __init__(self, folder, target, interval="500ms"):
+    def __init__(self, folder, target, interval="500ms", rules=None):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = "127.0.0.1:%d" % free.getsockname()[1]
         config = folder / "prometheus.yml"
         config.write_text(f"""\
-global: {{scrape_interval: {interval}, scrape_timeout: {interval}}}
+global: {{scrape_interval: {interval}, scrape_timeout: {interval}, evaluation_interval: 1s}}
+rule_files: [{rules or ''}]
 scrape_configs:
   - job_name: ringtap
     static_configs: [{{targets: ['{target}']}}]

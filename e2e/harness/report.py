@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A report of ringtap-lab, read as a browser reads it, and its figures computed anew from the data.
+"""A report of ringtap-lab, read as a browser reads it, and its values computed anew from the data.
 
 Nothing of the code that made the page is used: what it got wrong must not be wrong here as well."""
 import base64
@@ -65,7 +65,7 @@ class Page(html.parser.HTMLParser):
         if "id" in attributes:
             self.ids.append(attributes["id"])
         if tag == "a" and "source" in element.classes() and attributes["href"].startswith("https://"):
-            return  # fetched by nobody but the reader who follows it
+            return  # fetched only when a reader follows it
         self.references += [attributes[n] for n in ("src", "href", "xlink:href", "srcset", "data", "action")
                             if attributes.get(n)]
         self.references += re.findall(r"url\(([^)]*)\)", " ".join(attributes.values()))
@@ -137,7 +137,7 @@ def _datum(cell, path):
 
 
 def wanted(data, marks):
-    """The text of a figure as it has to be, without its unit."""
+    """The text of a value as it has to be, without its unit."""
     return _wanted(data, marks).replace("-", "\N{MINUS SIGN}")
 
 
@@ -176,7 +176,7 @@ def _same(shown, right):
 
 
 def check_values(page, data):
-    """Each figure that the page shows is that of the data, computed anew."""
+    """Each value on the page is that of the data, computed anew."""
     assert page.values
     for element in page.values:
         right, shown = wanted(data, element.attributes), element.text()
@@ -214,7 +214,7 @@ def _above(element):
 
 
 def _unmarked(element):
-    """Its text without marked figures, names of figures, and times of day."""
+    """Its text without marked values, names of values, and times of day."""
     marked = {"value", "around", "spent", "runs", "name"}
     text = "".join(c if isinstance(c, str) else "" if marked & set(c.classes()) else _unmarked(c)
                    for c in element.children)
@@ -222,7 +222,7 @@ def _unmarked(element):
 
 
 def check_no_figure_is_unmarked(page):
-    """Whatever stands in a table and was measured says where it comes from. (Names may hold digits.)"""
+    """Each measured value in a table has its source. (Names may hold digits.)"""
     for cell in page.root.tagged("td"):
         if _is_result(cell):
             loose = re.search(r"(?<![\w-])\d", _unmarked(cell))
@@ -230,7 +230,7 @@ def check_no_figure_is_unmarked(page):
 
 
 def check_published(page, data, documents):
-    """Each published figure shown stands in the data, with who published it, or in the documents."""
+    """Each published value shown stands in the data, with its publisher, or in the documents."""
     sources = numbers(documents)
     for name, experiment in data.items():
         assert all(p["source"] for p in experiment["published"]), name

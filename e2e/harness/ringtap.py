@@ -11,14 +11,14 @@ OK, FAILED, USAGE, LOSS = 0, 1, 2, 3  # exit status
 
 
 def listing():
-    """Applications, as `ringtap list` tells."""
+    """Applications by `ringtap list`."""
     done = run([RINGTAP, "list", "--json"])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["applications"]
 
 
 def sessions(app):
-    """Sessions that the application has, as `ringtap list` tells."""
+    """Sessions of the application by `ringtap list`."""
     return [s for a in listing() if a["name"] == app.prefix for s in a["sessions"] or ()]
 
 

@@ -11,7 +11,7 @@ from .paths import BUILD, REPO
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18  # <sys/mount.h>
 CLONE_NEWNS = 0x20000  # <sched.h>
 PAGE_SIZES = Path("/sys/kernel/mm/hugepages")
-PAGES = {2048: 400}  # kB: how many should be free; Open vSwitch takes 256
+PAGES = {2048: 400}  # kB: how many should be free for each worker; Open vSwitch takes 256
 PUBLIC = Path("/run/ringtap-e2e-public")
 ALL_DRIVERS = Path("/run/ringtap-e2e-drivers")
 # Those that the tests name. EAL opens each driver in its folder: with all of Debian's that is most of its start.
@@ -94,10 +94,11 @@ def _add(kb, free):
 
 
 class HugePages:
-    """Makes sure that so many are free: {kB: number}; what it added goes with close(), or with this process."""
+    """Makes sure that so many are free, {kB: number} for each worker; what it added goes with close(), or with
+    this process."""
 
-    def __init__(self, pages=PAGES):
-        self.added = {kb: _add(kb, free) for kb, free in pages.items()}
+    def __init__(self, workers=1, pages=PAGES):
+        self.added = {kb: _add(kb, free * workers) for kb, free in pages.items()}
         read_end, self._write_end = os.pipe()
         self._guard = os.fork()
         if not self._guard:

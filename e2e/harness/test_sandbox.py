@@ -16,7 +16,7 @@ POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 RUN = """
 from harness import sandbox
 sandbox.enter()
-sandbox.HugePages({2048: %d})
+sandbox.HugePages(pages={2048: %d})
 print("entered", flush=True)
 input()
 """
@@ -29,6 +29,7 @@ def run_of_its_own(closing):
     return proc
 
 
+@pytest.mark.alone
 def test_huge_pages_are_given_back_after_kill_9(closing):
     before = int((POOL / "nr_hugepages").read_text())
     run = run_of_its_own(closing)

@@ -36,7 +36,7 @@ class Terminal:
         check([*self._tmux, "resize-window", "-x", columns, "-y", lines])
 
     def screen(self, styles=False):
-        """The lines that are seen, with escape sequences for their colours if asked for."""
+        """The lines on the screen; with styles, their colours' escape sequences, too."""
         done = run([*self._tmux, "capture-pane", "-p", *(["-e"] if styles else [])])
         return done.stdout.splitlines()
 

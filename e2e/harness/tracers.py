@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other people's readers of events: bpftrace, LTTng, babeltrace2; and what ELF says of USDT sites."""
+"""Foreign readers of events: bpftrace, LTTng, babeltrace2; and the USDT sites in ELF files."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ NO_QUEUE = 0xFFFF
 
 
 class Site:
-    """One USDT site, as readelf tells."""
+    """One USDT site, as readelf prints it."""
 
     def __init__(self, event, at, semaphore, arguments):
         self.event, self.at, self.semaphore, self.arguments = event, at, semaphore, arguments
@@ -76,11 +76,11 @@ class Bpftrace:
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
         for line in self.proc.output.splitlines():
-            told = json.loads(line) if line.startswith("{") else {}
-            if told.get("type") != "map":
-                assert "lost" not in told.get("type", ""), line
+            reply = json.loads(line) if line.startswith("{") else {}
+            if reply.get("type") != "map":
+                assert "lost" not in reply.get("type", ""), line
                 continue
-            for name, table in told["data"].items():
+            for name, table in reply["data"].items():
                 for arguments, calls in table.items():
                     out[(name[1:], *map(int, arguments.split(",")))] = calls
         return out
@@ -91,7 +91,7 @@ class Bpftrace:
 
 class Ctf:
     """A trace, as babeltrace2 reads it. events: {(event, arguments...): calls}; discarded: how many
-    the tracer says it had no room for."""
+    the tracer had no room for."""
 
     def __init__(self, folder):
         done = run(["babeltrace2", folder], timeout=120)

@@ -79,7 +79,7 @@ def bytes_at_sites(app, file):
 
 
 def semaphores(app, file):
-    """How many tracers wait for the events that have one, as the application sees it."""
+    """How many tracers wait for the events that have one: the semaphores' values in the application."""
     places = {s.semaphore for s in usdt_sites(file) if s.semaphore}
     return {int.from_bytes(n, "little") for n in _read(app, file, sorted(places), 2)}
 

@@ -57,7 +57,7 @@ LAYOUT_BODY = struct.Struct(f"<IIIQ3Q{RINGS_MAX}i")
 
 
 class Layout:
-    """What a probe asks for."""
+    """What a probe requests."""
 
     def __init__(self, body):
         self.rings, self.interfaces, self.taps, self.ring_size, *rest = LAYOUT_BODY.unpack(body)
@@ -103,7 +103,7 @@ class Reader:
         return (HEADER.unpack_from(data)[2], data[12:]) if data else (None, b"")
 
     def ask(self, **kwargs):
-        """Requests a session; returns the memory that the probe wants."""
+        """Requests a session; returns the layout of the memory that the probe requires."""
         self.send(open_request(**kwargs))
         kind, body = self.receive()
         assert kind == LAYOUT, body

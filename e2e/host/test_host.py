@@ -28,7 +28,7 @@ for i in range(int(sys.argv[2])):
 
 
 class Wire:
-    """Two hosts; what is at our end is looked at."""
+    """Two hosts; the interface at the near end is captured."""
 
     def __init__(self, net):
         self.here = net.hub
@@ -94,7 +94,7 @@ def numbers(file):
 
 
 def test_both_directions_while_the_network_goes_on(wire, host, record, closing, tmp_path):
-    """What tcpdump sees on the same interface, packet for packet; ping and TCP work."""
+    """What tcpdump captures on the same interface, packet for packet; ping and TCP work."""
     it = host(wire.here, wire.device)
     entry, = [a for a in listing() if a["name"] == it.prefix]
     assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
@@ -214,7 +214,7 @@ sys.exit(libc.bind(s.fileno(), address, 16) and f"bind: error {ctypes.get_errno(
 
 @pytest.fixture
 def xdp(wire, host):
-    """AF_XDP where the kernel has it, which is asked without us."""
+    """AF_XDP where the kernel has it, which is checked without ringtap."""
     done = run([*wire.here.prefix, sys.executable, "-c", XDP_SOCKET, wire.device])
     if done.returncode:
         pytest.skip(f"no AF_XDP here: {done.stderr.strip().splitlines()[-1]}")
@@ -290,8 +290,8 @@ def test_interface_renamed(wire, host, record):
 @pytest.mark.smoke
 def test_name_in_use(wire, host):
     it = host(wire.here, wire.device)
-    status, said = start_refused(wire.here, "--name", it.prefix, wire.device)
-    assert status == FAILED and it.prefix in said and len(said.strip().splitlines()) == 1
+    status, output = start_refused(wire.here, "--name", it.prefix, wire.device)
+    assert status == FAILED and it.prefix in output and len(output.strip().splitlines()) == 1
 
 
 def test_sleeps_when_there_is_nothing_to_do(wire, host):
@@ -324,10 +324,10 @@ def test_sleeps_when_there_is_nothing_to_do(wire, host):
     (["--huge-pages", "--memory", "64G", "lo"], FAILED, "--huge-pages: "),
     (["--memory", "16M", "lo"], FAILED, "memory"),
 ], ids=lambda v: " ".join(v)[:30] if isinstance(v, list) else "")
-def test_mistakes_are_told_in_one_line(net, args, status, words):
-    got, said = start_refused(net.hub, *args)
-    assert got == status and words in said, said
-    assert len(said.strip().splitlines()) == 1, said
+def test_mistakes_are_reported_in_one_line(net, args, status, words):
+    got, output = start_refused(net.hub, *args)
+    assert got == status and words in output, output
+    assert len(output.strip().splitlines()) == 1, output
 
 
 def test_installed_out_of_the_way(tmp_path):
@@ -341,9 +341,9 @@ def test_installed_out_of_the_way(tmp_path):
 def test_huge_pages(wire, host, record):
     """As EAL finds them, if they are there."""
     args = ["--huge-pages", wire.device]
-    status, said = start_refused(wire.here, *args) if not huge_pages() else (None, "")
+    status, output = start_refused(wire.here, *args) if not huge_pages() else (None, "")
     if status is not None:
-        pytest.skip(said.strip())
+        pytest.skip(output.strip())
     it = host(wire.here, wire.device, args=["--huge-pages"])
     recorder = record(it)
     wire.blast(10)
@@ -354,6 +354,6 @@ def test_huge_pages(wire, host, record):
 
 def test_without_rights(net):
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    status, said = start_refused(net.hub, "lo", prefix=nobody, program=public(RINGTAP))
-    assert status == FAILED and "root" in said
-    assert len(said.strip().splitlines()) == 1
+    status, output = start_refused(net.hub, "lo", prefix=nobody, program=public(RINGTAP))
+    assert status == FAILED and "root" in output
+    assert len(output.strip().splitlines()) == 1

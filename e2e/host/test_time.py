@@ -93,7 +93,7 @@ def count(path):
 
 
 def test_the_very_times_that_tcpdump_has(wire, host, record, closing, tmp_path):
-    """With a socket that asks for time stamps the kernel takes them once for all sockets; but not those
+    """With a socket that requests time stamps the kernel takes them once for all sockets; but not those
     of TCP, which uses the field for its pacing."""
     asking = closing(socket.socket(type=socket.SOCK_DGRAM))
     asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -125,7 +125,7 @@ def test_the_very_times_that_tcpdump_has(wire, host, record, closing, tmp_path):
 
 def test_round_trips(wire, host, record, closing):
     """A request is stamped after it was sent, and its answer before it was received; between them
-    lies what the other side took."""
+    lies the time that the other side took."""
     it = host(wire.here, wire.device)
     recorder = record(it, "-f", "udp port 7")
     closing(wire.there.start([sys.executable, "-c", RESPONDER])).expect("^up$")
@@ -195,7 +195,7 @@ def late_packets(it, hosts, record, closing):
 
 
 def test_what_a_silent_interface_holds_up(net, host, record, closing):
-    """Nothing: a thread that receives nothing says so, and what others have comes at once."""
+    """Nothing: a thread that receives nothing publishes that, and packets of others come at once."""
     (space, device), (_other, silent) = [net.add_host(f"10.8{i}.0.2") for i in range(2)]
     net.hub.check(["ip", "addr", "add", "10.80.0.1/24", "dev", device])
     it = host(net.hub, device, silent, args=["--cpus", "0,1"])

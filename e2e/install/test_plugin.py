@@ -27,7 +27,7 @@ def static():
 
 
 def log(app):
-    """What the plugin said in the application."""
+    """The plugin's messages in the application."""
     return [line for line in app.proc.output.splitlines() if line.startswith("ringtap:")]
 
 
@@ -84,7 +84,7 @@ def test_filters_where_the_application_has_no_bpf(static, plugin, closing, tmp_p
 
 
 def refused(app, *words):
-    """It runs, without the probe; its log has one line that says why."""
+    """It runs, without the probe; its log has one line with the reason."""
     line, = log(app)
     assert all(word in line for word in words), line
     assert line.endswith("the application runs without it")
@@ -111,7 +111,7 @@ def test_object_that_is_damaged(play, plugin, private_dir):
 
 
 def test_object_that_lacks_symbols(static, plugin, closing, private_dir):
-    """Its symbols are all looked up when it is loaded, none in a polling thread."""
+    """Its symbols are all resolved when it is loaded, none in a polling thread."""
     alone = copy_probe(plugin, private_dir)
     code = probe_object(alone).read_bytes()
     probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0",

@@ -79,7 +79,7 @@ def test_resumes_where_it_was_stopped(tmp_path, closing, number):
 
 
 def test_other_settings_spoil_nothing(tmp_path):
-    """A run with them is refused, and the report of what is there says nothing of it."""
+    """A run with them is refused, and the report of what is there does not mention it."""
     assert everything(tmp_path, LAB_SAMPLES="sample,other").returncode == 0
     before = (tmp_path / "out" / "report.html").read_text()
     done = everything(tmp_path, "--quick", LAB_SAMPLES="sample,other")

@@ -171,7 +171,7 @@ def test_an_interrupt_leaves_nothing(name, tmp_path, closing):
     ([], ["--build", "/nowhere"], "neither in /nowhere/"),
     ([], ["--cpus", "0"], "needs 2 CPUs"),
     (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], [], "needs root")])
-def test_one_line_says_what_is_missing(name, wrap, args, complaint, tmp_path):
+def test_one_line_reports_what_is_missing(name, wrap, args, complaint, tmp_path):
     done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, cwd=public(lab.LAB),
                    PATH="/usr/bin:/bin:/usr/sbin:/sbin", PYTHONPATH=str(public(lab.LAB)),
                    RINGTAP_BUILD=str(public(lab.BUILD)))

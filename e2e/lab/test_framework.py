@@ -143,7 +143,7 @@ def test_resumes(tmp_path):
     assert third.returncode == 0 and "7 of 9" not in third.stderr and "[1/" not in third.stderr
 
 
-def test_another_machine_is_told(tmp_path):
+def test_another_machine_is_reported(tmp_path):
     assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
     assert "more than one machine" not in (tmp_path / "out" / "report.html").read_text()
     path = tmp_path / "out" / "sample.jsonl"
@@ -170,7 +170,7 @@ def test_other_settings_are_refused(tmp_path):
     (["sample", "--sample-last", "0"], "--sample-last: must be at least 1"),
     (["sample", "--build", "/nowhere"], "ringtap is neither in /nowhere/cli nor in PATH"),
     (["sample", "--only", "three"], "--only three: no such cell; there are: one two gone")])
-def test_one_line_says_what_is_wrong(tmp_path, args, complaint):
+def test_one_line_reports_what_is_wrong(tmp_path, args, complaint):
     done = lab.run(*args, "-o", tmp_path / "out", program=SAMPLE, PATH="/nowhere")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and done.stderr.startswith("ringtap-lab: ")
@@ -193,7 +193,8 @@ def stopped(tmp_path, closing, request):
     p.expect("everything is there")
     here = lab.remains(p.pid)
     assert sum(x.startswith("network namespace") for x in here) == 2, here
-    assert sum(x.startswith("process") for x in here) >= 2, here
+    # One may be just about to become another program, and has no environment then.
+    until(lambda: sum(x.startswith("process") for x in lab.remains(p.pid)) >= 2, what="both processes")
     assert any(x.startswith("/run/") for x in here), here
     return p
 
@@ -255,7 +256,7 @@ def set_huge_pages(count):
 
 def with_huge_pages(tmp_path, closing, name):
     """(run that has added some and goes on, number before, number since)."""
-    for _ in range(5):
+    for _ in range(20):
         before = huge_pages()
         p = closing(lab.start("sample", "-o", tmp_path / name, "--fresh", *STOP, "--sample-huge-mb", "4",
                               program=SAMPLE, cwd=tmp_path))
@@ -265,7 +266,7 @@ def with_huge_pages(tmp_path, closing, name):
         if done == {"before": before, "set_to": huge_pages()} and before < huge_pages():
             return p, before, huge_pages()
         p.stop(signal.SIGINT, 60)
-    pytest.skip("others add and take away huge pages all the time")
+    raise AssertionError("another process adds and takes away huge pages all the time")
 
 
 @pytest.fixture
@@ -277,6 +278,7 @@ def as_many_huge_pages():
         set_huge_pages(before)
 
 
+@pytest.mark.alone
 def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closing, as_many_huge_pages):
     p, before, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
@@ -287,7 +289,8 @@ def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closin
     assert lab.remains(p.pid) == []
 
 
-def test_huge_pages_that_somebody_else_has_set_stay(tmp_path, closing, as_many_huge_pages):
+@pytest.mark.alone
+def test_huge_pages_that_another_process_has_set_stay(tmp_path, closing, as_many_huge_pages):
     p, _, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
     set_huge_pages(added + 1)
@@ -296,8 +299,9 @@ def test_huge_pages_that_somebody_else_has_set_stay(tmp_path, closing, as_many_h
     assert lab.remains(p.pid) == []
 
 
+@pytest.mark.alone
 def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
-    """While one lives that has added to those of a killed one, nobody can tell whose they are."""
+    """While one lives that has added to those of a killed one, their owner is unknown."""
     first, before, _ = with_huge_pages(tmp_path, closing, "first")
     second, _, both = with_huge_pages(tmp_path, closing, "second")
     first.kill()

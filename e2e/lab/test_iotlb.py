@@ -34,7 +34,7 @@ def test_as_a_real_cache(seed):
         assert rate * (count - warm_up) == pytest.approx(misses_of_a_real_cache(pages, entries, warm_up))
 
 
-def test_what_can_be_told_without_computing():
+def test_results_known_without_computing():
     buffers = [i * 2048 for i in range(8192)]  # 4096 pages of 4 KiB, 8 of 2 MiB
     twice = buffers * 2
     assert iotlb.pages_touched(twice, 4096) == 4096 and iotlb.pages_touched(twice, 2 << 20) == 8

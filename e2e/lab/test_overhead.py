@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiments overhead and pdump, run for real, if shortly: their figures agree with each other, and
+"""The experiments overhead and pdump, run for real, if shortly: their values agree with each other, and
 nothing is left of them."""
 import json
 import signal
@@ -54,7 +54,7 @@ def test_overhead(overhead):
         assert v["seen"] == v["captured"] + v["filtered"] + v["lost"] > 1000, key
         assert v["captured_pps"] <= v["pps"] * (1 + 1e-9)  # rounded
         assert v["loss"] == pytest.approx(v["lost"] / max(v["captured"] + v["lost"], 1)), key
-        # Each packet is copied and queued, or looked at: that is seen on any machine.
+        # Each packet is copied and queued, or filtered: that shows on any machine.
         assert v["change"] < -0.1, key
     for key in ("record-none-on", "dumpcap-none-on"):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
@@ -109,15 +109,15 @@ def test_ways_of_writing(app, closing, tmp_path, mode):
     app.tx(n=500)
     p.send_signal(signal.SIGINT)
     assert p.wait(30) == 0
-    said = json.loads(p.output.splitlines()[-1])
-    assert said["seen"] == said["captured"] == said["packets"] == 3000 and said["lost"] == said["filtered"] == 0
+    text = json.loads(p.output.splitlines()[-1])
+    assert text["seen"] == text["captured"] == text["packets"] == 3000 and text["lost"] == text["filtered"] == 0
     if mode == "touch":
-        assert not path.exists() and said["writes"] == 0 and said["touched"] > 0
+        assert not path.exists() and text["writes"] == 0 and text["touched"] > 0
         return
     packets = pcapng.read(path).packets
     assert [len(x.data) for x in packets] == [size for size in sizes for _ in range(1000)]
     head = 2  # blocks before the packets
-    assert said["writes"] == head + (3000 if mode == "packet" else -(-said["bytes"] // (1 << 20)))
+    assert text["writes"] == head + (3000 if mode == "packet" else -(-text["bytes"] // (1 << 20)))
     assert attached.packets_in(path.read_bytes()) == 3000
     assert "3000" in check(["capinfos", "-c", "-M", path])
 
@@ -126,12 +126,12 @@ def test_ways_of_writing(app, closing, tmp_path, mode):
     ([], "usage: write_modes packet|buffer|touch APP FILE"), (["nonsense", "a", "b"], "usage: "),
     (["packet", "nobody", "/dev/null"], "no application 'nobody'"),
     (["buffer", "nobody", "/nowhere/file"], "/nowhere/file: No such file")])
-def test_write_modes_says_what_is_wrong(args, complaint):
+def test_write_modes_reports_what_is_wrong(args, complaint):
     done = subprocess.run([WRITE_MODES, *args], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and complaint in done.stderr
 
 
-def test_a_full_disk_is_told(app, closing):
+def test_a_full_disk_is_reported(app, closing):
     p = closing(Proc([WRITE_MODES, "packet", app.prefix, "/dev/full"]))
     assert p.wait(30) == 1
     assert "writing: No space left on device" in p.output
@@ -188,14 +188,14 @@ def test_what_a_killed_run_left_is_removed(tmp_path, closing):
 @pytest.mark.parametrize("name", ["overhead", "pdump"])
 @pytest.mark.parametrize("args, complaint", [
     (["--build", "/nowhere"], "neither in /nowhere/"), (["--cpus", "0"], "needs 2 CPUs")])
-def test_one_line_says_what_is_missing(name, args, complaint, tmp_path):
+def test_one_line_reports_what_is_missing(name, args, complaint, tmp_path):
     done = lab.run(name, *args, "-o", tmp_path / "out", PATH="/usr/bin:/bin:/usr/sbin:/sbin")
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1 and complaint in done.stderr, done.stderr
 
 
 def test_a_tool_that_is_not_installed(tmp_path):
-    """That is no failure, and it says with which package it would be there."""
+    """That is no failure; the message names the package to install."""
     empty = tmp_path / "empty"
     empty.touch()
     hide = f"mount --bind {empty} /usr/bin/dpdk-dumpcap && chmod 0 {empty}"

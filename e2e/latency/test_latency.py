@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap latency: figures against an application that measures each packet's stay itself."""
+"""ringtap latency: statistics against an application that measures each packet's stay itself."""
 import csv
 import io
 import json
@@ -44,7 +44,7 @@ def counted_below(histogram, value):
 
 
 def assert_figures(pair, stays, what="cycles"):
-    """Each figure lies between those of the shortest and of the longest stays that can be."""
+    """Each statistic lies between those of the shortest and of the longest possible stays."""
     lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
     figures = pair[what]
     assert pair["packets"] == len(stays)
@@ -68,53 +68,53 @@ def assert_histogram(histogram, stays):
         assert certain <= counted_below(histogram, end) <= possible
 
 
-def test_figures_are_those_of_known_stays(known, latency, tmp_path):
+def test_statistics_are_those_of_known_stays(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--json")
     clocks = [known.clocks()]
     stays = known.send([5000, 20000, 20000, 20000, 100000], rounds=150, log=tmp_path / "log")
     until(lambda: known.clocks()[1] - clocks[0][1] > 200_000_000, what="time passes")
     clocks.append(known.clocks())
-    said = it.json(signal.SIGINT)
-    pair, = said["pairs"]
+    output = it.json(signal.SIGINT)
+    pair, = output["pairs"]
     assert (pair["rx_port"], pair["tx_port"]) == ("net_ring_a", "net_ring_b")
-    assert said["every"] == 1 and not said["application_ended"] and not said["not_timed"]
+    assert output["every"] == 1 and not output["application_ended"] and not output["not_timed"]
     assert_figures(pair, stays)
     assert_histogram(pair["histogram_cycles"], stays)
     # Nothing comes out shorter than it was made, and most of it hardly longer.
     assert pair["cycles"]["min"] >= 5000 - SLACK and pair["cycles"]["p50"] >= 20000 * (1 - BUCKET)
     hz = (clocks[1][0] - clocks[0][0]) / (clocks[1][1] - clocks[0][1]) * 1e9
-    assert said["tsc_hz"] == pytest.approx(hz, rel=2e-3)
+    assert output["tsc_hz"] == pytest.approx(hz, rel=2e-3)
     for name, cycles in pair["cycles"].items():
-        assert pair["ns"][name] == pytest.approx(cycles * 1e9 / said["tsc_hz"], rel=1e-6), name
+        assert pair["ns"][name] == pytest.approx(cycles * 1e9 / output["tsc_hz"], rel=1e-6), name
 
 
 @pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--every", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
-    said = it.json(signal.SIGTERM)
-    pair, = said["pairs"]
-    assert said["every"] == 7
+    output = it.json(signal.SIGTERM)
+    pair, = output["pairs"]
+    assert output["every"] == 7
     assert pair["packets"] in (len(stays) // 7, len(stays) // 7 + 1)
-    assert sum(u["unstamped"] for u in said["not_timed"]) == len(stays) - pair["packets"]
+    assert sum(u["unstamped"] for u in output["not_timed"]) == len(stays) - pair["packets"]
     lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
     assert lows[0] - SLACK <= pair["cycles"]["min"] and pair["cycles"]["max"] <= highs[-1] + SLACK
 
 
-def test_packets_that_were_not_received_make_no_figures(known, latency, tmp_path):
+def test_packets_that_were_not_received_have_no_latency(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--json")
     known.send([4000], rounds=3, how=MADE)
     known.send([4000], rounds=4, how=CLONED)
     known.send([4000], rounds=5, how=HELD)
     stays = known.send([4000], rounds=6, how=SENT_TWICE, log=tmp_path / "log")
-    said = it.json(signal.SIGINT)
-    pair, = said["pairs"]
+    output = it.json(signal.SIGINT)
+    pair, = output["pairs"]
     assert_figures(pair, stays)
-    untimed, = said["not_timed"]
+    untimed, = output["not_timed"]
     assert untimed == {"tx_port": "net_ring_b", "unstamped": (3 + 6) * 32, "shared": (4 + 5) * 32}
 
 
-def test_pairs_and_the_ports_that_were_asked_for(known, latency, tmp_path):
+def test_pairs_and_the_requested_ports(known, latency, tmp_path):
     both = latency(known, "--duration", "60", "--json")
     one = latency(known, "-i", "net_ring_b", "--duration", "60", "--json")
     there = known.send([3000], rounds=10, log=tmp_path / "log1")
@@ -145,17 +145,17 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
 def test_table_histogram_and_the_end_by_packets(known, latency):
     it = latency(known, "--packets", "960", "--histogram")
     known.send([3000], rounds=30)
-    said = it.finish()
-    assert "every packet timed" in said
-    assert re.search(r"^net_ring_a > net_ring_b: 960 packets$", said, re.MULTILINE)
-    header = re.search(r"^ +min +mean +p50 +p90 +p99 +p99\.9 +max$", said, re.MULTILINE)
-    rows = re.findall(r"^  (cycles|ns) +([\d., ]+)$", said, re.MULTILINE)
+    output = it.finish()
+    assert "every packet timed" in output
+    assert re.search(r"^net_ring_a > net_ring_b: 960 packets$", output, re.MULTILINE)
+    header = re.search(r"^ +min +mean +p50 +p90 +p99 +p99\.9 +max$", output, re.MULTILINE)
+    rows = re.findall(r"^  (cycles|ns) +([\d., ]+)$", output, re.MULTILINE)
     assert header and [unit for unit, _ in rows] == ["cycles", "ns"]
     for _, row in rows:
         numbers = [float(n.replace(",", "")) for n in row.split()]
         assert len(numbers) == 7
         assert numbers == sorted(numbers[:1] + numbers[2:])[:1] + numbers[1:2] + sorted(numbers[2:])
-    bars = re.findall(r"^ +[\d,]+ - +[\d,]+ +([\d,]+) +[\d.]+ %", said, re.MULTILINE)
+    bars = re.findall(r"^ +[\d,]+ - +[\d,]+ +([\d,]+) +[\d.]+ %", output, re.MULTILINE)
     assert sum(int(n.replace(",", "")) for n in bars) == 960
 
 
@@ -199,9 +199,9 @@ def test_an_application_that_dies(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--json")
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
-    said = it.finish()
-    assert f"{known.prefix} ended" in said
-    done = json.loads(said[said.index("{"):])
+    output = it.finish()
+    assert f"{known.prefix} ended" in output
+    done = json.loads(output[output.index("{"):])
     assert done["application_ended"]
     assert_figures(done["pairs"][0], stays)
 
@@ -236,11 +236,11 @@ def test_stock_testpmd(testpmd):
     app.start()
     done = run([RINGTAP, "latency", app.prefix, "--packets", "100000", "--json"])
     app.stop()
-    said = json.loads(done.stdout)
-    assert {(p["rx_port"], p["tx_port"]) for p in said["pairs"]} \
+    output = json.loads(done.stdout)
+    assert {(p["rx_port"], p["tx_port"]) for p in output["pairs"]} \
         == {("net_null0", "net_null1"), ("net_null1", "net_null0")}
-    assert sum(p["packets"] for p in said["pairs"]) >= 100000
-    assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in said["pairs"])
+    assert sum(p["packets"] for p in output["pairs"]) >= 100000
+    assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in output["pairs"])
 
 
 def test_no_traffic(known):
@@ -259,7 +259,7 @@ WRONG = (
     (["-i", ""], 2, "-i"),
     (["another", "one"], 2, "one application at a time"),
     (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
-    (["no-such-app"], 1, "no such application"),
+    (["no-such-app"], 1, "no application is called"),
 )
 
 
@@ -331,7 +331,7 @@ def impostor(closing):
     (b"", 65536, "magic"),
     (b"RTFIGUR\0\x63", 65536, "version"),
 ], ids=["empty", "zeros", "version"])
-def test_figures_that_are_none(impostor, start, size, words):
+def test_impossible_statistics(impostor, start, size, words):
     memory = sealed(start.ljust(size, b"\0"))
     prefix = impostor("liar", lambda c: wire.socket.send_fds(c, [message(MONITORING)], [memory]))
     for command in ("latency", "memory"):
@@ -344,4 +344,4 @@ def test_a_probe_that_is_too_old(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])
-    assert done.returncode == 1 and "does not know figures" in done.stderr
+    assert done.returncode == 1 and "does not know statistics" in done.stderr

@@ -35,8 +35,8 @@ def memory(closing):
     return start
 
 
-def pools(said):
-    return {p["name"]: p for p in said["pools"]}
+def pools(output):
+    return {p["name"]: p for p in output["pools"]}
 
 
 def read_samples(path):
@@ -92,15 +92,15 @@ def assert_pattern(pattern, stretches, stride):
 def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequential):
     size = known.one("pool known n=5000")
     order = known.circle("known", tmp_path / "order", how, stride)
-    said = memory(known, "--packets", "20000", "--json", "--samples", tmp_path / "csv").json()
+    output = memory(known, "--packets", "20000", "--json", "--samples", tmp_path / "csv").json()
     assert known.clocks()  # it goes on well
     stretches = read_samples(tmp_path / "csv")
     place = {address: i for i, address in enumerate(order)}
     assert len(place) == len(order) == 5000
     for s in stretches:
-        # A stretch is consecutive packets: as they were received, none left out.
+        # A sample run is consecutive packets: as they were received, none left out.
         assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
-    pattern, = said["patterns"]
+    pattern, = output["patterns"]
     assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, "known")
     assert pattern["packets"] >= 20000
     assert_pattern(pattern, stretches, size)
@@ -113,7 +113,7 @@ def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequenti
 
 
 @pytest.mark.smoke
-def test_several_queues_and_the_port_asked_for(known, memory, tmp_path):
+def test_several_queues_and_the_requested_port(known, memory, tmp_path):
     known.one("pool known n=2000")
     known.circle("known", tmp_path / "order", "in_order", port=1)
     other = memory(known, "-i", "net_ring_a", "--duration", "0.3", "--json").json()
@@ -127,7 +127,7 @@ def test_pools_of_known_sizes(known, memory):
     stack = known.one("pool stack_one n=1000 cache=64 take=10 room=4096 ops=stack")
     it = memory(known, "--duration", "0.2", "--json").json()
     p = pools(it)["plain_one"]
-    assert (p["size"], p["in_use"], p["available"], p["lowest_available"]) == (3000, 700, 2300, 2300)
+    assert (p["size"], p["in_use"], p["available"], p["min_available"]) == (3000, 700, 2300, 2300)
     assert (p["cache_size"], p["in_caches"], p["caches"]) == (0, 0, {})
     assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("ring_mp_mc", plain, 2176)
     p = pools(it)["stack_one"]
@@ -136,7 +136,7 @@ def test_pools_of_known_sizes(known, memory):
     # It has filled the cache of the lcore that took them.
     assert list(p["caches"]) == ["0"] and p["in_caches"] == p["caches"]["0"] > 0
     assert p["span"] >= 1000 * stack and p["chunks"] >= 1
-    assert not any(p["gone"] for p in it["pools"])
+    assert not any(p["removed"] for p in it["pools"])
 
 
 @pytest.mark.parametrize("kind, memory_kind, page, pinned", [
@@ -158,13 +158,13 @@ def test_kinds_of_memory(testpmd, tmp_path, kind, memory_kind, page, pinned):
     done = run([RINGTAP, "memory", app.prefix, "--packets", "4000", "--json"])
     app.stop()
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    pool, = said["pools"]
+    output = json.loads(done.stdout)
+    pool, = output["pools"]
     assert (pool["kind"], pool["pinned_external"]) == (memory_kind, pinned)
     assert pool["page_bytes"] == (page or 2 << 20)
     assert pool["size"] == 3000 and pool["in_use"] < 3000
-    assert [p["pool"] for p in said["patterns"]] == [pool["name"]]
-    assert said["patterns"][0]["packets"] >= 4000
+    assert [p["pool"] for p in output["patterns"]] == [pool["name"]]
+    assert output["patterns"][0]["packets"] >= 4000
 
 
 def test_ops_of_testpmds_pool(testpmd):
@@ -176,14 +176,14 @@ def test_ops_of_testpmds_pool(testpmd):
 def test_table_and_comma_separated_values(known, memory, tmp_path):
     known.one("pool known n=3000")
     known.circle("known", tmp_path / "order", "in_order")
-    said = memory(known, "--distances").finish()  # 32,768 packets, or 10 seconds
-    assert re.search(r"^known +3,000 +3,000 +0  ring_mp_mc +ordinary pages +4 KiB ", said, re.MULTILINE)
-    row = re.search(r"^net_ring_a +0 known +([\d,]+) .* 100\.0 %", said, re.MULTILINE)
+    output = memory(known, "--distances").finish()  # 32,768 packets, or 10 seconds
+    assert re.search(r"^known +3,000 +3,000 +0  ring_mp_mc +ordinary pages +4 KiB ", output, re.MULTILINE)
+    row = re.search(r"^net_ring_a +0 known +([\d,]+) .* 100\.0 %", output, re.MULTILINE)
     assert int(row.group(1).replace(",", "")) >= 32768
-    assert re.search(r"^entries +16 +32 .* 4096$", said, re.MULTILINE)
-    assert len(re.findall(r"^(?:4 KiB|2 MiB|1 GiB) +[\d.]+ ", said, re.MULTILINE)) == 3
-    assert "Steps from one buffer to the next" in said
-    shares = [float(x) for x in re.findall(r"bytes +([\d.]+) %$", said, re.MULTILINE)]
+    assert re.search(r"^entries +16 +32 .* 4096$", output, re.MULTILINE)
+    assert len(re.findall(r"^(?:4 KiB|2 MiB|1 GiB) +[\d.]+ ", output, re.MULTILINE)) == 3
+    assert "Steps from one buffer to the next" in output
+    shares = [float(x) for x in re.findall(r"bytes +([\d.]+) %$", output, re.MULTILINE)]
     assert sum(shares) == pytest.approx(100, abs=0.1)
     values = memory(known, "--packets", "2000", "--csv", stdout=-1)
     row, = csv.DictReader(io.StringIO(values.proc.child.stdout.read().decode()))
@@ -231,7 +231,7 @@ def test_ctrl_c_and_an_application_that_dies(known, memory, tmp_path):
     said = late.finish()
     assert f"{known.prefix} ended" in said
     done = json.loads(said[said.index("{"):])
-    assert done["application_ended"] and all(p["gone"] for p in done["pools"])
+    assert done["application_ended"] and all(p["removed"] for p in done["pools"])
 
 
 def test_no_traffic_and_output_that_cannot_be_written(known, tmp_path):
@@ -249,7 +249,7 @@ def test_no_traffic_and_output_that_cannot_be_written(known, tmp_path):
 
 
 # ---- Intel PCM. There are no such counters here: this is about reading what it prints, in the form
-# of its source (build_csv() in pcm-iio.cpp), not about the figures being right.
+# of its source (build_csv() in pcm-iio.cpp), not about the values being right.
 
 PCM = r"""#!/bin/sh
 trap 'exit 0' TERM
@@ -277,12 +277,12 @@ def test_hardware_counters_beside_the_model(known, closing, tmp_path):
     done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"], env={"PATH": "/usr/bin:/bin"})
     assert "pcm-iio is not installed" in done.stdout
     said = begin(PCM, "--json").json(signal.SIGINT)["hardware_iotlb"]
-    assert said == {"unknown_because": None, "misses": 42, "lookups": 3000}
+    assert said == {"error": None, "misses": 42, "lookups": 3000}
     assert "42 misses in 3,000 lookups (1.400 in 100)" in begin(PCM).finish(signal.SIGINT)
-    said = begin(PCM.replace("Lookup", "Hit"), "--json").json(signal.SIGINT)["hardware_iotlb"]
-    assert said["lookups"] == 3042
+    output = begin(PCM.replace("Lookup", "Hit"), "--json").json(signal.SIGINT)["hardware_iotlb"]
+    assert output["lookups"] == 3042
     broken = '#!/bin/sh\necho $$ >"$0.pid"\nexit 1\n'
     assert "has none on this machine" in begin(broken).finish(signal.SIGINT)
-    # Whoever kills us does not leave it behind.
+    # It does not stay behind a killed run.
     begin(PCM).proc.kill()
     until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), what="pcm-iio has ended")

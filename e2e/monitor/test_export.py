@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap export`: what it says is what was counted, and Prometheus understands it."""
+"""`ringtap export`: it exports what was counted, and Prometheus understands it."""
 import re
 import shutil
 import signal
@@ -10,7 +10,7 @@ import pytest
 from harness import prometheus
 from harness.paths import RINGTAP
 from harness.prometheus import OPENMETRICS, Exporter, Prometheus, get, parse
-from harness.proc import Proc, run, until
+from harness.proc import run, until
 from harness.ringtap import FAILED, USAGE
 
 
@@ -36,7 +36,7 @@ def forwarding(testpmd):
 
 @pytest.mark.smoke
 def test_counts_are_those_of_the_application(app, export):
-    exporter = export(app, args=("--instruments", "polls,bytes"))
+    exporter = export(app, args=("--collectors", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
     app.rx(n=7, burst=1, len=1000)
     app.tx(n=50, burst=50, len=128)
@@ -53,7 +53,7 @@ def test_counts_are_those_of_the_application(app, export):
                       "512.0": 11, "+Inf": 11}
     assert exporter.value("ringtap_burst_packets_sum", **rx) == 107
     assert exporter.value("ringtap_burst_packets_count", **rx) == 11
-    # The driver is asked twice a second.
+    # The driver's counters are read twice a second.
     received = f'ringtap_port_rx_packets_total{{app="{app.prefix}",port="net_ring_a"}}'
     until(lambda: exporter.series().get(received) == 107)
     assert exporter.value("ringtap_port_tx_packets_total", port="net_ring_a") == 50
@@ -62,7 +62,7 @@ def test_counts_are_those_of_the_application(app, export):
 def test_promtool_is_content(forwarding, export):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (prometheus)")
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     done = subprocess.run(["promtool", "check", "metrics"], input=exporter.text(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 0 and not done.stdout, done.stdout
@@ -152,7 +152,7 @@ def test_ports_that_come_again(play, export):
 
 
 def test_counters_never_go_back(forwarding, export):
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     last = {}
     for _ in range(30):
         now = exporter.series(OPENMETRICS)
@@ -163,10 +163,10 @@ def test_counters_never_go_back(forwarding, export):
 
 
 def test_series_are_the_same_after_a_restart(forwarding, export):
-    """Names and labels, bounds of histograms among them: whoever queries them knows no clock."""
+    """Names and labels, bounds of histograms among them: queries know no clock."""
     found = []
     for _ in range(2):
-        exporter = export(forwarding, args=("--instruments", "all"))
+        exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
         latency = re.compile(r"ringtap_latency_seconds_count")
         until(lambda: cpu in exporter.series() and
@@ -176,7 +176,7 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
         exporter.close()
     assert found[0] == found[1]
     bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
-              if s.startswith("ringtap_thread_gap_seconds_bucket")}
+              if s.startswith("ringtap_thread_polling_gap_seconds_bucket")}
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
 
 
@@ -276,18 +276,13 @@ def test_bad_addresses(listen):
     assert "--listen" in done.stderr
 
 
-def test_only_this_host_by_default(app):
-    """And at the documented port; skipped where somebody has it."""
-    exporter = Proc([RINGTAP, "export", app.prefix])
-    try:
-        exporter.expect("^(Exporting at http://127.0.0.1:9777/metrics|.*in use.*)$")
-    finally:
-        exporter.close()
-    if "in use" in exporter.output:
-        pytest.skip("port 9777 is taken")
+def test_only_this_host_by_default(app, net, closing):
+    """And at the documented port, which nothing else has in a network namespace of its own."""
+    exporter = closing(net.hub.start([RINGTAP, "export", app.prefix]))
+    exporter.expect("^Exporting at http://127.0.0.1:9777/metrics$")
 
 
-def test_without_an_application_it_says_so_and_waits(play, closing):
+def test_without_an_application_it_waits(play, closing):
     """The first that comes is exported."""
     exporter = closing(Exporter())
     exporter.proc.expect(r"no running DPDK application found")

@@ -104,7 +104,7 @@ def test_vhost_user_and_internal_ports_are_not_there(switch):
 @pytest.mark.parametrize("lie", [None, b"", b"]}", b'{"result":[{"rows":[{"name":{}}]}]}', b"[" * 4096],
                          ids=["gone", "silent", "nonsense", "odd rows", "endless"])
 def test_without_the_database(switch, record, closing, lie):
-    """Or with one that lies: then ports are called as ethdev calls them."""
+    """Or with a wrong answer from it: ports then have ethdev's names."""
     it, (a, _b), devices = switch
     it.db.stop(signal.SIGTERM)
     if lie is not None:

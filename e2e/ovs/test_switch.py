@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stock Open vSwitch, unmodified: hosts in namespaces talk, and what they said is in the file."""
+"""The stock Open vSwitch, unmodified: hosts in namespaces communicate, and their packets are in the file."""
 from pathlib import Path
 
 import pytest

@@ -73,11 +73,11 @@ def test_extcap(app, closing, tmp_path, expression):
 
 @pytest.mark.parametrize("expression", ["ifindex 3", "ip6 protochain 58"])
 def test_what_the_capture_refuses_the_check_refuses(app, record, expression):
-    said = run([EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter",
+    output = run([EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter",
                 expression])
-    assert said.returncode == OK and "no application can run it" in said.stdout
-    said = record(app, "-f", expression, attach=False).done(status=USAGE)
-    assert "no application can run it" in said
+    assert output.returncode == OK and "no application can run it" in output.stdout
+    output = record(app, "-f", expression, attach=False).done(status=USAGE)
+    assert "no application can run it" in output
 
 
 def paused(pid):

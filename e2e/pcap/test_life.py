@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs do with libpcap's handles besides reading, done to ours. e2e/apps/pcap_life.c judges."""
+"""Life of handles: break, close, fork, errors. e2e/apps/pcap_life.c checks the results."""
 import threading
 
 import pytest
@@ -14,8 +14,8 @@ LIFE = BUILD / "e2e" / "pcap_life"
 
 @pytest.fixture
 def life(closing):
-    """life(what, device, count, answer) runs it to its end; what it asks for beyond frames, answer()
-    gives."""
+    """life(what, device, count, answer) runs it to its end; answer() serves its requests other than
+    those for frames."""
     def start(what, prefix, count=10, send=None, answer=None, timeout=60):
         proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
         while True:
@@ -39,7 +39,7 @@ def test_breakloop(life, app, what):
 
 @pytest.mark.slow
 def test_a_thousand_times(life, busy):
-    """Nothing is left behind, neither here nor there."""
+    """Neither the program nor the application keeps resources."""
     before = dpdk.Resources(busy.pid)
     life("opens_and_closes", busy.prefix, 1000, timeout=500)
     until(lambda: sessions(busy) == [], 10, "all sessions ended")
@@ -85,7 +85,7 @@ def test_port_that_vanishes(life, app):
 
 
 class Stream(threading.Thread):
-    """Frames with running numbers, burst upon burst, until it is told to stop."""
+    """Frames with running numbers, in bursts, until done is set."""
 
     def __init__(self, app):
         super().__init__()
@@ -114,7 +114,7 @@ def test_filter_that_changes_in_mid_stream(life, app):
     assert stream.seq > 40 * 2000
 
 
-# ---- applications that are none ------------------------------------------------------------------
+# ---- fake applications ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -143,10 +143,10 @@ CORRUPT = {
 
 @pytest.mark.parametrize("what", CORRUPT)
 def test_corrupt_records(life, impostor, what):
-    said = []
+    output = []
     prefix = impostor(wire.fake_probe(wire.segment(records=GOOD * 3 + CORRUPT[what])))
-    life("meets_a_liar", prefix, answer=lambda line: said.append(line) or True)
-    assert "corrupt" in said[0]
+    life("meets_a_liar", prefix, answer=lambda line: output.append(line) or True)
+    assert "corrupt" in output[0]
 
 
 def tcpdump(prefix, *args):

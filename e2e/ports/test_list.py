@@ -40,11 +40,11 @@ def test_ports_and_sessions(play, record):
 def test_for_people(play):
     app = play()
     app.ring("a")
-    said = check([RINGTAP, "list"])
-    assert app.prefix in said and "net_ring_a" in said
+    output = check([RINGTAP, "list"])
+    assert app.prefix in output and "net_ring_a" in output
 
 
-def test_looking_hooks_nothing(play):
+def test_listing_hooks_nothing(play):
     app = play()
     port = app.ring("a")
     mine(app)
@@ -69,8 +69,8 @@ def stopped(play):
 def test_stopped_application_is_called_stopped(stopped):
     entry = mine(stopped)
     assert entry["stopped"] is True and f"kill -CONT {stopped.pid}" in entry["error"]
-    said = check([RINGTAP, "list"])
-    assert "it is stopped (SIGSTOP)" in said and f"kill -CONT {stopped.pid}" in said
+    output = check([RINGTAP, "list"])
+    assert "it is stopped (SIGSTOP)" in output and f"kill -CONT {stopped.pid}" in output
     stopped.proc.send_signal(signal.SIGCONT)
     assert mine(stopped)["stopped"] is False
 
@@ -79,7 +79,7 @@ def test_stopped_application_is_called_stopped(stopped):
     ["record", "-w", "/dev/null", "-i", "APP:"], ["trace", "list", "APP"], ["latency", "APP"],
     ["memory", "APP"], ["top", "--once", "APP"], ["doctor", "APP"], ["trace", "dpdk", "-o", "out", "APP"]],
     ids=lambda c: " ".join(c[:2]))
-def test_every_command_says_that_the_application_is_stopped(stopped, tmp_path, command):
+def test_every_command_reports_that_the_application_is_stopped(stopped, tmp_path, command):
     done = run([RINGTAP, *(a.replace("APP", stopped.prefix) for a in command)], cwd=tmp_path)
     assert done.returncode == FAILED, done
     assert "it is stopped (SIGSTOP)" in done.stderr, done.stderr

@@ -89,8 +89,8 @@ def test_hundreds_of_arrivals_of_one_port(play, record):
     assert [i.name for i in file.interfaces] == ["net_ring_a", "net_null7"]
     assert [pcapng.stat(i, 8) for i in file.interfaces] == [5, received]
     assert len(file.packets) == received + 5
-    said = check(["capinfos", recorder.out])
-    assert "Number of interfaces in file: 2" in said
+    text = check(["capinfos", recorder.out])
+    assert "Number of interfaces in file: 2" in text
 
 
 def test_hundreds_of_ports_one_after_the_other(play, record):
@@ -123,8 +123,8 @@ def test_as_many_ports_as_there_can_be(testpmd, record):
     rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
     assert sorted(rates) == sorted(names)
     assert all(r["ipackets"] and r["opackets"] for r in rates.values())
-    said = recorder.finish()
-    report = json.loads(said[said.index("{"):said.rindex("}") + 1])
+    output = recorder.finish()
+    report = json.loads(output[output.index("{"):output.rindex("}") + 1])
     assert sorted(i["name"] for i in report["interfaces"]) == sorted(names)
     assert all(i["captured"] and i["nic"]["ipackets"] for i in report["interfaces"])
     assert pmd.quit() == 0
@@ -139,8 +139,8 @@ def test_stopped_port_has_no_earlier_counters(testpmd, record):
     pmd.cmd("port stop 0")
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
     pmd.cmd("port start 0")
-    said = recorder.finish()
-    report = json.loads(said[said.index("{"):said.rindex("}") + 1])
+    output = recorder.finish()
+    report = json.loads(output[output.index("{"):output.rindex("}") + 1])
     assert pmd.stats(0)["RX-packets"] > 1000  # it counts on
     assert report["interfaces"][0]["nic"]["ipackets"] == 0
     assert pmd.quit() == 0

@@ -62,7 +62,7 @@ def test_stopped_reader_does_not_hold_up_the_application(busy, record):
 
 @pytest.mark.smoke
 def test_killed_application_leaves_a_whole_file(play, record):
-    """Everything that was published is in the file, which ends properly and says why."""
+    """Everything that was published is in the file, which ends properly and has the reason."""
     app = play()
     app.ring("a")
     recorder = record(app, "--ring-size", "4M")

@@ -51,7 +51,7 @@ class Tcpdump:
         self.proc.expect("listening on", 30)
 
     def finish(self, packets):
-        """Its file's frames, once it has so many, and what it says of them."""
+        """Its file's frames, once it has so many, and its output."""
         until(lambda: len(self.frames()) >= packets, 30, "tcpdump has them all")
         assert self.proc.stop(signal.SIGINT) == 0
         numbers = {what: int(n) for n, what in re.findall(
@@ -111,14 +111,14 @@ def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
     assert counts(file) == [len(played), len(wanted), 0, len(wanted)]
     pcapng.assert_in_order(file)
 
-    frames, said = middle.finish(len(wanted))
+    frames, output = middle.finish(len(wanted))
     assert frames == [f[:96] for f in played if len(f) == 200]
-    assert said == {"captured": len(wanted), "received by filter": len(wanted),
+    assert output == {"captured": len(wanted), "received by filter": len(wanted),
                     "dropped by kernel": 0}
 
-    file, said = long.finish(len(wanted))
+    file, output = long.finish(len(wanted))
     assert [p.data for p in file.packets] == [f[:80] for f in played if len(f) == 400]
-    assert "lost" not in said
+    assert "lost" not in output
 
     stopped.proc.send_signal(signal.SIGCONT)
     stopped.finish()
@@ -186,7 +186,7 @@ def test_count_of_a_libpcap_program(app, closing):
 
 
 def test_five_at_full_rate(busy, record, closing, tmp_path):
-    """More than anybody can take: the application goes on, and all the same nobody miscounts."""
+    """More than any reader can take: the application goes on, and all counts are right."""
     expressions = ["", "less 100", "ether[0] & 1 = 0"]
     recorders = [record(busy, "-f", f, "-s", "64", "--ring-size", "4M", "--json", out="/dev/null")
                  for f in expressions]

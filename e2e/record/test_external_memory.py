@@ -14,12 +14,10 @@ FILTERS = ((), ("-f", "ether proto 0x88b5"))
 
 
 @pytest.fixture
-def app(play):
-    it = play()
-    it.ring("a")
+def app(module_app):
     for kind in ("malloc", "pinned"):
-        it.rx(n=1, external=kind)  # the memory is there before a recording begins
-    return it
+        module_app.rx(n=1, external=kind)  # the memory is there before a recording begins
+    return module_app.unhooked()
 
 
 def counts_of(text):

@@ -42,7 +42,7 @@ def pairs(items):
 def test_every_file_of_the_corpus(testpmd, record, corpus_files, batch):
     paths = corpus_files[batch * PORTS_AT_ONCE:(batch + 1) * PORTS_AT_ONCE]
     if len(paths) % 2:
-        paths.append(paths[0])  # testpmd wants pairs
+        paths.append(paths[0])  # testpmd needs pairs
     recorder, frames = play_files(testpmd, record, paths)
     file = recorder.file()
     for i, (path, neighbour) in enumerate(zip(paths, pairs(paths))):
@@ -105,7 +105,7 @@ def test_foreign_readers_agree(testpmd, record, corpus_files, tmp_path):
 
 
 @pytest.mark.smoke
-def test_tshark_sees_direction_queue_and_interface(testpmd, record, tmp_path):
+def test_tshark_reads_direction_queue_and_interface(testpmd, record, tmp_path):
     path = pcap.write(tmp_path / "in.pcap", [pcap.frame(100, i) for i in range(10)])
     recorder, _ = play_files(testpmd, record, [path, path])
     rows = check(["tshark", "-r", recorder.out, "-T", "fields", "-e", "frame.interface_name",

@@ -33,6 +33,11 @@ def ring_files(folder):
 # ---- When to stop -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
 @pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
 @pytest.mark.smoke
 def test_exact_number_of_packets(app, record, option):
@@ -161,7 +166,7 @@ def test_compression(app, record, tmp_path, tool, suffix):
 @pytest.mark.parametrize("direct", [(), ("--no-direct",)])
 @pytest.mark.parametrize("count", [0, 1, 5000])
 def test_every_way_to_write_a_file(app, record, private_dir, direct, count):
-    """On disk, where O_DIRECT wants whole pages, and files end in the middle of one."""
+    """On disk, where O_DIRECT needs whole pages, and files end in the middle of one."""
     recorder = record(app, *direct, out=private_dir / "out.pcapng")
     if count:
         app.rx(n=count, len=333)
@@ -179,7 +184,7 @@ def test_file_that_exists_is_replaced(app, record, tmp_path):
 
 
 @pytest.mark.parametrize("option,mode", [((), 0o600), (("-g",), 0o640)])
-def test_who_may_read_the_file(app, record, option, mode):
+def test_permissions_of_the_file(app, record, option, mode):
     recorder = record(app, *option)
     recorder.finish()
     assert recorder.out.stat().st_mode & 0o777 == mode
@@ -202,8 +207,8 @@ def test_names_and_comments(app, record):
     assert file.section[1] == [b"taken by a test"]
     assert b"ringtap" in file.section[4][0]
     assert file.section[2] and file.section[3]
-    said = check(["capinfos", recorder.out])
-    assert "taken by a test" in said and "uplink" in said
+    output = check(["capinfos", recorder.out])
+    assert "taken by a test" in output and "uplink" in output
 
 
 def test_options_of_one_interface(play, record):
@@ -233,7 +238,7 @@ def test_port_by_number(play, record):
     assert len(recorder.file().packets) == 2
 
 
-# ---- What it tells ----------------------------------------------------------------------------
+# ---- What it prints ---------------------------------------------------------------------------
 
 
 def attached(app):
@@ -261,7 +266,7 @@ def test_json_summary(app, record, tmp_path):
     assert (file["name"], file["bytes"]) == (str(recorder.out), recorder.out.stat().st_size)
 
 
-def test_quiet_says_nothing(app, record):
+def test_quiet_prints_nothing(app, record):
     recorder = record(app, "-q", attach=False)
     attached(app)
     assert recorder.finish() == ""
@@ -270,9 +275,9 @@ def test_quiet_says_nothing(app, record):
 def test_summary_for_people(app, record):
     recorder = record(app)
     app.rx(n=1234)
-    said = recorder.finish()
-    assert "1,234" in said or "1234" in said
-    assert recorder.out.name in said
+    output = recorder.finish()
+    assert "1,234" in output or "1234" in output
+    assert recorder.out.name in output
 
 
 def test_live_counts(busy, record):
@@ -282,7 +287,7 @@ def test_live_counts(busy, record):
 
 
 @pytest.mark.parametrize("option,status", [((), OK), (("--fail-on-loss",), LOSS)])
-def test_exit_status_tells_of_losses_only_if_asked(app, record, option, status):
+def test_exit_status_reports_losses_only_on_request(app, record, option, status):
     recorder = record(app, "--ring-size", "64K", *option)
     recorder.proc.send_signal(signal.SIGSTOP)
     app.rx(n=3000, len=500)
@@ -291,8 +296,8 @@ def test_exit_status_tells_of_losses_only_if_asked(app, record, option, status):
 
 
 def test_list_of_interfaces(app):
-    said = check([RINGTAP, "record", "-D"])
-    assert app.prefix in said and "net_ring_a" in said
+    output = check([RINGTAP, "record", "-D"])
+    assert app.prefix in output and "net_ring_a" in output
 
 
 def test_statistics(busy, closing):

@@ -32,8 +32,8 @@ def small_disk(tmp_path, closing):
 def test_full_disk(busy, record, small_disk, options):
     out = small_disk("size=1M") / "out.pcapng"
     recorder = record(busy, *options, out=out, attach=False)
-    said = recorder.done(status=FAILED, timeout=20)
-    assert "No space left" in said and str(out) in said
+    output = recorder.done(status=FAILED, timeout=20)
+    assert "No space left" in output and str(out) in output
     assert out.stat().st_size > 900_000
     check(["capinfos", out])
     if "-P" not in options:
@@ -50,23 +50,23 @@ def test_full_disk_of_a_real_file_system(busy, record, private_dir, closing):
         pytest.skip("no loop device, or no ext4, to be had here")
     closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", mount])})())
     recorder = record(busy, out=mount / "out.pcapng", attach=False)
-    said = recorder.done(status=FAILED, timeout=30)
-    assert "No space left" in said
+    output = recorder.done(status=FAILED, timeout=30)
+    assert "No space left" in output
     assert pcapng.read(mount / "out.pcapng").packets
 
 
 def test_read_only_file_system(app, record, small_disk):
     out = small_disk("ro") / "out.pcapng"
-    said = record(app, out=out, attach=False).done(status=FAILED)
-    assert "ead-only" in said and str(out) in said
+    output = record(app, out=out, attach=False).done(status=FAILED)
+    assert "ead-only" in output and str(out) in output
     assert app.one("callbacks 0") == 0
 
 
 @pytest.mark.parametrize("path,why", [("/nonexistent/out.pcapng", "No such file"),
                                       ("/", "s a directory")])
 def test_places_where_no_file_can_be(app, record, path, why):
-    said = record(app, out=path, attach=False).done(status=FAILED)
-    assert why in said
+    output = record(app, out=path, attach=False).done(status=FAILED)
+    assert why in output
 
 
 def pipeline(app, command, *options):
@@ -101,7 +101,7 @@ def test_pipe_into_tshark(app):
 
 
 def test_packets_reach_a_pipe_while_the_capture_goes_on(app, closing):
-    """Somebody looks on: a packet must not wait for a buffer to fill."""
+    """For a reader at the other end: a packet must not wait for a buffer to fill."""
     read, write = os.pipe()
     recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=os.fdopen(write, "wb")))
     recorder.attached()
@@ -120,8 +120,8 @@ def test_closed_pipe(busy, closing):
         recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))
     recorder.attached()
     os.close(read)
-    said = recorder.done(status=FAILED, timeout=10)
-    assert "roken pipe" in said or "closed" in said
+    output = recorder.done(status=FAILED, timeout=10)
+    assert "roken pipe" in output or "closed" in output
     assert busy.one("count")
 
 
@@ -135,7 +135,7 @@ def test_closed_pipe_while_nothing_comes(app, closing):
     assert "its reader has closed it" in recorder.done(status=FAILED)
 
 
-def test_pipe_that_nobody_reads_can_be_interrupted(busy, closing):
+def test_pipe_without_a_reader_can_be_interrupted(busy, closing):
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:
         recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))

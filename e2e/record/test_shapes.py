@@ -6,6 +6,7 @@ import pytest
 
 from harness import pcapng
 from harness.pcap import frame
+from harness.play import Play
 from harness.ringtap import packets_of
 
 JUMBO = 9728
@@ -16,11 +17,17 @@ def tagged(data, *tags):
     return data[:12] + b"".join(struct.pack(">HH", *tag) for tag in tags) + data[12:]
 
 
-@pytest.fixture
-def app(play):
-    it = play()
+@pytest.fixture(scope="module")
+def module_app(plugin):
+    it = Play(plugin)
     assert it.ring("a", rxq=3, txq=3) == 0
-    return it
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
 
 
 @pytest.mark.parametrize("direction", ["rx", "tx"])
@@ -85,7 +92,7 @@ def test_short_frames(app, record):
     assert [p.data for p in recorder.file().packets] == [frame(n, n) for n in lengths]
 
 
-def test_rss_hash_is_told_where_there_is_one(app, record):
+def test_rss_hash_is_recorded_where_there_is_one(app, record):
     recorder = record(app, "-c", "3")
     app.rx(n=1, hash=0x01020304)
     app.rx(n=1)

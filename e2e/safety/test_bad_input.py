@@ -30,15 +30,13 @@ def attempt(tmp_path, *args, prefix=(), status=(FAILED, USAGE)):
 
 @pytest.fixture
 def alone():
-    """Puts before a command that it sees no DPDK application at all."""
+    """A command's prefix: in its mount namespace there is no DPDK application."""
     return ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
 
 
 @pytest.fixture
-def app(play):
-    it = play()
-    it.ring("a")
-    return it
+def app(module_app):
+    return module_app.unhooked()
 
 
 def test_no_application(tmp_path, alone):
@@ -73,8 +71,9 @@ def test_application_without_the_probe(tmp_path, testpmd):
     assert "probe" in line
 
 
-def test_socket_that_may_not_be_opened(tmp_path, app):
-    """root without its privileges meets the mode bits as anybody does."""
+def test_socket_that_may_not_be_opened(tmp_path, play):
+    """The mode bits hold for root without its privileges."""
+    app = play()
     listing()
     folder = dpdk.RUN_DIR / app.prefix
     for sock in folder.glob("*"):
@@ -91,7 +90,7 @@ def test_socket_that_may_not_be_opened(tmp_path, app):
     ["--ring-size", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
     ["--timestamp", "sundial"], ["--nonsense"], ["-i"], ["stray"], ["--ring-siz", "1M"]])
 def test_bad_options(tmp_path, args):
-    """Refused before any application is looked for."""
+    """Refused before the search for applications."""
     attempt(tmp_path, *args, status=(USAGE,))
 
 
@@ -149,7 +148,7 @@ def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
 
 
 @pytest.mark.parametrize("answer", [nonsense, silence])
-def test_a_liar_does_not_spoil_the_list(impostor, app, answer):
+def test_a_fake_does_not_spoil_the_list(impostor, app, answer):
     impostor("ringtap.sock", answer)
     assert app.prefix in str(listing())
 
@@ -240,9 +239,9 @@ LAYOUTS = {
 def test_impossible_layouts(tmp_path, impostor, what):
     prefix = impostor("ringtap.sock", wire.fake_probe(
         wire.segment(), asked=wire.layout(**LAYOUTS[what])))
-    said = attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
-    assert "impossible memory" in said
-    assert what != "too many rings" or "numbers of rings" in said
+    output = attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
+    assert "impossible memory" in output
+    assert what != "too many rings" or "numbers of rings" in output
 
 
 @pytest.mark.smoke
@@ -281,7 +280,7 @@ CORRUPT = {
 
 @pytest.mark.parametrize("what", CORRUPT)
 def test_corrupt_records(record, impostor, what):
-    """What came before is saved; the error says where."""
+    """What came before is saved; the error names the place."""
     class App:
         prefix = impostor("ringtap.sock", wire.fake_probe(
             wire.segment(records=GOOD * 3 + CORRUPT[what])))
@@ -299,7 +298,7 @@ def test_head_beyond_the_ring(record, impostor, head):
     recorder.done(status=FAILED)
 
 
-# ---- Readers that lie ------------------------------------------------------------------------
+# ---- Invalid readers --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -309,7 +308,7 @@ def reader(app, closing):
 
 
 @pytest.mark.parametrize("tail", [1 << 40, 1 << 63, (1 << 64) - 1])
-def test_lying_tail_ends_the_session_not_the_application(app, reader, record, tail):
+def test_impossible_tail_ends_the_session_not_the_application(app, reader, record, tail):
     good = record(app)
     liar = reader()
     liar.open()
@@ -377,7 +376,7 @@ BAD_FILTERS = {
 
 @pytest.mark.parametrize("what", BAD_FILTERS)
 def test_refused_filter_does_not_end_the_session(app, reader, what):
-    """It is told why; the session goes on and takes a good one."""
+    """The reader gets the reason; the session goes on and takes a good one."""
     it = reader()
     it.open()
     it.send(BAD_FILTERS[what])

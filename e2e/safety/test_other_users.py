@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import dpdk, pcap
+from harness import dpdk, pcap, service
 from harness.paths import BUILD, RINGTAP
-from harness.proc import run
+from harness.proc import run, until
+from harness.prometheus import Exporter
 from harness.ringtap import Recorder, frames_of, listing
 from harness.sandbox import public
 
@@ -53,6 +54,12 @@ def test_root_may_record_it_by_a_name_of_its_own(nobodys, closing, tmp_path):
     nobodys.start()
     recorder.done()
     assert frames_of(recorder.file()) == nobodys.frames
+
+
+def test_the_service_reads_it(nobodys, closing):
+    """With no right of root's but those that the systemd unit leaves."""
+    exporter = closing(Exporter(prefix=service.confined()))
+    until(lambda: exporter.series().get(f'ringtap_up{{app="{nobodys.prefix}@{NOBODY}"}}') == 1, 20, "its metrics")
 
 
 @pytest.mark.smoke

@@ -52,7 +52,7 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit,
     assert pmd.quit() == 0
 
 
-def test_recorder_without_memory_says_so(memory_limit, app, tmp_path):
+def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
     """It is the one that is refused, before the kernel kills it; the application goes on."""
     group = memory_limit(64 * MIB)
     out = tmp_path / "none.pcapng"

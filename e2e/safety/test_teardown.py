@@ -60,7 +60,7 @@ def test_cleanup_under_monitors(start, closing, kind):
     for _ in range(MANY[kind]):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1", app.prefix]))
-        top.expect('"instruments"')
+        top.expect('"collectors"')
         memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
@@ -101,7 +101,7 @@ def test_cleanup_of_a_capture_at_full_rate(start, record, kind, tmp_path):
 
 
 class Asking(threading.Thread):
-    """Asks one thing after the other, on one connection, until the end."""
+    """Sends one query after the other, on one connection, until the end."""
 
     def __init__(self, app):
         super().__init__()
@@ -158,7 +158,7 @@ def test_exit(start, record, closing, kind, polling):
 
 
 @pytest.mark.smoke
-def test_what_is_said_of_it(start):
+def test_messages(start):
     app = start("plugin")
     app.do("unloop")
     app.do("cleanup")

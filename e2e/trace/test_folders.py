@@ -93,7 +93,7 @@ def test_dpdk_without_an_event(roomy, trace, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_dpdk_tells_what_is_missing(play, trace, tmp_path):
+def test_dpdk_reports_what_is_missing(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
     app.ring("a")
     it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
@@ -143,7 +143,7 @@ def test_dpdk_of_a_long_path(play, trace, tmp_path):
     assert Ctf(tmp_path / "out").events == SENT and list(there.iterdir())
 
 
-def test_dpdk_of_an_application_that_sees_other_files(play, closing, trace, tmp_path):
+def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path):
     """Links are followed as the application follows them."""
     there = tmp_path / "there"
     there.mkdir()
@@ -175,7 +175,7 @@ def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
 
 
 def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
-    """The first to begin switches off for all: the second says that its trace is incomplete."""
+    """The first to begin switches off for all: the second reports that its trace is incomplete."""
     first = trace(roomy, "dpdk", "-o", tmp_path / "first")
     second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
     traffic(roomy)
@@ -201,7 +201,7 @@ def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
     it = trace(roomy, "dpdk", "-o", tmp_path / "out")
     roomy.proc.kill()
     it.finish(None, FAILED)
-    assert "is gone" in it.proc.output
+    assert "the trace in its memory is lost" in it.proc.output
 
 
 def test_folders_that_are_none(roomy, tmp_path):
@@ -220,7 +220,7 @@ def test_folders_that_are_none(roomy, tmp_path):
 
 @pytest.fixture
 def lttng(closing, tmp_path):
-    """A session daemon of somebody else's, in a place of its own."""
+    """A session daemon of another user, in a folder of its own."""
     reason = lttng_missing()
     if not LTTNG_PROVIDER.exists():
         reason = "built without LTTng"
@@ -288,7 +288,7 @@ def test_lttng(play, lttng, trace, tmp_path):
     assert app.one("callbacks 0") == 0
 
 
-def test_lttng_tells_what_it_discarded(play, lttng, trace, tmp_path):
+def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
     app = play(namespace=lttng)
     app.ring("a")
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json", "--buffer-size", "64K")
@@ -333,7 +333,7 @@ def test_lttng_with_a_daemon_of_its_own_is_killed(play, no_daemon, trace, tmp_pa
 
 
 def test_lttng_and_the_application_dies(play, lttng, trace, tmp_path):
-    """What it had told until then is there."""
+    """The events received until then are there."""
     app = play(namespace=lttng)
     app.ring("a")
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")

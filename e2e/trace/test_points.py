@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events of the probe, counted by others' tracers, against the figures and what applications did."""
+"""Events of the probe, counted by foreign tracers, against the statistics and what applications did."""
 import platform
 import re
 import shutil
@@ -132,7 +132,7 @@ def test_threads_without_a_slot_are_traced(play, listen, monitor):
 
 
 def test_latency_of_bursts(testpmd, monitor, listen):
-    """Packets, sums and maxima of the events are those of the figures."""
+    """Packets, sums and maxima of the events are those of the statistics."""
     pmd = testpmd("net_ring0", "net_ring1")
     m = monitor(pmd, fig.LATENCY | fig.POLLS)
     b = listen(pmd, actions={"latency": "@packets[arg0] = sum(arg2); @sum[arg0] = sum(arg3);"
@@ -227,7 +227,7 @@ def test_roles_tell_what_they_do(fwd, closing, monitor, listen, private_dir, pol
     sent, way, sink = report.total("generate"), report.total("oneway"), report.total("sink")
     rx, tx = of(counts, "rx_burst"), of(counts, "tx_burst")
     assert total(rx, 2) == {0: way["rx_packets"], 1: sink["rx_packets"]}
-    assert total(rx, 2) != total(rx, 1)  # less than asked for
+    assert total(rx, 2) != total(rx, 1)  # less than requested
     assert sum(n for (port, *_), n in rx.items() if port == 0) == way["rx_bursts_nonzero"]
     assert total(tx, 2) == {0: sent["tx_packets"], 1: way["tx_packets"]}
     offered = total(tx, 1)

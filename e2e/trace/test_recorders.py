@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
-figures: equal, and what had no room is told."""
+statistics: equal, and what had no room is counted."""
 import json
 import os
 import shutil
@@ -36,7 +36,7 @@ def babeltrace():
 
 
 def trace(app, what=""):
-    """Asks the probe, which must be able to do it."""
+    """Sends the command to the probe, which must be able to do it."""
     command = "/ringtap/trace" + (f",{what}" if what else "")
     answer = dpdk.telemetry(app.prefix, command, 20)["/ringtap/trace"]
     assert answer["status"] == 0, answer
@@ -66,7 +66,7 @@ TRAFFIC = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1,
 
 
 def polls_of(m):
-    """Events that the figures say there were."""
+    """Events by the probe's statistics."""
     rx = [h for h in m.hooks if h.direction == fig.RX]
     return {"rx_burst": sum(sum(h.burst[1:]) for h in rx), "empty_poll": sum(h.burst[0] for h in rx),
             "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == fig.TX)}
@@ -83,14 +83,14 @@ def test_from_the_start(play, monitor, tmp_path, instruments):
     m = monitor(app, instruments)
     traffic(app)
     trace(app, "off")
-    told = trace(app, "save")
-    ctf = Ctf(told["directory"])
-    assert Path(told["directory"]).parent == tmp_path
+    reply = trace(app, "save")
+    ctf = Ctf(reply["directory"])
+    assert Path(reply["directory"]).parent == tmp_path
     assert ctf.events == TRAFFIC
     assert {e: ctf.count(e) for e in polls_of(m)} == polls_of(m)
-    assert {e: told["emitted"][e] for e in polls_of(m)} == polls_of(m)
-    assert sum(told["lost"].values()) == 0
-    assert (told["mode"], told["buffer_bytes"]) == ("discard", 16 << 20)
+    assert {e: reply["emitted"][e] for e in polls_of(m)} == polls_of(m)
+    assert sum(reply["lost"].values()) == 0
+    assert (reply["mode"], reply["buffer_bytes"]) == ("discard", 16 << 20)
 
 
 @pytest.mark.smoke
@@ -100,47 +100,47 @@ def test_some_events_only(play, monitor, tmp_path):
     monitor(app, fig.POLLS)
     traffic(app)
     assert trace(app)["points_on"] == 2  # tx_burst, tx_refused
-    told = trace(app, "save")
-    assert Ctf(told["directory"]).events == {k: n for k, n in TRAFFIC.items() if k[0] == "tx_burst"}
+    reply = trace(app, "save")
+    assert Ctf(reply["directory"]).events == {k: n for k, n in TRAFFIC.items() if k[0] == "tx_burst"}
 
 
 def test_switched_on_and_off(app, monitor, tmp_path):
     """Of an application that was started without tracing."""
-    told = trace(app)
-    assert (told["points_on"], told["bursts_traced"], told["directory"]) == (0, 0, "")
+    reply = trace(app)
+    assert (reply["points_on"], reply["bursts_traced"], reply["directory"]) == (0, 0, "")
     m = monitor(app, fig.POLLS)
     traffic(app)
     assert trace(app, "on")["points_on"] == len(EVENTS)
     assert trace(app)["bursts_traced"] == 1
     traffic(app)
-    told = trace(app, "off")
-    assert (told["points_on"], told["bursts_traced"]) == (0, 0)
+    reply = trace(app, "off")
+    assert (reply["points_on"], reply["bursts_traced"]) == (0, 0)
     traffic(app)
-    told = trace(app, "save")
-    folder = Path(told["directory"])
+    reply = trace(app, "save")
+    folder = Path(reply["directory"])
     try:
         assert Ctf(folder).events == TRAFFIC
     finally:
-        shutil.rmtree(folder)  # in the home folder of who runs the tests
-    assert told["emitted"]["empty_poll"] == 17
+        shutil.rmtree(folder)  # in the home folder of the user that runs the tests
+    assert reply["emitted"]["empty_poll"] == 17
     assert m.hook(fig.RX)[0] == {0: 51, 32: 9, 4: 3, 512: 3}
 
 
 def test_testpmd(testpmd, monitor, tmp_path):
-    """As much as it can: what does not fit is counted, and the sum is the figures'."""
+    """As much as it can: what does not fit is counted, and the sum is that of the statistics."""
     pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"], eal=eal_trace(tmp_path, "2M"))
     m = monitor(pmd, fig.POLLS | fig.LATENCY)
     pmd.start("start tx_first 3")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 300_000, 60, "traffic")
     pmd.stop()
     trace(pmd, "off")
-    told = trace(pmd, "save")
-    ctf = Ctf(told["directory"])
+    reply = trace(pmd, "save")
+    ctf = Ctf(reply["directory"])
     for event, calls in polls_of(m).items():
-        assert told["emitted"][event] == calls
-        assert ctf.count(event) == calls - told["lost"][event]
-    assert sum(told["lost"].values()) > 0
-    assert ctf.count("latency") == told["emitted"]["latency"] - told["lost"]["latency"] > 0
+        assert reply["emitted"][event] == calls
+        assert ctf.count(event) == calls - reply["lost"][event]
+    assert sum(reply["lost"].values()) > 0
+    assert ctf.count("latency") == reply["emitted"]["latency"] - reply["lost"]["latency"] > 0
 
 
 def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
@@ -169,13 +169,13 @@ def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
     app.one("idle 0 0 n=10000")
     app.rx(n=10, burst=1)
     trace(app, "off")
-    told = trace(app, "save")
-    assert (told["emitted"]["rx_burst"], told["emitted"]["empty_poll"]) == (110, 10000)
-    assert told["lost"]["empty_poll"] > 1000
-    assert told["lost"]["rx_burst"] == (10 if mode == "discard" else 100)
-    ctf = Ctf(told["directory"])
+    reply = trace(app, "save")
+    assert (reply["emitted"]["rx_burst"], reply["emitted"]["empty_poll"]) == (110, 10000)
+    assert reply["lost"]["empty_poll"] > 1000
+    assert reply["lost"]["rx_burst"] == (10 if mode == "discard" else 100)
+    ctf = Ctf(reply["directory"])
     for event in EVENTS:
-        assert ctf.count(event) == told["emitted"][event] - told["lost"][event]
+        assert ctf.count(event) == reply["emitted"][event] - reply["lost"][event]
 
 
 def test_forwarder(fwd, monitor, tmp_path):
@@ -201,9 +201,9 @@ def test_sessions(play, record, tmp_path):
     assert trace(app)["bursts_traced"]
     traffic(app)
     recorder.finish()
-    told = trace(app, "save")
+    reply = trace(app, "save")
     who = (session["id"], recorder.proc.pid)
-    assert Ctf(told["directory"]).events == {
+    assert Ctf(reply["directory"]).events == {
         **TRAFFIC, ("session_open", *who): 1, ("session_close", *who): 1}
 
 
@@ -217,8 +217,8 @@ def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
     app.one("idle 1 0 n=1")
     streams = set(os.listdir(trace(app, "save")["directory"]))
     assert app.one("threads 0 0 count=30 n=50") == 1500
-    told = trace(app, "save")
-    assert told["emitted"]["tx_burst"] == told["lost"]["tx_burst"] == 1500
+    reply = trace(app, "save")
+    assert reply["emitted"]["tx_burst"] == reply["lost"]["tx_burst"] == 1500
     (first,) = control_threads(app)
     m.close()
     since = time.monotonic()
@@ -229,7 +229,7 @@ def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
 
 
 def test_all_at_once(play, monitor, tmp_path):
-    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all are told so."""
+    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all get its name."""
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
     monitor(app, fig.POLLS)
@@ -238,16 +238,16 @@ def test_all_at_once(play, monitor, tmp_path):
     with ThreadPoolExecutor(8) as pool:
         saved = list(pool.map(lambda i: trace(app, "save" if i % 2 else ""), range(8)))
     (folder,) = tmp_path.iterdir()
-    assert {told["directory"] for told in saved} <= {f"{tmp_path}/", str(folder)}
-    assert {told["directory"] for told in saved[1::2]} == {str(folder)}
+    assert {reply["directory"] for reply in saved} <= {f"{tmp_path}/", str(folder)}
+    assert {reply["directory"] for reply in saved[1::2]} == {str(folder)}
     assert Ctf(folder).events == TRAFFIC
 
 
 @pytest.mark.parametrize("name", ["f" * 60, "f" * 200])
-def test_long_folders_are_told_in_full(play, tmp_path, name):
-    told = trace(play(eal=eal_trace(tmp_path / name)), "save")["directory"]
+def test_long_folders_are_printed_in_full(play, tmp_path, name):
+    reply = trace(play(eal=eal_trace(tmp_path / name)), "save")["directory"]
     (folder,) = (tmp_path / name).iterdir()
-    assert told == str(folder) if len(str(folder)) < 128 else "".join(told) == str(folder)
+    assert reply == str(folder) if len(str(folder)) < 128 else "".join(reply) == str(folder)
 
 
 @pytest.mark.parametrize("what", ["bogus", "on,off", "/etc/passwd", "ON"])
@@ -305,7 +305,7 @@ def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by, linkin):
     assert {e: ctf.count(e) * 2 for e in polls_of(m)} == polls_of(m)
 
 
-def test_lttng_tells_what_it_discarded(play, monitor, lttng, tmp_path):
+def test_lttng_reports_what_it_discarded(play, monitor, lttng, tmp_path):
     app = play(namespace=lttng)
     app.ring("a")
     trace(app, "lttng")
@@ -321,7 +321,7 @@ def test_lttng_tells_what_it_discarded(play, monitor, lttng, tmp_path):
 
 
 def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
-    """The application goes on, and no longer asks anybody."""
+    """The application goes on, and no longer connects to a daemon."""
     app = play(namespace=lttng)
     app.ring("a")
     trace(app, "lttng")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace` with bpftrace: what it says is what happened, and nothing of it stays behind."""
+"""`ringtap trace` with bpftrace: it reports what happened, and leaves nothing behind."""
 import json
 import os
 import shutil
@@ -54,20 +54,20 @@ def sizes(row):
 # ---- list ------------------------------------------------------------------------------------
 
 
-def events_of(said, file):
-    return {e["name"] for e in said["events"] if e["file"] == str(file)}
+def events_of(output, file):
+    return {e["name"] for e in output["events"] if e["file"] == str(file)}
 
 
 @pytest.mark.smoke
 def test_list(app, plugin):
-    said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
-    assert said["application"] == app.prefix and said["pid"] == app.pid
-    assert events_of(said, probe_object(plugin)) == {s.event for s in usdt_sites(PROBE)}
-    for event in said["events"]:
+    output = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
+    assert output["application"] == app.prefix and output["pid"] == app.pid
+    assert events_of(output, probe_object(plugin)) == {s.event for s in usdt_sites(PROBE)}
+    for event in output["events"]:
         assert tuple(a["name"] for a in event["arguments"]) == EVENTS[event["name"]]
         assert all(a["type"] in ("uint16", "uint32", "uint64") for a in event["arguments"])
-    assert said["tools"]["bpftrace"] == bool(shutil.which("bpftrace"))
-    assert said["tools"]["rte_trace"] and not said["tools"]["lttng_provider_loaded"]
+    assert output["tools"]["bpftrace"] == bool(shutil.which("bpftrace"))
+    assert output["tools"]["rte_trace"] and not output["tools"]["lttng_provider_loaded"]
     assert app.one("callbacks 0") == 0
     text = check([RINGTAP, "trace", "list", app.prefix])
     assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=got" in text
@@ -75,8 +75,8 @@ def test_list(app, plugin):
 
 def test_list_of_a_program_with_the_probe_linked_in(play):
     app = play(linkin=True)
-    said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
-    assert events_of(said, PROBE) == {s.event for s in usdt_sites(PROBE)}
+    output = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
+    assert events_of(output, PROBE) == {s.event for s in usdt_sites(PROBE)}
 
 
 # ---- the canned programs ---------------------------------------------------------------------
@@ -118,15 +118,15 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
         lines = [json.loads(line) for line in top.output.splitlines()]
     finally:
         top.close()
-    told = {"rx": Counter(), "tx": Counter()}
+    reply = {"rx": Counter(), "tx": Counter()}
     for line in lines:
         for app in line["applications"]:
             for q in app.get("queues", ()):
                 if q["port"] == "net_ring0":
-                    told[q["direction"]].update({int(n): c for n, c in q["bursts"].items()})
+                    reply[q["direction"]].update({int(n): c for n, c in q["bursts"].items()})
     rx, tx = queue(doc, "rx"), queue(doc, "tx")
-    assert {0: rx["empty_calls"], **sizes(rx)} == {0: 0, **told["rx"]}
-    assert sizes(tx) == told["tx"] and sum(sizes(rx).values()) > 1000
+    assert {0: rx["empty_calls"], **sizes(rx)} == {0: 0, **reply["rx"]}
+    assert sizes(tx) == reply["tx"] and sum(sizes(rx).values()) > 1000
 
 
 def test_burst_for_people(app, trace):
@@ -223,7 +223,7 @@ def hog(closing, tmp_path):
 
 @pytest.mark.usefixtures("first_pids")
 @pytest.mark.parametrize("off_cpu", [False, True])
-def test_who_took_the_cpu(testpmd, trace, hog, off_cpu):
+def test_tasks_that_took_the_cpu(testpmd, trace, hog, off_cpu):
     pmd = testpmd("net_ring0")
     pmd.start()
     it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
@@ -245,8 +245,8 @@ def test_who_took_the_cpu(testpmd, trace, hog, off_cpu):
 
 @pytest.mark.usefixtures("first_pids")
 @pytest.mark.parametrize("off_cpu", [False, True])
-def test_who_took_the_cpu_of_a_thread_that_went_on_elsewhere(testpmd, trace, hog, off_cpu):
-    """Who has the CPU has not left it when the thread is back, on another."""
+def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, off_cpu):
+    """The task that runs on the first CPU is still there when the thread goes on, on another CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
     it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
@@ -286,7 +286,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog, off_cpu):
 
 
 @pytest.mark.usefixtures("first_pids")
-def test_hostile_names_do_not_reach_the_terminal(testpmd, trace, hog):
+def test_control_characters_in_names_do_not_reach_the_terminal(testpmd, trace, hog):
     pmd = testpmd("net_ring0")
     pmd.start()
     it = trace(pmd, "gaps", "--off-cpu", "--duration", "60")
@@ -316,7 +316,7 @@ def test_a_known_gap(app, trace):
     app.proc.send_signal(signal.SIGCONT)
     second = app.rx(n=1)[1]
     thread, = it.json()["threads"]
-    # Between the two polls, which lie within what the application says.
+    # Between the two polls, which lie within the times that the application reports.
     long = max(thread["long"], key=lambda t: t["max_ns"])  # under load it is not the only one
     assert thread["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
     assert second - first <= thread["max_ns"] + 1e6
@@ -324,7 +324,7 @@ def test_a_known_gap(app, trace):
 
 @pytest.mark.usefixtures("first_pids")
 def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, hog):
-    """The probe lies where only the application sees it, which is process 1 to itself."""
+    """The probe's file exists in the application's mount namespace only, where the application is process 1."""
     inner = private_dir / "inner"
     inner.mkdir()
     space = SimpleNamespace(prefix=[
@@ -333,15 +333,15 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
         f'cp -r {plugin} {probe_object(plugin).parent} {inner} && exec "$@"', "sh"])
     pmd = testpmd("net_ring0", plugin=inner / plugin.name, namespace=space)
     assert not list(inner.iterdir())
-    said = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))
-    assert "rx_burst" in events_of(said, probe_object(inner / plugin.name))
-    assert Path(f"/proc/{said['pid']}/comm").read_text() == "dpdk-testpmd\n"
+    output = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))
+    assert "rx_burst" in events_of(output, probe_object(inner / plugin.name))
+    assert Path(f"/proc/{output['pid']}/comm").read_text() == "dpdk-testpmd\n"
     it = trace(pmd, "burst", "--json", "--duration", "60")
     off_cpu = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
     pmd.start("start tx_first")
     hog(1).kill()
     threads = off_cpu.json()["threads"]  # the main thread has emptied the queues before
-    assert all(Path(f"/proc/{said['pid']}/task/{t['tid']}").exists() for t in threads)
+    assert all(Path(f"/proc/{output['pid']}/task/{t['tid']}").exists() for t in threads)
     assert [t for t in threads if "rt-hog" in [taker["by"] for taker in t["taken"]]]
     received = pmd.stop()[0][0]
     assert queue(it.json(), "rx")["packets"] == received > 1000
@@ -349,7 +349,7 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
 
 @pytest.mark.parametrize("option", [[], ["--off-cpu"]])
 def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
-    """Numbers of threads that bpftrace tells are not those there."""
+    """Thread ids that bpftrace reports are not those of the other namespace."""
     space = SimpleNamespace(prefix=["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc"])
     pmd = testpmd("net_ring0", namespace=space)
     pid = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))["pid"]
@@ -359,7 +359,7 @@ def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
 
 
 def test_a_program_with_events_of_its_own(fwd, trace):
-    """ringtap-fwd: the probe is in the program itself, and its own loop tells what it loses."""
+    """ringtap-fwd: the probe is in the program itself, and its own loop counts what it loses."""
     app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
               "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
               "--tx-full", "drop").running()
@@ -412,7 +412,7 @@ def test_own_program(app, bpftrace):
     assert app.one("callbacks 0") == 0
 
 
-def test_own_program_sees_bursts(app, trace):
+def test_own_program_receives_bursts(app, trace):
     it = trace(app, "-e", 'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
     app.rx(n=7, burst=32)
     assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
@@ -429,7 +429,7 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
 
 
 def test_own_program_has_its_time(app, plugin, trace):
-    """It begins when bpftrace has attached, and what bpftrace tells us of that is not passed on."""
+    """It begins when bpftrace has attached; bpftrace's own message of that is not printed."""
     it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
     assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
@@ -483,7 +483,7 @@ def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
     started = until(lambda: children.read_text().split(), what="bpftrace")
     it.send_signal(number)
     assert it.wait() == (-9 if number == signal.SIGKILL else FAILED)
-    assert number == signal.SIGKILL or "ended before it began" in it.output
+    assert number == signal.SIGKILL or "interrupted before bpftrace had attached" in it.output
     nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
 
 
@@ -529,6 +529,19 @@ def test_wrong_command_lines(app, args, status, says):
     assert says in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+@pytest.mark.parametrize("what,line", [(["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")])
+def test_of_several_applications_one_is_named(play, bpftrace, what, line):
+    """The message's example is a command line that works."""
+    apps = [play(), play()]
+    done = tracing(*what)
+    assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
+    named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
+    done = tracing(*what, f"{named.prefix}:no-such-port")
+    assert done.returncode == USAGE and "without a port" in done.stderr
+    if what == ["list"]:
+        assert tracing(*what, named.prefix).returncode == 0
+
+
 @pytest.mark.parametrize("args,package", [
     (["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")])
 def test_missing_tools_are_named(app, tmp_path, args, package):
@@ -537,7 +550,7 @@ def test_missing_tools_are_named(app, tmp_path, args, package):
     assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
 
 
-def test_ordinary_users_are_told(app):
+def test_ordinary_users_get_a_message(app):
     done = tracing("burst", app.prefix, user=65534, group=65534, extra_groups=[])
     assert done.returncode == FAILED and "root" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -5,6 +5,7 @@
 
 #include <rte_telemetry.h>
 
+#include "common/metrics.h"
 #include "probe/monitor/stats.h"
 
 /* Before rte_eal_init() or after. */
@@ -23,6 +24,9 @@ struct rt_tel_list {
 	unsigned count, left_out; /* entries */
 	size_t bytes;             /* as text */
 };
+
+/* The name of a metric, as in the JSON of ringtap top. */
+#define KEY(id) (rt_metrics[RT_M_##id].key)
 
 /* Into an entry of a list, which grows by that. */
 void rt_telemetry_uint(struct rte_tel_data *d, const char *name, uint64_t v);

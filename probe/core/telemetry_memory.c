@@ -21,20 +21,20 @@ void rt_telemetry_mempools(struct rt_stats *f, const char *port, struct rt_tel_l
 
 		if (!d)
 			continue;
-		rt_telemetry_string(d, "name", p->name);
-		rt_telemetry_string(d, "ops", p->ops);
-		rt_telemetry_string(d, "memory", kinds[p->memory]);
-		rt_telemetry_uint(d, "page_bytes", p->page_bytes);
-		rt_telemetry_uint(d, "size", p->size);
-		rt_telemetry_uint(d, "in_use", p->size - p->available);
-		rt_telemetry_uint(d, "available", p->available);
-		rt_telemetry_uint(d, "lowest_available", p->lowest);
-		rt_telemetry_uint(d, "in_caches", p->in_caches);
-		rt_telemetry_uint(d, "cache_size", p->cache_size);
-		rt_telemetry_uint(d, "object_bytes", p->object_bytes);
-		rt_telemetry_uint(d, "buffer_bytes", p->buffer_bytes);
-		rt_telemetry_uint(d, "chunks", p->chunks);
-		rt_telemetry_int(d, "socket", p->socket);
+		rt_telemetry_string(d, KEY(POOL_NAME), p->name);
+		rt_telemetry_string(d, KEY(POOL_OPS), p->ops);
+		rt_telemetry_string(d, KEY(POOL_MEMORY), kinds[p->memory]);
+		rt_telemetry_uint(d, KEY(POOL_PAGE), p->page_bytes);
+		rt_telemetry_uint(d, KEY(POOL_SIZE), p->size);
+		rt_telemetry_uint(d, KEY(POOL_USED), p->size - p->available);
+		rt_telemetry_uint(d, KEY(POOL_FREE), p->available);
+		rt_telemetry_uint(d, KEY(POOL_MIN), p->lowest);
+		rt_telemetry_uint(d, KEY(POOL_CACHED), p->in_caches);
+		rt_telemetry_uint(d, KEY(POOL_CACHE), p->cache_size);
+		rt_telemetry_uint(d, KEY(POOL_OBJECT), p->object_bytes);
+		rt_telemetry_uint(d, KEY(POOL_BUFFER), p->buffer_bytes);
+		rt_telemetry_uint(d, KEY(POOL_CHUNKS), p->chunks);
+		rt_telemetry_int(d, KEY(POOL_SOCKET), p->socket);
 		rt_telemetry_add(out, d);
 	}
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_ethdev.h>
+
 #include "common/clock.h"
 #include "common/stats.h"
 #include "common/proto.h"
@@ -231,11 +233,14 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* probe/trace/ports.c: bracket each reading of a driver's counters; before returns what after
- * takes. */
-struct rte_eth_stats;
-uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
-void rt_trace_ports_after(
-	struct rt_stats *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
+/* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and
+ * after it. */
+struct rt_stat_reading {
+	struct rte_eth_stats driver;
+	uint64_t tx_before, tx_after;
+};
+
+/* probe/trace/ports.c: reports what was lost or refused since the reading before. */
+void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r);
 
 #endif

@@ -241,32 +241,69 @@ void rt_stats_scan_ports(struct rt_stats *f)
 	rt_store(&f->header->ports_beyond, beyond);
 }
 
-static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
-	const struct rte_eth_stats *s, uint64_t now_ns)
+/* Packets that the application has passed to the port's TX queues; those that it passes a second
+ * time, after a refusal, count twice. */
+static uint64_t passed_to_tx(const struct rt_stats *f, uint32_t index)
 {
+	uint32_t n = rt_load(&f->header->hook_count);
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < n && i < RT_STAT_HOOKS; i++) {
+		const struct rt_stat_hook *b = &f->hooks[i];
+
+		/* Pairs with the release in rt_stat_claim_block(). */
+		if (!rt_load_acquire(&b->life) || b->port_index != index ||
+			b->direction != RT_DIR_TX)
+			continue;
+		for (uint64_t k = 1; k <= RT_STAT_BURSTS; k++)
+			packets += k * rt_load(&b->burst[k]);
+		packets += rt_load(&b->big_packets);
+	}
+	return packets;
+}
+
+static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
+	const struct rt_stat_reading *r, uint64_t now_ns)
+{
+	const struct rte_eth_stats *s = &r->driver;
 	const uint64_t now[RT_STAT_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
 		s->imissed, s->ierrors, s->rx_nombuf, s->oerrors};
 	uint64_t *to[RT_STAT_PORT_COUNTERS];
 
 	counters_of(p, to);
+	/* Pairs with the fence in read_counters(). */
+	rt_store(&p->read_ns, 0);
+	rt_fence_release();
 	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
 		rt_store(to[k], state->before[k] + now[k]);
+	rt_store(&p->tx_before, r->tx_before);
+	rt_store(&p->tx_after, r->tx_after);
 	rt_store_release(&p->read_ns, now_ns);
+}
+
+/* False: the port is stopped. It may be about to be closed, so its driver is not called. */
+static bool read_driver(const struct rt_stats *f, uint32_t index, struct rt_stat_reading *r)
+{
+	r->tx_before = passed_to_tx(f, index);
+	if (rt_port_stats(f->ports[index].port_id, 0, &r->driver))
+		return false;
+	/* Counts of before the reading would make the bound too low. */
+	rt_fence_acquire();
+	r->tx_after = passed_to_tx(f, index);
+	return true;
 }
 
 void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ports_known(f); i++) {
 		struct rt_stat_port *p = &f->ports[i];
-		uint64_t handed = rt_trace_ports_before(f, i);
+		struct rt_stat_reading r;
 		struct rt_msg_port desc;
-		struct rte_eth_stats s;
 
-		/* A stopped port may be about to be closed: do not call its driver. */
-		if (!present(p) || rt_port_stats(p->port_id, 0, &s))
+		if (!present(p) || !read_driver(f, i, &r))
 			continue;
-		rt_trace_ports_after(f, i, handed, &s);
-		show_counters(p, &f->port_state[i], &s, now_ns);
+		rt_trace_ports(f, i, &r);
+		show_counters(p, &f->port_state[i], &r, now_ns);
 		if (rt_port_describe(p->port_id, &desc) == 0)
 			show_state(p, &desc);
 	}

@@ -454,9 +454,16 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(p->nb_tx_queues, 1);
 	assert_int_equal(p->opackets, 5);
 	assert_true(p->read_ns > 0);
-	assert_int_equal(test_port_poll(port, 32), 5);
+	/* Sent before the hooks were there. */
+	assert_int_equal(p->tx_before, 0);
+	assert_int_equal(p->tx_after, 0);
+	test_port_send(port, 3);
+	assert_int_equal(test_port_poll(port, 32), 8);
 	test_stats_tick();
-	assert_int_equal(p->ipackets, 5);
+	assert_int_equal(p->ipackets, 8);
+	assert_int_equal(p->opackets, 8);
+	assert_int_equal(p->tx_before, 3);
+	assert_int_equal(p->tx_after, 3);
 	/* What the application counts itself belongs to it, here as in a recording. */
 	assert_int_equal(p->imissed, 0);
 	assert_int_equal(rt_port_set_missed(port, 7), 0);

@@ -80,6 +80,7 @@ def _plot(results, metric, title, unit):
         axes.set(xlabel="packets/s", ylabel=unit)
         if metric == "loss":
             axes.set_yscale("symlog", linthresh=0.01)
+            axes.yaxis.set_major_formatter("{x:g}")
             axes.set_ylim(top=max(axes.get_ylim()[1], 1))
         axes.set_ylim(bottom=0)
         plots.legend(axes)

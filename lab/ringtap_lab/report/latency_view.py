@@ -29,15 +29,15 @@ def planes(test):
 
 
 def _median(test, plane):
-    return count(f"{test}-{plane}", "cycles_p50")
+    return Value(f"{test}-{plane}", "cycles_p50", 1, 0, "cycles")
 
 
-def _claim(results, test, plane, digits, what, said, more, judge):
+def _claim(results, test, plane, digits, what, published_text, more, judge):
     """The packet socket against a plane of DPDK. more: DPDK's values. judge(how many times more cycles): a Verdict."""
     ours, kernel = _median(test, plane), _median(test, "packet")
     gap = Ratio(kernel, ours, digits)
     times = gap.number(results)
-    return Claim(what, said, [*more, ("packet socket", kernel), ("packet socket against DPDK", gap)],
+    return Claim(what, published_text, [*more, ("packet socket", kernel), ("packet socket against DPDK", gap)],
                  Verdict(OPEN) if times is None else judge(times))
 
 

@@ -127,7 +127,9 @@ def _misses(results):
                 axes.plot(results.cell(key).data("entries"),
                           _phases(results, key)[phase]["misses"]["4k" if key.startswith("4k") else "2m"], style,
                           marker=plots.MARKERS[i], color=plots.COLOURS[i], label=_name(key) if phase == "3" else None)
+        entries = results.cell(shown[0]).data("entries")[::2]
         axes.set_xscale("log", base=2)
+        axes.set_xticks(entries, [f"{e:,}" for e in entries])
         axes.set(ylim=(-0.03, 1.1), xlabel="entries of the IOTLB", ylabel="misses per packet")
         plots.legend(axes, "above")
 

@@ -8,7 +8,7 @@ from .blocks import (CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plo
                      percent)
 
 ONCE = 0.03  # error of what was measured only once
-TOO_NOISY = 0.05  # of the rate: nothing can be said about what is off
+TOO_NOISY = 0.05  # of the rate: nothing follows about what is off
 NOTHING = 0.01  # of the rate: smaller differences mean nothing, and neither does what "nothing, twice" shows
 
 

@@ -107,7 +107,7 @@ def render(found):
             row = Markup('<tr class="claim"><td colspan="4">{}</td></tr>').format(row)
         rows.append(((e, r), row))
         sections.append(template.section(r, e, guarded(e, lambda: blocks(e, r)) if r.measured() else ""))
-    times = [run["at"] for _, r in found for o in r.measured() for run in o.runs]
+    times = [run["at"] for _, r in found for run in r.runs()]
     text = template.page((_FOLDER / "page.css").read_text(encoding="utf-8"), found, _about(found), times,
                          sum(r.seconds() for _, r in found) / 60, _machines(found), rows, tally, sections)
     return "\n".join(line.rstrip() for line in str(text).split("\n"))

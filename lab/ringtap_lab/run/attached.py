@@ -13,7 +13,7 @@ from ..tools.process import Program
 from .testpmd import PROGRAM as TESTPMD
 
 DUMPCAP, COUNTER = "dpdk-dumpcap", "pcap_count"
-COLLECTORS = "instruments"  # the option of ringtap top, and the key in its JSON
+COLLECTORS = "collectors"  # the option of ringtap top, and the key in its JSON
 ENHANCED_PACKET = 6  # type of a pcapng block
 
 

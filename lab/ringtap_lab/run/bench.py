@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: ringtap against dpdk-dumpcap, the bare copy loop and dd, alternately in one run.
 
-Prints the commands and a report, and writes bench.md and bench.json. No time makes it fail: the exit status says only
+Prints the commands and a report, and writes bench.md and bench.json. No time makes it fail: the exit status shows only
 whether measuring worked."""
 import argparse
 import functools

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
+"""The cost and loss of capturing: one libpcap program, through the kernel and through ringtap."""
 import contextlib
 import time
 
 from ...report import capture_view
-from ...report.capture_view import LIBPCAP, NONE, PORT, PUBLISHED, WAYS, XDP
+from ...report.capture_view import LIBPCAP, NONE, PORT, WAYS, XDP
 from .. import attached, forwarder
 from ..experiment import Cell, Experiment, Measurement
 
@@ -12,8 +12,8 @@ RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
 FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
 QUICK = (100_000, 450_000, 1_000_000)
 QUICK_FASTER = (5_000_000,)
-ODD = 1.00071  # the kernel's tick must not meet an even rate at the same phase each time
-SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
+ODD = 1.00071  # else the kernel's tick would meet an even rate at the same phase each time
+SETTLE_S = 0.2  # between the first packet and the first reading of the CPUs' times
 ATTACH_S = 2
 DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
 
@@ -28,34 +28,25 @@ class Capture(Experiment):
         "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
         "sequence, at an even rate. On the veth, ringtap-fwd sends by a packet socket with a ring from one "
         "network namespace, the other one captures; they are addressed to a host that is not there, so that the "
-        "network stack drops them first thing. The DPDK port is net_null in ringtap-fwd, which sends at the "
+        "network stack drops them at once. The DPDK port is net_null in ringtap-fwd, which sends at the "
         "same rates, in user mode: it is captured by the probe as any other application is. The sender has "
         "one CPU, all that captures has the other (with ringtap host, its thread and the program share it). "
         "System mode is what /proc/stat counts as system, irq and softirq, as a share of the time of both CPUs, "
         "so that it holds the sender's own work and the kernel's work on its CPU as well: "
-        "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
-        "0.07 % higher than they say: else each tick met the sender at the same point of its round. "
+        "the rest of it without a capture is a curve of its own. The kernel counts in ticks, so rates are "
+        "0.07 % higher than named: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
-    published = PUBLISHED
+    published = capture_view.PUBLISHED
+    view = capture_view
     order = 30
-
-    def add_options(self, group):
-        group.add_argument("--capture-seconds", type=float, metavar="S",
-                           help="how long each rate is measured (1.2; with --quick 0.6)")
-
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.program("ringtap")
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.tool("taskset", "util-linux")
-        lab.built(f"bench/{attached.COUNTER}")
+    length_s = 1.2, 0.6
+    programs = forwarder.PROGRAM, "ringtap"
+    built = (f"bench/{attached.COUNTER}",)
+    tools = {"ip": "iproute2", "ethtool": "ethtool", "taskset": "util-linux"}
 
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
-        seconds = length(lab) + 3
+        seconds = self.length(lab) + 3
         return [Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
                 for way in WAYS for rate in rates + (faster if way == PORT else ())]
 
@@ -75,16 +66,6 @@ class Capture(Experiment):
                 port = stack.enter_context(attached.KernelPort(lab, hosts[1], driver))
                 counter = attached.on_port(lab, port.app, "eth0")
             return send(lab, sender, rate, stack.enter_context(counter))
-
-    def blocks(self, results):
-        return capture_view.blocks(results)
-
-    def summary(self, results):
-        return capture_view.summary(results)
-
-
-def length(lab):
-    return lab.o.capture_seconds or (0.6 if lab.quick else 1.2)
 
 
 def system_times(cpus):
@@ -109,7 +90,7 @@ def watch(lab):
     time.sleep(SETTLE_S)
     sets = {"system": lab.cpus[:2], "system_sender": lab.cpus[:1], "system_capture": lab.cpus[1:2]}
     before = {k: system_times(v) for k, v in sets.items()}
-    time.sleep(length(lab))
+    time.sleep(EXPERIMENT.length(lab))
     return {k: share(before[k], system_times(v)) for k, v in sets.items()}
 
 
@@ -139,7 +120,7 @@ class Late(RuntimeError):
 
 
 def attached_in_time(lab, rate):
-    """Others may hold the program up for longer than it mostly takes."""
+    """Other programs may delay the start for longer than it usually takes."""
     try:
         return through_port(lab, rate, ATTACH_S)
     except Late:
@@ -149,7 +130,7 @@ def attached_in_time(lab, rate):
 def through_port(lab, rate, attach_s):
     """The sender is the application that is captured: it pauses until its probe has a reader, and again
     until that is done."""
-    sending_s = length(lab) + 2 * SETTLE_S
+    sending_s = EXPERIMENT.length(lab) + 2 * SETTLE_S
     end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
     it = forwarder.Forwarder(lab, end, "generate", [
         *TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"])

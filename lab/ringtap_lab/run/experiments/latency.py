@@ -6,7 +6,7 @@ import socket
 import time
 
 from ...report import latency_view
-from ...report.latency_view import PUBLISHED, ROUND_TRIP, TESTS, WITHIN, planes
+from ...report.latency_view import ROUND_TRIP, TESTS, WITHIN, planes
 from ...tools import clock, process
 from ...tools.errors import Unavailable
 from .. import forwarder
@@ -19,14 +19,14 @@ RUN_S = 4.0  # each, on average of a cell: five minutes are not to be exceeded
 BUDGET_S = 240  # of the whole experiment, beyond which nothing is tried again
 HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
 DRIVERS = ("af_packet", "af_xdp", "memif")  # not in every build of DPDK
-NO_DRIVER = "failed to parse device"  # as EAL says it
+NO_DRIVER = "failed to parse device"  # EAL's message
 PACKET, XDP = ("AF_PACKET", 17), ("AF_XDP", 44)  # of <bits/socket.h>
-SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane is made of
-NO_VETH = ("Unknown device type", "Operation not supported")  # as ip says it
+SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane uses
+NO_VETH = ("Unknown device type", "Operation not supported")  # messages of ip
 
 
 class Lost(RuntimeError):
-    """Too few packets arrived, as when others hold one end up for longer than the other one waits."""
+    """Too few packets arrived, as when other programs delay one end for longer than the other one waits."""
 
 
 class Latency(Experiment):
@@ -36,15 +36,19 @@ class Latency(Experiment):
                 "1), and how many until it is back at the sender (test 2)?")
     conditions = (
         "Two hosts: network namespaces joined by a veth pair; net_memif joins two DPDK processes without the "
-        "kernel; net_ring is one process that only passes pointers on, as a bound for test 1. ARP requests "
+        "kernel; net_ring is one process that only passes pointers, as a bound for test 1. ARP requests "
         "of 60 bytes (64 with the check sequence); one host sends them, the other one "
         f"sends them back. In test 1 {WINDOW} packets are on their way, and cycles are those of receiving "
         "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
-        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (the table says how many); "
+        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (see the table); "
         "of TPACKET_V3 a hundredth in test 2, where it waits a "
         "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
-    published = PUBLISHED
+    published = latency_view.PUBLISHED
+    view = latency_view
     order = 10
+    programs = (forwarder.PROGRAM,)
+    tools = {"ip": "iproute2", "ethtool": "ethtool"}
+    huge_mb = HUGE_MB
     _took = {}  # runs, seconds, packets by cell, of this program's run
     quick_repetitions = 2
 
@@ -52,16 +56,8 @@ class Latency(Experiment):
         group.add_argument("--latency-packets", type=packets, metavar="N",
                            help="packets in each run (200000; with --quick 20000)")
 
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.need_huge_pages(HUGE_MB)
-
     def prepare(self, lab):
-        """Nothing to be measured; but who looks on learns at once what cycles are worth."""
+        """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
             lab.say(f"warning: {warning}")
         return {}
@@ -84,7 +80,7 @@ class Latency(Experiment):
             self._took[cell.key] = runs + 1, seconds + time.monotonic() - begin, packets + count
 
     def _share(self, cell, count, repetitions):
-        """Of the packets, so many as what is left of the cell's time allows, as far as is known."""
+        """The share of the packets for which the rest of the cell's time suffices, as far as is known."""
         runs, seconds, sent = self._took.get(cell.key, (0, 0.0, 0))
         if not runs or seconds <= runs * RUN_S:
             return 1.0
@@ -102,12 +98,6 @@ class Latency(Experiment):
                 if cell.params["plane"] in DRIVERS and NO_DRIVER in str(e):
                     raise Unavailable(str(e)) from e
                 raise
-
-    def blocks(self, results):
-        return latency_view.blocks(results)
-
-    def summary(self, results):
-        return latency_view.summary(results)
 
 
 def _need_socket(plane):
@@ -151,8 +141,8 @@ def packets(text):
 
 
 def measure(lab, ends, test, count, linger=False):
-    """ends: of the echo and of the generator. linger: the echo stops before its peer goes away, and
-    stays for a second: net_memif crashes who polls a link that is taken down."""
+    """ends: of the echo and of the generator. linger: the echo stops before its peer ends, and stays for a second: net_memif
+    crashes where a link that is taken down is polled."""
     echo, generator = ends
     window = WINDOW if test == WITHIN else 1
     more = ["--count", str(count), "--linger", "1s"] if linger else []
@@ -182,16 +172,16 @@ def _one_process(lab, count):
 
 def _lost(sent, came):
     if came < sent * 0.99:
-        raise Lost(f"{sent - came} of {sent} packets did not arrive: too disturbed a run")
+        raise Lost(f"{sent - came} of {sent} packets did not arrive: the run was too disturbed")
     return sent - came
 
 
 def _values(found):
     """found: a histogram of the report."""
-    values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns")
-              for k in ("mean", "p50", "p99", "max")}
+    values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns") for k in ("mean", "p50", "p99", "max")}
     pps = 1e9 / values["ns_p50"] if values["ns_p50"] else 0.0
-    return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps, "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
+    return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps,
+                     "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
 
 
 EXPERIMENT = Latency()

@@ -8,7 +8,7 @@ import pytest
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
 
-# Completes $LINE and writes what is offered into $OFFERED. compadd is what adds matches, zshcompwid(1).
+# Completes $LINE and writes what is offered into $OFFERED. All matches pass through a builtin of zsh.
 ZSHRC = """
 fpath=($FUNCTIONS $fpath)
 LISTMAX=10000

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the packages of packaging/ringtap.spec with Debian's rpm, whose macros are not Fedora's, and checks
+# spec and packages with rpmlint. This finds wrong file lists and syntax, not wrong dependencies.
+# usage: rpm.sh [FOLDER]
+set -eu
+
+cd "$(dirname "$0")/.."
+out=${1:-build-rpm}
+rm -rf "$out"
+mkdir -p "$out/SOURCES"
+out=$(cd "$out" && pwd)
+version=$(sed -n 's/^Version: *//p' packaging/ringtap.spec)
+grep -q "version: '$version'" meson.build || {
+	echo "rpm: packaging/ringtap.spec has version $version, meson.build has another" >&2
+	exit 1
+}
+git ls-files -z --cached --others --exclude-standard |
+	xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
+	tar -cz --null -T - --transform "s,^,ringtap-$version/,S" -f "$out/SOURCES/ringtap-$version.tar.gz"
+rpmlint -c packaging/rpmlint.toml packaging/ringtap.spec
+# The unit tests ran in the build folder that these sources are from.
+rpmbuild -ba --nodeps --nocheck --define "_topdir $out" --load packaging/rpm-macros packaging/ringtap.spec \
+	>"$out/build.log" 2>&1 || {
+	tail -n 40 "$out/build.log"
+	exit 1
+}
+rpmlint -c packaging/rpmlint.toml "$out"/SRPMS/*.rpm "$out"/RPMS/*/*.rpm
+ls "$out"/SRPMS/*.rpm "$out"/RPMS/*/*.rpm

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The alert rules; `meson test alert-rules` tests what raises them."""
+import re
+
+import pytest
+
+from harness import prometheus
+from harness.paths import REPO
+from harness.proc import check, until
+from harness.prometheus import Exporter, Prometheus
+
+RULES = REPO / "dashboards" / "ringtap.rules.yml"
+
+
+@pytest.fixture
+def forwarding(testpmd):
+    pmd = testpmd("net_ring0", "net_ring1")
+    pmd.start("start tx_first")
+    return pmd
+
+
+def test_rules_are_sound():
+    if prometheus.missing():
+        pytest.skip(prometheus.missing())
+    assert "10 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
+
+
+def test_metrics_of_the_rules_are_exported(forwarding, closing):
+    """By the collectors that are on by default: the service has no options."""
+    used = set(re.findall(r"\bringtap_\w+", re.sub(r"#.*", "", RULES.read_text())))
+    assert len(used) > 10
+    exporter = closing(Exporter(forwarding))
+    # Counters of drivers and of the kernel come with their first reading.
+    until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, 20, f"all of {sorted(used)}")
+
+
+def test_a_real_prometheus_evaluates_them(forwarding, closing, tmp_path):
+    """Without an error, and without an alert of something that is lost or down."""
+    if prometheus.missing():
+        pytest.skip(prometheus.missing())
+    exporter = closing(Exporter(forwarding))
+    server = closing(Prometheus(tmp_path, exporter.address, rules=RULES))
+    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
+
+    def evaluated():
+        rules = [rule for group in server.api("rules")["groups"] for rule in group["rules"]]
+        return len(rules) == 10 and all(rule["health"] == "ok" for rule in rules) and rules
+
+    rules = until(evaluated, 30, "rules that are evaluated")
+    assert not [rule["name"] for rule in rules if rule["state"] == "firing"]

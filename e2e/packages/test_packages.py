@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packages as a user meets them: built, installed, used and removed. `make test-deb` runs these tests."""
+import os
+import shutil
+
+import pytest
+
+from harness.paths import REPO
+from harness.proc import run
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(
+    "RINGTAP_PACKAGES" not in os.environ, reason="takes minutes and a mirror of Debian: make test-deb")]
+BUILD_S = 3000  # the compiler's time; lintian's is a minute
+ROOT_S = 1800
+
+
+def script(name, *args, timeout, env=None):
+    """Runs a script of devtools; returns what it printed."""
+    done = run([REPO / "devtools" / name, *args], timeout=timeout, env=env)
+    assert done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-20000:]}\n{done.stderr[-20000:]}"
+    return done.stdout
+
+
+def need(*programs):
+    missing = [program for program in programs if not shutil.which(program)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (devtools/deps.sh packages)")
+
+
+@pytest.fixture(scope="module")
+def debs(tmp_path_factory):
+    """The folder of the packages, which lintian has found no error in."""
+    need("dpkg-buildpackage", "dh", "lintian")
+    folder = tmp_path_factory.mktemp("debs") / "out"
+    script("deb.sh", folder, timeout=BUILD_S)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_all_packages_are_built(debs):
+    built = {path.name.split("_")[0] for path in debs.glob("*.deb")}
+    assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev"} <= built
+
+
+@pytest.fixture
+def roots(tmp_path):
+    """The folder in which the script makes its root; it removes that unless it is killed."""
+    path = tmp_path / "roots"
+    path.mkdir()
+    yield path
+    shutil.rmtree(path)
+
+
+def test_clean_root(debs, roots):
+    need("debootstrap")
+    said = script("deb-root.sh", debs, timeout=ROOT_S, env={"TMPDIR": str(roots)})
+    assert "installed, used and removed without a trace" in said
+    assert not list(roots.iterdir())
+
+
+def test_rpm(tmp_path):
+    need("rpmbuild", "rpmlint")
+    listed = script("rpm.sh", tmp_path / "rpm", timeout=BUILD_S)
+    assert "ringtap-probe-" in listed and "ringtap-devel-" in listed
