@@ -92,27 +92,18 @@ static struct widths widths_of(const struct app_view *v)
 	return w;
 }
 
-/* printf() counts bytes. */
-static void print_cell(const char *text, int width)
-{
-	char shown[4 * RINGTAP_NAME_LEN];
-
-	text_shorten(shown, sizeof(shown), text, (size_t)width);
-	printf(" %s%*s", shown, width - (int)text_columns(shown), "");
-}
-
 static void print_port(const struct ringtap_port_info *p, struct widths w)
 {
 	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4], queues[32];
+	char cell[2][4 * NAMES_WIDTH + 4];
 
 	if (p->link_mbps)
 		format_si(speed, p->link_mbps * 1e6);
 	snprintf(queues, sizeof(queues), "%u/%u", p->rx_queues, p->tx_queues);
-	printf("%4u", p->port_id);
-	print_cell(port_name(name, p), w.name);
-	print_cell(p->driver, w.driver);
-	printf(" %s %6s %5u %7s %s\n", format_mac(mac, p->mac), speed, p->mtu, queues,
-		p->link_up ? "up" : "down");
+	printf("%4u %s %s %s %6s %5u %7s %s\n", p->port_id,
+		text_cell(cell[0], sizeof(cell[0]), port_name(name, p), (size_t)w.name),
+		text_cell(cell[1], sizeof(cell[1]), p->driver, (size_t)w.driver),
+		format_mac(mac, p->mac), speed, p->mtu, queues, p->link_up ? "up" : "down");
 }
 
 static void print_app(const struct app_view *v)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
+# Installs the missing Debian packages of the named sets. Quick if none is missing.
 # usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
@@ -27,7 +27,7 @@ packages() {
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
 		python3-rich fonts-dejavu-core ;;
-	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
+	*) echo "deps.sh: no such set: $1; the sets are in the usage line of the script" >&2; return 1 ;;
 	esac
 }
 
@@ -41,7 +41,7 @@ for set in "$@"; do
 done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-	echo "deps: not a Debian system, please see to it that these are there:$wanted" >&2
+	echo "deps: not a Debian system; install these packages:$wanted" >&2
 	exit 0
 fi
 
@@ -56,7 +56,7 @@ as_root=
 if [ "$(id -u)" != 0 ]; then
 	as_root=sudo
 	command -v sudo >/dev/null || {
-		echo "deps: run this as root, or install sudo" >&2
+		echo "deps: cannot install packages: not root, and no sudo; run as root or install sudo" >&2
 		exit 1
 	}
 fi

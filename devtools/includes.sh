@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The allowed directions of includes between folders: prints each include that is not among them.
-# Tests may use what they test against: a probe's test the reader, common's the helpers of base.
+# Prints each #include that crosses folders in a direction that is not allowed.
+# Tests may also use their counterpart: those of the probe the reader, those of common the helpers of base.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -31,12 +31,12 @@ function allow(from, to,    n, list, i) {
 	for (i = 1; i <= n; i++)
 		allowed[from, list[i]] = 1
 }
-# The folder that a file counts as: cli/monitor, which the commands share, stands below them.
+# The folder of a file. cli/monitor, which the commands share, is below them.
 function folder(path) {
 	if (path ~ /^cli\/monitor\//)
 		return "cli/monitor"
 	if (path ~ /^cli\/[^\/]*$/ && path !~ /\/(main|commands)\./)
-		return "cli/monitor" # finding applications: below the commands, too
+		return "cli/monitor" # finds applications: below the commands, too
 	return substr(path, 1, index(path, "/") - 1)
 }
 {
@@ -44,7 +44,7 @@ function folder(path) {
 	if (target ~ /^ringtap\//)
 		target = "include/" target
 	if (target !~ /\//)
-		next # its own folder
+		next # the same folder
 	from = folder(file); to = folder(target)
 	test = file ~ /_test\.c$/ || file ~ /\/(test|fake)_[^\/]*$/
 	if (from == to || (from == "cli" && to == "cli/monitor") || (from == "extcap" && to == "cli/monitor"))

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Style and spelling of everything that is under version control. Prints what is wrong; exit status 1.
+# Checks style and spelling of the files under version control. Prints faults; exit status 1 if there are any.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-/usr/bin/python3}
 lines_max=600
 failed=0
 
-list() { # list PATTERN...: our text files that match
+list() { # list PATTERN...: the files that match
 	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
 		[ ! -f "$f" ] || echo "$f"
 	done
@@ -48,7 +48,7 @@ length() {
 }
 
 python_only_where_it_belongs() {
-	list '*.py' | grep -vE '^(devtools|e2e|lab)/' | sed 's/$/: Python belongs into devtools, e2e or lab/'
+	list '*.py' | grep -vE '^(devtools|e2e|lab)/' | sed 's/$/: Python files belong in devtools, e2e or lab/'
 	return 0
 }
 

@@ -105,18 +105,13 @@ static struct rt_session *open_session(const char *name, uint64_t ring_size)
 
 	snprintf(want.port, sizeof(want.port), "%s", name);
 	s = test_session_open(&open, &want, NULL);
-	test_session_ready(s, test_clock());
-	rt_session_arm(s, test_clock());
+	test_session_arm(s, test_clock());
 	return s;
 }
 
 static void end_session(struct rt_session *s)
 {
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		sched_yield();
-	while (!rt_hook_reclaim())
-		sched_yield();
+	test_session_end(s);
 	rt_session_free(s);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of DPDK, with everything attached that reads its memory. Once per process: order counts.
- */
+/* The cleanup of DPDK with all readers of its memory attached. Only once per process. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
