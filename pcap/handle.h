@@ -77,7 +77,7 @@ void handle_take_error(struct handle *h);
 static inline bool read_has_more(const struct handle *h)
 {
 	return h->over || h->run_at + 1 < h->run_count ||
-	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].len);
+	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].bytes);
 }
 
 /* ---- mode.c ---- */

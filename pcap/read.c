@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets out of the rings into callbacks. The hot path: no call of ours per packet but theirs. */
+/* Packets out of the rings into callbacks. The hot path: no call of ours per packet but theirs, so
+ * the parser is inline and knows the form of the records: the reader is linked in. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/record.h"
 #include "handle.h"
 
-#define SLICE_MS   500 /* between looks whether the ports are still there */
-#define OPT_FLAGS  2   /* epb_flags */
-#define FLAGS_MASK 3u
-#define FLAGS_IN   1u
-#define FLAGS_OUT  2u
+#define SLICE_MS  500 /* between looks whether the ports are still there */
+#define FLAGS_IN  1u
+#define FLAGS_OUT 2u
 
 static uint64_t now_ms(void)
 {
@@ -79,31 +79,23 @@ static int fetch(struct handle *h, int wait_ms)
 
 /* ---- handing it out ---- */
 
-/* FLAGS_IN or FLAGS_OUT, 0: the record does not tell. */
-static uint32_t way_of(const struct rt_epb *e, uint32_t caplen, uint32_t len)
-{
-	uint32_t padded = (caplen + 3) & ~3u, opt[2];
-
-	if (RT_EPB_MIN + padded + sizeof(opt) > len)
-		return 0;
-	memcpy(opt, (const uint8_t *)e + RT_EPB_HEADER + padded, sizeof(opt));
-	return (opt[0] & 0xffff) == OPT_FLAGS ? opt[1] & FLAGS_MASK : 0;
-}
-
 /* Packets that were captured before a filter was set, that the application cannot filter, or that
  * go another way. */
-static bool passes(const struct handle *h, const struct ringtap_run *run, const struct rt_epb *e,
-	const struct pcap_pkthdr *hdr, uint32_t len)
+static bool passes(const struct handle *h, const struct ringtap_run *run, const uint8_t *at,
+	const struct rt_record *r)
 {
-	uint32_t way = way_of(e, hdr->caplen, len);
+	struct rt_options o;
+	uint32_t way;
 
+	rt_record_options(at, r, &o);
+	way = o.flags & RT_FLAGS_DIRECTION;
 	if (h->direction != PCAP_D_INOUT &&
 		way != (h->direction == PCAP_D_IN ? FLAGS_IN : FLAGS_OUT))
 		return false;
 	if (!h->filter.bf_insns || !(h->filter_here || run->stale))
 		return true;
 	return real()->bpf_filter(h->checks[way == FLAGS_OUT ? RT_DIR_TX : RT_DIR_RX],
-		       (const uint8_t *)e + RT_EPB_HEADER, hdr->len, hdr->caplen) != 0;
+		       at + RT_EPB_HEADER, r->orig_len, r->cap_len) != 0;
 }
 
 static inline void set_time(struct handle *h, uint64_t ns)
@@ -115,30 +107,6 @@ static inline void set_time(struct handle *h, uint64_t ns)
 		h->tv.tv_usec /= 1000;
 }
 
-/* The record at h->offset as libpcap's header; its length, or 0 if the application has made
- * nonsense of it since the reader looked. */
-static inline uint32_t read_record(
-	struct handle *h, const struct ringtap_run *run, struct pcap_pkthdr *hdr)
-{
-	const struct rt_epb *e = (const struct rt_epb *)(run->data + h->offset);
-	uint64_t left = run->len - h->offset, ns;
-	uint32_t len;
-
-	if (rt_unlikely(left < RT_EPB_MIN))
-		return 0;
-	len = rt_load(&e->total_len);
-	hdr->caplen = rt_load(&e->cap_len);
-	hdr->len = rt_load(&e->orig_len);
-	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
-	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
-			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len))
-		return 0;
-	if (ns != h->ns) /* a burst has one time */
-		set_time(h, ns);
-	hdr->ts = h->tv;
-	return len;
-}
-
 /* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
 static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
@@ -148,17 +116,19 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 		const struct ringtap_run *run = &h->runs[h->run_at];
 		bool check = run->stale || h->filter_here || h->direction != PCAP_D_INOUT;
 
-		while (h->offset < run->len) {
-			const uint8_t *at = run->data + h->offset;
+		while (h->offset < run->bytes) {
+			const uint8_t *at = (const uint8_t *)run->records + h->offset;
 			struct pcap_pkthdr hdr;
-			uint32_t len = read_record(h, run, &hdr);
+			struct rt_record r;
 
-			if (rt_unlikely(!len))
+			if (rt_unlikely(rt_record_read(at, run->bytes - h->offset, &r) != NULL))
 				return handle_fail(h, PCAP_ERROR, "the ring is corrupt");
-			h->offset += len;
-			if (rt_unlikely(check) &&
-				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
+			h->offset += r.len;
+			if (rt_unlikely(check) && !passes(h, run, at, &r))
 				continue;
+			if (r.ns != h->ns) /* a burst has one time */
+				set_time(h, r.ns);
+			hdr = (struct pcap_pkthdr){h->tv, r.cap_len, r.orig_len};
 			callback(user, &hdr, at + RT_EPB_HEADER);
 			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;

@@ -459,11 +459,12 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 			uint8_t copy[96];
 			struct rt_epb e;
 
-			assert_int_equal(runs[i].len, sizeof(copy));
-			assert_true(runs[i].renumber);
+			assert_int_equal(runs[i].bytes, sizeof(copy));
+			assert_null(ringtap_run_pcapng(&runs[i], NULL, 0));
+			assert_null(ringtap_run_pcapng(&runs[i], copy, sizeof(copy) - 1));
 			assert_true(runs[i].first_ns >= last);
 			last = runs[i].last_ns;
-			ringtap_run_copy(cap, &runs[i], 0, runs[i].len, copy);
+			assert_ptr_equal(ringtap_run_pcapng(&runs[i], copy, sizeof(copy)), copy);
 			memcpy(&e, copy, sizeof(e));
 			assert_int_equal(e.if_index, runs[i].app ? 3 : 1);
 			packets++;

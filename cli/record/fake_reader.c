@@ -24,6 +24,7 @@ struct ringtap_capture {
 	bool stopped;
 	uint64_t counter;
 	uint64_t captured[8]; /* by file-wide id */
+	uint32_t ids[4][2];
 };
 
 uint32_t fake_block_len(uint32_t len)
@@ -74,11 +75,15 @@ static struct ringtap_run make_run(struct ringtap_capture *cap, const struct fak
 	cap->buffers = realloc(cap->buffers, (cap->handed + 1) * sizeof(*cap->buffers));
 	cap->buffers[cap->handed++] = data;
 	cap->captured[file_wide(r->app, r->interface)] += r->packets;
-	return (struct ringtap_run){.data = data,
-		.len = (uint64_t)block * r->packets,
+	for (uint32_t i = 0; i < 2; i++)
+		cap->ids[r->app][i] = file_wide(r->app, i);
+	return (struct ringtap_run){.size = sizeof(struct ringtap_run),
+		.records = data,
+		.bytes = (uint64_t)block * r->packets,
 		.packets = r->packets,
 		.app = r->app,
-		.renumber = fake.renumber};
+		.interfaces = fake.renumber ? cap->ids[r->app] : NULL,
+		.interface_count = fake.renumber ? 2 : 2 * fake.apps};
 }
 
 const char *ringtap_version(void)
@@ -188,8 +193,8 @@ const char *ringtap_capture_error(const struct ringtap_capture *cap)
 	return "fake error";
 }
 
-int ringtap_capture_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs, size_t size,
+	unsigned max, int timeout_ms)
 {
 	int n = 0;
 
@@ -214,34 +219,6 @@ void ringtap_capture_release(struct ringtap_capture *cap)
 	for (unsigned i = 0; i < cap->handed; i++)
 		free(cap->buffers[i]);
 	cap->handed = 0;
-}
-
-uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns)
-{
-	return n < run->packets ? n * (run->len / run->packets) : run->len;
-}
-
-uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes)
-{
-	uint64_t block = run->len / run->packets;
-	uint64_t n = max / block < run->packets ? max / block : run->packets;
-
-	*bytes = n * block;
-	return n;
-}
-
-void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
-	uint64_t offset, uint64_t len, uint8_t *dst)
-{
-	uint32_t total, id;
-
-	memcpy(dst, run->data + offset, len);
-	for (uint64_t at = 0; at < len; at += total) {
-		memcpy(&total, dst + at + 4, 4);
-		memcpy(&id, dst + at + 8, 4);
-		id = file_wide(run->app, id);
-		memcpy(dst + at + 8, &id, 4);
-	}
 }
 
 void ringtap_capture_break(struct ringtap_capture *cap)

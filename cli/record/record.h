@@ -97,8 +97,8 @@ int file_statistics(struct recorder *r, bool final);
 /* ---- record_counts.c */
 /* Brings shares up to date. */
 int shares_update(struct recorder *r);
-/* Counts the packets of a slice as discarded, by interface. */
-int shares_discard(struct recorder *r, const struct slice *s);
+/* Counts the packets of a run as discarded, by interface. 0, -ENOMEM, -EBADMSG. */
+int shares_discard(struct recorder *r, const struct ringtap_run *run);
 uint64_t counts_lost(const struct ringtap_counts *c);
 /* Packets in all files, the current one included. */
 uint64_t recorder_written(const struct recorder *r);

@@ -28,8 +28,7 @@ enum {
 	RINGTAP_POOLS = 1 << 6,     /* mempools */
 };
 
-#define RINGTAP_BURSTS   512 /* burst sizes that are counted one by one: 0 … 512 */
-#define RINGTAP_NO_INDEX UINT32_MAX
+#define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
 
 struct ringtap_monitor;
 

@@ -21,6 +21,7 @@ extern "C" {
 
 #define RINGTAP_NAME_LEN    64
 #define RINGTAP_SNAPLEN_MAX 262144
+#define RINGTAP_NO_INDEX    UINT32_MAX
 
 /* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
  * strides behind the first, however large a program compiled earlier takes them to be. */
@@ -164,39 +165,119 @@ int ringtap_capture_start(struct ringtap_capture *cap);
 /* What went wrong last, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
 
-/* A run of finished pcapng Enhanced Packet Blocks of one thread, in place in its ring. */
+/* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
+ * ringtap_run_pcapng() makes them a part of a file. */
 struct ringtap_run {
-	const uint8_t *data;
-	uint64_t len; /* bytes */
-	uint64_t packets;
+	size_t size;       /* of this structure; set by ringtap_capture_next() */
+	uint64_t packets;  /* at least 1 */
+	uint64_t bytes;    /* length as pcapng */
 	uint64_t first_ns; /* since the epoch */
 	uint64_t last_ns;
-	uint32_t app;  /* index in order of attaching */
-	bool renumber; /* interface ids are the application's: use ringtap_run_copy() */
-	bool stale;    /* packets may have passed an earlier filter, see ringtap_capture_filter() */
+	uint32_t app; /* index in order of attaching */
+	bool stale;   /* packets may have passed an earlier filter, see ringtap_capture_filter() */
+	/* The library's own: where the records lie, and in which form. */
+	uint32_t form;
+	const void *records;
+	const uint32_t *interfaces; /* file-wide id of each of the application's; NULL: the same */
+	uint32_t interface_count;
 };
+
+/* As ringtap_capture_next(); size is that of the caller's struct ringtap_run. */
+int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs, size_t size,
+	unsigned max, int timeout_ms);
 
 /* Hands out the next runs, in non-decreasing time order, at most max. They stay valid until
  * ringtap_capture_release(). Waits up to timeout_ms (-1: no limit) for packets.
  * Returns the number of runs; 0: time is up, or fd wake-up by ringtap_capture_break();
  * -EPIPE: all applications are gone or stopped and everything has been handed out (the end);
  * -EBADMSG: a ring is corrupt: ringtap_capture_error() says where, what came before was good. */
-int ringtap_capture_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms);
+static inline int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+{
+	return ringtap_capture_next_sized(cap, runs, sizeof(*runs), max, timeout_ms);
+}
 
 /* Gives the space of all runs handed out back to the applications. */
 void ringtap_capture_release(struct ringtap_capture *cap);
 
-/* Length in bytes of the first n packets of a run, or run->len if it has no more than n.
- * *last_ns, if not NULL, becomes the time of the last of them. */
-uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns);
+/* Cuts the first packets off a run: at most `packets` of them, and at most `bytes` bytes as pcapng.
+ * They become *part, the others stay in *rest. Returns part->packets, and 0 too where the records
+ * have become invalid: the application can write to them. */
+uint64_t ringtap_run_take(
+	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
-/* Packets that fit, whole, into the first max bytes of a run; *bytes is their exact length. */
-uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes);
+/* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
+ * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
+ * NULL: they do not, and buf is NULL or too small. Valid until ringtap_capture_release(). Only the
+ * whole is checked: the application can write to blocks in place. */
+const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
-/* Copies len bytes (whole records) of a run to dst with file-wide interface ids. */
-void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
-	uint64_t offset, uint64_t len, uint8_t *dst);
+/* ---- Packets of a run ----------------------------------------------------------------------- */
+
+struct ringtap_packet {
+	const uint8_t
+		*data;      /* from the Ethernet header on; valid until ringtap_capture_release() */
+	uint32_t caplen;    /* bytes at data */
+	uint32_t length;    /* bytes on the wire; at least caplen */
+	uint64_t ns;        /* since the epoch */
+	uint32_t interface; /* file-wide id, see ringtap_capture_interface() */
+	/* Only with RINGTAP_FIELDS_ALL. */
+	uint32_t queue;    /* RINGTAP_NO_INDEX: unknown */
+	uint32_t hash;     /* RSS hash of the NIC, if has_hash */
+	uint8_t direction; /* RINGTAP_RX, RINGTAP_TX; 0: unknown */
+	bool has_hash;
+	uint64_t dropcount; /* packets lost since the packet before of its thread, port, queue and
+			     * direction */
+};
+
+enum ringtap_fields { RINGTAP_FIELDS_BASIC, RINGTAP_FIELDS_ALL };
+
+/* An iterator over the packets of a run. It reads ahead, a batch at a time. */
+struct ringtap_packets {
+	/* The library's own. */
+	const char *next, *end;
+	size_t stride;
+	uint64_t left; /* not read yet */
+};
+
+/* The caller frees *out with ringtap_packets_free(). 0 or -ENOMEM. */
+int ringtap_packets_create(struct ringtap_packets **out);
+void ringtap_packets_free(struct ringtap_packets *it);
+
+/* Goes to the first packet of a run, which is copied: *run itself may go. */
+void ringtap_packets_start(struct ringtap_packets *it, const struct ringtap_run *run);
+
+/* Chooses the fields of the packets from the next one on. RINGTAP_FIELDS_BASIC, the default, saves
+ * a few nanoseconds a packet. */
+void ringtap_packets_fields(struct ringtap_packets *it, enum ringtap_fields fields);
+
+/* 0, or -EBADMSG: ringtap_packet_next() ended early, as the application has overwritten records. */
+int ringtap_packets_error(const struct ringtap_packets *it);
+
+/* For ringtap_packet_next(). False: there are no more. */
+bool ringtap_packets_fill(struct ringtap_packets *it);
+
+/* The next packet of the run, NULL at its end. It lives until the next call; its data live until
+ * ringtap_capture_release(). Its fields are consistent whatever the application does; the bytes of
+ * its data may change. */
+static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
+{
+	const struct ringtap_packet *p;
+
+	if (it->next == it->end && !ringtap_packets_fill(it))
+		return NULL;
+	p = (const struct ringtap_packet *)it->next;
+	it->next += it->stride;
+	return p;
+}
+
+/* Does ringtap_packet_next() have packets left? It may still find that they are invalid. */
+static inline bool ringtap_packets_more(const struct ringtap_packets *it)
+{
+	return it->next != it->end || it->left;
+}
+
+/* ---- Control of a capture ------------------------------------------------------------------- */
 
 /* Gives all that is captured another filter, NULL for none, before or while packets flow. What an
  * application's threads capture from its answer on has passed the new filter, and only that: runs

@@ -277,25 +277,25 @@ static void test_refusals_say_why(void **state)
 static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsigned batches)
 {
 	struct ringtap_run runs[RUN_MAX];
+	const struct ringtap_packet *p;
+	struct ringtap_packets *it;
 	uint64_t fresh = 0;
+
+	assert_int_equal(ringtap_packets_create(&it), 0);
 
 	while (batches--) {
 		int n = ringtap_capture_next(cap, runs, RUN_MAX, 5000);
 
 		assert_true(n > 0);
 		for (int i = 0; i < n; i++) {
-			const struct ringtap_run *r = &runs[i];
-
-			for (uint64_t off = 0; off < r->len && !r->stale; fresh++) {
-				struct rt_epb e;
-
-				memcpy(&e, r->data + off, sizeof(e));
-				assert_true(e.orig_len > min);
-				off += e.total_len;
-			}
+			ringtap_packets_start(it, &runs[i]);
+			for (; !runs[i].stale && (p = ringtap_packet_next(it)); fresh++)
+				assert_true(p->length > min);
+			assert_int_equal(ringtap_packets_error(it), 0);
 		}
 		ringtap_capture_release(cap);
 	}
+	ringtap_packets_free(it);
 	return fresh;
 }
 
