@@ -85,9 +85,9 @@ static void print_app(const struct app_view *v)
 	printf("  %4s  %-20s %-16s %-17s  %10s  %6s  %-7s  %s\n", "port", "name", "driver", "mac",
 		"speed", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
-		print_port(&v->ports[i]);
+		print_port(ringtap_list_port(v->list, i));
 	for (size_t i = 0; i < v->session_count; i++) {
-		const struct ringtap_session_info *s = &v->sessions[i];
+		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
 		printf("  session %u: %s, pid %u, %u rings of %s bytes, %u taps\n", s->id,
@@ -102,7 +102,7 @@ static void print_names(const struct app_view *v)
 		return;
 	puts(v->name);
 	for (size_t i = 0; i < v->port_count; i++)
-		printf("%s:%s\n", v->name, v->ports[i].name);
+		printf("%s:%s\n", v->name, ringtap_list_port(v->list, i)->name);
 }
 
 static json_t *port_json(const struct ringtap_port_info *p)
@@ -155,9 +155,9 @@ static json_t *app_json(const struct app_view *v)
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
 	for (size_t i = 0; i < v->port_count; i++)
-		json_array_append_new(ports, port_json(&v->ports[i]));
+		json_array_append_new(ports, port_json(ringtap_list_port(v->list, i)));
 	for (size_t i = 0; i < v->session_count; i++)
-		json_array_append_new(sessions, session_json(&v->sessions[i]));
+		json_array_append_new(sessions, session_json(ringtap_list_session(v->list, i)));
 	json_object_set_new(j, "ports", ports);
 	json_object_set_new(j, "sessions", sessions);
 	return j;
@@ -178,7 +178,7 @@ static int list(enum form form)
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		app_view_get(&v, apps, i);
+		app_view_get(&v, apps, i, 0);
 		if (form == FORM_JSON)
 			json_array_append_new(array, app_json(&v));
 		else if (form == FORM_NAMES)

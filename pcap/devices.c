@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "handle.h"
-#include "reader/conn.h"
-#include "reader/telemetry.h"
 
 /* For each answer of an application: one may be stopped in a debugger, and all are waited for. */
 #define LIST_MS 400
@@ -31,56 +29,51 @@ static bool add(pcap_if_t ***end, const char *name, const char *description, boo
 }
 
 static bool add_ports(pcap_if_t ***end, const char *app, const struct ringtap_app_info *info,
-	const struct ringtap_port_info *ports, size_t count)
+	const struct ringtap_list *list)
 {
 	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN];
 	bool ok = true;
 
-	for (size_t i = 0; i < count && ok; i++) {
-		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, ports[i].name);
-		snprintf(text, sizeof(text), "DPDK port %u of %s (%s)", ports[i].port_id,
-			info->program, ports[i].driver);
-		ok = add(end, name, text, ports[i].link_up);
+	for (size_t i = 0; i < list->port_count && ok; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(list, i);
+
+		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, p->name);
+		snprintf(text, sizeof(text), "DPDK port %u of %s (%s)", p->port_id, info->program,
+			p->driver);
+		ok = add(end, name, text, p->link_up);
 	}
 	snprintf(name, sizeof(name), NAME_PREFIX "%s", app);
 	snprintf(text, sizeof(text), "All DPDK ports of %s", info->program);
-	return ok && (count < 2 || add(end, name, text, true));
+	return ok && (list->port_count < 2 || add(end, name, text, true));
 }
 
 /* Who cannot be asked, for want of a probe or a permission, is not there for us. */
 static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
-	struct ringtap_session_info *sessions = NULL;
-	struct ringtap_port_info *ports = NULL;
-	size_t port_count = 0, session_count = 0;
+	const struct ringtap_conn_options opts = {.size = sizeof(opts), .timeout_ms = LIST_MS};
+	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
 	char err[256];
 	bool ok = true;
 
-	if (ringtap_conn_open(&conn, dir, err, sizeof(err)))
+	if (ringtap_conn_open(&conn, dir, &opts, err, sizeof(err)))
 		return true;
-	if (!ringtap_conn_app(conn, &info) &&
-		!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
-		ok = add_ports(end, app, &info, ports, port_count);
-	free(ports);
-	free(sessions);
+	if (!ringtap_conn_app(conn, &info) && !ringtap_conn_list(conn, &list))
+		ok = add_ports(end, app, &info, list);
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ok;
 }
 
 static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
 {
-	int answer_ms = rt_answer_ms, telemetry_ms = rt_telemetry_ms;
 	bool ok = true;
 
-	rt_answer_ms = rt_telemetry_ms = LIST_MS;
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
 		ok = add_app(&end, ringtap_apps_name(apps, i), ringtap_apps_dir(apps, i));
-	rt_answer_ms = answer_ms;
-	rt_telemetry_ms = telemetry_ms;
 }
 
 /* Ours are there also where the system's may not be listed. */

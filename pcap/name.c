@@ -170,18 +170,16 @@ static bool means(const struct ringtap_want *w, const struct ringtap_port_info *
 
 static bool target_has_adapter_time(const struct ringtap_apps *apps, const struct target *t)
 {
-	struct ringtap_session_info *sessions = NULL;
-	struct ringtap_port_info *ports = NULL;
-	size_t port_count = 0, session_count = 0;
+	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
 	unsigned found = 0, having = 0;
 	char err[256];
 
-	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), err, sizeof(err)))
+	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), NULL, err, sizeof(err)))
 		return false;
-	if (!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count)) {
-		for (size_t i = 0; i < port_count * t->count; i++) {
-			const struct ringtap_port_info *p = &ports[i / t->count];
+	if (!ringtap_conn_list(conn, &list)) {
+		for (size_t i = 0; i < list->port_count * t->count; i++) {
+			const struct ringtap_port_info *p = ringtap_list_port(list, i / t->count);
 
 			if (!means(&t->wants[i % t->count], p))
 				continue;
@@ -189,8 +187,7 @@ static bool target_has_adapter_time(const struct ringtap_apps *apps, const struc
 			having += p->stamps == RINGTAP_STAMPS_NIC;
 		}
 	}
-	free(ports);
-	free(sessions);
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return found && having == found;
 }

@@ -172,7 +172,8 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
 	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *o)
 {
-	int ret = ringtap_conn_open(&s->conn, dir, cap->error, sizeof(cap->error));
+	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
+	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
 
 	if (ret)
 		return ret;
@@ -280,7 +281,8 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	ret = rt_conn_expect(s->conn, answer, NULL, 0, NULL, rt_answer_ms, err, RT_TEXT_LEN);
+	ret = rt_conn_expect(
+		s->conn, answer, NULL, 0, NULL, rt_conn_patience(s->conn), err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;
 }
 

@@ -61,12 +61,14 @@ int measure_set(
 
 static int attach(struct measure *m)
 {
+	const struct ringtap_monitor_options opts = {.size = sizeof(opts),
+		.collectors = m->collectors,
+		.latency_every = m->latency_every};
 	char err[512];
 	int ret;
 
 	m->info.size = sizeof(m->info);
-	ret = ringtap_monitor_open(
-		&m->mon, m->app.dir, m->collectors, m->latency_every, err, sizeof(err));
+	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
 		say("%s: %s: %s%s", m->command, m->app.name, err,
 			ret == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");

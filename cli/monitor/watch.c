@@ -88,22 +88,22 @@ static void attach(struct watch *w, struct watched *a)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_monitor *mon = NULL;
 	char why[sizeof(a->why)] = "";
-	unsigned collectors, every;
+	struct ringtap_monitor_options opts = {.size = sizeof(opts)};
 	int ret;
 
 	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
 		return;
 	pthread_mutex_lock(&w->lock);
-	collectors = w->collectors;
-	every = w->latency_every;
+	opts.collectors = w->collectors;
+	opts.latency_every = w->latency_every;
 	pthread_mutex_unlock(&w->lock);
-	ret = ringtap_monitor_open(&mon, a->dir, collectors, every, why, sizeof(why));
+	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
 	pthread_mutex_lock(&w->lock);
 	a->mon = mon;
-	a->asked = collectors;
-	a->asked_every = every;
+	a->asked = opts.collectors;
+	a->asked_every = opts.latency_every;
 	a->info = info;
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));

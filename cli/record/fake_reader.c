@@ -133,7 +133,8 @@ const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i)
 }
 
 /* The last application has no probe, if there are three. */
-int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t len)
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
+	const struct ringtap_conn_options *opts, char *err, size_t len)
 {
 	static char dummy;
 
@@ -154,17 +155,20 @@ int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *o
 	return 0;
 }
 
-int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
-	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count)
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out)
 {
-	*sessions = NULL;
-	*session_count = 0;
-	*port_count = 2;
-	*ports = calloc(2, sizeof(**ports));
-	strcpy((*ports)[0].name, "p0");
-	strcpy((*ports)[1].name, "p1");
-	(*ports)[1].port_id = 1;
+	static const struct ringtap_port_info ports[] = {
+		{.name = "p0"}, {.name = "p1", .port_id = 1}};
+
+	*out = calloc(1, sizeof(**out));
+	(*out)->port_count = 2;
+	(*out)->ports = (struct ringtap_array){(void *)(uintptr_t)ports, sizeof(ports[0])};
 	return 0;
+}
+
+void ringtap_list_free(struct ringtap_list *list)
+{
+	free(list);
 }
 
 int ringtap_capture_create(struct ringtap_capture **out)

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
 
@@ -37,17 +37,17 @@ static void join_directory(json_t *answer)
 
 int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer)
 {
-	char command[128], text[RT_TELEMETRY_MAX];
+	char command[128], *text;
 	json_t *all, *own;
 	int ret;
 
 	*answer = NULL;
 	snprintf(command, sizeof(command), COMMAND "%s%s", *parameter ? "," : "", parameter);
-	rt_telemetry_ms = ms;
-	ret = rt_telemetry_ask(dir, command, text);
+	ret = ringtap_telemetry(dir, command, ms, &text, NULL);
 	if (ret)
 		return ret;
 	all = json_loads(text, 0, NULL);
+	free(text);
 	own = json_object_get(all, COMMAND);
 	*answer = json_is_object(own) ? json_incref(own) : NULL;
 	json_decref(all);

@@ -76,9 +76,6 @@ json_t *trace_document(const struct trace *t, const char *what);
 /* Was all of it written? enum status. */
 int trace_printed(int error);
 
-/* Whose socket of that name it is now; 0: nobody's. */
-pid_t trace_listener(const struct trace *t, const char *socket);
-
 /* ---- trace_child.c: programs that we start. None outlives us, even if we are killed. */
 
 #define TRACE_TEXT_MAX (64u << 20)

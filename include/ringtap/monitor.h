@@ -32,11 +32,20 @@ enum {
 
 struct ringtap_monitor;
 
-/* Attaches to the application whose runtime folder is dir and switches collectors on. Timed is
- * one packet in latency_every (0 or 1: every one; of several monitors the smallest number
- * counts). Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this library. */
-int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned collectors,
-	unsigned latency_every, char *err, size_t errlen);
+struct ringtap_monitor_options {
+	size_t size;
+	unsigned collectors;    /* RINGTAP_POLLS, …; 0: ports only */
+	unsigned latency_every; /* times one packet in so many; 0 or 1: every one. Of several
+				 * monitors the smallest number counts. */
+	int timeout_ms;         /* as in struct ringtap_conn_options */
+};
+
+/* Attaches to the application whose runtime folder is dir and switches collectors on. The caller
+ * closes *out. Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this
+ * library.
+ */
+int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen);
 void ringtap_monitor_close(struct ringtap_monitor *mon);
 
 /* Changes what this monitor keeps switched on. */

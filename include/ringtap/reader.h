@@ -69,6 +69,13 @@ struct ringtap_app_info {
 	char program[RINGTAP_NAME_LEN];
 	char dpdk[RINGTAP_NAME_LEN];  /* DPDK version */
 	char probe[RINGTAP_NAME_LEN]; /* ringtap version of the probe */
+	uint32_t host_pid; /* in the PID namespace of the caller; 0: not visible from there */
+};
+
+/* NULL stands for the defaults. */
+struct ringtap_conn_options {
+	size_t size;
+	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry */
 };
 
 /* RX time stamps that a port's packets bring along. */
@@ -106,12 +113,42 @@ struct ringtap_session_info {
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
  * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
-int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen);
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
+	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
 int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *out);
-/* The caller frees *ports and *sessions with free(). */
-int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
-	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count);
+
+/* The ports of an application and the sessions that capture them. The library allocates it. */
+struct ringtap_list {
+	size_t port_count, session_count;
+	struct ringtap_array ports, sessions;
+};
+
+/* The caller frees *out with ringtap_list_free(). 0, -ETIMEDOUT, -ECONNRESET: the application is
+ * gone, -EPROTO, -ENOMEM; *out is NULL then. */
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out);
+void ringtap_list_free(struct ringtap_list *list);
+
+/* Entry i of a list, less than the count. Lives as long as the list. */
+static inline const struct ringtap_port_info *ringtap_list_port(
+	const struct ringtap_list *l, size_t i)
+{
+	return (const struct ringtap_port_info *)ringtap_array_at(&l->ports, i);
+}
+
+static inline const struct ringtap_session_info *ringtap_list_session(
+	const struct ringtap_list *l, size_t i)
+{
+	return (const struct ringtap_session_info *)ringtap_array_at(&l->sessions, i);
+}
+
+/* Sends a command to DPDK's telemetry of the application whose runtime folder is dir, such as
+ * "/ethdev/stats,0", and waits up to timeout_ms (0: 3 s) for the answer. *answer becomes its JSON
+ * text; the caller frees it with free(). *pid, if not NULL, becomes the process that answers, in
+ * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -ENOENT,
+ * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
+int ringtap_telemetry(
+	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
 
 /* ---- Capture --------------------------------------------------------------------------------- */
 
@@ -144,6 +181,7 @@ struct ringtap_capture_options {
 	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
+	int timeout_ms; /* as in struct ringtap_conn_options */
 };
 
 struct ringtap_capture;
@@ -351,11 +389,15 @@ enum ringtap_loss {
 	RINGTAP_LOST_COUNT
 };
 
-/* seen == captured + filtered + sum(lost): exactly once stopped, within a burst before. */
+#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions */
+
+/* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
+ * lies within other structures and keeps its size; add up all of lost. */
 struct ringtap_counts {
 	uint64_t seen, captured, filtered;
-	uint64_t lost[RINGTAP_LOST_COUNT];
-	uint64_t bytes; /* of captured packets, on the wire */
+	uint64_t bytes;                  /* of captured packets, on the wire */
+	uint64_t lost[RINGTAP_LOST_MAX]; /* by enum ringtap_loss */
+	uint64_t reserved[4];
 };
 
 struct ringtap_tap {

@@ -185,18 +185,17 @@ static void test_capture_ends_with_the_probe(void **state)
 
 static size_t sessions_now(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
-	size_t np, ns;
+	size_t ns;
 	char err[256];
 
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
-	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(np, 1);
-	assert_string_equal(ports[0].name, "net_ring_c");
-	free(ports);
-	free(sessions);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	assert_int_equal(list->port_count, 1);
+	assert_string_equal(ringtap_list_port(list, 0)->name, "net_ring_c");
+	ns = list->session_count;
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ns;
 }

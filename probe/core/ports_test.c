@@ -205,7 +205,12 @@ static void test_drivers_are_called_seldom(void **state)
 	assert_int_equal(calls_of(port[0]), called(port[0], CALL_STATS));
 	assert_in_range(called(port[0], CALL_STATS), 1, ms / 450 + 1);
 	/* A monitor is for all ports. */
-	if (ringtap_monitor_open(&mon, dir, RINGTAP_POLLS, 1, err, sizeof(err)))
+	if (ringtap_monitor_open(&mon, dir,
+		    &(struct ringtap_monitor_options){
+			    .size = sizeof(struct ringtap_monitor_options),
+			    .collectors = RINGTAP_POLLS,
+			    .latency_every = 1},
+		    err, sizeof(err)))
 		fail_msg("%s", err);
 	let_tick(cap[0], 2);
 	forget_calls();
