@@ -167,7 +167,7 @@ static void put_head(struct writer *w)
 
 static void attach(const char *app)
 {
-	const struct ringtap_want want = {.queue = -1, .directions = RINGTAP_RX};
+	const struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX};
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 

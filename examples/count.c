@@ -81,7 +81,7 @@ static int count(struct ringtap_capture *cap, time_t end)
 
 int main(int argc, char **argv)
 {
-	struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	time_t end = seconds() + (argc > 1 ? atoi(argv[1]) : 3);
 	struct ringtap_capture *cap;
 	struct ringtap_apps *apps;

@@ -219,7 +219,8 @@ static void list(void)
 
 static void record(void)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_run runs[RUN_MAX];
 	struct ringtap_capture *cap;
 

@@ -114,7 +114,7 @@ static inline bool name_is_ours(const char *device)
 
 /* Attaches the capture to everything that h->device names, with one want as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */
-int name_attach(struct handle *h, const struct ringtap_want *model,
+int name_attach(struct handle *h, const struct ringtap_target *model,
 	const struct ringtap_capture_options *options);
 
 /* Do all ports that h->device names deliver time stamps of their NICs? */

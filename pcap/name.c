@@ -11,7 +11,7 @@
 
 struct target {
 	size_t app; /* index in the list of applications */
-	struct ringtap_want wants[WANTS_MAX];
+	struct ringtap_target wants[WANTS_MAX];
 	size_t count;
 };
 
@@ -67,7 +67,7 @@ static struct target *target_of(struct targets *t, size_t app)
  * What stands before the first colon is an application if one is called so: port names may hold
  * colons, too. */
 static int add_item(
-	struct handle *h, struct targets *t, char *item, const struct ringtap_want *model)
+	struct handle *h, struct targets *t, char *item, const struct ringtap_target *model)
 {
 	bool first = !t->count;
 	size_t len = strcspn(item, ":"), app;
@@ -130,7 +130,7 @@ static void free_targets(struct targets *t)
 
 /* 0 or PCAP_ERROR_…, with the reason as the handle's error. The caller frees, also then. */
 static int find_targets(
-	struct handle *h, struct targets *t, const struct ringtap_want *model, char **items)
+	struct handle *h, struct targets *t, const struct ringtap_target *model, char **items)
 {
 	char *rest, *item;
 	int ret;
@@ -145,7 +145,7 @@ static int find_targets(
 	return ret;
 }
 
-int name_attach(struct handle *h, const struct ringtap_want *model,
+int name_attach(struct handle *h, const struct ringtap_target *model,
 	const struct ringtap_capture_options *options)
 {
 	struct targets t;
@@ -159,7 +159,7 @@ int name_attach(struct handle *h, const struct ringtap_want *model,
 	return ret;
 }
 
-static bool means(const struct ringtap_want *w, const struct ringtap_port_info *p)
+static bool means(const struct ringtap_target *w, const struct ringtap_port_info *p)
 {
 	char number[8];
 
@@ -194,7 +194,7 @@ static bool target_has_adapter_time(const struct ringtap_apps *apps, const struc
 
 bool name_has_adapter_time(struct handle *h)
 {
-	const struct ringtap_want model = {0};
+	const struct ringtap_target model = {0};
 	struct targets t;
 	char *items;
 	bool all = !find_targets(h, &t, &model, &items);

@@ -26,7 +26,8 @@ static struct ringtap_run runs[RUN_MAX];
 
 static int set_up(void **state)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};

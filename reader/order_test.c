@@ -142,7 +142,7 @@ static void test_running_producers_are_merged_in_order(void **state)
 
 static int set_up(void **state)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX};
+	static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX};
 
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};

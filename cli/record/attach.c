@@ -47,7 +47,7 @@ const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i)
 {
 	/* The library checks what the probe says, but our array is ours to guard. */
-	if (i->app < r->targets.count && i->want < r->targets.list[i->app].want_count)
-		return r->targets.list[i->app].ifaces[i->want];
+	if (i->app < r->targets.count && i->target < r->targets.list[i->app].want_count)
+		return r->targets.list[i->app].ifaces[i->target];
 	return &r->cfg->defaults;
 }

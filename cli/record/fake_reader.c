@@ -177,8 +177,8 @@ int ringtap_capture_create(struct ringtap_capture **out)
 	return 0;
 }
 
-int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_want *wants, size_t want_count,
+int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *wants, size_t size, size_t want_count,
 	const struct ringtap_capture_options *opts)
 {
 	if (fake.attach_error)
@@ -253,7 +253,7 @@ int ringtap_capture_interface(
 {
 	out->app = fake.late_interface ? i % fake.apps : i / 2;
 	out->port_id = (uint16_t)(fake.late_interface ? i / fake.apps : i % 2);
-	out->want = 0;
+	out->target = 0;
 	out->snaplen = RINGTAP_SNAPLEN_MAX;
 	out->link_mbps = 10000;
 	out->nic_imissed = 3;

@@ -162,9 +162,9 @@ struct ringtap_insn {
 
 enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 
-/* What to capture of a port. Of the wants of one application, the first that matches a port
+/* What to capture of which ports. Of the targets of one application, the first that matches a port
  * decides for it. */
-struct ringtap_want {
+struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
@@ -189,12 +189,21 @@ struct ringtap_capture;
 /* A capture of one or several applications, merged. */
 int ringtap_capture_create(struct ringtap_capture **out);
 
+/* As ringtap_capture_attach(); size is that of the caller's struct ringtap_target. */
+int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t size, size_t target_count,
+	const struct ringtap_capture_options *opts);
+
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused; -ENOMEM, … */
-int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_want *wants, size_t want_count,
-	const struct ringtap_capture_options *opts);
+static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t target_count,
+	const struct ringtap_capture_options *opts)
+{
+	return ringtap_capture_attach_sized(
+		cap, dir, targets, sizeof(*targets), target_count, opts);
+}
 
 /* Lets packets flow, in all applications attached. ringtap_capture_next() does it if it was not
  * done before. 0 or -errno. */
@@ -362,8 +371,8 @@ void ringtap_capture_close(struct ringtap_capture *cap);
  * here before a run with its packets is handed out. */
 struct ringtap_interface {
 	size_t size;
-	uint32_t app;  /* index in order of attaching */
-	uint32_t want; /* index of the want that chose it */
+	uint32_t app;    /* index in order of attaching */
+	uint32_t target; /* index of the target that chose it */
 	char app_name[RINGTAP_NAME_LEN];
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];

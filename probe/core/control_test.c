@@ -30,7 +30,7 @@
 #define BURST   32u
 #define RUN_MAX 64u
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const struct ringtap_capture_options small = {
 	.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 static const char *dir;
@@ -250,7 +250,7 @@ static void test_lying_tail_ends_the_session_and_only_that(void **state)
 static void test_refusals_say_why(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_want want = all;
+	struct ringtap_target want = all;
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap), 0);

@@ -33,7 +33,7 @@
 #define LATE_MS   50  /* less than the 100 that events waited once, more than they need */
 #define ENOUGH_NS 3e9 /* of CPU time, after which a test is given up */
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const char *dir;
 static uint16_t stays;
 

@@ -181,7 +181,7 @@ static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 /* The whole way: readers, control thread, two sessions and a monitor of the same ports. */
 static void test_drivers_are_called_seldom(void **state)
 {
-	static const struct ringtap_want wants[] = {
+	static const struct ringtap_target wants[] = {
 		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
 	const char *dir = rte_eal_get_runtime_dir();
 	struct ringtap_capture *cap[2];

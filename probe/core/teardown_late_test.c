@@ -64,7 +64,8 @@ static void *hold_lock(void *arg)
 
 static struct ringtap_capture *record(const char *dir)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	static const struct ringtap_capture_options small = {
 		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 	struct ringtap_capture *cap;
