@@ -8,14 +8,14 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
-		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
+		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
-	lint) echo git clang-format codespell pyflakes3 python3 ;;
+	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
