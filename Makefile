@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab report lint format set-prefix install uninstall clean
+.PHONY: all deps demo test test-unit test-e2e bench lab report lint abi abi-update format set-prefix install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -60,6 +60,11 @@ report:
 lint:
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
+
+# Is the binary interface of the libraries what devtools/abi holds? abi-update writes it anew.
+abi abi-update: all
+	devtools/deps.sh lint
+	devtools/abi.sh $(if $(findstring update,$@),update,check) $(BUILD)
 
 # In place, with the same tool and rules as lint.
 format:

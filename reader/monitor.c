@@ -9,7 +9,7 @@
 #include "common/ipc.h"
 #include "capture.h"
 #include "export.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 static_assert((int)RINGTAP_POLLS == RT_INSTR_POLLS && (int)RINGTAP_BYTES == RT_INSTR_BYTES &&
 		      (int)RINGTAP_BUSY == RT_INSTR_BUSY && (int)RINGTAP_GAPS == RT_INSTR_GAPS &&

@@ -16,7 +16,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
-#include "monitor.h"
+#include "monitor_state.h"
 #include "test_stats.h"
 #include "test_peer.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "monitor.h"
+#include "monitor_state.h"
 #include "test_stats.h"
 #include "test_peer.h"
 
