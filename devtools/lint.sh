@@ -55,6 +55,15 @@ python_only_where_it_belongs() {
 
 python_code() { list '*.py' | xargs -r "$python" -m pyflakes; }
 
+man_pages() { # of section 3, out of the headers
+	command -v mandoc >/dev/null || { echo 'mandoc is missing'; return 1; }
+	folder=$(mktemp -d)
+	"$python" devtools/man3.py 0 "$folder" include/ringtap/*.h &&
+		grep -L '^\.so' "$folder"/*.3 | xargs mandoc -T lint -W warning | grep -v 'missing date'
+	rm -rf "$folder"
+	return 0
+}
+
 check 'C format' format
 check spelling spelling
 check 'SPDX lines' licence
@@ -63,4 +72,5 @@ check 'file length' length
 check 'directions of includes' devtools/includes.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
+check 'manual pages' man_pages
 exit $failed

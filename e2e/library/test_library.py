@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs built against the installed library read a live application: C, C++ and Python."""
 import json
+import re
 import shutil
 
 import pytest
@@ -14,12 +15,18 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def env(tmp_path_factory):
-    """Where an installation in a folder of its own is found."""
+def root(tmp_path_factory):
+    """An installation in a folder of its own, which is also what its .pc files say."""
     root = tmp_path_factory.mktemp("root")
     check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root])
     for file in root.rglob("*.pc"):
         file.write_text(file.read_text().replace("prefix=/", f"prefix={root}/", 1))
+    return root
+
+
+@pytest.fixture(scope="module")
+def env(root):
+    """Where that installation is found."""
     folder = next(root.rglob("pkgconfig"))
     found = {"PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
     for module in root.rglob("ringtap/_ringtap*.so"):
@@ -87,6 +94,16 @@ def test_example_in_python(app, built, env, closing):
     program = closing(Proc([*built("talkers.py"), f"{app.prefix}:0", "3", "len = 100"], env=env))
     traffic(app)
     assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
+
+
+def test_every_function_has_a_manual_page(root):
+    exported = re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
+    inline = re.findall(r"^static inline .*?(ringtap_\w+)\(", (REPO / "include/ringtap/reader.h").read_text(), re.M)
+    folder = next(root.rglob("man3"))
+    for name in exported + inline:
+        shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
+                    cwd=folder.parent)
+        assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
 
 
 PACKETS = """

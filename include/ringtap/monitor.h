@@ -30,6 +30,8 @@ enum {
 
 #define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
 
+/* ---- Monitors: switch collectors on ---------------------------------------------------------- */
+
 struct ringtap_monitor;
 
 struct ringtap_monitor_options {
@@ -58,8 +60,7 @@ int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_in
 /* A descriptor that becomes readable when the application ends or throws us out. */
 int ringtap_monitor_fd(const struct ringtap_monitor *mon);
 
-/* ---- A snapshot --------------------------------------------------------------------------------
- */
+/* ---- Snapshots: the statistics of an application --------------------------------------------- */
 
 struct ringtap_port_stats {
 	char name[RINGTAP_NAME_LEN];
@@ -253,7 +254,7 @@ void ringtap_snapshot_free(struct ringtap_snapshot *f);
  * earlier has the same index in later. */
 void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
 
-/* ---- Latency histograms --------------------------------------------------------------------
+/* ---- Latency: percentiles of latency histograms ---------------------------------------------
  *
  * Log-linear: buckets of width 1 at first, then 2^n buckets for each power of two, so that the
  * width of a bucket is a fixed share of its values. */

@@ -38,7 +38,7 @@ static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t
 /* Version of the library, "major.minor.patch". Static. */
 const char *ringtap_version(void);
 
-/* ---- Discovery ---------------------------------------------------------------------------- */
+/* ---- Discovery: find applications ------------------------------------------------------------ */
 
 struct ringtap_apps;
 
@@ -58,7 +58,7 @@ const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);
 const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
 
-/* ---- Control connection: what an application is and has ------------------------------------ */
+/* ---- Connections: what an application is and has --------------------------------------------- */
 
 struct ringtap_conn;
 
@@ -150,7 +150,7 @@ static inline const struct ringtap_session_info *ringtap_list_session(
 int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
 
-/* ---- Capture --------------------------------------------------------------------------------- */
+/* ---- Captures: attach, and take runs of packets ---------------------------------------------- */
 
 /* A classic BPF instruction: layout and meaning of libpcap's struct bpf_insn. */
 struct ringtap_insn {
@@ -259,7 +259,7 @@ uint64_t ringtap_run_take(
  * whole is checked: the application can write to blocks in place. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
-/* ---- Packets of a run ----------------------------------------------------------------------- */
+/* ---- Packets: read the packets of a run ------------------------------------------------------ */
 
 struct ringtap_packet {
 	const uint8_t
@@ -324,7 +324,7 @@ static inline bool ringtap_packets_more(const struct ringtap_packets *it)
 	return it->next != it->end || it->left;
 }
 
-/* ---- Control of a capture ------------------------------------------------------------------- */
+/* ---- Control: filter, wait and end a capture ------------------------------------------------- */
 
 /* Gives all that is captured another filter, NULL for none, before or while packets flow. What an
  * application's threads capture from its answer on has passed the new filter, and only that: runs
@@ -364,8 +364,7 @@ int ringtap_capture_stop(struct ringtap_capture *cap);
 /* Detaches and frees. Runs become invalid. */
 void ringtap_capture_close(struct ringtap_capture *cap);
 
-/* ---- What is captured, and how well ------------------------------------------------------------
- */
+/* ---- Counters: what is captured, and what is lost -------------------------------------------- */
 
 /* Interfaces in the order of their file-wide ids; grows when ports appear. An interface is known
  * here before a run with its packets is handed out. */
