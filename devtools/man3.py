@@ -22,7 +22,7 @@ def plain(comment):
 
 
 def roff(text):
-    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
     text = "".join(c if ord(c) < 128 else f"\\[u{ord(c):04X}]" for c in text)
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
 
