@@ -7,12 +7,15 @@ PYTHON ?= /usr/bin/python3
 DESTDIR ?=
 PREFIX ?= /usr/local
 MESON_ARGS ?=
+# What runs of the tests with real programs, and how many at a time.
 TESTS ?= e2e
+JOBS ?= 2
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo test test-unit test-e2e bench lab report lint abi abi-update format set-prefix install uninstall clean
+.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint abi abi-update format set-prefix install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,13 +32,17 @@ demo:
 	$(MAKE) all
 	devtools/demo.sh $(BUILD)
 
+# Unit tests and a few tests of every subject, in a minute.
+check: deps test-unit
+	$(PYTEST) -m smoke $(TESTS) $(PYTEST_ARGS)
+
 test: deps test-unit test-e2e
 
 test-unit: all
 	meson test -C $(BUILD) --print-errorlogs
 
 test-e2e: all
-	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(TESTS) $(PYTEST_ARGS)
+	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
 bench: all
 	devtools/deps.sh build demo bench
@@ -56,6 +63,11 @@ report:
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
 	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
+
+# Makes docs/images anew, with programs and a screen of its own.
+pictures: all
+	devtools/deps.sh pictures
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
 
 lint:
 	devtools/deps.sh lint

@@ -89,17 +89,17 @@ struct command {
 extern const struct command *const commands[];
 
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is
- * done; -EINVAL: what is wrong has been said. */
+ * done; -EINVAL, after a message. */
 int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 /* The index of text in "a|b|c", -1 if it is none of them. Keys of KEY:VALUE as well: len bytes of
  * text count. */
 int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
-/* Writes man pages ("man") or the bash completion ("completion") of commands[] into the folder dir.
- */
+/* Writes man pages ("man") or the completion for bash ("completion"), "zsh" or "fish" of commands[]
+ * into the folder dir. */
 int generate(const char *what, const char *dir);
-/* Writes the man page of one command. 0 or -EIO, said. */
+/* Writes the man page of one command. 0, or -EIO after a message. */
 int generate_man(const char *dir, const struct command *cmd);
 
 #endif

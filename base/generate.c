@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "generate.h"
 #include "util.h"
 
-static FILE *create(const char *dir, const char *name)
+FILE *generate_create(const char *dir, const char *name)
 {
 	char path[4096];
 	FILE *f;
@@ -15,17 +16,17 @@ static FILE *create(const char *dir, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	f = fopen(path, "w");
 	if (!f)
-		say("%s: %s; check the folder", path, strerror(errno));
+		say("cannot write %s: %s; check the folder", path, strerror(errno));
 	return f;
 }
 
-static int finish(FILE *f, const char *name)
+int generate_finish(FILE *f, const char *name)
 {
 	int bad = ferror(f);
 
 	if (!fclose(f) && !bad)
 		return 0;
-	say("%s: %s; check the disk", name, strerror(errno));
+	say("cannot write %s: %s; check the disk", name, strerror(errno));
 	return -EIO;
 }
 
@@ -122,7 +123,7 @@ int generate_man(const char *dir, const struct command *cmd)
 	else
 		snprintf(page, sizeof(page), "ringtap-%s", cmd->name);
 	snprintf(file, sizeof(file), "%s.1", page);
-	f = create(dir, file);
+	f = generate_create(dir, file);
 	if (!f)
 		return -EIO;
 	head(f, page, cmd->summary);
@@ -146,12 +147,12 @@ int generate_man(const char *dir, const struct command *cmd)
 		roff_prose(f, cmd->sections[i].text);
 	}
 	fputs(".SH SEE ALSO\n\\fBringtap\\fR(1)\n", f);
-	return finish(f, file);
+	return generate_finish(f, file);
 }
 
 static int man_overview(const char *dir)
 {
-	FILE *f = create(dir, "ringtap.1");
+	FILE *f = generate_create(dir, "ringtap.1");
 
 	if (!f)
 		return -EIO;
@@ -184,7 +185,7 @@ static int man_overview(const char *dir)
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(f, "\\fBringtap\\-%s\\fR(1), ", (*c)->name);
 	fputs("\\fBpcap\\-filter\\fR(7), \\fBdumpcap\\fR(1)\n", f);
-	return finish(f, "ringtap.1");
+	return generate_finish(f, "ringtap.1");
 }
 
 static void completion_words(FILE *f, const char *choices, const char *suffix)
@@ -245,7 +246,7 @@ static void completion_command(FILE *f, const struct command *cmd)
 /* Of a program of its own: its options are those of its only command. */
 static int completion_program(const char *dir, const struct command *cmd)
 {
-	FILE *f = create(dir, cmd->program);
+	FILE *f = generate_create(dir, cmd->program);
 
 	if (!f)
 		return -EIO;
@@ -259,7 +260,7 @@ static int completion_program(const char *dir, const struct command *cmd)
 		"\tesac\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
 		"complete -F _ringtap_%s %s\n",
 		cmd->name, cmd->program);
-	return finish(f, cmd->program);
+	return generate_finish(f, cmd->program);
 }
 
 /* Ports have a ':' before them, at which bash parts words: bash-completion undoes that. */
@@ -277,7 +278,7 @@ static const char completion_head[] =
 
 static int completion(const char *dir)
 {
-	FILE *f = create(dir, "ringtap");
+	FILE *f = generate_create(dir, "ringtap");
 
 	if (!f)
 		return -EIO;
@@ -292,7 +293,7 @@ static int completion(const char *dir)
 	fputs("help --help --version\"\n\tfi\n\t_ringtap_words \"$words\"\n}\n"
 	      "complete -F _ringtap ringtap\n",
 		f);
-	return finish(f, "ringtap");
+	return generate_finish(f, "ringtap");
 }
 
 int generate(const char *what, const char *dir)
@@ -303,8 +304,12 @@ int generate(const char *what, const char *dir)
 		return completion_program(dir, commands[0]) ? STATUS_FAILED : STATUS_OK;
 	if (!strcmp(what, "completion"))
 		return completion(dir) ? STATUS_FAILED : STATUS_OK;
+	if (!strcmp(what, "zsh"))
+		return generate_zsh(dir) ? STATUS_FAILED : STATUS_OK;
+	if (!strcmp(what, "fish"))
+		return generate_fish(dir) ? STATUS_FAILED : STATUS_OK;
 	if (strcmp(what, "man")) {
-		say("--generate %s: unknown; choose man or completion", what);
+		say("--generate %s: unknown; choose man, completion, zsh or fish", what);
 		return STATUS_USAGE;
 	}
 	ret = commands[0]->program ? 0 : man_overview(dir);

@@ -30,7 +30,7 @@ int choice_index(const char *choices, const char *text, size_t len)
 	return -1;
 }
 
-/* getopt_long()'s tables out of ours. */
+/* getopt_long()'s tables, from the command's. */
 struct tables {
 	struct option longs[OPTIONS_MAX + 2];
 	char shorts[2 * OPTIONS_MAX + 8];
@@ -79,7 +79,7 @@ static const struct option_def *find(const struct command *cmd, int c)
 	return NULL;
 }
 
-/* What stands before a message: a program of its own has said its name already. */
+/* The prefix of a message; other programs than ringtap have their name there. */
 static const char *prefix(const struct command *cmd)
 {
 	static char text[64];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file that is opened before anything is asked of the application, and written at the end. */
+/* A file that is opened before the application is attached to, and written at the end. */
 #ifndef RINGTAP_BASE_OUT_FILE_H
 #define RINGTAP_BASE_OUT_FILE_H
 
 #include <stdio.h>
 
 struct out_file {
-	const char *path; /* NULL: none is wanted */
+	const char *path; /* NULL: none */
 	FILE *f;
 };
 

@@ -20,7 +20,8 @@ void test_folder_leave(void);
 uint8_t *test_read(const char *path, size_t *len);
 void test_write(const char *path, const void *data, size_t len);
 
-/* Writes count blocks with packets of len bytes; packet k bears first + k. Returns the length. */
+/* Writes count blocks with packets of len bytes; packet k has number first + k. Returns the length.
+ */
 size_t test_epbs(uint8_t *dst, unsigned count, uint32_t len, uint64_t first);
 
 /* A capture file as libpcap reads it. */

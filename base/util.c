@@ -13,11 +13,11 @@ const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
-/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. What stands in a message may be
- * the name of anybody's process or file. */
+/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. A message may contain
+ * the name of another user's process or file. */
 static void take_controls_out(char *text)
 {
-	unsigned more = 0; /* bytes that a UTF-8 sequence still wants */
+	unsigned more = 0; /* bytes that a UTF-8 sequence still lacks */
 
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
 		bool inside = more && (*p & 0xc0) == 0x80;
@@ -182,6 +182,41 @@ char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6])
 {
 	snprintf(buf, FORMAT_LEN, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
 		mac[4], mac[5]);
+	return buf;
+}
+
+static bool begins_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+size_t text_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += begins_character(*text);
+	return n;
+}
+
+/* Where the n-th character begins, or the text ends. */
+static const char *character(const char *text, size_t n)
+{
+	for (; *text; text++)
+		if (begins_character(*text) && !n--)
+			break;
+	return text;
+}
+
+char *text_shorten(char *buf, size_t size, const char *text, size_t columns)
+{
+	size_t n = text_columns(text), head = (columns - 1) / 2, tail = columns - 1 - head;
+
+	if (n <= columns)
+		snprintf(buf, size, "%s", text);
+	else
+		snprintf(buf, size, "%.*s…%s", (int)(character(text, head) - text), text,
+			character(text, n - tail));
 	return buf;
 }
 

@@ -45,6 +45,12 @@ char *format_count(char buf[FORMAT_LEN], uint64_t n);
 char *format_si(char buf[FORMAT_LEN], double v);
 char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
 
+/* Characters of a UTF-8 text, for columns. */
+size_t text_columns(const char *text);
+/* Copies text into buf. If it has more characters than columns (at least 3), "…" stands in place of
+ * its middle: names differ at their ends. Returns buf. */
+char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
+
 uint64_t now_ns(clockid_t clock);
 
 #endif

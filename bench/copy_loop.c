@@ -31,7 +31,7 @@ struct options {
 	uint32_t prefetch;   /* bytes ahead of the writer */
 	uint32_t walk_ahead; /* bytes that the walker prefetches ahead */
 	uint64_t batch;      /* bytes that the consumer waits for before it takes them */
-	unsigned pause;      /* pauses between looks at head */
+	unsigned pause;      /* pauses between reads of head */
 	unsigned repeat;
 	unsigned ms;
 	int cpu[2];
@@ -94,7 +94,7 @@ static void *consume(void *arg)
 	uint64_t tail = 0;
 	pin(c->opt->cpu[1]);
 	while (!rt_load(&c->shared->stop)) {
-		/* Pairs with the producer's release. */
+		/* Pairs with the release in COPY_PRODUCER(). */
 		uint64_t head = rt_load_acquire(&c->shared->head);
 		if (head - tail <= c->opt->batch) {
 			for (unsigned i = 0; i <= c->opt->pause; i++)

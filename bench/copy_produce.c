@@ -7,7 +7,7 @@
 #include "copy_store.h"
 #include "common/atomics.h"
 
-/* Room for a burst of the largest blocks. Pairs with the consumer's release of tail. */
+/* Room for a burst of the largest blocks. Pairs with the release of tail in consume(). */
 static inline bool room(struct copy_producer *p, uint64_t head, uint64_t *tail)
 {
 	uint64_t need = head + COPY_BURST * p->max_block + COPY_GUARD;
@@ -76,7 +76,7 @@ static inline struct block_meta burst_meta(void)
 			head += len;                                                          \
 			packets += COPY_BURST;                                                \
 			next = next + COPY_BURST == p->mbuf_count ? 0 : next + COPY_BURST;    \
-			/* Pairs with the consumer's acquire of head. */                      \
+			/* Pairs with the acquire of head in consume(). */                    \
 			rt_store_release(&p->shared->head, head);                             \
 			if (p->demote)                                                        \
 				demote_lines(start, start + len);                             \

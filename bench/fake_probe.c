@@ -144,7 +144,7 @@ static void answer(struct fake_probe *p, int sock, uint16_t type, const int *fds
 		rt_msg_send(sock, &h, NULL, 0);
 		break;
 	case RT_MSG_STOP:
-		/* Pairs with the reader's acquire of state. */
+		/* Pairs with no acquire: ringtap_capture_stop() waits for the message. */
 		rt_store_release(&p->header->state, RT_SEG_STOPPED);
 		rt_msg_init(&h, RT_MSG_STOPPED, sizeof(h));
 		rt_msg_send(sock, &h, NULL, 0);
@@ -216,6 +216,6 @@ void fake_probe_stop(struct fake_probe *p)
 void fake_probe_publish(struct fake_probe *p, uint32_t ring, uint64_t head, uint64_t last_ns)
 {
 	rt_store(&p->ring[ring].last_ns, last_ns);
-	/* Pairs with the reader's acquire of head. */
+	/* Pairs with the acquire of head in rt_in_look(). */
 	rt_store_release(&p->ring[ring].head, head);
 }

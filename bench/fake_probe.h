@@ -24,7 +24,7 @@ struct fake_probe {
 int fake_probe_start(struct fake_probe *p, uint32_t rings, uint64_t ring_size);
 void fake_probe_stop(struct fake_probe *p);
 
-/* Makes everything of a ring up to head, whose last record has the time last_ns, visible. */
+/* Makes everything of a ring up to head visible; its last record has the time last_ns. */
 void fake_probe_publish(struct fake_probe *p, uint32_t ring, uint64_t head, uint64_t last_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast libringtap merges: rings full of bursts whose times interleave, read through the public
- * interface, by one thread. What a reader does with the packets is left out.
+ * How fast libringtap merges: rings full of bursts with interleaved times, read through the public
+ * interface by one thread. Excludes what a reader does with the packets.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -120,7 +120,7 @@ static double drain(const struct options *o, struct fake_probe *p, const struct 
 		if (now_ns(CLOCK_MONOTONIC) - start > 20000000000u)
 			return -ETIMEDOUT;
 	}
-	/* Naps of the library, for want of packets, are not its cost. */
+	/* Sleeps of the library while no packets arrive are not its cost. */
 	double seconds = (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * 1e-9;
 	if (disorder != 0)
 		fprintf(stderr, "merge_bench: %llu runs out of order\n",

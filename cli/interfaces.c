@@ -41,7 +41,7 @@ int interfaces_list(void)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("record: looking for applications: %s", strerror(-ret));
+		say("record: cannot find applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What list and record -D know of an application. */
+/* An application's ports, for list and record -D. */
 #ifndef RINGTAP_CLI_INTERFACES_H
 #define RINGTAP_CLI_INTERFACES_H
 

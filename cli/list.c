@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "common/alias.h"
 #include "interfaces.h"
 #include "base/json.h"
 #include "probe_path.h"
@@ -23,28 +24,23 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap list shows the running DPDK applications that it can find in the "
-		"DPDK runtime "
-		"folders, their ports, and the readers that capture there. Applications without "
-		"the "
-		"probe are listed "
-		"too, with the option that loads it. Asking an application wakes its probe "
-		"but attaches "
-		"nothing to its packets.\n"
-		"\n"
-		"An application is named by its EAL file-prefix. Applications that share a "
-		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
-		"the number of their telemetry socket; for root, those of other users are "
-		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n"},
+		"ringtap list shows the running DPDK applications that it can find in the DPDK "
+		"runtime folders, their ports, and the readers that capture there. Applications "
+		"without the probe are listed too, with the option that loads it. A query of an "
+		"application wakes its probe but attaches nothing to its packets.\n\n"
+		"An application is named by its EAL file-prefix. Applications that share a runtime "
+		"folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with the number "
+		"of their telemetry socket; for root, those of other users are PREFIX@UID. Sockets "
+		"that cannot be trusted, since folder, socket and process belong to different "
+		"users, are skipped with a note.\n\n"
+		"The field alias of --json is a short name for libpcap programs; see "
+		"ringtap-run(1).\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Ports that are up, as scripts want them:\n"
-		     "\n"
+	{"EXAMPLES", "Ports that are up, as scripts want them:\n\n"
 		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
 		     "select(.link_up).name'\n"},
 	{"EXIT STATUS", "0, also if there is no application; 1 if the folders cannot be read or "
-			"the output not "
-			"be written; 2 for a wrong command line.\n"},
+			"the output not be written; 2 for a wrong command line.\n"},
 };
 /* clang-format on */
 
@@ -54,38 +50,86 @@ static int set(void *ctx, int id, const struct option_value *v)
 	return 0;
 }
 
-static void print_port(const struct ringtap_port_info *p)
+/* What the columns of fixed width leave of 80 for names and drivers. */
+#define NAMES_WIDTH  30
+#define DRIVER_WIDTH 13
+
+struct widths {
+	int name, driver;
+};
+
+/* Open vSwitch's name and, if it differs, ethdev's. */
+static const char *port_name(char buf[2 * RINGTAP_NAME_LEN + 4], const struct ringtap_port_info *p)
 {
-	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4];
 	bool both = strcmp(p->name, p->device);
 
-	snprintf(name, sizeof(name), "%s%s%s%s", p->name, both ? " (" : "", both ? p->device : "",
-		both ? ")" : "");
+	snprintf(buf, 2 * RINGTAP_NAME_LEN + 4, both ? "%s (%s)" : "%s", p->name, p->device);
+	return buf;
+}
+
+/* Names are shortened only where the longest name and driver do not fit side by side. */
+static struct widths widths_of(const struct app_view *v)
+{
+	char name[2 * RINGTAP_NAME_LEN + 4];
+	struct widths w = {.name = 4, .driver = 6};
+
+	for (size_t i = 0; i < v->port_count; i++) {
+		int n = (int)text_columns(port_name(name, ringtap_list_port(v->list, i)));
+		int d = (int)text_columns(ringtap_list_port(v->list, i)->driver);
+
+		w.name = n > w.name ? n : w.name;
+		w.driver = d > w.driver ? d : w.driver;
+	}
+	if (w.name + w.driver > NAMES_WIDTH && w.driver > DRIVER_WIDTH)
+		w.driver =
+			w.name + DRIVER_WIDTH <= NAMES_WIDTH ? NAMES_WIDTH - w.name : DRIVER_WIDTH;
+	if (w.name + w.driver > NAMES_WIDTH)
+		w.name = NAMES_WIDTH - w.driver;
+	return w;
+}
+
+/* printf() counts bytes. */
+static void print_cell(const char *text, int width)
+{
+	char shown[4 * RINGTAP_NAME_LEN];
+
+	text_shorten(shown, sizeof(shown), text, (size_t)width);
+	printf(" %s%*s", shown, width - (int)text_columns(shown), "");
+}
+
+static void print_port(const struct ringtap_port_info *p, struct widths w)
+{
+	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4], queues[32];
 
 	if (p->link_mbps)
 		format_si(speed, p->link_mbps * 1e6);
-	printf("  %4u  %-20s %-16s %s  %5s%s  %6u  %3u/%-3u  %s\n", p->port_id, name, p->driver,
-		format_mac(mac, p->mac), speed, p->link_mbps ? "bit/s" : "     ", p->mtu,
-		p->rx_queues, p->tx_queues, p->link_up ? "up" : "down");
+	snprintf(queues, sizeof(queues), "%u/%u", p->rx_queues, p->tx_queues);
+	printf("%4u", p->port_id);
+	print_cell(port_name(name, p), w.name);
+	print_cell(p->driver, w.driver);
+	printf(" %s %6s %5u %7s %s\n", format_mac(mac, p->mac), speed, p->mtu, queues,
+		p->link_up ? "up" : "down");
 }
 
 static void print_app(const struct app_view *v)
 {
+	struct widths w = widths_of(v);
+
 	if (v->error) {
 		printf("%s  (%s)\n", v->name, v->dir);
 		if (v->error == -EPROTONOSUPPORT)
 			printf("  without the probe; to load it, restart it with -d %s\n",
 				probe_path());
 		else
-			printf("  cannot be asked: %s\n", v->why);
+			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
 	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
 		v->info.dpdk, v->info.probe);
-	printf("  %4s  %-20s %-16s %-17s  %10s  %6s  %-7s  %s\n", "port", "name", "driver", "mac",
-		"speed", "mtu", "rx/txq", "link");
+	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
+		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
-		print_port(ringtap_list_port(v->list, i));
+		print_port(ringtap_list_port(v->list, i), w);
 	for (size_t i = 0; i < v->session_count; i++) {
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
@@ -105,14 +149,15 @@ static void print_names(const struct app_view *v)
 		printf("%s:%s\n", v->name, ringtap_list_port(v->list, i)->name);
 }
 
-static json_t *port_json(const struct ringtap_port_info *p)
+static json_t *port_json(const struct ringtap_port_info *p, size_t app)
 {
-	char mac[FORMAT_LEN];
+	char mac[FORMAT_LEN], alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 
 	json_object_set_new(j, "port", json_count(p->port_id));
 	json_object_set_new(j, "name", json_text(p->name));
 	json_object_set_new(j, "device", json_text(p->device));
+	json_object_set_new(j, "alias", json_text(rt_alias_make(alias, app, p->port_id)));
 	json_object_set_new(j, "driver", json_text(p->driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
 	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));
@@ -137,16 +182,20 @@ static json_t *session_json(const struct ringtap_session_info *s)
 	return j;
 }
 
-static json_t *app_json(const struct app_view *v)
+static json_t *app_json(const struct app_view *v, size_t number)
 {
+	char alias[RT_ALIAS_LEN];
 	json_t *j = json_object();
 	json_t *ports = json_array();
 	json_t *sessions = json_array();
 
 	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(
+		j, "alias", json_text(rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS)));
 	json_object_set_new(j, "dir", json_text(v->dir));
 	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
+	json_object_set_new(j, "stopped", json_boolean(v->error == -EHOSTDOWN));
 	if (v->error == -EPROTONOSUPPORT)
 		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
 	if (!v->error) {
@@ -155,7 +204,7 @@ static json_t *app_json(const struct app_view *v)
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
 	for (size_t i = 0; i < v->port_count; i++)
-		json_array_append_new(ports, port_json(ringtap_list_port(v->list, i)));
+		json_array_append_new(ports, port_json(ringtap_list_port(v->list, i), number));
 	for (size_t i = 0; i < v->session_count; i++)
 		json_array_append_new(sessions, session_json(ringtap_list_session(v->list, i)));
 	json_object_set_new(j, "ports", ports);
@@ -180,7 +229,7 @@ static int list(enum form form)
 
 		app_view_get(&v, apps, i, 0);
 		if (form == FORM_JSON)
-			json_array_append_new(array, app_json(&v));
+			json_array_append_new(array, app_json(&v, i));
 		else if (form == FORM_NAMES)
 			print_names(&v);
 		else

@@ -16,8 +16,9 @@ static const struct command *find(const char *name)
 
 static void help(void)
 {
-	printf("Usage: ringtap COMMAND [options]\n       ringtap --version | "
-	       "--help\n\nCommands:\n");
+	printf("Usage: ringtap COMMAND [options]\n"
+	       "       ringtap --version | --help\n\n"
+	       "Commands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
 	printf("\n'ringtap help COMMAND' lists the options of a command.\n");
@@ -61,6 +62,6 @@ int main(int argc, char **argv)
 	if (*name)
 		say("%s: unknown command; see 'ringtap --help'", name);
 	else
-		say("no command given; see 'ringtap --help'");
+		say("no command is given; see 'ringtap --help'");
 	return STATUS_USAGE;
 }

@@ -2,8 +2,8 @@
 #ifndef RINGTAP_CLI_PROBE_PATH_H
 #define RINGTAP_CLI_PROBE_PATH_H
 
-/* Where our libraries are: in the build folder that the command runs from, else where they are
- * installed, be they there or not. Static. */
+/* Where ringtap's libraries are: in the build folder that the command runs from, else where they
+ * are installed, be they there or not. Static. */
 
 /* The plugin that matches this command. */
 const char *probe_path(void);

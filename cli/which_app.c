@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *command, const char *what, const char *const *names, size_t count)
+static void say_names(const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
 	size_t at = 0;
@@ -57,8 +58,9 @@ static void say_names(const char *command, const char *what, const char *const *
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("%s: %s: there are several applications (%s); name one, as in %s %s", command, what,
-		list, strcmp(command, "record") ? command : "-i", names[0]);
+	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
+		port ? ":" : "", port ? port : "");
 }
 
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
@@ -79,10 +81,35 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(command, port ? port : "no -i given", names, count);
+		say_names(command, port, names, count);
 	else
-		say("%s: -i %s: no application has such a port, and none is called so; see "
-		    "'ringtap record -D'",
+		say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 			command, port);
 	return -1;
+}
+
+/* NULL: the reason says it already. */
+static const char *advice(int error)
+{
+	switch (error) {
+	case -EHOSTDOWN: return NULL;
+	case -EACCES: return "run ringtap as the application's user or as root";
+	case -ENOMEM: return "try a smaller --ring-size";
+	case -EPROTOTYPE: return "use the ringtap that the probe came with";
+	default: return "see 'ringtap list'";
+	}
+}
+
+void say_not_attached(const char *command, const char *app, int error, const char *why)
+{
+	const char *then = advice(error);
+
+	if (!why || !*why)
+		why = strerror(-error);
+	if (error == -EPROTONOSUPPORT)
+		say("%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
+			command, app, probe_path());
+	else
+		say("%s: cannot attach to '%s': %s%s%s", command, app, why, then ? "; " : "",
+			then ? then : "");
 }

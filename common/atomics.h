@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The only spelling of atomic accesses in ringtap. Every use of a release names
- * the acquire that it pairs with, at the place of use.
+ * The only spelling of atomic accesses in ringtap. Every release names the acquire that it pairs
+ * with, at the place of use.
  */
 #ifndef RINGTAP_COMMON_ATOMICS_H
 #define RINGTAP_COMMON_ATOMICS_H
@@ -30,7 +30,7 @@
 #define rt_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
-/* Orders nothing but the compiler; the other side pays, see probe/core/thread.h. */
+/* Orders the compiler only; the other side pays for the CPU's order, see probe/core/thread.h. */
 #define rt_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 
 #define rt_likely(x)   __builtin_expect(!!(x), 1)

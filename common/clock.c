@@ -4,10 +4,11 @@
 
 #include "clock.h"
 
-#define BASELINE_NS 30000000000ull /* the rate is measured over half of it up to so long */
-#define SETTLED_NS  1000000000ull  /* over less, jitter makes a worse rate than a known one */
-#define EARLY_NS    1000000ull     /* two samples that are closer together make no rate at all */
-#define AGREE       0.01           /* of two rates that are taken to be the same */
+#define BASELINE_NS \
+	30000000000ull /* the longest baseline of the rate; it begins anew at half of that */
+#define SETTLED_NS 1000000000ull /* over less, jitter makes a worse rate than a known one */
+#define EARLY_NS   1000000ull    /* two samples that are closer together give no rate */
+#define AGREE      0.01          /* the largest relative difference of two equal rates */
 
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out)
 {
@@ -29,7 +30,7 @@ void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line)
 {
 	uint32_t s = c->seq;
 
-	/* The fields are released, so that whoever sees one of them also sees seq odd. */
+	/* Release the fields too, so that a reader that finds one of them also finds seq odd. */
 	rt_store(&c->seq, s + 1);
 	rt_store_release(&c->tsc_base, line->tsc_base);
 	rt_store_release(&c->ns_base, line->ns_base);
@@ -48,12 +49,12 @@ static void new_baseline(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	c->first_ns = c->mid_ns = ns;
 }
 
-/* 0: the two make none. */
+/* 0: the two give none. */
 static double rate_between(const struct rt_clock_point *a, const struct rt_clock_point *b)
 {
 	int64_t ticks = (int64_t)(b->tsc - a->tsc);
 
-	/* Of what happened to the counter while the machine slept nothing is known. */
+	/* What the counter did while the machine slept is unknown. */
 	if (ticks <= 0 || b->mono_ns < a->mono_ns + EARLY_NS ||
 		b->asleep_ns > a->asleep_ns + RT_CLOCK_JUMP_NS)
 		return 0;
@@ -77,7 +78,7 @@ void rt_clock_begin(struct rt_clock *c, const struct rt_clock_point *early,
 }
 
 /* The last interval disagrees with the rate: the counter has jumped, or stood still. If the one
- * before disagreed in the same way it is the rate that has changed (a guest on another machine). */
+ * before disagreed in the same way, the rate has changed (a guest on another machine). */
 static void doubt(struct rt_clock *c, double ticks, double passed_ns)
 {
 	double rate = ticks > 0 ? passed_ns / ticks : 0;
@@ -89,7 +90,7 @@ static void doubt(struct rt_clock *c, double ticks, double passed_ns)
 	c->other_rate = rate;
 }
 
-/* Updates the measured rate. True: the counter has not counted what it should. */
+/* Updates the measured rate. True: the counter has jumped or stood still. */
 static bool measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 {
 	double ticks = (double)(int64_t)(tsc - c->last_tsc), passed = (double)(ns - c->last_ns);
@@ -109,7 +110,7 @@ static bool measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 		c->rate = (double)age / (double)(tsc - c->first_tsc);
 	if (age >= SETTLED_NS)
 		c->guessed = false;
-	/* Let the baseline follow: a frequency that NTP changed must show. */
+	/* Move the baseline: a frequency that NTP changed must show. */
 	if (age > BASELINE_NS) {
 		c->first_tsc = c->mid_tsc;
 		c->first_ns = c->mid_ns;
@@ -121,19 +122,18 @@ static bool measure(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	return false;
 }
 
-/* The latest time that the line can have given by now. */
+/* The latest time that the line can have given until now. */
 static uint64_t given_by(const struct rt_clock *c, uint64_t tsc, uint64_t unjumped_ns, bool jumped)
 {
 	int64_t d = rt_clock_delta(&c->line, tsc);
 
-	/* Before a jump it went on as if there were none; after one that is too far it is not used.
-	 */
+	/* Before a jump the line went on as usual; after too long a jump it is not used. */
 	if (!rt_clock_is_near(d) || d < 0 || (jumped && (uint64_t)d < unjumped_ns))
 		return c->line.ns_base + unjumped_ns;
 	return c->line.ns_base + (uint64_t)d;
 }
 
-/* How fast the line has to run for an error to vanish. */
+/* The factor on the rate that makes an error vanish. */
 static double correction(int64_t err, double passed_ns)
 {
 	double max = RT_CLOCK_SLEW_PPM * 1e-6, slew;
@@ -144,8 +144,8 @@ static double correction(int64_t err, double passed_ns)
 
 		return slow < 1.0 / RT_CLOCK_SLOW ? 1.0 / RT_CLOCK_SLOW : slow;
 	}
-	/* Gone in a second, or at the next update: if it went on longer than the error lasts, the
-	 * error would come back larger each time. */
+	/* Gone in a second, or at the next update: a correction that lasts longer than the error
+	 * would overshoot, more each time. */
 	slew = (double)err / (passed_ns > 1e9 ? passed_ns : 1e9);
 	return 1 + (slew > max ? max : slew < -max ? -max : slew);
 }

@@ -30,9 +30,9 @@ struct rt_clock_line {
 	uint64_t mult;     /* ns per tick * 2^RT_CLOCK_SHIFT */
 };
 
-/* How far tsc is behind the line's base, in ns. The delta is signed (a thread may have read the TSC
- * just before the line was rebased) and the product 128 bits wide: 64 bits overflow after seconds.
- */
+/* How far tsc is from the line's base, in ns. The delta is signed (a thread may have read the
+ * TSC just before the line was rebased) and the product 128 bits wide: 64 bits overflow after
+ * seconds. */
 static inline int64_t rt_clock_delta(const struct rt_clock_line *l, uint64_t tsc)
 {
 	__int128 d = (__int128)(int64_t)(tsc - l->tsc_base) * (int64_t)l->mult;
@@ -45,9 +45,9 @@ static inline uint64_t rt_clock_ns(const struct rt_clock_line *l, uint64_t tsc)
 	return l->ns_base + (uint64_t)rt_clock_delta(l, tsc);
 }
 
-/* A line is rebased many times a second. When it is this old its writer does not run, or the TSC
- * has jumped (suspend, a guest that was restored), as it has when it is before the line's base by
- * more than the TSCs of CPUs differ: then the line is of no use. */
+/* A line is rebased many times a second. When it is this old, its writer does not run or the TSC
+ * has jumped (suspend, a guest that was restored). The TSC has also jumped when it is before the
+ * line's base by more than the TSCs of CPUs differ. Then the line must not be used. */
 #define RT_CLOCK_SPAN_NS 10000000000ll
 #define RT_CLOCK_SKEW_NS 1000000ll
 
@@ -59,7 +59,8 @@ static inline bool rt_clock_is_near(int64_t delta_ns)
 	return (uint64_t)delta_ns + RT_CLOCK_SKEW_NS <= RT_CLOCK_SPAN_NS + RT_CLOCK_SKEW_NS;
 }
 
-/* The time now, for hooks and readers. After a jump it is the coarse one until the line follows. */
+/* The time now, for hooks and readers. After a jump it is the coarse time until the line
+ * follows. */
 static inline uint64_t rt_clock_now(const struct rt_clock_line *l)
 {
 	int64_t d = rt_clock_delta(l, rt_tsc());
@@ -67,20 +68,20 @@ static inline uint64_t rt_clock_now(const struct rt_clock_line *l)
 	return rt_likely(rt_clock_is_near(d)) ? l->ns_base + (uint64_t)d : rt_clock_coarse();
 }
 
-/* Reads a line that another thread or process publishes with rt_clock_publish().
- * Gives up after a bounded number of tries and returns -EAGAIN: a dead or lying writer
- * may leave seq odd for ever. */
+/* Reads a line that another thread or process publishes with rt_clock_publish(). Gives up after
+ * a bounded number of tries and returns -EAGAIN: a dead or lying writer may leave seq odd
+ * forever. */
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out);
 
 /* Single writer. */
 void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line);
 
-/* One moment, on all clocks. */
+/* One moment, read on all clocks. */
 struct rt_clock_point {
 	uint64_t tsc;       /* ticks */
 	uint64_t mono_ns;   /* CLOCK_MONOTONIC: slewed as CLOCK_REALTIME is, but never set */
 	uint64_t real_ns;   /* CLOCK_REALTIME */
-	uint64_t asleep_ns; /* in all, of the machine, up to now */
+	uint64_t asleep_ns; /* total sleep of the machine up to now */
 };
 
 void rt_clock_take(struct rt_clock_point *p);
@@ -97,32 +98,32 @@ struct rt_clock {
 	bool guessed;                 /* rate may be off by percents */
 };
 
-/* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second (or until
- * the next update, where that is later), at most at RT_CLOCK_SLEW_PPM. Larger ones are a step of
- * CLOCK_REALTIME, or of the TSC: forward we follow at once, backward we run RT_CLOCK_SLOW times
- * slower than real time until it has caught up. */
+/* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second (or until the
+ * next update, where that is later), at most at RT_CLOCK_SLEW_PPM. Larger ones are a step of
+ * CLOCK_REALTIME, or of the TSC: the line follows a step forward at once; after a step backward
+ * it runs RT_CLOCK_SLOW times slower than real time until it has caught up. */
 #define RT_CLOCK_JUMP_NS  1000000
 #define RT_CLOCK_SLEW_PPM 500
 #define RT_CLOCK_SLOW     8
 
-/* Starts a line at now; its slope is from early to now, if they are a millisecond or more apart and
- * agree with hz_guess (ticks per second) within 10 %, else it is hz_guess until it has been
- * measured. With hz_guess 0 the slope of the two is taken whatever it is. */
+/* Starts a line at now. Its slope is measured from early to now, if they are a millisecond or
+ * more apart and agree with hz_guess (ticks per second) within 10 %; otherwise it is hz_guess
+ * until it has been measured. With hz_guess 0 the measured slope is taken whatever it is. */
 void rt_clock_begin(struct rt_clock *c, const struct rt_clock_point *early,
 	const struct rt_clock_point *now, uint64_t hz_guess);
 
-/* Feeds a sample, 10 ms or more after the one before; c->line is rebased to it and never
- * gives a time earlier than it gave before, whatever the TSC has done meanwhile. */
+/* Takes a sample, 10 ms or more after the one before; c->line is rebased to it and never gives
+ * an earlier time than before, whatever the TSC has done meanwhile. */
 void rt_clock_follow(struct rt_clock *c, const struct rt_clock_point *p);
 
-/* Likewise, for a counter of which one reference is known, which stands for both clocks. */
+/* The same for a counter with one reference, which stands for both clocks. */
 void rt_clock_init(struct rt_clock *c, uint64_t tsc0, uint64_t ns0, uint64_t tsc1, uint64_t ns1,
 	uint64_t hz_guess);
 void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns);
 
 /* Samples the TSC and CLOCK_REALTIME together, best of a few tries. */
 void rt_clock_sample(uint64_t *tsc, uint64_t *ns);
-/* Likewise with CLOCK_MONOTONIC. */
+/* The same with CLOCK_MONOTONIC. */
 void rt_clock_sample_mono(uint64_t *tsc, uint64_t *ns);
 
 #endif

@@ -24,7 +24,7 @@ static void jump(struct sim *m, double seconds)
 	m->jumped = true;
 }
 
-/* From the update after a jump on it is as if nothing had happened. */
+/* From the first update after a jump on, there is no error. */
 static void assert_recovered(struct sim *m)
 {
 	assert_within(run_for(m, 5 * S, INTERVAL_NS), MS);
@@ -40,7 +40,7 @@ static void test_after_suspend_time_is_right_at_once(void **state)
 
 			suspend(&m, 8 * HOUR, tsc);
 			worst = tick(&m, INTERVAL_NS);
-			/* Of a TSC that has stood still nothing can be seen before the update. */
+			/* A TSC that has stood still cannot be recognised before the update. */
 			assert_within(worst, tsc == STANDS ? 8 * HOUR + MS : COARSE_NS + MS);
 			assert_recovered(&m);
 		}
@@ -62,7 +62,8 @@ static void test_after_a_restore_time_is_right_at_once(void **state)
 	}
 }
 
-/* What is less than the line's age is not seen before the update: time stands still until then. */
+/* A jump back by less than the line's age is not recognised before the update: time stands still
+ * until then. */
 static void test_small_jumps_back_cost_one_interval(void **state)
 {
 	static const double back[] = {0.002, 0.02, 0.05, 0.2, 1, 9.9};
@@ -94,7 +95,7 @@ static void test_forward_jump_is_not_followed(void **state)
 	}
 }
 
-/* Records bear it by then: time waits for it, and goes on meanwhile. */
+/* Records already have the later time: time waits for it, and then goes on. */
 static void test_small_jumps_forward_are_waited_for(void **state)
 {
 	static const double forward[] = {0.002, 0.1, 1, 9.9};
@@ -142,7 +143,7 @@ static void test_counter_that_stands_is_followed_by_the_kernels_clock(void **sta
 	assert_recovered(&m);
 }
 
-/* Of the whole process (a debugger), TSC and kernel going on. */
+/* The whole process stands still (a debugger), TSC and kernel go on. */
 static void test_stop_of_the_process_costs_nothing(void **state)
 {
 	struct sim m = settled(2893202000);
@@ -212,7 +213,7 @@ static void go_back(struct sim *m)
 	jump(m, -3600);
 }
 
-/* The guess is what is left: 0.4 % of one interval. */
+/* Only the guess remains: 0.4 % of one interval. */
 static void test_suspend_before_the_start_is_known(void **state)
 {
 	void (*const events[])(struct sim *) = {
@@ -285,7 +286,7 @@ static void test_a_line_that_says_nothing_is_not_used(void **state)
 
 	for (size_t i = 0; i < sizeof(away_s) / sizeof(away_s[0]); i++) {
 		l.tsc_base = rt_tsc() - (uint64_t)away_s[i] * hz;
-		/* It may lag by a timer interrupt, 100 a second at least. */
+		/* It may lag by a timer interrupt; there are at least 100 a second. */
 		assert_in_range(rt_clock_now(&l), before - 20 * MS, now_of(CLOCK_REALTIME));
 	}
 	l.tsc_base = rt_tsc() - hz;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A machine with clocks that are known exactly, for the tests of the clock. */
+/* A machine with exactly known clocks, for the tests of the clock. */
 #ifndef RINGTAP_COMMON_CLOCK_SIM_H
 #define RINGTAP_COMMON_CLOCK_SIM_H
 
@@ -25,7 +25,7 @@ static const uint64_t clock_hz[] = {
 	1000000, 25000000, 1000000000, 1999999999, 2400000000, 2893202000, 3333333333, 5000000000};
 #define HZ_COUNT (sizeof(clock_hz) / sizeof(clock_hz[0]))
 
-/* Ticks are counted exactly, in fractions. */
+/* Counts ticks exactly, in fractions. */
 struct sim {
 	long double ticks, mono, real, asleep; /* ns; real: since the epoch */
 	long double hz;
@@ -33,8 +33,8 @@ struct sim {
 	uint64_t jitter_ns;
 	uint64_t seed;
 	struct rt_clock clock;
-	uint64_t shown;   /* what a ring has shown last */
-	uint64_t by_line; /* what the line has given last */
+	uint64_t shown;   /* the last time that a ring has shown */
+	uint64_t by_line; /* the last time that the line has given */
 	bool jumped;      /* the TSC, since the last update */
 };
 
@@ -76,9 +76,9 @@ static inline void update(struct sim *m)
 	m->jumped = false;
 }
 
-/* Reads the clock as hooks do, but that the coarse clock is the machine's. What a ring shows never
- * goes back; what the line gives does only where the TSC has jumped, until the next update. Returns
- * how far what is shown is ahead of CLOCK_REALTIME. */
+/* Reads the clock as hooks do, except that the coarse clock is the machine's. What a ring shows
+ * never goes back; what the line gives does so only where the TSC has jumped, until the next
+ * update. Returns how far the shown time is ahead of CLOCK_REALTIME. */
 static inline int64_t look(struct sim *m)
 {
 	int64_t delta = rt_clock_delta(&m->clock.line, ticks(m));
@@ -98,7 +98,7 @@ static inline int64_t worse(int64_t a, int64_t b)
 	return llabs(b) > llabs(a) ? b : a;
 }
 
-/* One interval, looked at on the way, and an update. The largest error seen. */
+/* One interval with reads on the way, and an update. Returns the largest error. */
 static inline int64_t tick(struct sim *m, uint64_t interval_ns)
 {
 	int64_t worst = 0;
@@ -140,7 +140,7 @@ static inline struct sim settled(uint64_t hz)
 	return m;
 }
 
-/* A slow counter resolves no more. */
+/* The resolution of a slow counter. */
 static inline uint64_t tick_ns(const struct sim *m)
 {
 	return (uint64_t)(1e9L / m->hz) + 1;

@@ -52,7 +52,7 @@ static void test_conversion_follows_the_wall_over_days(void **state)
 		for (uint64_t s = 0; s < 5 * 86400; s += 997) {
 			int64_t off = (int64_t)(rt_clock_ns(&l, 12345 + s * clock_hz[i]) -
 						(EPOCH + s * S));
-			/* 2^-40 ns for each tick is what the slope's rounding may cost. */
+			/* The slope's rounding may cost 2^-40 ns for each tick. */
 			assert_true(llabs(off) <= (int64_t)(s * clock_hz[i] >> 40) + 1);
 		}
 	}
@@ -105,7 +105,7 @@ static void test_discipline_doubts_samples_across_a_step(void **state)
 {
 	struct rt_clock c;
 
-	/* An hour went by in 100 ms: somebody has set the clock. */
+	/* An hour passed in 100 ms: the clock has been set. */
 	rt_clock_init(&c, 1000, EPOCH, 1000 + 200000000, EPOCH + 3600 * S, 2000000000);
 	assert_within(
 		(int64_t)(rt_clock_ns(&c.line, 1000 + 400000000) - EPOCH - 3600 * S - 100 * MS), 1);
@@ -194,7 +194,7 @@ static void test_discipline_stays_calm_with_long_intervals(void **state)
 {
 	struct sim m = settled(2400000000);
 
-	/* An error that is corrected for longer than it takes to vanish comes back larger. */
+	/* A correction that lasts longer than its error comes back larger. */
 	m.real += 800 * US;
 	run_for(&m, 60 * S, 5 * S);
 	assert_within(run_for(&m, 600 * S, 5 * S), 50 * US);
@@ -215,7 +215,7 @@ static void test_discipline_follows_steps_forward_at_once(void **state)
 	}
 }
 
-/* look() sees to it that time never goes back meanwhile. */
+/* look() checks that time never goes back meanwhile. */
 static void test_discipline_converges_after_steps_back(void **state)
 {
 	for (size_t i = 0; i < sizeof(steps_ns) / sizeof(steps_ns[0]); i++) {
@@ -301,7 +301,8 @@ static void *publish_many(void *arg)
 
 		rt_clock_publish(&shared, &l);
 	}
-	rt_store_release(&published, 1); /* pairs with the acquire in the test */
+	/* Pairs with the acquire in test_readers_never_see_a_torn_line(). */
+	rt_store_release(&published, 1);
 	return NULL;
 }
 

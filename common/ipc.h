@@ -16,7 +16,7 @@ void rt_msg_init(struct rt_msg_header *h, uint16_t type, uint32_t len);
 int rt_msg_send(int sock, const struct rt_msg_header *h, const int *fds, unsigned fd_count);
 
 /* Receives one datagram into buf; waits up to timeout_ms (-1: no limit, 0: not at all).
- * Descriptors go to fds (at most fd_max; those beyond it are closed), their number to *fd_count;
+ * Descriptors go to fds (at most fd_max; further ones are closed), their number to *fd_count;
  * the caller closes them. fds may be NULL with fd_max 0. Returns its length; 0: the peer has
  * closed; -ETIMEDOUT; -EMSGSIZE: it did not fit; -EPROTO: shorter than a header, wrong magic, or
  * its len field disagrees; -EPROTOTYPE: other version; -errno. On any error received descriptors

@@ -13,7 +13,7 @@
 
 #include "ipc.h"
 
-/* Both ends of a connection; pair[0] is who sends. */
+/* Both ends of a connection; pair[0] sends. */
 static int pair[2];
 
 static int connect_pair(void **state)
@@ -56,7 +56,7 @@ static int receive(void *buf, size_t size)
 	return rt_msg_recv(pair[1], buf, size, NULL, 0, NULL, 1000);
 }
 
-/* Sends n copies of one descriptor with a message that is otherwise in order. */
+/* Sends n copies of one descriptor with an otherwise valid message. */
 static void send_descriptors(unsigned n)
 {
 	struct rt_msg_error m = error_message();
@@ -82,7 +82,7 @@ static void test_message_larger_than_the_buffer_is_refused(void **state)
 
 	assert_int_equal(rt_msg_send(pair[0], &m.h, NULL, 0), 0);
 	assert_int_equal(receive(&got, sizeof(got) - 1), -EMSGSIZE);
-	/* The rest of it is not taken for the next one. */
+	/* The rest of it is not taken for the next message. */
 	assert_int_equal(rt_msg_send(pair[0], &m.h, NULL, 0), 0);
 	assert_int_equal(receive(&got, sizeof(got)), sizeof(got));
 }
@@ -172,7 +172,7 @@ static void test_descriptors_that_nobody_wants_are_closed(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-/* More than a message of ours ever has: the kernel itself drops what does not fit. */
+/* More than any message has: the kernel itself drops what does not fit. */
 static void test_descriptors_beyond_any_message_are_closed(void **state)
 {
 	char ctl[CMSG_SPACE(sizeof(int) * 100)] = {0};

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Number of buckets of values below 2^max_bits. */
+/* Number of buckets for values below 2^max_bits. */
 #define RT_LOG_BUCKETS(bits, max_bits) (((max_bits) - (bits) + 1) << (bits))
 
 static inline __attribute__((always_inline)) uint32_t rt_log_bucket(uint64_t v, unsigned bits)

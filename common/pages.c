@@ -31,7 +31,7 @@ void rt_pages_collapse(void *p, size_t size)
 		(void)madvise(p, size, MADV_COLLAPSE);
 }
 
-/* ---- what there is ---- */
+/* ---- available memory ---- */
 
 static FILE *open_in(const char *dir, const char *name)
 {
@@ -41,7 +41,7 @@ static FILE *open_in(const char *dir, const char *name)
 	return fopen(path, "re");
 }
 
-/* The number behind key in a file, or its only one if key is empty. UINT64_MAX: none, or "max". */
+/* The number after key in a file, or its only one if key is empty. UINT64_MAX: none, or "max". */
 static uint64_t number_in(const char *dir, const char *name, const char *key)
 {
 	FILE *f = open_in(dir, name);
@@ -87,8 +87,8 @@ static uint64_t left_in(const struct files *c, const char *dir)
 	return limit > usage ? limit - usage : 0;
 }
 
-/* Limits hold for all below, so every parent counts. In a container the root may be its own cgroup,
- * while the path is that outside of it: folders that are not there are passed over. */
+/* A limit holds for all cgroups below, so every parent counts. In a container the root may be
+ * its own cgroup, while the path is the outer one: missing folders are skipped. */
 static uint64_t left_below(const struct files *c, const char *path)
 {
 	size_t root = strlen(c->root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "program.h"
 
-/* Codes of classic BPF, as in <pcap/bpf.h>, which a reader's request is made of. */
+/* Codes of classic BPF, as in <pcap/bpf.h>, of which a reader's request consists. */
 #define CLASS(code) ((code)&0x07)
 #define MODE(code)  ((code)&0xe0)
 #define OP(code)    ((code)&0xf0)
@@ -38,7 +38,7 @@ static bool reads_packet(const struct rt_insn *i)
 	return MODE(i->code) == ABS || MODE(i->code) == IND || MODE(i->code) == MSH;
 }
 
-/* left: how many instructions come after this one. */
+/* left: number of instructions after this one. */
 static bool insn_valid(const struct rt_insn *i, uint32_t left)
 {
 	switch (CLASS(i->code)) {

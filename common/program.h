@@ -6,18 +6,18 @@
 
 #include "proto.h"
 
-/* Where a packet can be read at most; two of them do not wrap around in 32 bits. */
+/* The highest offset of a read; the sum of two does not wrap around in 32 bits. */
 #define RT_OFFSET_MAX 0x3fffffff
 
-/* Is a classic BPF program one that ends, jumps within itself and keeps to its memory? rte_bpf
- * checks what it makes of it, but not without writing out of bounds itself (22.11: a last
- * instruction that is no return). Instructions that there are not are left for rte_bpf_convert() to
+/* Whether a classic BPF program ends, jumps within itself and keeps to its memory. rte_bpf
+ * checks its own conversion, but writes out of bounds while converting some programs (22.11: a
+ * last instruction that is no return). Unknown instructions are left for rte_bpf_convert() to
  * find. */
 bool rt_program_valid(const struct rt_insn *insns, uint32_t count);
 
-/* Does it load what no packet holds but the kernel knows? Offsets from -4096 on (SKF_AD_OFF in
- * <linux/filter.h>) mean that: libpcap makes such loads of `inbound` and `outbound`,
- * SKF_AD_PKTTYPE, which is replaced here, and of `ifindex`, which is not. */
+/* Whether it loads a value that the kernel knows and no packet holds. Offsets from -4096 on
+ * (SKF_AD_OFF in <linux/filter.h>) mean that: libpcap makes such loads of `inbound` and
+ * `outbound`, SKF_AD_PKTTYPE, which is replaced here, and of `ifindex`, which is not. */
 static inline bool rt_insn_asks_kernel(const struct rt_insn *i)
 {
 	return (i->code & 0xe7) == 0x20 && i->k >= 0xfffff000u;
@@ -28,8 +28,8 @@ static inline bool rt_insn_asks_direction(const struct rt_insn *i)
 	return (i->code & 0xe7) == 0x20 && i->k == 0xfffff004u;
 }
 
-/* Replaces loads of the packet's type by what it is where everything goes this way. Returns whether
- * there were any. */
+/* Replaces loads of the packet's type by the constant of this direction. Returns whether there
+ * were any. */
 bool rt_program_set_direction(struct rt_insn *insns, uint32_t count, enum rt_direction dir);
 
 #endif

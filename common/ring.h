@@ -55,15 +55,15 @@ static inline void rt_ring_begin(struct rt_ring *r)
 
 static inline void rt_ring_publish(struct rt_ring *r)
 {
-	/* Pairs with the acquire in reader/merge.c: who sees this time sees all heads before it. */
+	/* Pairs with the acquire in rt_in_look(): with this time, all heads before it are read. */
 	rt_store_release(&r->pub->last_ns, r->last_ns);
-	/* Pairs with the acquire of head in reader/merge.c. */
+	/* Pairs with the acquire of head in rt_in_look(). */
 	rt_store_release(&r->pub->head, r->head);
 }
 
 static inline void rt_ring_end(struct rt_ring *r)
 {
-	/* Pairs with the acquire of busy in reader/merge.c: who sees 0 sees the head before it. */
+	/* Pairs with the acquire of busy in rt_in_look(): with 0, the head before it is read. */
 	rt_store_release(&r->pub->busy, 0);
 }
 

@@ -2,10 +2,9 @@
 /*
  * RT_USDT(event, arguments...): a place that perf, bpftrace and debuggers find by its name,
  * provider ringtap. It costs a nop and what it takes to have the arguments in registers, memory or
- * the instruction; a note in the file says where. Give it what is there anyway.
- *
- * With _SDT_HAS_SEMAPHORES defined before, each event of the file needs an RT_USDT_SEMAPHORE(),
- * a counter of those who listen: for arguments that cost anything.
+ * the instruction; an ELF note tells where. Pass values that exist anyway. With _SDT_HAS_SEMAPHORES
+ * defined before, each event of the file needs an RT_USDT_SEMAPHORE(), a counter of attached
+ * tracers: for arguments that cost anything.
  */
 #ifndef RINGTAP_COMMON_SDT_H
 #define RINGTAP_COMMON_SDT_H
@@ -15,7 +14,7 @@
 #include <sys/sdt.h>
 
 #define RT_USDT(event, ...) STAP_PROBEV(ringtap, event, __VA_ARGS__)
-/* The name and the section are what tools look for. */
+/* Tools search for this name and this section. */
 #define RT_USDT_SEMAPHORE(event) \
 	unsigned short ringtap_##event##_semaphore __attribute__((section(".probes")))
 #define RT_USDT_LISTENED(event) rt_unlikely(rt_load(&ringtap_##event##_semaphore))

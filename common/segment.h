@@ -27,8 +27,8 @@
 #define RT_RING_SIZE_MIN  (64u << 10)  /* bytes; a jumbo frame and some more */
 #define RT_RING_SIZE_MAX  (4ull << 30) /* bytes */
 #define RT_RING_SIZE_HUGE (2u << 20)   /* rings of this size or more use huge pages */
-/* The producer may scribble so many bytes past what it publishes, so it leaves
- * them free: a ring holds ring_size - RT_RING_GUARD bytes. */
+/* The producer may write this many bytes past what it publishes, and leaves them free: a ring
+ * holds ring_size - RT_RING_GUARD bytes. */
 #define RT_RING_GUARD 128
 
 #define RT_NAME_LEN 64
@@ -49,7 +49,7 @@ enum rt_loss {
 	RT_LOSS_NO_RING,    /* its thread has no ring, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,       /* on-full=wait, and the bounded wait ran out */
 	RT_LOSS_BAD_MBUF,   /* broken segment chain, or larger than the ring */
-	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or that is not known yet */
+	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or has not been checked yet */
 	RT_LOSS_COUNT
 };
 
@@ -70,7 +70,7 @@ struct rt_seg_header {
 	uint32_t pid;          /* of the application, in its own PID namespace */
 	uint32_t reserved0;
 	uint64_t start_ns; /* when the session was armed, ns since the epoch */
-	/* Written while the session runs, release; pairs with acquires in reader/segment.c. */
+	/* Written while the session runs, release; pairs with rt_segment_if_count() …. */
 	uint32_t state;        /* enum rt_seg_state */
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
@@ -95,10 +95,10 @@ static_assert(sizeof(struct rt_seg_clock) == 64, "clock is one cache line");
 enum rt_if_state { RT_IF_PRESENT = 1, RT_IF_GONE = 2 };
 
 /* One port. Its index is the pcapng interface id in this session's records. A port that vanishes
- * keeps its entry; one that comes gets a new one, unless it had one: a port that comes back goes on
- * with its entry, perhaps with another port_id, and with its taps. It is the same port if name,
- * driver and MAC address are (software drivers make up another, locally administered address each
- * time: that does not count). */
+ * keeps its entry. A port that appears gets a new one, unless it had one: a port that comes back
+ * goes on with its entry, perhaps with another port_id, and with its taps. It is the same port
+ * if name, driver and MAC address are (software drivers choose another, locally administered
+ * address each time: that does not count). */
 struct rt_seg_if {
 	char name[RT_NAME_LEN];   /* ethdev name, zero-terminated */
 	char driver[RT_NAME_LEN]; /* PMD, e.g. net_null */
@@ -149,7 +149,7 @@ struct rt_seg_count {
 	uint64_t captured;
 	uint64_t filtered; /* refused by the filter */
 	uint64_t bytes;    /* of captured packets on the wire */
-	/* The last one is in a line of its own: where it counts, nothing is fast. */
+	/* In a cache line of its own: the paths that count it are slow anyway. */
 	uint64_t lost[RT_LOSS_COUNT];
 	uint8_t reserved[56];
 };

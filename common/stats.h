@@ -22,7 +22,7 @@
 #include "segment.h"
 
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_STAT_VERSION 2
+#define RT_STAT_VERSION 3
 
 #define RT_STAT_THREADS  256  /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64   /* entries; one that comes back takes its own */
@@ -36,7 +36,7 @@
 /* Collectors, switched on and off one by one. Each needs the hooks in place. */
 enum {
 	RT_INSTR_POLLS = 1 << 0,     /* burst sizes, empty polls */
-	RT_INSTR_BYTES = 1 << 1,     /* bytes on the wire: looks at every packet's length */
+	RT_INSTR_BYTES = 1 << 1,     /* bytes on the wire: reads every packet's length */
 	RT_INSTR_BUSY = 1 << 2,      /* busy and idle cycles of the threads, microbursts */
 	RT_INSTR_GAPS = 1 << 3,      /* longest iterations: reads the TSC at every poll */
 	RT_INSTR_LATENCY = 1 << 4,   /* from receive to send */
@@ -62,10 +62,11 @@ struct rt_stat_header {
 	uint32_t pid;            /* of the application, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
-	 * pairs with the reader's acquire); no other takes an entry, so what comes when all of
-	 * them have been given out is not shown (ports_beyond, pools_beyond). Hooks, pairs and
-	 * samplers are taken by many threads at once: one of them is complete when its life is not
-	 * 0 (release; pairs with the reader's acquire). */
+	 * pairs with the acquire in take_count()). No other port or pool takes over an entry: those
+	 * that appear when all entries are taken are not shown (ports_beyond, pools_beyond).
+	 * Many threads take hooks, pairs and samplers at once: one of these is complete when its
+	 * life is not 0 (release; pairs with the acquires in meet_hook(), meet_pair() and
+	 * meet_sampler()). */
 	uint32_t collectors;             /* RT_INSTR_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
@@ -75,7 +76,7 @@ struct rt_stat_header {
 	uint64_t no_thread_polls; /* hook calls of threads without a slot: not counted anywhere */
 	uint64_t no_block_polls;  /* hook calls that found no block, or not yet */
 	uint64_t no_pair_packets; /* latencies that found no block */
-	uint32_t ports_beyond;    /* that are there, but have no entry; at every look for ports */
+	uint32_t ports_beyond; /* that exist without an entry; updated at every scan of the ports */
 	uint32_t pools_beyond;
 	uint32_t thread_count; /* entries of threads from this one on are not in use; release */
 	uint8_t reserved1[84];
@@ -83,7 +84,9 @@ struct rt_stat_header {
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
 /* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
- * the driver's own, absolute, and what they were when the port was removed, if it has come back. */
+ * the driver's own, absolute, and what they were when the port was removed, if it has come back.
+ * read_ns is 0 while the fields after it change, and never the same again: they belong together if
+ * read_ns is the same before and after they are read. */
 struct rt_stat_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];
@@ -96,7 +99,10 @@ struct rt_stat_port {
 	uint32_t mtu;
 	uint64_t read_ns; /* since the epoch, when the counters were read */
 	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
-	uint8_t reserved[24];
+	/* Packets that the TX hooks had counted before the driver's counters were read, and after:
+	 * opackets belongs to a count between the two. */
+	uint64_t tx_before, tx_after;
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct rt_stat_port) == 256, "port entry");
 
@@ -105,13 +111,13 @@ static_assert(sizeof(struct rt_stat_port) == 256, "port entry");
 struct rt_stat_gap {
 	uint64_t tsc; /* of the first poll */
 	uint64_t cycles;
-	uint32_t packets;    /* that the first poll brought: 0 means that there was no work to do */
+	uint32_t packets;    /* of the first poll; 0: there was no work to do */
 	uint16_t port_index; /* entry of the port table, of the first poll */
 	uint16_t queue;
 };
 static_assert(sizeof(struct rt_stat_gap) == 24, "gap entry");
 
-/* A period of polls that all brought packets. packets is to it what cycles is to a gap. */
+/* A period of polls that all received packets. Its packets field has the role of a gap's cycles. */
 struct rt_stat_burst {
 	uint64_t tsc;
 	uint64_t cycles;
@@ -122,8 +128,8 @@ struct rt_stat_burst {
 #define RT_STAT_WORST     8  /* entries a window */
 #define RT_STAT_GAP_SIZES 48 /* gaps by log2(cycles) */
 
-/* The worst of a window of time. The control thread gives windows their numbers (1, 2, …), the
- * thread resets a window when it meets the new number. */
+/* The worst entries of a window of time. The control thread numbers the windows (1, 2, …), the
+ * thread resets a window at its first call under the new number. */
 struct rt_stat_window {
 	uint32_t number; /* 0: never used; valid if the same before and after copying */
 	uint32_t reserved;
@@ -133,34 +139,35 @@ struct rt_stat_window {
 };
 static_assert(sizeof(struct rt_stat_window) == 448, "window");
 
-/* A slot's new owner counts on in the entry and in the blocks of the slot: counters never go back.
- * It sets life, lcore and tid at its first hook call; what the control thread knows of it follows
- * within half a second. */
+/* A slot's new owner goes on counting in the entry and in the blocks of the slot: counters never
+ * go back. It sets life, lcore and tid at its first hook call; what the control thread reads
+ * from the kernel follows within half a second. */
 struct rt_stat_thread {
-	uint32_t life;  /* 0: never used; changes when the slot has a new owner. Release */
-	uint32_t alive; /* its thread lives; control thread, like all that follows but lcore, tid */
-	uint32_t lcore; /* EAL lcore, UINT32_MAX: not an EAL thread */
-	uint32_t tid;   /* kernel thread id, in the application's PID namespace; 0: unknown */
-	char name[16];  /* the kernel's name of it */
-	uint64_t cpu_ns;    /* time on a CPU */
-	uint64_t wait_ns;   /* time runnable without a CPU: schedstat's run_delay */
+	uint32_t life;    /* 0: never used; changes when the slot has a new owner. Release */
+	uint32_t alive;   /* its thread lives; written by the control thread, like all that follows
+			     except lcore, tid */
+	uint32_t lcore;   /* EAL lcore, UINT32_MAX: not an EAL thread */
+	uint32_t tid;     /* kernel thread id, in the application's PID namespace; 0: unknown */
+	char name[16];    /* the kernel's name of it */
+	uint64_t cpu_ns;  /* time on a CPU */
+	uint64_t wait_ns; /* time runnable without a CPU: schedstat's run_delay */
 	uint64_t preempted; /* involuntary context switches */
 	uint64_t read_ns;   /* since the epoch, when these were read */
 	uint32_t cpu;       /* that it ran on last */
 	uint32_t reserved0[15];
-	/* The thread. The TSC is read only where polls with packets and empty ones change over, so
-	 * the period that lasts is not in the sums: a reader adds now - since_tsc to the sum that
-	 * is_busy says, while RT_INSTR_BUSY is on. since_tsc is 0 while the sums change (or there
-	 * is no period) and never the same again: sums, is_busy and since_tsc fit together if
-	 * since_tsc is the same before and after reading them. */
+	/* Written by the thread. It reads the TSC only where polls with packets and empty polls
+	 * alternate, so the sums lack the current period: a reader adds now - since_tsc to the
+	 * sum that is_busy selects, while RT_INSTR_BUSY is on. since_tsc is 0 while the sums
+	 * change (or there is no period) and never has the same value again: sums, is_busy and
+	 * since_tsc fit together if since_tsc is the same before and after reading them. */
 	uint64_t
 		busy_cycles; /* from an RX poll that brought packets to the thread's next RX poll */
 	uint64_t idle_cycles;  /* from an empty one to the next */
-	uint64_t since_tsc;    /* when the period that lasts began; 0: see above */
-	uint32_t is_busy;      /* and of which kind it is */
+	uint64_t since_tsc;    /* start of the current period; 0: see above */
+	uint32_t is_busy;      /* its kind */
 	uint32_t window_next;  /* windows are at number % RT_STAT_WINDOWS; last number + 1 */
 	uint64_t busy_periods; /* busy periods that have ended */
-	uint64_t busy_period_packets[40]; /* they, by log2(packets) */
+	uint64_t busy_period_packets[40]; /* the same, by log2(packets) */
 	uint64_t
 		gaps_busy[RT_STAT_GAP_SIZES]; /* all gaps by log2(cycles), after a poll with packets
 					       */
@@ -170,7 +177,7 @@ struct rt_stat_thread {
 };
 static_assert(sizeof(struct rt_stat_thread) % 64 == 0, "thread entries are whole lines");
 
-/* What one thread did at one (port, queue, direction). */
+/* Counts of one thread at one (port, queue, direction). */
 struct rt_stat_hook {
 	uint32_t thread;     /* slot */
 	uint32_t life;       /* of the slot when the block was taken; 0: not yet */
@@ -182,9 +189,9 @@ struct rt_stat_hook {
 	uint64_t big_packets;  /* in them */
 	uint64_t bytes;        /* RT_INSTR_BYTES: of pkt_len, without frame check sequence */
 	uint64_t byte_packets; /* packets that bytes counts */
-	uint32_t max_burst;    /* largest burst asked for (RX) */
+	uint32_t max_burst;    /* largest burst requested (RX) */
 	uint32_t reserved1;
-	uint64_t burst[RT_STAT_BURSTS + 1]; /* calls by packets got (RX) or handed over (TX) */
+	uint64_t burst[RT_STAT_BURSTS + 1]; /* calls by packets received (RX) or handed over (TX) */
 };
 static_assert(sizeof(struct rt_stat_hook) % 64 == 0, "hook blocks are whole lines");
 
@@ -234,7 +241,7 @@ struct rt_stat_pool {
 	/* Refreshed twice a second. */
 	uint32_t available; /* in the pool and its caches */
 	uint32_t in_caches;
-	uint32_t lowest;                /* available, smallest that was seen */
+	uint32_t lowest;                /* the lowest observed value of available */
 	uint16_t cache[RT_STAT_LCORES]; /* objects in the cache of lcore 0, 1, … */
 	uint8_t reserved[80];
 };
@@ -252,11 +259,11 @@ struct rt_stat_sample {
 };
 static_assert(sizeof(struct rt_stat_sample) == 24, "sample");
 
-/* A run of consecutively received packets of one thread. The control thread asks for run
- * n (wanted = n), the thread fills buffer n % RT_STAT_RUNS packet by packet, sets its number
- * and count, and then waits until the next is wanted. */
+/* A run of consecutively received packets of one thread. The control thread requests run n
+ * (wanted = n), the thread fills buffer n % RT_STAT_RUNS packet by packet, sets its number and
+ * count, and then waits for the next request. */
 struct rt_stat_run {
-	uint64_t number; /* 0: empty, or being filled. Release; pairs with the reader's acquire */
+	uint64_t number; /* 0: empty, or being filled. Release; pairs with read_run() */
 	uint64_t tsc;    /* of the first packet */
 	uint64_t count;
 	struct rt_stat_sample sample[RT_STAT_RUN];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
-# usage: deps.sh build|demo|test|lint|bench|lab...
+# usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
 packages() {
@@ -10,16 +10,23 @@ packages() {
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
 		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
-	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest python3-scapy \
+	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
+		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
+		argus-server argus-client arpalert arpwatch darkstat httpry iftop libnet-pcap-perl netdiscover \
+		p0f python3-pcapy tcpflow \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
+		zsh fish \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
+	packages) echo dpkg-dev debhelper fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
-	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy \
-		iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
+		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
+		python3-rich fonts-dejavu-core ;;
 	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
 	esac
 }
@@ -54,7 +61,8 @@ if [ "$(id -u)" != 0 ]; then
 	}
 fi
 services=
-for service in openvswitch-switch:openvswitch-switch prometheus:prometheus lttng-tools:lttng-sessiond; do
+for service in openvswitch-switch:openvswitch-switch prometheus:prometheus lttng-tools:lttng-sessiond \
+	argus-server:argus arpalert:arpalert arpwatch:arpwatch darkstat:darkstat; do
 	installed "${service%:*}" || services="$services $service"
 done
 
@@ -63,8 +71,8 @@ $as_root apt-get update -qq
 $as_root env DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y -qq --no-install-recommends $missing
 
-# The tests run their own Open vSwitch, Prometheus and LTTng in private folders. The services which the
-# packages start would only keep a CPU and the administrator busy.
+# The tests run these programs themselves, in private folders. The services that the packages start would
+# only use CPU time.
 for service in $services; do
 	if [ -d /run/systemd/system ] && installed "${service%:*}"; then
 		$as_root systemctl disable --now "${service#*:}.service" || true

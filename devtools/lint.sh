@@ -73,4 +73,6 @@ check 'directions of includes' devtools/includes.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 check 'manual pages' man_pages
+check 'Markdown' "$python" devtools/check_markdown.py
+check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

@@ -8,11 +8,11 @@ import pytest
 
 from harness import cgroup, corpus
 from harness import ovs as ovs_module
-from harness import sandbox
+from harness import sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
-from harness.paths import BUILD, RINGTAP, Plugin, private_folder
+from harness.paths import BUILD, E2E, RINGTAP, Plugin, private_folder
 from harness.play import Play
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
@@ -20,14 +20,53 @@ from harness.testpmd import Testpmd
 # A shell's background job ignores SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Fixtures that start or look for a foreign program which is not always installed.
+TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
+
 
 def pytest_configure(config):
-    if os.geteuid() == 0:
-        config.add_cleanup(sandbox.enter().close)
+    """With -n, each worker has a sandbox; huge pages and turns are the controller's."""
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(turns.prepare())
+    if os.geteuid() != 0:
+        return
+    if not config.getoption("numprocesses", None):
+        sandbox.enter()
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(sandbox.HugePages().close)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    with turns.turn(alone=item.get_closest_marker("alone") is not None):
+        yield
+
+
+def _smoke_is_one_case(items):
+    """Of a test with parameters, the first case is a smoke test."""
+    seen = set()
+    for item in items:
+        if not item.get_closest_marker("smoke"):
+            continue
+        test = (item.path, item.originalname)
+        if test in seen:
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "smoke"]
+        seen.add(test)
+
+
+def _mark_by_place(items):
+    for item in items:
+        if item.path.parent == E2E / "lab":
+            item.add_marker(pytest.mark.lab)
+        if TOOLS.intersection(item.fixturenames):
+            item.add_marker(pytest.mark.tools)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Says once, for all tests, why none of them can run. Who names a build wants it tested."""
+    _smoke_is_one_case(items)
+    _mark_by_place(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"

@@ -8,45 +8,24 @@
 #include "base/util.h"
 #include "extcap.h"
 
-#define ARGS_MAX 24
-
-struct args {
-	char *argv[ARGS_MAX + 1];
-	int argc;
-};
-
-static void add(struct args *a, const char *option, const char *value)
-{
-	if (!value)
-		return;
-	/* getopt_long() takes them as they are. */
-	a->argv[a->argc++] = (char *)(uintptr_t)option;
-	a->argv[a->argc++] = (char *)(uintptr_t)value;
-}
-
-/* What `ringtap record` makes of the same options, with its words where one is wrong. */
 static int configure(struct record_config *cfg, const struct extcap *e, const char *spec)
 {
-	struct args a = {.argv = {"record"}, .argc = 1};
-	bool all_queues = e->queue && !strcmp(e->queue, "all");
-	int ret;
-
-	add(&a, "-i", spec);
-	add(&a, "-f", e->filter);
-	add(&a, "-s", e->snaplen);
-	add(&a, "--direction", e->direction);
-	add(&a, "--queue", all_queues ? NULL : e->queue);
-	add(&a, "--ring-size", e->ring_size);
-	add(&a, "--timestamp", e->timestamp);
-	add(&a, "-w", e->fifo);
-	/* Whatever stands on standard error is shown as an error. */
-	a.argv[a.argc++] = (char *)(uintptr_t) "-q";
 	config_init(cfg);
-	ret = options_parse(&cmd_record, a.argc, a.argv, cfg);
-	return ret > 0 ? config_check(cfg) : ret;
+	cfg->command = "extcap";
+	cfg->ifaces[0] = (struct iface_config){.spec = spec,
+		.filter = e->filter,
+		.snaplen = e->snaplen ? e->snaplen : RINGTAP_SNAPLEN_MAX,
+		.directions = e->directions ? e->directions : RINGTAP_RX | RINGTAP_TX,
+		.queue = e->queue};
+	cfg->iface_count = 1;
+	cfg->capture.ring_size = e->ring_size;
+	cfg->capture.timestamp = e->timestamp;
+	cfg->path = e->fifo;
+	cfg->quiet = true; /* Wireshark shows all of standard error as an error */
+	return config_check(cfg);
 }
 
-/* The end that Wireshark makes is the usual one. */
+/* Wireshark ends a capture by closing the pipe. */
 static int verdict(const struct recorder *r, int status)
 {
 	report_losses(r);

@@ -4,6 +4,9 @@
 #define RINGTAP_EXTCAP_EXTCAP_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "ringtap/reader.h"
 
 #define EXTCAP_SCHEME "ringtap:"
 
@@ -14,8 +17,12 @@ struct extcap {
 	const char *reload;
 	const char *filter;
 	const char *fifo;
-	/* Options of the capture, in the words of `ringtap record`. */
-	const char *direction, *queue, *snaplen, *ring_size, *timestamp;
+	/* Of the capture. */
+	unsigned directions; /* RINGTAP_RX | RINGTAP_TX; 0: both */
+	int queue;           /* -1: all */
+	uint32_t snaplen;    /* bytes; 0: all */
+	uint64_t ring_size;  /* bytes; 0: the default */
+	enum ringtap_timestamp timestamp;
 };
 
 /* ---- sentences.c: answers on standard output. Return enum status. */

@@ -13,6 +13,9 @@
 #include "base/util.h"
 #include "extcap.h"
 
+#define RING_SIZE_MIN 65536
+#define RING_SIZE_MAX (UINT64_C(4) << 30)
+
 enum {
 	OPT_INTERFACES = 1,
 	OPT_VERSION,
@@ -36,7 +39,7 @@ static const struct option_def options[] = {
 	{OPT_INTERFACES, OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
 		"List the ports of all applications that carry the probe"},
 	{OPT_VERSION, OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
-		"Wireshark's version; not looked at"},
+		"Wireshark's version (ignored)"},
 	{OPT_INTERFACE, OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
 		"The interface that the next options are about; without PORT, all ports of the "
 		"application, also those that appear later"},
@@ -53,15 +56,15 @@ static const struct option_def options[] = {
 		"Capture until the pipe's reader goes, a signal comes or the application ends"},
 	{OPT_FIFO, OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
 	{.kind = OPTION_HEADING, .help = "Options of a capture, as those of ringtap record"},
-	{OPT_DIRECTION, OPTION_TEXT, 0, "direction", "rx|tx|both", NULL, 0, 0,
+	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"What the port receives, what it sends, or both (the default)"},
 	{OPT_QUEUE, OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
-	{OPT_SNAPLEN, OPTION_TEXT, 0, "snaplen", "BYTES", NULL, 0, 0,
+	{OPT_SNAPLEN, OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"At most so many bytes of each packet; 0, the default, means all"},
 	{OPT_RING_SIZE, OPTION_TEXT, 0, "ring-size", "BYTES", NULL, 0, 0,
 		"Ring of each polling thread of the application, with K, M or G"},
-	{OPT_TIMESTAMP, OPTION_TEXT, 0, "timestamp", "tsc|nic", NULL, 0, 0,
+	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps: of the burst in which a packet came, or the NIC's"},
 };
 
@@ -94,9 +97,12 @@ static const struct section sections[] = {
 		"\n"
 		"With options, which Wireshark offers behind the cog wheel of an interface; "
 		"the key has '_' for all of the interface's name that is no letter or digit, and "
-		"of the option's only the letters:\n"
+		"of the option's only the letters. tshark's own -s has no effect on capture "
+		"programs: it is not passed to them, and packets from a pipe are not cut. Set "
+		"snaplen instead:\n"
 		"\n"
-		"  tshark -o extcap.ringtap_ovs_p0.ringsize:64M -i ringtap:ovs:p0\n"},
+		"  tshark -o extcap.ringtap_ovs_p0.ringsize:64M -i ringtap:ovs:p0\n"
+		"  tshark -o extcap.ringtap_ovs_p0.snaplen:96 -i ringtap:ovs:p0\n"},
 	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the extcap "
 		  "path, or "
 		  "in the one that the environment variable WIRESHARK_EXTCAP_DIR names. To use it "
@@ -113,8 +119,35 @@ static const struct section sections[] = {
 };
 /* clang-format on */
 
+static int set_queue(struct extcap *e, const char *text)
+{
+	uint64_t n;
+
+	e->queue = -1;
+	if (!strcmp(text, "all"))
+		return 0;
+	if (parse_number(text, UINT16_MAX, &n)) {
+		say("extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
+		return -EINVAL;
+	}
+	e->queue = (int)n;
+	return 0;
+}
+
+/* Wireshark's field may be left empty. */
+static int set_ring_size(struct extcap *e, const char *text)
+{
+	e->ring_size = 0;
+	if (!*text || (!parse_size(text, &e->ring_size) && e->ring_size >= RING_SIZE_MIN &&
+			      e->ring_size <= RING_SIZE_MAX))
+		return 0;
+	say("extcap: --ring-size %s: not a size; give 64K to 4G", text);
+	return -EINVAL;
+}
+
 static int set(void *ctx, int id, const struct option_value *v)
 {
+	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
 	struct extcap *e = ctx;
 
 	switch (id) {
@@ -126,11 +159,11 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_FILTER: e->filter = v->text; break;
 	case OPT_CAPTURE: e->capture = true; break;
 	case OPT_FIFO: e->fifo = v->text; break;
-	case OPT_DIRECTION: e->direction = v->text; break;
-	case OPT_QUEUE: e->queue = v->text; break;
-	case OPT_SNAPLEN: e->snaplen = v->text; break;
-	case OPT_RING_SIZE: e->ring_size = *v->text ? v->text : NULL; break;
-	case OPT_TIMESTAMP: e->timestamp = v->text; break;
+	case OPT_DIRECTION: e->directions = directions[v->number]; break;
+	case OPT_QUEUE: return set_queue(e, v->text);
+	case OPT_SNAPLEN: e->snaplen = (uint32_t)v->number; break;
+	case OPT_RING_SIZE: return set_ring_size(e, v->text);
+	case OPT_TIMESTAMP: e->timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default: break;
 	}
 	return 0;
@@ -190,7 +223,7 @@ static int answer(const struct extcap *e)
 
 int main(int argc, char **argv)
 {
-	struct extcap e = {0};
+	struct extcap e = {.queue = -1};
 	int ret;
 
 	/* For the build only, so in no help. */

@@ -21,8 +21,8 @@ static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
 	if (a->config->plane == PLANE_DPDK)
 		ret = ports_find(&a->ports, l, name);
 	else
-		l->port =
-			(uint16_t)if_nametoindex(name); /* opening it will tell if there is none */
+		l->port = (uint16_t)if_nametoindex(
+			name); /* opening it reports an error if there is none */
 	if (ret) {
 		free(l);
 		return NULL;
@@ -93,7 +93,8 @@ static int choose_cpus(struct fwd_config *c)
 	return 0;
 }
 
-/* A queue belongs to one thread, and one role receives from a port: what it takes no other sees. */
+/* A queue belongs to one thread, and one role receives from a port: no other role gets its
+ * packets. */
 static int check_sharing(const struct app *a)
 {
 	for (unsigned i = 0; i < a->role_count; i++) {

@@ -89,7 +89,7 @@ static int set_ip(const char *option, const struct option_value *v, uint32_t *ou
 	return 0;
 }
 
-/* It names a folder of EAL's, which we remove at the end. */
+/* It names a folder of EAL's, which is removed at the end. */
 static int set_name(struct fwd_config *c, const struct option_value *v)
 {
 	size_t len = strlen(v->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap-fwd was asked to do. */
+/* The configuration of ringtap-fwd: its options, parsed. */
 #ifndef RINGTAP_FWD_CONFIG_H
 #define RINGTAP_FWD_CONFIG_H
 
@@ -97,9 +97,9 @@ struct fwd_config {
 };
 
 void config_init(struct fwd_config *c);
-/* The set() of the command; says what is wrong. */
+/* The set() of the command; prints what is wrong. */
 int config_set(void *ctx, int id, const struct option_value *v);
-/* After the last option: what goes together. Says what is wrong. */
+/* After the last option: checks combinations. Prints what is wrong. */
 int config_check(struct fwd_config *c);
 /* Whether a role of the kind is there. */
 bool config_has(const struct fwd_config *c, enum role_kind kind);

@@ -33,7 +33,7 @@ static int parse(const char *line)
 	return ret > 0 ? config_check(&c) : ret;
 }
 
-/* The line is refused, and what is said has both words. */
+/* The line is refused, and the message has both words. */
 static void refused(const char *line, const char *what, const char *advice)
 {
 	if (parse(line) >= 0)

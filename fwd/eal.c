@@ -22,7 +22,7 @@
 #define ARGS_MAX (4 * DEVICES_MAX + 64)
 #define ARG_LEN  1024
 
-/* EAL prints several lines where one says enough; they are kept to tell the first error. */
+/* EAL prints several lines where one suffices; they are kept to report the first error. */
 static char *messages;
 static size_t messages_len;
 static FILE *log_stream;
@@ -195,8 +195,8 @@ static int initialize(struct args *a, bool verbose)
 	return ret;
 }
 
-/* Refuses the folder of somebody who runs, and remembers whether it will be ours. One that was left
- * behind by somebody else is used, but stays. */
+/* Refuses the folder of a running process, and records whether this process creates it. A folder
+ * that another process left behind is used, but stays. */
 static int take_dir(const char *name)
 {
 	char dir[PATH_MAX];
@@ -215,7 +215,7 @@ static void leave_dir(void)
 {
 	const char *path = rte_eal_get_runtime_dir();
 
-	/* EAL may have been told of another one behind the --. */
+	/* EAL may have got another one after the --. */
 	if (own_dir[0] && path && !strcmp(path, own_dir))
 		run_dir_remove(own_dir);
 	own_dir[0] = '\0';

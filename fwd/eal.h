@@ -5,7 +5,7 @@
 
 #include "config.h"
 
-/* 0, or -errno after saying why in one line. */
+/* 0, or -errno after printing one line. */
 int eal_start(const struct fwd_config *c);
 void eal_stop(void);
 /* The first error that DPDK logged; NULL: none, or --verbose lets it print. */

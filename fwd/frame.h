@@ -72,8 +72,8 @@ struct frames {
 	bool stamped; /* they have a place for a stamp */
 };
 
-/* Builds what the configuration says, from that sender. The caller calls frames_free(). 0, or
- * -errno after saying why. */
+/* Builds the configured frames, from that sender. The caller calls frames_free(). 0, or -errno
+ * after printing why. */
 int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_mac[6]);
 void frames_free(struct frames *f);
 

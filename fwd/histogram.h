@@ -31,8 +31,7 @@ static inline void histogram_add(struct histogram *h, uint64_t v, uint64_t n)
 	h->buckets[rt_log_bucket(v, HISTOGRAM_BITS)] += n;
 }
 
-/* A total that n things share: n times its n-th part, rounded, but for the mean, which stays exact.
- */
+/* A total that n things share: adds its n-th part, rounded, n times; the mean stays exact. */
 static inline void histogram_add_share(struct histogram *h, uint64_t total, uint64_t n)
 {
 	uint64_t part = (total + n / 2) / n;

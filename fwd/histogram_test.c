@@ -25,7 +25,7 @@ static void empty(void **state)
 	assert_true(histogram_mean(&h) == 0);
 }
 
-/* One value alone: what a percentile tells is it, within the promised half percent. */
+/* One value alone: every percentile is that value, within half a percent. */
 static void every_value_within_its_bucket(void **state)
 {
 	uint64_t random = 3;

@@ -22,9 +22,9 @@ struct instant {
 	uint64_t tsc, ns;
 };
 
-/* The TSC and the raw clock, which nobody adjusts or sets, at the same time: the clock is read
- * between two readings of the TSC, and the pair that lies closest together of several is taken, as
- * we may be interrupted in between. */
+/* The TSC and the raw clock, which is never adjusted or set, at the same time: the clock is read
+ * between two readings of the TSC, and of several such readings the closest pair is taken, as
+ * the thread may be interrupted in between. */
 static struct instant look(void)
 {
 	struct instant best = {0};
@@ -55,8 +55,8 @@ static double measure_hz(const struct instant *from, struct instant *to)
 	return (double)(to->tsc - from->tsc) * 1e9 / (double)(to->ns - from->ns);
 }
 
-/* Two measurements in a row have to agree. EAL rounds its own figure to 10 MHz, which is off by up
- * to 0.2 %. */
+/* Two measurements in a row have to agree. EAL rounds its own result to 10 MHz, which is off by
+ * up to 0.2 %. */
 static void calibrate(struct instant from)
 {
 	struct instant to;
@@ -81,7 +81,7 @@ static void start_probe(struct app *a)
 	if (a->config->plane != PLANE_DPDK)
 		return;
 	if (a->config->no_probe) {
-		ringtap_probe_stop(); /* nobody wakes it by telemetry either */
+		ringtap_probe_stop(); /* telemetry queries cannot start it either */
 		return;
 	}
 	ret = ringtap_probe_start();
@@ -143,7 +143,7 @@ static int go(struct fwd_config *c, int argc, char **argv)
 	status = work(&a, c, argc, argv);
 	app_free(&a);
 	if (c->plane == PLANE_DPDK) {
-		ringtap_probe_stop(); /* nobody may attach to what is being taken down */
+		ringtap_probe_stop(); /* no reader may attach during the teardown */
 		ports_stop(&a.ports);
 		eal_stop();
 	}
@@ -162,7 +162,7 @@ static int run_fwd(const struct command *self, int argc, char **argv)
 	if (own < argc) {
 		c.eal_argv = argv + own + 1;
 		c.eal_argc = argc - own - 1;
-		argv[own] = NULL; /* getopt() looks for it */
+		argv[own] = NULL; /* getopt() needs it */
 	}
 	ret = options_parse(self, own, argv, &c);
 	if (own < argc)

@@ -207,7 +207,7 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 	return smaps_self(m->base, m->bytes, &m->smaps);
 }
 
-/* Takes all buffers out and puts them back in random order; nobody else uses the pool yet. */
+/* Takes all buffers out and puts them back in random order; no other thread uses the pool yet. */
 static int shuffle(struct memory *m, uint64_t seed)
 {
 	unsigned n = m->pool->populated_size;

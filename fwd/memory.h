@@ -24,8 +24,8 @@ struct memory {
 
 /* MiB that EAL needs for its own part. */
 uint64_t memory_eal_mb(const struct fwd_config *c);
-/* Makes the memory, registers it with DPDK and with the devices of the ports, and makes the pool.
- * Looks whether it is what was asked for. 0 or -errno after saying why. */
+/* Makes the memory, registers it with DPDK and with the devices of the ports, and makes the
+ * pool. Checks that the kernel provided the requested pages. 0 or -errno after printing why. */
 int memory_make(
 	struct memory *m, const struct fwd_config *c, const uint16_t *ports, unsigned count);
 /* Takes it from the devices, after the ports were stopped. */
@@ -33,8 +33,8 @@ void memory_detach(struct memory *m, const uint16_t *ports, unsigned count);
 /* After the ports were closed: closing gives packets back. */
 void memory_free(struct memory *m);
 
-/* Whether ordinary memory suffices for what is asked for: the kernel would promise it, and kill
- * somebody when it is touched. 0, or -ENOMEM after saying what to do. */
+/* Whether there is enough ordinary memory: the kernel would promise more, and kill a process
+ * once it is touched. 0, or -ENOMEM after printing what to do. */
 int memory_check(const struct fwd_config *c);
 
 #endif

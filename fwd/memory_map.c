@@ -38,8 +38,8 @@ static int map_huge(struct memory *m)
 	return 0;
 }
 
-/* Guards before and behind keep the kernel from joining the mapping with a neighbour, whose pages
- * would then be counted as ours. */
+/* Guards before and behind keep the kernel from joining the mapping with a neighbour, whose
+ * pages would then count as the pool's. */
 static int map_guarded(struct memory *m)
 {
 	m->mapping_bytes = m->bytes + 2 * HUGE_2M;

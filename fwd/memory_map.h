@@ -5,11 +5,11 @@
 
 #include "memory.h"
 
-/* Maps and populates m->bytes (rounded up to pages of m->page_size) as m->kind says; sets base,
- * bytes and mapping. 0 or -errno after saying why. */
+/* Maps and populates m->bytes (rounded up to pages of m->page_size) as m->kind requires; sets
+ * base, bytes and mapping. 0 or -errno after printing why. */
 int memory_map(struct memory *m);
 void memory_unmap(struct memory *m);
-/* Compares what smaps says with what was asked for. 0 or -EINVAL after saying why. */
+/* Compares smaps with the request. 0 or -EINVAL after printing why. */
 int memory_verify(struct memory *m);
 
 #endif

@@ -73,7 +73,7 @@ static int make_rings(struct link *l, const struct fwd_config *c)
 
 	if (!r)
 		return -ENOMEM;
-	/* Skip what cannot be sent, or one bad frame would stop the ring for ever. */
+	/* Skip frames that cannot be sent, or one bad frame would stop the ring forever. */
 	if (setsockopt(s->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
 		(l->tx && setsockopt(s->fd, SOL_PACKET, PACKET_LOSS, &skip, sizeof(skip))) ||
 		(l->rx && set_rx(s, r)) || (l->tx && set_tx(s, r, c)))
@@ -120,7 +120,7 @@ static void let_go(struct mmap_rings *r, uint32_t i)
 		rt_store_release(&block(r, i)->hdr.bh1.block_status, TP_STATUS_KERNEL);
 }
 
-/* Looks for packets in the next block. */
+/* Takes the next block, if the kernel has filled it. */
 static bool next_block(struct mmap_rings *r)
 {
 	struct tpacket_block_desc *b = block(r, r->block);

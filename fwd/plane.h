@@ -27,8 +27,9 @@ struct link {
 	uint8_t mac[6];
 	struct rte_mempool *pool;   /* DPDK: frames to send come from here */
 	struct socket_link *socket; /* packet planes */
-	/* Packet planes: of those that tx() was done for, packets that the kernel refused for good,
-	 * such as too long ones, since somebody last asked; and the errno of the last one. */
+	/* Packet planes: packets among those that tx() was done with that the kernel refused for
+	 * good, such as too long ones, since the field was last read; and the errno of the last
+	 * one. */
 	uint16_t errors;
 	int error;
 };
@@ -46,8 +47,8 @@ struct plane_ops {
 	void (*free)(struct rte_mbuf **m, uint16_t n);
 	/* Packets that the kernel lost since the start, for want of room. */
 	uint64_t (*missed)(struct link *l);
-	/* packet-mmap: asks the kernel again for packets that it has not sent yet, as it stops when
-	 * a queue is full. */
+	/* packet-mmap: makes the kernel try packets again that it has not sent yet, as it stops
+	 * when a queue is full. */
 	void (*kick)(struct link *l);
 	/* packet-mmap: at the end, does so for a second at most. Returns how many remain unsent. */
 	uint64_t (*drain)(struct link *l);

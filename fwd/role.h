@@ -29,8 +29,8 @@ static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsign
 
 /* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
 struct counters {
-	uint64_t rx_empty;   /* times asked for packets in vain */
-	uint64_t rx_nonzero; /* … and got some */
+	uint64_t rx_empty;   /* polls that received nothing */
+	uint64_t rx_nonzero; /* … and polls that received packets */
 	uint64_t rx_packets;
 	/* While a forwarder runs, less rx_packets (modulo 2^64): what is sent at once, the usual
 	 * case, costs no count. role_read() makes it whole. */

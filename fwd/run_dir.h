@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* EAL's run-time folder, which EAL itself leaves behind. Others may use it, too: whoever was given
- * the same name. */
+/* EAL's run-time folder, which EAL itself leaves behind. Another process of the same name may
+ * use it, too. */
 #ifndef RINGTAP_FWD_RUN_DIR_H
 #define RINGTAP_FWD_RUN_DIR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says of a piece of this process's memory: proc(5), /proc/PID/smaps. */
+/* The kernel's account of a piece of this process's memory: proc(5), /proc/PID/smaps. */
 #ifndef RINGTAP_FWD_SMAPS_H
 #define RINGTAP_FWD_SMAPS_H
 

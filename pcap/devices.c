@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our ports in the list of devices. */
+/* DPDK ports in the list of devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/alias.h"
 #include "handle.h"
 
-/* For each answer of an application: one may be stopped in a debugger, and all are waited for. */
+/* For each answer of an application. The applications are queried in turn, and one may be stopped
+ * in a debugger. */
 #define LIST_MS 400
 
-/* Adds a device behind *end. Whoever frees the list, libpcap, does it with free(). */
+/* Adds a device behind *end. libpcap's pcap_freealldevs() calls free(). */
 static bool add(pcap_if_t ***end, const char *name, const char *description, bool up)
 {
 	pcap_if_t *d = calloc(1, sizeof(*d));
@@ -28,27 +30,28 @@ static bool add(pcap_if_t ***end, const char *name, const char *description, boo
 	return true;
 }
 
-static bool add_ports(pcap_if_t ***end, const char *app, const struct ringtap_app_info *info,
-	const struct ringtap_list *list)
+static bool add_ports(pcap_if_t ***end, const char *app, size_t number,
+	const struct ringtap_app_info *info, const struct ringtap_list *list)
 {
-	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN];
+	char name[3 * RINGTAP_NAME_LEN], text[4 * RINGTAP_NAME_LEN], alias[RT_ALIAS_LEN];
 	bool ok = true;
 
 	for (size_t i = 0; i < list->port_count && ok; i++) {
 		const struct ringtap_port_info *p = ringtap_list_port(list, i);
 
 		snprintf(name, sizeof(name), NAME_PREFIX "%s:%s", app, p->name);
-		snprintf(text, sizeof(text), "DPDK port %u of %s (%s)", p->port_id, info->program,
-			p->driver);
+		snprintf(text, sizeof(text), "DPDK port %u of %s (%s), alias %s", p->port_id,
+			info->program, p->driver, rt_alias_make(alias, number, p->port_id));
 		ok = add(end, name, text, p->link_up);
 	}
 	snprintf(name, sizeof(name), NAME_PREFIX "%s", app);
-	snprintf(text, sizeof(text), "All DPDK ports of %s", info->program);
+	snprintf(text, sizeof(text), "All DPDK ports of %s, alias %s", info->program,
+		rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS));
 	return ok && (list->port_count < 2 || add(end, name, text, true));
 }
 
-/* Who cannot be asked, for want of a probe or a permission, is not there for us. */
-static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
+/* Leaves out applications without a probe, and those that may not be accessed. False: no memory. */
+static bool add_app(pcap_if_t ***end, const struct ringtap_apps *apps, size_t number)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	const struct ringtap_conn_options opts = {.size = sizeof(opts), .timeout_ms = LIST_MS};
@@ -57,10 +60,10 @@ static bool add_app(pcap_if_t ***end, const char *app, const char *dir)
 	char err[256];
 	bool ok = true;
 
-	if (ringtap_conn_open(&conn, dir, &opts, err, sizeof(err)))
+	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, number), &opts, err, sizeof(err)))
 		return true;
 	if (!ringtap_conn_app(conn, &info) && !ringtap_conn_list(conn, &list))
-		ok = add_ports(end, app, &info, list);
+		ok = add_ports(end, ringtap_apps_name(apps, number), number, &info, list);
 	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ok;
@@ -73,10 +76,10 @@ static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
-		ok = add_app(&end, ringtap_apps_name(apps, i), ringtap_apps_dir(apps, i));
+		ok = add_app(&end, apps, i);
 }
 
-/* Ours are there also where the system's may not be listed. */
+/* DPDK ports are listed also where the system's interfaces cannot be. */
 EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
 {
 	struct ringtap_apps *apps;
@@ -91,7 +94,7 @@ EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
 	return *list ? 0 : ret;
 }
 
-/* No address, as libpcap has it for "any" and others that are no network interfaces. */
+/* No address, as for libpcap's devices that are not network interfaces, such as "any". */
 EXPORT int pcap_lookupnet(const char *device, bpf_u_int32 *net, bpf_u_int32 *mask, char *err)
 {
 	if (!name_is_ours(device))

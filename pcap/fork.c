@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that share a handle after a fork(). A ring has one reader: two of them would tell the
- * application different tails, and it would end the capture of both.
+ * Processes that share a handle after a fork(). A ring has one reader: two would publish different
+ * tails, and the application would end the session.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ int fork_prepare(struct handle *h)
 	if (p == MAP_FAILED)
 		return handle_fail(h, PCAP_ERROR, "mmap: %s", strerror(errno));
 	h->owner = p;
-	h->generation = 0; /* the first to read is asked who it is */
+	h->generation = 0; /* the first read calls fork_claim() */
 	return 0;
 }
 

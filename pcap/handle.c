@@ -14,10 +14,10 @@ struct slot {
 	struct handle *h;
 };
 
-/* Slots below `used` may be taken. Looked through on every call of the program, so from signal
- * handlers and several threads at once: entries are written under the lock only. A handle may be
- * freed by another thread while we look: it is touched only once its user has been found, who says
- * by asking that it is open. Programs have few handles, so they stand in the first slots. */
+/* Slots from `used` on are free. Every call of the program searches the table, also in signal
+ * handlers and in several threads at once: entries are written under the lock only. Another thread
+ * may free a handle meanwhile: h is used only after user has been found, since the caller keeps
+ * this one open. Programs have few handles, so the first slots hold them. */
 static struct slot slots[HANDLES_MAX];
 static uint32_t used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,7 +27,7 @@ struct handle *handle_of(const pcap_t *p)
 	uint32_t n = rt_load_acquire(&used);
 
 	for (uint32_t i = 0; p && i < n; i++) {
-		/* Pairs with the release in enter(): h is its own, and complete. */
+		/* Pairs with the release in enter(): h belongs to user and is initialized. */
 		if (rt_load_acquire(&slots[i].user) == p)
 			return rt_load(&slots[i].h);
 	}
@@ -73,7 +73,7 @@ static void unlock_table(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child may close what it has inherited. */
+/* A child can close the handles that it has inherited. */
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(lock_table, unlock_table, unlock_table);
@@ -105,7 +105,7 @@ struct handle *handle_new(const char *device, char *err)
 void handle_free(struct handle *h)
 {
 	leave(h);
-	/* A forked process may have the connection open still, for nothing. */
+	/* A forked process may keep the connection open: closing does not end the session. */
 	if (h->cap && fork_owns(h))
 		ringtap_capture_stop(h->cap);
 	ringtap_capture_close(h->cap);
@@ -116,6 +116,7 @@ void handle_free(struct handle *h)
 	free(h->filter.bf_insns);
 	free(h->checks[RT_DIR_RX]);
 	free(h->checks[RT_DIR_TX]);
+	free(h->copy);
 	free(h->device);
 	free(h);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program can ask of a handle, and what it can do with it besides reading. */
+/* Properties of a handle, savefiles, statistics, sending. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "handle.h"
 
-/* What libpcap answers on a handle that is not activated yet, and what the inner one answers. */
+/* libpcap's result before activation, and the inner handle's after it. */
 #define NUMBER(function)                                   \
 	EXPORT int function(pcap_t *p)                     \
 	{                                                  \
@@ -25,7 +25,7 @@ NUMBER(pcap_is_swapped)
 NUMBER(pcap_major_version)
 NUMBER(pcap_minor_version)
 
-/* The size of one packet's room at most. */
+/* libpcap's is the size of a buffer for one packet. */
 EXPORT int pcap_bufsize(pcap_t *p)
 {
 	return handle_of(p) ? pcap_snapshot(p) : real()->pcap_bufsize(p);
@@ -48,7 +48,7 @@ EXPORT int pcap_set_datalink(pcap_t *p, int dlt)
 
 	if (!h)
 		return real()->pcap_set_datalink(p, dlt);
-	if (!h->activated) { /* libpcap's type is 0 then, and these are its words */
+	if (!h->activated) { /* libpcap's type is 0 then; the text is libpcap's */
 		name = real()->pcap_datalink_val_to_name(dlt);
 		return dlt == DLT_NULL
 			       ? 0
@@ -126,8 +126,8 @@ EXPORT pcap_dumper_t *pcap_dump_fopen(pcap_t *p, FILE *f)
 
 /* ---- statistics ---- */
 
-/* As on Linux: received are all that passed the filter, also those that were lost for want of room,
- * and those that have not been read yet. */
+/* As on Linux: ps_recv counts all packets that passed the filter, also those that were lost for
+ * want of room and those that have not been read yet. */
 EXPORT int pcap_stats(pcap_t *p, struct pcap_stat *st)
 {
 	struct handle *h = handle_of(p);
@@ -153,7 +153,7 @@ EXPORT int pcap_stats(pcap_t *p, struct pcap_stat *st)
 	return 0;
 }
 
-/* ---- sending, which a passive view does not ---- */
+/* ---- sending: not supported ---- */
 
 static int cannot_send(struct handle *h)
 {
@@ -165,7 +165,7 @@ static int cannot_send(struct handle *h)
 EXPORT int pcap_inject(pcap_t *p, const void *data, size_t size)
 {
 	struct handle *h = handle_of(p);
-	int error = errno; /* libpcap adds it, sense or not */
+	int error = errno; /* libpcap appends its text even if it is stale */
 
 	if (!h)
 		return real()->pcap_inject(p, data, size);

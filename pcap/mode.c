@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be changed while packets flow: filter, direction, blocking. */
+/* Settings that can change during a capture: filter, direction, blocking. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "common/program.h"
 #include "handle.h"
 
-static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "handed on as they are");
+static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "cast to each other");
 
-/* pcap_compile("") makes one instruction, "return snaplen": that is no filter. */
+/* pcap_compile("") makes one instruction, "return snaplen": all packets pass. */
 static bool takes_all(const struct bpf_program *prog)
 {
 	return prog->bf_len == 1 && prog->bf_insns[0].code == (BPF_RET | BPF_K) &&
@@ -26,7 +26,7 @@ static struct bpf_insn *copy_of(const struct bpf_program *prog)
 	return copy ? memcpy(copy, prog->bf_insns, size) : NULL;
 }
 
-static bool asks_kernel(const struct bpf_program *prog)
+static bool needs_kernel(const struct bpf_program *prog)
 {
 	const struct rt_insn *insns = (const struct rt_insn *)prog->bf_insns;
 
@@ -37,7 +37,7 @@ static bool asks_kernel(const struct bpf_program *prog)
 	return false;
 }
 
-/* What a handle has of a filter; zeroed: everything passes. */
+/* A filter's fields of struct handle; zeroed: all packets pass. */
 struct filter {
 	struct bpf_program prog;
 	struct bpf_insn *checks[2];
@@ -68,8 +68,9 @@ static bool filter_make(struct filter *f, const struct bpf_program *prog)
 	return false;
 }
 
-/* Into the applications. What they refuse (loops; a DPDK without BPF) is checked here, and so is
- * what was captured before they answered. 0: it is in force. */
+/* Installs a filter in the applications. *here: they reject it (loops; a DPDK without BPF), and the
+ * library runs it. Packets that were captured before they answered are marked stale, and the
+ * library filters these, too. 0 or PCAP_ERROR. */
 static int install(struct handle *h, const struct bpf_program *prog, bool *here)
 {
 	const struct ringtap_insn *insns = (const struct ringtap_insn *)prog->bf_insns;
@@ -90,15 +91,15 @@ void mode_settle(struct handle *h)
 	if (ringtap_capture_filtering(h->cap))
 		return;
 	h->unsettled = false;
-	/* Else it stays as it is: all is checked here. */
+	/* Otherwise the library goes on to filter all packets. */
 	if (!install(h, &h->filter, &here))
 		h->filter_here = here;
 	else
 		h->unsettled = ringtap_capture_filtering(h->cap);
 }
 
-/* After a failure the applications may have either filter, or none, and one of them perhaps has not
- * answered. The old one holds: it is checked here until they have it again. */
+/* After a failure each application may run either filter or none, and one may not have answered.
+ * The old filter stays valid: the library runs it until mode_settle() has installed it again. */
 EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 {
 	struct handle *h = handle_of(p);
@@ -114,9 +115,9 @@ EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 		return handle_fail(h, PCAP_ERROR, "setfilter: No filter specified");
 	if (!real()->bpf_validate(prog->bf_insns, (int)prog->bf_len))
 		return handle_fail(h, PCAP_ERROR, "BPF program is not valid");
-	if (asks_kernel(prog))
+	if (needs_kernel(prog))
 		return handle_fail(h, PCAP_ERROR,
-			"setfilter: the filter asks for what only the kernel knows of a packet");
+			"setfilter: the filter needs information that only the kernel has");
 	if (!filter_make(&new, prog))
 		return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
 	ret = install(h, &new.prog, &here);
@@ -134,8 +135,7 @@ EXPORT int pcap_setfilter(pcap_t *p, struct bpf_program *prog)
 	return 0;
 }
 
-/* Checked packet by packet, as libpcap does on Linux: so it holds for those, too, that are waiting.
- */
+/* Checked packet by packet, as libpcap does on Linux: it applies to waiting packets, too. */
 EXPORT int pcap_setdirection(pcap_t *p, pcap_direction_t direction)
 {
 	struct handle *h = handle_of(p);

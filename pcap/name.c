@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ringtap:APP:PORT, several joined by +: who is meant. */
+/* Names of ports: ringtap:APP:PORT, several joined by +, and aliases. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/alias.h"
 #include "handle.h"
 
 #define WANTS_MAX 64 /* ports of one application, as many as a request takes */
@@ -20,6 +22,18 @@ struct targets {
 	struct target *list;
 	size_t count;
 };
+
+bool name_is_ours(const char *device)
+{
+	size_t app;
+	int port;
+
+	if (!device)
+		return false;
+	if (!strncmp(device, NAME_PREFIX, sizeof(NAME_PREFIX) - 1))
+		return true;
+	return rt_alias_parse(device, &app, &port) && !if_nametoindex(device);
+}
 
 static bool find_app(const struct ringtap_apps *apps, const char *name, size_t len, size_t *app)
 {
@@ -63,9 +77,9 @@ static struct target *target_of(struct targets *t, size_t app)
 	return &more[t->count++];
 }
 
-/* One item between +: APP:PORT, APP: or APP for all of its ports; a PORT of the application before.
- * What stands before the first colon is an application if one is called so: port names may hold
- * colons, too. */
+/* Adds one item between +: APP:PORT, APP: or APP for all of its ports, or a PORT of the previous
+ * application. Port names can contain colons, too: the text before the first one is an application
+ * only if one has this name. */
 static int add_item(
 	struct handle *h, struct targets *t, char *item, const struct ringtap_target *model)
 {
@@ -75,7 +89,7 @@ static int add_item(
 	struct target *target;
 
 	if (!first && !*item)
-		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "nothing stands behind a +");
+		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "a port is missing after a +");
 	if ((first || item[len]) && find_app(t->apps, item, len, &app))
 		port = item + len + (item[len] == ':');
 	else if (first)
@@ -91,6 +105,26 @@ static int add_item(
 	h->all_ports |= !*port;
 	target->wants[target->count] = *model;
 	target->wants[target->count++].port = *port ? port : NULL;
+	return 0;
+}
+
+static int add_alias(struct handle *h, struct targets *t, size_t app, const char *port,
+	const struct ringtap_target *model)
+{
+	struct target *target;
+
+	if (app >= ringtap_apps_count(t->apps))
+		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE,
+			"no alias '%s': %zu DPDK applications are running; see 'ringtap list "
+			"--json'",
+			h->device, ringtap_apps_count(t->apps));
+	target = target_of(t, app);
+	if (!target)
+		return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
+	h->all_ports = !port;
+	target->wants[0] = *model;
+	target->wants[0].port = port;
+	target->count = 1;
 	return 0;
 }
 
@@ -128,18 +162,25 @@ static void free_targets(struct targets *t)
 	free(t->list);
 }
 
-/* 0 or PCAP_ERROR_…, with the reason as the handle's error. The caller frees, also then. */
+/* 0 or PCAP_ERROR_…, with the reason as the handle's error. The caller frees both, also then; the
+ * targets point into *items. */
 static int find_targets(
 	struct handle *h, struct targets *t, const struct ringtap_target *model, char **items)
 {
 	char *rest, *item;
-	int ret;
+	size_t app;
+	int port, ret = ringtap_apps_find(&t->apps);
+	bool alias = rt_alias_parse(h->device, &app, &port);
 
-	*t = (struct targets){0};
-	*items = rest = strdup(h->device + sizeof(NAME_PREFIX) - 1);
-	ret = rest ? ringtap_apps_find(&t->apps) : -ENOMEM;
-	if (ret)
-		ret = handle_fail(h, PCAP_ERROR, "looking for applications: %s", strerror(-ret));
+	t->list = NULL;
+	t->count = 0;
+	*items = rest = strdup(h->device + (alias ? 0 : sizeof(NAME_PREFIX) - 1));
+	if (ret || !rest)
+		return handle_fail(h, PCAP_ERROR, "cannot list applications: %s",
+			strerror(ret ? -ret : ENOMEM));
+	if (alias)
+		return add_alias(h, t, app,
+			port == RT_ALIAS_ALL_PORTS ? NULL : strchr(rest, 'p') + 1, model);
 	while (!ret && (item = strsep(&rest, "+")))
 		ret = add_item(h, t, item, model);
 	return ret;
@@ -168,31 +209,37 @@ static bool means(const struct ringtap_target *w, const struct ringtap_port_info
 	       !strcmp(w->port, number);
 }
 
-static bool target_has_adapter_time(const struct ringtap_apps *apps, const struct target *t)
+/* Calls see() for each port of a target until it returns false. False: the target has no port, or
+ * the application does not answer. */
+static bool for_each_port(const struct ringtap_apps *apps, const struct target *t,
+	bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {
 	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
-	unsigned found = 0, having = 0;
+	bool found = false, go_on = true;
 	char err[256];
 
 	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), NULL, err, sizeof(err)))
 		return false;
 	if (!ringtap_conn_list(conn, &list)) {
-		for (size_t i = 0; i < list->port_count * t->count; i++) {
+		for (size_t i = 0; i < list->port_count * t->count && go_on; i++) {
 			const struct ringtap_port_info *p = ringtap_list_port(list, i / t->count);
 
 			if (!means(&t->wants[i % t->count], p))
 				continue;
-			found++;
-			having += p->stamps == RINGTAP_STAMPS_NIC;
+			found = true;
+			go_on = see(arg, p);
 		}
 	}
 	ringtap_list_free(list);
 	ringtap_conn_close(conn);
-	return found && having == found;
+	return found;
 }
 
-bool name_has_adapter_time(struct handle *h)
+/* The same for each target of h->device; false for the first that returns false, or if the name is
+ * wrong. */
+static bool for_each_named(
+	struct handle *h, bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {
 	const struct ringtap_target model = {0};
 	struct targets t;
@@ -200,8 +247,42 @@ bool name_has_adapter_time(struct handle *h)
 	bool all = !find_targets(h, &t, &model, &items);
 
 	for (size_t i = 0; i < t.count && all; i++)
-		all = target_has_adapter_time(t.apps, &t.list[i]);
+		all = for_each_port(t.apps, &t.list[i], see, arg);
 	free_targets(&t);
 	free(items);
 	return all;
+}
+
+static bool has_adapter_time(void *arg, const struct ringtap_port_info *p)
+{
+	return *(bool *)arg &= p->stamps == RINGTAP_STAMPS_NIC;
+}
+
+bool name_has_adapter_time(struct handle *h)
+{
+	bool all = true;
+
+	return for_each_named(h, has_adapter_time, &all) && all;
+}
+
+struct first {
+	struct ringtap_port_info *port;
+	bool found;
+};
+
+static bool keep_first(void *arg, const struct ringtap_port_info *p)
+{
+	struct first *f = arg;
+
+	if (!f->found)
+		*f->port = *p;
+	f->found = true;
+	return false;
+}
+
+bool name_first_port(struct handle *h, struct ringtap_port_info *port)
+{
+	struct first f = {.port = port};
+
+	return for_each_named(h, keep_first, &f) && f.found;
 }

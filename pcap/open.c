@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <netinet/if_ether.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "handle.h"
@@ -17,7 +18,7 @@ EXPORT pcap_t *pcap_create(const char *device, char *err)
 	return h ? h->user : NULL;
 }
 
-/* The handle that answers for snapshot length and precision from now on. */
+/* Makes the handle that has snapshot length and precision. */
 static int make_inner(struct handle *h)
 {
 	if (h->inner)
@@ -27,7 +28,18 @@ static int make_inner(struct handle *h)
 	return h->inner ? 0 : handle_fail(h, PCAP_ERROR, "malloc: Cannot allocate memory");
 }
 
-/* Attaches and lets packets flow: from here on nothing is missed, as with libpcap. */
+/* For programs that write into packets: the ring can only be read. The variable is set by `ringtap
+ * run --copy`. */
+static int make_copy(struct handle *h)
+{
+	if (!getenv("RINGTAP_PCAP_COPY"))
+		return 0;
+	free(h->copy);
+	h->copy = malloc((size_t)h->snaplen);
+	return h->copy ? 0 : handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
+}
+
+/* Attaches and starts: packets are captured from now on, as with libpcap. */
 static int start(struct handle *h)
 {
 	struct ringtap_target model = {.queue = -1,
@@ -37,12 +49,12 @@ static int start(struct handle *h)
 		.timestamp = h->tstamp_type == PCAP_TSTAMP_ADAPTER ? RINGTAP_NIC : RINGTAP_TSC};
 	int ret;
 
-	/* Programs that say what libpcap takes anyway (dumpcap) have made no choice. */
+	/* Some programs (dumpcap) set libpcap's default: they do not need this size. */
 	if (h->buffer_size != BUFFER_USUAL)
 		options.ring_size = (uint64_t)h->buffer_size;
 	ret = ringtap_capture_create(&h->cap);
 	if (ret)
-		return handle_fail(h, PCAP_ERROR, "cannot begin: %s", strerror(-ret));
+		return handle_fail(h, PCAP_ERROR, "cannot create a capture: %s", strerror(-ret));
 	ret = name_attach(h, &model, &options);
 	if (!ret && (ret = ringtap_capture_start(h->cap)))
 		ret = handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
@@ -53,7 +65,7 @@ static int start(struct handle *h)
 	return ret;
 }
 
-/* Only so many captures can be made of a queue at once. */
+/* A queue has a limited number of captures. */
 static int complain(struct handle *h)
 {
 	struct ringtap_stats st = {.size = sizeof(st)};
@@ -84,10 +96,12 @@ EXPORT int pcap_activate(pcap_t *p)
 		return handle_fail(h, PCAP_ERROR_RFMON_NOTSUP, "%s",
 			real()->pcap_statustostr(PCAP_ERROR_RFMON_NOTSUP));
 	if (h->protocol && h->protocol != ETH_P_ALL)
-		return handle_fail(h, PCAP_ERROR, "a port is captured whole: use a filter");
+		return handle_fail(h, PCAP_ERROR, "ports do not support a protocol: use a filter");
 	if (h->snaplen <= 0 || h->snaplen > SNAPLEN_MAX)
 		h->snaplen = SNAPLEN_MAX;
 	ret = make_inner(h);
+	if (!ret)
+		ret = make_copy(h);
 	if (!ret && !h->owner)
 		ret = fork_prepare(h);
 	if (!ret)
@@ -98,7 +112,7 @@ EXPORT int pcap_activate(pcap_t *p)
 	return ret;
 }
 
-/* libpcap's, where activating has failed. */
+/* The text that libpcap's pcap_open_live() has where activation fails. */
 static void explain(char *err, const char *device, int status, const char *text)
 {
 	const char *generic = real()->pcap_statustostr(status);
@@ -134,8 +148,8 @@ EXPORT pcap_t *pcap_open_live(
 	return NULL;
 }
 
-/* A callback that closes the handle it is called for would pull the ground from under itself: the
- * reading function does it when it is out. */
+/* The reading function that calls a callback still uses the handle: if the callback closes it, the
+ * reading function frees it when it returns. */
 EXPORT void pcap_close(pcap_t *p)
 {
 	struct handle *h = handle_of(p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libpcap's functions on a session that a test fills and spoils, with the system's libpcap behind.
- */
+/* libpcap's functions on a session that a test fills and corrupts, with the system's libpcap. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,10 +22,10 @@ static struct test_session session;
 static struct test_peer peer;
 static char runtime[64], apps[80], app[96];
 static pcap_t *handle;
-static int filters_refused_with; /* 0: taken */
-static int refusals;             /* so many are refused, then filters are taken */
+static int filters_refused_with; /* 0: accepted */
+static int refusals;             /* so many are refused, later ones are accepted */
 
-/* A filter is taken or refused; all else as an honest probe does. */
+/* Accepts or refuses a filter; answers all other messages as a probe does. */
 static bool answer(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_filtered m = {.text = "no"};
@@ -41,7 +40,7 @@ static bool answer(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
 
-/* An application called "app" where libringtap looks for some. */
+/* An application "app" in a runtime folder. */
 static int set_up(void **state)
 {
 	test_session_make(&session, 2, RT_RING_SIZE_MIN);
@@ -96,6 +95,13 @@ static uint64_t put(unsigned n, uint32_t len)
 static void count(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 {
 	++*(int *)user;
+}
+
+static void do_not_wait(void)
+{
+	char err[PCAP_ERRBUF_SIZE];
+
+	assert_int_equal(pcap_setnonblock(handle, 1, err), 0);
 }
 
 static void set_filter(const char *expression, int expected)
@@ -161,7 +167,7 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* Looking for one handle must not touch those that another thread frees. A sanitizer sees it. */
+/* The search for a handle must not read those that another thread frees; a sanitizer detects it. */
 static void test_others_close_meanwhile(void **state)
 {
 	pcap_t *dead = pcap_open_dead(DLT_RAW, 100), *mine;
@@ -216,7 +222,7 @@ static void test_names_of_ports(void **state)
 		assert_non_null(strstr(err, "No such device exists (no DPDK application"));
 	}
 	assert_null(pcap_open_live("ringtap:app:0+", 0, 0, 1, err)); /* not all of its ports */
-	assert_non_null(strstr(err, "nothing stands behind a +"));
+	assert_non_null(strstr(err, "a port is missing after a +"));
 	assert_null(pcap_open_live("ringtap:app:0++1", 0, 0, 1, err));
 }
 
@@ -254,17 +260,46 @@ static void test_packets_lie_in_the_ring(void **state)
 	assert_int_equal(h->len, 60);
 	assert_int_equal(h->ts.tv_sec, ns / 1000000000);
 	assert_int_equal(h->ts.tv_usec, ns / 1000 % 1000000);
-	/* The same bytes as the application's: what it writes there is seen. */
+	/* The application's memory: changes are visible. */
 	test_spoil(&session, 0, RT_EPB_HEADER, 0x44332211);
 	assert_memory_equal(data, "\x11\x22\x33\x44", 4);
 	before = data;
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
 	assert_int_equal(data - before, session.pos[0] / 3);
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
-	/* Nothing has been given back: what was handed out last is still good. */
+	/* Nothing has been released: the last packet is still valid. */
 	assert_int_equal(rt_load(&session.tails[0].tail), 0);
+	do_not_wait();
 	assert_int_equal(pcap_next_ex(handle, &h, &data), 0);
 	assert_int_equal(rt_load(&session.tails[0].tail), session.pos[0]);
+}
+
+static void test_packet_beyond_the_snapshot_length(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr h;
+
+	handle = pcap_open_live("ringtap:app:0", 50, 0, 20, err);
+	put(1, 51);
+	assert_null(pcap_next(handle, &h));
+	assert_string_equal(pcap_geterr(handle), "the ring is corrupt");
+}
+
+static void test_copies_can_be_written(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr *h;
+	const u_char *data, *first;
+
+	setenv("RINGTAP_PCAP_COPY", "1", 1);
+	handle = pcap_open_live("ringtap:app:0", 60, 0, 20, err);
+	unsetenv("RINGTAP_PCAP_COPY");
+	put(2, 60);
+	assert_int_equal(pcap_next_ex(handle, &h, &first), 1);
+	memset((u_char *)(uintptr_t)first, 0xee, h->caplen);
+	assert_int_equal(pcap_next_ex(handle, &h, &data), 1);
+	assert_ptr_equal(data, first);
+	assert_int_not_equal(data[0], 0xee);
 }
 
 static void test_nanoseconds(void **state)
@@ -295,7 +330,7 @@ static void test_rings_are_read_round_and_round(void **state)
 	assert_true(session.pos[0] > 50 * RT_RING_SIZE_MIN);
 }
 
-/* It rewrites what it has published already, between our looks. */
+/* The application overwrites a published record between two reads of it. */
 static void spoil_the_next(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 {
 	test_spoil(&session, 0, session.pos[0] / 2 + 4, *(uint32_t *)user);
@@ -355,7 +390,7 @@ static void test_broken_from_another_thread(void **state)
 		assert_int_equal(pcap_loop(handle, -1, count, (u_char *)&seen), PCAP_ERROR_BREAK);
 		pthread_join(thread, NULL);
 	}
-	/* What was not handed out before a break is handed out after it. */
+	/* Packets that were not handed out before a break are handed out after it. */
 	while (seen < 150)
 		assert_true(pcap_dispatch(handle, -1, count, (u_char *)&seen) >= 0);
 	assert_int_equal(seen, 150);
@@ -376,8 +411,9 @@ static void test_callback_that_reads_on(void **state)
 {
 	int seen = 0;
 
+	do_not_wait();
 	for (int i = 0; i < 10; i++) {
-		put(7, 60); /* odd: the last one finds nothing */
+		put(7, 60); /* odd: the last pcap_next() finds no packet */
 		while (seen < 7 * (i + 1))
 			assert_true(pcap_dispatch(handle, -1, read_on, (u_char *)&seen) >= 0);
 		assert_int_equal(seen, 7 * (i + 1));
@@ -393,9 +429,10 @@ static void test_filter_checks_what_waits(void **state)
 	put(5, 60);
 	put(3, 70);
 	set_filter("len = 70", 0);
-	put(2, 60); /* an honest application would not: so it is seen that we do not look */
+	put(2, 60); /* a probe would not: this shows that the library does not filter */
 	assert_int_equal(pcap_loop(handle, 5, count, (u_char *)&seen), 0);
 	assert_int_equal(seen, 5);
+	do_not_wait();
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 0);
 }
 
@@ -418,13 +455,13 @@ static void test_filter_that_fails_leaves_the_old_one(void **state)
 
 	set_filter("len = 60", 0);
 	filters_refused_with = -EINVAL;
-	refusals = 2; /* nor does it take "none" */
+	refusals = 2; /* the filter, and its removal */
 	set_filter("len = 70", PCAP_ERROR);
 	assert_string_equal(pcap_geterr(handle), "setfilter: no");
 	put(5, 60);
 	put(3, 70);
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 5);
-	/* By now the application has the old one again: nothing need be checked here. */
+	/* The application runs the old filter again: the library need not. */
 	assert_false(handle_of(handle)->filter_here);
 }
 
@@ -458,7 +495,7 @@ static void test_no_filter_is_none(void **state)
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 5);
 }
 
-/* A record without epb_flags goes neither way. */
+/* A record without epb_flags has no direction. */
 static void test_direction_of_a_record_that_does_not_tell(void **state)
 {
 	int seen = 0;
@@ -518,6 +555,8 @@ int main(void)
 		closed(test_names_of_ports),
 		closed(test_stuck_application_holds_up_no_list),
 		opened(test_packets_lie_in_the_ring),
+		closed(test_packet_beyond_the_snapshot_length),
+		closed(test_copies_can_be_written),
 		closed(test_nanoseconds),
 		opened(test_rings_are_read_round_and_round),
 		opened(test_lengths_that_change_meanwhile),

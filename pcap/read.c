@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets out of the rings into callbacks. The hot path: no call of ours per packet but theirs, so
- * the parser is inline and knows the form of the records: the reader is linked in. */
+/* From the rings to the callbacks. Hot path: the callback is the only call per packet, so the
+ * parser is inline and knows the form of the records: the reader is linked in. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "common/record.h"
 #include "handle.h"
 
-#define SLICE_MS  500 /* between looks whether the ports are still there */
+#define SLICE_MS  500 /* between checks that the ports still exist */
 #define FLAGS_IN  1u
 #define FLAGS_OUT 2u
 
@@ -30,7 +30,7 @@ static int take_break(struct handle *h)
 	return PCAP_ERROR_BREAK;
 }
 
-/* ---- what there is to hand out ---- */
+/* ---- fetching ---- */
 
 static bool ports_are_gone(const struct handle *h)
 {
@@ -55,12 +55,12 @@ static int over(struct handle *h, int error)
 	return handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
 }
 
-/* Waits up to wait_ms for runs. Their number or PCAP_ERROR. */
+/* Waits up to wait_ms for runs. Returns their number or PCAP_ERROR. */
 static int fetch(struct handle *h, int wait_ms)
 {
 	int n;
 
-	/* Only now: what pcap_next() gave out is good up to the next call. */
+	/* Not earlier: the packet of pcap_next() is valid until the next call. */
 	ringtap_capture_release(h->cap);
 	h->run_at = h->run_count = 0;
 	h->offset = 0;
@@ -68,7 +68,8 @@ static int fetch(struct handle *h, int wait_ms)
 		mode_settle(h);
 	n = h->over ?: ringtap_capture_next(h->cap, h->runs, RUNS, wait_ms);
 	if (!n && ports_are_gone(h)) {
-		n = ringtap_capture_next(h->cap, h->runs, RUNS, 0); /* what came just before */
+		n = ringtap_capture_next(
+			h->cap, h->runs, RUNS, 0); /* captured just before the end */
 		n = n ?: -EPIPE;
 	}
 	if (n < 0)
@@ -77,10 +78,9 @@ static int fetch(struct handle *h, int wait_ms)
 	return n;
 }
 
-/* ---- handing it out ---- */
+/* ---- handing out ---- */
 
-/* Packets that were captured before a filter was set, that the application cannot filter, or that
- * go another way. */
+/* Checks the direction, and the filter where the application has not run it. */
 static bool passes(const struct handle *h, const struct ringtap_run *run, const uint8_t *at,
 	const struct rt_record *r)
 {
@@ -107,7 +107,16 @@ static inline void set_time(struct handle *h, uint64_t ns)
 		h->tv.tv_usec /= 1000;
 }
 
-/* Up to max packets of what has been fetched. Their number, or PCAP_ERROR. */
+/* The packet's bytes, or a copy of them. The copy is valid until the next packet, so not in a
+ * callback that reads. */
+static inline const u_char *data_of(const struct handle *h, const uint8_t *record, uint32_t caplen)
+{
+	const u_char *data = record + RT_EPB_HEADER;
+
+	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, caplen);
+}
+
+/* Hands out up to max fetched packets. Returns their number or PCAP_ERROR. */
 static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
 	int n = 0;
@@ -121,15 +130,16 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 			struct pcap_pkthdr hdr;
 			struct rt_record r;
 
-			if (rt_unlikely(rt_record_read(at, run->bytes - h->offset, &r) != NULL))
+			if (rt_unlikely(rt_record_read(at, run->bytes - h->offset, &r) != NULL) ||
+				rt_unlikely(r.cap_len > (uint32_t)h->snaplen))
 				return handle_fail(h, PCAP_ERROR, "the ring is corrupt");
 			h->offset += r.len;
 			if (rt_unlikely(check) && !passes(h, run, at, &r))
 				continue;
-			if (r.ns != h->ns) /* a burst has one time */
+			if (r.ns != h->ns) /* packets of a burst have the same time */
 				set_time(h, r.ns);
 			hdr = (struct pcap_pkthdr){h->tv, r.cap_len, r.orig_len};
-			callback(user, &hdr, at + RT_EPB_HEADER);
+			callback(user, &hdr, data_of(h, at, r.cap_len));
 			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;
 		}
@@ -137,14 +147,15 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 	return n;
 }
 
-/* How long to wait now; the time is up when it is 0 (for one that waits at all). */
+/* How long to wait now; 0: the timeout has expired, or the handle does not block. As on Linux, the
+ * timeout begins with a packet: deadline is 0 before. */
 static int wait_ms(const struct handle *h, uint64_t deadline)
 {
 	uint64_t now;
 
 	if (h->nonblock)
 		return 0;
-	if (h->timeout_ms <= 0)
+	if (!deadline)
 		return SLICE_MS;
 	now = now_ms();
 	if (now >= deadline)
@@ -154,8 +165,7 @@ static int wait_ms(const struct handle *h, uint64_t deadline)
 
 static int read_some(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
-	uint64_t deadline =
-		h->nonblock || h->timeout_ms <= 0 ? 0 : now_ms() + (uint64_t)h->timeout_ms;
+	uint64_t deadline = 0;
 
 	for (bool last = false;;) {
 		int wait, n = take_break(h);
@@ -165,18 +175,20 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 		n = hand_out(h, max, callback, user);
 		if (rt_load(&h->broken))
 			return take_break(h);
-		/* Nor may a flood of packets that do not pass keep a caller who is in a hurry. */
+		/* A flood of packets that do not pass must not extend a timeout. */
 		if (n || last)
 			return n;
 		wait = wait_ms(h, deadline);
 		n = fetch(h, wait);
 		if (n < 0 || (!n && !wait))
 			return n;
+		if (n && !deadline && h->timeout_ms > 0)
+			deadline = now_ms() + (uint64_t)h->timeout_ms;
 		last = !wait;
 	}
 }
 
-/* pcap_dispatch(). May free the handle: a callback may have closed it. */
+/* pcap_dispatch(). Frees the handle if a callback has closed it. */
 static int read_packets(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
 	int n;
@@ -197,7 +209,7 @@ static int read_packets(struct handle *h, int max, pcap_handler callback, u_char
 	return n;
 }
 
-/* ---- libpcap's ways to ask for it ---- */
+/* ---- libpcap's reading functions ---- */
 
 EXPORT int pcap_dispatch(pcap_t *p, int count, pcap_handler callback, u_char *user)
 {

@@ -9,8 +9,8 @@
 static struct real table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Stand in where there is no libpcap, or an old one: nothing that we can do for the caller, but no
- * crash either. */
+/* Replace functions that the system's libpcap lacks, or all of them where there is none: an error,
+ * not a crash. */
 static long no_number(void)
 {
 	return PCAP_ERROR;
@@ -21,7 +21,7 @@ static void *no_pointer(void)
 	return NULL;
 }
 
-/* Not by its plain name: under `ringtap run` that leads back to us. */
+/* Not by its plain name: under `ringtap run` this is the name of our shim. */
 static void *open_system(void)
 {
 	static const char *const names[] = {RINGTAP_SYSTEM_PCAP, "libpcap.so.1", "libpcap.so"};
@@ -36,7 +36,8 @@ static void *open_system(void)
 	return NULL;
 }
 
-/* The next one in the order of loading; where a program has loaded libpcap by hand, none is. */
+/* The next definition in the order of loading. There is none if the program has loaded libpcap by
+ * dlopen(). */
 static void *find(const char *name)
 {
 	static void *lib;

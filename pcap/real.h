@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The system's libpcap: everything that is not ours goes there. */
+/* The system's libpcap, for all other handles and interfaces. */
 #ifndef RINGTAP_PCAP_REAL_H
 #define RINGTAP_PCAP_REAL_H
 
 #include <pcap/pcap.h>
 
-/* What we call there, by what a libpcap that lacks it would have answered. */
+/* The functions in use, grouped by the result where a libpcap lacks them. */
 #define REAL_NUMBERS(X)              \
 	X(bpf_validate)              \
 	X(pcap_activate)             \
@@ -70,8 +70,8 @@ struct real {
 #undef FIELD
 };
 
-/* Found at the first call; none of its functions is NULL. Async-signal-safe from the second call
- * on. */
+/* The first call looks the functions up. None is NULL. Async-signal-safe from the second call on.
+ */
 const struct real *real(void);
 
 #endif

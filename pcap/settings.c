@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is set between pcap_create() and pcap_activate(). */
+/* Settings between pcap_create() and pcap_activate(). */
 #include <stdlib.h>
 
 #include "handle.h"
 
 static int refuse(struct handle *h)
 {
-	/* libpcap's own words, two blanks included. */
+	/* libpcap's text, including the two blanks. */
 	return handle_fail(
 		h, PCAP_ERROR_ACTIVATED, "can't perform  operation on activated capture");
 }
@@ -28,7 +28,7 @@ SETTER(pcap_set_snaplen, snaplen)
 SETTER(pcap_set_timeout, timeout_ms)
 SETTER(pcap_set_rfmon, rfmon)
 SETTER(pcap_set_protocol_linux, protocol)
-/* Everything that a port receives is shown, and as soon as can be: both have nothing to change. */
+/* Without effect: all packets that a port receives are captured, and without delay. */
 SETTER(pcap_set_promisc, ignored)
 SETTER(pcap_set_immediate_mode, ignored)
 

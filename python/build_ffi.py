@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the C source of ringtap._ringtap. usage: build_ffi.py OUTPUT.c
+"""Writes the C source of ringtap._ringtap. usage: build_ffi.py OUTPUT
 
 Structures end in "...": the C compiler fills in their layout, so that they follow the headers.
 """

@@ -10,6 +10,7 @@
 #include "common/ipc.h"
 #include "conn.h"
 #include "export.h"
+#include "halt.h"
 #include "telemetry.h"
 
 _Thread_local int rt_answer_ms = 5000, rt_open_ms = 60000, rt_filter_ms = 8000;
@@ -124,6 +125,8 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 		len = -ECONNRESET;
 	else if (len > 0)
 		len = -EPROTO;
+	if (len == -ETIMEDOUT && timeout_ms && rt_peer_halted(c->fd, err, errlen))
+		return len;
 	snprintf(err, errlen, "%s",
 		len == -ECONNRESET   ? "the application went away"
 		: len == -ETIMEDOUT  ? "the probe does not answer"
@@ -146,6 +149,8 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 		return ret;
 	}
 	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_patience(c), err, errlen);
+	if (ret == -ETIMEDOUT && rt_peer_halted(c->fd, err, errlen))
+		return -EHOSTDOWN;
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(c->app)) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "connect.h"
+#include "halt.h"
 #include "telemetry.h"
 
 #define RETRY_MS  10
@@ -269,6 +270,8 @@ int rt_connect_name(const char *app, const char *name, char *err, size_t errlen)
 	if (ret)
 		return ret == -ENOTDIR ? -ENOENT : ret;
 	ret = rt_folder_connect(&f, name, rt_telemetry_ms, err, errlen);
+	if (ret == -EAGAIN && rt_folder_halted(f.fd, err, errlen))
+		ret = -EHOSTDOWN;
 	rt_folder_close(&f);
 	return ret;
 }

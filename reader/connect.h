@@ -36,9 +36,10 @@ int rt_socket_instance(const char *name, const char *base);
 int rt_address_split(const char *app, char *dir, size_t size, unsigned *instance);
 
 /* Connects to a socket of the application at an address: base is the name of that of the first
- * application in the folder. The descriptor or -errno; -EPERM as above. */
+ * application in the folder. The descriptor or -errno; -EPERM as above;
+ * -EHOSTDOWN: it takes no connection since its process is stopped. */
 int rt_connect(const char *app, const char *base);
-/* Likewise; why is in err after -EPERM, else it is empty. */
+/* Likewise; why is in err after -EPERM and -EHOSTDOWN, else it is empty. */
 int rt_connect_why(const char *app, const char *base, char *err, size_t errlen);
 /* Likewise, with the socket's very name. */
 int rt_connect_name(const char *app, const char *name, char *err, size_t errlen);

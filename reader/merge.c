@@ -32,7 +32,7 @@ uint64_t rt_in_look(
 {
 	const struct rt_source *s = &cap->sources[in->source];
 	const struct rt_seg_ring *pub = &s->seg.rings[in->index];
-	/* Pairs with the release in common/ring.h: seeing 0 means seeing the head before it. */
+	/* Pairs with the release in rt_ring_end(): 0 means that the head before it is read, too. */
 	uint32_t busy = rt_load_acquire(&pub->busy);
 	uint64_t last_ns = rt_load_acquire(&pub->last_ns);
 	/* Pairs with the release in rt_ring_publish(): records before it are complete. */

@@ -424,6 +424,27 @@ static void assert_nonsense(void)
 	assert_null(f);
 }
 
+/* The probe is about to change the counters, and does not get on. */
+static void test_a_drivers_counters_are_of_one_reading(void **state)
+{
+	struct rt_stat_port *p = &fig.ports[0];
+
+	must_attach();
+	p->read_ns = 5;
+	p->opackets = 70;
+	p->tx_before = 71;
+	p->tx_after = 72;
+	assert_int_equal(ringtap_monitor_read(mon, &f), 0);
+	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 5);
+	assert_int_equal(ringtap_snapshot_port(f, 0)->opackets, 70);
+	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_before, 71);
+	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_after, 72);
+	ringtap_snapshot_free(f);
+	p->read_ns = 0;
+	assert_int_equal(ringtap_monitor_read(mon, &f), 0);
+	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 0);
+}
+
 static void test_impossible_owners_are_nonsense(void **state)
 {
 	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
@@ -557,6 +578,7 @@ int main(void)
 		TEST(test_a_slots_new_owner_counts_on),
 		TEST(test_a_block_that_is_not_complete_is_left_out),
 		TEST(test_ports_and_threads_that_appear),
+		TEST(test_a_drivers_counters_are_of_one_reading),
 		TEST(test_impossible_owners_are_nonsense),
 		TEST(test_owners_stay_what_they_were),
 		TEST(test_counts_stay_within_their_tables),

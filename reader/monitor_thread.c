@@ -169,7 +169,7 @@ bool rt_thread_read(
 	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_INSTR_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
-		/* Pairs with the release of the thread that took the slot. */
+		/* Pairs with the release in introduce(), by the thread that took the slot. */
 		uint32_t life = rt_load_acquire(&t->life);
 
 		if (!life)

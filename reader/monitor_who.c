@@ -11,10 +11,11 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 	return v < max ? v : max;
 }
 
-/* Never fewer than before: indices that were given out stay valid. */
+/* Never fewer than before: indices that were given out stay valid. The acquire pairs with the
+ * releases in add_port(), rt_stats_refresh_pools() and supply_threads(). */
 static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 {
-	uint32_t now = at_most(rt_load_acquire(live), max); /* pairs with its release */
+	uint32_t now = at_most(rt_load_acquire(live), max);
 
 	*count = now > *count ? now : *count;
 }
@@ -45,7 +46,7 @@ static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 {
 	const struct rt_stat_hook *h = &mon->fig.hooks[block];
 
-	if (!rt_load_acquire(&h->life)) /* pairs with the release of its thread */
+	if (!rt_load_acquire(&h->life)) /* pairs with rt_stat_claim_block() */
 		return -EAGAIN;
 	o->port = rt_load(&h->port_index);
 	o->queue = rt_load(&h->queue);

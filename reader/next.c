@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "export.h"
+#include "halt.h"
 
 #define LAG_NS  1000000ull
 #define LOOK_NS 10000000ull /* between looks at the connections */
@@ -53,6 +54,7 @@ static void give_up_waiting(struct ringtap_capture *cap)
 			continue;
 		cap->sources[i].stopped = true;
 		cap->stop_error = rt_capture_fail(cap, -ETIMEDOUT, "the probe does not answer");
+		(void)rt_peer_halted(cap->sources[i].conn->fd, cap->error, sizeof(cap->error));
 	}
 }
 

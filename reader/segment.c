@@ -178,7 +178,7 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 
 uint32_t rt_segment_if_count(const struct rt_segment *s)
 {
-	/* Pairs with the release in probe/capture/session.c: entries below it are complete. */
+	/* Pairs with the release in publish_counts(): entries below it are complete. */
 	return at_most(rt_load_acquire(&s->live->if_count), s->h.if_capacity);
 }
 

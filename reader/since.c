@@ -26,6 +26,10 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 
 static void since_port(struct ringtap_port_stats *l, const struct ringtap_port_stats *e)
 {
+	uint64_t before = l->tx_before;
+
+	l->tx_before = before > e->tx_after ? before - e->tx_after : 0;
+	l->tx_after = grown(l->tx_after, e->tx_before);
 	LESS(ipackets);
 	LESS(opackets);
 	LESS(ibytes);

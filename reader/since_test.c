@@ -55,6 +55,9 @@ static void test_counters_become_differences(void **state)
 
 	h->burst[4] = 10;
 	fig.ports[0].ipackets = 40;
+	fig.ports[0].tx_before = 100;
+	fig.ports[0].tx_after = 110;
+	fig.ports[1].tx_after = 10;
 	fig.threads[3].busy_period_packets[2] = 6;
 	fig.pools[0].available = 1000;
 	fig.h->pool_count = 1;
@@ -65,6 +68,10 @@ static void test_counters_become_differences(void **state)
 	h->burst[4] = 15;
 	h->burst[0] = 3;
 	fig.ports[0].ipackets = 60;
+	fig.ports[0].tx_before = 150;
+	fig.ports[0].tx_after = 165;
+	fig.ports[1].tx_before = 9;
+	fig.ports[1].tx_after = 12;
 	fig.threads[3].busy_period_packets[2] = 8;
 	fig.pools[0].available = 900;
 	p->bucket[100] = 9;
@@ -77,6 +84,9 @@ static void test_counters_become_differences(void **state)
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->empty_polls, 3);
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->packets, 20);
 	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 20);
+	assert_int_equal(ringtap_snapshot_port(after, 0)->tx_before, 40);
+	assert_int_equal(ringtap_snapshot_port(after, 0)->tx_after, 65);
+	assert_int_equal(ringtap_snapshot_port(after, 1)->tx_before, 0);
 	assert_int_equal(ringtap_snapshot_thread(after, 0)->busy_period_packets[2], 2);
 	assert_int_equal(ringtap_snapshot_pool(after, 0)->available, 900);
 	assert_int_equal(ringtap_snapshot_pair(after, 0)->bucket[100], 2);

@@ -11,9 +11,10 @@
 #include "export.h"
 #include "monitor_state.h"
 
-#define SETTLED_NS 100000000ull /* over less, the counter's frequency is not measured well */
-#define HZ_OFF     0.005        /* DPDK rounds to 10 MHz at worst */
-#define NAME_TRIES 5
+#define SETTLED_NS    100000000ull /* over less, the counter's frequency is not measured well */
+#define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at worst */
+#define NAME_TRIES    5
+#define COUNTER_TRIES 100
 
 static uint64_t now_ns(void)
 {
@@ -48,6 +49,28 @@ static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *devic
 		mon->name_tries[i] = NAME_TRIES;
 }
 
+/* Of one reading of the driver; read_ns 0 if the probe does not finish one. */
+static void read_counters(const struct rt_stat_port *p, struct ringtap_port_stats *o)
+{
+	for (int i = 0; i < COUNTER_TRIES; i++) {
+		o->read_ns = rt_load_acquire(&p->read_ns);
+		o->ipackets = rt_load(&p->ipackets);
+		o->opackets = rt_load(&p->opackets);
+		o->ibytes = rt_load(&p->ibytes);
+		o->obytes = rt_load(&p->obytes);
+		o->imissed = rt_load(&p->imissed);
+		o->ierrors = rt_load(&p->ierrors);
+		o->rx_nombuf = rt_load(&p->rx_nombuf);
+		o->oerrors = rt_load(&p->oerrors);
+		o->tx_before = rt_load(&p->tx_before);
+		o->tx_after = rt_load(&p->tx_after);
+		rt_fence_acquire(); /* pairs with the fence in probe/monitor/stats_ports.c */
+		if (o->read_ns && rt_load(&p->read_ns) == o->read_ns)
+			return;
+	}
+	o->read_ns = 0;
+}
+
 static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 {
 	for (uint32_t i = 0; i < pic->pub.port_count; i++) {
@@ -67,15 +90,7 @@ static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 		o->rx_descriptors = rt_load(&p->nb_rxd);
 		o->tx_descriptors = rt_load(&p->nb_txd);
 		o->mtu = rt_load(&p->mtu);
-		o->read_ns = rt_load(&p->read_ns);
-		o->ipackets = rt_load(&p->ipackets);
-		o->opackets = rt_load(&p->opackets);
-		o->ibytes = rt_load(&p->ibytes);
-		o->obytes = rt_load(&p->obytes);
-		o->imissed = rt_load(&p->imissed);
-		o->ierrors = rt_load(&p->ierrors);
-		o->rx_nombuf = rt_load(&p->rx_nombuf);
-		o->oerrors = rt_load(&p->oerrors);
+		read_counters(p, o);
 	}
 }
 
@@ -190,7 +205,7 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
 	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
-	/* Pairs with the release of its thread, when it had filled it. */
+	/* Pairs with the release in rt_stat_sample(), when the thread had filled it. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
 	if (!number || !count || count > RT_STAT_RUN)

@@ -14,6 +14,7 @@
 
 #include "common/proto.h"
 #include "export.h"
+#include "halt.h"
 #include "telemetry.h"
 #include "ringtap/reader.h"
 
@@ -110,7 +111,11 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 		return fd;
 	}
 	ret = ask(fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
+	if (ret == -ETIMEDOUT && rt_peer_halted(fd, err, errlen))
+		ret = -EHOSTDOWN;
 	close(fd);
+	if (ret == -EHOSTDOWN)
+		return ret;
 	if (ret) {
 		snprintf(err, errlen, "its telemetry socket does not answer: %s", strerror(-ret));
 		return ret;

@@ -6,11 +6,8 @@
 #include "cli/commands.h"
 #include "doctor.h"
 #include "base/json.h"
-#include "cli/probe_path.h"
-#include "base/signals.h"
 #include "base/util.h"
 
-#define NAMES_MAX       64
 #define DURATION_MIN_NS NS_PER_S
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 
@@ -19,58 +16,39 @@ enum { OPT_DURATION = 1, OPT_JSON };
 static const struct option_def options[] = {
 	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
 		"How long to watch, 1 to 3600 (default 5); addresses of buffers are sampled for "
-		"one "
-		"more second"},
+		"one more second"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 };
 
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap doctor watches running DPDK applications for some seconds and says what "
-		"is "
-		"wrong with them, with the evidence and what to try next. Of several verdicts the "
-		"gravest comes first. Without APP it examines all applications of the host that "
-		"carry "
-		"the probe.\n"},
+		"ringtap doctor watches running DPDK applications for some seconds and prints what "
+		"is wrong with them, with the evidence and what to try next. Of several verdicts "
+		"the gravest is the first. Without APP it examines all applications of the host "
+		"that have the probe.\n"},
 	{"VERDICTS",
 		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than a "
-		"burst.\n"
-		"\n"
+		"burst.\n\n"
 		"too_slow: the NIC's queue was full (imissed), and the threads that poll it work "
-		"all "
-		"the time or find full bursts.\n"
-		"\n"
-		"tx_refused: packets that were handed to TX were not sent.\n"
-		"\n"
-		"preempted: a polling thread had no CPU, or was held up though it had no work.\n"
-		"\n"
-		"tiny_bursts: a thread has no time left, and a few packets a poll only.\n"
-		"\n"
+		"all the time or find full bursts.\n\n"
+		"tx_refused: packets that were handed to TX were not sent.\n\n"
+		"preempted: a polling thread had no CPU, or was held up though it had no work.\n\n"
+		"small_bursts: a thread has no time left, and a few packets a poll only.\n\n"
 		"uneven_queues: one queue has far more than its share. A note only, as long as its "
-		"thread has time left.\n"
-		"\n"
-		"scattered_buffers: received packets lie on so many pages that translations miss.\n"
-		"\n"
+		"thread has time left.\n\n"
+		"scattered_buffers: received packets lie on so many pages that translations "
+		"miss.\n\n"
 		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
-		"left.\n"
-		"\n"
-		"at_limit (a note): a thread works all the time and its bursts are full, but no "
-		"loss "
-		"is known. Some drivers, and all that make packets up, look so whenever they are "
-		"used.\n"
-		"\n"
-		"unpolled_queues (a note): a port has RX queues that no thread polls.\n"
-		"\n"
-		"not_polling (a note), idle, well: nothing is wrong.\n"
-		"\n"
+		"left.\n\n"
+		"saturated (a note): a thread works all the time and its bursts are full, but no "
+		"loss is known. With drivers that create packets on demand this is always so.\n\n"
+		"unpolled_queues (a note): a port has RX queues that no thread polls.\n\n"
+		"not_polling (a note), idle, healthy: no fault.\n\n"
 		"docs/statistics.md has the thresholds.\n"},
-	{"EXIT STATUS", "0: nothing is wrong; notes do not count.\n"
-			"\n"
-			"1: no application could be examined, or the output failed.\n"
-			"\n"
-			"2: the command line is wrong.\n"
-			"\n"
+	{"EXIT STATUS", "0: nothing is wrong; notes do not count.\n\n"
+			"1: no application could be examined, or the output failed.\n\n"
+			"2: the command line is wrong.\n\n"
 			"4: there are faults.\n"},
 };
 /* clang-format on */
@@ -78,8 +56,7 @@ static const struct section sections[] = {
 struct context {
 	uint64_t duration_ns;
 	bool json;
-	const char *names[NAMES_MAX];
-	size_t name_count;
+	struct watch watch;
 	/* Of all applications. */
 	json_t *array;
 	unsigned examined;
@@ -97,20 +74,13 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DURATION_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
-	say("doctor: --duration %s: give seconds from 1 to 3600", v->text);
+	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
 }
 
 static int operand(void *ctx, const char *text)
 {
-	struct context *c = ctx;
-
-	if (c->name_count == NAMES_MAX) {
-		say("doctor: %s: more than %d applications", text, NAMES_MAX);
-		return -EINVAL;
-	}
-	c->names[c->name_count++] = text;
-	return 0;
+	return watch_name(&((struct context *)ctx)->watch, "doctor", text);
 }
 
 static void take(void *ctx, const struct examination *e, const struct diagnosis *d)
@@ -126,83 +96,46 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 		doctor_print(e, d);
 }
 
-/* Those that were not examined, and why. */
-static void complain(const struct watch *w)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *a = w->list[i];
-
-		if (a->error == -EPROTONOSUPPORT)
-			say("doctor: %s: without the probe; to load it, restart it with -d %s",
-				a->name, probe_path());
-		else if (a->ended)
-			say("doctor: %s: ended meanwhile", a->name);
-		else if (a->error)
-			say("doctor: %s: %s", a->name, a->why);
-	}
-	for (size_t i = 0; i < w->name_count; i++) {
-		bool known = false;
-
-		for (size_t k = 0; k < w->count; k++)
-			known |= !strcmp(w->list[k]->name, w->names[i]);
-		if (!known)
-			say("doctor: %s: no such application runs; see 'ringtap list'",
-				w->names[i]);
-	}
-	if (!w->count && !w->name_count)
-		say("doctor: no running DPDK application found; run ringtap as its user or as "
-		    "root");
-}
-
-static int examine(struct watch *w, struct context *c)
+static int examine(struct context *c)
 {
 	int ret;
 
-	if (!doctor_watch(w, c->duration_ns, take, c)) {
+	if (!doctor_watch(&c->watch, c->duration_ns, take, c)) {
 		say("doctor: interrupted");
 		return STATUS_FAILED;
 	}
-	complain(w);
+	watch_explain(&c->watch, "doctor");
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("doctor: writing standard output: %s", strerror(errno));
+		say("doctor: cannot write to standard output: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	if (!c->examined || c->examined < c->name_count)
+	if (!c->examined || c->examined < c->watch.name_count)
 		return STATUS_FAILED;
 	return c->faults ? STATUS_FAULT : STATUS_OK;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.duration_ns = 5 * NS_PER_S};
+	struct context c = {.duration_ns = 5 * NS_PER_S,
+		.watch = {.collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
-	struct watch w = {.names = c.names,
-		.name_count = c.name_count,
-		.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS,
-		.latency_every = 1};
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	watch_init(&w);
+	watch_init(&c.watch);
 	c.array = json_array();
-	ret = stop_catch();
-	if (!ret)
-		ret = watch_refresh(&w);
-	if (ret) {
-		say("doctor: looking for applications: %s", strerror(-ret));
-		ret = STATUS_FAILED;
-	} else {
-		ret = examine(&w, &c);
-	}
+	ret = watch_find(&c.watch, "doctor");
+	if (ret == STATUS_OK)
+		ret = examine(&c);
 	json_decref(c.array);
-	watch_free(&w);
+	watch_free(&c.watch);
 	return ret;
 }
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "say what is wrong with running DPDK applications",
+	.summary = "find out what is wrong with running DPDK applications",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

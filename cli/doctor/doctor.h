@@ -18,7 +18,7 @@
 
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
-	uint32_t looks, empty; /* snapshots, and those in which no burst could be had from it */
+	uint32_t looks, empty; /* snapshots, and those with fewer objects than a burst */
 	uint32_t least;        /* available, smallest of the snapshots */
 };
 
@@ -35,21 +35,21 @@ enum verdict_id {
 	VERDICT_POOL_EXHAUSTED,
 	VERDICT_TX_REFUSED,
 	VERDICT_PREEMPTED,
-	VERDICT_TINY_BURSTS,
+	VERDICT_SMALL_BURSTS,
 	VERDICT_UNEVEN_QUEUES,
 	VERDICT_SCATTERED,
 	VERDICT_OVERFLOW,
 	VERDICT_UNPOLLED_QUEUES,
-	VERDICT_AT_LIMIT,
+	VERDICT_SATURATED,
 	VERDICT_NOT_POLLING,
 	VERDICT_IDLE,
-	VERDICT_WELL,
+	VERDICT_HEALTHY,
 	VERDICT_COUNT
 };
 
 enum grade {
 	GRADE_FAULT, /* costs packets or most of a thread's time */
-	GRADE_FINE,
+	GRADE_OK,
 	GRADE_NOTE, /* worth knowing */
 };
 
@@ -76,7 +76,7 @@ extern const char *const verdict_names[VERDICT_COUNT];
 extern const char *const verdict_titles[VERDICT_COUNT];
 extern const char *const grade_names[];
 
-/* ---- doctor_rules.c */
+/* ---- rules.c */
 
 /* At least one verdict. */
 void doctor_judge(const struct examination *e, struct diagnosis *d);
@@ -86,27 +86,29 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 	double gravity, const char *advice);
 void verdict_say(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- doctor_loss.c, doctor_time.c, doctor_memory.c: rules by what they look at */
+/* ---- loss.c, time.c, memory.c: rules by what they read */
 
 void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
 void rule_unsent(const struct examination *e, struct diagnosis *d);
 void rule_preempted(const struct examination *e, struct diagnosis *d);
-void rule_tiny_bursts(const struct examination *e, struct diagnosis *d);
+void rule_small_bursts(const struct examination *e, struct diagnosis *d);
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
-void rule_at_limit(const struct examination *e, struct diagnosis *d);
+void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
 
-/* ---- doctor_watch.c */
+/* ---- watch.c */
 
-/* The largest burst that was asked for since the mark; LIMIT_BURST if nothing was. Whoever asked
- * for more before, as testpmd does when it empties queues, does not ask now. */
+#define DOCTOR_COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
+
+/* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
+ * of before, as those by which testpmd empties its queues, do not count. */
 unsigned doctor_burst(const struct watched *a);
-/* Watches for so long, judges each application and hands it over. False: a signal came. */
+/* Watches for duration_ns, then calls take for each application. False: a signal came. */
 bool doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
 
-/* ---- doctor_report.c */
+/* ---- report.c */
 
 void doctor_print(const struct examination *e, const struct diagnosis *d);
 json_t *doctor_json(const struct examination *e, const struct diagnosis *d);

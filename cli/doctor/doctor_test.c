@@ -19,7 +19,6 @@ static struct ringtap_thread_stats threads[2][1];
 static struct ringtap_port_stats ports[2][1];
 static struct ringtap_pool_stats pool;
 static struct pool_look look;
-static struct reading readings[2][1];
 static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 static struct examination e;
@@ -39,7 +38,7 @@ static void identify(unsigned k)
 		queues[k][q].direction = q == 3 ? RINGTAP_TX : RINGTAP_RX;
 		queues[k][q].max_burst = q == 3 ? 0 : 32;
 	}
-	readings[k][0].ns = (100 + k * SECONDS) * NS_PER_S;
+	ports[k][0].read_ns = (100 + k * SECONDS) * NS_PER_S;
 	snapshots[k] = (struct ringtap_snapshot){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
 		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
 		.tsc_hz = HZ,
@@ -59,19 +58,13 @@ static int setup(void **state)
 	memset(queues, 0, sizeof(queues));
 	memset(threads, 0, sizeof(threads));
 	memset(ports, 0, sizeof(ports));
-	memset(readings, 0, sizeof(readings));
 	pool = (struct ringtap_pool_stats){
 		.name = "pool", .size = 8192, .available = 4000, .buffer_bytes = 2176};
 	look = (struct pool_look){.looks = 100, .least = 4000};
 	identify(0);
 	identify(1);
-	app = (struct watched){.name = (char *)"app",
-		.now = &snapshots[1],
-		.mark = &snapshots[0],
-		.tsc_hz = HZ,
-		.from = readings[0],
-		.to = readings[1],
-		.reading_count = 1};
+	app = (struct watched){
+		.name = (char *)"app", .now = &snapshots[1], .mark = &snapshots[0], .tsc_hz = HZ};
 	e = (struct examination){.app = &app, .pools = &look, .pool_count = 1};
 	return span_of(&app, &e.span) ? 0 : -1;
 }
@@ -117,7 +110,7 @@ static void idle_well_and_not_polling(void **state)
 	bursts(0, 1, LIMIT_IDLE_PPS * SECONDS - 1);
 	expect(VERDICT_IDLE, 0);
 	bursts(0, 16, 100);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void missed_packets(void **state)
@@ -125,10 +118,10 @@ static void missed_packets(void **state)
 	bursts(0, 32, 40000);
 	bursts(0, 16, 50000);
 	busy(LIMIT_BUSY + 0.01);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = LIMIT_LOST_PACKETS - 1;
-	expect(VERDICT_WELL, 0);
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = LIMIT_LOST_PACKETS - 1;
+	expect(VERDICT_HEALTHY, 0);
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 1);
 	assert_string_equal(d.verdict[0].where, "port");
 	/* It has time, and its bursts are not full. */
@@ -149,9 +142,9 @@ static void one_hot_queue_of_several(void **state)
 	busy(0.8);
 	queues[1][1].max_burst = queues[1][2].max_burst = 64;
 	expect(VERDICT_UNEVEN_QUEUES, 1);
-	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	assert_int_equal(d.verdict[1].id, VERDICT_SATURATED);
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 2); /* and uneven */
 	assert_non_null(strstr(d.verdict[0].evidence[2], "95 %"));
 	assert_non_null(strstr(d.verdict[0].evidence[2], "(32)"));
@@ -163,8 +156,8 @@ static void rare_polls_do_not_count(void **state)
 	bursts(0, 8, 100000);
 	bursts(1, 32, 10);
 	busy(0.5);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	expect(VERDICT_OVERFLOW, 2); /* and uneven */
 }
 
@@ -184,8 +177,8 @@ static void missed_because_somebody_else_had_the_cpu(void **state)
 {
 	bursts(0, 8, 100000);
 	busy(0.3);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 500000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 500000;
 	threads[1][0].cpu_ns = (uint64_t)((1 - 2 * LIMIT_WAIT) * SECONDS * NS_PER_S);
 	threads[1][0].wait_ns = (uint64_t)(2 * LIMIT_WAIT * SECONDS * NS_PER_S);
 	expect(VERDICT_PREEMPTED, 1);
@@ -197,16 +190,16 @@ static void empty_mempools(void **state)
 	bursts(0, 32, 100);
 	busy(0.1);
 	look.empty = 9;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	look.empty = 10;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 	assert_string_equal(d.verdict[0].where, "pool");
 	/* One that holds no packets may be as empty as it likes. */
 	pool.buffer_bytes = 0;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	pool.buffer_bytes = 2176;
 	look.empty = 0;
-	readings[1][0].port.rx_nombuf = 1000;
+	ports[1][0].rx_nombuf = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 }
 
@@ -214,14 +207,14 @@ static void packets_not_sent(void **state)
 {
 	bursts(3, 32, 100000);
 	busy(0.1);
-	readings[1][0].least = readings[1][0].most = 3200000;
-	readings[1][0].port.opackets = 3200000 - 3000;
-	expect(VERDICT_WELL, 0); /* less than one in a thousand */
-	readings[1][0].port.opackets = 3100000;
+	ports[1][0].tx_before = ports[1][0].tx_after = 3200000;
+	ports[1][0].opackets = 3200000 - 3000;
+	expect(VERDICT_HEALTHY, 0); /* less than one in a thousand */
+	ports[1][0].opackets = 3100000;
 	expect(VERDICT_TX_REFUSED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "no errors"));
 	/* As net_tap counts them. */
-	readings[1][0].port.oerrors = 100000;
+	ports[1][0].oerrors = 100000;
 	expect(VERDICT_TX_REFUSED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "100,000 errors"));
 }
@@ -273,8 +266,8 @@ static void gaps_without_work(void **state)
 	expect(VERDICT_PREEMPTED, 1);
 	assert_false(is_said(VERDICT_PREEMPTED, "other work"));
 	kernel(1, 0);
-	readings[1][0].port.ipackets = 1000000;
-	readings[1][0].port.imissed = 1000;
+	ports[1][0].ipackets = 1000000;
+	ports[1][0].imissed = 1000;
 	expect(VERDICT_OVERFLOW, 2);
 	assert_int_equal(d.verdict[1].id, VERDICT_PREEMPTED);
 }
@@ -320,15 +313,15 @@ static void small_bursts(void **state)
 {
 	bursts(0, 2, 1000000);
 	busy(0.5);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	busy(0.95);
-	expect(VERDICT_TINY_BURSTS, 1);
+	expect(VERDICT_SMALL_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "up to 32"));
 	queues[1][0].max_burst = queues[1][1].max_burst = queues[1][2].max_burst = 2;
-	expect(VERDICT_TINY_BURSTS, 1);
+	expect(VERDICT_SMALL_BURSTS, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[2], "no more than 2"));
 	bursts(0, 16, 1000000);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void uneven(void **state)
@@ -337,12 +330,12 @@ static void uneven(void **state)
 	bursts(1, 10, 800);
 	bursts(2, 10, 10);
 	busy(0.6);
-	expect(VERDICT_WELL, 0); /* 60 %, 40 %, 0 % */
+	expect(VERDICT_HEALTHY, 0); /* 60 %, 40 %, 0 % */
 	bursts(0, 10, 1500);
 	expect(VERDICT_UNEVEN_QUEUES, 1);
 	/* Its thread has time left: worth a note. */
 	busy(0.1);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.verdict[1].id, VERDICT_UNEVEN_QUEUES);
 	assert_int_equal(d.verdict[1].grade, GRADE_NOTE);
 }
@@ -351,9 +344,9 @@ static void full_bursts_alone_are_no_fault(void **state)
 {
 	bursts(0, 32, 1000000);
 	busy(1);
-	expect(VERDICT_WELL, 0);
-	assert_int_equal(d.verdict[1].id, VERDICT_AT_LIMIT);
-	assert_non_null(strstr(d.verdict[1].evidence[2], "makes packets up"));
+	expect(VERDICT_HEALTHY, 0);
+	assert_int_equal(d.verdict[1].id, VERDICT_SATURATED);
+	assert_non_null(strstr(d.verdict[1].evidence[2], "creates packets on demand"));
 }
 
 static struct ringtap_sample samples[2000];
@@ -374,32 +367,32 @@ static void scattered(void **state)
 	pool.page_bytes = 4096;
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 60) * 4096;
-	expect(VERDICT_WELL, 0); /* 60 pages have room in 64 entries */
+	expect(VERDICT_HEALTHY, 0); /* 60 pages have room in 64 entries */
 	for (unsigned i = 0; i < 2000; i++)
 		samples[i].address = (1 << 30) + (uint64_t)(i % 600) * 4096;
 	/* Nobody translates addresses for net_null. */
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_true(is_note(VERDICT_SCATTERED));
 	assert_true(is_said(VERDICT_SCATTERED, "no device"));
 	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
 	pool.page_bytes = 2 << 20;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	pool.page_bytes = 4096;
 	/* Buffers that nobody knows: neither are their pages. */
 	pool.base = 1ull << 40;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.count, 1);
 	/* Pinned ones are of the pool that has such. */
 	pool.pinned_external = true;
 	expect(VERDICT_SCATTERED, 1);
 	pool.page_bytes = 0;
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 	assert_int_equal(d.count, 1);
 	pool.page_bytes = 4096;
 	busy(LIMIT_SCATTERED_BUSY / 2);
-	expect(VERDICT_WELL, 0);
+	expect(VERDICT_HEALTHY, 0);
 }
 
 static void worst_first(void **state)
@@ -409,11 +402,11 @@ static void worst_first(void **state)
 	look.empty = 100;
 	threads[1][0].cpu_ns = (SECONDS - 1) * NS_PER_S;
 	threads[1][0].wait_ns = NS_PER_S;
-	readings[1][0].least = readings[1][0].most = 1000;
+	ports[1][0].tx_before = ports[1][0].tx_after = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 4);
 	assert_int_equal(d.verdict[1].id, VERDICT_TX_REFUSED);
 	assert_int_equal(d.verdict[2].id, VERDICT_PREEMPTED);
-	assert_int_equal(d.verdict[3].id, VERDICT_TINY_BURSTS);
+	assert_int_equal(d.verdict[3].id, VERDICT_SMALL_BURSTS);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where ringtap doctor draws its lines, and why there. */
+/* The thresholds of ringtap doctor, with reasons. */
 #ifndef RINGTAP_CLI_DOCTOR_LIMITS_H
 #define RINGTAP_CLI_DOCTOR_LIMITS_H
 
 /* ---- mempools */
-/* Levels are read twice a second: one bad moment in ten is no accident. */
+/* Share of the readings. Levels are read twice a second: one bad reading in ten is no accident. */
 #define LIMIT_POOL_EMPTY 0.1
-/* Where no poll says how much it asks for: what nearly all applications do. */
+/* Packets a poll, where no thread polls: what nearly all applications request. */
 #define LIMIT_BURST 32
 
 /* ---- packets lost */
@@ -22,8 +22,8 @@
 /* A full burst means that at least as many packets were waiting: if that is the rule, not the
  * exception, there is a backlog. */
 #define LIMIT_FULL 0.5
-/* All but always full: it takes what it can. Whether it is busy says less: polls of idle queues in
- * between are no work. */
+/* Nearly always full: it takes what it can. The busy share is less certain: polls of idle queues in
+ * between are idle time. */
 #define LIMIT_AT_FULL 0.9
 /* 1,024 descriptors last 0.1 ms at 10 Mpps: a thread kept from running for one hundredth of the
  * time, in whatever pieces a scheduler gives (milliseconds), loses packets at such rates. Timer
@@ -32,8 +32,8 @@
 /* A thread that sleeps most of its time does not poll all the time, nor means to: how long it waits
  * for a CPU when it wakes is its own affair. */
 #define LIMIT_ASLEEP 0.5
-/* Gaps tell something only where the kernel says that the thread wanted to run all the time, as far
- * as it knows: its own counts may lag by some ticks in half a second. */
+/* Gaps count only where the thread was runnable all the time. The kernel's counts may lag by some
+ * ticks in half a second. */
 #define LIMIT_NAPS    0.05
 #define LIMIT_RUNNING 0.99
 /* Gaps without work: an interrupt takes some microseconds, and is a thousand times longer than an
@@ -44,7 +44,7 @@
 /* What a burst costs besides its packets (call, doorbell, cache misses of rings) is about what
  * eight packets of simple forwarding cost: with smaller ones it is more than half of the work. A
  * thread that has time left loses nothing by it: bursts grow with the load by themselves. */
-#define LIMIT_TINY 8
+#define LIMIT_SMALL 8
 
 /* ---- queues */
 /* Largest share of one queue against an equal one: 90:10 of two queues, 45 % of four. Few flows
@@ -55,14 +55,14 @@
 #define LIMIT_UNEVEN_BUSY 0.5
 
 /* ---- memory */
-/* Of packets whose buffer's page a translation cache of 64 entries would not know: half of them
- * wait for a page walk. Threads that do little are not slowed by it. */
+/* Share of packets whose buffer's page is not in a translation cache of 64 entries: half of them
+ * wait for a page walk. Threads with time left are not slowed by it. */
 #define LIMIT_SCATTERED         0.5
 #define LIMIT_SCATTERED_ENTRIES 64
 #define LIMIT_SCATTERED_SAMPLES 1000
 #define LIMIT_SCATTERED_BUSY    0.2
 
-/* ---- nothing to do: what neighbours say to each other */
+/* ---- idle: packets between neighbours, such as ARP and LLDP */
 #define LIMIT_IDLE_PPS 10
 
 #endif

@@ -15,13 +15,6 @@ static void where_port(struct verdict *v, const struct ringtap_port_stats *p)
 	printable(v->where, RINGTAP_NAME_LEN, p->name);
 }
 
-static double driver_seconds(const struct examination *e, uint32_t port)
-{
-	const struct watched *a = e->app;
-
-	return port < a->reading_count ? (double)(a->to[port].ns - a->from[port].ns) / NS_PER_S : 0;
-}
-
 /* ---- mempool exhausted */
 
 /* Packets that found no buffer, at all ports. */
@@ -30,16 +23,16 @@ static double nombuf(const struct examination *e)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		struct driver_rates d;
+		struct driver_counts d;
 
-		rates_driver(e->app, i, &d);
-		if (d.known)
-			sum += d.rx_nombuf * driver_seconds(e, i);
+		driver_counts(&e->span, i, &d);
+		if (!isnan(d.rx_nombuf))
+			sum += d.rx_nombuf;
 	}
 	return sum;
 }
 
-/* The mbuf pool that came closest to having nothing. */
+/* The mbuf pool with the smallest share of free objects. */
 static uint32_t scarcest(const struct examination *e)
 {
 	uint32_t best = ALL;
@@ -86,12 +79,12 @@ static void say_pool(struct verdict *v, const struct examination *e,
 		format_count(available, p->available), format_count(size, p->size),
 		format_count(least, look->least));
 	if (look->empty)
-		verdict_say(v, "in %.0f %% of %u looks not even one burst could be had",
+		verdict_say(v, "in %.0f %% of %u readings fewer than a burst were available",
 			100.0 * look->empty / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_say(v,
-			"%u of the available ones lie in caches of lcores, where no other "
-			"lcore gets them",
+			"%u of the available ones lie in caches of lcores, where no other lcore "
+			"gets them",
 			p->in_caches);
 	if (needed(e, p) > p->size)
 		verdict_say(v, "descriptors, caches and bursts alone may take %s",
@@ -100,9 +93,8 @@ static void say_pool(struct verdict *v, const struct examination *e,
 
 static const char pool_advice[] =
 	"Give the pool more buffers (testpmd: --total-num-mbufs): descriptors of all queues, "
-	"caches "
-	"of all lcores and what the application holds, at once. If it grows without end, packets "
-	"are not freed: look for a path that drops them without rte_pktmbuf_free()";
+	"caches of all lcores and what the application holds, at once. If it grows without end, "
+	"packets are not freed: find the path that drops them without rte_pktmbuf_free()";
 
 void rule_pools(const struct examination *e, struct diagnosis *d)
 {
@@ -126,7 +118,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		say_pool(v, e, p, look);
 		if (lost > 0 && !said)
 			verdict_say(v,
-				"the drivers dropped %s packets for want of a buffer "
+				"the drivers dropped %s packets because there was no buffer "
 				"(rx_nombuf)",
 				format_count(text, (uint64_t)lost));
 		said = true;
@@ -151,7 +143,7 @@ static void find_pollers(const struct examination *e, uint32_t port, struct poll
 
 		if (q->port != port || q->direction != RINGTAP_RX)
 			continue;
-		rates_thread(e->app, &e->span, q->thread, &x);
+		rates_thread(&e->span, q->thread, &x);
 		p->wait = fmax(p->wait, x.wait);
 		if (x.busy <= p->busy || isnan(x.busy))
 			continue;
@@ -171,18 +163,18 @@ static void say_pollers(struct verdict *v, const struct examination *e, const st
 			100 * p->busy);
 	if (p->rx.calls)
 		verdict_say(v,
-			"of the fullest queue %.0f %% of the polls brought as many packets "
-			"as they asked for (%u)",
+			"%.0f %% of the polls of the fullest queue brought as many packets as "
+			"requested (%u)",
 			100 * tally_full(&p->rx), p->rx.max_burst);
 	if (!isnan(p->cycles_per_packet))
 		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
 			p->cycles_per_packet,
-			format_si(rate, e->app->tsc_hz / p->cycles_per_packet));
+			format_si(rate, e->span.tsc_hz / p->cycles_per_packet));
 }
 
 static const char slow_advice[] =
 	"Make it faster or spread the load: more queues and threads (RSS), less work a packet; a "
-	"profile (perf record -t TID) tells where the cycles go. Longer RX queues only delay the "
+	"profile (perf record -t TID) shows where the cycles go. Longer RX queues only delay the "
 	"loss";
 static const char overflow_advice[] =
 	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: --rxd), "
@@ -191,21 +183,20 @@ static const char overflow_advice[] =
 void rule_missed(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
-		struct driver_rates dr;
+		struct driver_counts dr;
 		struct pollers p;
 		struct verdict *v;
 		char missed[FORMAT_LEN];
-		double packets, share;
+		double share;
 		bool slow;
 
-		rates_driver(e->app, i, &dr);
-		packets = dr.imissed * driver_seconds(e, i);
+		driver_counts(&e->span, i, &dr);
 		share = dr.imissed / (dr.imissed + dr.ipackets);
-		if (!dr.known || packets < LIMIT_LOST_PACKETS || !(share >= LIMIT_LOST_SHARE))
+		if (!(dr.imissed >= LIMIT_LOST_PACKETS) || !(share >= LIMIT_LOST_SHARE))
 			continue;
 		find_pollers(e, i, &p);
 		slow = p.busy >= LIMIT_BUSY || tally_full(&p.rx) >= LIMIT_FULL;
-		/* Who had no CPU is not slow; that rule tells of the loss. */
+		/* A thread without a CPU is not slow; rule_preempted() reports the loss. */
 		if (!slow && p.wait >= LIMIT_WAIT)
 			continue;
 		v = verdict_add(d, slow ? VERDICT_TOO_SLOW : VERDICT_OVERFLOW, GRADE_FAULT,
@@ -214,9 +205,9 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			return;
 		where_port(v, ringtap_snapshot_port(e->span.to, i));
 		verdict_say(v,
-			"the NIC dropped %s packets in %.1f s as its queue was full "
-			"(imissed), %.3g %% of what came",
-			format_count(missed, (uint64_t)packets), driver_seconds(e, i), 100 * share);
+			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
+			"%.3g %% of what arrived",
+			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
 		say_pollers(v, e, &p);
 	}
 }
@@ -244,39 +235,36 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 }
 
 static const char unsent_advice[] =
-	"What comes behind is slower than the application: look at link speed, pause frames and "
-	"the "
-	"peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
-	"refused packets: the application must free them, or offer them again for a bounded time";
+	"The receiver is slower than the application: check link speed, pause frames and the peer; "
+	"more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to refused "
+	"packets: the application must free them, or offer them again for a bounded time";
 
 void rule_unsent(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
-		char handed[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
-		double seconds = driver_seconds(e, i);
-		struct driver_rates dr;
+		char offered[FORMAT_LEN], sent[FORMAT_LEN], unsent[FORMAT_LEN], errors[FORMAT_LEN];
+		struct driver_counts dr;
 		struct verdict *v;
 
-		rates_driver(e->app, i, &dr);
-		if (!dr.known || p->gone || dr.unsent * seconds < LIMIT_LOST_PACKETS ||
-			dr.unsent < LIMIT_UNSENT_SHARE * dr.handed)
+		driver_counts(&e->span, i, &dr);
+		if (p->gone || !(dr.unsent >= LIMIT_LOST_PACKETS) ||
+			dr.unsent < LIMIT_UNSENT_SHARE * dr.offered)
 			continue;
-		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.handed,
+		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.offered,
 			unsent_advice);
 		if (!v)
 			return;
 		where_port(v, p);
 		verdict_say(v, "%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
-			format_count(handed, (uint64_t)(dr.handed * seconds)), seconds,
-			format_count(sent, (uint64_t)(dr.opackets * seconds)),
-			format_count(unsent, (uint64_t)(dr.unsent * seconds)),
-			100 * dr.unsent / dr.handed);
+			format_count(offered, (uint64_t)dr.offered), dr.seconds,
+			format_count(sent, (uint64_t)dr.opackets),
+			format_count(unsent, (uint64_t)dr.unsent), 100 * dr.unsent / dr.offered);
 		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
 		 */
 		if (dr.oerrors > 0)
 			verdict_say(v, "the driver counts %s errors (oerrors)",
-				format_count(errors, (uint64_t)(dr.oerrors * seconds)));
+				format_count(errors, (uint64_t)dr.oerrors));
 		else
 			verdict_say(v, "the driver counts no errors: it gave them back to the "
 				       "application");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rule about where received packets lie. */
+/* The rule about the addresses of received packets. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +58,10 @@ static unsigned entries_index(void)
 
 static const char scattered_advice[] =
 	"Put the mempool into huge pages (no --no-huge), best of 1 GiB; keep buffers few and warm: "
-	"a "
-	"pool no larger than needed, a per-lcore cache (testpmd: --mbcache), a LIFO pool "
+	"a pool no larger than needed, a per-lcore cache (testpmd: --mbcache), a LIFO pool "
 	"(--mbuf-pool-ops-name=stack). 'ringtap memory --plot' draws it";
 
-/* port: one whose driver does no DMA, or NULL. */
+/* port: the port, if its driver does no DMA, else NULL. */
 static void say_scattered(struct verdict *v, const struct ringtap_pool_stats *p,
 	const struct thread_rates *x, const struct ringtap_port_stats *port)
 {
@@ -80,8 +79,8 @@ static void say_scattered(struct verdict *v, const struct ringtap_pool_stats *p,
 			printable(driver, sizeof(driver), port->driver));
 }
 
-/* Judges the buffers of the pool whose one came first. False: there are too few to say anything, or
- * nobody knows the size of their pages. */
+/* Judges the buffers of the first packet's pool. False: there are too few, or the size of their
+ * pages is unknown. */
 static bool judge_run(const struct examination *e, const struct ringtap_sample_run *s,
 	const struct thread_rates *x, struct diagnosis *d)
 {
@@ -135,7 +134,7 @@ void rule_scattered(const struct examination *e, struct diagnosis *d)
 		if (s->count < LIMIT_SCATTERED_SAMPLES || s->thread >= e->span.to->thread_count ||
 			judged[s->thread])
 			continue;
-		rates_thread(e->app, &e->span, s->thread, &x);
+		rates_thread(&e->span, s->thread, &x);
 		if (!(x.busy >= LIMIT_SCATTERED_BUSY))
 			continue;
 		if (judge_run(e, s, &x, d))

@@ -33,7 +33,7 @@ static void print_verdict(const struct verdict *v)
 		*v->where ? ": " : "", v->where);
 	for (unsigned i = 0; i < v->evidence_count; i++)
 		print_wrapped("    - ", v->evidence[i]);
-	if (v->grade != GRADE_FINE)
+	if (v->grade != GRADE_OK)
 		print_wrapped("    next: ", v->advice);
 }
 
@@ -58,7 +58,7 @@ static json_t *verdict_json(const struct verdict *v)
 	for (unsigned i = 0; i < v->evidence_count; i++)
 		json_array_append_new(evidence, json_text(v->evidence[i]));
 	json_object_set_new(j, "evidence", evidence);
-	json_object_set_new(j, "next", json_text(v->advice));
+	json_object_set_new(j, "advice", json_text(v->advice));
 	return j;
 }
 

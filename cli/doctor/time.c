@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules about the polling threads' time: who takes it, and what for. */
+/* Rules about the polling threads' time: what takes it, and how they use it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static double bin_cycles(unsigned k)
 	return 1.5 * (double)(1ull << k);
 }
 
-/* The share of the time in which the thread did not want to run; NAN: the kernel does not tell. */
+/* The share of the time in which the thread was not runnable; NAN: unknown. */
 static double asleep(const struct thread_rates *x)
 {
 	return fmax(0, 1 - x->cpu - x->wait) + 0 * (x->cpu + x->wait);
@@ -46,7 +46,7 @@ static void find_gaps(
 	const struct ringtap_thread_stats *a =
 		thread < e->span.from->thread_count ? ringtap_snapshot_thread(e->span.from, thread)
 						    : &zero;
-	double ns = 1e9 / e->app->tsc_hz;
+	double ns = 1e9 / e->span.tsc_hz;
 	uint64_t bin[BINS], total = 0, sum = 0;
 	double lost = 0;
 
@@ -60,7 +60,7 @@ static void find_gaps(
 			break;
 		}
 	}
-	/* Who sleeps between polls has gaps, as it wants to. */
+	/* Threads that sleep voluntarily have polling gaps; skip them. */
 	if (!total || !(asleep(x) <= LIMIT_NAPS))
 		return;
 	g->long_ns = fmax(LIMIT_GAP_NS, LIMIT_GAP_TIMES * g->typical_ns);
@@ -79,13 +79,13 @@ static double missed_meanwhile(const struct examination *e, uint32_t thread)
 	double sum = 0;
 
 	for (uint32_t port = 0; port < e->span.to->port_count; port++) {
-		struct driver_rates d;
+		struct driver_counts d;
 		struct tally t;
 
 		tally_sum(&t, &e->span, port, thread, RINGTAP_RX);
-		rates_driver(e->app, port, &d);
-		if (t.calls && d.known)
-			sum += d.imissed * e->span.seconds;
+		driver_counts(&e->span, port, &d);
+		if (t.calls && !isnan(d.imissed))
+			sum += d.imissed;
 	}
 	return sum;
 }
@@ -125,12 +125,12 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	struct gaps g;
 	bool waits, fault;
 
-	rates_thread(e->app, &e->span, i, &x);
+	rates_thread(&e->span, i, &x);
 	find_gaps(e, i, &x, &g);
 	waits = x.wait >= LIMIT_WAIT;
 	if (asleep(&x) > LIMIT_ASLEEP || (!waits && g.lost < LIMIT_GAP_SHARE))
 		return;
-	/* Without a CPU it certainly was kept from work; what gaps are, nobody knows for sure. */
+	/* Time without a CPU is certainly lost; gaps may have other reasons. */
 	fault = waits || missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS;
 	v = verdict_add(d, VERDICT_PREEMPTED, fault ? GRADE_FAULT : GRADE_NOTE,
 		3 + fmax(isnan(x.wait) ? 0 : x.wait, g.lost), preempted_advice);
@@ -139,15 +139,15 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 	where_thread(v, t);
 	if (!isnan(x.wait))
 		verdict_say(v,
-			"ready to run but without a CPU %.1f %% of the time, on it %.1f %% "
-			"(the kernel's scheduler), last CPU %u",
+			"ready to run but without a CPU %.1f %% of the time, on it %.1f %% (the "
+			"kernel's scheduler), last CPU %u",
 			100 * x.wait, 100 * x.cpu, t->cpu);
 	if (x.preempted > 0)
 		verdict_say(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
 		verdict_say(v,
-			"%s times it did not poll for over %.2g ms though there was no "
-			"work, where an empty poll takes %.0f ns: %.1f %% of the time",
+			"%s times it did not poll for over %.2g ms though there was no work, where "
+			"an empty poll takes %.0f ns: %.1f %% of the time",
 			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
 	if (!waits)
 		verdict_say(v,
@@ -178,12 +178,11 @@ void rule_preempted(const struct examination *e, struct diagnosis *d)
 
 /* ---- tiny bursts */
 
-static const char tiny_advice[] =
+static const char small_advice[] =
 	"Ask for 32 packets or more a poll (testpmd: --burst=32) and hand over whole bursts. If "
-	"the "
-	"driver gives only few at a time, poll less often, or several queues by one thread";
+	"the driver gives only few at a time, poll less often, or several queues by one thread";
 
-void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
+void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
 		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
@@ -194,14 +193,14 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 
 		if (!works(e, i))
 			continue;
-		rates_thread(e->app, &e->span, i, &x);
+		rates_thread(&e->span, i, &x);
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
 		tally_fullest(&fullest, &e->span, ALL, i);
 		if (!(x.busy >= LIMIT_BUSY || tally_full(&fullest) >= LIMIT_FULL) ||
-			!(tally_mean_busy(&y) < LIMIT_TINY))
+			!(tally_mean_busy(&y) < LIMIT_SMALL))
 			continue;
-		v = verdict_add(d, VERDICT_TINY_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
-			tiny_advice);
+		v = verdict_add(d, VERDICT_SMALL_BURSTS, GRADE_FAULT, 2 + 1 / tally_mean_busy(&y),
+			small_advice);
 		if (!v)
 			return;
 		where_thread(v, t);
@@ -209,10 +208,10 @@ void rule_tiny_bursts(const struct examination *e, struct diagnosis *d)
 			tally_mean_busy(&y), format_si(polls, x.polls));
 		verdict_say(v, "it works %.1f %% of its time, %.0f cycles a packet", 100 * x.busy,
 			x.cycles_per_packet);
-		if (y.max_burst < LIMIT_TINY)
-			verdict_say(v, "it asks for no more than %u at a time", y.max_burst);
+		if (y.max_burst < LIMIT_SMALL)
+			verdict_say(v, "it requests no more than %u at a time", y.max_burst);
 		else
-			verdict_say(v, "it asks for up to %u at a time: the driver has no more",
+			verdict_say(v, "it requests up to %u at a time: the driver has no more",
 				y.max_burst);
 	}
 }
@@ -269,12 +268,11 @@ static void say_shares(struct verdict *v, const struct shares *s)
 static const char uneven_advice[] =
 	"Look at what RSS hashes (rss_hf: addresses alone, or ports too) and at its key and "
 	"redirection table; tunnels and few flows leave it nothing to spread by: hash inner "
-	"headers, "
-	"use rte_flow, or distribute in software";
+	"headers, use rte_flow, or distribute in software";
 
 static const char unpolled_advice[] = "Packets that the NIC puts there are never fetched: poll all "
-				      "queues, or configure fewer (and a "
-				      "redirection table without them)";
+				      "queues, or configure fewer (and a redirection table without "
+				      "them)";
 
 static void judge_unpolled(
 	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)
@@ -297,7 +295,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
 		char name[THREAD_NAME_LEN];
 		struct thread_rates x;
-		struct driver_rates dr;
+		struct driver_counts dr;
 		struct tally fullest;
 		struct shares s;
 		struct verdict *v;
@@ -312,8 +310,8 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		ratio = (double)s.most * s.queues / (double)s.total;
 		if (ratio < LIMIT_UNEVEN)
 			continue;
-		rates_thread(e->app, &e->span, s.thread[s.hot], &x);
-		rates_driver(e->app, i, &dr);
+		rates_thread(&e->span, s.thread[s.hot], &x);
+		driver_counts(&e->span, i, &dr);
 		tally_fullest(&fullest, &e->span, i, s.thread[s.hot]);
 		hurts = x.busy >= LIMIT_UNEVEN_BUSY || tally_full(&fullest) >= LIMIT_FULL ||
 			dr.imissed > 0;
@@ -333,11 +331,11 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 
 /* ---- at its limit */
 
-/* Drivers that make packets up, and those that do not say what was lost before them. */
+/* Drivers that create packets on demand, and those that do not count what was lost before them. */
 static const char *silence(const char *driver)
 {
 	if (!strcmp(driver, "net_null"))
-		return "makes packets up as they are asked for: its polls are always full";
+		return "creates packets on demand: its polls are always full";
 	if (!strcmp(driver, "net_ring") || !strcmp(driver, "net_af_packet") ||
 		!strcmp(driver, "net_tap") || !strcmp(driver, "net_memif"))
 		return "does not count what is lost before it";
@@ -368,10 +366,10 @@ static bool judged(const struct diagnosis *d, enum verdict_id id)
 }
 
 static const char limit_advice[] =
-	"More traffic will be lost. Where the source could send more (its own counters tell), "
-	"more queues and threads, or less work a packet";
+	"More traffic will be lost. Where the source could send more (see its counters), more "
+	"queues and threads, or less work a packet";
 
-void rule_at_limit(const struct examination *e, struct diagnosis *d)
+void rule_saturated(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
 		char rate[FORMAT_LEN];
@@ -381,17 +379,17 @@ void rule_at_limit(const struct examination *e, struct diagnosis *d)
 
 		if (!works(e, i))
 			continue;
-		rates_thread(e->app, &e->span, i, &x);
+		rates_thread(&e->span, i, &x);
 		tally_fullest(&y, &e->span, ALL, i);
 		if (!(tally_full(&y) >= LIMIT_AT_FULL) || judged(d, VERDICT_TOO_SLOW))
 			continue;
-		v = verdict_add(d, VERDICT_AT_LIMIT, GRADE_NOTE, x.busy, limit_advice);
+		v = verdict_add(d, VERDICT_SATURATED, GRADE_NOTE, x.busy, limit_advice);
 		if (!v)
 			return;
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
 		verdict_say(v,
-			"it works %.1f %% of its time, and %.0f %% of the polls of a queue "
-			"bring as many packets as it asks for (%u): more are waiting",
+			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
+			"as many packets as requested (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_burst);
 		verdict_say(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",

@@ -8,8 +8,8 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
-#define SAMPLE_NS  NS_PER_S
+#define SAMPLE_NS NS_PER_S
+#define LOOK_NS   (NS_PER_S / 4) /* probes read mempools twice a second */
 
 /* What was seen of one application; its place in the watch's list is the same: nothing is added. */
 struct look {
@@ -68,7 +68,7 @@ static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration
 	watch_mark(w);
 	end = now_ns(CLOCK_MONOTONIC) + duration_ns;
 	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w)) {
-		if (stop_wait(WATCH_STEP_NS))
+		if (stop_wait(LOOK_NS))
 			return false;
 		look(w, looks);
 	}
@@ -81,9 +81,9 @@ static bool watch_addresses(struct watch *w)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 
-	watch_switch(w, COLLECTORS | RINGTAP_ADDRESSES, 1);
+	watch_switch(w, DOCTOR_COLLECTORS | RINGTAP_ADDRESSES, 1);
 	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
-		if (stop_wait(WATCH_STEP_NS))
+		if (stop_wait(LOOK_NS))
 			return false;
 	return true;
 }

@@ -9,7 +9,6 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define NAMES_MAX         64
 #define LISTEN_DEFAULT    "127.0.0.1:9777"
 #define LATENCY_EVERY_MAX 1000000
 
@@ -18,12 +17,11 @@ enum { OPT_LISTEN = 1, OPT_COLLECTORS, OPT_EVERY };
 static const struct option_def options[] = {
 	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Where to answer (default " LISTEN_DEFAULT "). Port 0 takes a free one; :PORT "
-		"answers at all addresses of the host, to anybody"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+		"answers at all addresses of the host, to all clients"},
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
-		"poll, "
-		"bytes and latency look at every packet, and so cost more)"},
+		"poll, bytes and latency read every packet, and so cost more)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
@@ -32,34 +30,24 @@ static const struct option_def options[] = {
 static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap export lets Prometheus read the statistics of running DPDK applications: "
-		"it "
-		"answers HTTP requests for /metrics in Prometheus' text format or, where asked "
-		"for, in "
-		"OpenMetrics. Without APP it exports all applications of the host that carry the "
-		"probe, and those that come while it runs. It runs until SIGINT or SIGTERM; "
-		"applications count only while it does.\n"
-		"\n"
+		"it answers HTTP requests for /metrics in Prometheus' text format or, on request, "
+		"in OpenMetrics. Without APP it exports all applications of the host that have the "
+		"probe, and those that start meanwhile. It runs until SIGINT or SIGTERM; "
+		"applications count only while it does.\n\n"
 		"Metrics begin with ringtap_ and have the label app, an application's file-prefix; "
 		"docs/statistics.md lists them. Where they are counters of the probe, they begin "
-		"at "
-		"zero "
-		"when the first monitor attaches; those of drivers count from the application's "
-		"start.\n"
-		"\n"
-		"There is no access control: whoever reaches the address reads the stats.\n"},
+		"at zero when the first monitor attaches; those of drivers count from the "
+		"application's start.\n\n"
+		"There is no access control: every client that reaches the address can read the "
+		"statistics.\n"},
 	{"EXAMPLES",
-		"For a Prometheus on the same host, and its scrape configuration:\n"
-		"\n"
-		"  ringtap export &\n"
-		"\n"
+		"For a Prometheus on the same host, and its scrape configuration:\n\n"
+		"  ringtap export &\n\n"
 		"  scrape_configs:\n"
 		"    - job_name: ringtap\n"
-		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n"
-		"\n"
-		"Packets received a second, for each application and port, in Prometheus:\n"
-		"\n"
-		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n"
-		"\n"
+		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n\n"
+		"Packets received a second, for each application and port, in Prometheus:\n\n"
+		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n\n"
 		"DATADIR/ringtap/dashboards/ringtap.json is a dashboard for Grafana.\n"},
 	{"EXIT STATUS", "0 when it was ended by a signal; 1 if it cannot listen; 2 for a wrong "
 			"command line.\n"},
@@ -68,9 +56,7 @@ static const struct section sections[] = {
 
 struct context {
 	const char *listen;
-	unsigned collectors, latency_every;
-	const char *names[NAMES_MAX];
-	size_t name_count;
+	struct watch watch;
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
@@ -80,22 +66,15 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (id == OPT_LISTEN)
 		c->listen = v->text;
 	else if (id == OPT_EVERY)
-		c->latency_every = (unsigned)v->number;
+		c->watch.latency_every = (unsigned)v->number;
 	else
-		c->collectors = collectors_parse("export", v->text);
-	return c->collectors ? 0 : -EINVAL;
+		c->watch.collectors = collectors_parse("export", v->text);
+	return c->watch.collectors ? 0 : -EINVAL;
 }
 
 static int operand(void *ctx, const char *text)
 {
-	struct context *c = ctx;
-
-	if (c->name_count == NAMES_MAX) {
-		say("export: %s: more than %d applications", text, NAMES_MAX);
-		return -EINVAL;
-	}
-	c->names[c->name_count++] = text;
-	return 0;
+	return watch_name(&((struct context *)ctx)->watch, "export", text);
 }
 
 static int export(struct watch *w, const char *listen)
@@ -108,21 +87,19 @@ static int export(struct watch *w, const char *listen)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	ret = watch_start(w);
 	if (ret) {
-		say("export: no thread to look for applications: %s", strerror(-ret));
+		say("export: cannot start a thread that finds applications: %s", strerror(-ret));
 		export_stop(s);
 		return STATUS_FAILED;
 	}
 	/* What scripts wait for. */
 	fprintf(stderr, "Exporting at %s\n", url);
-	/* Scrapes take snapshots of their own: this one tells which applications are gone. */
-	for (bool first = true; !stop_wait(NS_PER_S); first = false) {
-		pthread_mutex_lock(&w->lock);
+	/* Scrapes take snapshots of their own; these notice that applications have ended. */
+	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);
 		if (first && !watch_attached(w)) {
 			watch_explain(w, "export");
 			say("export: nothing to export yet; waiting for an application");
 		}
-		pthread_mutex_unlock(&w->lock);
 	}
 	export_stop(s);
 	return STATUS_OK;
@@ -131,25 +108,18 @@ static int export(struct watch *w, const char *listen)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.listen = LISTEN_DEFAULT,
-		.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
-		.latency_every = 1};
+		.watch = {.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
+			.latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
-	struct watch w = {.names = c.names,
-		.name_count = c.name_count,
-		.collectors = c.collectors,
-		.latency_every = c.latency_every};
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	watch_init(&w);
+	watch_init(&c.watch);
 	ret = stop_catch();
-	if (ret) {
-		say("export: %s", strerror(-ret));
-		ret = STATUS_FAILED;
-	} else {
-		ret = export(&w, c.listen);
-	}
-	watch_free(&w);
+	if (ret)
+		say("export: cannot wait for signals: %s", strerror(-ret));
+	ret = ret ? STATUS_FAILED : export(&c.watch, c.listen);
+	watch_free(&c.watch);
 	return ret;
 }
 

@@ -2,8 +2,8 @@
 /*
  * ringtap export: statistics for Prometheus.
  *
- *   watch (snapshots) -> export_metrics, export_histograms: families of samples
- *                    -> export_text: Prometheus' text format, or OpenMetrics -> export_http
+ *   watch (snapshots) -> metrics (labels, histograms): families of samples
+ *                    -> text: Prometheus' text format, or OpenMetrics -> http
  */
 #ifndef RINGTAP_CLI_EXPORT_EXPORT_H
 #define RINGTAP_CLI_EXPORT_EXPORT_H
@@ -12,28 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/monitor/rates.h"
+#include "cli/monitor/metrics.h"
 #include "cli/monitor/watch.h"
 
-/* ---- export_text.c */
+/* ---- text.c */
 
 struct export_text {
 	char *data; /* malloc()ed; the caller frees */
 	size_t len, size;
 	bool openmetrics; /* version 1.0.0; else Prometheus' text format 0.0.4 */
 	bool failed;      /* out of memory */
-	const char *family, *type;
+	const struct rt_metric *family;
 };
 
 #define LABELS_LEN 512
 
 void export_printf(struct export_text *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Begins a family; all its samples follow. name and type live as long. Counters' names are without
- * _total, infos' without _info: formats differ in where these belong. */
-void export_family(struct export_text *t, const char *name, const char *type, const char *help);
+/* Begins the family of a metric; its samples follow. */
+void export_family(struct export_text *t, const struct rt_metric *m);
 /* A sample of the family; suffix is that of histograms, "" otherwise. */
-void export_count(struct export_text *t, const char *suffix, const char *labels, uint64_t v);
 void export_number(struct export_text *t, const char *suffix, const char *labels, double v);
 /* Names and values in turn, NULL at the end: a="b",c="d". Values that do not fit are cut. */
 char *export_labels(char buf[LABELS_LEN], ...) __attribute__((sentinel));
@@ -41,32 +39,34 @@ char *export_labels(char buf[LABELS_LEN], ...) __attribute__((sentinel));
 void export_bucket(struct export_text *t, const char *labels, double le, uint64_t v);
 void export_end(struct export_text *t);
 
-/* ---- export_metrics.c, export_histograms.c */
+/* ---- labels.c: entries of one name are one series: ports and mempools that come back have new
+ * entries, threads that have ended leave theirs */
 
 /* An application that shows statistics, and its label. */
 struct exported {
 	const struct watched *app;
-	const struct ringtap_snapshot *f;
+	struct span span; /* since the beginning; to is NULL if it shows none */
 	char label[128];
 };
 
-/* Everything. */
+/* Whether two entries have the same labels. */
+bool labels_same(
+	const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a, uint32_t b);
+/* Whether entry i is the first one of its labels, and there is something to show of it. */
+bool labels_first(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t i);
+char *labels_of(
+	char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object, uint32_t i);
+
+/* ---- histograms.c */
+
+void export_histogram(struct export_text *t, enum rt_metric_id id, const struct exported *x);
+
+/* ---- metrics.c */
+
+/* All families. */
 void export_all(struct export_text *t, const struct watch *w);
 
-/* What has the same labels is one: ports and mempools that come again have new entries, threads
- * that end leave theirs behind. Each returns false for all but the first of them. */
-bool first_port(const struct ringtap_snapshot *f, uint32_t port);
-bool same_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b);
-bool first_thread(const struct ringtap_snapshot *f, uint32_t thread);
-bool same_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b);
-/* Sums over threads what was counted at a queue; false if it is not the first of its labels. */
-bool queue_sum(const struct ringtap_snapshot *f, uint32_t i, struct tally *t);
-char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i);
-char *thread_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i);
-
-void export_histograms(struct export_text *t, const struct exported *x, size_t count);
-
-/* ---- export_http.c */
+/* ---- http.c */
 
 struct export_server;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The endpoint. Prometheus asks for one or the other format by the Accept header. */
+/* The endpoint. Prometheus selects the format by the Accept header. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -12,7 +12,7 @@
 #include "export.h"
 #include "base/util.h"
 
-/* Scrapes come one at a time; whoever opens more, or stays silent, must not keep others out for
+/* Scrapes are sequential: clients with many or silent connections must not keep others out for
  * long. */
 #define CONNECTIONS_MAX    64
 #define CONNECTIONS_PER_IP 32
@@ -73,10 +73,10 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c, struct watch *w)
 	double open = weight(accept, "application/openmetrics-text");
 	struct export_text t = {.openmetrics = open > 0 && open >= weight(accept, "text/plain")};
 
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	watch_step(w);
 	export_all(&t, w);
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	if (t.failed || !t.data) {
 		free(t.data);
 		return answer_text(
@@ -93,8 +93,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 	struct export_server *s = arg;
 
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET it\n",
-			MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+			"only GET and HEAD are supported\n", MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	/* An answer before the request is read to its end would cost the connection. */
 	if (!*state) {
 		*state = s;
@@ -104,10 +104,11 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		return answer_metrics(c, s->watch);
 	if (!strcmp(url, "/"))
 		return answer_text(c, MHD_HTTP_OK, "ringtap: see /metrics\n", NULL, NULL);
-	return answer_text(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n", NULL, NULL);
+	return answer_text(
+		c, MHD_HTTP_NOT_FOUND, "not found; the metrics are at /metrics\n", NULL, NULL);
 }
 
-/* What clients do wrong is not our user's business. */
+/* Mistakes of clients are not printed. */
 static void quiet(void *arg, const char *format, va_list ap)
 {
 }

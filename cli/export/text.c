@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prometheus' text format and OpenMetrics, which differ in little. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -35,43 +36,32 @@ void export_printf(struct export_text *t, const char *format, ...)
 	}
 }
 
-void export_family(struct export_text *t, const char *name, const char *type, const char *help)
+/* OpenMetrics names families, the older format names samples and has no infos. */
+void export_family(struct export_text *t, const struct rt_metric *m)
 {
-	bool info = !strcmp(type, "info");
-	const char *suffix = "";
+	static const char *const types[] = {"gauge", "counter", "histogram", "info"};
+	static const char *const suffixes[] = {"", "_total", "", "_info"};
+	bool info = m->type == RT_METRIC_INFO;
+	const char *suffix = t->openmetrics ? "" : suffixes[m->type];
 
-	t->family = name;
-	t->type = type;
-	/* OpenMetrics names families, the older format names samples and knows no info. */
-	if (!t->openmetrics)
-		suffix = !strcmp(type, "counter") ? "_total" : info ? "_info" : "";
-	export_printf(t, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
-		info && !t->openmetrics ? "gauge" : type);
-}
-
-static void begin(struct export_text *t, const char *suffix, const char *labels)
-{
-	const char *own = !strcmp(t->type, "counter") ? "_total"
-			  : !strcmp(t->type, "info")  ? "_info"
-						      : "";
-
-	export_printf(t, "%s%s%s%s%s%s ", t->family, own, suffix, *labels ? "{" : "", labels,
-		*labels ? "}" : "");
-}
-
-void export_count(struct export_text *t, const char *suffix, const char *labels, uint64_t v)
-{
-	begin(t, suffix, labels);
-	export_printf(t, "%" PRIu64 "\n", v);
+	t->family = m;
+	export_printf(t, "# HELP ringtap_%s%s %c%s.\n# TYPE ringtap_%s%s %s\n", m->prometheus,
+		suffix, toupper((unsigned char)m->help[0]), m->help + 1, m->prometheus, suffix,
+		types[info && !t->openmetrics ? RT_METRIC_GAUGE : m->type]);
 }
 
 void export_number(struct export_text *t, const char *suffix, const char *labels, double v)
 {
-	begin(t, suffix, labels);
-	export_printf(t, "%.15g\n", v);
+	enum rt_metric_type type = t->family->type;
+	const char *own = type == RT_METRIC_COUNTER ? "_total"
+			  : type == RT_METRIC_INFO  ? "_info"
+						    : "";
+
+	export_printf(t, "ringtap_%s%s%s%s%s%s %.*g\n", t->family->prometheus, own, suffix,
+		*labels ? "{" : "", labels, *labels ? "}" : "", floor(v) < v ? 15 : 20, v);
 }
 
-/* Escapes as both formats want it. Returns the new end. */
+/* Escapes as both formats require. Returns the new end. */
 static size_t add_value(char *buf, size_t at, size_t room, const char *value)
 {
 	for (; *value && at + 2 < room; value++) {
@@ -105,14 +95,14 @@ void export_bucket(struct export_text *t, const char *labels, double le, uint64_
 {
 	char text[32] = "+Inf";
 
-	/* A float always, so that series have one name in both formats. */
+	/* Always a float, so that series have one name in both formats. */
 	if (!isinf(le)) {
 		snprintf(text, sizeof(text), "%.9g", le);
 		if (!strpbrk(text, ".e"))
 			strcat(text, ".0");
 	}
-	export_printf(t, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", t->family, labels,
-		*labels ? "," : "", text, v);
+	export_printf(t, "ringtap_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", t->family->prometheus,
+		labels, *labels ? "," : "", text, v);
 }
 
 void export_end(struct export_text *t)

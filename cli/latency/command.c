@@ -22,7 +22,7 @@ static const struct option_def options[] = {
 	{OPT_EVERY, OPTION_NUMBER, 0, "every", "N", NULL, 1, 1 << 20,
 		"Time one packet in N; every one by default. Where several measure at once, the "
 		"smallest N counts"},
-	{.kind = OPTION_HEADING, .help = "What to tell"},
+	{.kind = OPTION_HEADING, .help = "Output"},
 	{OPT_HISTOGRAM, OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
 		"Print the whole distribution, too; with --csv, instead"},
 	MEASURE_OPTION_JSON,
@@ -33,46 +33,36 @@ static const struct option_def options[] = {
 
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap latency tells how long packets stay in a running DPDK application: from "
-		"the moment when a burst comes out of the driver until the moment when a burst is "
-		"handed to the driver. It asks the probe to put the time stamp counter into every "
-		"packet that is received, and to look at it when the packet is sent. Time in the "
-		"queues of NICs is not in it; time in the application's own queues is.\n"
-		"\n"
+		"ringtap latency measures how long packets stay in a running DPDK application: "
+		"from the moment when a burst comes out of the driver until the moment when a "
+		"burst is handed to the driver. The probe writes the time stamp counter into every "
+		"packet that is received, and reads it when the packet is sent. Time in the queues "
+		"of NICs is not included; time in the application's own queues is.\n\n"
 		"Percentiles come from a histogram of all packets, whose buckets are fine enough "
 		"for an error below 1 %. Minimum, maximum and mean are exact; where another "
-		"monitor measures since before this one, minimum and maximum are within 1 %.\n"
-		"\n"
+		"monitor measures since before this one, minimum and maximum are within 1 %.\n\n"
 		"Packets that the application made itself, clones, packets with several "
-		"references, and those that circle without being received anew, have no time of "
-		"arrival: they are counted as not timed, and make no false stats.\n"
-		"\n"
+		"references, and those that circulate without being received again, have no "
+		"receive time stamp: they are counted as not timed.\n\n"
 		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) lose "
-		"the mark of the time stamp. Their times are printed apart, as inferred: right if "
-		"the application sends what it receives, wrong if it frees that and fills raw "
-		"mbufs of the same pool (testpmd's flowgen).\n"},
+		"the flag of the time stamp. Their times are printed separately, as inferred: "
+		"right if the application sends what it receives, wrong if it frees that and fills "
+		"raw mbufs of the same pool (testpmd's flowgen).\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
-		"Ten seconds of the only application:\n"
-		"\n"
-		"  ringtap latency\n"
-		"\n"
+		"Ten seconds of the only application:\n\n"
+		"  ringtap latency\n\n"
 		"A million packets of application ovs, of what port p0 receives or sends, as a "
-		"snapshot:\n"
-		"\n"
-		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n"
-		"\n"
-		"Fail a test if one packet in 1000 takes longer than 50 us:\n"
-		"\n"
-		"  ringtap latency --json | jq -e '.pairs + .inferred | length > 0 "
-		"and all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
+		"snapshot:\n\n"
+		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n\n"
+		"Fail a test if one packet in 1000 takes longer than 50 us:\n\n"
+		"  ringtap latency --json | jq -e '.pairs + .inferred | length > 0 and "
+		"all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
 	{"EXIT STATUS",
-		"0: measured as asked, until a limit, a signal, or because the application ended; "
-		"also if no packet came.\n"
-		"\n"
+		"0: measured until a limit, a signal, or the end of the application; also if there "
+		"was no packet.\n\n"
 		"1: the application could not be attached to, or what was to be written could not "
-		"be.\n"
-		"\n"
+		"be.\n\n"
 		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
@@ -119,7 +109,7 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 	if (!ret && c->histogram && !c->common.json && !c->common.csv)
 		latency_print_histogram(&l);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("latency: writing standard output: %s", strerror(ret ? -ret : errno));
+		say("latency: cannot write to standard output: %s", strerror(ret ? -ret : errno));
 		ret = -EIO;
 	}
 	if (plot->f && !error)

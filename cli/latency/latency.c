@@ -69,8 +69,8 @@ static struct latency_pair *pair_of(
 	return o;
 }
 
-/* The probe's own minimum and maximum are those since the collector was switched on: if that was
- * before us, the ends of the histogram have to do. */
+/* The probe's minimum and maximum are those since the collector was switched on: if that was before
+ * the measurement, use the ends of the histogram. */
 static void add_extremes(struct latency_pair *o, const struct ringtap_pair_stats *p, bool since_on)
 {
 	double low = ringtap_latency_quantile(p->bucket, 0);

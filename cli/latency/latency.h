@@ -48,13 +48,13 @@ void latency_free(struct latency *l);
 uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot *first,
 	const struct ringtap_snapshot *now);
 
-/* latency_report.c */
+/* report.c */
 void latency_print(const struct latency *l, const struct measure *m);
 void latency_print_histogram(const struct latency *l);
 void latency_csv(const struct latency *l, bool histogram);
 int latency_json(const struct latency *l, const struct measure *m);
 
-/* latency_plot.c: 0 or -errno. */
+/* plot.c: 0 or -errno. */
 int latency_plot(const struct latency *l, const struct measure *m, FILE *f);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two views of the same histograms: where most packets are, and how far the tail reaches. */
+/* Two views of the same histograms: where most packets are, and how far the tail reaches. Both mark
+ * percentiles. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +17,14 @@
 struct curves {
 	struct plot_series density[CURVES_MAX], tail[CURVES_MAX];
 	char names[CURVES_MAX][NAME_LEN];
+	struct plot_label lines[CURVES_MAX * LATENCY_QUANTILES],
+		dots[CURVES_MAX * LATENCY_QUANTILES];
+	char texts[CURVES_MAX * LATENCY_QUANTILES][48];
+	size_t label_count;
 	double *values; /* of all curves */
 	size_t count;
 	double low, high;   /* seconds */
+	double most_end;    /* seconds: where almost all packets are */
 	double most, least; /* shares */
 };
 
@@ -73,6 +79,23 @@ static struct plot_series tail_of(const struct latency_pair *p, double scale, do
 	return (struct plot_series){.x = x, .y = y, .count = n};
 }
 
+/* Percentiles: lines where the packets are, and dots on the curve of the tail. */
+static void label(struct curves *c, const struct latency_pair *p, double scale, int colour)
+{
+	for (int q = 0; q < LATENCY_QUANTILES; q++) {
+		double x = p->quantile[q] * scale;
+		char *text = c->texts[c->label_count], value[32];
+
+		plot_si(value, sizeof(value), x, 3, "s");
+		snprintf(text, sizeof(c->texts[0]), "%s %s", latency_names[q], value);
+		c->lines[c->label_count] = (struct plot_label){
+			.x = x, .y = NAN, .text = latency_names[q], .colour = colour};
+		c->dots[c->label_count++] = (struct plot_label){
+			.x = x, .y = 1 - latency_shares[q], .text = text, .colour = colour};
+	}
+	c->most_end = fmax(c->most_end, p->quantile[P99] * scale);
+}
+
 static int make(struct curves *c, const struct latency *l)
 {
 	double scale = l->ns_per_cycle * 1e-9;
@@ -92,6 +115,7 @@ static int make(struct curves *c, const struct latency *l)
 		c->tail[i] = tail_of(p, scale, v + 2 * each, v + 3 * each);
 		c->density[i].name = c->tail[i].name = c->names[i];
 		c->density[i].colour = c->tail[i].colour = (int)i;
+		label(c, p, scale, (int)i);
 		c->low = fmin(c->low, fmax((double)p->min, 1) * scale);
 		c->high = fmax(c->high, (double)(p->max + 1) * scale);
 		c->least = fmin(c->least, 1.0 / (double)p->count);
@@ -102,15 +126,15 @@ static int make(struct curves *c, const struct latency *l)
 int latency_plot(const struct latency *l, const struct measure *m, FILE *f)
 {
 	struct plot_panel panels[2] = {
-		{.title = "Where packets are: share of them in each sixteenth of an octave",
+		{.title = "The fastest 99 %: share of packets in each sixteenth of an octave",
 			.x = {.label = "time in the application", .unit = "s", .log = true},
 			.y = {.label = "share of packets", .percent = true}},
-		{.title = "How far the tail reaches: 10 % is p90, 1 % is p99, 0.1 % is p99.9",
+		{.title = "All packets: share of them that took longer",
 			.x = {.label = "time in the application", .unit = "s", .log = true},
 			.y = {.label = "share of packets that take longer",
 				.percent = true,
 				.log = true,
-				.max = 1}},
+				.max = 1.5}},
 	};
 	char title[256], name[RINGTAP_NAME_LEN];
 	struct curves c;
@@ -120,17 +144,21 @@ int latency_plot(const struct latency *l, const struct measure *m, FILE *f)
 		return ret;
 	if (!c.count) {
 		c.low = 1e-7;
-		c.high = 1e-5;
+		c.high = c.most_end = 1e-5;
 		c.most = 1;
 		c.least = 0.001;
 	}
 	panels[0].x.min = panels[1].x.min = c.low / 1.15;
-	panels[0].x.max = panels[1].x.max = c.high * 1.15;
+	panels[1].x.max = c.high * 1.15;
+	panels[0].x.max = fmin(c.high, fmax(c.most_end, c.low) * 1.3) * 1.15;
 	panels[0].y.max = c.most * 1.08;
 	panels[1].y.min = c.least * 0.9 < 0.5 ? c.least * 0.9 : 0.5;
 	panels[0].series = c.density;
 	panels[1].series = c.tail;
 	panels[0].series_count = panels[1].series_count = c.count;
+	panels[0].labels = c.lines;
+	panels[1].labels = c.dots;
+	panels[0].label_count = panels[1].label_count = c.label_count;
 	snprintf(title, sizeof(title), "%s: from receiving to sending, %.1f s",
 		printable(name, sizeof(name), m->app.name),
 		(double)m->last->interval_ns / NS_PER_S);

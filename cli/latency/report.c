@@ -86,17 +86,17 @@ void latency_print(const struct latency *l, const struct measure *m)
 	else
 		puts("every packet timed");
 	if (m->first->latency_every != m->last->latency_every)
-		puts("(now; somebody else who measures changed that meanwhile)");
+		puts("(now; another monitor has changed that meanwhile)");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		print_pair(l, &l->pairs[i]);
 		inferred |= l->pairs[i].inferred;
 	}
 	if (inferred)
-		puts("\ninferred: the application resets its mbufs' flags, and the mark of ours "
-		     "with "
-		     "them. The times are\nright if it sends what it receives, and wrong if it "
-		     "frees "
-		     "that and fills raw mbufs (testpmd's flowgen).");
+		puts("\n"
+		     "inferred: the application resets its mbufs' flags, and that of the time "
+		     "stamp with them. The times are\n"
+		     "right if it sends what it receives, and wrong if it frees that and fills raw "
+		     "mbufs (testpmd's flowgen).");
 	if (!l->pair_count)
 		puts(l->untimed_count ? "\nNo packet could be timed in that time."
 				      : "\nNo packet was received and sent again in that time.");
@@ -203,9 +203,9 @@ void latency_csv(const struct latency *l, bool histogram)
 	if (histogram)
 		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
 	else
-		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,"
-		     "p99_cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,"
-		     "p99.9_ns,max_ns,inferred");
+		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,p99_"
+		     "cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,"
+		     "max_ns,inferred");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
 		double v[COLUMNS];
@@ -296,6 +296,6 @@ int latency_json(const struct latency *l, const struct measure *m)
 		json_array_append_new(untimed, u);
 	}
 	json_object_set_new(j, "not_timed", untimed);
-	json_object_set_new(j, "no_room_packets", json_count(l->no_room));
+	json_object_set_new(j, "uncounted_packets", json_count(l->no_room));
 	return json_print(j, stdout);
 }

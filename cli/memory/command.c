@@ -19,16 +19,16 @@ static const struct option_def options[] = {
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"For so long. Ctrl-C ends it earlier"},
 	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
-		"Until the buffers of so many packets have been seen, or some more. Without "
-		"either of the two: 32768 packets, but not longer than 10 seconds"},
-	{.kind = OPTION_HEADING, .help = "What to tell"},
+		"Until the buffers of so many packets have been seen, or some more. Without either "
+		"of the two: 32768 packets, but not longer than 10 seconds"},
+	{.kind = OPTION_HEADING, .help = "Output"},
 	{OPT_DISTANCES, OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},
 	MEASURE_OPTION_JSON,
 	{MEASURE_CSV, OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
 		"Print the patterns of the queues as comma-separated values"},
 	{OPT_SAMPLES, OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
-		"Write every buffer that was seen to FILE, as comma-separated values"},
+		"Write every sampled buffer to FILE, as comma-separated values"},
 	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw buffer addresses against time"},
 	MEASURE_OPTION_QUIET,
@@ -37,37 +37,29 @@ static const struct option_def options[] = {
 static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap memory shows the mempools of a running DPDK application, and in which "
-		"order it uses their buffers. A device that writes packets to many different "
-		"pages needs many address translations, and those are cached in an IOTLB of some "
-		"dozens to thousands of entries: buffers that are used in the order of their "
-		"addresses, in large pages, cost less than scattered ones.\n"
-		"\n"
-		"Of each polling thread some runs of consecutive received packets are "
-		"looked at, up to 8192 packets ten times a second. Pages and IOTLB are those of "
-		"the buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
-		"virtual addresses. A step is sequential if the next packet's buffer is the "
-		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
-		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
-		"works, the hardware's own count stands beside it.\n"},
+		"order it uses their buffers. A device that writes packets to many different pages "
+		"needs many address translations, and those are cached in an IOTLB of some dozens "
+		"to thousands of entries: buffers that are used in the order of their addresses, "
+		"in large pages, cost less than scattered ones.\n\n"
+		"Of each polling thread some runs of consecutive received packets are sampled, up "
+		"to 8192 packets ten times a second. Pages and IOTLB are those of the buffers' "
+		"IOVAs, one access for each packet; where a pool has no IOVAs, of virtual "
+		"addresses. A step is sequential if the next packet's buffer is the neighbour, on "
+		"either side, of the one before. The IOTLB is a model: fully associative, least "
+		"recently used. Where Intel PCM's pcm-iio is installed and works, the hardware's "
+		"own count is printed beside it.\n"},
 	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "The only application:\n"
-		     "\n"
-		     "  ringtap memory\n"
-		     "\n"
-		     "A snapshot of where port p0 of application ovs puts its packets:\n"
-		     "\n"
-		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n"
-		     "\n"
-		     "Pools that are nearly empty:\n"
-		     "\n"
+	{"EXAMPLES", "The only application:\n\n"
+		     "  ringtap memory\n\n"
+		     "A snapshot of where port p0 of application ovs puts its packets:\n\n"
+		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n\n"
+		     "Pools that are nearly empty:\n\n"
 		     "  ringtap memory --json | jq '.pools[] | select(.available < .size / 20)'\n"},
 	{"EXIT STATUS",
-		"0: measured as asked, until a limit, a signal, or because the application ended; "
-		"also if no packet came.\n"
-		"\n"
+		"0: measured until a limit, a signal, or the end of the application; also if there "
+		"was no packet.\n\n"
 		"1: the application could not be attached to, or what was to be written could not "
-		"be.\n"
-		"\n"
+		"be.\n\n"
 		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
@@ -116,7 +108,7 @@ static int print(const struct memory *mem)
 		memory_print(mem);
 	if (!ret && !fflush(stdout) && !ferror(stdout))
 		return 0;
-	say("memory: writing standard output: %s", strerror(ret ? -ret : errno));
+	say("memory: cannot write to standard output: %s", strerror(ret ? -ret : errno));
 	return -EIO;
 }
 
@@ -134,7 +126,7 @@ static int report(const struct config *c, const struct measure *m, const struct 
 	if (ret)
 		say("memory: %zu samples: %s", s->count, strerror(-ret));
 	else if (s->full)
-		say("memory: %zu samples were as many as fit: the rest of the time is not in it",
+		say("memory: no room for more than %zu samples: the rest of the time is missing",
 			s->count);
 	if (!ret)
 		ret = print(&mem);

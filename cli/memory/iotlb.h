@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A model of an IOTLB: the cache in which an IOMMU keeps translations of pages that devices use.
- * How real ones are organised, vendors do not tell; a fully associative one that forgets the least
+ * Vendors do not document how theirs are organised. A fully associative one that replaces the least
  * recently used page is a bound that a real one hardly beats.
  */
 #ifndef RINGTAP_CLI_MEMORY_IOTLB_H

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "memory.h"
+#include "cli/monitor/metrics.h"
 #include "base/util.h"
 
 static json_t *caches(const struct ringtap_pool_stats *p)
@@ -19,34 +20,19 @@ static json_t *caches(const struct ringtap_pool_stats *p)
 	return j;
 }
 
-static json_t *pool(const struct ringtap_pool_stats *p)
+static json_t *pool(const struct span *s, uint32_t i)
 {
-	static const char *const memories[] = {"unknown", "dpdk", "external"};
+	const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s->to, i);
 	json_t *j = json_object();
+	struct subject x;
 
-	json_object_set_new(j, "name", json_text(p->name));
-	json_object_set_new(j, "gone", json_boolean(p->gone));
-	json_object_set_new(j, "size", json_count(p->size));
-	json_object_set_new(j, "in_use", json_count(memory_in_use(p)));
-	json_object_set_new(j, "available", json_count(p->available));
-	json_object_set_new(
-		j, "lowest_available", p->lowest > p->size ? json_null() : json_count(p->lowest));
-	json_object_set_new(j, "in_caches", json_count(p->in_caches));
-	json_object_set_new(j, "cache_size", json_count(p->cache_size));
+	subject_make(&x, s, RT_OBJECT_POOL, i, false);
+	metrics_json(j, &x, RT_OBJECT_POOL, false);
 	json_object_set_new(j, "caches", caches(p));
-	json_object_set_new(j, "ops", json_text(p->ops));
 	json_object_set_new(j, "kind", json_text(memory_kind(p)));
-	json_object_set_new(j, "memory", json_text(memories[p->memory]));
 	json_object_set_new(j, "pinned_external", json_boolean(p->pinned_external));
-	json_object_set_new(
-		j, "page_bytes", p->page_bytes ? json_count(p->page_bytes) : json_null());
-	json_object_set_new(j, "object_bytes", json_count(p->object_bytes));
-	json_object_set_new(
-		j, "buffer_bytes", p->buffer_bytes ? json_count(p->buffer_bytes) : json_null());
-	json_object_set_new(j, "chunks", json_count(p->chunks));
 	json_object_set_new(j, "base", json_count(p->base));
 	json_object_set_new(j, "span", json_count(p->span));
-	json_object_set_new(j, "socket", json_integer(p->socket));
 	return j;
 }
 
@@ -118,7 +104,7 @@ static json_t *hardware(const struct pcm_iio *p)
 {
 	json_t *j = json_object();
 
-	json_object_set_new(j, "unknown_because", p->why ? json_text(p->why) : json_null());
+	json_object_set_new(j, "error", p->why ? json_text(p->why) : json_null());
 	json_object_set_new(j, "misses", p->why ? json_null() : json_count(p->misses));
 	json_object_set_new(
 		j, "lookups", p->why || !p->has_lookups ? json_null() : json_count(p->lookups));
@@ -129,6 +115,7 @@ int memory_json(const struct memory *mem)
 {
 	json_t *j = json_object(), *pools = json_array(), *patterns = json_array();
 	const struct ringtap_snapshot *f = mem->m->last;
+	const struct span span = {.from = f, .to = f};
 
 	json_object_set_new(j, "application", json_text(mem->m->app.name));
 	json_object_set_new(j, "pid", json_count(mem->m->info.pid));
@@ -136,7 +123,7 @@ int memory_json(const struct memory *mem)
 	json_object_set_new(
 		j, "application_ended", json_boolean(mem->m->end == END_BY_APPLICATION));
 	for (uint32_t i = 0; i < f->pool_count; i++)
-		json_array_append_new(pools, pool(ringtap_snapshot_pool(f, i)));
+		json_array_append_new(pools, pool(&span, i));
 	json_object_set_new(j, "pools", pools);
 	for (size_t i = 0; i < mem->patterns->count; i++)
 		json_array_append_new(patterns, pattern(f, &mem->patterns->list[i]));
@@ -145,7 +132,7 @@ int memory_json(const struct memory *mem)
 		json_t *all = json_object();
 
 		pattern_stats(all, &mem->patterns->all);
-		json_object_set_new(j, "together", all);
+		json_object_set_new(j, "all", all);
 	}
 	json_object_set_new(j, "hardware_iotlb", hardware(mem->pcm));
 	return json_print(j, stdout);

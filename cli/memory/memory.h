@@ -36,8 +36,8 @@ struct memory_samples {
 	bool full, failed; /* no more is taken: MEMORY_SAMPLES_MAX, memory */
 };
 
-/* memory_samples.c */
-/* Whose buffer lies there; NO_POOL: nobody knows. */
+/* samples.c */
+/* The pool of the buffer at an address; NO_POOL: unknown. */
 uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address);
 /* Takes the runs of a snapshot that are new. Returns the number of samples so far. */
 uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snapshot *first,
@@ -65,7 +65,7 @@ struct memory_patterns {
 	struct memory_pattern all;
 };
 
-/* memory_patterns.c: 0 or -ENOMEM. Free with memory_patterns_free() in any case. */
+/* patterns.c: 0 or -ENOMEM. Free with memory_patterns_free() in any case. */
 int memory_patterns_find(struct memory_patterns *p, const struct memory_samples *s,
 	const struct ringtap_snapshot *f);
 void memory_patterns_free(struct memory_patterns *p);
@@ -82,7 +82,7 @@ struct memory {
 	bool distances; /* --distances */
 };
 
-/* memory_report.c, memory_json.c */
+/* report.c, json.c */
 void memory_print(const struct memory *mem);
 void memory_csv(const struct memory *mem);
 int memory_json(const struct memory *mem);
@@ -92,7 +92,7 @@ const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool);
 const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port);
 uint32_t memory_in_use(const struct ringtap_pool_stats *p);
 
-/* memory_plot.c: 0 or -errno. */
+/* plot.c: 0 or -errno. */
 int memory_plot(const struct memory *mem, FILE *f);
 
 #endif

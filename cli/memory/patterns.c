@@ -9,7 +9,7 @@
 const unsigned page_shifts[PAGE_KINDS] = {12, 21, 30};
 const char *const page_names[PAGE_KINDS] = {"4 KiB", "2 MiB", "1 GiB"};
 
-#define LINE 64 /* bytes: buffers outside of their pool are aligned so by those who make them */
+#define LINE 64 /* bytes: alignment of buffers outside of their pool */
 
 uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool)
 {

@@ -20,7 +20,7 @@
 #define COLUMNS_MAX 128
 #define OUTPUT_MAX  (64 << 20) /* bytes */
 
-/* In the child. However we end, it ends, too: it must not count for ever. */
+/* In the child, which ends with its parent: it must not count for ever. */
 static void become_pcm_iio(int out, int failed, pid_t parent)
 {
 	char *argv[] = {"pcm-iio", "1", "-silent", "-csv", NULL};
@@ -29,7 +29,7 @@ static void become_pcm_iio(int out, int failed, pid_t parent)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is for us */
+	setpgid(0, 0); /* Ctrl-C is for the parent */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() == parent && null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 &&
 		dup2(null, 2) == 2) {
@@ -40,7 +40,7 @@ static void become_pcm_iio(int out, int failed, pid_t parent)
 	_exit(1);
 }
 
-/* 0 or -errno: also what the child met before it became another program, which closes the pipe. */
+/* 0 or -errno, also of the child before exec(), which closes the pipe. */
 static int spawn(struct pcm_iio *p)
 {
 	pid_t parent = getpid();

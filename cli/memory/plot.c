@@ -25,13 +25,13 @@
 struct cloud {
 	const struct memory_pattern *of[SERIES_MAX]; /* patterns of this pool */
 	struct plot_series series[SERIES_MAX];
-	char names[SERIES_MAX][NAME_LEN], title[2 * RINGTAP_NAME_LEN];
+	char names[SERIES_MAX][NAME_LEN], title[2 * RINGTAP_NAME_LEN + 128];
 	size_t series_count;
 	uint32_t pool;
 	uint64_t packets, low, high; /* addresses */
 };
 
-struct snapshot {
+struct drawing {
 	struct cloud clouds[PANELS_MAX];
 	size_t cloud_count;
 	double *x, *y, *marks; /* x and y of samples, by pattern */
@@ -77,7 +77,7 @@ static uint64_t step_ns(const struct memory_samples *s, size_t i, uint64_t patie
 }
 
 /* Times side by side. */
-static int lay_out_time(struct snapshot *p, const struct memory_samples *s)
+static int lay_out_time(struct drawing *p, const struct memory_samples *s)
 {
 	uint64_t patience = 0, shown = 0;
 	double gap;
@@ -105,7 +105,7 @@ static int lay_out_time(struct snapshot *p, const struct memory_samples *s)
 	return 0;
 }
 
-static struct cloud *cloud_of(struct snapshot *p, uint32_t pool)
+static struct cloud *cloud_of(struct drawing *p, uint32_t pool)
 {
 	for (size_t i = 0; i < p->cloud_count; i++)
 		if (p->clouds[i].pool == pool)
@@ -117,7 +117,7 @@ static struct cloud *cloud_of(struct snapshot *p, uint32_t pool)
 }
 
 /* The points of one pattern, written to x and y, whose number is returned. */
-static size_t put_points(const struct snapshot *p, struct cloud *c, const struct memory_samples *s,
+static size_t put_points(const struct drawing *p, struct cloud *c, const struct memory_samples *s,
 	const struct memory_pattern *of, double *x, double *y)
 {
 	size_t n = 0;
@@ -135,7 +135,7 @@ static size_t put_points(const struct snapshot *p, struct cloud *c, const struct
 	return n;
 }
 
-static int fill(struct snapshot *p, const struct memory *mem)
+static int fill(struct drawing *p, const struct memory *mem)
 {
 	const struct memory_samples *s = mem->samples;
 	const struct memory_patterns *all = mem->patterns;
@@ -169,42 +169,53 @@ static int fill(struct snapshot *p, const struct memory *mem)
 	return 0;
 }
 
-static struct plot_panel panel_of(
-	const struct snapshot *p, struct cloud *c, const struct ringtap_snapshot *f)
+/* The part of the pool that its packets use, and a little beside it. */
+static void fit(struct cloud *c, uint64_t base, struct plot_axis *y)
 {
-	uint64_t base = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->base : c->low;
-	uint64_t span = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->span : 0;
-	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
+	double low = (double)(c->low - base), high = (double)(c->high - base);
+	double margin = fmax((high - low) * 0.05, 4096), unit = high < 8 * MIB ? MIB / 1024 : MIB;
 
-	/* Buffers outside of their pool. */
-	if (c->low < base || c->high - base >= span) {
-		base = c->low;
-		span = c->high - c->low;
-	}
+	y->label =
+		unit < MIB ? "buffer address in the pool, KiB" : "buffer address in the pool, MiB";
+	y->min = fmax(low - margin, 0) / unit;
+	y->max = (high + margin) / unit;
 	for (size_t i = 0; i < c->series_count; i++) {
-		double *y = (double *)c->series[i].y;
+		double *v = (double *)c->series[i].y;
 
 		for (size_t k = 0; k < c->series[i].count; k++)
-			y[k] = (y[k] - (double)base) / MIB;
+			v[k] = (v[k] - (double)base) / unit;
 	}
-	snprintf(c->title, sizeof(c->title), "%s: %s packets, addresses from 0x%" PRIx64,
-		c->pool == NO_POOL ? "buffers of no pool"
-				   : printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
-		format_count(count, c->packets), base);
-	return (struct plot_panel){.title = c->title,
-		.x = {.label = "time; runs of consecutive packets side by side, a grey line "
-			       "is a "
-			       "pause",
+}
+
+static struct plot_panel panel_of(
+	const struct drawing *p, struct cloud *c, const struct ringtap_snapshot *f)
+{
+	struct plot_panel panel = {.title = c->title,
+		.x = {.label = "time; consecutive packets side by side, a grey line is a pause",
 			.unit = "s",
-			.max = p->end},
-		.y = {.label = "buffer address, MiB", .max = fmax((double)span / MIB, 1e-3)},
+			.max = p->end * 1.01},
 		.series = c->series,
 		.series_count = c->series_count,
 		.marks = p->marks,
 		.mark_count = p->mark_count};
+	uint64_t base = c->pool < f->pool_count ? ringtap_snapshot_pool(f, c->pool)->base : c->low;
+	char pool[RINGTAP_NAME_LEN], count[FORMAT_LEN];
+	bool density = false;
+
+	if (c->low < base) /* buffers outside of their pool */
+		base = c->low;
+	fit(c, base, &panel.y);
+	for (size_t i = 0; i < c->series_count; i++)
+		density |= c->series[i].count > PLOT_POINTS_MAX;
+	snprintf(c->title, sizeof(c->title), "%s: %s packets, addresses from 0x%" PRIx64 "%s",
+		c->pool == NO_POOL ? "buffers of no pool"
+				   : printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
+		format_count(count, c->packets), base,
+		density ? "; the darker, the more packets; mixed colours: several queues" : "");
+	return panel;
 }
 
-static int draw(struct snapshot *p, const struct memory *mem, FILE *f)
+static int draw(struct drawing *p, const struct memory *mem, FILE *f)
 {
 	struct plot_panel panels[PANELS_MAX];
 	char title[256], name[RINGTAP_NAME_LEN];
@@ -223,7 +234,7 @@ static int draw(struct snapshot *p, const struct memory *mem, FILE *f)
 
 int memory_plot(const struct memory *mem, FILE *f)
 {
-	struct snapshot *p = calloc(1, sizeof(*p));
+	struct drawing *p = calloc(1, sizeof(*p));
 	int ret = p ? 0 : -ENOMEM;
 
 	if (!ret && mem->samples->count)

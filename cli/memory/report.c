@@ -157,7 +157,7 @@ static void print_distances(const struct memory_pattern *p)
 
 static void print_iotlb(const struct memory_pattern *p)
 {
-	puts("\nModelled IOTLB, least recently used pages forgotten: misses per 100 packets");
+	puts("\nModelled IOTLB (LRU): misses per 100 packets");
 	printf("%-10s", "entries");
 	for (int i = 0; i < IOTLB_SIZES; i++)
 		printf(" %8u", iotlb_entries[i]);
@@ -200,7 +200,7 @@ void memory_print(const struct memory *mem)
 	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	print_pools(m->last);
 	if (!mem->samples->count) {
-		puts("\nHardly a packet was received in that time: no buffers were seen.");
+		puts("\nToo few packets were received in that time: there are no samples.");
 	} else {
 		print_patterns(mem);
 		if (mem->distances)

@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "base/util.h"
 
-/* Buffers that lie nowhere in particular belong to the pool whose buffers do so, if it is one. */
+/* Buffers outside of all pools belong to the one pool with external buffers, if there is one. */
 static uint32_t pinned_pool(const struct ringtap_snapshot *f)
 {
 	uint32_t found = NO_POOL;
@@ -112,7 +112,7 @@ uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snap
 {
 	bool begins = !s->last;
 
-	/* What was there before us is another monitor's. */
+	/* Runs of before the measurement are another monitor's. */
 	for (uint32_t i = 0; begins && i < first->sample_run_count && !s->failed; i++) {
 		const struct ringtap_sample_run *r = ringtap_snapshot_sample_run(first, i);
 		uint64_t *last = last_of(s, now, r->thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --instruments: which statistics are counted. */
+/* --collectors: which statistics are counted. */
 #ifndef RINGTAP_CLI_MONITOR_COLLECTORS_H
 #define RINGTAP_CLI_MONITOR_COLLECTORS_H
 
@@ -9,7 +9,7 @@
 
 #define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
 
-/* "polls,gaps" or "all" to RINGTAP_*; 0: not a list of them, and said so. */
+/* "polls,gaps" or "all" to RINGTAP_*; 0, after a message: not a list of them. */
 unsigned collectors_parse(const char *command, const char *text);
 /* An array of their names. */
 json_t *collectors_json(unsigned collectors);

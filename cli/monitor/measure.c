@@ -7,6 +7,7 @@
 
 #include "measure.h"
 #include "plot.h"
+#include "cli/which_app.h"
 #include "base/signals.h"
 #include "base/util.h"
 
@@ -17,8 +18,9 @@
 int measure_operand(struct measure_options *o, const char *command, const char *text)
 {
 	if (o->name) {
-		say("%s: %s: one application at a time; see 'ringtap %s --help'", command, text,
-			command);
+		say("%s: %s: a second application; give one application at a time; see 'ringtap %s "
+		    "--help'",
+			command, text, command);
 		return -EINVAL;
 	}
 	o->name = text;
@@ -70,8 +72,7 @@ static int attach(struct measure *m)
 	m->info.size = sizeof(m->info);
 	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
-		say("%s: %s: %s%s", m->command, m->app.name, err,
-			ret == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+		say_not_attached(m->command, m->app.name, ret, err);
 		return STATUS_FAILED;
 	}
 	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;
@@ -84,7 +85,7 @@ static int begin(struct measure *m)
 
 	if (ret) {
 		say("%s: %s: %s", m->command, m->app.name,
-			ret == -EPIPE ? "the application went away" : "its statistics are broken");
+			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
@@ -176,7 +177,7 @@ static void tell_end(const struct measure *m)
 		say_live(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		say("%s: %s ended; this is what was measured until then", m->command, m->app.name);
+		say("%s: %s has ended; the results are those until then", m->command, m->app.name);
 }
 
 int measure_run(struct measure *m)

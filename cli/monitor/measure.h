@@ -35,7 +35,7 @@ enum {
 #define MEASURE_OPTION_QUIET                                             \
 	{                                                                \
 		MEASURE_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
-			"Nothing on standard error but what went wrong"  \
+			"Print only errors to standard error"            \
 	}
 
 struct measure_options {
@@ -47,7 +47,7 @@ struct measure_options {
 	bool json, csv, quiet;
 };
 
-/* Takes one of the options above; says what is wrong, as command. */
+/* Takes one of the options above. -EINVAL after a message of command. */
 int measure_set(
 	struct measure_options *o, const char *command, int id, const struct option_value *v);
 int measure_operand(struct measure_options *o, const char *command, const char *text);

@@ -52,7 +52,8 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 		if (app < 0)
 			target_split(name, names, name_count, &app, &port);
 		if (app < 0 && !strchr(name, ':')) {
-			say("%s: %s: no such application runs; see 'ringtap list'", command, name);
+			say("%s: no application is called '%s'; 'ringtap list' shows what there is",
+				command, name);
 			return -ENOENT;
 		}
 		ret = take(a, command, app, names, port);
@@ -83,7 +84,7 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	*a = (struct one_app){0};
 	ret = ringtap_apps_find(&a->apps);
 	if (ret) {
-		say("%s: looking for applications: %s", command, strerror(-ret));
+		say("%s: cannot find applications: %s", command, strerror(-ret));
 		return ret;
 	}
 	n = ringtap_apps_count(a->apps);

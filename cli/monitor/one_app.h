@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one application, and those of its ports, that a measuring command is about. */
+/* The application, and the ports of it, that a measuring command reads. */
 #ifndef RINGTAP_CLI_MONITOR_ONE_APP_H
 #define RINGTAP_CLI_MONITOR_ONE_APP_H
 
@@ -23,9 +23,9 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count);
 void one_app_free(struct one_app *a);
 
-/* Is a port of the snapshot, RINGTAP_NO_INDEX: an unknown one, among those asked for? */
+/* Whether a port of the snapshot (RINGTAP_NO_INDEX: an unknown one) is among the requested ones. */
 bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port);
-/* A port that was asked for and is not in the snapshot; NULL: all are. */
+/* A requested port that is not in the snapshot; NULL: there is none. */
 const char *one_app_missing(const struct one_app *a, const struct ringtap_snapshot *f);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include <cairo-svg.h>
 #include <cairo.h>
 
-#include "plot.h"
+#include "cli/monitor/plot_impl.h"
 #include "base/util.h"
 
 /* Pixels, or points of an SVG. */
@@ -19,17 +20,13 @@
 #define TOP         30
 #define BOTTOM      58
 #define FONT        12.5
-#define TICKS_MAX   64
 #define LEGEND_MAX  16
 #define NAME_MAX_PX 330
+#define TEXTS_MAX   64
 
 /* Okabe and Ito's colours, which the colour-blind tell apart as well. */
 static const double colours[][3] = {{0, .447, .698}, {.835, .369, 0}, {0, .62, .451},
 	{.8, .475, .655}, {.902, .624, 0}, {.337, .706, .914}, {.3, .3, .3}, {.75, .7, .1}};
-
-struct box {
-	double x, y, w, h;
-};
 
 enum plot_format plot_format(const char *path)
 {
@@ -43,7 +40,7 @@ enum plot_format plot_format(const char *path)
 /* ---- axes ---- */
 
 /* Where a value lies along an axis, 0 … 1. */
-static double place(const struct plot_axis *a, double v)
+double plot_place(const struct plot_axis *a, double v)
 {
 	if (a->log)
 		return log(v / a->min) / log(a->max / a->min);
@@ -62,48 +59,51 @@ static int linear_ticks(const struct plot_axis *a, double *at)
 	double step = nice_step(a->max - a->min, 8);
 	int n = 0;
 
-	for (double k = ceil(a->min / step); k * step <= a->max && n < TICKS_MAX; k++)
+	for (double k = ceil(a->min / step); k * step <= a->max && n < PLOT_TICKS_MAX; k++)
 		at[n++] = k * step;
 	return n;
 }
 
 /* Decades; where there are few of them 2 and 5 as well; and within one as on a linear axis. */
-static int ticks(const struct plot_axis *a, double *at)
+int plot_ticks(const struct plot_axis *a, double at[PLOT_TICKS_MAX])
 {
 	double decades = a->log ? log10(a->max / a->min) : 0;
 	int n = 0;
 
-	if (decades < 0.7)
+	if (decades < 1)
 		return linear_ticks(a, at);
 	for (int d = (int)floor(log10(a->min)); d <= (int)ceil(log10(a->max)); d++) {
 		for (int k = 1; k <= 5; k += k == 1 ? 1 : 3) {
 			double v = k * pow(10, d);
 
 			if ((k == 1 || decades < 3) && v >= a->min * 0.999 && v <= a->max * 1.001 &&
-				n < TICKS_MAX)
+				n < PLOT_TICKS_MAX)
 				at[n++] = v;
 		}
 	}
 	return n;
 }
 
-static void tick_text(const struct plot_axis *a, double v, char *text, size_t size)
+void plot_si(char *text, size_t size, double v, int digits, const char *unit)
 {
 	static const char *const prefixes[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T"};
 	int i = 4;
 
-	if (a->percent) {
+	for (; fabs(v) >= 999.5 && i < 8; i++)
+		v /= 1000;
+	for (; v != 0 && fabs(v) < 0.9995 && i > 0; i--)
+		v *= 1000;
+	snprintf(text, size, "%.*g %s%s", digits, v, prefixes[i], unit);
+}
+
+static void tick_text(const struct plot_axis *a, double v, char *text, size_t size)
+{
+	if (a->percent)
 		snprintf(text, size, "%.6g %%", v * 100);
-		return;
-	}
-	if (a->unit) {
-		for (; fabs(v) >= 999.5 && i < 8; i++)
-			v /= 1000;
-		for (; v != 0 && fabs(v) < 0.9995 && i > 0; i--)
-			v *= 1000;
-	}
-	snprintf(text, size, "%.6g%s%s%s", v, a->unit ? " " : "", a->unit ? prefixes[i] : "",
-		a->unit ? a->unit : "");
+	else if (a->unit)
+		plot_si(text, size, v, 6, a->unit);
+	else
+		snprintf(text, size, "%.6g", v);
 }
 
 static double text_width(cairo_t *c, const char *text)
@@ -130,23 +130,23 @@ static void line(cairo_t *c, double x1, double y1, double x2, double y2, double 
 	cairo_stroke(c);
 }
 
-static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *b)
+static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct plot_box *b)
 {
-	double at[TICKS_MAX];
+	double at[PLOT_TICKS_MAX];
 	char text[64];
-	int n = ticks(&p->x, at);
+	int n = plot_ticks(&p->x, at);
 
 	for (int i = 0; i < n; i++) {
-		double x = b->x + place(&p->x, at[i]) * b->w;
+		double x = b->x + plot_place(&p->x, at[i]) * b->w;
 
 		line(c, x, b->y, x, b->y + b->h, 0.88);
 		cairo_set_source_rgb(c, 0.15, 0.15, 0.15);
 		tick_text(&p->x, at[i], text, sizeof(text));
 		put_text(c, x, b->y + b->h + 17, 0.5, text);
 	}
-	n = ticks(&p->y, at);
+	n = plot_ticks(&p->y, at);
 	for (int i = 0; i < n; i++) {
-		double y = b->y + (1 - place(&p->y, at[i])) * b->h;
+		double y = b->y + (1 - plot_place(&p->y, at[i])) * b->h;
 
 		line(c, b->x, y, b->x + b->w, y, 0.88);
 		cairo_set_source_rgb(c, 0.15, 0.15, 0.15);
@@ -160,7 +160,7 @@ static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *
 	put_text(c, 0, 0, 0.5, p->y.label);
 	cairo_restore(c);
 	for (size_t i = 0; i < p->mark_count; i++) {
-		double x = b->x + place(&p->x, p->marks[i]) * b->w;
+		double x = b->x + plot_place(&p->x, p->marks[i]) * b->w;
 
 		line(c, x, b->y, x, b->y + b->h, 0.55);
 	}
@@ -171,21 +171,26 @@ static void draw_axes(cairo_t *c, const struct plot_panel *p, const struct box *
 
 /* ---- what is drawn between them ---- */
 
+const double *plot_colour(int colour)
+{
+	return colours[(size_t)colour % (sizeof(colours) / sizeof(colours[0]))];
+}
+
 static void set_colour(cairo_t *c, int colour)
 {
-	const double *rgb = colours[(size_t)colour % (sizeof(colours) / sizeof(colours[0]))];
+	const double *rgb = plot_colour(colour);
 
 	cairo_set_source_rgb(c, rgb[0], rgb[1], rgb[2]);
 }
 
-static void draw_curve(
-	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
+static void draw_curve(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b)
 {
 	bool pen = false;
 
 	for (size_t i = 0; i < s->count; i++) {
-		double x = b->x + place(&p->x, s->x[i]) * b->w;
-		double y = b->y + (1 - place(&p->y, s->y[i])) * b->h;
+		double x = b->x + plot_place(&p->x, s->x[i]) * b->w;
+		double y = b->y + (1 - plot_place(&p->y, s->y[i])) * b->h;
 		bool there = isfinite(x) && isfinite(y);
 
 		if (there)
@@ -199,14 +204,14 @@ static void draw_curve(
 
 /* Lines without a length, whose ends are round: in an SVG the shortest way to write a point.
  * Where they would cover each other, rounded to a quarter of a pixel, one does. */
-static void draw_points(
-	cairo_t *c, const struct plot_panel *p, const struct plot_series *s, const struct box *b)
+static void draw_points(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b)
 {
 	double last_x = NAN, last_y = NAN;
 
 	for (size_t i = 0; i < s->count; i++) {
-		double x = round((b->x + place(&p->x, s->x[i]) * b->w) * 4) / 4;
-		double y = round((b->y + (1 - place(&p->y, s->y[i])) * b->h) * 4) / 4;
+		double x = round((b->x + plot_place(&p->x, s->x[i]) * b->w) * 4) / 4;
+		double y = round((b->y + (1 - plot_place(&p->y, s->y[i])) * b->h) * 4) / 4;
 
 		if (!isfinite(x) || !isfinite(y) || (x == last_x && y == last_y))
 			continue;
@@ -221,6 +226,72 @@ static void draw_points(
 	cairo_set_line_cap(c, CAIRO_LINE_CAP_BUTT);
 }
 
+/* ---- values with names ---- */
+
+static bool overlap(const struct plot_box *a, const struct plot_box *b)
+{
+	return a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h && b->y < a->y + a->h;
+}
+
+/* Right of the place, or left of it where there is no room; nothing where another text is. */
+static void put_label_text(cairo_t *c, const char *text, double x, double y,
+	const struct plot_box *b, struct plot_box *taken, int *n)
+{
+	struct plot_box t = {x + 8, y - FONT, text_width(c, text) + 4, FONT + 4};
+
+	if (t.x + t.w > b->x + b->w)
+		t.x = x - 8 - t.w;
+	for (int i = 0; i < *n; i++)
+		if (overlap(&t, &taken[i]))
+			return;
+	if (*n == TEXTS_MAX)
+		return;
+	taken[(*n)++] = t;
+	put_text(c, t.x, y - 2, 0, text);
+}
+
+static void draw_label_mark(
+	cairo_t *c, const struct plot_label *l, double x, double y, const struct plot_box *b)
+{
+	static const double dashes[] = {4, 3};
+
+	set_colour(c, l->colour);
+	if (isfinite(y)) {
+		cairo_new_path(c); /* else a line from the last text leads to it */
+		cairo_arc(c, x, y, 3.5, 0, 2 * M_PI);
+		cairo_fill(c);
+		return;
+	}
+	cairo_set_dash(c, dashes, 2, 0);
+	cairo_set_line_width(c, 1);
+	cairo_move_to(c, x, b->y);
+	cairo_line_to(c, x, b->y + b->h);
+	cairo_stroke(c);
+	cairo_set_dash(c, NULL, 0, 0);
+}
+
+/* legend: what texts may not cover. */
+static void draw_labels(cairo_t *c, const struct plot_panel *p, const struct plot_box *b,
+	const struct plot_box *legend)
+{
+	struct plot_box taken[TEXTS_MAX] = {*legend};
+	int n = 1;
+
+	for (size_t i = 0; i < p->label_count; i++) {
+		const struct plot_label *l = &p->labels[i];
+		double x = b->x + plot_place(&p->x, l->x) * b->w;
+		double y = b->y + (1 - plot_place(&p->y, l->y)) * b->h;
+
+		if (!(x >= b->x && x <= b->x + b->w))
+			continue;
+		draw_label_mark(c, l, x, y, b);
+		cairo_set_source_rgb(c, 0.1, 0.1, 0.1);
+		if (l->text)
+			put_label_text(
+				c, l->text, x, isfinite(y) ? y : b->y + FONT + 6, b, taken, &n);
+	}
+}
+
 /* Cuts a name to what there is room for. */
 static void fit(cairo_t *c, char *name, double room)
 {
@@ -228,42 +299,57 @@ static void fit(cairo_t *c, char *name, double room)
 		name[strlen(name) - 1] = '\0';
 }
 
-static void draw_legend(cairo_t *c, const struct plot_panel *p, const struct box *b)
-{
+struct legend {
 	char names[LEGEND_MAX][96];
-	int colour[LEGEND_MAX], n = 0;
-	double widest = 0, x, y;
+	int colours[LEGEND_MAX], count;
+	struct plot_box box;
+};
 
-	for (size_t i = 0; i < p->series_count && n < LEGEND_MAX; i++) {
+static void make_legend(
+	cairo_t *c, const struct plot_panel *p, const struct plot_box *b, struct legend *l)
+{
+	double widest = 0;
+
+	*l = (struct legend){.count = 0};
+	for (size_t i = 0; i < p->series_count && l->count < LEGEND_MAX; i++) {
+		char *name = l->names[l->count];
+
 		if (!p->series[i].name)
 			continue;
-		snprintf(names[n], sizeof(names[n]), "%s", p->series[i].name);
-		fit(c, names[n], NAME_MAX_PX);
-		widest = fmax(widest, text_width(c, names[n]));
-		colour[n++] = p->series[i].colour;
+		snprintf(name, sizeof(l->names[0]), "%s", p->series[i].name);
+		fit(c, name, NAME_MAX_PX);
+		widest = fmax(widest, text_width(c, name));
+		l->colours[l->count++] = p->series[i].colour;
 	}
-	if (!n)
+	if (l->count)
+		l->box = (struct plot_box){
+			b->x + b->w - widest - 40, b->y + 10, widest + 32, l->count * 18 + 8};
+}
+
+static void draw_legend(cairo_t *c, const struct legend *l)
+{
+	if (!l->count)
 		return;
-	x = b->x + b->w - widest - 40;
-	y = b->y + 10;
 	cairo_set_source_rgba(c, 1, 1, 1, 0.85);
-	cairo_rectangle(c, x, y, widest + 32, n * 18 + 8);
+	cairo_rectangle(c, l->box.x, l->box.y, l->box.w, l->box.h);
 	cairo_fill_preserve(c);
 	cairo_set_source_rgb(c, 0.7, 0.7, 0.7);
 	cairo_set_line_width(c, 1);
 	cairo_stroke(c);
-	for (int i = 0; i < n; i++) {
-		set_colour(c, colour[i]);
-		cairo_rectangle(c, x + 7, y + 9 + i * 18, 10, 10);
+	for (int i = 0; i < l->count; i++) {
+		set_colour(c, l->colours[i]);
+		cairo_rectangle(c, l->box.x + 7, l->box.y + 9 + i * 18, 10, 10);
 		cairo_fill(c);
 		cairo_set_source_rgb(c, 0.1, 0.1, 0.1);
-		put_text(c, x + 24, y + 18 + i * 18, 0, names[i]);
+		put_text(c, l->box.x + 24, l->box.y + 18 + i * 18, 0, l->names[i]);
 	}
 }
 
-static void draw_panel(cairo_t *c, const struct plot_panel *p, double top)
+static int draw_panel(cairo_t *c, const struct plot_panel *p, double top)
 {
-	const struct box b = {LEFT, top + TOP, WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM};
+	const struct plot_box b = {LEFT, top + TOP, WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM};
+	struct legend legend;
+	int ret;
 
 	cairo_set_source_rgb(c, 0.1, 0.1, 0.1);
 	if (p->title)
@@ -272,12 +358,17 @@ static void draw_panel(cairo_t *c, const struct plot_panel *p, double top)
 	cairo_save(c);
 	cairo_rectangle(c, b.x, b.y, b.w, b.h);
 	cairo_clip(c);
+	ret = plot_density(c, p, &b);
 	for (size_t i = 0; i < p->series_count; i++) {
 		set_colour(c, p->series[i].colour);
-		(p->series[i].points ? draw_points : draw_curve)(c, p, &p->series[i], &b);
+		if (!plot_is_dense(&p->series[i]))
+			(p->series[i].points ? draw_points : draw_curve)(c, p, &p->series[i], &b);
 	}
 	cairo_restore(c);
-	draw_legend(c, p, &b);
+	make_legend(c, p, &b, &legend);
+	draw_labels(c, p, &b, &legend.box);
+	draw_legend(c, &legend);
+	return ret;
 }
 
 static cairo_status_t put_bytes(void *f, const unsigned char *data, unsigned int len)
@@ -295,6 +386,7 @@ int plot_write(FILE *f, enum plot_format format, const char *title, const struct
 			: cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, height);
 	cairo_t *c = cairo_create(surface);
 	cairo_status_t status;
+	int ret = 0;
 
 	cairo_set_source_rgb(c, 1, 1, 1);
 	cairo_paint(c);
@@ -304,8 +396,8 @@ int plot_write(FILE *f, enum plot_format format, const char *title, const struct
 	cairo_set_source_rgb(c, 0, 0, 0);
 	put_text(c, WIDTH / 2.0, 23, 0.5, title);
 	cairo_set_font_size(c, FONT);
-	for (size_t i = 0; i < count; i++)
-		draw_panel(c, &panels[i], TITLE + (double)i * PANEL);
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = draw_panel(c, &panels[i], TITLE + (double)i * PANEL);
 	status = cairo_status(c);
 	cairo_destroy(c);
 	if (!status && format == PLOT_PNG)
@@ -314,7 +406,7 @@ int plot_write(FILE *f, enum plot_format format, const char *title, const struct
 	if (!status)
 		status = cairo_surface_status(surface);
 	cairo_surface_destroy(surface);
-	if (status == CAIRO_STATUS_NO_MEMORY)
+	if (ret || status == CAIRO_STATUS_NO_MEMORY)
 		return -ENOMEM;
 	return status || fflush(f) || ferror(f) ? (errno ? -errno : -EIO) : 0;
 }

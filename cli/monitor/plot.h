@@ -13,8 +13,19 @@ struct plot_series {
 	const char *name;    /* for the legend; NULL: not in it */
 	const double *x, *y; /* NAN in y: a gap in the curve */
 	size_t count;
-	bool points; /* instead of a curve */
+	bool points; /* instead of a curve; more than PLOT_POINTS_MAX are drawn as their density */
 	int colour;  /* equal numbers look the same */
+};
+
+/* More would cover each other, and an SVG would hold each. */
+#define PLOT_POINTS_MAX 10000
+
+/* A value with a name: a dot at x, y; where y is NAN, a dashed line at x. Texts that would cover
+ * an earlier one are left out. */
+struct plot_label {
+	double x, y;
+	const char *text; /* NULL: none */
+	int colour;
 };
 
 struct plot_axis {
@@ -32,10 +43,20 @@ struct plot_panel {
 	size_t series_count;
 	const double *marks; /* vertical lines at these x */
 	size_t mark_count;
+	const struct plot_label *labels;
+	size_t label_count;
 };
+
+#define PLOT_TICKS_MAX 64
+
+/* Where an axis has numbers: at least three, and fewer than PLOT_TICKS_MAX. Returns how many. */
+int plot_ticks(const struct plot_axis *a, double at[PLOT_TICKS_MAX]);
 
 /* By the name's ending. */
 enum plot_format plot_format(const char *path);
+
+/* "331 ns": v with an SI prefix, rounded to that many digits. */
+void plot_si(char *text, size_t size, double v, int digits, const char *unit);
 
 /* Draws panels one below the other. 0 or -errno; f stays open. */
 int plot_write(FILE *f, enum plot_format format, const char *title, const struct plot_panel *panels,

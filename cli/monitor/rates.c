@@ -13,8 +13,16 @@ bool span_of(const struct watched *a, struct span *s)
 		return false;
 	*s = (struct span){.from = a->mark,
 		.to = a->now,
-		.seconds = (double)(a->now->taken_mono_ns - a->mark->taken_mono_ns) / NS_PER_S};
+		.seconds = (double)(a->now->taken_mono_ns - a->mark->taken_mono_ns) / NS_PER_S,
+		.tsc_hz = a->tsc_hz};
 	return true;
+}
+
+struct span span_total(const struct watched *a)
+{
+	static const struct ringtap_snapshot nothing;
+
+	return (struct span){.from = &nothing, .to = a->now, .seconds = 1, .tsc_hz = a->tsc_hz};
 }
 
 uint64_t grown(uint64_t later, uint64_t earlier)
@@ -128,7 +136,7 @@ double tally_bytes(const struct tally *t)
 {
 	if (!t->packets)
 		return t->calls ? 0 : NAN;
-	/* Those that came before the collector was switched on count as the others. */
+	/* Packets of before the collector was switched on count with the same mean. */
 	return ratio((double)t->bytes * (double)t->packets, (double)t->byte_packets);
 }
 
@@ -160,8 +168,7 @@ static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struc
 	}
 }
 
-void rates_thread(
-	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out)
+void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out)
 {
 	static const struct ringtap_thread_stats zero;
 	const struct ringtap_thread_stats *b = ringtap_snapshot_thread(s->to, i);
@@ -169,7 +176,7 @@ void rates_thread(
 		i < s->from->thread_count ? ringtap_snapshot_thread(s->from, i) : &zero;
 	double busy = (double)grown(b->busy_cycles, e->busy_cycles);
 	double idle = (double)grown(b->idle_cycles, e->idle_cycles);
-	/* The kernel's statistics have readings of their own; the first ones are totals. */
+	/* The kernel's counters have readings of their own; the first ones are totals. */
 	double kernel_ns = e->read_ns && b->read_ns > e->read_ns && b->generation == e->generation
 				   ? (double)(b->read_ns - e->read_ns)
 				   : NAN;
@@ -178,7 +185,7 @@ void rates_thread(
 	tally_sum(&t, s, RINGTAP_NO_INDEX, i, RINGTAP_RX);
 	*out = (struct thread_rates){
 		.busy = ratio(busy, busy + idle),
-		.seen = ratio(busy + idle, s->seconds * a->tsc_hz),
+		.seen = ratio(busy + idle, s->seconds * s->tsc_hz),
 		.cycles_per_packet = t.packets && busy > 0 ? busy / (double)t.packets : NAN,
 		.packets = (double)t.packets / s->seconds,
 		.polls = (double)t.calls / s->seconds,
@@ -189,15 +196,14 @@ void rates_thread(
 	worst(b, s->from->taken_ns, out);
 }
 
-void rates_latency(
-	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out)
+void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out)
 {
 	const struct ringtap_pair_stats *b = ringtap_snapshot_pair(s->to, pair);
 	const struct ringtap_pair_stats *e =
 		pair < s->from->pair_count ? ringtap_snapshot_pair(s->from, pair) : NULL;
 	uint32_t buckets = ringtap_latency_buckets();
 	uint64_t *counts = calloc(buckets, sizeof(*counts));
-	double ns = 1e9 / a->tsc_hz;
+	double ns = 1e9 / s->tsc_hz;
 
 	*out = (struct latency_rates){0, NAN, NAN, NAN, NAN, NAN, NAN};
 	if (!counts)
@@ -216,37 +222,61 @@ void rates_latency(
 	free(counts);
 }
 
-void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *out)
+/* A hook counts a burst before the driver gets it, and a thread may lose its CPU in between: one
+ * burst a queue is on its way at any time. */
+static double in_flight(const struct ringtap_snapshot *f, uint32_t port)
 {
-	const struct reading *b = port < a->reading_count ? &a->to[port] : NULL;
-	const struct reading *e = port < a->reading_count ? &a->from[port] : NULL;
-	double seconds, least, most;
+	double sum = 0;
 
-	*out = (struct driver_rates){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
-	if (!b || !e->ns || b->ns <= e->ns)
+	for (uint32_t i = 0; i < f->queue_count; i++) {
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
+		unsigned largest = RINGTAP_BURSTS; /* larger ones are counted together */
+
+		if (q->port != port || q->direction != RINGTAP_TX)
+			continue;
+		while (!q->big_polls && largest && !q->burst[largest])
+			largest--;
+		sum += largest;
+	}
+	return sum;
+}
+
+void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out)
+{
+	static const struct ringtap_port_stats zero;
+	const struct ringtap_port_stats *b = ringtap_snapshot_port(s->to, port);
+	const struct ringtap_port_stats *e = &zero;
+	double least, most;
+
+	*out = (struct driver_counts){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+	if (port < s->from->port_count)
+		e = ringtap_snapshot_port(s->from, port);
+	/* A total has no first reading. */
+	if (b->read_ns <= e->read_ns || (!e->read_ns && s->from->taken_ns))
 		return;
-	seconds = (double)(b->ns - e->ns) / NS_PER_S;
-#define RATE(field) (double)grown(b->port.field, e->port.field) / seconds
-	*out = (struct driver_rates){.ipackets = RATE(ipackets),
-		.opackets = RATE(opackets),
-		.ibytes = RATE(ibytes),
-		.obytes = RATE(obytes),
-		.imissed = RATE(imissed),
-		.ierrors = RATE(ierrors),
-		.rx_nombuf = RATE(rx_nombuf),
-		.oerrors = RATE(oerrors),
-		.handed = NAN,
-		.unsent = NAN,
-		.known = true};
-#undef RATE
-	if (!(a->now->collectors & RINGTAP_POLLS))
+#define GROWN(field) (double)grown(b->field, e->field)
+	*out = (struct driver_counts){
+		.seconds = e->read_ns ? (double)(b->read_ns - e->read_ns) / NS_PER_S : 1,
+		.ipackets = GROWN(ipackets),
+		.opackets = GROWN(opackets),
+		.ibytes = GROWN(ibytes),
+		.obytes = GROWN(obytes),
+		.imissed = GROWN(imissed),
+		.ierrors = GROWN(ierrors),
+		.rx_nombuf = GROWN(rx_nombuf),
+		.oerrors = GROWN(oerrors),
+		.offered = NAN,
+		.unsent = NAN};
+#undef GROWN
+	if (!(s->to->collectors & RINGTAP_POLLS))
 		return;
-	least = (double)(b->least - e->most);
-	most = (double)(b->most - e->least);
-	out->handed = (least + most) / 2 / seconds;
-	out->unsent = b->least < e->most || (least - (double)b->in_hand) / seconds <= out->opackets
-			      ? 0
-			      : out->handed - out->opackets;
+	least = (double)b->tx_before - (double)e->tx_after;
+	most = (double)b->tx_after - (double)e->tx_before;
+	out->offered = (least + most) / 2;
+	/* What was sent before the application reset the driver's counters is unknown. */
+	out->unsent = b->opackets >= e->opackets && least - in_flight(s->to, port) > out->opackets
+			      ? out->offered - out->opackets
+			      : 0;
 }
 
 char *printable(char *dst, size_t size, const char *text)

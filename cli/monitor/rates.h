@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What happened between two snapshots of an application, in statistics for people. Rates are per
- * second. NAN: not known, as the collector is off or the driver does not count it.
- */
+/* What happened between two snapshots of an application. NAN: unknown, because the collector is off
+ * or the driver does not count it. */
 #ifndef RINGTAP_CLI_MONITOR_RATES_H
 #define RINGTAP_CLI_MONITOR_RATES_H
 
@@ -12,14 +10,17 @@
 
 #include "watch.h"
 
-/* Two snapshots of one application. An entry that from does not have yet began at zero. */
+/* Two snapshots of one application. Entries that from does not have count from zero. */
 struct span {
 	const struct ringtap_snapshot *from, *to;
 	double seconds;
+	double tsc_hz; /* of the first snapshot, as a time that has been shown must not go back */
 };
 
 /* False if there is no interval yet. */
 bool span_of(const struct watched *a, struct span *s);
+/* From the beginning: counters and rates are totals. */
+struct span span_total(const struct watched *a);
 
 /* How much a counter grew; one that went back was set to zero in between. */
 uint64_t grown(uint64_t later, uint64_t earlier);
@@ -45,14 +46,14 @@ double tally_mean_busy(const struct tally *t); /* of calls that had any */
 /* Of the calls that had packets, the burst size below or at which a share of them lies; those
  * beyond the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
 unsigned tally_quantile(const struct tally *t, double share);
-/* Full calls as a share of all. An entry whose thread once asked for more than it does now has
- * none: only the largest burst that was ever asked for is known. */
+/* Full calls as a share of all. An entry whose thread once requested larger bursts than it does now
+ * has none: only the largest request is known. */
 double tally_full(const struct tally *t);
 /* The RX entry whose polls are full most often, of port's and thread's; those that are polled ten
- * times less than the mean do not count. Sums over queues say little: whoever takes 32 packets of
- * one queue and none of three idle ones is full in a quarter of the polls. */
+ * times less than the mean do not count. Sums over queues hide a full one: a thread that polls it
+ * and three idle queues in turn has full bursts in a quarter of its polls. */
 void tally_fullest(struct tally *t, const struct span *s, uint32_t port, uint32_t thread);
-/* Bytes of all packets; NAN if they were not looked at. */
+/* Bytes of all packets; NAN if the collector was off. */
 double tally_bytes(const struct tally *t);
 
 /* Burst sizes by powers of two: 0, 1, 2…3, 4…7, … 512 and more. */
@@ -70,28 +71,26 @@ struct thread_rates {
 	double worst_gap_ns, worst_idle_gap_ns;
 	uint64_t largest_microburst; /* packets */
 };
-void rates_thread(
-	const struct watched *a, const struct span *s, uint32_t i, struct thread_rates *out);
+void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out);
 
 /* From receive to send, over the interval; max since the collector is on. NAN without packets. */
 struct latency_rates {
 	uint64_t count;
 	double mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 };
-void rates_latency(
-	const struct watched *a, const struct span *s, uint32_t pair, struct latency_rates *out);
+void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out);
 
-/* What a driver counted, a second, over its own two readings. */
-struct driver_rates {
+/* What a driver counted between its last readings before either snapshot. */
+struct driver_counts {
+	double seconds; /* between the two readings; NAN, as all others: unknown */
 	double ipackets, opackets, ibytes, obytes;
 	double imissed, ierrors, rx_nombuf, oerrors;
-	double handed; /* to TX, over the same time */
-	/* Of them, not sent: refused, or lost by the driver. 0 unless it is certain that there are
+	double offered; /* packets passed to TX */
+	/* Of them, not sent: refused or lost by the driver. 0 unless it is certain that there are
 	 * some: hooks and driver are not read at one moment. */
 	double unsent;
-	bool known; /* false: all are NAN */
 };
-void rates_driver(const struct watched *a, uint32_t port, struct driver_rates *out);
+void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out);
 
 /* The name of a thread: "lcore 3", or what the kernel calls it. Printable. */
 #define THREAD_NAME_LEN 32

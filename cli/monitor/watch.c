@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/command.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "cli/probe_path.h"
 #include "watch.h"
+
+#define SETTLE_NS (NS_PER_S / 50)
 
 static void watched_free(struct watched *a)
 {
@@ -17,22 +20,45 @@ static void watched_free(struct watched *a)
 	if (a->mark != a->now)
 		ringtap_snapshot_free(a->mark);
 	ringtap_snapshot_free(a->now);
-	free(a->from);
-	free(a->to);
 	free(a->name);
 	free(a->dir);
 	free(a);
 }
 
+int watch_name(struct watch *w, const char *command, const char *name)
+{
+	if (w->name_count == WATCH_NAMES) {
+		say("%s: %s: more than %d applications; name fewer, or none for all", command, name,
+			WATCH_NAMES);
+		return -EINVAL;
+	}
+	w->names[w->name_count++] = name;
+	return 0;
+}
+
 void watch_init(struct watch *w)
 {
-	pthread_condattr_t attr;
+	pthread_mutexattr_t mutex;
+	pthread_condattr_t cond;
 
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_mutexattr_init(&mutex);
+	pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&w->lock, &mutex);
+	pthread_mutexattr_destroy(&mutex);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->changed, &cond);
+	pthread_condattr_destroy(&cond);
+}
+
+void watch_lock(struct watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+}
+
+void watch_unlock(struct watch *w)
+{
+	pthread_mutex_unlock(&w->lock);
 }
 
 static bool wanted(const struct watch *w, const char *name)
@@ -62,25 +88,26 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 	a->dir = strdup(dir);
 	a->error = -EINPROGRESS;
 	snprintf(a->why, sizeof(a->why), "not attached yet");
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	list = realloc(w->list, (w->count + 1) * sizeof(*list));
 	if (list)
 		w->list = list;
 	if (list && a->name && a->dir)
 		w->list[w->count++] = a;
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	if (list && a->name && a->dir)
 		return a;
 	watched_free(a);
 	return NULL;
 }
 
-/* One that does not answer costs seconds each time, one without the probe will not get it. */
+/* Attaching to an application that does not answer takes seconds; one without the probe stays so.
+ */
 static uint64_t patience_ns(int error)
 {
-	if (error == -ETIMEDOUT)
-		return 10 * NS_PER_S;
-	return error == -EPROTONOSUPPORT ? 10 * NS_PER_S : NS_PER_S;
+	return error == -ETIMEDOUT || error == -EHOSTDOWN || error == -EPROTONOSUPPORT
+		       ? 10 * NS_PER_S
+		       : NS_PER_S;
 }
 
 static void attach(struct watch *w, struct watched *a)
@@ -93,46 +120,36 @@ static void attach(struct watch *w, struct watched *a)
 
 	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
 		return;
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	opts.collectors = w->collectors;
 	opts.latency_every = w->latency_every;
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	a->mon = mon;
-	a->asked = opts.collectors;
-	a->asked_every = opts.latency_every;
+	a->on = opts.collectors;
+	a->on_every = opts.latency_every;
 	a->info = info;
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));
 	a->retry_ns = now_ns(CLOCK_MONOTONIC) + patience_ns(ret);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static bool has_ended(struct watch *w, size_t i)
-{
-	bool ended;
-
-	pthread_mutex_lock(&w->lock);
-	ended = w->list[i]->ended;
-	pthread_mutex_unlock(&w->lock);
-	return ended;
+	watch_unlock(w);
 }
 
 static void forget(struct watch *w, size_t i)
 {
 	struct watched *a = w->list[i];
 
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	memmove(&w->list[i], &w->list[i + 1], (w->count - i - 1) * sizeof(w->list[0]));
 	w->count--;
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	watched_free(a);
 }
 
-/* Switches where others than wanted are on. */
+/* Switches collectors where others than the requested ones are on. */
 static void apply(struct watch *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
@@ -140,20 +157,20 @@ static void apply(struct watch *w)
 		char why[sizeof(a->why)] = "";
 		int ret;
 
-		pthread_mutex_lock(&w->lock);
+		watch_lock(w);
 		a->switching = a->mon && !a->ended &&
-			       (a->asked != w->collectors || a->asked_every != w->latency_every);
-		a->asked = w->collectors;
-		a->asked_every = w->latency_every;
-		pthread_mutex_unlock(&w->lock);
+			       (a->on != w->collectors || a->on_every != w->latency_every);
+		a->on = w->collectors;
+		a->on_every = w->latency_every;
+		watch_unlock(w);
 		if (!a->switching)
 			continue;
-		ret = ringtap_monitor_switch(a->mon, a->asked, a->asked_every, why, sizeof(why));
-		pthread_mutex_lock(&w->lock);
+		ret = ringtap_monitor_switch(a->mon, a->on, a->on_every, why, sizeof(why));
+		watch_lock(w);
 		a->error = ret;
 		memcpy(a->why, why, sizeof(why));
 		a->switching = false;
-		pthread_mutex_unlock(&w->lock);
+		watch_unlock(w);
 	}
 }
 
@@ -161,14 +178,17 @@ int watch_refresh(struct watch *w)
 {
 	struct ringtap_apps *apps;
 	int ret = ringtap_apps_find(&apps);
+	bool ended;
 
-	w->error = ret;
 	if (ret)
 		return ret;
 	for (size_t i = w->count; i-- > 0;) {
 		w->list[i]->found = false;
-		/* Its name may be another application's by now. */
-		if (has_ended(w, i))
+		watch_lock(w);
+		ended = w->list[i]->ended;
+		watch_unlock(w);
+		/* Another application may have its name by now. */
+		if (ended)
 			forget(w, i);
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -192,24 +212,35 @@ int watch_refresh(struct watch *w)
 	return 0;
 }
 
+int watch_find(struct watch *w, const char *command)
+{
+	int ret = stop_catch();
+
+	if (!ret)
+		ret = watch_refresh(w);
+	if (ret)
+		say("%s: cannot find applications: %s", command, strerror(-ret));
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
 static void *refresh_thread(void *arg)
 {
 	struct watch *w = arg;
 	struct timespec until;
 
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	while (!w->stop) {
 		w->hurry = false;
-		pthread_mutex_unlock(&w->lock);
-		apply(w); /* before others are waited for */
+		watch_unlock(w);
+		apply(w); /* attaching may take seconds */
 		watch_refresh(w);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-		pthread_mutex_lock(&w->lock);
+		watch_lock(w);
 		if (!w->stop && !w->hurry)
 			pthread_cond_timedwait(&w->changed, &w->lock, &until);
 	}
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	return NULL;
 }
 
@@ -218,7 +249,7 @@ int watch_start(struct watch *w)
 	sigset_t all, old;
 	int ret;
 
-	/* Signals are the main thread's. */
+	/* The main thread handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&w->thread, NULL, refresh_thread, w);
@@ -229,10 +260,10 @@ int watch_start(struct watch *w)
 
 void watch_free(struct watch *w)
 {
-	pthread_mutex_lock(&w->lock);
+	watch_lock(w);
 	w->stop = true;
 	pthread_cond_broadcast(&w->changed);
-	pthread_mutex_unlock(&w->lock);
+	watch_unlock(w);
 	if (w->started)
 		pthread_join(w->thread, NULL);
 	for (size_t i = 0; i < w->count; i++)
@@ -240,77 +271,6 @@ void watch_free(struct watch *w)
 	free(w->list);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->changed);
-}
-
-/* Packets given to the TX queues of a port so far. */
-static uint64_t handed(const struct ringtap_snapshot *f, uint32_t port)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < f->queue_count; i++) {
-		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
-
-		if (q->port == port && q->direction == RINGTAP_TX)
-			sum += q->packets;
-	}
-	return sum;
-}
-
-/* The probe counts a burst before the driver sees it. A thread that loses its CPU in between keeps
- * it for as long as it likes: one burst a queue. */
-static uint64_t in_hand(const struct ringtap_snapshot *f, uint32_t port)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < f->queue_count; i++) {
-		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(f, i);
-		unsigned largest = RINGTAP_BURSTS; /* larger ones are not told apart */
-
-		if (q->port != port || q->direction != RINGTAP_TX)
-			continue;
-		while (!q->big_polls && largest && !q->burst[largest])
-			largest--;
-		sum += largest;
-	}
-	return sum;
-}
-
-static int readings_grow(struct watched *a, uint32_t count)
-{
-	struct reading *from, *to;
-
-	if (count <= a->reading_count)
-		return 0;
-	from = realloc(a->from, count * sizeof(*from));
-	a->from = from ? from : a->from;
-	to = realloc(a->to, count * sizeof(*to));
-	a->to = to ? to : a->to;
-	if (!from || !to)
-		return -ENOMEM;
-	memset(a->from + a->reading_count, 0, (count - a->reading_count) * sizeof(*from));
-	memset(a->to + a->reading_count, 0, (count - a->reading_count) * sizeof(*to));
-	a->reading_count = count;
-	return 0;
-}
-
-static void readings_update(struct watched *a, const struct ringtap_snapshot *last)
-{
-	if (!last || readings_grow(a, a->now->port_count))
-		return;
-	for (uint32_t i = 0; i < a->now->port_count; i++) {
-		const struct ringtap_port_stats *p = ringtap_snapshot_port(a->now, i);
-
-		/* What was read before the last snapshot cannot be placed between two. */
-		if (p->read_ns == a->to[i].ns || p->read_ns < last->taken_ns)
-			continue;
-		a->to[i] = (struct reading){.ns = p->read_ns,
-			.least = handed(last, i),
-			.most = handed(a->now, i),
-			.in_hand = in_hand(a->now, i),
-			.port = *p};
-		if (!a->from[i].ns)
-			a->from[i] = a->to[i];
-	}
 }
 
 static void step(struct watched *a)
@@ -322,36 +282,40 @@ static void step(struct watched *a)
 		return;
 	ret = ringtap_monitor_read(a->mon, &f);
 	a->ended = ret == -EPIPE || ret == -EBADMSG;
-	if (ret == -EBADMSG)
-		snprintf(a->why, sizeof(a->why), "its statistics are broken");
+	if (a->ended)
+		snprintf(a->why, sizeof(a->why), "%s",
+			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 	a->error = ret;
 	if (!f)
 		return;
-	a->now = f;
-	if (a->tsc_hz <= 0)
+	if (!a->mark) {
+		a->mark = f;
 		a->tsc_hz = f->tsc_hz ? (double)f->tsc_hz : 1e9;
-	readings_update(a, last);
+	}
 	if (last != a->mark)
 		ringtap_snapshot_free(last);
+	a->now = f;
 }
 
 void watch_step(struct watch *w)
 {
+	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++)
 		step(w->list[i]);
+	watch_unlock(w);
 }
 
 void watch_mark(struct watch *w)
 {
+	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++) {
 		struct watched *a = w->list[i];
 
 		if (a->mark != a->now)
 			ringtap_snapshot_free(a->mark);
 		a->mark = a->now;
-		if (a->reading_count)
-			memcpy(a->from, a->to, a->reading_count * sizeof(*a->from));
 	}
+	watch_unlock(w);
 }
 
 static bool settled(const struct watched *a)
@@ -360,23 +324,31 @@ static bool settled(const struct watched *a)
 
 	if (!f || a->ended)
 		return true;
-	for (uint32_t i = 0; i < f->port_count; i++)
-		if (!ringtap_snapshot_port(f, i)->gone && (i >= a->reading_count || !a->to[i].ns))
+	for (uint32_t i = 0; i < f->port_count; i++) {
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
+		uint64_t before =
+			i < a->mark->port_count ? ringtap_snapshot_port(a->mark, i)->read_ns : 0;
+
+		if (!p->gone && (!p->read_ns || p->read_ns == before))
 			return false;
-	for (uint32_t i = 0; i < f->thread_count; i++)
-		/* alive is set by the same visit that reads. */
-		if (ringtap_snapshot_thread(f, i)->tid && !ringtap_snapshot_thread(f, i)->read_ns)
+	}
+	for (uint32_t i = 0; i < f->thread_count; i++) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
+
+		/* Not t->alive: the probe sets it in the same step as read_ns. */
+		if (t->tid && !t->read_ns)
 			return false;
+	}
 	return f->thread_count > 0;
 }
 
 void watch_settle(struct watch *w)
 {
-	/* An application that does not poll at all never shows a thread. */
+	/* An application that does not poll never shows a thread. */
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
 	bool done = false;
 
-	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(WATCH_STEP_NS)) {
+	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(SETTLE_NS)) {
 		done = true;
 		watch_step(w);
 		for (size_t i = 0; i < w->count; i++)
@@ -386,37 +358,77 @@ void watch_settle(struct watch *w)
 
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every)
 {
+	watch_lock(w);
 	w->collectors = collectors;
 	w->latency_every = latency_every;
 	w->hurry = true;
-	if (w->started)
-		pthread_cond_broadcast(&w->changed);
-	else
+	pthread_cond_broadcast(&w->changed);
+	watch_unlock(w);
+	if (!w->started)
 		apply(w);
 }
 
-size_t watch_attached(const struct watch *w)
+size_t watch_attached(struct watch *w)
 {
 	size_t n = 0;
 
+	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++)
-		n += w->list[i]->now != NULL && !w->list[i]->ended;
+		n += w->list[i]->now && !w->list[i]->ended;
+	watch_unlock(w);
 	return n;
 }
 
-void watch_explain(const struct watch *w, const char *command)
+/* Why an application shows no statistics, or not all of them. False: it shows all. */
+static bool reason_of(const struct watched *a, char *line, size_t size)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *a = w->list[i];
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(line, size, "%s: without the probe; to load it, restart it with -d %s",
+			a->name, probe_path());
+	else if (a->error)
+		snprintf(line, size, "%s: %s", a->name, a->why);
+	else if (a->now && a->now->ports_beyond)
+		snprintf(line, size,
+			"%s: ports without an entry: %u; entries become free when the last monitor "
+			"detaches",
+			a->name, a->now->ports_beyond);
+	else
+		return false;
+	return true;
+}
 
-		if (a->error == -EPROTONOSUPPORT)
-			say("%s: %s: without the probe; to load it, restart it with -d %s", command,
-				a->name, probe_path());
-		else if (a->error)
-			say("%s: %s: %s", command, a->name, a->why);
+static bool listed(const struct watch *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(w->list[i]->name, name))
+			return true;
+	return false;
+}
+
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
+{
+	bool found = false;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count && !found; i++)
+		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
+	for (size_t i = 0; i < w->name_count && !found; i++) {
+		found = !listed(w, w->names[i]) && !n--;
+		if (found)
+			snprintf(line, WATCH_REASON_LEN,
+				"no application is called '%s'; 'ringtap list' shows what there is",
+				w->names[i]);
 	}
-	for (size_t i = 0; i < w->name_count && !w->count; i++)
-		say("%s: %s: no such application runs; see 'ringtap list'", command, w->names[i]);
+	watch_unlock(w);
+	return found;
+}
+
+void watch_explain(struct watch *w, const char *command)
+{
+	char line[WATCH_REASON_LEN];
+
+	for (size_t n = 0; watch_reason(w, n, line); n++)
+		say("%s: %s", command, line);
 	if (!w->count && !w->name_count)
 		say("%s: no running DPDK application found; run ringtap as its user or as root",
 			command);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The applications that a command looks at: attached to as they come, forgotten when they are gone,
- * and a snapshot of each again and again.
- */
+/* The applications that a command watches: it attaches to those that start, forgets those that end,
+ * and takes a snapshot of each again and again. */
 #ifndef RINGTAP_CLI_MONITOR_WATCH_H
 #define RINGTAP_CLI_MONITOR_WATCH_H
 
@@ -14,18 +12,9 @@
 #include "ringtap/monitor.h"
 #include "base/util.h"
 
-/* Snapshots are about this far apart, so that counts can be set against the drivers'. */
-#define WATCH_STEP_NS (NS_PER_S / 100)
-
-/* What a driver said, and what the application had handed over by then. Drivers are asked twice a
- * second, snapshots are taken at other times: least and most are those of the snapshots before and
- * after. */
-struct reading {
-	uint64_t ns;          /* since the epoch; 0: none yet */
-	uint64_t least, most; /* packets given to TX */
-	uint64_t in_hand;     /* of those, at most, on their way to the driver at any time */
-	struct ringtap_port_stats port;
-};
+/* The longest time between two snapshots: the end of an application is noticed by one. */
+#define WATCH_STEP_NS NS_PER_S
+#define WATCH_NAMES   64
 
 struct watched {
 	char *name, *dir;
@@ -33,57 +22,67 @@ struct watched {
 	int error;                   /* -errno: why not */
 	char why[256];
 	struct ringtap_app_info info;
-	double tsc_hz; /* of the first snapshot: what is converted with it must not go back */
+	double tsc_hz;                 /* of the first snapshot */
 	struct ringtap_snapshot *now;  /* NULL: none yet */
-	struct ringtap_snapshot *mark; /* where the interval began; NULL: no interval yet */
-	struct reading *from, *to;     /* by port, over the interval; count: ports of now */
-	uint32_t reading_count;
-	bool ended;                  /* now is its last snapshot */
-	uint64_t retry_ns;           /* monotonic; attach again then */
-	bool found;                  /* by the scan that goes on */
-	bool switching;              /* its collectors, without the lock: mon is in use */
-	unsigned asked, asked_every; /* what it was told to switch on */
+	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
+	bool ended;                    /* now is its last snapshot */
+	/* Of watch.c. */
+	uint64_t retry_ns;     /* monotonic; attach again then */
+	bool found;            /* by the current scan */
+	bool switching;        /* collectors, without the lock: mon is in use */
+	unsigned on, on_every; /* collectors that were requested last */
 };
 
 struct watch {
 	/* Set by the caller before watch_init(). */
-	const char *const *names; /* file-prefixes; they live as long as the watch */
-	size_t name_count;        /* 0: all applications */
+	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
+	size_t name_count;              /* 0: all applications */
 	unsigned collectors, latency_every;
-	/* Those of now; under lock once watch_start() was called. */
+	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
 	size_t count;
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* stop, for the thread */
+	/* Of watch.c. */
+	pthread_mutex_t lock; /* recursive */
+	pthread_cond_t changed;
 	pthread_t thread;
 	bool started, stop, hurry; /* hurry: there is something to switch */
-	int error;                 /* -errno of the last scan */
 };
 
+/* Adds an operand to names. 0, or -EINVAL after a message. */
+int watch_name(struct watch *w, const char *command, const char *name);
 void watch_init(struct watch *w);
-/* Attaches to what has come, forgets what is gone. -errno if the folders cannot be read. An
- * application that cannot be attached to stays listed with its error and is tried again. */
+/* Attaches to applications that have started, forgets those that have ended. -errno if the folders
+ * cannot be read. An application that cannot be attached to stays listed with its error and is
+ * tried again. */
 int watch_refresh(struct watch *w);
-/* Lets a thread of its own do that every second: attaching may take seconds. 0 or -errno. */
+/* The same, for commands that end on a signal. Returns enum status, after a message where it fails.
+ */
+int watch_find(struct watch *w, const char *command);
+/* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);
 /* Detaches from all and frees what watch_init() and later calls took. */
 void watch_free(struct watch *w);
 
-/* With lock held where watch_start() was called: */
-
+/* Keeps the list and its entries as they are. The functions below lock by themselves. */
+void watch_lock(struct watch *w);
+void watch_unlock(struct watch *w);
 /* A new snapshot of each application. */
 void watch_step(struct watch *w);
-/* An interval ends, and the next begins, with the snapshot of now. */
+/* Ends the interval; the next one begins with the last snapshot. */
 void watch_mark(struct watch *w);
-/* Snapshots until drivers and kernel have been asked once, so that an interval which begins now
- * knows where they began; a second at most. */
+/* Steps until the probes have read drivers and kernel once more since the mark, so that an interval
+ * that begins then has first readings; a second at most. */
 void watch_settle(struct watch *w);
-/* Other collectors, now and for those that come. With a thread it is the one that switches, soon:
- * an application that does not answer is waited for without the lock. */
+/* Sets the collectors, of current and later applications. After watch_start() the thread does it:
+ * an application that does not answer must not stop the caller. */
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
-/* Applications that show stats. */
-size_t watch_attached(const struct watch *w);
-/* Prints, as command, why there is none. */
-void watch_explain(const struct watch *w, const char *command);
+/* Applications that show statistics. */
+size_t watch_attached(struct watch *w);
+/* Reason n why something is missing: an application without statistics, ports without an entry, a
+ * name that no application has. False: there are no more. */
+#define WATCH_REASON_LEN 512
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN]);
+/* Prints them, and that there is no application at all. */
+void watch_explain(struct watch *w, const char *command);
 
 #endif

@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <string.h>
-
-#include "cli/probe_path.h"
+#include "cli/which_app.h"
 #include "record.h"
 #include "base/util.h"
 
-static const char *advice(int error)
-{
-	switch (error) {
-	case -ENODEV: return "see 'ringtap list'";
-	case -EACCES: return "run ringtap as the application's user or as root";
-	case -ENOMEM: return "try a smaller --ring-size";
-	case -EPROTOTYPE: return "use the ringtap that the probe came with";
-	default: return "see 'ringtap list'";
-	}
-}
-
 static int attach(struct recorder *r, const struct target *t)
 {
-	const char *text;
 	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
 
-	if (!ret)
-		return 0;
-	text = ringtap_capture_error(r->cap);
-	if (ret == -EPROTONOSUPPORT)
-		say("record: application '%s': it runs without the probe; restart it with -d %s",
-			t->name, probe_path());
-	else
-		say("record: application '%s': %s; %s", t->name,
-			text && *text ? text : strerror(-ret), advice(ret));
+	if (ret)
+		say_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
 	return ret;
 }
 

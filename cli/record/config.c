@@ -119,6 +119,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 void config_init(struct record_config *c)
 {
 	*c = (struct record_config){
+		.command = "record",
 		.defaults = {.snaplen = RINGTAP_SNAPLEN_MAX,
 			.directions = RINGTAP_RX | RINGTAP_TX,
 			.queue = -1},
@@ -276,13 +277,13 @@ static int check_names(const struct iface_config *i)
 	return 0;
 }
 
-static int compile(struct iface_config *i)
+static int compile(const char *command, struct iface_config *i)
 {
 	char err[512] = "not enough memory";
 
 	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
 		return 0;
-	say("record: filter '%s': %s; see pcap-filter(7)", i->filter, err);
+	say("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
 }
 
@@ -297,7 +298,7 @@ int config_check(struct record_config *c)
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
 		ret = check_names(&c->ifaces[i]);
 		if (!ret)
-			ret = compile(&c->ifaces[i]);
+			ret = compile(c->command, &c->ifaces[i]);
 	}
 	return ret;
 }

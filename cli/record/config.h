@@ -35,6 +35,7 @@ struct limits {
 enum compress { COMPRESS_NONE = -1, COMPRESS_ZSTD, COMPRESS_LZ4 };
 
 struct record_config {
+	const char *command; /* in messages; "record", or of a program that records as well */
 	struct iface_config defaults;
 	struct iface_config ifaces[CONFIG_IFACES_MAX];
 	unsigned iface_count; /* at least 1 once checked */

@@ -76,3 +76,11 @@ uint64_t recorder_written(const struct recorder *r)
 {
 	return r->written + (r->out.sink ? r->out.packets : 0);
 }
+
+void recorder_end(struct recorder *r, enum end_reason why, bool discard)
+{
+	if (!r->end)
+		r->end = why;
+	r->stopping = true;
+	r->discarding = r->discarding || discard;
+}

@@ -68,7 +68,7 @@ static json_t *json_interface(const struct recorder *r, unsigned i)
 	json_object_set_new(j, "link_mbps", json_count(info.link_mbps));
 	json_object_set_new(j, "snaplen", json_count(info.snaplen));
 	json_object_set_new(j, "filter", json_text(recorder_iface(r, &info)->filter));
-	json_object_set_new(j, "gone", json_boolean(info.gone));
+	json_object_set_new(j, "removed", json_boolean(info.gone));
 	set_counts(j, &r->shares[i].counts);
 	json_object_set_new(j, "nic", json_nic(&info));
 	json_object_set_new(j, "taps", json_taps(r, i));
@@ -112,7 +112,7 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "delivered", json_count(s.delivered));
 	json_object_set_new(j, "reordered", json_count(s.reordered));
 	json_object_set_new(j, "queues_refused", json_count(s.queues_refused));
-	json_object_set_new(j, "applications_dead", json_count(s.apps_dead));
+	json_object_set_new(j, "applications_ended", json_count(s.apps_dead));
 	json_object_set_new(j, "duration_s", json_real(seconds));
 	json_object_set_new(
 		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));

@@ -25,15 +25,16 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 	if (error == -ECANCELED)
 		return;
 	if (why == END_CORRUPT)
-		say("record: reading the ring: %s; what came before is saved",
+		say("%s: reading the ring: %s; what came before is saved", r->cfg->command,
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
 	else if (error == -EPIPE && r->cfg->quiet)
 		return;
 	else if (error == -EPIPE)
-		say("record: writing %s: %s; its reader has closed it", name, strerror(EPIPE));
+		say("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
+			strerror(EPIPE));
 	else
-		say("record: writing %s: %s; what was written before is whole",
+		say("%s: writing %s: %s; what was written before is whole", r->cfg->command,
 			r->bad_path ? r->bad_path : name, strerror(-error));
 	r->error_text = strdup(said());
 }
@@ -92,11 +93,11 @@ static void tell_deaths(struct recorder *r)
 		return;
 	r->dead = s.apps_dead;
 	if (r->targets.count == 1)
-		say("record: application '%s' has ended; saving what it published",
+		say("%s: application '%s' has ended: the capture is complete", r->cfg->command,
 			r->targets.list[0].name);
 	else
-		say("record: an application has ended; saving what it published, %u of %u go on",
-			r->targets.count - (unsigned)r->dead, r->targets.count);
+		say("%s: an application has ended; the capture goes on with %u of %u",
+			r->cfg->command, r->targets.count - (unsigned)r->dead, r->targets.count);
 }
 
 static void tick(struct recorder *r, uint64_t now)

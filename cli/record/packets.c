@@ -5,14 +5,6 @@
 #include "convert.h"
 #include "record.h"
 
-void recorder_end(struct recorder *r, enum end_reason why, bool discard)
-{
-	if (!r->end)
-		r->end = why;
-	r->stopping = true;
-	r->discarding = r->discarding || discard;
-}
-
 static uint64_t min_limit(uint64_t a, uint64_t b)
 {
 	return !a || (b && b < a) ? b : a;

@@ -62,20 +62,20 @@ struct recorder {
 	uint64_t report_ns, report_captured;
 };
 
-/* ---- cmd_record.c */
+/* ---- command.c */
 
 /* Attaches, records and reports as r->cfg says. Returns enum status; says what is wrong. */
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
 
-/* ---- record_attach.c */
+/* ---- attach.c */
 /* Makes the capture and attaches all targets; ready to record. Says what is wrong. */
 int recorder_attach(struct recorder *r);
 /* The -i, or the defaults, that an interface stems from. */
 const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i);
 
-/* ---- record_signals.c */
+/* ---- signals.c */
 /* SIGINT, SIGTERM and SIGHUP end the capture; a second one gives up on what is not yet written, and
  * so does a pipe after the first one whose reader takes nothing for seconds. */
 void signals_catch(struct ringtap_capture *cap);
@@ -83,7 +83,7 @@ void signals_release(void);
 int signals_count(void);
 extern struct sink_patience signals_patience;
 
-/* ---- record_file.c: files, and the blocks around the packets. 0 or -errno. */
+/* ---- file.c: files, and the blocks around the packets. 0 or -errno. */
 int file_open_first(struct recorder *r); /* says what is wrong */
 int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
 int file_end(struct recorder *r, bool final);
@@ -94,23 +94,25 @@ int file_interfaces(struct recorder *r);
 /* Interface statistics; final: the capture is over, counts are exact. */
 int file_statistics(struct recorder *r, bool final);
 
-/* ---- record_counts.c */
+/* ---- counts.c */
 /* Brings shares up to date. */
 int shares_update(struct recorder *r);
 /* Counts the packets of a run as discarded, by interface. 0, -ENOMEM, -EBADMSG. */
 int shares_discard(struct recorder *r, const struct ringtap_run *run);
 uint64_t counts_lost(const struct ringtap_counts *c);
+/* Ends the recording at its source; discard: packets that still come are only counted. The first
+ * reason stays. */
+void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 /* Packets in all files, the current one included. */
 uint64_t recorder_written(const struct recorder *r);
 
-/* ---- record_packets.c: takes a run apart where limits say so. 0 or -errno. */
+/* ---- packets.c: takes a run apart where limits say so. 0 or -errno. */
 int packets_put(struct recorder *r, const struct ringtap_run *run);
-void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 
-/* ---- record_loop.c: runs until the end; result in end and error. */
+/* ---- loop.c: runs until the end; result in end and error. */
 void recorder_loop(struct recorder *r);
 
-/* ---- record_report.c, record_json.c */
+/* ---- report.c, json.c */
 void report_live(struct recorder *r, uint64_t now_ns);
 void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);

@@ -234,11 +234,12 @@ static void which_application_is_meant(void **state)
 	assert_non_null(strstr(said(), "no running DPDK application"));
 	fake.apps = 2;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "several applications (app0, app1)"));
+	assert_non_null(strstr(said(), "several applications (app0, app1); name one, as in "
+				       "'ringtap record -i app0'"));
 	assert_int_equal(record("-w f -i p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "several"));
+	assert_non_null(strstr(said(), "name one, as in 'ringtap record -i app0:p0'"));
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "appX:p0"));
+	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
 	assert_int_equal(record("-w f -i app0: -i app0:p1"), STATUS_USAGE);
 	assert_non_null(strstr(said(), "app0:p1"));
 	assert_int_equal(access("f", F_OK), -1);
@@ -259,7 +260,7 @@ static void refused_attach_leaves_no_file(void **state)
 static void death_of_the_application_is_no_failure(void **state)
 {
 	assert_int_equal(record("-q -w f"), STATUS_OK);
-	assert_non_null(strstr(said(), "'app0' has ended"));
+	assert_non_null(strstr(said(), "'app0' has ended: the capture is complete"));
 	assert_true(test_blocks_read("f").ended[0]);
 }
 
@@ -305,7 +306,7 @@ static void failed_output_names_file_and_cause(void **state)
 	assert_non_null(strstr(said(), "No space left"));
 	assert_int_equal(fake.stops, 1);
 	assert_int_equal(record("-w none/f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "none/f: No such file"));
+	assert_non_null(strstr(said(), "cannot write 'none/f': No such file"));
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	now = (struct rlimit){20000, old.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);

@@ -261,7 +261,7 @@ bool report_losses(const struct recorder *r)
 			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
 				loss_names[i], format_count(count, s.total.lost[i]));
 	}
-	say("record: %s packets were lost (%s): %s; %s", format_count(count, lost),
+	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
 		percent(share, lost, s.total.seen), reasons, advice(&s.total));
 	return true;
 }

@@ -7,22 +7,25 @@
 #include "record.h"
 #include "base/util.h"
 
+#define NAME_WIDTH 24
+
 static void print(struct recorder *r)
 {
 	if (shares_update(r))
 		return;
-	printf("%-32s %15s %15s %15s %15s\n", "Interface", "Received", "Matched", "Dropped",
+	printf("%-24s %13s %13s %13s %13s\n", "Interface", "Received", "Matched", "Dropped",
 		"NIC dropped");
 	for (unsigned i = 0; i < r->share_count; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
 		const struct ringtap_counts *c = &r->shares[i].counts;
-		char name[2 * RINGTAP_NAME_LEN + 2];
+		char name[2 * RINGTAP_NAME_LEN + 2], shown[2 * RINGTAP_NAME_LEN + 2];
 
 		if (ringtap_capture_interface(r->cap, i, &info))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", info.app_name, info.name);
-		printf("%-32s %15" PRIu64 " %15" PRIu64 " %15" PRIu64 " %15" PRIu64 "\n", name,
-			c->seen,
+		text_shorten(shown, sizeof(shown), name, NAME_WIDTH);
+		printf("%s%*s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "\n", shown,
+			NAME_WIDTH - (int)text_columns(shown), "", c->seen,
 			recorder_iface(r, &info)->filter ? c->captured + counts_lost(c) : c->seen,
 			counts_lost(c), info.nic_imissed + info.nic_nombuf);
 	}

@@ -58,7 +58,8 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 	return 0;
 }
 
-static int resolve_one(struct targets *t, const struct iface_config *i, const char *const *names)
+static int resolve_one(struct targets *t, const char *command, const struct iface_config *i,
+	const char *const *names)
 {
 	struct target *target;
 	const char *port;
@@ -66,7 +67,7 @@ static int resolve_one(struct targets *t, const struct iface_config *i, const ch
 
 	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
 	if (app < 0)
-		app = targets_only_app("record", t->apps, names, port);
+		app = targets_only_app(command, t->apps, names, port);
 	if (app < 0)
 		return -ENOENT;
 	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
@@ -82,15 +83,14 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	*t = (struct targets){0};
 	ret = ringtap_apps_find(&t->apps);
 	if (ret) {
-		say("record: looking for applications: %s", strerror(-ret));
+		say("%s: looking for applications: %s", cfg->command, strerror(-ret));
 		return ret;
 	}
 	count = ringtap_apps_count(t->apps);
 	if (!count) {
-		say("record: no running DPDK application found; start it with -d %s, and run "
-		    "ringtap "
-		    "as its user or as root",
-			probe_path());
+		say("%s: no running DPDK application found; start it with -d %s, and run "
+		    "ringtap as its user or as root",
+			cfg->command, probe_path());
 		return -ENOENT;
 	}
 	names = calloc(count, sizeof(*names));
@@ -99,7 +99,7 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	for (size_t i = 0; i < count; i++)
 		names[i] = ringtap_apps_name(t->apps, i);
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
-		ret = resolve_one(t, &cfg->ifaces[i], names);
+		ret = resolve_one(t, cfg->command, &cfg->ifaces[i], names);
 	free(names);
 	return ret;
 }

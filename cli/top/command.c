@@ -9,10 +9,8 @@
 #include "top.h"
 #include "base/util.h"
 
-#define NAMES_MAX         64
 #define INTERVAL_MIN_NS   (NS_PER_S / 10)
 #define INTERVAL_MAX_NS   (3600 * NS_PER_S)
-#define LATENCY_EVERY     1
 #define LATENCY_EVERY_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
@@ -45,10 +43,10 @@ static const struct option_def options[] = {
 		"--once"},
 	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"End after so many intervals"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "instruments", "LIST", NULL, 0, 0,
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,busy,pools; latency and "
-		"gaps when their view is shown)"},
+		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
+		"when their view is shown)"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
@@ -56,29 +54,18 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap top shows what the polling threads of running DPDK applications "
-		"do: packets, "
-		"bits and polls a second, how full bursts are, how much of their time is "
-		"work, what is "
-		"lost and where, and how full mempools are. Without APP it shows all "
-		"applications of "
-		"the host that carry the probe, and those that come while it runs. "
-		"Applications count "
-		"only while it runs.\n"
-		"\n"
-		"Packets are counted exactly, by the probe. Bits are the driver's statistics, "
-		"if it has any; "
-		"with the collector bytes, which looks at every packet and so costs more, "
-		"they are "
-		"exact, too. MISSED, NOMBUF and "
-		"ERR are the "
-		"drivers' counts, which are read twice a second. UNSENT is what the "
-		"application handed "
-		"to TX less what the driver says it sent: refused packets, which the "
-		"application may "
-		"drop or offer again, and those that the driver lost. A busy poll or call "
-		"is one that "
-		"had packets.\n"},
+		"ringtap top shows what the polling threads of running DPDK applications do: "
+		"packets, bits and polls a second, how full bursts are, how much of their time is "
+		"work, what is lost and where, and how full mempools are. Without APP it shows all "
+		"applications of the host that have the probe, and those that start meanwhile. "
+		"Applications count only while it runs.\n\n"
+		"Packets are counted exactly, by the probe. Bits are the driver's statistics, if "
+		"it has any; with the collector bytes, which reads the length of every packet and "
+		"so costs more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' "
+		"counts, which are read twice a second. UNSENT are packets passed to TX less those "
+		"that the driver sent: refused packets, which the application may drop or offer "
+		"again, and those that the driver lost. A busy poll or call is one that had "
+		"packets.\n"},
 	{"KEYS", "  p u t m l g   ports, queues, threads, mempools, latency, gaps\n"
 		 "  left right    previous, next view\n"
 		 "  < >           sort by the column before, after; o: the view's own order\n"
@@ -88,14 +75,11 @@ static const struct section sections[] = {
 		 "  up down PgUp PgDn Home End   scroll\n"
 		 "  h ?           help on keys and columns\n"
 		 "  q Ctrl-C      quit\n"},
-	{"EXAMPLES", "The threads of one application, as a table for a report:\n"
-		     "\n"
-		     "  ringtap top --once -v threads my-app\n"
-		     "\n"
-		     "Received packets a second of each port, every ten seconds:\n"
-		     "\n"
-		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + "
-		     "(.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
+	{"EXAMPLES", "The threads of one application, as a table for a report:\n\n"
+		     "  ringtap top --once -v threads my-app\n\n"
+		     "Received packets a second of each port, every ten seconds:\n\n"
+		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + (.ports[]? | "
+		     "{port: .name, pps: .rx.packets_per_second})'\n"},
 	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
 			"command line.\n"},
 };
@@ -103,8 +87,7 @@ static const struct section sections[] = {
 
 struct context {
 	struct top_config cfg;
-	const char *names[NAMES_MAX];
-	size_t name_count;
+	struct watch watch;
 };
 
 static int set_interval(struct top_config *cfg, const char *text)
@@ -112,12 +95,13 @@ static int set_interval(struct top_config *cfg, const char *text)
 	if (!parse_seconds(text, &cfg->interval_ns) && cfg->interval_ns >= INTERVAL_MIN_NS &&
 		cfg->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	say("top: --interval %s: give seconds from 0.1 to 3600", text);
+	say("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
 	return -EINVAL;
 }
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
+	struct watch *w = &((struct context *)ctx)->watch;
 	struct top_config *cfg = &((struct context *)ctx)->cfg;
 
 	switch (id) {
@@ -128,22 +112,15 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_VIEW: cfg->view = (enum top_view)v->number; return 0;
 	case OPT_SORT: cfg->sort = v->text; return 0;
 	case OPT_REVERSE: cfg->reverse = true; return 0;
-	case OPT_EVERY: cfg->latency_every = (unsigned)v->number; return 0;
-	case OPT_COLLECTORS: cfg->collectors = collectors_parse("top", v->text); break;
+	case OPT_EVERY: w->latency_every = (unsigned)v->number; return 0;
+	case OPT_COLLECTORS: w->collectors = collectors_parse("top", v->text); break;
 	}
-	return cfg->collectors ? 0 : -EINVAL;
+	return w->collectors ? 0 : -EINVAL;
 }
 
 static int operand(void *ctx, const char *text)
 {
-	struct context *c = ctx;
-
-	if (c->name_count == NAMES_MAX) {
-		say("top: %s: more than %d applications", text, NAMES_MAX);
-		return -EINVAL;
-	}
-	c->names[c->name_count++] = text;
-	return 0;
+	return watch_name(&((struct context *)ctx)->watch, "top", text);
 }
 
 static int check(const struct top_config *cfg)
@@ -151,12 +128,12 @@ static int check(const struct top_config *cfg)
 	const struct view *v = &views[cfg->view];
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		say("top: --sort %s: the view %s has no such column; take a title that it shows",
+		say("top: --sort %s: the view %s has no such column; give the title of one",
 			cfg->sort, v->name);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		say("top: this is no terminal; use --once or --json");
+		say("top: standard input or output is no terminal; use --once or --json");
 		return -EINVAL;
 	}
 	return 0;
@@ -164,30 +141,23 @@ static int check(const struct top_config *cfg)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.cfg = {.interval_ns = NS_PER_S,
-				    .collectors = COLLECTORS_DEFAULT,
-				    .latency_every = LATENCY_EVERY}};
+	struct context c = {.cfg = {.interval_ns = NS_PER_S},
+		.watch = {.collectors = COLLECTORS_DEFAULT, .latency_every = 1}};
+	struct watch *w = &c.watch;
 	int ret = options_parse(self, argc, argv, &c);
-	struct watch w = {.names = c.names, .name_count = c.name_count};
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (check(&c.cfg))
 		return STATUS_USAGE;
-	w.collectors = c.cfg.collectors | views[c.cfg.view].needs;
-	w.latency_every = c.cfg.latency_every;
-	watch_init(&w);
-	ret = stop_catch();
-	if (!ret)
-		ret = watch_refresh(&w);
-	if (ret) {
-		say("top: looking for applications: %s", strerror(-ret));
-		ret = STATUS_FAILED;
-	} else {
-		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(&w, &c.cfg)
-								  : top_screen(&w, &c.cfg);
-	}
-	watch_free(&w);
+	c.cfg.collectors = w->collectors;
+	w->collectors |= views[c.cfg.view].needs;
+	watch_init(w);
+	ret = watch_find(w, "top");
+	if (ret == STATUS_OK)
+		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)
+								  : top_screen(w, &c.cfg);
+	watch_free(w);
 	return ret;
 }
 

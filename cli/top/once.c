@@ -13,44 +13,43 @@
 #include "top.h"
 #include "base/util.h"
 
-#define WIDTH_PLAIN 200 /* where nothing tells: nobody minds long lines in a file */
+#define WIDTH_PLAIN 200 /* of a file or pipe */
 
-static void print_cell(const struct column *c, const char *text, unsigned width, bool first)
+/* row NULL: the titles. */
+static void print_row(
+	const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX], bool utf8)
 {
-	/* printf() would count bytes, and bars are of three each. */
-	size_t shown = c->kind == CELL_BARS ? width : strlen(text);
-	int pad = shown < width ? (int)(width - shown) : 0;
+	char text[CELL_LEN];
+	bool first = true;
+	int pad;
 
-	printf("%s%*s%s%*s", first ? "" : " ", column_left(c) ? 0 : pad, "", text,
-		column_left(c) ? pad : 0, "");
+	for (unsigned i = 0; i < t->column_count; i++) {
+		const struct column *c = &t->columns[i];
+
+		if (!width[i])
+			continue;
+		if (!first)
+			putchar(' ');
+		snprintf(text, sizeof(text), "%s", c->title);
+		if (row)
+			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
+		/* Bars have more bytes than characters, and are as wide as their column. */
+		pad = row && rt_metrics[c->id].unit == RT_UNIT_BARS ? 0 : (int)width[i];
+		printf("%*s", column_left(c) ? -pad : pad, text);
+		first = false;
+	}
+	putchar('\n');
 }
 
 static void print_table(const struct table *t, unsigned room)
 {
 	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	unsigned width[COLUMNS_MAX];
-	char text[CELL_TEXT_LEN * 4];
 
 	table_fit(t, room, width);
-	for (size_t r = 0; r <= t->row_count; r++) {
-		bool first = true;
-
-		for (unsigned i = 0; i < t->column_count; i++) {
-			if (!width[i])
-				continue;
-			if (r)
-				cell_text(&t->columns[i], &t->rows[r - 1].cell[i], utf8, width[i],
-					text, sizeof(text));
-			/* A heading stands as its column does. */
-			print_cell(
-				r ? &t->columns[i]
-				  : &(struct column){.kind = column_left(&t->columns[i]) ? CELL_TEXT
-											 : CELL_SI},
-				r ? text : t->columns[i].title, width[i], first);
-			first = false;
-		}
-		putchar('\n');
-	}
+	print_row(t, NULL, width, utf8);
+	for (size_t r = 0; r < t->row_count; r++)
+		print_row(t, &t->rows[r], width, utf8);
 }
 
 static unsigned room(void)
@@ -93,17 +92,15 @@ static int print_json(const struct watch *w, bool line)
 	return ret;
 }
 
-/* Goes on until a whole interval is over. False: a signal came. */
-static bool interval(struct watch *w, const struct top_config *cfg, uint64_t until)
+/* Until a whole interval is over. False: a signal came. */
+static bool interval(struct watch *w, uint64_t until)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	for (; now < until; now = now_ns(CLOCK_MONOTONIC)) {
 		if (stop_wait(until - now < WATCH_STEP_NS ? until - now : WATCH_STEP_NS))
 			return false;
-		pthread_mutex_lock(&w->lock);
 		watch_step(w);
-		pthread_mutex_unlock(&w->lock);
 	}
 	return true;
 }
@@ -118,7 +115,7 @@ static int show(struct watch *w, const struct top_config *cfg)
 		print_view(w, cfg);
 	if (!ret && !fflush(stdout) && !ferror(stdout))
 		return STATUS_OK;
-	say("top: writing standard output: %s", strerror(errno));
+	say("top: cannot write to standard output: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -136,18 +133,18 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	watch_settle(w);
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
-		say("top: no thread to look for applications: %s", strerror(errno));
+		say("top: cannot start a thread that finds applications: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	until = now_ns(CLOCK_MONOTONIC);
 	for (uint64_t n = 0; !status && (!count || n < count); n++) {
 		until += cfg->interval_ns;
-		if (!interval(w, cfg, until))
+		if (!interval(w, until))
 			break;
-		pthread_mutex_lock(&w->lock);
+		watch_lock(w);
 		status = show(w, cfg);
 		watch_mark(w);
-		pthread_mutex_unlock(&w->lock);
+		watch_unlock(w);
 	}
 	return status;
 }

@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/probe_path.h"
 #include "base/signals.h"
 #include "top.h"
 #include "base/util.h"
 
 enum { PAIR_ALARM = 1, PAIR_QUIET };
-#define HEAD_LINES 3 /* title, views, column titles */
+#define HEAD_LINES 3              /* title, views, column titles */
+#define FIRST_NS   (NS_PER_S / 5) /* between updates while the table is empty */
 
 struct screen {
 	struct watch *w;
@@ -25,13 +25,12 @@ struct screen {
 	uint64_t interval_ns;
 	enum top_view view;
 	unsigned collectors; /* besides what the view needs */
-	unsigned sort;       /* column; the view's count: as they come */
+	unsigned sort;       /* column; the view's count: by index */
 	bool reverse, paused, help, utf8, quit;
-	bool marked;  /* the interval that is shown is over: the next snapshot begins another */
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
-	attr_t alarm; /* how a bad figure looks */
+	attr_t alarm; /* of values that are bad news */
 };
 
 static const char keys[] = "putmlg"; /* of the views, in their order */
@@ -41,13 +40,13 @@ static const struct view *current(const struct screen *s)
 	return &views[s->view];
 }
 
-/* What costs more than a little is on only while it is looked at. */
+/* Costly collectors are on only while their view is shown. */
 static void switch_collectors(struct screen *s)
 {
 	unsigned collectors = s->collectors | current(s)->needs;
 
 	if (collectors != s->w->collectors)
-		watch_switch(s->w, collectors, s->cfg->latency_every);
+		watch_switch(s->w, collectors, s->w->latency_every);
 }
 
 static void select_view(struct screen *s, enum top_view view)
@@ -63,7 +62,7 @@ static void move_sort(struct screen *s, int step)
 {
 	unsigned count = current(s)->column_count;
 
-	/* Over the columns that are seen, and none. */
+	/* Over the columns that are shown, and none. */
 	do
 		s->sort = (s->sort + count + 1 + (unsigned)step) % (count + 1);
 	while (s->sort < count && !s->width[s->sort]);
@@ -122,15 +121,6 @@ static void draw_head(const struct screen *s)
 	mvaddnstr(1, x, "  h help  q quit", COLS - x > 0 ? COLS - x : 0);
 }
 
-static void draw_cell(const struct column *c, const char *text, int y, int x, unsigned width)
-{
-	int shown = c->kind == CELL_BARS ? (int)width : (int)strlen(text);
-
-	if (shown > (int)width)
-		shown = (int)width;
-	mvaddstr(y, x + (column_left(c) ? 0 : (int)width - shown), text);
-}
-
 static void draw_titles(const struct screen *s)
 {
 	int x = 0;
@@ -139,13 +129,13 @@ static void draw_titles(const struct screen *s)
 	mvhline(2, 0, ' ', COLS);
 	for (unsigned i = 0; i < s->table.column_count; i++) {
 		const struct column *c = &s->table.columns[i];
-		int shown = (int)strlen(c->title), width = (int)s->width[i];
+		int width = (int)s->width[i];
 
 		if (!width)
 			continue;
 		if (i == s->sort)
 			attron(A_BOLD | A_UNDERLINE);
-		mvaddstr(2, x + (column_left(c) ? 0 : width - shown), c->title);
+		mvaddstr(2, x + column_pad(c, c->title, s->width[i]), c->title);
 		attroff(A_BOLD | A_UNDERLINE);
 		x += width + 1;
 	}
@@ -154,12 +144,12 @@ static void draw_titles(const struct screen *s)
 
 static void draw_row(const struct screen *s, const struct row *r, int y)
 {
-	char text[CELL_TEXT_LEN * 4];
+	char text[CELL_LEN];
 	int x = 0;
 
 	for (unsigned i = 0; i < s->table.column_count; i++) {
 		const struct column *c = &s->table.columns[i];
-		/* Less than one in a thousand is no news. */
+		/* Rates below one in 1,000 seconds are left plain. */
 		bool alarm = c->alarm && r->cell[i].number >= 0.001;
 
 		if (!s->width[i])
@@ -167,64 +157,26 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 		cell_text(c, &r->cell[i], s->utf8, s->width[i], text, sizeof(text));
 		if (alarm)
 			attron(s->alarm);
-		draw_cell(c, text, y, x, s->width[i]);
+		mvaddstr(y, x + column_pad(c, text, s->width[i]), text);
 		attroff(s->alarm);
 		x += (int)s->width[i] + 1;
 	}
 }
 
-static bool listed(const struct watch *w, const char *name)
+/* Prints what is not in the table, and why. Returns the number of lines, from the bottom. */
+static int draw_reasons(const struct screen *s)
 {
-	for (size_t i = 0; i < w->count; i++)
-		if (!strcmp(w->list[i]->name, name))
-			return true;
-	return false;
-}
-
-static void trouble(const struct watched *a, char *line, size_t size)
-{
-	char text[512];
-
-	if (a->error == -EPROTONOSUPPORT)
-		snprintf(text, sizeof(text),
-			"%s: without the probe; to load it, restart it with -d %s", a->name,
-			probe_path());
-	else if (a->now && !a->ended)
-		snprintf(text, sizeof(text),
-			"%s: ports without an entry: %u; entries become free when the last monitor "
-			"detaches",
-			a->name, a->now->ports_beyond);
-	else
-		snprintf(text, sizeof(text), "%s: %s", a->name, a->ended ? "has ended" : a->why);
-	printable(line, size, text);
-}
-
-/* What is not in the table, and why. Returns how many lines it took, from the bottom. */
-static int draw_troubles(const struct screen *s)
-{
-	char line[512];
+	char line[WATCH_REASON_LEN], text[WATCH_REASON_LEN];
 	int n = 0;
 
-	for (size_t i = 0; i < s->w->count && n < LINES - HEAD_LINES - 1; i++) {
-		const struct watched *a = s->w->list[i];
-
-		if (a->now && !a->ended && !a->now->ports_beyond)
-			continue;
-		trouble(a, line, sizeof(line));
-		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
-	}
-	for (size_t i = 0; i < s->w->name_count && n < LINES - HEAD_LINES - 1; i++) {
-		if (listed(s->w, s->w->names[i]))
-			continue;
-		snprintf(line, sizeof(line), "%s: does not run yet", s->w->names[i]);
-		mvaddnstr(LINES - 1 - n++, 0, line, COLS);
-	}
+	for (; n < LINES - HEAD_LINES - 1 && watch_reason(s->w, (size_t)n, line); n++)
+		mvaddnstr(LINES - 1 - n, 0, printable(text, sizeof(text), line), COLS);
 	return n;
 }
 
 static void draw_table(struct screen *s)
 {
-	int last = LINES - draw_troubles(s);
+	int last = LINES - draw_reasons(s);
 	size_t room = last > HEAD_LINES ? (size_t)(last - HEAD_LINES) : 0;
 
 	draw_titles(s);
@@ -255,7 +207,8 @@ static void draw_help(const struct screen *s)
 	snprintf(line, sizeof(line), "Columns of %s, where there is room:", v->name);
 	mvaddnstr(++y, 1, line, COLS - 1);
 	for (unsigned i = 0; i < v->column_count && y + 1 < LINES; i++) {
-		snprintf(line, sizeof(line), "%-8s %s", v->columns[i].title, v->columns[i].help);
+		snprintf(line, sizeof(line), "%-8s %s", v->columns[i].title,
+			rt_metrics[v->columns[i].id].help);
 		mvaddnstr(++y, 1, line, COLS - 1);
 	}
 }
@@ -345,10 +298,10 @@ static bool wait_input(struct screen *s, uint64_t ns)
 	if (p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		s->quit = true;
 	while (!s->quit && (key = getch()) != ERR) {
-		pthread_mutex_lock(&s->w->lock);
+		watch_lock(s->w);
 		take_key(s, key);
 		refill(s);
-		pthread_mutex_unlock(&s->w->lock);
+		watch_unlock(s->w);
 		any = true;
 	}
 	return any;
@@ -356,34 +309,34 @@ static bool wait_input(struct screen *s, uint64_t ns)
 
 static void loop(struct screen *s)
 {
-	uint64_t next = now_ns(CLOCK_MONOTONIC);
-	bool fresh = true; /* shows what there is of the first interval */
+	uint64_t next = now_ns(CLOCK_MONOTONIC), stepped = next;
 
 	while (!s->quit) {
-		uint64_t now = now_ns(CLOCK_MONOTONIC);
+		uint64_t now = now_ns(CLOCK_MONOTONIC), until = stepped + WATCH_STEP_NS;
 		bool changed;
 
-		changed = wait_input(
-			s, now < next && next - now < WATCH_STEP_NS ? next - now : WATCH_STEP_NS);
+		if (next < until)
+			until = next;
+		changed = wait_input(s, now < until ? until - now : 0);
 		now = now_ns(CLOCK_MONOTONIC);
-		pthread_mutex_lock(&s->w->lock);
-		if (!s->paused) {
-			if (s->marked)
+		watch_lock(s->w);
+		if (!s->paused && now >= until) {
+			if (now >= next && s->table.row_count)
 				watch_mark(s->w);
-			s->marked = false;
 			watch_step(s->w);
+			stepped = now;
 		}
 		if (!s->paused && now >= next) {
-			s->marked = true;
-			fresh = !s->table.row_count;
-			next = now + s->interval_ns;
+			refill(s);
+			/* The first interval may be a short one: there is something to show. */
+			next = now + (s->table.row_count || s->interval_ns < FIRST_NS
+						     ? s->interval_ns
+						     : FIRST_NS);
 			changed = true;
 		}
-		if (changed && (s->marked || fresh))
-			refill(s);
 		if (changed)
 			draw(s);
-		pthread_mutex_unlock(&s->w->lock);
+		watch_unlock(s->w);
 	}
 }
 
@@ -438,7 +391,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	watch_mark(w);
 	ret = watch_start(w);
 	if (ret) {
-		say("top: no thread to look for applications: %s", strerror(-ret));
+		say("top: cannot start a thread that finds applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	if (!begin(&s)) {

@@ -40,8 +40,13 @@ void table_free(struct table *t)
 	*t = (struct table){0};
 }
 
+static enum rt_unit unit_of(const struct column *c)
+{
+	return rt_metrics[c->id].unit;
+}
+
 struct order {
-	const struct column *column;
+	enum rt_unit unit;
 	unsigned index;
 	bool reverse;
 };
@@ -49,11 +54,11 @@ struct order {
 static int compare(const void *left, const void *right, void *arg)
 {
 	const struct order *o = arg;
-	const struct cell *a = &((const struct row *)left)->cell[o->index];
-	const struct cell *b = &((const struct row *)right)->cell[o->index];
+	const struct metric_value *a = &((const struct row *)left)->cell[o->index];
+	const struct metric_value *b = &((const struct row *)right)->cell[o->index];
 	int ret;
 
-	if (o->column->kind == CELL_TEXT) {
+	if (o->unit == RT_UNIT_TEXT) {
 		ret = strverscmp(a->text, b->text);
 	} else {
 		if (isnan(a->number) || isnan(b->number))
@@ -63,10 +68,10 @@ static int compare(const void *left, const void *right, void *arg)
 	return o->reverse ? -ret : ret;
 }
 
-/* Rows that are equal stay as they came: qsort() does not promise that. */
+/* Stable, other than qsort(): equal rows keep their order. */
 void table_sort(struct table *t, unsigned column, bool reverse)
 {
-	struct order o = {&t->columns[column], column, reverse};
+	struct order o = {unit_of(&t->columns[column]), column, reverse};
 
 	for (size_t i = 1; i < t->row_count; i++) {
 		struct row row = t->rows[i];
@@ -80,7 +85,7 @@ void table_sort(struct table *t, unsigned column, bool reverse)
 
 bool column_left(const struct column *c)
 {
-	return c->kind == CELL_TEXT || c->kind == CELL_BARS;
+	return unit_of(c) == RT_UNIT_TEXT || unit_of(c) == RT_UNIT_BARS;
 }
 
 static unsigned total(const struct table *t, const unsigned width[COLUMNS_MAX])
@@ -102,14 +107,14 @@ static size_t longest(const struct table *t, unsigned column)
 	return most;
 }
 
-/* Texts get the room that is left, as far as they need it; first those that are never left out. */
+/* Gives the room that is left to texts that need it; first to those that are never left out. */
 static void widen(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX])
 {
 	for (unsigned i = 0; i < 2 * t->column_count; i++) {
 		unsigned at = i % t->column_count, used = total(t, width);
 		size_t need = longest(t, at);
 
-		if (t->columns[at].kind != CELL_TEXT || !width[at] || need <= width[at] ||
+		if (unit_of(&t->columns[at]) != RT_UNIT_TEXT || !width[at] || need <= width[at] ||
 			used >= room || (i < t->column_count && t->columns[at].rank))
 			continue;
 		if (need - width[at] > room - used)
@@ -169,15 +174,15 @@ static void clock_text(char *buf, size_t size, double ns)
 		(unsigned)((uint64_t)ns / 1000 % 1000000));
 }
 
-static void bars(char *buf, size_t size, const struct cell *cell, bool utf8, unsigned width)
+static void bars(char *buf, size_t size, const struct metric_value *cell, bool utf8, unsigned width)
 {
 	static const char *const fine[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
 		"\u2586", "\u2587", "\u2588"};
 	static const char *const coarse[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 
 	buf[0] = '\0';
-	for (unsigned i = 0; i < BARS_MAX && i < width; i++) {
-		/* What is there at all is seen. */
+	for (unsigned i = 0; i < BURST_CLASSES && i < width; i++) {
+		/* The smallest share is visible, too. */
 		unsigned level = cell->bar[i] > 0 ? 1 + (unsigned)(cell->bar[i] * 7.01f) : 0;
 		const char *glyph = (utf8 ? fine : coarse)[level > 8 ? 8 : level];
 
@@ -186,34 +191,39 @@ static void bars(char *buf, size_t size, const struct cell *cell, bool utf8, uns
 	}
 }
 
-void cell_text(const struct column *c, const struct cell *cell, bool utf8, unsigned width,
+void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
 	char *buf, size_t size)
 {
+	enum rt_unit unit = unit_of(c);
 	double v = cell->number;
 
-	if (size > width + 1 && c->kind != CELL_BARS)
+	if (size > width + 1 && unit != RT_UNIT_BARS)
 		size = width + 1;
 	buf[0] = '\0';
-	if (c->kind == CELL_TEXT)
-		snprintf(buf, size, "%s", cell->text);
-	else if (c->kind == CELL_BARS)
-		bars(buf, size, cell, utf8, width);
-	else if (isnan(v))
-		snprintf(buf, size, "-");
-	else if (c->kind == CELL_SI)
-		si(buf, size, v, 1000, " kMGT");
-	else if (c->kind == CELL_BYTES)
-		si(buf, size, v, 1024, " KMGT");
-	else if (c->kind == CELL_COUNT)
-		snprintf(buf, size, "%.0f", v);
-	else if (c->kind == CELL_PERCENT)
+	if (isnan(v) && unit != RT_UNIT_TEXT && unit != RT_UNIT_BARS)
+		unit = RT_UNIT_COUNT;
+	switch (unit) {
+	case RT_UNIT_TEXT: snprintf(buf, size, "%s", cell->text); break;
+	case RT_UNIT_BARS: bars(buf, size, cell, utf8, width); break;
+	case RT_UNIT_BOOL: snprintf(buf, size, v > 0 ? "yes" : "no"); break;
+	case RT_UNIT_RATE: si(buf, size, v, 1000, " kMGT"); break;
+	case RT_UNIT_BYTES: si(buf, size, v, 1024, " KMGT"); break;
+	case RT_UNIT_SHARE:
 		snprintf(buf, size, "%.*f", v < 0.0995 && v > 0 ? 1 : 0, 100 * v);
-	else if (c->kind == CELL_MEAN)
-		snprintf(buf, size, "%.*f", v < 999.5 ? 1 : 0, v);
-	else if (c->kind == CELL_NS)
-		ns_text(buf, size, v);
-	else
-		clock_text(buf, size, v);
+		break;
+	case RT_UNIT_MEAN: snprintf(buf, size, "%.*f", v < 999.5 ? 1 : 0, v); break;
+	case RT_UNIT_NS: ns_text(buf, size, v); break;
+	case RT_UNIT_CLOCK: clock_text(buf, size, v); break;
+	default: snprintf(buf, size, isnan(v) ? "-" : "%.0f", v); break;
+	}
+}
+
+int column_pad(const struct column *c, const char *text, unsigned width)
+{
+	/* Bytes are no characters in bars, which are as wide as their column. */
+	size_t shown = unit_of(c) == RT_UNIT_BARS ? width : strlen(text);
+
+	return column_left(c) || shown >= width ? 0 : (int)(width - shown);
 }
 
 int column_find(const struct column *columns, unsigned count, const char *title)

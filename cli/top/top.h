@@ -2,9 +2,9 @@
 /*
  * ringtap top: statistics of an interval as tables, on a terminal or not.
  *
- *   watch (snapshots) -> top_views: a table of cells -> top_table: fitted to a width, sorted
- *                                                        -> top_screen (ncurses), top_once (text)
- *                    -> top_json
+ *   watch (snapshots) -> views: a table of cells -> table: fitted to a width, sorted
+ *                                                     -> screen (ncurses), once (text)
+ *                    -> json
  */
 #ifndef RINGTAP_CLI_TOP_TOP_H
 #define RINGTAP_CLI_TOP_TOP_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/monitor/rates.h"
+#include "cli/monitor/metrics.h"
 #include "cli/monitor/watch.h"
 
 enum top_view {
@@ -35,43 +35,24 @@ struct top_config {
 	enum top_view view;
 	const char *sort; /* a column's title; NULL: the view's own order */
 	bool reverse;
-	unsigned collectors, latency_every;
+	unsigned collectors; /* besides those of the view */
 };
 
-/* ---- top_table.c: cells, sorted and fitted */
+/* ---- table.c: cells, sorted and fitted */
 
-enum cell_kind {
-	CELL_TEXT,
-	CELL_SI,      /* 12.3M */
-	CELL_COUNT,   /* 1234 */
-	CELL_PERCENT, /* of a share 0 … 1 */
-	CELL_MEAN,    /* 31.9 */
-	CELL_NS,      /* 12.3us */
-	CELL_BYTES,   /* 2M, powers of 1024 */
-	CELL_CLOCK,   /* ns since the epoch: 12:34:56.123456 */
-	CELL_BARS,    /* a histogram in one line */
-};
-
+/* rt_metrics[id] has its unit and meaning. */
 struct column {
 	const char *title;
 	unsigned width; /* characters, at least the title's */
 	unsigned rank;  /* the highest ranks give way first where there is no room; 0 never does */
-	enum cell_kind kind;
+	enum rt_metric_id id;
+	bool tx;    /* of a port's calls: those of TX */
 	bool alarm; /* more than nothing in it is bad news */
-	const char *help;
-};
-
-#define CELL_TEXT_LEN 64
-#define BARS_MAX      BURST_CLASSES
-struct cell {
-	double number;            /* NAN: unknown, and nothing is shown */
-	char text[CELL_TEXT_LEN]; /* of CELL_TEXT */
-	float bar[BARS_MAX];      /* of CELL_BARS: shares */
 };
 
 #define COLUMNS_MAX 24
 struct row {
-	struct cell cell[COLUMNS_MAX];
+	struct metric_value cell[COLUMNS_MAX];
 };
 
 struct table {
@@ -81,6 +62,8 @@ struct table {
 	size_t row_count, row_room;
 };
 
+#define CELL_LEN (4 * METRIC_TEXT_LEN) /* bytes, in UTF-8 */
+
 /* A new row of unknown numbers and empty texts; NULL: out of memory. */
 struct row *table_add(struct table *t);
 void table_clear(struct table *t);
@@ -89,36 +72,38 @@ void table_free(struct table *t);
 void table_sort(struct table *t, unsigned column, bool reverse);
 /* Which columns fit, and how wide they are. 0: left out. */
 void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX]);
-/* A cell as people read it, in UTF-8 or ASCII, no longer than width characters. */
-void cell_text(const struct column *c, const struct cell *cell, bool utf8, unsigned width,
+/* A cell in UTF-8 or ASCII, no longer than width characters. */
+void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
 	char *buf, size_t size);
 /* Shown at the left or the right of its width. */
 bool column_left(const struct column *c);
+/* Characters to the left of a text of so many bytes. */
+int column_pad(const struct column *c, const char *text, unsigned width);
 /* The index of a column by its title, in any case of letters; -1: none. */
 int column_find(const struct column *columns, unsigned count, const char *title);
 
-/* ---- top_views.c: what the tables are made of */
+/* ---- views.c: what the tables are made of */
 
 struct view {
 	const char *name;
-	const struct column *columns;
+	enum rt_metric_object object; /* a row is one of these */
+	const struct column *columns; /* the first is the application */
 	unsigned column_count;
-	const char *empty; /* what it says when there are no rows */
+	const char *empty; /* shown where there are no rows */
 	unsigned needs;    /* collectors */
-	unsigned sort;     /* column; column_count: as they come */
-	void (*fill)(struct table *t, const struct watched *a, const struct span *s);
+	unsigned sort;     /* column; column_count: by index */
 };
 extern const struct view views[VIEW_COUNT];
 
 /* The table of a view, over all applications. */
 void view_fill(enum top_view view, struct table *t, const struct watch *w);
 
-/* ---- top_json.c */
+/* ---- json.c */
 
 /* One document over all applications; NULL: out of memory. The caller decrefs. */
 json_t *top_json(const struct watch *w);
 
-/* ---- top_screen.c, top_once.c: both return enum status and say what is wrong */
+/* ---- screen.c, once.c: both return enum status, after a message where they fail */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
 /* False: the terminal cannot place its cursor (TERM=dumb). */

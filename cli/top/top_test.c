@@ -12,7 +12,6 @@
 static struct ringtap_queue_stats queues[2][3];
 static struct ringtap_thread_stats threads[2][1];
 static struct ringtap_port_stats ports[2][1];
-static struct reading readings[2][1];
 static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 
@@ -22,7 +21,6 @@ static int setup(void **state)
 	memset(queues, 0, sizeof(queues));
 	memset(threads, 0, sizeof(threads));
 	memset(ports, 0, sizeof(ports));
-	memset(readings, 0, sizeof(readings));
 	for (unsigned k = 0; k < 2; k++) {
 		for (unsigned q = 0; q < 3; q++) {
 			queues[k][q].direction = q == 2 ? RINGTAP_TX : RINGTAP_RX;
@@ -42,15 +40,10 @@ static int setup(void **state)
 			.ports = {ports[k], sizeof(ports[k][0])},
 			.threads = {threads[k], sizeof(threads[k][0])},
 			.queues = {queues[k], sizeof(queues[k][0])}};
-		readings[k][0].ns = (1000 + k) * NS_PER_S;
+		ports[k][0].read_ns = (1000 + k) * NS_PER_S;
 	}
-	app = (struct watched){.name = (char *)"app",
-		.now = &snapshots[1],
-		.mark = &snapshots[0],
-		.tsc_hz = 1e9,
-		.from = readings[0],
-		.to = readings[1],
-		.reading_count = 1};
+	app = (struct watched){
+		.name = (char *)"app", .now = &snapshots[1], .mark = &snapshots[0], .tsc_hz = 1e9};
 	return 0;
 }
 
@@ -135,57 +128,149 @@ static void shares_of_threads(void **state)
 	threads[1][0].read_ns = 3 * NS_PER_S;
 	threads[1][0].wait_ns = NS_PER_S / 2;
 	assert_true(span_of(&app, &s));
-	rates_thread(&app, &s, 0, &r);
+	rates_thread(&s, 0, &r);
 	assert_true(fabs(r.busy - 0.8) < 1e-9);
 	assert_true(fabs(r.seen - 0.4) < 1e-9);
 	assert_true(fabs(r.cycles_per_packet - 10000) < 1e-9);
 	assert_true(fabs(r.wait - 0.25) < 1e-9);
 	/* Another thread has the slot now: what the kernel said of the old one is of no use. */
 	threads[1][0].generation = 7;
-	rates_thread(&app, &s, 0, &r);
+	rates_thread(&s, 0, &r);
 	assert_true(isnan(r.wait));
 }
 
 static void unsent_only_where_it_is_certain(void **state)
 {
-	struct driver_rates d;
+	struct driver_counts d;
+	struct span s;
 
-	readings[1][0].port.opackets = 900;
-	readings[0][0].least = 0;
-	readings[0][0].most = 100;
-	readings[1][0].least = 950;
-	readings[1][0].most = 1000;
-	/* 850 to 1,000 were handed over: 900 may be all of them. */
-	rates_driver(&app, 0, &d);
-	assert_true(d.known && d.unsent == 0);
-	readings[1][0].port.opackets = 700;
-	rates_driver(&app, 0, &d);
-	assert_true(fabs(d.unsent - 225) < 1e-9);
-	/* Nor is what may be in the hands of threads without a CPU. */
-	readings[1][0].in_hand = 150;
-	rates_driver(&app, 0, &d);
+	assert_true(span_of(&app, &s));
+	ports[0][0].tx_after = 100;
+	ports[1][0].tx_before = 950;
+	ports[1][0].tx_after = 1000;
+	ports[1][0].opackets = 900;
+	/* 850 to 1,000 were passed to TX: 900 may be all of them. */
+	driver_counts(&s, 0, &d);
+	assert_true(d.offered > 0 && d.unsent == 0);
+	ports[1][0].opackets = 700;
+	driver_counts(&s, 0, &d);
+	assert_float_equal(d.unsent, 225, 1e-9);
+	/* A burst of a thread that lost its CPU may not have come to the driver. */
+	bursts(2, 150, 1);
+	driver_counts(&s, 0, &d);
 	assert_true(d.unsent == 0);
-	readings[1][0].in_hand = 149;
-	rates_driver(&app, 0, &d);
-	assert_true(fabs(d.unsent - 225) < 1e-9);
-	/* The application set the driver's counters to zero: what it has since then is the least.
-	 */
-	readings[0][0].port.opackets = 5000;
-	rates_driver(&app, 0, &d);
-	assert_true(fabs(d.opackets - 700) < 1e-9);
-	/* Not asked again yet. */
-	readings[1][0].ns = readings[0][0].ns;
-	rates_driver(&app, 0, &d);
-	assert_true(!d.known && isnan(d.unsent));
+	ports[1][0].opackets = 699;
+	driver_counts(&s, 0, &d);
+	assert_float_equal(d.unsent, 226, 1e-9);
+	/* The application reset the driver's counters: what was sent before is unknown. */
+	ports[0][0].opackets = 5000;
+	driver_counts(&s, 0, &d);
+	assert_float_equal(d.opackets, 699, 1e-9);
+	assert_true(d.unsent == 0);
+	/* Not read again yet. */
+	ports[1][0].read_ns = ports[0][0].read_ns;
+	driver_counts(&s, 0, &d);
+	assert_true(isnan(d.seconds) && isnan(d.unsent));
+}
+
+static void the_first_reading_begins_an_interval(void **state)
+{
+	struct driver_counts d;
+	struct span s, total;
+
+	assert_true(span_of(&app, &s));
+	total = span_total(&app);
+	ports[0][0].ipackets = 40;
+	ports[1][0].ipackets = 100;
+	driver_counts(&s, 0, &d);
+	assert_float_equal(d.ipackets, 60, 1e-9);
+	assert_float_equal(d.seconds, 1, 1e-9);
+	ports[0][0].read_ns = 0;
+	driver_counts(&s, 0, &d);
+	assert_true(isnan(d.ipackets));
+	driver_counts(&total, 0, &d);
+	assert_float_equal(d.ipackets / d.seconds, 100, 1e-9);
+}
+
+/* ---- metrics */
+
+/* A metric that a view shows or JSON has, and that nothing computes, is always unknown. */
+static void every_metric_has_a_value(void **state)
+{
+	static struct ringtap_pool_stats pool = {
+		.name = "p", .ops = "o", .size = 2, .page_bytes = 1};
+	static struct ringtap_gap gap = {.start_ns = UINT64_MAX, .ns = 5, .packets = 1};
+	static uint64_t bucket[RINGTAP_BURSTS * 8];
+	static struct ringtap_pair_stats pair = {.bucket = bucket};
+	const enum rt_metric_object parts[] = {RT_OBJECT_PORT, RT_OBJECT_DRIVER, RT_OBJECT_CALLS,
+		RT_OBJECT_QUEUE, RT_OBJECT_THREAD, RT_OBJECT_POOL, RT_OBJECT_PAIR, RT_OBJECT_GAP};
+	struct span s;
+
+	assert_true(ringtap_latency_buckets() <= sizeof(bucket) / sizeof(bucket[0]));
+	bucket[10] = 4;
+	pair.count = 4;
+	pair.max = 10;
+	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_null");
+	snapshots[1].pools = (struct ringtap_array){&pool, sizeof(pool)};
+	snapshots[1].pairs = (struct ringtap_array){&pair, sizeof(pair)};
+	snapshots[1].pool_count = snapshots[1].pair_count = 1;
+	threads[1][0].gaps = (struct ringtap_array){&gap, sizeof(gap)};
+	threads[1][0].gap_count = 1;
+	threads[1][0].busy_cycles = threads[1][0].idle_cycles = 5;
+	threads[0][0].read_ns = 1;
+	threads[1][0].read_ns = 2;
+	threads[1][0].tid = 7;
+	bursts(0, 32, 10);
+	bursts(0, 0, 10);
+	assert_true(span_of(&app, &s));
+	for (enum rt_metric_id id = 0; id < RT_M_COUNT; id++) {
+		const struct rt_metric *m = &rt_metrics[id];
+		struct subject x, gaps;
+		struct metric_value v;
+		bool part = false;
+
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+			part |= parts[i] == m->object;
+		if (!part || m->type == RT_METRIC_INFO ||
+			(m->type == RT_METRIC_HISTOGRAM && !m->key))
+			continue;
+		subject_make(&x, &s, m->object, 0, true);
+		if (m->object == RT_OBJECT_GAP) {
+			gaps = x;
+			assert_true(subject_gap(&x, &gaps, 0));
+			assert_false(subject_gap(&gaps, &gaps, 1));
+		}
+		metric_get(&x, id, false, &v);
+		if (isnan(v.number) && !v.text[0] && id != RT_M_MAX_IDLE_GAP &&
+			id != RT_M_MAX_MICROBURST)
+			fail_msg("metric %d (%s) has no value", id, m->help);
+	}
+}
+
+static void names_are_used_once(void **state)
+{
+	for (enum rt_metric_id a = 0; a < RT_M_COUNT; a++) {
+		const struct rt_metric *x = &rt_metrics[a];
+
+		assert_non_null(x->help);
+		for (enum rt_metric_id b = 0; b < a; b++) {
+			const struct rt_metric *y = &rt_metrics[b];
+
+			if (x->object == y->object && x->key && y->key)
+				assert_string_not_equal(x->key, y->key);
+			if (x->prometheus && y->prometheus)
+				assert_string_not_equal(x->prometheus, y->prometheus);
+		}
+	}
 }
 
 /* ---- tables */
 
 static const struct column columns[] = {
-	{"NAME", 6, 0, CELL_TEXT, false, ""},
-	{"RATE", 6, 0, CELL_SI, false, ""},
-	{"MORE", 6, 2, CELL_SI, false, ""},
-	{"LESS", 6, 1, CELL_SI, false, ""},
+	{"NAME", 6, 0, RT_M_PORT_NAME, false, false},
+	{"RATE", 6, 0, RT_M_PACKET_RATE, false, false},
+	{"MORE", 6, 2, RT_M_PACKET_RATE, false, false},
+	{"LESS", 6, 1, RT_M_PACKET_RATE, false, false},
 };
 
 static void tables_fit_and_sort(void **state)
@@ -199,7 +284,7 @@ static void tables_fit_and_sort(void **state)
 		struct row *r = table_add(&t);
 
 		assert_non_null(r);
-		snprintf(r->cell[0].text, CELL_TEXT_LEN, "%s", names[i]);
+		snprintf(r->cell[0].text, METRIC_TEXT_LEN, "%s", names[i]);
 		r->cell[1].number = rates[i];
 	}
 	table_fit(&t, 27, width);
@@ -224,10 +309,10 @@ static void tables_fit_and_sort(void **state)
 	table_free(&t);
 }
 
-static void assert_cell(enum cell_kind kind, double v, const char *text)
+static void assert_cell(enum rt_metric_id id, double v, const char *text)
 {
-	const struct column c = {.kind = kind, .width = 15};
-	const struct cell cell = {.number = v};
+	const struct column c = {.id = id, .width = 15};
+	const struct metric_value cell = {.number = v};
 	char buf[256];
 
 	cell_text(&c, &cell, false, c.width, buf, sizeof(buf));
@@ -236,34 +321,37 @@ static void assert_cell(enum cell_kind kind, double v, const char *text)
 
 static void cells(void **state)
 {
-	assert_cell(CELL_SI, 0, "0");
-	assert_cell(CELL_SI, 999, "999");
-	assert_cell(CELL_SI, 999.9, "1.0k");
-	assert_cell(CELL_SI, 148809523, "149M");
-	assert_cell(CELL_SI, NAN, "-");
-	assert_cell(CELL_PERCENT, 1, "100");
-	assert_cell(CELL_PERCENT, 0.004, "0.4");
-	assert_cell(CELL_MEAN, 31.96, "32.0");
-	assert_cell(CELL_NS, 999, "999ns");
-	assert_cell(CELL_NS, 12345, "12.3us");
-	assert_cell(CELL_NS, 1.5e9, "1.5s");
-	assert_cell(CELL_BYTES, 2 << 20, "2.0M");
+	assert_cell(RT_M_PACKET_RATE, 0, "0");
+	assert_cell(RT_M_PACKET_RATE, 999, "999");
+	assert_cell(RT_M_PACKET_RATE, 999.9, "1.0k");
+	assert_cell(RT_M_PACKET_RATE, 148809523, "149M");
+	assert_cell(RT_M_PACKET_RATE, NAN, "-");
+	assert_cell(RT_M_BUSY_SHARE, 1, "100");
+	assert_cell(RT_M_BUSY_SHARE, 0.004, "0.4");
+	assert_cell(RT_M_PER_CALL, 31.96, "32.0");
+	assert_cell(RT_M_P50, 999, "999ns");
+	assert_cell(RT_M_P50, 12345, "12.3us");
+	assert_cell(RT_M_P50, 1.5e9, "1.5s");
+	assert_cell(RT_M_POOL_PAGE, 2 << 20, "2.0M");
+	assert_cell(RT_M_INFERRED, 1, "yes");
+	assert_cell(RT_M_TID, NAN, "-");
+	assert_cell(RT_M_POOL_SIZE, 1234567, "1234567");
 }
 
 static void bars_need_room_in_bytes(void **state)
 {
-	const struct column c = {.kind = CELL_BARS, .width = BARS_MAX};
-	struct cell cell = {.number = 1, .bar = {0, 1, 0.001f, 0.5f}};
-	char buf[CELL_TEXT_LEN * 4];
+	const struct column c = {.id = RT_M_BURSTS, .width = BURST_CLASSES};
+	struct metric_value cell = {.number = 1, .bar = {0, 1, 0.001f, 0.5f}};
+	char buf[CELL_LEN];
 
-	cell_text(&c, &cell, false, BARS_MAX, buf, sizeof(buf));
+	cell_text(&c, &cell, false, BURST_CLASSES, buf, sizeof(buf));
 	assert_string_equal(buf, " @.=       ");
-	for (unsigned i = 0; i < BARS_MAX; i++)
+	for (unsigned i = 0; i < BURST_CLASSES; i++)
 		cell.bar[i] = 1;
-	cell_text(&c, &cell, true, BARS_MAX, buf, sizeof(buf));
-	assert_int_equal(strlen(buf), 3 * BARS_MAX);
+	cell_text(&c, &cell, true, BURST_CLASSES, buf, sizeof(buf));
+	assert_int_equal(strlen(buf), 3 * BURST_CLASSES);
 	/* Cut, but never within a character. */
-	cell_text(&c, &cell, true, BARS_MAX, buf, 8);
+	cell_text(&c, &cell, true, BURST_CLASSES, buf, 8);
 	assert_int_equal(strlen(buf), 6);
 }
 
@@ -271,6 +359,8 @@ static void bars_need_room_in_bytes(void **state)
 
 static void labels_are_escaped(void **state)
 {
+	static const struct rt_metric some = {
+		.prometheus = "some", .type = RT_METRIC_COUNTER, .help = "it \"is\""};
 	struct export_text t = {0};
 	char labels[LABELS_LEN], longest[2 * LABELS_LEN];
 
@@ -281,29 +371,33 @@ static void labels_are_escaped(void **state)
 	export_labels(labels, "a", longest, "b", "x", NULL);
 	assert_in_range(strlen(labels), LABELS_LEN - 8, LABELS_LEN - 1);
 	assert_true(labels[strlen(labels) - 1] == '"');
-	export_family(&t, "some", "counter", "It.");
-	export_count(&t, "", "a=\"b\"", UINT64_MAX);
+	export_family(&t, &some);
+	export_number(&t, "", "a=\"b\"", 9007199254740991);
+	export_number(&t, "", "", 0.1);
 	export_bucket(&t, "", 1e-7, 3);
 	export_bucket(&t, "", 512, 3);
 	export_bucket(&t, "", INFINITY, 3);
-	assert_string_equal(t.data, "# HELP some_total It.\n# TYPE some_total counter\n"
-				    "some_total{a=\"b\"} 18446744073709551615\n"
-				    "some_bucket{le=\"1e-07\"} 3\nsome_bucket{le=\"512.0\"} 3\n"
-				    "some_bucket{le=\"+Inf\"} 3\n");
+	assert_string_equal(t.data,
+		"# HELP ringtap_some_total It \"is\".\n# TYPE ringtap_some_total counter\n"
+		"ringtap_some_total{a=\"b\"} 9007199254740991\nringtap_some_total 0.1\n"
+		"ringtap_some_bucket{le=\"1e-07\"} 3\nringtap_some_bucket{le=\"512.0\"} 3\n"
+		"ringtap_some_bucket{le=\"+Inf\"} 3\n");
 	free(t.data);
 }
 
 static void text_grows(void **state)
 {
+	static const struct rt_metric x = {.prometheus = "x", .type = RT_METRIC_INFO, .help = "it"};
 	struct export_text t = {.openmetrics = true};
 
-	export_family(&t, "x", "info", "It.");
+	export_family(&t, &x);
 	for (unsigned i = 0; i < 10000; i++)
 		export_number(&t, "", "", 1);
 	export_end(&t);
 	assert_false(t.failed);
 	assert_int_equal(t.len, strlen(t.data));
-	assert_int_equal(t.len, strlen("# HELP x It.\n# TYPE x info\n# EOF\n") + 10000 * 9);
+	assert_int_equal(t.len, strlen("# HELP ringtap_x It.\n# TYPE ringtap_x info\n# EOF\n") +
+					10000 * strlen("ringtap_x_info 1\n"));
 	free(t.data);
 }
 
@@ -328,6 +422,9 @@ int main(void)
 		cmocka_unit_test_setup(tallies_of_queues, setup),
 		cmocka_unit_test_setup(shares_of_threads, setup),
 		cmocka_unit_test_setup(unsent_only_where_it_is_certain, setup),
+		cmocka_unit_test_setup(the_first_reading_begins_an_interval, setup),
+		cmocka_unit_test_setup(every_metric_has_a_value, setup),
+		cmocka_unit_test(names_are_used_once),
 		cmocka_unit_test(tables_fit_and_sort),
 		cmocka_unit_test(cells),
 		cmocka_unit_test(bars_need_room_in_bytes),

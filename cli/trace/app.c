@@ -8,6 +8,7 @@
 #include "common/proto.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
+#include "cli/which_app.h"
 #include "base/signals.h"
 #include "trace.h"
 
@@ -16,8 +17,13 @@
 
 static int trace_find(struct trace *t)
 {
-	int ret = one_app_resolve(&t->app, "trace", t->cfg->name, NULL, 0);
+	const struct trace_config *cfg = t->cfg;
+	char command[64];
+	int ret;
 
+	snprintf(command, sizeof(command), "trace %s",
+		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
+	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
 	if (!ret && t->app.port_count) {
 		say("trace: %s: give an application without a port", t->cfg->name);
 		ret = -EINVAL;
@@ -27,8 +33,7 @@ static int trace_find(struct trace *t)
 
 static int say_refused(const struct trace *t, int error, const char *err)
 {
-	say("trace: %s: %s%s", t->app.name, err,
-		error == -EPROTONOSUPPORT ? "" : "; see 'ringtap list'");
+	say_not_attached("trace", t->app.name, error, err);
 	return STATUS_FAILED;
 }
 

@@ -159,8 +159,9 @@ static void print_row(const json_t *row)
 	if (n)
 		printf(", %.1f packets a burst", (double)p / (double)n);
 	if (number(row, "empty_calls"))
-		printf(", %s empty polls", format_count(empty, (uint64_t)json_integer_value(number(
-								       row, "empty_calls"))));
+		printf("\n  %s empty polls",
+			format_count(
+				empty, (uint64_t)json_integer_value(number(row, "empty_calls"))));
 	putchar('\n');
 	maps_print_histogram(bars, false);
 	json_decref(bars);

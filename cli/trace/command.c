@@ -193,6 +193,7 @@ static int find_what(struct context *c)
 	if (c->cfg.program || i < 0)
 		return -EINVAL;
 	c->cfg.what = (enum trace_what)i;
+	c->cfg.word = word;
 	c->cfg.name = c->words[1];
 	return 0;
 }

@@ -238,6 +238,7 @@ static int wait_and_switch_off(
 	struct trace *t, const json_t *on, struct trace_undo *undo, bool *blind)
 {
 	uint64_t duration = t->cfg->duration_ns;
+	char why[TRACE_WHY_LEN];
 	json_int_t at_end;
 	int off, ret;
 
@@ -255,9 +256,9 @@ static int wait_and_switch_off(
 	if (t->end == TRACE_BY_APPLICATION)
 		say("trace: %s: what it had traced was in its memory, and is gone", t->app.name);
 	else if (off)
-		say("trace: %s: does not answer; its trace points are switched off when it does, "
-		    "and there is no trace",
-			t->app.name);
+		say("trace: %s: %s; its trace points are switched off when it answers, and there "
+		    "is no trace",
+			t->app.name, trace_why_silent(t, why));
 	return off || t->end == TRACE_BY_APPLICATION ? STATUS_FAILED : STATUS_OK;
 }
 

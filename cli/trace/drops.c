@@ -5,8 +5,9 @@
 #include "base/json.h"
 #include "trace.h"
 
-#define NO_QUEUE 65535
-#define KEYS_MAX 4
+#define NO_QUEUE   65535
+#define KEYS_MAX   4
+#define PORT_WIDTH 18
 
 /* Numbers are those of docs/tracing.md. */
 static const struct {
@@ -89,45 +90,71 @@ void drops_document(const struct trace *t, json_t *maps, json_t *doc)
 	}
 }
 
-static void print_row(const json_t *row, const char *what)
+/* The name of a row's reason, and in *meaning what it means. */
+static const char *reason_of(const json_t *row, char buf[24], const char **meaning)
 {
-	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[16];
-	char name[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
-	const json_t *q = json_object_get(row, "queue"), *r = json_object_get(row, "reason");
+	const json_t *reason = json_object_get(row, "reason");
+	uint64_t n = (uint64_t)json_integer_value(reason);
+	const char *name = reason ? reason_name(n, false) : "refused";
+
+	*meaning = reason ? reason_name(n, true) : "refused by the driver: TX is full";
+	snprintf(buf, 24, "reason %u", (unsigned)n);
+	return name ? name : buf;
+}
+
+static void print_row(const json_t *row)
+{
+	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[24];
+	char name[MAPS_TEXT_LEN], shown[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
+	const json_t *q = json_object_get(row, "queue");
+	const char *meaning;
 
 	if (json_is_integer(q))
 		snprintf(queue, sizeof(queue), "%lld", (long long)json_integer_value(q));
-	if (r) {
-		what = reason_name((uint64_t)json_integer_value(r), true);
-		snprintf(reason, sizeof(reason), "reason %lld", (long long)json_integer_value(r));
-	}
-	printf("%15s %10s  %-20s %5s  %-15s  %s\n",
+	text_shorten(shown, sizeof(shown), maps_text(name, row, "name", "?"), PORT_WIDTH);
+	printf("%15s %11s %s%*s %5s %-15s %s\n",
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
-		what ? what : reason);
+		shown, PORT_WIDTH - (int)text_columns(shown), "", queue,
+		maps_text(thread, row, "thread", "?"), reason_of(row, reason, &meaning));
 }
 
-static size_t print_list(const json_t *doc, const char *list, const char *what)
+/* Once for each reason that is in the table. */
+static void print_meanings(const json_t *rows)
 {
-	json_t *rows = json_object_get(doc, list), *row;
-	size_t i;
+	const char *name, *meaning, *other;
+	char reason[24], before[24];
+	const json_t *row;
+	size_t i, k;
 
-	json_array_foreach(rows, i, row) print_row(row, what);
-	return json_array_size(rows);
+	json_array_foreach((json_t *)rows, i, row)
+	{
+		name = reason_of(row, reason, &meaning);
+		for (k = 0; k < i; k++)
+			if (!strcmp(name, reason_of(json_array_get(rows, k), before, &other)))
+				break;
+		if (k == i && meaning)
+			printf("  %s: %s\n", name, meaning);
+	}
 }
 
 void drops_print(const json_t *doc)
 {
 	/* What rings had no room for is among the drops. */
-	if (!json_array_size(json_object_get(doc, "drops")) &&
-		!json_array_size(json_object_get(doc, "refused"))) {
+	json_t *rows = json_array(), *row;
+	size_t i;
+
+	json_array_extend(rows, json_object_get(doc, "drops"));
+	json_array_extend(rows, json_object_get(doc, "refused"));
+	if (json_array_size(rows)) {
+		printf("\n%15s %11s %-*s %5s %-15s %s\n", "PACKETS", "TIMES", PORT_WIDTH, "PORT",
+			"QUEUE", "THREAD", "WHY");
+		json_array_foreach(rows, i, row) print_row(row);
+		putchar('\n');
+		print_meanings(rows);
+	} else {
 		printf("\nNothing was lost.\n");
-		return;
 	}
-	printf("\n%15s %10s  %-20s %5s  %-15s  %s\n", "PACKETS", "TIMES", "PORT", "QUEUE",
-		"TOLD BY", "WHY");
-	print_list(doc, "drops", NULL);
-	print_list(doc, "refused", "refused by the driver: TX is full");
+	json_decref(rows);
 }

@@ -25,7 +25,48 @@ static json_t *histogram_count(const json_t *histogram)
 	return json_integer(sum);
 }
 
-/* Who had the CPU, and for how long: of one thread, from a map by thread and name. */
+/* The process of a thread. @process has those that left the CPU; one that still has it is in /proc.
+ * 0: the kernel's idle task. -1: unknown, it has ended. */
+static json_int_t process_of(json_t *maps, uint64_t tid)
+{
+	char key[24], path[64], line[256];
+	json_int_t pid = -1;
+	json_t *known;
+	FILE *f;
+
+	snprintf(key, sizeof(key), "%" PRIu64, tid);
+	known = maps_get(maps, "@process", key);
+	if (known || !tid)
+		return json_integer_value(known);
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/status", tid);
+	f = fopen(path, "re");
+	while (f && pid < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Tgid:", 5))
+			pid = strtoll(line + 5, NULL, 10);
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+static json_t *taker_row(
+	json_t *maps, const char *key, json_t *stats, uint64_t tid, const char *name)
+{
+	json_t *row = json_object(), *off = maps_get(maps, "@off", key);
+	json_int_t pid = *name ? process_of(maps, tid) : -1;
+
+	json_object_set_new(row, "by", *name ? json_text(name) : json_null());
+	json_object_set_new(row, "pid", pid < 0 ? json_null() : json_integer(pid));
+	json_object_set_new(row, "tid", *name ? json_count(tid) : json_null());
+	json_object_set(row, "count", json_object_get(stats, "count"));
+	json_object_set(row, "total_ns", json_object_get(stats, "total"));
+	json_object_set(row, "max_ns", maps_get(maps, "@worst", key));
+	if (off)
+		json_object_set(row, "off_cpu_ns", off);
+	return row;
+}
+
+/* The threads that had the CPU instead of this one, and for how long. The map's keys are two
+ * threads and the second one's name. */
 static json_t *takers(json_t *maps, const char *map, uint64_t tid)
 {
 	json_t *rows = json_array(), *stats;
@@ -33,20 +74,11 @@ static json_t *takers(json_t *maps, const char *map, uint64_t tid)
 
 	json_object_foreach(json_object_get(maps, map), key, stats)
 	{
-		json_t *row, *off = maps_get(maps, "@off", key);
-		uint64_t n;
-		const char *name = maps_key(key, &n, 1);
+		uint64_t n[2];
+		const char *name = maps_key(key, n, 2);
 
-		if (!name || n != tid)
-			continue;
-		row = json_object();
-		json_object_set_new(row, "by", *name ? json_text(name) : json_null());
-		json_object_set(row, "count", json_object_get(stats, "count"));
-		json_object_set(row, "total_ns", json_object_get(stats, "total"));
-		json_object_set(row, "max_ns", maps_get(maps, "@worst", key));
-		if (off)
-			json_object_set(row, "off_cpu_ns", off);
-		json_array_append_new(rows, row);
+		if (name && n[0] == tid)
+			json_array_append_new(rows, taker_row(maps, key, stats, n[1], name));
 	}
 	maps_sort(rows, "total_ns");
 	return rows;
@@ -151,23 +183,43 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "threads", rows);
 }
 
-static void print_takers(const json_t *rows, bool gaps)
+static const char *number_text(char buf[FORMAT_LEN], const json_t *row, const char *key)
 {
-	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], by[MAPS_TEXT_LEN];
+	json_t *n = json_object_get(row, key);
+
+	if (!json_integer_value(n))
+		return "-";
+	snprintf(buf, FORMAT_LEN, "%lld", (long long)json_integer_value(n));
+	return buf;
+}
+
+static void print_taker(const json_t *row)
+{
+	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], pid[FORMAT_LEN],
+		tid[FORMAT_LEN], by[MAPS_TEXT_LEN];
+
+	printf("  %-16s %8s %8s %13s %10s %10s\n", maps_text(by, row, "by", "(no other)"),
+		number_text(pid, row, "pid"), number_text(tid, row, "tid"),
+		format_count(count, (uint64_t)whole(row, "count")),
+		maps_ns(total, (double)whole(row, "total_ns")),
+		maps_ns(max, (double)whole(row, "max_ns")));
+}
+
+static void print_takers(const json_t *rows)
+{
 	json_t *row;
 	size_t i;
 
+	if (json_array_size(rows))
+		printf("  %-16s %8s %8s %13s %10s %10s\n", "CPU taken by", "pid", "thread", "times",
+			"total", "longest");
 	json_array_foreach(rows, i, row)
 	{
 		if (i == TAKERS_SHOWN) {
 			printf("  and %zu more\n", json_array_size(rows) - i);
 			return;
 		}
-		printf("  %-16s %10s times %12s together, longest %s\n",
-			maps_text(by, row, "by", gaps ? "(nobody: itself)" : "?"),
-			format_count(count, (uint64_t)whole(row, "count")),
-			maps_ns(total, (double)whole(row, "total_ns")),
-			maps_ns(max, (double)whole(row, "max_ns")));
+		print_taker(row);
 	}
 }
 
@@ -187,9 +239,8 @@ void gaps_print(const json_t *doc)
 			maps_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		if (json_array_size(takers_of))
-			printf(" who had the CPU in those of %lld us and more\n",
-				(long long)whole(doc, "long_us"));
-		print_takers(takers_of, true);
+			printf("  gaps of %lld us and more\n", (long long)whole(doc, "long_us"));
+		print_takers(takers_of);
 	}
 	if (!json_array_size(rows))
 		printf("\nNo thread polled.\n");
@@ -208,7 +259,7 @@ void off_cpu_print(const json_t *doc)
 			format_count(count, (uint64_t)whole(row, "times")),
 			maps_ns(slept, (double)whole(row, "slept_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
-		print_takers(json_object_get(row, "taken"), false);
+		print_takers(json_object_get(row, "taken"));
 	}
 	if (!json_array_size(rows))
 		printf("\nNo thread polled.\n");

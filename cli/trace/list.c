@@ -13,6 +13,8 @@
 
 #define PROVIDER_FILE "libringtap-lttng.so"
 #define ARGUMENTS_MAX 8
+#define WIDTH         80
+#define INDENT        16
 
 /* As in docs/tracing.md. */
 static const struct {
@@ -138,17 +140,20 @@ static json_t *document(const struct trace *t, json_t *events, bool lttng)
 static void print_event(const json_t *e)
 {
 	const json_t *arguments = json_object_get(e, "arguments"), *a;
-	const char *separator = "";
-	size_t i;
+	int column = printf("  %-14s", json_string_value(json_object_get(e, "name")));
+	size_t i, count = json_array_size(arguments);
 
-	printf("%-14s ", json_string_value(json_object_get(e, "name")));
 	json_array_foreach(arguments, i, a)
 	{
 		const char *name = json_string_value(json_object_get(a, "name"));
+		char text[96];
+		int len = snprintf(text, sizeof(text), " %s arg%zu%s%s%s",
+			json_string_value(json_object_get(a, "type")), i, name ? "=" : "",
+			name ? name : "", i + 1 < count ? "," : "");
 
-		printf("%s%s arg%zu", separator, json_string_value(json_object_get(a, "type")), i);
-		printf(name ? "=%s" : "%s", name ? name : "");
-		separator = ", ";
+		if (column + len > WIDTH)
+			column = printf("\n%*s", INDENT, "") - 1;
+		column += printf("%s", text);
 	}
 	putchar('\n');
 }
@@ -172,7 +177,6 @@ static void print(const json_t *doc)
 		if (strcmp(file, last))
 			printf("%s%s\n", i ? "\n" : "", printable(shown, sizeof(shown), file));
 		last = file;
-		printf("  ");
 		print_event(e);
 	}
 	if (!json_array_size(events))

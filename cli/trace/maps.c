@@ -11,7 +11,7 @@
 #include "cli/monitor/rates.h"
 #include "trace.h"
 
-#define BAR_WIDTH 40
+#define BAR_WIDTH 32 /* a line has 80 columns */
 
 #define BYTE "\\uffffff" /* bpftrace 0.17: two more digits, for a byte above ASCII */
 

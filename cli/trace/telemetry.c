@@ -64,14 +64,21 @@ json_t *trace_ask(const char *dir, const char *parameter)
 	return answer;
 }
 
+const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN])
+{
+	return ringtap_process_halted((uint32_t)t->pid, why, TRACE_WHY_LEN) ? why
+									    : "it does not answer";
+}
+
 json_t *trace_tell(const struct trace *t, const char *parameter)
 {
 	json_t *answer;
 	int ret = trace_ask_within(t->app.dir, parameter, PATIENCE_MS, &answer);
 	const char *error = json_string_value(json_object_get(answer, "error"));
+	char why[TRACE_WHY_LEN];
 
-	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN)
-		say("trace: %s: its telemetry does not answer: %s", t->app.name, strerror(-ret));
+	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN || ret == -EHOSTDOWN)
+		say("trace: %s: %s", t->app.name, trace_why_silent(t, why));
 	else if (!answer)
 		say("trace: %s: its telemetry does not know " COMMAND
 		    "; the probe is too old, or the application runs without telemetry",

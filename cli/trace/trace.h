@@ -33,6 +33,7 @@ enum trace_what {
 
 struct trace_config {
 	enum trace_what what;
+	const char *word;    /* what, as the command line has it */
 	const char *program; /* one's own */
 	const char *name;    /* operand */
 	const char *output;
@@ -55,7 +56,7 @@ struct trace {
 	enum trace_end end;
 };
 
-/* ---- trace_app.c: all return enum status, and say what is wrong */
+/* ---- app.c: all return enum status, and say what is wrong */
 
 /* Finds the application that is meant, and who it is. From here on signals only end the waiting. */
 int trace_meet(struct trace *t);
@@ -76,7 +77,7 @@ json_t *trace_document(const struct trace *t, const char *what);
 /* Was all of it written? enum status. */
 int trace_printed(int error);
 
-/* ---- trace_child.c: programs that we start. None outlives us, even if we are killed. */
+/* ---- child.c: programs that we start. None outlives us, even if we are killed. */
 
 #define TRACE_TEXT_MAX (64u << 20)
 struct trace_text {
@@ -123,7 +124,7 @@ bool child_found(const char *program);
 bool child_needs(const char *program, const char *package);
 void text_free(struct trace_text *t);
 
-/* ---- trace_undo.c: puts right what we switched on in others, even if we are killed */
+/* ---- undo.c: puts right what we switched on in others, even if we are killed */
 
 struct trace_undo {
 	pid_t pid;
@@ -140,7 +141,7 @@ int trace_undo_now(struct trace_undo *u, uint64_t patience_ns);
  * wrong. */
 int trace_folder(const char *name, char path[4096]);
 
-/* ---- trace_bpf.c */
+/* ---- bpf.c */
 
 /* Runs one's own program, or a canned one, to the end; *maps becomes what canned ones counted, by
  * name. Of canned ones the hooks are in only while all probes are attached: events of all kinds
@@ -149,7 +150,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps);
 /* Adds usdt:*: in front of ringtap:, where a program names probes. The caller frees. */
 char *trace_probe_names(const char *program);
 
-/* ---- trace_maps.c: what bpftrace counted */
+/* ---- maps.c: what bpftrace counted */
 
 /* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: nonsense. */
 json_t *maps_read(const char *lines);
@@ -186,7 +187,7 @@ void gaps_print(const json_t *doc);
 void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc);
 void off_cpu_print(const json_t *doc);
 
-/* ---- trace_elf.c */
+/* ---- elf.c */
 
 struct trace_event {
 	char name[64];
@@ -204,7 +205,7 @@ struct trace_events {
 int elf_events(const char *path, struct trace_events *events);
 void elf_events_free(struct trace_events *events);
 
-/* ---- trace_telemetry.c: the probe's command /ringtap/trace */
+/* ---- telemetry.c: the probe's command /ringtap/trace */
 
 /* Asks with a parameter ("": for its state); the answer, or NULL: it knows no such command, or did
  * not answer. Its "status" is 0 or -errno. The caller decrefs. */
@@ -214,6 +215,9 @@ json_t *trace_ask(const char *dir, const char *parameter);
 int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer);
 /* The same as trace_ask(), and says what went wrong. */
 json_t *trace_tell(const struct trace *t, const char *parameter);
+/* Why the application does not answer: it is stopped, or unknown. In why or static. */
+#define TRACE_WHY_LEN 256
+const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN]);
 /* Waits until bursts are traced, or not any more: some 50 ms after it was asked for. False: not
  * within some seconds. */
 bool trace_bursts_are(const struct trace *t, bool traced);

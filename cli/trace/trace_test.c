@@ -284,6 +284,46 @@ static void names_do_not_steer_terminals(void **state)
 	json_decref(row);
 }
 
+/* Two programs of one name, a thread that has ended, the idle task, and no other task at all. */
+static void namesakes_are_told_apart(void **state)
+{
+	static const char *const rows[][3] = {{"rt-hog", "71", "71"}, {"rt-hog", "72", "73"},
+		{"swapper/1", "0", "0"}, {"gone", "null", "999999999"}, {"null", "null", "null"}};
+	json_t *maps = maps_read(
+		"{\"type\": \"hist\", \"data\": {\"@gap\": {\"5,poll\": []}}}\n"
+		"{\"type\": \"map\", \"data\": {\"@process\": {\"71\": 71, \"73\": 72}}}\n"
+		"{\"type\": \"stats\", \"data\": {\"@long\": {"
+		"\"5,71,rt-hog\": {\"count\": 1, \"total\": 9},"
+		"\"5,73,rt-hog\": {\"count\": 2, \"total\": 8},"
+		"\"5,0,swapper/1\": {\"count\": 1, \"total\": 7},"
+		"\"5,999999999,gone\": {\"count\": 1, \"total\": 6},"
+		"\"5,0,\": {\"count\": 1, \"total\": 5},"
+		"\"6,71,rt-hog\": {\"count\": 1, \"total\": 4}}}}");
+	const struct trace_config cfg = {.long_us = 100};
+	const struct trace t = {.cfg = &cfg};
+	json_t *doc = json_object(), *list, *row;
+	size_t i;
+
+	gaps_document(&t, maps, doc);
+	list = json_object_get(json_array_get(json_object_get(doc, "threads"), 0), "long");
+	assert_int_equal(json_array_size(list), sizeof(rows) / sizeof(rows[0]));
+	json_array_foreach(list, i, row)
+	{
+		static const char *const keys[] = {"by", "pid", "tid"};
+
+		for (unsigned k = 0; k < 3; k++) {
+			char *text = json_dumps(json_object_get(row, keys[k]), JSON_ENCODE_ANY);
+			size_t quote = *text == '"';
+
+			assert_memory_equal(text + quote, rows[i][k], strlen(rows[i][k]));
+			assert_int_equal(strlen(text), strlen(rows[i][k]) + 2 * quote);
+			free(text);
+		}
+	}
+	json_decref(doc);
+	json_decref(maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +336,7 @@ int main(void)
 		cmocka_unit_test(maps_of_output),
 		cmocka_unit_test(names_beyond_ascii),
 		cmocka_unit_test(names_do_not_steer_terminals),
+		cmocka_unit_test(namesakes_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

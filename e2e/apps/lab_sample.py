@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from ringtap_lab.report.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Table, Text, Value, Verdict
+from ringtap_lab.report.sources import Published
 from ringtap_lab.run import cli, experiments
-from ringtap_lab.run.experiment import Cell, Experiment, Measurement, Published
+from ringtap_lab.run.experiment import Cell, Experiment, Measurement
 from ringtap_lab.tools.errors import Trouble, Unavailable
 from ringtap_lab.tools.process import run
 

@@ -504,8 +504,10 @@ static void filters_a_paused_one(void)
 	CHECK(!pcap_compile(handle, &prog, "len = 101", 1, PCAP_NETMASK_UNKNOWN));
 	ask("pause");
 	CHECK(pcap_setfilter(handle, &prog) == PCAP_ERROR);
-	CHECK(strstr(pcap_geterr(handle), "does not answer"));
+	CHECK(strstr(pcap_geterr(handle), "it is stopped"));
+	CHECK(!pcap_setnonblock(handle, 1, (char[PCAP_ERRBUF_SIZE]){0}));
 	CHECK(pcap_dispatch(handle, -1, on_packet, NULL) == 0);
+	CHECK(!pcap_setnonblock(handle, 0, (char[PCAP_ERRBUF_SIZE]){0}));
 	ask("resume");
 	/* From its answer on; reading takes it. */
 	for (int i = 0; i < 1000 && !seen; i++) {

@@ -5,10 +5,11 @@
  *   pcap_table INTERFACE [refusals]
  * One line for each call: a name, ": ", the result. A line "send rx|tx COUNT LENGTH" asks for so
  * many frames; it goes on when a line comes in, then they are on their way. Frames are those of
- * harness/pcap.py: their number is in bytes 14 to 17.
+ * e2e/harness/pcap.py: their number is in bytes 14 to 17.
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include <pcap/pcap.h>
 
 #define PATIENCE_MS 10000
+#define TIMEOUT_MS  50
+#define BREAK_MS    1500
 
 __attribute__((format(printf, 2, 3))) static void result(const char *name, const char *format, ...)
 {
@@ -397,6 +400,48 @@ static void waiting(pcap_t *p)
 	}
 }
 
+static void *break_later(void *p)
+{
+	poll(NULL, 0, BREAK_MS);
+	pcap_breakloop(p);
+	return NULL;
+}
+
+/* PCAP_ERROR_BREAK: it waited for a packet; 0: the timeout came first. */
+static void wait_for_packet(const char *name, pcap_t *p, int immediate)
+{
+	struct pcap_pkthdr *h = NULL;
+	const u_char *data = NULL;
+	pthread_t thread;
+	int ret;
+
+	if (pthread_create(&thread, NULL, break_later, p))
+		exit(2);
+	ret = pcap_next_ex(p, &h, &data);
+	result(name, "%d with immediate mode %d", ret, immediate);
+	pthread_join(thread, NULL);
+}
+
+static void timeout(const char *device, int immediate)
+{
+	char err[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *p = pcap_create(device, err);
+
+	pcap_set_immediate_mode(p, immediate);
+	pcap_set_timeout(p, TIMEOUT_MS);
+	result("pcap_activate", "%d", pcap_activate(p));
+	wait_for_packet("pcap_next_ex without packets", p, immediate);
+	pcap_close(p);
+	p = pcap_create(device, err);
+	pcap_set_immediate_mode(p, immediate);
+	pcap_set_timeout(p, TIMEOUT_MS);
+	result("pcap_activate", "%d", pcap_activate(p));
+	filter(p, "len = 131");
+	ask_for("rx", 2, 130);
+	wait_for_packet("pcap_next_ex of packets that do not pass", p, immediate);
+	pcap_close(p);
+}
+
 static void snapped(const char *device)
 {
 	char err[PCAP_ERRBUF_SIZE] = "";
@@ -443,6 +488,8 @@ int main(int argc, char **argv)
 	before_activation(argv[1]);
 	settings(argv[1]);
 	snapped(argv[1]);
+	timeout(argv[1], 0);
+	timeout(argv[1], 1);
 	p = pcap_open_live(argv[1], 0, 1, 10, err);
 	result("pcap_open_live", "%s %s", p ? "yes" : "no", err);
 	questions(p);

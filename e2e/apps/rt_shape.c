@@ -84,7 +84,7 @@ bool shape_init(unsigned mbufs)
 	return small_pool && large_pool;
 }
 
-/* The same pattern as frame() in harness/pcap.py. */
+/* The same pattern as frame() in e2e/harness/pcap.py. */
 static void pattern(uint8_t *dst, uint32_t len, uint32_t seq)
 {
 	static const uint8_t head[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5};

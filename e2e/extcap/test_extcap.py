@@ -135,6 +135,16 @@ def test_options_of_a_capture(play, capture):
         {(pcapng.TX, 1, 60, 100)}
 
 
+def test_tshark_names_the_end_of_the_application(app, capture):
+    shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "ring-size", ""))
+    app.rx(n=10)
+    until(lambda: len(frames(shark.out, whole=False)) == 10, 20, "packets in the file")
+    app.quit()
+    assert shark.wait() == 0
+    assert f"application '{app.prefix}' has ended: the capture is complete" in shark.output
+    assert "record" not in shark.output.replace(str(shark.out), "")
+
+
 def test_all_ports_of_an_application(play, capture):
     app = play()
     app.ring("a")
@@ -162,6 +172,7 @@ def test_configuration_follows_the_application(play):
 
 
 @pytest.mark.parametrize("expression", ["tcp port 80", "", "vlan 5 and udp"])
+@pytest.mark.smoke
 def test_filter_that_is_right(expression):
     assert ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression) == ""
 
@@ -196,12 +207,19 @@ def test_filter_is_right_if_a_capture_takes_it(app, record, expression):
     (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:no-such-app:y"], FAILED,
      "no-such-app"),
     (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--snaplen", "z"],
-     USAGE, "z"),
+     USAGE, "--snaplen z: not a size"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--queue", "z"],
+     USAGE, "--queue z: not a queue"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--ring-size", "5"],
+     USAGE, "--ring-size 5: not a size; give 64K to 4G"),
+    (["--capture", "--fifo", "/nonexistent/f", "--extcap-interface", "ringtap:APP:net_ring_a"], FAILED,
+     "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
 def test_mistakes_are_told_in_one_line(app, args, status, words):
-    said = ask(*args, status=status)
+    said = ask(*(a.replace("APP", app.prefix) for a in args), status=status)
     assert words in said and len(said.strip().splitlines()) == 1
+    assert "record" not in said
 
 
 class Fifo:
@@ -224,6 +242,7 @@ class Fifo:
         self.reader.close()
 
 
+@pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
     """Asked for by hand: Wireshark takes only what is listed."""
     app = play()
@@ -275,7 +294,16 @@ def test_application_ends(app, tmp_path, closing):
     app.quit()
     assert len(fifo.read().packets) == 10
     assert fifo.proc.wait() == OK
-    assert app.prefix in fifo.proc.output
+    assert fifo.proc.output.splitlines() == [
+        f"ringtap: extcap: application '{app.prefix}' has ended: the capture is complete"]
+
+
+def test_snapshot_length(app, tmp_path, closing):
+    """-s as well as --snaplen, which is how Wireshark's preference comes."""
+    fifo = closing(Fifo(app, tmp_path, "-s", "96"))
+    app.rx(n=5, len=500)
+    fifo.proc.send_signal(signal.SIGTERM)
+    assert {(len(p.data), p.length) for p in fifo.read().packets} == {(96, 500)}
 
 
 def test_losses_are_told(app, tmp_path, closing):

@@ -131,6 +131,7 @@ def test_filters_that_loop_are_refused(play, record):
     assert app.one(f"callbacks {port}") == 0
 
 
+@pytest.mark.smoke
 def test_filters_on_chains_of_segments(play, record):
     """What the filter looks at lies in the third segment."""
     app = play()
@@ -145,6 +146,7 @@ def test_filters_on_chains_of_segments(play, record):
 
 
 @pytest.mark.parametrize("expression", ["ip", "tcp port 80", "vlan 5 and udp"])
+@pytest.mark.smoke
 def test_dump_is_tcpdumps(expression):
     ours = check([RINGTAP, "record", "-d", "-f", expression])
     theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])

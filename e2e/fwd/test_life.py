@@ -65,6 +65,7 @@ def test_folders_of_the_dead_are_swept(fwd):
     assert left == [False, True, True]
 
 
+@pytest.mark.smoke
 def test_duration(fwd):
     report = fwd(*NULL, "--duration", "300ms").done()
     assert report["end"] == "duration"
@@ -132,6 +133,7 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
 
 
+@pytest.mark.slow
 def test_per_second_statistics_after_a_stall(fwd):
     """The time that the process was stopped for stands in one interval; the others are as long as
     ever, but for the last, which is the rest."""

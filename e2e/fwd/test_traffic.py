@@ -135,6 +135,7 @@ def test_echo_leaves_frames_alone(fwd, tmp_path):
     assert through_files(fwd, tmp_path, "echo:0@1", frames) == frames
 
 
+@pytest.mark.smoke
 def test_mac_swap(fwd, tmp_path):
     frames = [pcap.frame(60 + n, n) for n in range(70)]
     swapped = [f[6:12] + f[:6] + f[12:] for f in frames]

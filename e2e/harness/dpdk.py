@@ -50,7 +50,7 @@ def remove_run_dir(prefix):
     shutil.rmtree(RUN_DIR / prefix, ignore_errors=True)
 
 
-def telemetry(prefix, command, timeout=5):
+def telemetry(prefix, command, timeout=60):
     """Asks an application over DPDK's own telemetry socket; returns the decoded answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits for its turn

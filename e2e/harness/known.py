@@ -9,7 +9,7 @@ from .paths import RINGTAP
 from .play import Play
 from .proc import Proc
 
-RECEIVED, MADE, CLONED, HELD, SENT_TWICE = range(5)  # enum manner in apps/rt_known.c
+RECEIVED, MADE, CLONED, HELD, SENT_TWICE = range(5)  # enum manner in e2e/apps/rt_known.c
 
 
 class Known(Play):

@@ -54,8 +54,9 @@ class Port(ctypes.Structure):
     _fields_ = _fields(
         (char, "name[64] driver[64]"), (u16, "port_id link_up"),
         (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
-        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"),
-        (u8, "reserved[24]"))
+        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"
+              " tx_before tx_after"),
+        (u8, "reserved[8]"))
 
 
 class Gap(ctypes.Structure):

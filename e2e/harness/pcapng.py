@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A strict pcapng reader: little endian, one section, and every padding byte and length looked at.
 Written from the specification, not from our writer, so that it can disagree with it."""
+import functools
+import gc
 import struct
 from dataclasses import dataclass, field
 
+_BLOCK, _EPB, _OPTION = struct.Struct("<II"), struct.Struct("<IIIII"), struct.Struct("<HH")
 SHB, IDB, ISB, EPB, CB = 0x0A0D0D0A, 1, 5, 6, 0x0BAD
 RX, TX = 1, 2
 
@@ -23,13 +26,13 @@ class Interface:
         return self.text(2)
 
 
-@dataclass
+@dataclass(slots=True)
 class Packet:
     interface: int
     ns: int
     data: bytes
     length: int  # on the wire
-    options: dict
+    options: dict  # shared by packets with the same ones
 
     def number(self, code):
         """An integer option, or None."""
@@ -60,22 +63,30 @@ class File:
     packets: list
 
 
-def _options(data, where):
-    """Decodes options up to opt_endofopt or the end of the block."""
+@functools.lru_cache(maxsize=10000)
+def _decoded(data):
     out, at = {}, 0
     while at < len(data):
-        assert len(data) - at >= 4, f"{where}: stray bytes after the options"
-        code, length = struct.unpack_from("<HH", data, at)
+        assert len(data) - at >= 4, "stray bytes after the options"
+        code, length = _OPTION.unpack_from(data, at)
         at += 4
         if code == 0:
-            assert length == 0 and at == len(data), f"{where}: opt_endofopt is not the end"
+            assert length == 0 and at == len(data), "opt_endofopt is not the end"
             return out
-        assert at + length <= len(data), f"{where}: option {code} runs over the block"
+        assert at + length <= len(data), f"option {code} runs over the block"
         out.setdefault(code, []).append(data[at:at + length])
         padding = data[at + length:at + length + (-length % 4)]
-        assert not any(padding), f"{where}: option {code} is padded with {padding!r}"
+        assert not any(padding), f"option {code} is padded with {padding!r}"
         at += length + (-length % 4)
     return out
+
+
+def _options(data, where):
+    """Decodes options up to opt_endofopt or the end of the block."""
+    try:
+        return _decoded(data)
+    except AssertionError as error:
+        raise AssertionError(f"{where}: {error}") from None
 
 
 def blocks(data, whole=True):
@@ -85,26 +96,29 @@ def blocks(data, whole=True):
         if len(data) - at < 12:
             assert not whole, f"{len(data) - at} stray bytes at the end"
             return
-        kind, length = struct.unpack_from("<II", data, at)
+        kind, length = _BLOCK.unpack_from(data, at)
         assert length % 4 == 0 and length >= 12, f"block at {at}: length {length}"
         if at + length > len(data):
             assert not whole, f"block at {at}: cut off"
             return
-        trailer, = struct.unpack_from("<I", data, at + length - 4)
+        trailer = int.from_bytes(data[at + length - 4:at + length], "little")
         assert trailer == length, f"block at {at}: {length} before, {trailer} after"
         yield kind, data[at + 8:at + length - 4], at
         at += length
 
 
 def _packet(body, file, at):
-    iface, high, low, captured, length = struct.unpack_from("<IIIII", body)
+    iface, high, low, captured, length = _EPB.unpack_from(body)
     assert iface < len(file.interfaces), f"EPB at {at}: interface {iface} is not declared"
     end = 20 + captured
     assert end + (-captured % 4) <= len(body), f"EPB at {at}: {captured} bytes do not fit"
     assert captured <= length, f"EPB at {at}: captured more than there was"
     snaplen = file.interfaces[iface].snaplen
     assert not snaplen or captured <= snaplen, f"EPB at {at}: beyond snaplen"
-    options = _options(body[end + (-captured % 4):], f"EPB at {at}")
+    try:
+        options = _decoded(body[end + (-captured % 4):])
+    except AssertionError as error:
+        raise AssertionError(f"EPB at {at}: {error}") from None
     return Packet(iface, high << 32 | low, body[20:end], length, options)
 
 
@@ -113,6 +127,17 @@ def _resolution_is_ns(options, at):
 
 
 def parse(data, whole=True):
+    """The File. The garbage collector would visit all packets again and again; none is garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _file(data, whole)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _file(data, whole):
     file = File({}, [], [])
     for kind, body, at in blocks(data, whole):
         assert (kind == SHB) == (at == 0), f"block {kind:#x} at {at}: one section, and it comes first"

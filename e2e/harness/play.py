@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rt_play, our application that sends and receives what it is told; see apps/rt_play.c."""
+"""rt_play, our application that sends and receives what it is told; see e2e/apps/rt_play.c."""
 from . import dpdk
 from .paths import BUILD
 from .proc import Proc

@@ -9,6 +9,12 @@ import threading
 import time
 
 
+POLL_S = 0.002
+# Seconds that an event is waited for at least, whatever a test says: on a busy machine all takes longer, and
+# waiting for what comes costs nothing.
+PATIENCE = 60
+
+
 class Gone(AssertionError):
     """The process ended, or stayed silent, before it said what was waited for."""
 
@@ -66,6 +72,17 @@ class Proc:
 
     def expect(self, pattern, timeout=30):
         """Waits for the pattern in what was printed since the last match; returns the match."""
+        return self._expect(pattern, max(timeout, PATIENCE))
+
+    def never(self, pattern, seconds):
+        """Fails if the pattern comes within the time."""
+        try:
+            found = self._expect(pattern, seconds)
+        except Gone:
+            return
+        raise AssertionError(f"{self.argv[0]} printed {found.group().decode(errors='replace')!r}")
+
+    def _expect(self, pattern, timeout):
         regex = re.compile(pattern.encode(), re.MULTILINE)
         deadline = time.monotonic() + timeout
         with self._lock:
@@ -102,6 +119,7 @@ class Proc:
 
     def wait(self, timeout=30):
         """Exit status, when all output has been read."""
+        timeout = max(timeout, PATIENCE)
         try:
             status = self.child.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -156,11 +174,17 @@ def check(argv, timeout=60, **kwargs):
 
 
 def until(condition, timeout=10, what="condition"):
-    """Asks again and again, giving way to others in between; returns the first true answer."""
-    deadline = time.monotonic() + timeout
+    """Calls condition() until it returns something true, and returns that. It sleeps in between: the
+    programs under test need the CPU."""
+    return within(max(timeout, PATIENCE), condition, what)
+
+
+def within(seconds, condition, what="condition"):
+    """As until(), but not a moment longer."""
+    deadline = time.monotonic() + seconds
     while True:
         answer = condition()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"{what}: not within {timeout} s"
-        os.sched_yield()
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(POLL_S)

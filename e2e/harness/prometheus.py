@@ -45,6 +45,28 @@ def parse(text):
     return found
 
 
+def labels_by_name(series):
+    """{metric: names of its labels}. Series of a metric need not all have the same ones."""
+    found = {}
+    for name in series:
+        metric, _, labels = name.partition("{")
+        found.setdefault(metric, set()).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+_SELECTOR = re.compile(r"\b(ringtap_\w+)(?:\s*\{([^}]*)\})?")
+_GROUPED = re.compile(r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)")
+
+
+def names_in(expression):
+    """({metric: labels that it is selected by}, labels by which it is grouped) of an expression in PromQL."""
+    selected = {}
+    for metric, labels in _SELECTOR.findall(expression):
+        selected.setdefault(metric, set()).update(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", labels))
+    grouped = {name.strip() for names in _GROUPED.findall(expression) for name in names.split(",")}
+    return selected, grouped - {""}
+
+
 class Exporter:
     """A `ringtap export` at a free port."""
 
@@ -85,7 +107,7 @@ class Exporter:
         return self.series().get(f'ringtap_up{{app="{app.prefix}"}}')
 
     def shows(self, app):
-        until(lambda: self.up(app) == 1, 20, f"figures of {app.prefix}")
+        until(lambda: self.up(app) == 1, 20, f"metrics of {app.prefix}")
 
     def close(self):
         self.proc.close()

@@ -64,6 +64,8 @@ class Page(html.parser.HTMLParser):
         self.tags.append(tag)
         if "id" in attributes:
             self.ids.append(attributes["id"])
+        if tag == "a" and "source" in element.classes() and attributes["href"].startswith("https://"):
+            return  # fetched by nobody but the reader who follows it
         self.references += [attributes[n] for n in ("src", "href", "xlink:href", "srcset", "data", "action")
                             if attributes.get(n)]
         self.references += re.findall(r"url\(([^)]*)\)", " ".join(attributes.values()))

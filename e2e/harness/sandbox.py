@@ -13,6 +13,10 @@ CLONE_NEWNS = 0x20000  # <sched.h>
 PAGE_SIZES = Path("/sys/kernel/mm/hugepages")
 PAGES = {2048: 400}  # kB: how many should be free; Open vSwitch takes 256
 PUBLIC = Path("/run/ringtap-e2e-public")
+ALL_DRIVERS = Path("/run/ringtap-e2e-drivers")
+# Those that the tests name. EAL opens each driver in its folder: with all of Debian's that is most of its start.
+DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "mempool_stack", "net_af_packet", "net_af_xdp", "net_memif",
+           "net_null", "net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -32,8 +36,26 @@ def _mounted(kind):
     return any(line.split()[2] == kind for line in Path("/proc/self/mounts").read_text().splitlines())
 
 
-def enter(pages=None):
-    """To be called once, by root. Returns the HugePages; the mounts go with the last process in the namespace."""
+def driver_folder():
+    """Where EAL finds its drivers; None if they are not where Debian has them."""
+    return next(iter(sorted(Path("/usr/lib").glob("*/dpdk/pmds-*"))), None)
+
+
+def _few_drivers():
+    """Covers EAL's folder by one in which it finds DRIVERS only. The others stay for programs that are linked
+    with them: these use names with a version."""
+    folder = driver_folder()
+    if not folder or ALL_DRIVERS.is_mount():
+        return
+    _mount(str(folder), ALL_DRIVERS, "none", MS_BIND)
+    _mount("ringtap-e2e", folder, "tmpfs", options=b"mode=755")
+    for path in ALL_DRIVERS.iterdir():
+        if path.suffix != ".so" or path.stem.removeprefix("librte_") in DRIVERS:
+            (folder / path.name).symlink_to(path)
+
+
+def enter():
+    """For root. The mounts go with the last process in the namespace."""
     _call(_libc.unshare, CLONE_NEWNS)
     _mount("none", "/", "none", MS_REC | MS_PRIVATE)
     for folder in ("/run/dpdk", "/run/netns", "/tmp/dpdk", str(PUBLIC)):
@@ -41,10 +63,10 @@ def enter(pages=None):
     for name, path in (("repo", REPO), ("build", BUILD)):
         if path.exists():
             _mount(str(path), PUBLIC / name, "none", MS_BIND)
+    _few_drivers()
     for kind, folder in (("hugetlbfs", "/dev/hugepages"), ("tracefs", "/sys/kernel/tracing")):
         if not _mounted(kind):
             _mount("ringtap-e2e", folder, kind)
-    return HugePages(PAGES if pages is None else pages)
 
 
 def public(path):
@@ -74,7 +96,7 @@ def _add(kb, free):
 class HugePages:
     """Makes sure that so many are free: {kB: number}; what it added goes with close(), or with this process."""
 
-    def __init__(self, pages):
+    def __init__(self, pages=PAGES):
         self.added = {kb: _add(kb, free) for kb, free in pages.items()}
         read_end, self._write_end = os.pipe()
         self._guard = os.fork()

@@ -5,6 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness import dpdk
 from harness.paths import E2E, RINGTAP
 from harness.proc import Proc, check, until
@@ -13,7 +15,8 @@ from harness.sandbox import public
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 RUN = """
 from harness import sandbox
-sandbox.enter({2048: %d})
+sandbox.enter()
+sandbox.HugePages({2048: %d})
 print("entered", flush=True)
 input()
 """
@@ -34,6 +37,7 @@ def test_huge_pages_are_given_back_after_kill_9(closing):
     until(lambda: int((POOL / "nr_hugepages").read_text()) == before, what="the pages of before")
 
 
+@pytest.mark.smoke
 def test_mounts_are_its_own(closing):
     before = Path("/proc/self/mounts").read_text()
     run = run_of_its_own(closing)

@@ -82,7 +82,7 @@ class Reader:
 
     def __init__(self, run_dir, greet=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(10)
+        self.sock.settimeout(60)
         self.sock.connect(str(run_dir / "ringtap.sock"))
         self.fds = []
         self.maps = []  # of the three memories, writable

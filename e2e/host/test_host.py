@@ -287,6 +287,7 @@ def test_interface_renamed(wire, host, record):
     assert f"{wire.device}: the interface has gone" in it.proc.output
 
 
+@pytest.mark.smoke
 def test_name_in_use(wire, host):
     it = host(wire.here, wire.device)
     status, said = start_refused(wire.here, "--name", it.prefix, wire.device)

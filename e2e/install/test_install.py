@@ -191,6 +191,7 @@ def small_build(tmp_path_factory):
 
 
 @pytest.mark.parametrize("prefix", ["/usr/local", "/opt/ringtap"])
+@pytest.mark.slow
 def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefix):
     """The command starts from where it was put, with nothing in the environment, and all goes again."""
     root = tmp_path / "root"
@@ -206,6 +207,7 @@ def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefi
     assert [path for path in root.rglob("*") if not path.is_dir() or "ringtap" in path.name] == []
 
 
+@pytest.mark.slow
 def test_dpdk_outside_of_the_default_folders(tmp_path):
     """All of ringtap-fwd's DPDK is the one that it was built with; its man page, which it prints, is made."""
     elsewhere = tmp_path / "dpdk"

@@ -14,5 +14,6 @@ ROOTS = sorted(Path(os.environ["RINGTAP_ROOTS"]).iterdir()) if "RINGTAP_ROOTS" i
 
 @pytest.mark.skipif(not ROOTS, reason="RINGTAP_ROOTS names no folder of roots of other suites")
 @pytest.mark.parametrize("root", ROOTS, ids=lambda path: path.name)
+@pytest.mark.slow
 def test_suite(root):
     assert "ringtap works with DPDK" in check([REPO / "devtools" / "other-dpdk.sh", root], timeout=1800)

@@ -6,14 +6,16 @@ import shutil
 import struct
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from harness import dpdk
+from harness import dpdk, sandbox
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
 from harness.play import Play
 from harness.proc import Proc, check, run
 from harness.ringtap import FAILED, listing
+from harness.testpmd import Testpmd
 
 STATIC = BUILD / "e2e" / "rt_play_static"
 
@@ -92,6 +94,7 @@ def refused(app, *words):
     assert app.quit() == 0
 
 
+@pytest.mark.smoke
 def test_static_application_that_exports_nothing(static, plugin, closing):
     refused(closing(Play(plugin, program="rt_play_static_hidden")), "-Wl,--export-dynamic")
 
@@ -167,3 +170,19 @@ def test_dpdk_that_is_not_in_the_global_scope(plugin, closing):
     proc.send("")
     proc.wait()
     dpdk.remove_run_dir(prefix)
+
+
+# ---- DPDK as it is installed -----------------------------------------------------------------
+
+
+def test_with_every_driver_that_is_installed(plugin, closing, tmp_path):
+    """Other tests run with a few drivers: e2e/harness/sandbox.py hides the rest."""
+    folder = sandbox.driver_folder()
+    if not folder:
+        pytest.skip("DPDK's drivers are not where Debian has them")
+    uncover = SimpleNamespace(prefix=["unshare", "-m", "sh", "-c", f'umount {folder} && exec "$@"', "sh"])
+    app = closing(Testpmd(["net_null0"], plugin, namespace=uncover, eal=["--log-level=lib.eal:debug"]))
+    assert app.proc.output.count("open shared lib") > 2 * len(sandbox.DRIVERS)
+    app.start()
+    done, packets = record(app, tmp_path / "out.pcap")
+    assert done.returncode == 0 and len(packets) == 1000, done.stderr

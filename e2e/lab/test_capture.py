@@ -9,6 +9,7 @@ from harness import lab
 CELLS = ("none", "libpcap", "host", "xdp", "port")
 
 
+@pytest.mark.slow
 def test_every_way_once(tmp_path):
     done = lab.run("capture", "--quick", "--repetitions", "1", "--capture-seconds", "0.3", "--only",
                    ",".join(f"{way}-100k" for way in CELLS), "-o", tmp_path / "out", cwd=tmp_path)

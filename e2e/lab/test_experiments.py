@@ -51,6 +51,7 @@ def memory(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_latency(latency):
     cells, data = read(latency, "latency")
     planes = ("packet", "mmap", "af_packet", "af_xdp", "memif")
@@ -77,6 +78,7 @@ def test_latency(latency):
     assert mean(cells, "roundtrip-memif", "cycles_p50") > mean(cells, "within-ring", "cycles_p50")
 
 
+@pytest.mark.slow
 def test_memory(memory):
     cells, data = read(memory, "memory")
     p = data["prepared"]

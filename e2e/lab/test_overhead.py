@@ -44,6 +44,7 @@ def pdump(tmp_path_factory):
         "untouched-64", "dumpcap-64", "packet-64", "batch-64", "paced-touch"))
 
 
+@pytest.mark.slow
 def test_overhead(overhead):
     for key, v in overhead.items():
         assert v["change"] == pytest.approx(v["pps"] / v["untouched_pps"] - 1), key
@@ -51,7 +52,7 @@ def test_overhead(overhead):
     for key in CAPTURED:
         v = overhead[key]
         assert v["seen"] == v["captured"] + v["filtered"] + v["lost"] > 1000, key
-        assert v["captured_pps"] <= v["pps"]
+        assert v["captured_pps"] <= v["pps"] * (1 + 1e-9)  # rounded
         assert v["loss"] == pytest.approx(v["lost"] / max(v["captured"] + v["lost"], 1)), key
         # Each packet is copied and queued, or looked at: that is seen on any machine.
         assert v["change"] < -0.1, key
@@ -74,6 +75,7 @@ def test_each_burst_is_an_event(overhead, cell):
     assert v["hooks_change"] == pytest.approx(v["hooks_pps"] / v["untouched_pps"] - 1)
 
 
+@pytest.mark.slow
 def test_pdump(pdump):
     for key, v in pdump.items():
         size = int(key.partition("-")[2]) if key.partition("-")[2].isdigit() else pdump_view.SMALLEST

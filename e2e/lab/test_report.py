@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report that is under version control: its figures are those of the data beside it, and it looks as it should."""
+"""The report that is under version control: its values are those of the data beside it, and it looks as it should."""
+import re
+
 import pytest
 
 from harness import lab, report
 from harness.paths import REPO
+from ringtap_lab.report import blocks, plots
 from ringtap_lab.run import experiments
+from ringtap_lab.tools.results import Results
 
 FOLDER = REPO / "docs" / "report"
 PAGE = FOLDER / "report.html"
@@ -21,14 +25,15 @@ def page():
     return report.Page(PAGE.read_text())
 
 
-def test_every_figure_is_that_of_the_data(page, data):
+def test_every_value_is_that_of_the_data(page, data):
     documents = "".join(p.read_text() for p in (REPO / "docs").glob("*.md"))
     report.check(page, data, documents)
     assert PAGE.stat().st_size < LARGEST
 
 
+@pytest.mark.smoke
 def test_every_experiment_is_in_it(page, data):
-    """With a verdict on what others published, figures, a plot, and what others found beside them."""
+    """With an answer for each published claim, values, a plot, and the published values beside them."""
     known = experiments.load()
     assert list(page.experiments()) == list(known)
     claims = page.root.classed("claim")
@@ -41,6 +46,41 @@ def test_every_experiment_is_in_it(page, data):
     words = [c.classed("chip")[0].text() for c in claims]
     for element in page.root.all(lambda e: "data-tally" in e.attributes):
         assert int(element.text()) == words.count(element.attributes["data-tally"])
+
+
+def test_sources_are_named(page, data):
+    """Author, title, year and link, below the published values."""
+    for name, section in page.experiments().items():
+        links = {link.text(): link.attributes["href"] for link in section.classed("source")}
+        assert links == {p["source"]: p["link"] for p in data[name]["published"]} != {}
+        for source, link in links.items():
+            assert re.match(r"[^:]+: .+, .*\b20\d\d\b", source) and link.startswith("https://")
+
+
+def test_the_last_column_answers_a_question(page):
+    summary = page.root.classed("summary")[0]
+    assert summary.tagged("th")[3].text().endswith("?")
+    for claim in summary.classed("claim"):
+        assert claim.classed("chip")[0].text() in blocks.WORDS
+
+
+def test_axes(data):
+    """At least three numbers on each, and nothing is cut off (but error bars below 0)."""
+    drawn = 0
+    for name, experiment in experiments.load().items():
+        for plot in experiment.blocks(Results(data[name])):
+            if not isinstance(plot, blocks.Plot):
+                continue
+            with plots.figure(plot) as figure:
+                for axes in figure.axes:
+                    drawn += 1
+                    for axis, lowest, highest in ((axes.xaxis, axes.dataLim.x0, axes.dataLim.x1),
+                                                  (axes.yaxis, axes.dataLim.y0, axes.dataLim.y1)):
+                        low, high = sorted(axis.get_view_interval())
+                        assert len(plots.ticks(axis)) >= 3, (plot.title, axis)
+                        assert (low <= lowest or low == 0) and highest <= high, (plot.title, axis)
+                    assert max(axes.get_ylim()) > axes.dataLim.y1, plot.title
+    assert drawn >= 10
 
 
 def test_a_quick_run_says_so(page, data):

@@ -88,6 +88,7 @@ def test_figures_are_those_of_known_stays(known, latency, tmp_path):
         assert pair["ns"][name] == pytest.approx(cycles * 1e9 / said["tsc_hz"], rel=1e-6), name
 
 
+@pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--every", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
@@ -179,13 +180,17 @@ def test_comma_separated_values(known, latency):
     buckets.finish()
 
 
-def test_pictures(known, latency, tmp_path):
+def test_plots(known, latency, tmp_path):
+    """Curves, and percentiles: dots on the one, dashed lines in the other."""
     svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
     runs = [latency(known, "--packets", "640", "--plot", f) for f in (svg, png)]
     known.send([3000, 30000], rounds=10)
     for it in runs:
         it.finish()
     assert any(len(d) > 200 for d in svg_paths(svg))  # curves
+    text = svg.read_text()
+    assert len(re.findall(r'fill:rgb\([^"]*" d="M [\d. ]+ C ', text)) == 4  # p50, p90, p99, p99.9
+    assert len(re.findall(r"stroke-dasharray[:=]", text)) >= 3
     width, height = png_size(png)
     assert width >= 800 and height >= 800
 
@@ -254,7 +259,7 @@ WRONG = (
     (["-i", ""], 2, "-i"),
     (["another", "one"], 2, "one application at a time"),
     (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
-    (["no-such-app"], 1, "no such application"),
+    (["no-such-app"], 1, "no application is called"),
 )
 
 
@@ -339,4 +344,4 @@ def test_a_probe_that_is_too_old(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])
-    assert done.returncode == 1 and "does not know figures" in done.stderr
+    assert done.returncode == 1 and "does not know statistics" in done.stderr

@@ -146,9 +146,9 @@ def test_inferred_times_in_top(testpmd):
     app.start()
 
     def pairs():
-        report = json.loads(check([RINGTAP, "top", "--once", "--json", "--instruments", "latency",
+        report = json.loads(check([RINGTAP, "top", "--once", "--json", "--collectors", "latency",
                                  app.prefix]))
-        return [p for p in report["applications"][0]["latency"] if p["count"]]
+        return [p for p in report["applications"][0]["latency"] if p["packets"]]
 
     assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
     app.stop()
@@ -156,7 +156,7 @@ def test_inferred_times_in_top(testpmd):
 
 def test_inferred_times_are_a_metric_of_their_own(with_packets, closing):
     app = with_packets("csum")
-    exporter = closing(Exporter(app, args=("--instruments", "latency")))
+    exporter = closing(Exporter(app, args=("--collectors", "latency")))
     ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
     exporter.series()  # attached
     app.start()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap export`: what it says is what was counted, and Prometheus understands it."""
-import json
 import re
 import shutil
 import signal
@@ -9,12 +8,10 @@ import subprocess
 import pytest
 
 from harness import prometheus
-from harness.paths import REPO, RINGTAP
+from harness.paths import RINGTAP
 from harness.prometheus import OPENMETRICS, Exporter, Prometheus, get, parse
 from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, USAGE
-
-DASHBOARD = REPO / "dashboards" / "ringtap.json"
 
 
 @pytest.fixture
@@ -37,8 +34,9 @@ def forwarding(testpmd):
     return pmd
 
 
+@pytest.mark.smoke
 def test_counts_are_those_of_the_application(app, export):
-    exporter = export(app, args=("--instruments", "polls,bytes"))
+    exporter = export(app, args=("--collectors", "polls,bytes"))
     app.rx(n=100, burst=32, len=60)
     app.rx(n=7, burst=1, len=1000)
     app.tx(n=50, burst=50, len=128)
@@ -64,7 +62,7 @@ def test_counts_are_those_of_the_application(app, export):
 def test_promtool_is_content(forwarding, export):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (prometheus)")
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     done = subprocess.run(["promtool", "check", "metrics"], input=exporter.text(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 0 and not done.stdout, done.stdout
@@ -107,49 +105,6 @@ def test_prometheus_scrapes_it(app, export, prom):
     until(lambda: server.query(packets)[0][1] == 1100, 30, "second scrape")
     target, = server.targets()
     assert target["health"] == "up" and not target["lastError"]
-
-
-def dashboard_expressions():
-    board = json.loads(DASHBOARD.read_text())
-    return [t["expr"] for p in board["panels"] for t in p.get("targets", ())]
-
-
-def test_dashboard_queries_return_data(testpmd, export, prom):
-    # A null port among them: not all polls are busy, and there is latency.
-    pmd = testpmd("net_ring0", "net_null1")
-    pmd.start()
-    exporter = export(pmd, args=("--instruments", "all"))
-    server = prom(exporter)
-    expressions = dashboard_expressions()
-    assert len(expressions) > 15
-    queries = [e.replace("$app", ".*").replace("$__rate_interval", "1m") for e in expressions]
-    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
-    for query in queries:
-        until(lambda: server.query(query), 20, f"data for {query}")
-
-
-def test_dashboard_is_sound():
-    """What Grafana's importer looks at; its schema is not for machines without network."""
-    board = json.loads(DASHBOARD.read_text())
-    assert board["title"] and board["uid"] and board["schemaVersion"] >= 30
-    ids = [p["id"] for p in board["panels"]]
-    assert len(ids) == len(set(ids))
-    taken = set()
-    for p in board["panels"]:
-        at = p["gridPos"]
-        assert at["x"] + at["w"] <= 24
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
-                 for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken, p["title"]
-        taken |= cells
-        if p["type"] == "row":
-            continue
-        assert p["title"] and p["fieldConfig"]["defaults"]["unit"]
-        refs = [t["refId"] for t in p["targets"]]
-        assert refs and len(refs) == len(set(refs))
-    names = {v["name"] for v in board["templating"]["list"]}
-    used = set(re.findall(r"\$\{?(\w+)\}?", DASHBOARD.read_text()))
-    assert used - names <= {"__rate_interval", "__all"}
 
 
 def test_applications_come_and_go(play, export):
@@ -197,7 +152,7 @@ def test_ports_that_come_again(play, export):
 
 
 def test_counters_never_go_back(forwarding, export):
-    exporter = export(forwarding, args=("--instruments", "all"))
+    exporter = export(forwarding, args=("--collectors", "all"))
     last = {}
     for _ in range(30):
         now = exporter.series(OPENMETRICS)
@@ -211,7 +166,7 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
     """Names and labels, bounds of histograms among them: whoever queries them knows no clock."""
     found = []
     for _ in range(2):
-        exporter = export(forwarding, args=("--instruments", "all"))
+        exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
         latency = re.compile(r"ringtap_latency_seconds_count")
         until(lambda: cpu in exporter.series() and
@@ -221,7 +176,7 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
         exporter.close()
     assert found[0] == found[1]
     bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
-              if s.startswith("ringtap_thread_gap_seconds_bucket")}
+              if s.startswith("ringtap_thread_polling_gap_seconds_bucket")}
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
 
 

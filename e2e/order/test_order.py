@@ -22,6 +22,7 @@ def unique_frames(tmp_path):
     return paths
 
 
+@pytest.mark.smoke
 def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_frames):
     vdevs = []
     for port in (0, 1):
@@ -47,6 +48,7 @@ def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_f
     assert len(received) == 2 * QUEUES * FRAMES
 
 
+@pytest.mark.slow
 def test_order_at_full_rate(testpmd, record):
     """Packets that circle through net_ring, as fast as they can, losses and all."""
     pmd = testpmd("net_ring0", "net_ring1", lcores=CROSSED, args=[

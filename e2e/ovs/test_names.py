@@ -31,6 +31,7 @@ def ping(host):
     host.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
 
 
+@pytest.mark.smoke
 def test_listed(switch):
     it, _hosts, devices = switch
     assert ports_of(it) == devices

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The same program, linked with the system's libpcap, makes the same calls on a veth and, under
-`ringtap run`, on a port. What libpcap does on the veth is what it must do on the port."""
+`ringtap run`, on a port. The results on the veth are the reference."""
 import re
 import stat
 
@@ -17,7 +17,7 @@ POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 # Name of the call: (on the veth, on the port). The reason must stand next to it.
 INTENDED = {
-    # libpcap offers DOCSIS on every Ethernet interface, for those who know better. We do not.
+    # libpcap lists DOCSIS for every Ethernet interface; it is of no use on a port.
     "pcap_list_datalinks": ("2, first 1", "1, first 1"),
 }
 
@@ -30,7 +30,7 @@ def veth():
 
 
 def lines_of(proc, send=None):
-    """Runs it, sends what it asks for; returns its lines."""
+    """Runs it, sends the frames that it requests; returns its lines."""
     lines, seq = [], 0
     while not lines or not lines[-1].startswith("end:"):
         line = proc.expect(r"^(.*)\r?\n", 30).group(1).decode()
@@ -46,7 +46,7 @@ def lines_of(proc, send=None):
 
 
 def differences(theirs, ours):
-    """By the name of the call, what it gave on either side where that was not the same."""
+    """The results that differ, by the name of the call."""
     theirs = [line.split(": ", 1) for line in theirs]
     ours = [line.split(": ", 1) for line in ours]
     assert [name for name, _ in ours] == [name for name, _ in theirs]
@@ -63,7 +63,7 @@ def test_same_calls_same_answers(veth, app, closing):
 
 
 def refusals(lines, device):
-    """The name of the interface, and the reasons in brackets, differ of course."""
+    """Without the name of the interface and the reasons in brackets: these differ."""
     return [re.sub(r" \(.*\)$", " (why)", line.replace(device, "DEVICE")) for line in lines]
 
 
@@ -89,18 +89,19 @@ def test_interfaces_that_we_may_not_open(veth, app, closing):
 
 
 def test_other_names_go_to_the_system(veth, closing):
-    """With the library loaded, nothing is different for the kernel's interfaces."""
+    """The library changes nothing for interfaces of the kernel."""
     plain = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
     loaded = lines_of(closing(veth.space.start([RINGTAP, "run", TABLE, veth.name])), veth.burst)
     assert plain == loaded
 
 
+@pytest.mark.smoke
 def test_devices_are_listed(veth, app):
-    """After the system's own, which stay as they are; for those who load libpcap by hand as well."""
+    """After the system's own, which do not change."""
     other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout
 
     def listed():
-        """Others' applications come and go, and ours may have no CPU to answer in time."""
+        """Other applications start and end, and ours may get no CPU to answer in time."""
         both = run([*veth.space.prefix, RINGTAP, "run", "tcpdump", "-D"]).stdout
         assert both.startswith(other)
         names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unmodified programs that know libpcap and nothing of us: on a port each gives the very packets that
-it gives on the file which is played there."""
+"""Unmodified libpcap programs: each prints the same of a port as of the file that is played there."""
 import re
 import shutil
 import signal
@@ -228,7 +227,7 @@ end
 
 
 def test_nmap(stage, source, tmp_path):
-    """Its scripts capture by libpcap; its scans ask the kernel for an interface to send from."""
+    """Its scripts capture by libpcap; its scans need an interface of the kernel to send from."""
     script = tmp_path / "first.nse"
     script.write_text("local nmap = require 'nmap'\nlocal stdnse = require 'stdnse'\n" + _NSE)
     proc = stage("nmap", "-sL", "-n", "--script", script, "--script-args", "dev={}", "127.0.0.1")
@@ -254,7 +253,7 @@ s.join()
 
 @pytest.mark.parametrize("expression,count", [("", 4000), ("udp", 100)])
 def test_scapy(stage, source, expression, count):
-    """It loads libpcap by hand."""
+    """It loads libpcap by dlopen()."""
     python = "/usr/bin/python3"
     expected = lines(check([python, "-c", _SCAPY, "offline", source, expression, count]))
     proc = stage(python, "-c", _SCAPY, "iface", "{}", expression, count)
@@ -267,7 +266,7 @@ def test_scapy(stage, source, expression, count):
 
 
 class Collector:
-    """What comes by NetFlow version 5, as a sorted list of flows."""
+    """Receives NetFlow version 5; returns a sorted list of flows."""
 
     def __init__(self):
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -300,7 +299,7 @@ def test_softflowd(stage, source, closing, private_dir):
     records = int(re.search(r"Flows exported: \d+ \((\d+) records\)", done.stdout + done.stderr)[1])
     expected = collector.flows(records)
     control = private_dir / "ctl"
-    # Before the first colon it wants an index.
+    # The text before the first colon is an index.
     proc = stage("softflowd", "-i", "1:{}", *common, "-c", control, "-p", private_dir / "pid")
     assert proc.wait() == 0, proc.output  # its child goes on
     try:
@@ -319,6 +318,7 @@ def test_softflowd(stage, source, closing, private_dir):
     assert records > 100
 
 
+@pytest.mark.smoke
 def test_run_itself(tmp_path):
     """Exit codes as those of env(1); the environment is extended, not replaced."""
     assert check([*RUN, "sh", "-c", "echo $LD_PRELOAD:$LD_LIBRARY_PATH"],

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap list`: applications, ports, sessions; for people and as JSON."""
 import os
+import signal
+from pathlib import Path
+
+import pytest
 
 from harness.paths import BUILD, RINGTAP
-from harness.proc import check
-from harness.ringtap import listing
+from harness.proc import check, run, until
+from harness.ringtap import FAILED, listing
 
 
 def mine(app):
@@ -13,6 +17,7 @@ def mine(app):
     return found[0]
 
 
+@pytest.mark.smoke
 def test_ports_and_sessions(play, record):
     app = play()
     app.ring("a", rxq=3, txq=2)
@@ -49,6 +54,61 @@ def test_looking_hooks_nothing(play):
 def test_application_without_the_probe_is_named(testpmd):
     pmd = testpmd("net_null0", plugin=None)
     assert pmd.prefix in check([RINGTAP, "list"])
+
+
+@pytest.fixture
+def stopped(play):
+    app = play()
+    app.ring("a")
+    app.proc.send_signal(signal.SIGSTOP)
+    until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
+    yield app
+    app.proc.send_signal(signal.SIGCONT)
+
+
+def test_stopped_application_is_called_stopped(stopped):
+    entry = mine(stopped)
+    assert entry["stopped"] is True and f"kill -CONT {stopped.pid}" in entry["error"]
+    said = check([RINGTAP, "list"])
+    assert "it is stopped (SIGSTOP)" in said and f"kill -CONT {stopped.pid}" in said
+    stopped.proc.send_signal(signal.SIGCONT)
+    assert mine(stopped)["stopped"] is False
+
+
+@pytest.mark.parametrize("command", [
+    ["record", "-w", "/dev/null", "-i", "APP:"], ["trace", "list", "APP"], ["latency", "APP"],
+    ["memory", "APP"], ["top", "--once", "APP"], ["doctor", "APP"], ["trace", "dpdk", "-o", "out", "APP"]],
+    ids=lambda c: " ".join(c[:2]))
+def test_every_command_says_that_the_application_is_stopped(stopped, tmp_path, command):
+    done = run([RINGTAP, *(a.replace("APP", stopped.prefix) for a in command)], cwd=tmp_path)
+    assert done.returncode == FAILED, done
+    assert "it is stopped (SIGSTOP)" in done.stderr, done.stderr
+    assert f"kill -CONT {stopped.pid}" in done.stderr and stopped.prefix in done.stderr
+
+
+def test_frozen_application_is_called_frozen(play):
+    with_freezer = Path("/sys/fs/cgroup/freezer")
+    version = 1 if with_freezer.is_dir() else 2
+    base = with_freezer if version == 1 else Path("/sys/fs/cgroup")
+    group = base / f"ringtap-{os.getpid()}"
+    app = play()
+    try:
+        group.mkdir()
+    except OSError as e:
+        pytest.skip(f"no control group can be made here: {e}")
+    name, on, off = ("freezer.state", "FROZEN", "THAWED") if version == 1 else ("cgroup.freeze", "1", "0")
+    try:
+        (group / "cgroup.procs").write_text(str(app.pid))
+        (group / name).write_text(on)
+        try:
+            entry = mine(app)
+        finally:
+            (group / name).write_text(off)
+        assert entry["stopped"] is True and f"process {app.pid} is frozen" in entry["error"]
+    finally:
+        (base / "cgroup.procs").write_text(str(app.pid))
+        until(lambda: not (group / "cgroup.procs").read_text(), what="the group is empty")
+        group.rmdir()
 
 
 def test_dead_application_is_not_listed(play):

@@ -2,6 +2,8 @@
 """Ports that appear, vanish, stop, restart or get other queues while a capture runs."""
 import json
 
+import pytest
+
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -12,6 +14,7 @@ def hooked(app, port, n):
     until(lambda: app.one(f"callbacks {port}") == n, 10, f"{n} callbacks on port {port}")
 
 
+@pytest.mark.smoke
 def test_port_that_appears(play, record):
     app = play()
     app.ring("a")
@@ -153,6 +156,7 @@ def test_all_ports_vanish(play, record):
     assert len(recorder.file().packets) == 32
 
 
+@pytest.mark.smoke
 def test_stop_and_restart(play, record):
     app = play()
     app.ring("a")

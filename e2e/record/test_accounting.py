@@ -32,7 +32,7 @@ def test_overload_of_a_tiny_ring(testpmd, record):
     """Full rate into 64 KiB: most is lost, all is counted, and the application's count is ours."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     recorder = record(pmd, *TINY, "-s", "64", "--fail-on-loss")
-    forwarded = forward(pmd, 3_000_000)
+    forwarded = forward(pmd, 1_000_000)
     recorder.finish(status=LOSS)
     file = recorder.file()
     for i, (seen, captured, lost) in enumerate(check_sums(file)):
@@ -44,6 +44,7 @@ def test_overload_of_a_tiny_ring(testpmd, record):
     pcapng.assert_in_order(file)
 
 
+@pytest.mark.smoke
 def test_dropcounts_add_up_to_the_losses(play, record):
     """The reader stands still while the ring runs over. When it goes on, one more packet of each
     kind bears the count of all that were lost before it."""

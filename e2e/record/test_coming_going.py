@@ -6,10 +6,10 @@ import pytest
 
 from harness import dpdk, pcap, pcapng
 from harness.paths import BUILD
-from harness.proc import check, until
+from harness.proc import Proc, check, until
 from harness.ringtap import sessions
 
-CYCLES = 2000
+CLIENTS, CYCLES = 4, 500
 RATE_WINDOW = 200_000  # packets; long enough to tell a stuck application from a running one
 
 
@@ -42,6 +42,7 @@ def test_killed_recorder_leaves_nothing_behind(busy, record):
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 2, 5, "descriptors closed")
 
 
+@pytest.mark.smoke
 def test_recorder_killed_while_it_attaches(busy, record):
     for _ in range(10):
         record(busy, "-s", "64", attach=False).proc.kill()
@@ -59,6 +60,7 @@ def test_stopped_reader_does_not_hold_up_the_application(busy, record):
     detached(busy)
 
 
+@pytest.mark.smoke
 def test_killed_application_leaves_a_whole_file(play, record):
     """Everything that was published is in the file, which ends properly and says why."""
     app = play()
@@ -161,16 +163,19 @@ def test_attachments_leave_no_callback(busy):
     keeps_moving(busy)
 
 
-def test_two_thousand_attachments_under_full_traffic(testpmd):
-    """No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
+@pytest.mark.slow
+def test_two_thousand_attachments_under_full_traffic(testpmd, closing):
+    """Four clients at a time. No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
     pmd = testpmd("net_null0", "net_null1")
     pmd.start()
     cycle = [BUILD / "e2e" / "rt_cycle", dpdk.RUN_DIR / pmd.prefix]
     check([*cycle, 20], timeout=60)  # what is made once and stays is there now
     before = dpdk.Resources(pmd.pid)
-    said = check([*cycle, CYCLES], timeout=300)
-    assert said.startswith(f"{CYCLES} cycles, ")
-    assert int(said.split()[2]) > 0
+    clients = [closing(Proc([*cycle, CYCLES])) for _ in range(CLIENTS)]
+    for client in clients:
+        assert client.wait(300) == 0, client.output
+        assert client.output.startswith(f"{CYCLES} cycles, ")
+        assert int(client.output.split()[2]) > 0
     until(lambda: dpdk.Resources(pmd.pid).fds <= before.fds, 5, "descriptors closed")
     after = dpdk.Resources(pmd.pid)
     assert after.threads == before.threads

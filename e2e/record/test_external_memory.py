@@ -64,6 +64,7 @@ def test_what_cannot_be_read_is_counted(app, record, kind, how, flagged):
     assert pcapng.stat(file.interfaces[0], 7) == 300
 
 
+@pytest.mark.smoke
 def test_header_split(app, record):
     """Headers in mbufs, payload in the other memory: headers can be had."""
     shape = dict(external="none", len=LENGTH, seg=60)

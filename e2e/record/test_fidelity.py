@@ -104,6 +104,7 @@ def test_foreign_readers_agree(testpmd, record, corpus_files, tmp_path):
     assert [(ns, data) for ns, data, _ in again] == [(p.ns, p.data) for p in mine]
 
 
+@pytest.mark.smoke
 def test_tshark_sees_direction_queue_and_interface(testpmd, record, tmp_path):
     path = pcap.write(tmp_path / "in.pcap", [pcap.frame(100, i) for i in range(10)])
     recorder, _ = play_files(testpmd, record, [path, path])

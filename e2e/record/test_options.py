@@ -34,6 +34,7 @@ def ring_files(folder):
 
 
 @pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
+@pytest.mark.smoke
 def test_exact_number_of_packets(app, record, option):
     recorder = record(app, *option)
     app.rx(n=100)
@@ -42,12 +43,17 @@ def test_exact_number_of_packets(app, record, option):
 
 
 def test_duration(busy, record, tmp_path):
-    with open(tmp_path / "report.json", "wb") as f:
-        recorder = record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f)
-        recorder.done(timeout=10)
-    summary = json.loads((tmp_path / "report.json").read_text())
-    assert summary["end"] == "duration"
-    assert 0.4 < summary["duration_s"] < 0.9
+    """Never less; on a busy machine more, but not each time."""
+    took = []
+    while not took or took[-1] > 0.9:
+        assert len(took) < 10, took
+        with open(tmp_path / "report.json", "wb") as f:
+            recorder = record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f)
+            recorder.done()
+        summary = json.loads((tmp_path / "report.json").read_text())
+        assert summary["end"] == "duration"
+        took.append(summary["duration_s"])
+        assert took[-1] > 0.4
 
 
 def test_filesize(busy, record):
@@ -235,6 +241,7 @@ def attached(app):
     until(lambda: any(s["start_ns"] for s in sessions(app)), 10, "attached")
 
 
+@pytest.mark.smoke
 def test_json_summary(app, record, tmp_path):
     report = tmp_path / "report.json"
     with open(report, "wb") as f:

@@ -90,6 +90,7 @@ def pipeline(app, command, *options):
 
 
 @pytest.mark.parametrize("options", [(), ("-P",)])
+@pytest.mark.smoke
 def test_pipe_into_tcpdump(app, options):
     out = pipeline(app, ["tcpdump", "-nn", "-r", "-"], "-c", "100", *options)
     assert len([line for line in out.splitlines() if not line.startswith("\t")]) == 100

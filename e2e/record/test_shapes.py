@@ -25,6 +25,7 @@ def app(play):
 
 @pytest.mark.parametrize("direction", ["rx", "tx"])
 @pytest.mark.parametrize("length", [60, 1500, JUMBO])
+@pytest.mark.smoke
 def test_vlan_tag_is_put_back(app, record, direction, length):
     recorder = record(app, "-c", "3")
     app.burst(direction, n=1, len=length, seq=1, vlan=0x6123)

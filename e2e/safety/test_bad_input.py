@@ -245,6 +245,7 @@ def test_impossible_layouts(tmp_path, impostor, what):
     assert what != "too many rings" or "numbers of rings" in said
 
 
+@pytest.mark.smoke
 def test_good_fake_is_recorded(record, impostor):
     """The fake itself is right, or the tests of broken ones would show nothing."""
     class App:

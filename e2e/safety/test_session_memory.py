@@ -351,6 +351,7 @@ def test_application_killed_while_it_is_attached(play, record):
         assert recorder.proc.wait(30) in (FAILED, 0)
 
 
+@pytest.mark.smoke
 def test_silent_reader_holds_nothing_up(app, reader, record):
     """One that requests a session and never sends the memory."""
     silent = reader()

@@ -60,7 +60,7 @@ def test_cleanup_under_monitors(start, closing, kind):
     for _ in range(MANY[kind]):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1", app.prefix]))
-        top.expect('"instruments"')
+        top.expect('"collectors"')
         memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
@@ -157,6 +157,7 @@ def test_exit(start, record, closing, kind, polling):
         assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
 
 
+@pytest.mark.smoke
 def test_what_is_said_of_it(start):
     app = start("plugin")
     app.do("unloop")

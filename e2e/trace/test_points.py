@@ -55,6 +55,7 @@ def instructions(path, start, stop):
     return re.findall(r"^ +[0-9a-f]+:\t(.*?)\s*$", text, re.MULTILINE)
 
 
+@pytest.mark.smoke
 def test_sites_are_nops(x86):
     """And their arguments are where they are anyway: registers, constants, memory."""
     for path in (PROBE, FWD):

@@ -93,6 +93,7 @@ def test_from_the_start(play, monitor, tmp_path, instruments):
     assert (told["mode"], told["buffer_bytes"]) == ("discard", 16 << 20)
 
 
+@pytest.mark.smoke
 def test_some_events_only(play, monitor, tmp_path):
     app = play(eal=eal_trace(tmp_path, events="ringtap.tx"))
     app.ring("a")

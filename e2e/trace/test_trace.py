@@ -58,6 +58,7 @@ def events_of(said, file):
     return {e["name"] for e in said["events"] if e["file"] == str(file)}
 
 
+@pytest.mark.smoke
 def test_list(app, plugin):
     said = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
     assert said["application"] == app.prefix and said["pid"] == app.pid
@@ -82,6 +83,7 @@ def test_list_of_a_program_with_the_probe_linked_in(play):
 
 
 @pytest.mark.parametrize("linkin", [False, True], ids=["plugin", "linked in"])
+@pytest.mark.smoke
 def test_bursts_are_those_that_were_sent(play, trace, linkin):
     app = play(linkin=linkin)
     app.ring("a")
@@ -203,7 +205,8 @@ def first_pids(bpftrace):
 def hog(closing, tmp_path):
     """A program of a name of its own, with nothing better to do than to use a CPU."""
     def start(cpu, name="rt-hog"):
-        shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
+        if not (tmp_path / name).exists():
+            shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
         it = closing(Proc(["taskset", "-c", str(cpu), "sh", "-c",
                            'exec "$0" >/dev/null', tmp_path / name]))
 
@@ -226,16 +229,16 @@ def test_who_took_the_cpu(testpmd, trace, hog, off_cpu):
     it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
     hog(1).kill()
     thread, = it.json()["threads"]
-    takers = {t["by"]: t for t in thread["taken" if off_cpu else "long"]}
-    hogged = takers["rt-hog"]
+    takers = thread["taken" if off_cpu else "long"]
+    hogged, = [t for t in takers if t["by"] == "rt-hog"]
     assert hogged["count"] >= 1 and hogged["max_ns"] <= hogged["total_ns"]
     assert hogged["total_ns"] > 20e6
     if off_cpu:
-        assert thread["times"] == sum(t["count"] for t in takers.values())
+        assert thread["times"] == sum(t["count"] for t in takers)
     else:
         assert hogged["off_cpu_ns"] <= hogged["total_ns"]
-        assert thread["gaps"] > sum(t["count"] for t in takers.values())
-        assert thread["max_ns"] == max(t["max_ns"] for t in takers.values())
+        assert thread["gaps"] > sum(t["count"] for t in takers)
+        assert thread["max_ns"] == max(t["max_ns"] for t in takers)
     name = Path(f"/proc/{pmd.pid}/task/{thread['tid']}/comm").read_text().strip()
     assert thread["name"] == name
 
@@ -259,8 +262,27 @@ def test_who_took_the_cpu_of_a_thread_that_went_on_elsewhere(testpmd, trace, hog
     doc = it.json()
     hogs.kill()
     thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
-    takers = {t["by"]: t for t in thread["taken" if off_cpu else "long"]}
-    assert takers["rt-hog"]["max_ns"] > 100e6, takers
+    taker, = [t for t in thread["taken" if off_cpu else "long"] if t["by"] == "rt-hog"]
+    assert taker["max_ns"] > 100e6 and taker["pid"] == hogs.pid
+
+
+@pytest.mark.usefixtures("first_pids")
+@pytest.mark.parametrize("off_cpu", [False, True])
+def test_programs_of_one_name_are_two_rows(testpmd, trace, hog, off_cpu):
+    """One of them has ended when the rows are made. In the table each row has its pid as well."""
+    pmd = testpmd("net_ring0")
+    pmd.start()
+    args = ["gaps", "--duration", "60", *(["--off-cpu"] if off_cpu else [])]
+    it, people = trace(pmd, *args, "--json"), trace(pmd, *args)
+    hogs = [hog(1), hog(1)]
+    hogs[0].kill()
+    thread, = it.json()["threads"]
+    pids = {h.pid for h in hogs}
+    rows = [t for t in thread["taken" if off_cpu else "long"] if t["by"] == "rt-hog"]
+    assert len(rows) == 2 and {t["pid"] for t in rows} == {t["tid"] for t in rows} == pids
+    text = people.finish()
+    assert {int(line.split()[1]) for line in text.splitlines() if "rt-hog" in line} == pids
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.usefixtures("first_pids")
@@ -505,6 +527,19 @@ def test_wrong_command_lines(app, args, status, says):
     done = tracing(*args)
     assert done.returncode == status, done.stderr
     assert says in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+@pytest.mark.parametrize("what,line", [(["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")])
+def test_of_several_applications_one_is_named(play, bpftrace, what, line):
+    """The message's example is a command line that works."""
+    apps = [play(), play()]
+    done = tracing(*what)
+    assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
+    named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
+    done = tracing(*what, f"{named.prefix}:no-such-port")
+    assert done.returncode == USAGE and "without a port" in done.stderr
+    if what == ["list"]:
+        assert tracing(*what, named.prefix).returncode == 0
 
 
 @pytest.mark.parametrize("args,package", [

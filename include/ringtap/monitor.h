@@ -69,9 +69,13 @@ struct ringtap_port_stats {
 	bool link_up, gone;
 	uint32_t link_mbps; /* 0: unknown */
 	uint32_t rx_queues, tx_queues, rx_descriptors, tx_descriptors, mtu;
-	uint64_t read_ns; /* since the epoch, when the driver was asked for what follows */
+	uint64_t read_ns; /* since the epoch, when the driver's counters were read; 0: not yet */
 	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
+	/* Packets that the application had passed to TX when the reading of the driver's counters
+	 * began, and when it had ended. After ringtap_snapshot_since(): the least and the most that
+	 * can have been passed between the two readings. */
+	uint64_t tx_before, tx_after;
 };
 
 struct ringtap_gap {

@@ -111,7 +111,8 @@ struct ringtap_session_info {
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
- * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT; -EACCES; …
+ * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
+ * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen);
@@ -149,6 +150,11 @@ static inline const struct ringtap_session_info *ringtap_list_session(
  * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
 int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
+
+/* Why a process (host_pid of an application) does not answer: true if it is stopped by a signal or
+ * a debugger, or if its control group is frozen; why, of size bytes, then becomes a sentence that
+ * says so and how to continue it. False: it runs, or /proc does not show it. */
+bool ringtap_process_halted(uint32_t pid, char *why, size_t size);
 
 /* ---- Captures: attach, and take runs of packets ---------------------------------------------- */
 

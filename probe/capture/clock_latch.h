@@ -27,8 +27,8 @@ static inline struct rt_clock_line rt_latch_read(const struct rt_clock_latch *l)
 		/* Pairs with the release of version in rt_latch_publish(): the line is complete. */
 		uint64_t v = rt_load_acquire(&l->version);
 		const struct rt_clock_line *from = &l->line[v & 1];
-		/* Pair with the releases of the words: a reader that finds a word of v + 2 finds
-		 * version v + 1 or later below. */
+		/* Pair with the releases of the words in rt_latch_publish(): a reader that finds a
+		 * word of v + 2 finds version v + 1 or later below. */
 		struct rt_clock_line out = {
 			.tsc_base = rt_load_acquire(&from->tsc_base),
 			.ns_base = rt_load_acquire(&from->ns_base),

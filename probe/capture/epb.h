@@ -27,14 +27,14 @@
 /* Fills in tap->trailer and tap->trailer_hash from its direction and queue. */
 void rt_epb_prepare(struct rt_tap *tap);
 
-/* on-full=wait gives up after so long without any room; a variable for the tests' sake. */
+/* on-full=wait gives up after this time without any room; a variable for the tests. */
 extern uint32_t rt_epb_wait_ms;
 
-/* What became of a burst. */
+/* The result of rt_epb_room(). */
 enum rt_room { RT_ROOM_OK, RT_ROOM_NONE, RT_ROOM_NEVER };
 
-/* Makes room for need bytes at r->head: looks at the reader's tail, and waits if the tap says so.
- * Everything before r->head is complete. */
+/* Makes room for need bytes at r->head: reads the reader's tail, and waits if the tap has
+ * on-full=wait. Everything before r->head is complete. */
 enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need);
 
 /* Writes one packet of any shape at r->head and advances it. Counts everything itself. False: the
@@ -48,7 +48,7 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 /* Counts n packets that found the ring full. */
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 
-/* Finishes the burst that its thread has left by a jump out of the hook: its complete records stay,
+/* Finishes the burst that its thread left by a jump out of the hook: its complete records stay,
  * the other packets are lost. */
 void rt_epb_mend(struct rt_ring *r);
 

@@ -54,7 +54,8 @@ INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n)
 		*(v8 *)(d + n - 32) = *(const v8 *)(s + n - 32);
 }
 
-/* To write a line costs a trip to the core of the reader, which has read it: ask for it early. */
+/* To write a cache line costs a transfer from the reader's core, which has read it: request it
+ * early. */
 INLINE void own_ahead(const uint8_t *at, uint32_t len)
 {
 	__builtin_prefetch(at, 1, 3);
@@ -77,8 +78,9 @@ static __attribute__((noinline)) uint32_t finish_hash(
 	return total;
 }
 
-/* Copies plain packets until one is not plain or does not fit. Everything that cannot change within
- * a burst is in locals: the stores into the ring could alias anything else. */
+/* Copies plain packets until one is not plain or does not fit. Values that cannot change within
+ * a burst are in locals: the compiler must assume that stores into the ring alias everything
+ * else. */
 INLINE void push_plain(
 	struct cursor *cursor, const struct rt_tap *tap, uint64_t ns, const uint32_t ahead)
 {
@@ -118,7 +120,7 @@ INLINE void push_plain(
 			break;
 		*(v8 *)at = head;
 		*(u32 *)(at + options_at - 4) =
-			0; /* the padding; the packet goes over what it has of it */
+			0; /* zero the padding first; the packet overwrites what is not padding */
 		copy(at + RT_EPB_HEADER, rte_pktmbuf_mtod(m, const uint8_t *), len);
 		bytes += len;
 		if (rt_likely(!(flags & odd_flags))) {
@@ -133,7 +135,7 @@ INLINE void push_plain(
 	cursor->bytes += bytes;
 }
 
-/* Asking for lines that the reader may still be reading would slow both. */
+/* To request lines that the reader may still read would slow both. */
 INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
 {
 	return r->own_ahead && c->end - c->at > 2 * OWN_AHEAD;
@@ -152,7 +154,7 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 		c.at = start;
 		c.end = start + (r->limit > r->head ? r->limit - r->head : 0);
 		if (rt_unlikely(r->pending[tap->index]))
-			; /* the slow path tells of the gap */
+			; /* the slow path records the gap */
 		else if (rt_likely(may_own_ahead(r, &c)))
 			push_plain(&c, tap, ns, OWN_AHEAD);
 		else
@@ -179,7 +181,7 @@ static void push_generic(struct rt_ring *r, const struct rt_tap *tap, struct rte
 rt_epb_push_fn rt_epb_push = push_generic;
 
 #ifdef __x86_64__
-/* tune: the generic one splits unaligned 32-byte accesses. */
+/* tune=haswell: the generic tuning splits unaligned 32-byte accesses. */
 __attribute__((target("avx2,prfchw,tune=haswell"))) static void push_avx2(struct rt_ring *r,
 	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {

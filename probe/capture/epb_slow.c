@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Everything about a record that is not the common case. */
+/* Records that are not the common case. */
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -64,7 +64,7 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 {
 	uint32_t reason = tap->wait ? RT_LOSS_WAIT : RT_LOSS_RING_FULL;
 
-	/* Whom the end of the session has woken, met it too late to be of it. */
+	/* Woken by the end of the session: the packet no longer belongs to it. */
 	if (tap->wait && rt_load(&tap->session->stopping)) {
 		r->counts[tap->index].seen -= n;
 		return;
@@ -99,7 +99,7 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t 
 
 	if (r->gave_up)
 		return false;
-	/* The reader must see what there is, or it will never make room. */
+	/* Publish first, or the reader never makes room. */
 	rt_ring_publish(r);
 	while (!rt_load(&tap->session->stopping)) {
 		if (!rt_ring_refresh(r))
@@ -142,14 +142,14 @@ unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t ta
 
 		p = put16(p, rte_cpu_to_be_16(0x88a8), tci);
 	}
-	/* On the way in each flag stands for the one tag that the NIC has taken away. */
+	/* On receipt each flag stands for the one tag that the NIC has stripped. */
 	if (m->ol_flags & (dir == RT_DIR_RX ? vlan : vlan | qinq))
 		p = put16(p, rte_cpu_to_be_16(0x8100), rte_cpu_to_be_16(m->vlan_tci));
 	return (unsigned)(p - tags);
 }
 
-/* Copies len bytes from off on out of a segment chain. False: the chain ends before. Not beyond
- * nb_segs, where rt_readable() stops, too. */
+/* Copies len bytes from off on out of a segment chain. False: the chain ends before that. Stops
+ * at nb_segs, as rt_readable_chain() does. */
 static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
 {
 	for (unsigned segs = m->nb_segs; m && segs && len; m = m->next, segs--) {
@@ -168,7 +168,7 @@ static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uin
 	return len == 0;
 }
 
-/* The frame as it is on the wire, tags put back, cut to cap bytes. */
+/* The frame as on the wire, with tags put back, cut to cap bytes. */
 static bool copy_frame(
 	uint8_t *dst, const struct rte_mbuf *m, const uint8_t *tags, uint32_t tag_len, uint32_t cap)
 {

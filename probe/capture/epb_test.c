@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a record says of a packet of any shape. Everything is tried with each copy loop there is. */
+/* The record of a packet of any shape. Every copy loop is tested with all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,7 +144,7 @@ static void test_chain_that_is_too_short_is_counted_as_broken(void **state)
 	assert_int_equal(t.ring.counts[0].captured, 0);
 	m->pkt_len = 60;
 	test_drop(m);
-	/* The next one tells of it. */
+	/* The next record's dropcount includes it. */
 	through(RT_DIR_RX, test_frame(4, 60));
 	assert_int_equal(r.dropped, 1);
 	assert_bytes(4, 0, 0, 60);

@@ -20,21 +20,21 @@
 #define WORDS 16u /* of scratch memory */
 
 struct rt_filter {
-	/* For packets whose first reach bytes are in one piece: no check of each load, no call but
-	 * this one. */
+	/* For packets whose first reach bytes are in one piece: loads need no check, and the
+	 * packet only this call. */
 	uint64_t (*quick)(void *packet);
 	uint32_t reach;               /* UINT32_MAX: there is no such version */
 	uint64_t (*func)(void *mbuf); /* NULL: no JIT on this machine */
 	struct rte_bpf *bpf, *quick_bpf;
 	struct rt_insn *program; /* interpreted: too many paths for bpf; else NULL */
-	struct rt_filter *tx;    /* for what is sent; NULL: the same */
+	struct rt_filter *tx;    /* for packets that are sent; NULL: the same */
 };
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
 
 uint64_t rt_filter_steps_max = 400000;
 
-/* Takes over the instructions, and says what they get as their argument. */
+/* Takes over the instructions; arg is the type of their argument. */
 static struct rte_bpf *load(
 	struct ebpf_insn *insns, uint32_t count, const struct rte_bpf_arg *argument)
 {
@@ -66,7 +66,7 @@ static void load_general(struct rt_filter *f, const struct rte_bpf_prm *converte
 		f->func = jit.func;
 }
 
-/* Without it nothing is missing but speed. */
+/* Optional: without the quick version a filter is only slower. */
 static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
 {
 	struct rte_bpf_arg packet = {.type = RTE_BPF_ARG_PTR};
@@ -82,8 +82,9 @@ static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
 	f->reach = reach;
 }
 
-/* What is read of the scratch memory is 0 as long as nothing has been stored: the stack that it
- * lies on is whoever's. A is 0 at the start. Writes up to WORDS instructions; returns how many. */
+/* Scratch memory reads as 0 until something is stored. The stack's contents are undefined: zero
+ * the words that are read before they are written. A is 0 at the start. Writes up to WORDS
+ * instructions; returns their number. */
 static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint32_t count)
 {
 	uint32_t words = 0, n = 0;
@@ -102,7 +103,7 @@ static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint
 	return n;
 }
 
-/* Takes over the instructions, unless it fails. */
+/* Takes over the instructions, except on failure. */
 static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
 {
 	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)insns};
@@ -124,7 +125,7 @@ static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
 	return 0;
 }
 
-/* For what goes one way; *differs: the other one needs its own. */
+/* For one direction; *differs: the other direction needs a program of its own. */
 static int create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count,
 	enum rt_direction dir, bool *differs)
 {
@@ -207,7 +208,7 @@ static bool run_tagged(
 	return run(f, &first);
 }
 
-/* False: the segments hold less than pkt_len says. rte_bpf would run off their end. */
+/* False: the segments hold less than pkt_len bytes. rte_bpf would read beyond their end. */
 static bool is_whole(const struct rte_mbuf *m)
 {
 	uint32_t left = m->pkt_len, segs = m->nb_segs;
@@ -220,7 +221,7 @@ static bool is_whole(const struct rte_mbuf *m)
 	return false;
 }
 
-/* What there may be in the mbuf of tags that are in the frame, but not in its bytes. */
+/* The mbuf flags of tags that belong to the frame but are not in its bytes. */
 static inline uint64_t tag_flags(enum rt_direction dir)
 {
 	return dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
@@ -237,7 +238,7 @@ static bool passes(
 		++*unreadable;
 		return false;
 	}
-	/* The copy will find it broken, too, and count it. */
+	/* The copy finds it broken, too, and counts it. */
 	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
 		return true;
 	if (rt_unlikely(m->ol_flags & tag_flags(dir)))

@@ -9,20 +9,21 @@
 
 struct rt_filter;
 
-/* Checks and compiles a program, in bounded time: what would take DPDK's verifier longer is
+/* Checks and compiles a program, in bounded time: a program that takes DPDK's verifier longer is
  * interpreted. -EINVAL: DPDK refuses it; -ENOMEM; -ENOTSUP: DPDK was built without
  * rte_bpf_convert(). The caller frees it with rt_filter_free(). */
 int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count);
 void rt_filter_free(struct rt_filter *f);
 
-/* Paths through a program are tried one by one by DPDK's verifier, and their number may double with
- * each jump: six IPv6 addresses have 10^8. At 200 ns a step, measured with programs made for
- * it, one load takes 80 ms at most. A variable for the tests' sake. */
+/* DPDK's verifier tries the paths through a program one by one, and their number may double with
+ * each jump: six IPv6 addresses have 10^8. At 200 ns a step, measured with programs made for it,
+ * one load takes 80 ms at most. A variable for the tests. */
 extern uint64_t rt_filter_steps_max;
 
-/* Hot path: puts the packets that pass into pass (room for n), in order; returns their number. The
- * filter sees each frame as it will be in the file, stripped VLAN tags put back. *unreadable grows
- * by those that it cannot see (readable.h): they do not pass, but are not filtered out either. */
+/* Hot path: puts the packets that pass into pass (room for n), in order; returns their number.
+ * The filter reads each frame as it will be in the file, stripped VLAN tags put back.
+ * *unreadable grows by the number of packets that it cannot read (readable.h): they do not pass,
+ * but do not count as filtered out either. */
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass, unsigned *unreadable);
 

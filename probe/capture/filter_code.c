@@ -25,18 +25,18 @@
 #define REG_X      EBPF_REG_7
 #define REG_TMP    EBPF_REG_8
 
-/* Quick versions look no further: X is the length of an IPv4 header nearly always, and that 20
+/* Quick versions cover no more: X is the length of an IPv4 header nearly always, and that is 20
  * bytes nearly always. */
 #define X_MAX     20
-#define X_MASK    31 /* changes nothing, but tells DPDK's verifier of signed values as well */
+#define X_MASK    31 /* changes nothing, but bounds signed values for DPDK's verifier, too */
 #define REACH_MAX 2048
 
 /* One of the two versions. */
 struct version {
-	/* How many instructions put() makes of one. 0: this version cannot have it. */
+	/* The number of instructions that put() makes of one. 0: this version cannot have it. */
 	uint32_t (*len)(const struct ebpf_insn *in);
-	/* Writes them, and returns the last one, whose jump is that of the original. end is where
-	 * the program returns end_value. */
+	/* Writes them, and returns the last one, whose jump is that of the original. end is
+	 * where the program returns end_value. */
 	struct ebpf_insn *(*put)(
 		struct ebpf_insn *out, const struct ebpf_insn *in, const struct ebpf_insn *end);
 	int32_t end_value;
@@ -128,7 +128,7 @@ static uint32_t swap_len(const struct ebpf_insn *i)
 
 static uint32_t quick_len(const struct ebpf_insn *i)
 {
-	/* The packet's length stands in the mbuf. */
+	/* The mbuf has the packet's length. */
 	if (BPF_CLASS(i->code) == BPF_LDX && i->src_reg == REG_PACKET)
 		return 0;
 	if ((is_absolute(i) || is_indirect(i)) && (i->imm < 0 || i->imm > REACH_MAX))
@@ -180,7 +180,7 @@ static struct ebpf_insn *quicken_insn(
 	return out;
 }
 
-/* Where each instruction goes; false: this version cannot have one of them. */
+/* The place of each instruction; false: this version cannot have one of them. */
 static bool lay_out(const struct version *v, const struct ebpf_insn *in, uint32_t n, uint32_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -214,7 +214,7 @@ static struct ebpf_insn *rewrite(
 {
 	uint32_t *at = calloc((size_t)n + 1, sizeof(*at));
 	struct ebpf_insn *out = NULL;
-	bool ends = false; /* DPDK refuses what cannot be reached */
+	bool ends = false; /* DPDK refuses unreachable instructions */
 
 	for (uint32_t i = 0; i < n; i++)
 		ends |= is_indirect(&in[i]);

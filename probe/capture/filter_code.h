@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of the instructions that rte_bpf_convert() makes of a filter. */
+/* Corrects the instructions that rte_bpf_convert() makes of a filter. */
 #ifndef RINGTAP_PROBE_CAPTURE_FILTER_CODE_H
 #define RINGTAP_PROBE_CAPTURE_FILTER_CODE_H
 
@@ -11,15 +11,15 @@
  * number. NULL: out of memory. The caller frees it. */
 struct ebpf_insn *rt_code_mend(const struct ebpf_insn *in, uint32_t n, uint32_t *count);
 
-/* The quick version, whose argument is not the mbuf but the first *reach bytes of a packet that has
- * so many in one piece. It returns RT_CODE_UNSURE where the general one has to be asked. NULL:
- * there is none, or no memory. The caller frees it. */
+/* The quick version. Its argument is not the mbuf but the first *reach bytes of a packet that
+ * has as many in one piece. It returns RT_CODE_UNSURE where the general version must decide.
+ * NULL: there is none, or no memory. The caller frees it. */
 #define RT_CODE_UNSURE 2
 struct ebpf_insn *rt_code_quick(
 	const struct ebpf_insn *in, uint32_t n, uint32_t *count, uint32_t *reach);
 
-/* How many instructions DPDK's verifier evaluates at most: it walks every path from the start to an
- * end, and skips a part that it knows only where nothing that it has derived differs. Jumps go
+/* How many instructions DPDK's verifier evaluates at most: it walks every path from the start to
+ * an end, and skips a known part only where nothing that it has derived differs. Jumps go
  * forward. UINT64_MAX: that many or more, or no memory. */
 uint64_t rt_code_steps(const struct ebpf_insn *insns, uint32_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which filters have a quick version that DPDK takes, and how far it looks. What they select,
- * filter_test.c compares. */
+/* Which filters have a quick version that DPDK accepts, and how far into the packet it reads.
+ * filter_test.c compares what they select. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static struct rte_bpf_prm *convert(const char *expression)
 	return prm;
 }
 
-/* How far the quick version looks; 0: there is none. */
+/* How far the quick version reads; 0: there is none. */
 static uint32_t reach_of(const char *expression)
 {
 	struct rte_bpf_prm *converted = convert(expression);

@@ -14,7 +14,7 @@ struct machine {
 	uint32_t a, x, memory[WORDS];
 };
 
-/* False: it lies outside of the packet, which ends the program with 0. */
+/* False: it lies outside the packet, which ends the program with 0. */
 static inline bool load(const struct rte_mbuf *m, uint64_t offset, uint16_t size, uint32_t *out)
 {
 	uint32_t bytes = size == BPF_W ? 4 : size == BPF_H ? 2 : 1;
@@ -105,7 +105,7 @@ uint32_t rt_filter_run(const struct rt_insn *program, const struct rte_mbuf *m)
 	for (const struct rt_insn *i = program;; i++) {
 		bool go_on = true;
 
-		/* Most of all programs are these two. */
+		/* Most instructions of all programs are these two. */
 		if (i->code == (BPF_JMP | BPF_JEQ | BPF_K)) {
 			i += s.a == i->k ? i->jt : i->jf;
 			continue;

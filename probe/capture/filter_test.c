@@ -126,7 +126,7 @@ static void take_file(const char *path)
 	pcap_close(p);
 }
 
-/* Packets of the real world, where somebody has put them; the environment says where. */
+/* Packets of the real world, in a folder that the environment names. */
 static void take_corpus(void)
 {
 	const char *dir = getenv("RINGTAP_PCAPS");
@@ -286,7 +286,7 @@ static int compile_again(void **state)
 	return 0;
 }
 
-/* The expressions are worth nothing if they all say the same of all frames. */
+/* The expressions are worth nothing if they all give the same result for all frames. */
 static void test_expressions_tell_frames_apart(void **state)
 {
 	unsigned dull = 0;
@@ -355,7 +355,7 @@ static void test_shifts_by_x_as_with_libpcap(void **state)
 	assert_in_range(passed, 20, 60);
 }
 
-/* Whatever lies on the stack: bpf_filter() does not say either, but we say 0. */
+/* Whatever lies on the stack: bpf_filter() leaves it open, the probe reads 0. */
 static void test_scratch_memory_is_zero_at_first(void **state)
 {
 	uint8_t bytes[FRAME_LEN] = "";

@@ -58,7 +58,7 @@ void rt_nic_clock_update(struct rt_nic_clock *c, uint16_t port, uint64_t now_ns)
 {
 	uint64_t ticks;
 
-	/* Once a tick, however many sessions want it. */
+	/* Once a tick, however many sessions use it. */
 	if (!c->ticking || now_ns - c->updated_ns < UPDATE_NS || !read_clock(port, &ticks))
 		return;
 	c->updated_ns = now_ns;

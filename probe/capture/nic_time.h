@@ -7,9 +7,9 @@
 
 #include "clock_latch.h"
 
-/* One port. What its time stamps count is nowhere declared: net_pcap gives microseconds since the
- * epoch; where rte_eth_read_clock() works they are ticks of that clock, which is then followed like
- * the TSC; all others are taken for nanoseconds since the epoch. */
+/* One port. Drivers declare nowhere what their time stamps count: net_pcap gives microseconds
+ * since the epoch; where rte_eth_read_clock() works they are ticks of that clock, which is then
+ * followed like the TSC; all others are taken for nanoseconds since the epoch. */
 struct rt_nic_clock {
 	struct rt_clock_latch latch; /* read in hooks; mult 0: not known yet */
 	uint32_t generation;         /* of the port that it is for, plus one */
@@ -19,7 +19,7 @@ struct rt_nic_clock {
 	uint64_t first_ticks, first_ns, updated_ns;
 };
 
-/* tsc_ns stands in until the clock is known. */
+/* Returns tsc_ns until the clock is known. */
 static inline uint64_t rt_nic_time(const struct rt_nic_clock *c, uint64_t stamp, uint64_t tsc_ns)
 {
 	const struct rt_clock_line line = rt_latch_read(&c->latch);

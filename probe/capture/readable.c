@@ -11,14 +11,14 @@
 
 #include "probe/core/thread.h"
 
-#define LOOK_MS  1000 /* how old the table may be while it is used */
-#define REQUESTS 32   /* mappings with permissions that do not suffice */
+#define LOOK_MS  1000 /* the greatest age of the table while it is used */
+#define REQUESTS 32   /* addresses that are in mappings without the needed permissions */
 #define AREAS_BY 256
 
 enum state {
 	UNREADABLE,
 	READABLE,
-	UNKNOWN, /* until it has been tried */
+	UNKNOWN, /* not tried yet */
 };
 
 struct area {
@@ -26,14 +26,14 @@ struct area {
 	enum state state;
 };
 
-/* In order of the addresses; constant once it is published. */
+/* Sorted by address; constant once it is published. */
 struct table {
 	uint32_t count, room;
 	struct area *areas;
 };
 
-static struct table *current; /* NULL: nothing is known */
-static uintptr_t requested;   /* by a hook: an address that it does not know; 0: none */
+static struct table *current; /* NULL: no table yet */
+static uintptr_t requested;   /* set by a hook: an address that is not in the table; 0: none */
 static uint32_t used;         /* whether hooks have needed the table */
 
 /* Control thread. */
@@ -113,7 +113,7 @@ static enum state state_of(const char *permissions, const char *path)
 		       : UNKNOWN;
 }
 
-/* Adjacent ones of one kind become one. False: no memory. */
+/* Merges adjacent areas of one kind. False: no memory. */
 static bool add(struct table *t, uintptr_t start, uintptr_t end, enum state state)
 {
 	struct area *last = t->count ? &t->areas[t->count - 1] : NULL, *more;
@@ -169,8 +169,8 @@ static struct table *read_maps(void)
 	return NULL;
 }
 
-/* The kernel reads it: an error instead of a signal. Any error but EFAULT (EPERM and ENOSYS of a
- * seccomp filter) does not depend on the address. */
+/* The kernel reads it, which gives an error instead of a signal. Errors other than EFAULT (EPERM
+ * and ENOSYS of a seccomp filter) do not depend on the address. */
 static enum state try_address(uintptr_t at)
 {
 	char byte;
@@ -235,11 +235,11 @@ void rt_readable_look(uint64_t now_ms)
 	old = NULL;
 	for (uint32_t i = 0; i < REQUESTS; i++)
 		fresh &= tried[i] != at;
-	/* Room for the next address: packets in no mapping would keep the word forever. */
+	/* Makes room for the next address: packets in no mapping would occupy the word forever. */
 	if (at && !fresh)
 		rt_store(&requested, 0);
-	/* An address that is in no mapping is not sought again and again; nor is a lacking /proc.
-	 */
+	/* Do not search again and again for an address that is in no mapping, or for a missing
+	 * /proc. */
 	if (current ? !(at && fresh) && !due : looked_ms && now_ms - looked_ms < LOOK_MS)
 		return;
 	if (at && fresh)

@@ -290,7 +290,7 @@ static void test_addresses_of_nothing(void **state)
 	assert_false(test_ring_next(&t, &r));
 }
 
-/* The first address is never found; the other one is, at the next look but one. */
+/* The first address is never found; the other one is, at the next but one update. */
 static void test_an_address_of_nothing_does_not_keep_others_out(void **state)
 {
 	void *none = (void *)UINT64_C(0xffff800000001000);

@@ -286,7 +286,8 @@ static void test_waiting_is_bounded_and_counted(void **state)
 	assert_int_equal(counts(0)->lost[RT_LOSS_RING_FULL], 0);
 }
 
-/* Whoever reads nothing for so long must not cost the application that time for every burst. */
+/* A reader that reads nothing for so long must not cost the application that time for every
+ * burst. */
 static void test_once_in_vain_is_not_waited_again(void **state)
 {
 	uint64_t start;
@@ -348,14 +349,14 @@ static void test_nothing_is_lost_while_the_reader_reads(void **state)
 
 static void *stop_session(void *arg)
 {
-	/* Published before waiting: else nobody could ever make room. */
+	/* Published before waiting: else the reader could never make room. */
 	while (rt_load_acquire(&t.shm.rings[0].head) < t.ring.mask / 2)
 		rt_pause();
 	rt_store(&t.session->stopping, 1);
 	return NULL;
 }
 
-/* Those who are woken by the end of the session are not of it: neither seen nor lost. */
+/* Packets that the end of the session wakes do not belong to it: neither seen nor lost. */
 static void test_end_of_the_session_wakes_who_waits(void **state)
 {
 	struct rte_mbuf *m[BURST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions: which ports, queues and directions, and keeping up with their changes. */
+/* Sessions: selects ports, queues and directions, and follows their changes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +33,10 @@ static void fill_tap(struct rt_session *s, const struct rt_tap *t)
 		.if_index = t->if_index, .queue = t->queue, .direction = t->direction};
 }
 
-/* All entries are complete. */
+/* The entries up to these counts are complete. */
 static void publish_counts(struct rt_session *s)
 {
-	/* Pair with the acquires in reader/segment.c. */
+	/* Pair with the acquires in rt_segment_if_count() and rt_segment_tap_count(). */
 	rt_store_release(&s->shm.header->if_count, s->if_count);
 	rt_store_release(&s->shm.header->tap_count, s->tap_count);
 }
@@ -73,13 +73,13 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 	return t;
 }
 
-/* Linking is the last step: from then on packets come. */
+/* Linking is the last step: packets arrive from then on. */
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
 	t->orphaned = rt_load(&t->hook->orphaned);
 	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
 	case 0: t->linked = true; break;
-	case -ENODEV: break; /* the port has gone; the next rescan will say so */
+	case -ENODEV: break; /* the port has gone; the next rescan finds that */
 	default: s->taps_refused++;
 	}
 }
@@ -89,15 +89,16 @@ static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hoo
 	const struct rt_session_if *f = &s->ifs[t->if_index];
 
 	t->hook = hook;
-	/* A thread in its last hook may read these while a port that has come back takes its tap.
-	 */
+	/* A thread in its last hook may read these while a port that has come back takes its
+	 * tap. */
 	rt_store(&t->port, f->port.port_id);
 	if (t->nic_ts_offset >= 0)
 		rt_store(&t->nic_clock, f->nic_clock);
 }
 
-/* The tap of the same queue, before the port was removed and came back. It goes on counting. A
- * thread that has not left its last hook yet may still read it, but only what does not change. */
+/* The tap of the same queue from before the port was removed and came back. It goes on counting.
+ * A thread that has not left its last hook yet may still read it, but only fields that do not
+ * change. */
 static struct rt_tap *find_tap(
 	struct rt_session *s, uint32_t if_index, enum rt_direction dir, uint16_t queue)
 {
@@ -121,7 +122,7 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 	}
 	switch (rt_hook_use(hook)) {
 	case 0: break;
-	case -EINVAL: return; /* a hairpin queue: no packet of it is ever seen by software */
+	case -EINVAL: return; /* a hairpin queue: software never receives its packets */
 	default: s->taps_refused++; return;
 	}
 	if (t) {
@@ -169,8 +170,7 @@ static void fill_if(struct rt_session *s, uint32_t i)
 	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
 }
 
-/* An entry for the port: the one that it had before it was removed, or a new one. NULL: none left.
- */
+/* An entry for the port: the one from before it was removed, or a new one. NULL: none left. */
 static struct rt_session_if *take_if(
 	struct rt_session *s, const struct rt_msg_port *port, uint32_t want)
 {
@@ -198,7 +198,7 @@ static struct rt_session_if *take_if(
 
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
-	/* Before its description: else it may be that of the next holder. */
+	/* Before the port's description, which may else be that of the next port with this id. */
 	uint32_t want = 0, generation = rt_port_generation(id);
 	struct rt_session_if *f;
 	struct rt_msg_port port;
@@ -210,7 +210,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 		return NULL;
 	f = take_if(s, &port, want);
 	if (!f) {
-		s->taps_refused++; /* counted once, not at every look */
+		s->taps_refused++; /* counted once, not at every rescan */
 		s->refused[id] = generation + 1;
 		return NULL;
 	}
@@ -220,7 +220,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	f->returned = f->gone;
 	f->gone = false;
 	memset(f->queues, 0, sizeof(f->queues));
-	/* While it is stopped, too: it may have counted before. */
+	/* Also while it is stopped: it may have counted before. */
 	f->counted = rt_port_first_counters(id, f->last) == 0;
 	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
 		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
@@ -336,7 +336,7 @@ static void refresh_nic(struct rt_session *s, uint32_t i, uint32_t age_ms)
 	if (f->gone || rt_port_counters(f->port.port_id, age_ms, v))
 		return;
 	for (int k = 0; k < RT_NIC_COUNTERS; k++) {
-		/* Less than before: the application, or starting the port, has reset them. */
+		/* Lower than before: the application, or a restart of the port, has reset them. */
 		if (f->counted)
 			f->nic[k] += v[k] < f->last[k] ? v[k] : v[k] - f->last[k];
 		f->last[k] = v[k];
@@ -363,7 +363,7 @@ bool rt_session_sane(const struct rt_session *s)
 
 void rt_session_stop(struct rt_session *s)
 {
-	rt_store(&s->stopping, 1); /* whoever waits for room gives up */
+	rt_store(&s->stopping, 1); /* threads that wait for room give up */
 	if (s->state == RT_SESSION_ARMED)
 		rt_session_refresh(s, 0);
 	for (uint32_t i = 0; i < s->tap_count; i++)

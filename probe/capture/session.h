@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Capture sessions: what the control thread builds and the hooks use. */
+/* Capture sessions: the control thread builds them, the hooks use them. */
 #ifndef RINGTAP_PROBE_CAPTURE_SESSION_H
 #define RINGTAP_PROBE_CAPTURE_SESSION_H
 
@@ -21,8 +21,8 @@ struct rt_hook;
 struct rt_session;
 struct rt_tapset;
 
-/* One (port, queue, direction) of one session. Constant once it is linked into a hook, but for the
- * filter. */
+/* One (port, queue, direction) of one session. Constant once it is linked into a hook, except
+ * for the filter. */
 struct rt_tap {
 	struct rt_session *session;
 	const struct rt_filter *filter; /* NULL: everything passes; read once per burst */
@@ -42,14 +42,14 @@ struct rt_tap {
 	uint8_t trailer[32];
 	uint8_t trailer_hash[48];
 	bool linked;
-	struct rt_tapset *spare; /* so that unlinking needs no memory */
-	uint64_t orphaned;       /* hook's count of slotless threads when last folded in */
+	struct rt_tapset *spare; /* allocated in advance, so that unlinking needs no memory */
+	uint64_t orphaned;       /* the hook's count of slotless threads when it was last added */
 };
 
 enum rt_session_state {
-	RT_SESSION_OBSERVING, /* hooks are in, to see which threads poll */
+	RT_SESSION_OBSERVING, /* hooks are installed to find out which threads poll */
 	RT_SESSION_LAID_OUT,  /* the reader makes the memory */
-	RT_SESSION_READY,     /* the rings are there, nothing is linked */
+	RT_SESSION_READY,     /* the rings exist, nothing is linked */
 	RT_SESSION_ARMED,
 	RT_SESSION_STOPPING, /* unlinked, waiting for the grace period */
 	RT_SESSION_STOPPED,  /* no producer left; memory still there */
@@ -61,7 +61,7 @@ struct rt_session_if {
 	uint32_t want;       /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	bool gone;
-	bool returned;                  /* it has been gone: its taps may be there */
+	bool returned;                  /* it was removed and came back: its taps may exist */
 	bool counted;                   /* last is valid */
 	struct rt_nic_clock *nic_clock; /* NULL: time stamps are the TSC's */
 	uint64_t last[RT_NIC_COUNTERS]; /* the driver's */
@@ -70,7 +70,7 @@ struct rt_session_if {
 
 struct rt_session {
 	/* Read in hooks. */
-	struct rt_ring *ring_of[RT_MAX_THREADS]; /* NULL: not asked yet; &no_ring: has none */
+	struct rt_ring *ring_of[RT_MAX_THREADS]; /* NULL: not requested yet; &no_ring: has none */
 	struct rt_ring *rings;
 	uint32_t ring_count;
 	uint32_t spare_next;          /* next ring to give away; atomic */
@@ -108,31 +108,31 @@ struct rt_session {
 /* Gives the thread of slot index its ring. Called once per thread and session, in a hook. */
 struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t);
 
-/* All that follows: control lock held. */
+/* For all functions that follow the control lock is held. */
 
-/* What a reader asked for, checked; see request.h. */
+/* A reader's request, checked; see request.h. */
 struct rt_request;
 
-/* Makes a session and puts its hooks in place to see which threads poll; takes over req->filters.
- * On error a sentence is in err (RT_TEXT_LEN bytes), and req is as before. */
+/* Makes a session and installs its hooks to find out which threads poll; takes over
+ * req->filters. On error a sentence is in err (RT_TEXT_LEN bytes), and req is unchanged. */
 int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 
-/* True when the threads are known, or waiting for them has lasted long enough. */
+/* True when the threads are known, or the time to find them is over. */
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 
-/* A clock for opened_ms and the like. */
+/* The clock of opened_ms and the like. */
 uint64_t rt_now_ms(void);
 
-/* Decides about the memory: how many rings, and near to which CPUs. The hooks stay in place until
- * the connection ends, with nothing to do. */
+/* Lays out the memory: how many rings, and near which CPUs. The hooks stay installed, idle,
+ * until the connection ends. */
 void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out);
 
-/* Takes the memory that the reader has made; the caller closes fds. 0 or -errno, then a sentence is
- * in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
+/* Attaches the memory that the reader has made; the caller closes fds. 0 or -errno, then a
+ * sentence is in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
 int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	const struct rt_clock_line *clock, char *err);
 
-/* Lets packets flow. */
+/* Starts the flow of packets. */
 void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
 
 /* Writes the tables into the segment and links all taps; part of arming. */
@@ -140,9 +140,9 @@ void rt_session_publish(struct rt_session *s);
 
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
 
-/* Makes a request for other filters: a copy of the session's wants, all with this program, which is
- * taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is in
- * err. The caller frees *req with rt_request_free(), also after an error. */
+/* Makes a request for other filters: a copy of the session's wants, all with this program, which
+ * is taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is
+ * in err. The caller frees *req with rt_request_free(), also after an error. */
 int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
 	uint32_t count, char *err);
 /* Takes over req->filters; *req is NULL then. Threads may use the old ones until
@@ -151,14 +151,14 @@ void rt_session_set_filter(struct rt_session *s, struct rt_request *req);
 /* True, once: no thread uses the old filter any more. False: not yet, or no change is under way. */
 bool rt_session_filter_settled(struct rt_session *s);
 
-/* Follows ports and queues that came, went or changed. */
+/* Follows ports and queues that were added, removed or changed. */
 void rt_session_rescan(struct rt_session *s);
 
-/* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without a
- * slot. */
+/* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without
+ * a slot. */
 void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
 
-/* False: the reader has written nonsense into its tails. */
+/* False: the reader has written invalid values into its tails. */
 bool rt_session_sane(const struct rt_session *s);
 
 /* Unlinks everything and starts the grace period. */

@@ -42,7 +42,7 @@ void rt_session_set_filter(struct rt_session *s, struct rt_request *req)
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		struct rt_tap *t = s->taps[i];
 
-		/* Pairs with the acquire in hook_burst.c: the program is complete. */
+		/* Pairs with the acquire in feed(): the program is complete. */
 		rt_store_release(&t->filter, req->filters[s->ifs[t->if_index].want]);
 	}
 	s->old_filters = s->filters;

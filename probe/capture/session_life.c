@@ -17,11 +17,11 @@
 #include "probe/core/request.h"
 #include "probe/trace/trace.h"
 
-#define TAPS_SPARE      512 /* for ports and queues that come later */
-#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while we looked */
+#define TAPS_SPARE      512 /* for queues that are added later */
+#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while the session observed */
 #define RINGS_SPARE_MAX 8u
-#define OBSERVE_MIN_MS  10  /* so that threads that only send are seen, too */
-#define OBSERVE_MAX_MS  150 /* ports that nobody polls are nobody's to wait for */
+#define OBSERVE_MIN_MS  10  /* so that threads that only send are found, too */
+#define OBSERVE_MAX_MS  150 /* ports that no thread polls end the wait here */
 /* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
  * reader: docs/performance.md. */
 #define RING_SIZE_DEFAULT  (32u << 20)
@@ -35,7 +35,7 @@ uint64_t rt_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* A port that is asked for by name must be there; "all ports" may be none yet. */
+/* A port requested by name must exist; "all ports" may be none yet. */
 static int check_ports(const struct rt_session *s, char *err)
 {
 	for (uint32_t i = 0; i < s->want_count; i++) {
@@ -181,7 +181,7 @@ static struct rt_thread_set threads_seen(const struct rt_session *s)
 	return seen;
 }
 
-/* A ring for each thread that polls, and some for those that may yet come. */
+/* A ring for each thread that polls, and some for threads that begin later. */
 static uint32_t rings_needed(const struct rt_thread_set *seen)
 {
 	uint32_t known = rt_thread_set_count(seen), lcores = rte_lcore_count();
@@ -206,7 +206,7 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 		.tap_capacity = s->shm.tap_capacity,
 		.ring_size = s->shm.ring_size};
 	memcpy(out->bytes, s->shm.bytes, sizeof(out->bytes));
-	/* In the order in which make_rings() gives them away. */
+	/* In the order in which make_rings() assigns them. */
 	for (uint32_t t = 0; t < RT_MAX_THREADS && n < RT_MAX_RINGS; t++) {
 		if (rt_thread_set_has(&s->polling, t))
 			out->node[n++] = rt_node_of_thread(rt_load(&rt_threads[t].tid));
@@ -215,7 +215,7 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 		out->node[n++] = RT_NODE_UNKNOWN;
 }
 
-/* calloc() leaves large areas to be faulted in at the first access, which is a polling thread's. */
+/* calloc() leaves large areas to be faulted in at the first access, here by a polling thread. */
 static void *populated_zeros(size_t bytes)
 {
 	volatile uint8_t *p = calloc(1, bytes);
@@ -247,7 +247,7 @@ static int make_rings(struct rt_session *s)
 int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	const struct rt_clock_line *clock, char *err)
 {
-	/* Not in place: the clock is published to every session whose segment is there. */
+	/* A copy first: the clock is published to every session whose segment exists. */
 	struct rt_shm shm = s->shm;
 	int ret = rt_shm_attach(&shm, fds, err);
 
@@ -264,8 +264,8 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	return 0;
 }
 
-/* Packets that came before may be stamped before: until its thread's first poll a ring that may get
- * such packets holds up the merge, as a busy one. Those of threads that do get them stay so. */
+/* Packets received earlier may bear earlier time stamps: until its thread's first poll, a ring
+ * that may get such packets holds up the merge like a busy one. Rings that do get them stay so. */
 static void hold_stamped(struct rt_session *s)
 {
 	struct rt_thread_set seen = {0};
@@ -297,7 +297,7 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	rt_session_publish(s);
 }
 
-/* Bursts whose thread was cancelled or has jumped, and has not come back to mend them. */
+/* Bursts of threads that were cancelled or jumped, and did not come back to mend them. */
 static void mend_rings(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->ring_count; i++) {
@@ -315,8 +315,8 @@ bool rt_session_stopped(struct rt_session *s)
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
 		mend_rings(s);
-		/* Counters and heads are final before it: our reader is told by RT_MSG_STOPPED,
-		 * others may look. */
+		/* Counters and heads are final before it: RT_MSG_STOPPED tells this session's
+		 * reader, other processes may read the state. */
 		if (s->shm.header)
 			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);
 	}

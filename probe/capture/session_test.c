@@ -281,7 +281,7 @@ static void test_port_that_is_not_there_is_refused(void **state)
 #define CYCLES 2000
 #endif
 
-/* Whatever is freed too early, two thousand times under traffic, a sanitizer will see. */
+/* A sanitizer finds memory that is freed too early, in two thousand sessions under traffic. */
 static void test_thousands_of_sessions_under_traffic(void **state)
 {
 	uint64_t seen = 0;

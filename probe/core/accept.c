@@ -29,7 +29,7 @@ static void refuse(int fd, int why)
 	struct rt_msg_error m = {.code = why};
 	char greeting[256];
 
-	/* What stays unread would turn the answer into a reset of the connection. */
+	/* Unread bytes would turn the close into a reset, and the peer would lose the answer. */
 	(void)!recv(fd, greeting, sizeof(greeting), MSG_DONTWAIT);
 	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
 	snprintf(m.text, sizeof(m.text), "the application cannot accept a connection: %s%s",
@@ -45,7 +45,7 @@ int rt_accept(int listen_fd, int *reserve)
 
 	if (fd >= 0 || fd == -EAGAIN)
 		return fd;
-	/* Another thread may be faster and take what is given up here. */
+	/* Another thread may take the descriptor that is closed here: try again. */
 	if (*reserve >= 0) {
 		close(*reserve);
 		fd = take(listen_fd);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was renamed or removed between DPDK 22.11 and 26.07. Nowhere else does the version matter.
- */
+/* Renames and removals between DPDK 22.11 and 26.07. No other file depends on the version. */
 #ifndef RINGTAP_PROBE_CORE_COMPAT_H
 #define RINGTAP_PROBE_CORE_COMPAT_H
 

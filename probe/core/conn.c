@@ -107,7 +107,7 @@ static bool send_sessions(struct rt_conn *c)
 	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
 }
 
-/* The request is answered when its filters are there; no message is read before. */
+/* The request is answered once its filters are compiled; no message is read before. */
 static int begin_job(struct rt_conn *c, struct rt_request *req, bool opens)
 {
 	c->job = rt_filter_job_new(req, opens);
@@ -156,8 +156,8 @@ static bool open_session(struct rt_conn *c)
 		return fail(c, ret, err);
 	c->session->next = rt_sessions;
 	rt_sessions = c->session;
-	rt_stat_look_again(); /* the first one begins to be traced */
-	return true;          /* answered when the threads are known */
+	rt_stat_look_again(); /* start tracing now if this is the first monitor */
+	return true;          /* answered once the threads are known */
 }
 
 static bool on_start(struct rt_conn *c, const struct rt_clock_line *clock)
@@ -174,7 +174,7 @@ static bool on_stop(struct rt_conn *c)
 		return fail(c, -EINVAL, "there is no session to stop");
 	if (c->session->state < RT_SESSION_STOPPING)
 		rt_session_stop(c->session);
-	return true; /* answered when no producer is left */
+	return true; /* answered once no producer is left */
 }
 
 static bool on_monitor(
@@ -230,7 +230,7 @@ static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
 	return filtered(c, ret, err);
 }
 
-/* The filters are there, or refused. */
+/* The filters are compiled, or refused. */
 static bool end_job(struct rt_conn *c)
 {
 	struct rt_filter_job *j = c->job;
@@ -240,7 +240,7 @@ static bool end_job(struct rt_conn *c)
 		ok = j->ret ? fail(c, j->ret, j->err) : open_session(c);
 	else if (j->ret)
 		ok = filtered(c, j->ret, j->err);
-	else /* answered when no thread uses the old ones */
+	else /* answered once no thread uses the old ones */
 		rt_session_set_filter(c->session, &j->req);
 	rt_conn_cancel(c);
 	return ok;

@@ -27,7 +27,7 @@
 #include "probe/trace/load.h"
 
 #define CONNS_MAX   32
-#define LINGER_MS   2000 /* the reader connects within that time of waking us */
+#define LINGER_MS   2000 /* the reader connects within this time after its telemetry query */
 #define TICK_MS     50   /* clock, ports, tails */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
@@ -38,15 +38,16 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
-	bool shut; /* stopped by the application: only it starts us again */
+	bool shut; /* stopped by the application: only the application starts it again */
 	int wake_fd, reserve_fd;
-	uint64_t rest_ms; /* until then no connection is accepted */
+	uint64_t rest_ms; /* no connection is accepted before this time */
 	struct rt_listener listener;
 	struct rt_conn *conns;
-	struct rt_monitor lease;               /* rt_control_query() */
-	uint64_t lease_ms[RT_INSTR_COUNT + 1]; /* when each collector's ends; the last: any */
-	uint64_t life;                         /* counts the threads that have ended */
-	pid_t pid;                             /* of the process that last had the lock for it */
+	struct rt_monitor lease; /* rt_control_query() */
+	uint64_t lease_ms[RT_INSTR_COUNT +
+			  1]; /* when the lease of each collector ends; the last entry: of any */
+	uint64_t life;        /* counts the control threads that have ended */
+	pid_t pid;            /* of the process that last took the lock to start the thread */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	struct rt_clock_point early;
@@ -171,7 +172,7 @@ static void free_abandoned(void)
 	}
 }
 
-/* Which sessions want to be looked at soon. */
+/* Whether a session needs to be served again soon. */
 static bool in_motion(void)
 {
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
@@ -256,8 +257,8 @@ static int timeout_ms(void)
 	return in_motion() ? BUSY_MS : rt_sessions || rt_stat_current ? TICK_MS : LINGER_MS / 4;
 }
 
-/* Connections are the control thread's own: compiling does not need the lock, and would keep the
- * application's threads from it. */
+/* Connections belong to the control thread: compile without the lock, which the application's
+ * threads may need. */
 static bool work(void)
 {
 	bool pending = false;
@@ -273,7 +274,7 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 
 	pthread_mutex_lock(&ctl.lock);
 	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
-		/* Else for its end only: messages wait until the last one is answered. */
+		/* Watch for a hang-up only: messages wait until the last one is answered. */
 		fds[n] = (struct pollfd){.fd = c->fd, .events = c->job ? 0 : POLLIN};
 		order[n] = c;
 	}
@@ -285,8 +286,8 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 	return n;
 }
 
-/* Returns after timeout_ms at the latest, and not much earlier without a reason: what stays ready
- * would keep the thread on the CPU. */
+/* Returns after timeout_ms at the latest. A descriptor that stays ready must not make it return
+ * at once again and again: the thread would stay on the CPU. */
 static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	struct timespec pause = {.tv_nsec = timeout_ms * 1000000L};
@@ -299,7 +300,8 @@ static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
 		if (errno != EINTR)
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
-	/* The application may have closed it, and may use its number. */
+	/* The application may have closed the descriptor and may use its number for another
+	 * file. */
 	if (fds[n - 1].revents && read(ctl.wake_fd, &count, sizeof(count)) != sizeof(count))
 		ctl.wake_fd = -1;
 }
@@ -307,7 +309,8 @@ static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
 /* Lock held. False: the thread ends. */
 static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
 {
-	/* The end of DPDK may have stopped waiting for the lock: then only this ends the thread. */
+	/* The end of DPDK may have stopped waiting for the lock: then only this check ends the
+	 * thread. */
 	if (rt_teardown_begun())
 		return false;
 	serve(fds, order, n);
@@ -315,7 +318,7 @@ static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, u
 		accept_one();
 	tick();
 	settle();
-	serve(fds, order, 0); /* what has settled just now is answered at once */
+	serve(fds, order, 0); /* answer now what has settled just now */
 	free_abandoned();
 	return !ctl.quit && !idle();
 }
@@ -342,7 +345,7 @@ static bool step(void)
 	return more;
 }
 
-/* Sessions that threads hold up stay in rt_sessions; the next control thread frees them. */
+/* Sessions that threads still use stay in rt_sessions; the next control thread frees them. */
 static void end_all(void)
 {
 	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
@@ -353,7 +356,7 @@ static void end_all(void)
 		ctl.conns = c->next;
 		abandon(c);
 	}
-	/* What else they have needs DPDK, which may be gone. */
+	/* The rest of a session needs DPDK, which may be gone. */
 	for (struct rt_conn *c = ctl.conns; c; c = c->next)
 		close(c->fd);
 	if (!rt_teardown_late())
@@ -369,7 +372,7 @@ static uint32_t run(void *arg)
 {
 	sigset_t all;
 
-	/* The application's signals are its own threads' business. */
+	/* Leave the application's signals to its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	rt_trace_control_thread();
@@ -377,8 +380,8 @@ static uint32_t run(void *arg)
 		;
 	pthread_mutex_lock(&ctl.lock);
 	end_all();
-	/* After the last call of a driver. Waits for an event that is being delivered, which needs
-	 * neither the control lock nor its holder. */
+	/* After the last call of a driver. Waits until a port event under delivery is over; the
+	 * event needs neither the control lock nor its holder. */
 	if (!rt_teardown_late())
 		rt_ports_unwatch();
 	rt_listener_close(&ctl.listener);
@@ -431,15 +434,16 @@ int rt_control_start(bool stay)
 {
 	int ret = 0;
 
-	/* Not under the lock: it waits for who loads a library, whose constructors may wait for us.
-	 */
+	/* Not under the lock: this waits for the loader's lock, whose holder may run a
+	 * constructor that waits for the control lock. */
 	rt_trace_find_lttng();
 	pthread_mutex_lock(&ctl.lock);
 	while (ctl.leaving)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
 	ctl.shut = ctl.shut && !stay;
-	/* Before the check: this thread finds the end begun, or the end waits for the lock. */
+	/* Before the check: either this thread sees that the end has begun, or the end waits for
+	 * the lock. */
 	__atomic_exchange_n(&ctl.pid, getpid(), __ATOMIC_SEQ_CST);
 	if (ctl.shut || rt_teardown_begun()) {
 		ret = -ESHUTDOWN;
@@ -463,7 +467,7 @@ void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
 	pthread_mutex_unlock(&ctl.lock);
 }
 
-/* Lock held. until: of CLOCK_MONOTONIC; NULL: for ever. */
+/* Lock held. until: on CLOCK_MONOTONIC; NULL: no limit. */
 static void stop(const struct timespec *until)
 {
 	uint64_t one = 1, life = ctl.life;
@@ -490,7 +494,8 @@ void rt_control_end(uint64_t until_ms)
 {
 	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 
-	/* Without a thread there may be another's lock, which nothing would ever release. */
+	/* After a fork() there is no control thread, and another thread may have held the lock:
+	 * nothing in this process would release it. */
 	if (__atomic_load_n(&ctl.pid, __ATOMIC_SEQ_CST) != getpid())
 		return;
 	while (pthread_mutex_trylock(&ctl.lock)) {

@@ -98,7 +98,7 @@ static void test_probe_starts_once_and_again_after_stop(void **state)
 		ringtap_probe_stop();
 	}
 	assert_int_equal(rt_connect(dir, RT_SOCKET_NAME), -ENOENT);
-	/* A stopped one is not woken by those who ask over telemetry. */
+	/* Telemetry queries do not start a stopped one. */
 	assert_int_equal(rt_control_start(false), -ESHUTDOWN);
 }
 
@@ -411,7 +411,7 @@ static void test_nothing_is_done_without_a_greeting(void **state)
 	assert_thrown_out(fd);
 }
 
-/* Those who connect and say nothing take places, but nobody who is connected is hurt. */
+/* Silent connections take places, but do not disturb the other connections. */
 static void test_too_many_connections_are_turned_away(void **state)
 {
 	int fds[40], last = greeted();
@@ -424,7 +424,7 @@ static void test_too_many_connections_are_turned_away(void **state)
 	assert_int_equal(rt_msg_send(last, &h, NULL, 0), 0);
 	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
 	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
-	/* The fortieth is one of those for whom there was no place. */
+	/* The fortieth connection found no place. */
 	if (fds[39] >= 0)
 		assert_int_equal(rt_msg_recv(fds[39], answer, 1, NULL, 0, NULL, 5000), 0);
 	for (int i = 0; i < 40; i++) {

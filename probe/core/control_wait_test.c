@@ -361,7 +361,7 @@ static struct ringtap_capture *record_and_stay_inside(uint16_t port)
 
 	exchange(port, 10);
 	rt_thread_enter(rt_thread_self);
-	alarm(60); /* ends the test where the probe waits for ever */
+	alarm(60); /* ends the test if the probe waits forever */
 	return cap;
 }
 

@@ -12,27 +12,28 @@
 #include "hook_burst.h"
 #include "teardown.h"
 
-/* A callback out of ethdev's list that a thread may still be walking over. */
+/* A callback that is no longer in ethdev's list, while a thread may still walk over it. */
 struct rt_deferred {
 	struct rt_deferred *next;
 	void *callback;
 };
 
-#define DEFERRED_MS 60 /* times rt_deferred_ms, for threads that do not come again */
+#define DEFERRED_MS 60 /* factor on rt_deferred_ms, for threads that never enter a hook again */
 
 uint64_t rt_deferred_ms = 10000;
 
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
-/* Unlinked since the last grace period began, and what that period is for. */
+/* Unlinked since the last grace period began, and the sets that this period is for. */
 static uint64_t deferred_since_ms;
 static struct rt_deferred *deferred_new, *deferred_old;
 static struct rt_tapset *sets_new, *sets_old;
 static struct rt_grace deferred_grace, sets_grace;
-/* Of the table above, what hooks do, whether they are in place, and the two lists of what is new.
- * Taken after the control lock, and before ethdev's own of its callback lists. */
+/* Protects the table above, what hooks do, whether they are installed, and the two lists of new
+ * entries. Taken after the control lock, and before ethdev's own lock of its callback lists. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The application's thread may have a real-time priority, and the control thread share its CPU. */
+/* With priority inheritance: the application's thread may have a real-time priority, and share a
+ * CPU with the control thread. */
 static void make_lock(void)
 {
 	pthread_mutexattr_t attr;
@@ -83,8 +84,9 @@ struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir
 }
 
 #ifdef __SANITIZE_THREAD__
-/* A callback reaches a polling thread through ethdev's list: released there, and everything behind
- * the hook depends on the pointer. ThreadSanitizer cannot look into that library. */
+/* A callback reaches a polling thread through ethdev's list: ethdev releases it there, and all
+ * that lies behind the hook depends on the pointer. ThreadSanitizer does not instrument that
+ * library. */
 #include <sanitizer/tsan_interface.h>
 
 static uint16_t seen_rx(
@@ -112,7 +114,8 @@ static uint16_t seen_tx(
 static const void *install(struct rt_hook *h)
 {
 	__tsan_release(h);
-	/* Nearest to the driver on both ways: what others change, they change behind us. */
+	/* Nearest to the driver in both directions: callbacks of the application change packets
+	 * on the far side. */
 	if (h->direction == RT_DIR_RX)
 		return rte_eth_add_first_rx_callback(h->port, h->queue, ON_RX, h);
 	return rte_eth_add_tx_callback(h->port, h->queue, ON_TX, h);
@@ -138,13 +141,13 @@ int rt_hook_use(struct rt_hook *h)
 	if (rt_teardown_late())
 		return -ESHUTDOWN;
 	acquire();
-	there = h->callback; /* ethdev may have refused to let the last one go */
+	there = h->callback; /* ethdev may have refused to remove the last one */
 	release();
 	if (there) {
 		count_user(h, NULL, NULL);
 		return 0;
 	}
-	/* No other thread installs: the control lock is held. */
+	/* No other thread installs callbacks: the control lock is held. */
 	parted = malloc(sizeof(*parted));
 	if (!parted)
 		return -ENOMEM;
@@ -157,9 +160,9 @@ int rt_hook_use(struct rt_hook *h)
 	return 0;
 }
 
-/* Takes the callback out of ethdev's list; lock held. ethdev refuses where the port is gone or has
- * fewer queues now; the callback then stays linked, harmless, until the queue is back. It also does
- * where DPDK, which has its memory, does not wait any more. */
+/* Removes the callback from ethdev's list; lock held. ethdev refuses where the port is gone or
+ * has fewer queues now: the callback then stays linked, without effect, until the queue is back.
+ * After a late teardown it is not removed either, as DPDK may have unmapped the list. */
 static void remove_callback(struct rt_hook *h)
 {
 	int ret;
@@ -192,7 +195,8 @@ static void replace(struct rt_hook *h, struct rt_tapset *set)
 {
 	struct rt_tapset *old = h->taps;
 
-	/* Pairs with the acquire in hook_burst.c: the set is complete when it is seen. */
+	/* Pairs with the acquire in visit(), hook_burst.c: the set is complete before it is
+	 * published. */
 	rt_store_release(&h->taps, set);
 	if (!old)
 		return;
@@ -215,7 +219,7 @@ static int link_tap(
 		return -ENODEV;
 	if (h->taps && h->taps->count == RT_HOOK_TAPS)
 		return -ENOSPC;
-	/* Taps that wait come last, so that nobody else waits with them. */
+	/* Taps that may wait come last, so that no other tap waits with them. */
 	for (uint32_t i = 0; h->taps && i < h->taps->wait_from; i++)
 		add(set, h->taps->tap[i]);
 	if (!tap->wait)
@@ -249,7 +253,7 @@ int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation)
 	return 0;
 }
 
-/* Lock held. Returns the set that is not needed, if any. */
+/* Lock held. Returns the set to free, if any. */
 static struct rt_tapset *unlink_tap(
 	struct rt_hook *h, const struct rt_tap *tap, struct rt_tapset *set)
 {
@@ -284,7 +288,7 @@ bool rt_hook_count(struct rt_hook *h, struct rt_stat_site *site, uint32_t genera
 	acquire();
 	same = rt_port_generation(h->port) == generation;
 	if (same) {
-		/* Pairs with the acquires in hook_burst.c. */
+		/* Pairs with the acquires in visit() and enter(), hook_burst.c. */
 		rt_store_release(&h->stats, site);
 		rt_store_release(&h->column, site->column);
 	}
@@ -370,10 +374,10 @@ static void free_deferred(struct rt_deferred *l)
 	}
 }
 
-/* ethdev reads callback->next after our function has returned: being outside of the hook is not
- * enough, the thread must have come in again. One that has never been here, or has no slot, may
- * have loaded the callback before it was removed, too: hence the time on top. And some threads
- * never come again: then only time is left, a long one. */
+/* ethdev reads callback->next after our function has returned: to have left the hook is not
+ * enough, the thread must have entered a hook again. A thread that has never entered one, or has
+ * no slot, may also have loaded the callback before its removal: hence the additional time.
+ * Threads that never enter a hook again leave only the time, a long one. */
 static void reclaim_callbacks(void)
 {
 	uint64_t age = rt_now_ms() - deferred_since_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one ethdev callback per (port, queue, direction). Hooks are made by the control thread and
- * never freed, so a thread that is late in a callback list finds valid memory.
+ * The one ethdev callback per (port, queue, direction). The control thread makes hooks and never
+ * frees them, so a thread that is late in a callback list still finds valid memory.
  */
 #ifndef RINGTAP_PROBE_CORE_HOOK_H
 #define RINGTAP_PROBE_CORE_HOOK_H
@@ -34,56 +34,57 @@ struct rt_hook {
 	uint16_t port, queue;
 	uint8_t direction;
 	/* Under the hooks' lock. */
-	uint32_t users;       /* sessions, and the statistics, that want it in place */
-	const void *callback; /* ethdev's handle; NULL: not installed */
-	struct rt_deferred
-		*parted; /* for the callback when it is removed, so that this needs no memory */
+	uint32_t users;             /* sessions and statistics that need it in place */
+	const void *callback;       /* ethdev's handle; NULL: not installed */
+	struct rt_deferred *parted; /* the record of the callback's removal, allocated in advance so
+				       that removal needs no memory */
 } __attribute__((aligned(RT_CACHE_LINE)));
 
-/* How long a removed callback is kept at least; a variable for the tests' sake. */
+/* The least time that a removed callback is kept; a variable for the tests. */
 extern uint64_t rt_deferred_ms;
 
-/* ringtap_probe_received_until() of this thread; 0: never called. */
+/* The argument of this thread's last ringtap_probe_received_until(); 0: never called. */
 extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
 
-/* What hooks do and whether they are in place is under a lock of its own, which is held for
- * microseconds: nothing is allocated, and no driver is called under it. */
+/* A lock of its own protects what hooks do and whether they are installed. It is held for
+ * microseconds: nothing is allocated and no driver is called under it. */
 
-/* In the application's thread that adds or removes a port, once its generation has changed: unlinks
- * all that was linked to the port's hooks and takes them away. When it returns no packet of the
- * id's next holder can be taken for one of the last; generations keep it so. Any thread. */
+/* In the application's thread that adds or removes a port, after its generation has changed:
+ * unlinks everything from the port's hooks and removes them. When it returns, no packet of the
+ * next port with this id can count for the last one; generations keep it so. Any thread. */
 void rt_hook_cut(uint16_t port);
 
-/* All functions that follow: control lock held. */
+/* For all functions that follow the control lock is held. */
 
 /* The hook of a port's queue, made on first use. NULL: out of memory. */
 struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir);
 
-/* Puts it in place / takes it away after the last user. 0 or -errno. */
+/* Installs it for the first user, removes it after the last. 0 or -errno. */
 int rt_hook_use(struct rt_hook *h);
 void rt_hook_unuse(struct rt_hook *h);
 
-/* Links and unlinks a session's tap; what was linked before is freed after a grace period.
- * generation: of the port that the tap is for. -ENODEV: the port id has changed hands; -ENOSPC:
- * RT_HOOK_TAPS sessions are there already; -ENOMEM. Unlinking never fails, and a tap may have been
- * cut off before. */
+/* Links and unlinks a session's tap; the old set is freed after a grace period. generation: of
+ * the port that the tap is for. -ENODEV: the port id now belongs to another port; -ENOSPC:
+ * RT_HOOK_TAPS sessions are linked already; -ENOMEM. Unlinking never fails, and the tap may have
+ * been cut off before. */
 int rt_hook_link(struct rt_hook *h, struct rt_tap *tap, uint32_t generation);
 void rt_hook_unlink(struct rt_hook *h, struct rt_tap *tap);
 
-/* Likewise the place in the statistics; one at a time. False: the port id has changed hands. */
+/* The same for the hook's place in the statistics; one at a time. False: the port id belongs to
+ * another port. */
 bool rt_hook_count(struct rt_hook *h, struct rt_stat_site *site, uint32_t generation);
 void rt_hook_uncount(struct rt_hook *h, const struct rt_stat_site *site);
-/* The site has got its column, while it may be counting. */
+/* The site has got its column while it may be counting. */
 void rt_hook_give_column(struct rt_hook *h, const struct rt_stat_site *site);
 
-/* Frees what has outlived its grace period: old tap sets, removed callbacks. True: no tap set is
- * left. Callbacks may stay until their threads poll a hook again. */
+/* Frees tap sets and removed callbacks whose grace period is over. True: no tap set is left.
+ * Callbacks may stay until their threads enter a hook again. */
 bool rt_hook_reclaim(void);
 
-/* Tries again where ethdev refused to remove a callback. */
+/* Removes callbacks that ethdev refused to remove before. */
 void rt_hook_retry_removals(void);
 
-/* Sets the line that hooks convert the TSC with. */
+/* Sets the line by which hooks convert the TSC. */
 void rt_hook_set_clock(const struct rt_clock_line *line);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runs in the application's polling threads. No lock, no allocation, no log, no system call,
- * no waiting (but for on-full=wait, which the user has asked for), no atomic read-modify-write but
- * once per thread and hook.
+ * The code that runs in the application's polling threads. No lock, no allocation, no log, no
+ * system call, no waiting (except on-full=wait, which the user chooses), no atomic
+ * read-modify-write except once per thread and hook.
  */
 #include <rte_lcore.h>
 #include <rte_mbuf_dyn.h>
@@ -13,7 +13,7 @@
 #include "hook_burst.h"
 #include "probe/trace/trace_burst.h"
 
-#define CHUNK 64 /* packets that a filter looks at before they are copied */
+#define CHUNK 64 /* packets that a filter checks before they are copied */
 
 #ifdef RT_TRACE_OWN_LOOP
 const bool rt_trace_own_loop = true;
@@ -84,9 +84,9 @@ static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct 
 	}
 }
 
-/* For a ring that stays busy, whose last_ns is the time stamp that no packet received later
- * precedes. Returns the time of what bears no stamp (what the thread sends): that one, to keep the
- * ring in order; ns as long as it is unknown. */
+/* For a ring that stays busy, whose last_ns is the time stamp that no later received packet
+ * precedes. Returns the time for packets without a stamp (those that the thread sends): last_ns,
+ * to keep the ring in order; ns as long as last_ns is unknown. */
 static __rte_noinline uint64_t stamped_until(struct rt_ring *r, uint64_t ns)
 {
 	r->held = true;
@@ -98,13 +98,14 @@ static __rte_noinline uint64_t stamped_until(struct rt_ring *r, uint64_t ns)
 static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
-	/* Once, since it may be replaced: pairs with the release in rt_session_set_filter(). */
+	/* Load it once, since it may be replaced. Pairs with the release in
+	 * rt_session_set_filter(). */
 	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
 
 	if (rt_unlikely(tap->stamped || r->held)) {
 		ns = stamped_until(r, ns);
 	} else {
-		/* The clock does not go back, but another line may have rounded up before. */
+		/* The clock does not go back, but the previous line may have rounded up. */
 		if (rt_unlikely(ns < r->last_ns))
 			ns = r->last_ns;
 		r->last_ns = ns;
@@ -129,7 +130,7 @@ static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thre
 	return rt_likely(r != NULL) ? r : rt_session_claim_ring(s, t);
 }
 
-/* The taps from first to behind last, all stamped with the same time. */
+/* Taps first to last - 1, all with the same time stamp. */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
 	const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
@@ -154,14 +155,15 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 			continue;
 		}
 		feed(ring[i], set->tap[i], pkts, n, ns);
-		/* Time stamps that are older than the burst: last_ns is all that bounds them. */
+		/* Packets have time stamps older than the burst: only last_ns is a lower bound
+		 * of them. */
 		if (rt_likely(!ring[i]->held))
 			rt_ring_end(ring[i]);
 	}
 }
 
-/* Who waits comes last and one by one: a ring must not be busy while another's reader is waited
- * for. */
+/* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
+ * for another ring's reader. */
 static void run_set(
 	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
@@ -171,7 +173,7 @@ static void run_set(
 		run_taps(set, i, i + 1, t, pkts, n);
 }
 
-/* It must not touch what can be freed, nor what the thread may be in the midst of. */
+/* Counts only: it must not touch memory that can be freed, or that the interrupted visit uses. */
 static void visit_outside(struct rt_hook *h, unsigned n)
 {
 	if (n)
@@ -188,12 +190,12 @@ static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 	visit_outside(h, n);
 }
 
-/* The thread is inside. Out of line, so that the quick way needs no stack. */
+/* The thread is inside the hook. Not inlined, so that the quick path needs no stack frame. */
 static __rte_noinline uint16_t visit(
 	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
 {
-	/* First of all: who changes what a hook has to do changes the state after it. Pairs with
-	 * the release in stats.c. */
+	/* Read the state first: writers update the hook, then publish the state. Pairs with the
+	 * release in set_state(), stats.c. */
 	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 	const struct rt_tapset *set;
 	struct rt_stat_site *site;
@@ -204,11 +206,11 @@ static __rte_noinline uint16_t visit(
 	site = rt_load_acquire(&h->stats);
 	/* Pairs with the release in replace(), hook.c. */
 	set = rt_load_acquire(&h->taps);
-	/* The callback is in before there is anything to count with. */
+	/* The callback is installed before there is a place to count in. */
 	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
-	/* Of the site: the mode may already be that of the next stats. Pairs with the release in
-	 * supply_threads(). */
+	/* Compare with the site's own statistics: the mode may already belong to the next. Pairs
+	 * with the release in supply_threads(). */
 	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->stats->threads_ready))) {
 		rt_fetch_add(&site->stats->no_row_polls, 1);
 		site = NULL;
@@ -225,8 +227,8 @@ static __rte_noinline uint16_t visit(
 	return n;
 }
 
-/* stack: the hook's. It is stored last: a handler that polls before the epoch is odd enters, and
- * must not leave its own stack behind. Until it is stored, a handler finds 0. */
+/* stack: of the hook. Store it last: a signal handler that polls before the epoch is odd enters
+ * the hook, and must not leave its own stack behind. Until it is stored, a handler reads 0. */
 static inline void go_in(struct rt_thread *t, uintptr_t stack)
 {
 	rt_thread_enter(t);
@@ -234,7 +236,7 @@ static inline void go_in(struct rt_thread *t, uintptr_t stack)
 	rt_compiler_barrier();
 }
 
-/* A thread that has no slot, or that did not leave its last visit as it should. */
+/* A thread without a slot, or whose last visit did not end with an exit. */
 static __rte_noinline uint16_t visit_first(
 	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked, uintptr_t stack)
 {
@@ -247,7 +249,7 @@ static __rte_noinline uint16_t visit_first(
 	if (!t)
 		t = rt_thread_claim(rte_lcore_id());
 	else
-		t->stack = 0; /* that of the visit that was left */
+		t->stack = 0; /* of the visit that ended without an exit */
 	if (!t) {
 		visit_slotless(h, n, asked);
 		return n;

@@ -362,7 +362,7 @@ static struct rt_session *open_and_arm(const char *port)
 	return s;
 }
 
-/* What is freed while the thread uses it, a sanitizer sees. */
+/* A sanitizer finds memory that is freed while the thread uses it. */
 static void test_thread_that_jumped_out_of_a_hook_holds_up_again(void **state)
 {
 	struct rt_session *a, *b;

@@ -25,7 +25,7 @@ int rt_node_of_thread(uint32_t tid)
 	int first = -1, last = -1, node;
 	cpu_set_t set;
 
-	/* 0 would be the calling thread. */
+	/* 0 would mean the calling thread. */
 	if (!tid || sched_getaffinity((pid_t)tid, sizeof(set), &set))
 		return RT_NODE_UNKNOWN;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the loaded object has beside the library's sources. It is linked without DPDK, and its DPDK
- * symbols are bound when it is loaded: to the application's, which are in the global scope. That
- * scope comes first, so the functions of rte_bpf below are in use only where an application has
+ * What the loaded object contains besides the library's sources. It is linked without DPDK. Its
+ * DPDK symbols are bound at load time to the application's, which are in the global scope. That
+ * scope is searched first, so the rte_bpf functions below are used only in an application that has
  * none: it need not link librte_bpf.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the probe gets in: loaded by EAL's -d it registers a telemetry command and does nothing else
- * until somebody calls it; linked in, the application starts it itself.
+ * How the probe starts. Loaded by EAL's -d, it registers a telemetry command and does nothing else
+ * until that is called; linked in, the application starts it.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,8 +47,8 @@ __attribute__((constructor)) static void probe_loaded(void)
 {
 	rt_control_early();
 	rt_trace_load_early();
-	/* Of two, one linked in and one loaded, rte_telemetry would ask the last; the first has the
-	 * trace points, and may have been started. */
+	/* With one probe linked in and one loaded, rte_telemetry would call the one registered
+	 * last; the first has the trace points and may have been started. */
 	if (rt_trace_points_taken())
 		return;
 	/* rte_telemetry refuses help texts of 64 characters and more. */

@@ -23,7 +23,7 @@ bool rt_port_call_begin(uint16_t port)
 {
 	bool may;
 
-	/* DPDK may have unmapped what the driver works with. */
+	/* DPDK may have unmapped the driver's memory. */
 	if (rt_teardown_late())
 		return false;
 	pthread_mutex_lock(&lock);

@@ -20,7 +20,7 @@ static void *call_often(void *arg)
 
 	while (rt_port_call_begin(3)) {
 		for (int i = 0; i < 100; i++)
-			*memory += 1; /* ThreadSanitizer sees it if the bar lets it pass */
+			*memory += 1; /* ThreadSanitizer finds it if the bar lets it pass */
 		rt_port_call_end();
 		rt_fetch_add(&calls, 1);
 	}

@@ -4,10 +4,10 @@
  * rte_eth_dev_info_get(), rte_eth_link_get_nowait() (unless the port has link interrupts),
  * rte_eth_stats_get(), rte_eth_rx_queue_info_get() and rte_eth_tx_queue_info_get(),
  * rte_eth_read_clock(). A driver may send a message through a VF's mailbox and wait for the answer,
- * or make ioctls (mlx5), so these are called for selected ports only, and seldom. The others that
- * are used here and in hook.c read or write memory of ethdev: rte_eth_dev_is_valid_port(),
- * rte_eth_dev_get_name_by_port(), rte_eth_macaddr_get(), rte_eth_dev_get_mtu(), callbacks,
- * rte_eth_fp_ops[].
+ * or make ioctls (mlx5), so these are called for selected ports only, and seldom. The other
+ * functions that are used here and in hook.c read or write memory of ethdev:
+ * rte_eth_dev_is_valid_port(), rte_eth_dev_get_name_by_port(), rte_eth_macaddr_get(),
+ * rte_eth_dev_get_mtu(), callbacks, rte_eth_fp_ops[].
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,9 +26,10 @@
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
-static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: was there before us */
+static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: the port existed before the probe
+					     watched */
 static void (*on_change)(uint16_t port);
-/* What the application says of its ports. */
+/* Names that the application has set. */
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
 static uint64_t given_missed[RTE_MAX_ETHPORTS];
 static uint32_t given_stamped[RTE_MAX_ETHPORTS];
@@ -38,7 +39,7 @@ struct known {
 	bool described, stale;
 	uint32_t generation;
 	uint64_t info_ms, state_ms, stats_ms; /* when it was called */
-	uint32_t set_up[2];                   /* queues by direction that had memory then */
+	uint32_t set_up[2];                   /* queues by direction that were set up then */
 	uint32_t descriptors[2];
 	struct rt_msg_port desc;
 	struct rte_eth_stats stats;
@@ -47,7 +48,7 @@ struct known {
 static struct known known[RTE_MAX_ETHPORTS];
 
 #define SETTLE_MS 500
-#define STATE_MS  1000 /* age of a link state; between questions to a port without queues */
+#define STATE_MS  1000 /* age of a link state; interval between queries of a port without queues */
 
 static uint64_t clock_ms(void)
 {
@@ -80,7 +81,7 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	int ret;
 
 	on_change = changed;
-	/* What happened while nobody watched is not known: believe ethdev. */
+	/* Events between two watches are unknown: trust ethdev. */
 	memset(dying, 0, sizeof(dying));
 	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++)
 		rt_fetch_add(&generations[i], 1);
@@ -108,10 +109,10 @@ void rt_ports_unwatch(void)
 		;
 }
 
-/* ethdev points both lists of callbacks of a stopped port to one dummy; those of a started one are
- * two arrays of that port. Only the port's own entry is compared: what another id's entry points to
- * depends on whether that port exists and runs. While ethdev writes the entry it may be taken for a
- * started one, with queues that are not its own. */
+/* ethdev points both callback lists of a stopped port to one dummy; those of a started port are
+ * two arrays of that port. Compare the port's own entry only: what another id's entry points to
+ * depends on whether that port exists and runs. While ethdev writes the entry, the port may be
+ * taken for a started one, with queues that are not its own. */
 static bool stopped(uint16_t port)
 {
 	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
@@ -119,9 +120,9 @@ static bool stopped(uint16_t port)
 	return rt_load(&ops->rxq.clbk) == rt_load(&ops->txq.clbk);
 }
 
-/* ethdev announces a port from within its driver's probe function. Only when that has returned does
- * the bus tell the device who its driver is, and rte_eth_dev_info_get() looks there without asking.
- * A started port had its device by then; else time must do. */
+/* ethdev announces a port from within its driver's probe function. The bus sets the device's
+ * driver only after that has returned, and rte_eth_dev_info_get() reads it without a check. A
+ * started port had its device before; for others only time helps. */
 static bool probed(uint16_t port)
 {
 	return !stopped(port) || clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
@@ -250,9 +251,9 @@ static bool queues_changed(uint16_t port, struct known *k)
 	return changed;
 }
 
-/* A port is stopped before it is closed, and closing frees what drivers answer from before ethdev
- * announces it. So a stopped one is called only until it has queues; what changes then shows when
- * it has been started. */
+/* A port is stopped before it is closed, and closing frees memory that drivers read, before
+ * ethdev announces it. So a stopped port's driver is called only until the port has queues;
+ * later changes show once it has been started. */
 static struct known *look(uint16_t port)
 {
 	struct known *k = known_of(port);
@@ -332,7 +333,7 @@ static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
 
 int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
 {
-	/* See look(): closing frees what drivers count with, too. */
+	/* See look(): closing also frees the drivers' counters. */
 	return stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
 }
 
@@ -407,7 +408,7 @@ bool rt_port_same(
 {
 	const struct rte_ether_addr *now = (const void *)port->mac;
 
-	/* Software drivers make up another address whenever a port is made. */
+	/* Software drivers choose a new address whenever a port is created. */
 	return strcmp(port->name, name) == 0 && strcmp(port->driver, driver) == 0 &&
 	       (rte_is_local_admin_ether_addr(now) || memcmp(port->mac, mac, 6) == 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ethdev says of the application's ports, and their coming and going. */
+/* What ethdev reports of the application's ports, and their creation and removal. */
 #ifndef RINGTAP_PROBE_CORE_PORTS_H
 #define RINGTAP_PROBE_CORE_PORTS_H
 
@@ -10,53 +10,54 @@
 
 #define RT_NIC_COUNTERS 6 /* ipackets, opackets, imissed, ierrors, rx_nombuf, oerrors */
 
-/* Changes whenever the port id changes hands, or may have done so since rt_ports_unwatch(). */
+/* Changes whenever the port id passes to another port, or may have done so since
+ * rt_ports_unwatch(). */
 uint32_t rt_port_generation(uint16_t port);
 
-/* Calls changed() on every NEW and DESTROY, in the thread of the application that does it, after
- * the generation has changed; a port that is being destroyed still works in there. 0 or -errno. */
+/* Calls changed() on every NEW and DESTROY event, in the application's thread that causes it,
+ * after the generation has changed; a port that is being destroyed still works then. 0 or
+ * -errno. */
 int rt_ports_watch(void (*changed)(uint16_t port));
 void rt_ports_unwatch(void);
 
-/* False from the moment on that a port begins to go away. */
+/* False as soon as the port's removal begins. */
 bool rt_port_alive(uint16_t port);
 
-/* Next such port id from port on, RTE_MAX_ETHPORTS if there is none. */
+/* The next port id from port on that is alive; RTE_MAX_ETHPORTS: none. */
 uint16_t rt_port_next(uint16_t port);
 
-/* The name that the application has given it, else ethdev's. Never calls the driver. 0 or -ENODEV.
- */
+/* The name that the application has set, else ethdev's. Never calls the driver. 0 or -ENODEV. */
 int rt_port_name(uint16_t port, char out[RT_NAME_LEN]);
 
-/* These call the driver, so they are for selected ports. All return 0 or -ENODEV. A stopped port
- * may be about to be closed: they return what is known of it. */
+/* These call the driver, so use them for selected ports. All return 0 or -ENODEV. For a stopped
+ * port, which may be about to be closed, they return the last known values. */
 
 /* Link, address and MTU are at most a second old. */
 int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 /* Numbers of queues by direction. Calls the driver only when they have changed. */
 int rt_port_queues(uint16_t port, uint32_t out[2]);
-/* All that ethdev counts, absolute, and what the application says it missed; at most age_ms old.
- * -ENODEV: the port is gone or stopped. */
+/* All counters of ethdev, absolute, and the misses that the application reports; at most age_ms
+ * old. -ENODEV: the port is gone or stopped. */
 struct rte_eth_stats;
 int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out);
 int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS]);
-/* As they are now, of a stopped port as well: once, where counting begins. */
+/* The current values, also of a stopped port: called once, where counting begins. */
 int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);
 
-/* By direction, of queue 0, as rt_port_describe() has found them; 0: unknown. */
+/* By direction, of queue 0, as rt_port_describe() read them; 0: unknown. */
 void rt_port_descriptors(uint16_t port, uint32_t out[2]);
 
-/* What the application says of its port: see <ringtap/probe.h>. 0 or -EINVAL. */
+/* What the application reports of its port: see <ringtap/probe.h>. 0 or -EINVAL. */
 int rt_port_set_name(uint16_t port, const char *name);
 int rt_port_set_missed(uint16_t port, uint64_t packets);
 int rt_port_set_stamped(uint16_t port);
 bool rt_port_stamped(uint16_t port);
 
-/* Does the port field of a want (name, decimal id, empty for all) mean this port? Never calls the
- * driver. */
+/* Whether the port field of a want (name, decimal id, empty for all) selects this port. Never
+ * calls the driver. */
 bool rt_port_matches(uint16_t port, const char *want);
 
-/* Is it the port that had this name, driver and address before it was removed? */
+/* Whether it is the port that had this name, driver and address before its removal. */
 bool rt_port_same(
 	const struct rt_msg_port *port, const char *name, const char *driver, const uint8_t mac[6]);
 

@@ -227,7 +227,7 @@ static void test_drivers_are_called_seldom(void **state)
 	ringtap_probe_stop();
 }
 
-/* Between two looks: only memory shows it. */
+/* Between two scans: only memory shows it. */
 static void test_other_numbers_of_queues_are_noticed(void **state)
 {
 	struct rt_session *s = open_session("net_ring_0", RT_RING_SIZE_MIN);
@@ -322,7 +322,7 @@ static void test_counters_of_a_stopped_port_begin_with_the_session(void **state)
 	s = open_session("net_ring_0", RT_RING_SIZE_MIN);
 	assert_int_equal(nic_opackets(s), 0);
 	assert_int_equal(rte_eth_dev_start(port[0]), 0);
-	test_port_send(port[0], 3); /* before anybody looks */
+	test_port_send(port[0], 3); /* before the first scan */
 	assert_int_equal(nic_opackets(s), 3);
 	/* Reset by the application: what was counted was counted. */
 	assert_int_equal(rte_eth_stats_reset(port[0]), 0);
@@ -513,7 +513,7 @@ static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 	test_monitor_end(&mon);
 }
 
-/* Nobody watched while the port was replaced. */
+/* No session watched while the port was replaced. */
 static void test_clock_of_an_unwatched_port_begins_anew(void **state)
 {
 	struct rt_nic_clock *c;

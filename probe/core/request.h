@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An RT_MSG_OPEN message, taken apart and checked. Free of DPDK: it is also a fuzz target. */
+/* Parses and checks an RT_MSG_OPEN message. Free of DPDK: it is also a fuzz target. */
 #ifndef RINGTAP_PROBE_CORE_REQUEST_H
 #define RINGTAP_PROBE_CORE_REQUEST_H
 
@@ -20,13 +20,13 @@ struct rt_request {
 };
 
 /* Copies out of the message, which may change meanwhile or be unaligned. Every bound is checked,
- * every string terminated. -EINVAL: err (RT_TEXT_LEN bytes) says why; -ENOMEM.
- * rt_request_free() releases what it holds, also after an error. */
+ * every string terminated. -EINVAL: err (RT_TEXT_LEN bytes) has the reason; -ENOMEM.
+ * rt_request_free() releases the memory, also after an error. */
 int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *err);
 void rt_request_free(struct rt_request *req);
 
-/* Takes the program out of an RT_MSG_FILTER; *insns becomes NULL if it has none. -EINVAL: err
- * (RT_TEXT_LEN bytes) says why; -ENOMEM. The caller frees *insns. */
+/* Copies the program of an RT_MSG_FILTER; *insns becomes NULL if it has none. -EINVAL: err
+ * (RT_TEXT_LEN bytes) has the reason; -ENOMEM. The caller frees *insns. */
 int rt_request_filter(
 	const void *msg, size_t len, struct rt_insn **insns, uint32_t *count, char *err);
 

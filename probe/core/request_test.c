@@ -45,7 +45,7 @@ static struct rt_request req;
 static int parse_len(const struct message *m, size_t len)
 {
 	char err[RT_TEXT_LEN] = "";
-	/* Of exactly that size, so that a sanitizer sees reading beyond it. */
+	/* Of exactly that size, so that a sanitizer finds a read beyond it. */
 	void *copy = malloc(len ? len : 1);
 	int ret;
 

@@ -50,14 +50,14 @@ static int fault_in(void *p, uint64_t size)
 	return 0;
 }
 
-/* A truncation would kill a process that has mapped it with SIGBUS; a hole that is punched into it
- * would be filled, and charged, at the next access. Sealing against new writers forbids holes. */
+/* A truncation would kill a process that has mapped the memory with SIGBUS; a punched hole would
+ * be filled, and charged, at the next access. The seal against new writers forbids holes. */
 int rt_shm_seal(int fd)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) && errno != EINVAL)
-		return -errno; /* EINVAL: kernel before 5.1, the reader is on its honour */
+		return -errno; /* EINVAL: kernel before 5.1; the reader could then punch holes */
 	return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) ? -errno : 0;
 }
 
@@ -79,8 +79,8 @@ static int refuse(char *err, int which, const char *why)
 	return -EINVAL;
 }
 
-/* F_GET_SEALS first: it comes from the kernel alone, for every kind of descriptor, while fstatfs()
- * waits for file systems that do not answer. */
+/* F_GET_SEALS first: the kernel alone answers it, for every kind of descriptor, while fstatfs()
+ * waits for file systems that may not answer. */
 static int check_kind(int fd, int which, char *err)
 {
 	struct statfs fs;
@@ -120,7 +120,7 @@ static int map_data(struct rt_shm *m, int fd)
 	return 0;
 }
 
-/* Without access: no page of it can be touched, not even by mlockall(MCL_FUTURE). */
+/* Without access rights: no page can be touched, not even by mlockall(MCL_FUTURE). */
 static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
 	int ret = 0;
@@ -140,7 +140,7 @@ static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 	return -ENOMEM;
 }
 
-/* In this order: what is found out before the seals can change until they are there. */
+/* In this order: facts that are read before the seals may change until the seals are set. */
 static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 {
 	struct stat st;
@@ -154,7 +154,7 @@ static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 	return 0;
 }
 
-/* All pages exist already: this takes page tables, and no memory else. */
+/* All pages exist already: this needs page tables and no other memory. */
 static int open_up(struct rt_shm *m, char *err)
 {
 	struct {
@@ -177,8 +177,8 @@ static int open_up(struct rt_shm *m, char *err)
 				strerror(error));
 			return error == ENOMEM ? -ENOMEM : -EINVAL;
 		}
-		/* What khugepaged collapses is charged to the process that it scans: never this
-		 * one. Huge pages that are mapped now stay mapped. */
+		/* khugepaged charges a collapsed page to the process whose mapping it scans:
+		 * keep it away from this one. Existing huge mappings stay. */
 		(void)madvise(maps[i].at, maps[i].size, MADV_NOHUGEPAGE);
 	}
 	return 0;
@@ -236,7 +236,7 @@ int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 
 	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
 		ret = check_kind(fds[i], i, err);
-	/* Before the seals: a mapping that is made after them can never be written. */
+	/* Before the seals: a mapping made after them can never be made writable. */
 	if (!ret)
 		ret = map_all(m, fds, err);
 	for (int i = 0; i < RT_FD_COUNT && !ret; i++)

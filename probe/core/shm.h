@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of a session, as the application maps it. The reader makes it and is charged for it;
- * docs/memory-model.md has the sequence. Nothing in it is read back but tails: every offset and
+ * The memory of a session, as the application maps it. The reader creates it and is charged for it;
+ * docs/memory-model.md describes the sequence. Only tails are read back from it: every offset and
  * count that the probe uses is a private copy.
  */
 #ifndef RINGTAP_PROBE_CORE_SHM_H
@@ -29,10 +29,11 @@ struct rt_shm {
 	uint64_t data_span;
 };
 
-/* Nobody can shrink or grow it, punch holes into it, or map it anew to write. 0 or -errno. */
+/* Seals: no process can shrink, grow or punch holes into it, or map it writable again. 0 or
+ * -errno. */
 int rt_shm_seal(int fd);
 
-/* Rounds a wish to what a ring can be: a power of two, at least RT_RING_SIZE_MIN and a page. */
+/* Rounds a requested size to a ring size: a power of two, at least RT_RING_SIZE_MIN and a page. */
 uint64_t rt_shm_ring_size(uint64_t wish);
 
 /* Fills in sizes and offsets; nothing is allocated. */

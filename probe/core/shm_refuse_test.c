@@ -129,8 +129,8 @@ static void test_memory_with_one_hole_is_refused(void **state)
 	assert_int_equal(used(fds[RT_FD_DATA]), m.bytes[RT_FD_DATA] - 4096);
 }
 
-/* fallocate() reserves memory, and whoever writes first is charged nothing: it may be taken or
- * refused, but not change. */
+/* fallocate() reserves memory, and the first write is charged nothing: such memory may be
+ * accepted or refused, but not grow. */
 static void test_memory_that_was_only_reserved_does_not_grow(void **state)
 {
 	uint64_t size = m.bytes[RT_FD_DATA];
@@ -290,7 +290,7 @@ static void test_memory_that_gets_holes_meanwhile(void **state)
 
 /* ---- mlockall() ---- */
 
-/* In a child, as locking cannot be tested for here. 0: as it should be. */
+/* In a child, as locking cannot be tested for here. 0: as expected. */
 static int locked_child(bool sparse, rlim_t limit)
 {
 	struct rlimit l = {limit, limit};

@@ -18,8 +18,9 @@
 #define LOCK_TRIES 100
 #define BIND_TRIES 3
 
-/* So that none finds another's socket between its bind() and its listen(), and takes it for stale.
- * EAL locks the same folder while it cleans up. The descriptor, or -1: it has to do without. */
+/* So that no process takes another's socket, between its bind() and its listen(), for a stale
+ * one. EAL locks the same folder while it cleans up. Returns the descriptor; -1: go on without
+ * the lock. */
 static int lock_folder(const char *dir)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -39,7 +40,7 @@ static void unlock_folder(int fd)
 {
 	if (fd < 0)
 		return;
-	/* A child may have been forked meanwhile: closing would not be enough. */
+	/* A child forked meanwhile may hold a copy of the descriptor: closing would not unlock. */
 	flock(fd, LOCK_UN);
 	close(fd);
 }
@@ -56,7 +57,7 @@ static int make_addr(struct sockaddr_un *addr, const char *dir, const char *base
 	return len >= (int)sizeof(addr->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* -ECONNREFUSED: stale, no process listens any more; -ENOENT; 0: it is in use, or may be. */
+/* -ECONNREFUSED: stale, no process listens any more; -ENOENT; 0: in use, or possibly in use. */
 static int look_at(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
@@ -89,7 +90,7 @@ static int bind_to(struct rt_listener *l, const char *dir, int n)
 	return ret ? ret : -EADDRINUSE;
 }
 
-/* The number of the telemetry socket that a descriptor listens on; -1: it does not. */
+/* The number of the telemetry socket that a descriptor listens on; -1: it is none. */
 static int telemetry_number(int fd, const char *base)
 {
 	struct sockaddr_un addr = {0};
@@ -109,7 +110,8 @@ static int telemetry_number(int fd, const char *base)
 	return n && !*end && n < RT_INSTANCES_MAX ? (int)n : -1;
 }
 
-/* telemetry.c of DPDK chooses it, and has no function that returns it. -1: not known, or none. */
+/* DPDK's telemetry.c chooses the number, and no function returns it. -1: unknown, or no
+ * telemetry. */
 static int find_telemetry(const char *dir)
 {
 	struct sockaddr_un base;
@@ -129,7 +131,7 @@ static int find_telemetry(const char *dir)
 	return n;
 }
 
-/* Readers take the sockets of one number for those of one application. */
+/* Readers pair sockets of the same number: they belong to one application. */
 static bool telemetry_lives(const char *dir, int n)
 {
 	struct sockaddr_un addr;
@@ -160,7 +162,7 @@ int rt_listener_open(struct rt_listener *l, const char *dir)
 	if (l->fd < 0)
 		return -errno;
 	lock = lock_folder(dir);
-	/* On Linux a socket's own mode is what bind() gives to the file. */
+	/* On Linux bind() gives the socket's own mode to the file. */
 	ret = fchmod(l->fd, 0600) ? -errno : choose(l, dir);
 	if (!ret && (listen(l->fd, BACKLOG) || stat(l->addr.sun_path, &l->file))) {
 		ret = -errno;
@@ -181,7 +183,7 @@ void rt_listener_close(struct rt_listener *l)
 	memcpy(dir, l->addr.sun_path, sizeof(dir));
 	*strrchr(dir, '/') = 0;
 	lock = lock_folder(dir);
-	/* Before it is closed: a stale one might be another's when it comes to be removed. */
+	/* Before the socket is closed: afterwards the file could be another process's. */
 	if (!stat(l->addr.sun_path, &now) && now.st_dev == l->file.st_dev &&
 		now.st_ino == l->file.st_ino)
 		unlink(l->addr.sun_path);

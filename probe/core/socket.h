@@ -10,15 +10,15 @@
 
 struct rt_listener {
 	int fd;
-	char name[RT_SOCKET_NAME_MAX]; /* in the folder */
+	char name[RT_SOCKET_NAME_MAX]; /* name of the file */
 	struct sockaddr_un addr;
 	struct stat file; /* what bind() made */
 };
 
 /* Listens on `ringtap.sock` in the folder, or on `ringtap.sock:N`: with the number that DPDK's
- * telemetry has in this process, or the first that no other application uses. What a killed
- * application has left there is replaced, a live socket never. Blocks for a tenth of a second at
- * most. 0 or -errno. */
+ * telemetry has in this process, or the first that no other application uses. Replaces the
+ * socket of a killed application, never a live one. Blocks for at most a tenth of a second. 0 or
+ * -errno. */
 int rt_listener_open(struct rt_listener *l, const char *dir);
 /* Closes it, and removes its file if it is still the one made. */
 void rt_listener_close(struct rt_listener *l);

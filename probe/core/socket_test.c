@@ -188,7 +188,7 @@ static void test_number_of_anothers_telemetry_is_avoided(void **state)
 	unlink(addr.sun_path);
 }
 
-/* Another process that holds the folder's lock for ever delays us, no more. */
+/* Another process that holds the folder's lock forever only delays the start. */
 static void test_lock_is_not_waited_for_without_end(void **state)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);

@@ -14,8 +14,8 @@
 void *rt_sparse_map(int fd, uint64_t size)
 {
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
-	/* mlockall(MCL_FUTURE) populates neither a mapping without access rights, nor one that is
-	 * not locked any more when it gets them. */
+	/* mlockall(MCL_FUTURE) populates neither a mapping without access rights nor one that is
+	 * unlocked when it gets them. */
 	void *p = mmap(NULL, size, PROT_NONE, flags, fd, 0);
 
 	if (p == MAP_FAILED)

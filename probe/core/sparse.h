@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* Maps size bytes of a memfd, or private zeros if fd is -1, and populates none of them, also where
- * the application has called mlockall(MCL_FUTURE). NULL: no memory. Undo with munmap(). */
+/* Maps size bytes of a memfd, or private zeros if fd is -1, and populates none of them, also
+ * where the application has called mlockall(MCL_FUTURE). NULL: no memory. Undo with munmap(). */
 void *rt_sparse_map(int fd, uint64_t size);
 
 /* Populates the pages that hold size bytes at p, and locks them into memory if RLIMIT_MEMLOCK
- * allows it. Keeps what they hold, also while other threads write it. 0 or -ENOMEM. */
+ * allows it. Preserves their contents, also while other threads write to them. 0 or -ENOMEM. */
 int rt_sparse_populate(void *p, uint64_t size);
 
 #endif

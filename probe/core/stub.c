@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libringtap-probe.so: what EAL's -d loads and what applications are linked with. It needs no DPDK
- * itself: with a DT_NEEDED on its libraries, a statically linked application would get a second
- * DPDK beside its own, and panic. It loads the object that fits the application's DPDK, from the
- * folder ringtap/ beside itself. Where that fails, the application runs on without a probe.
+ * libringtap-probe.so: the file that EAL's -d loads and that applications link with. It needs no
+ * DPDK itself: with a DT_NEEDED entry for DPDK's libraries, a statically linked application would
+ * get a second DPDK beside its own, and panic. It loads the object that fits the application's
+ * DPDK, from the folder ringtap/ beside itself. If that fails, the application runs without a
+ * probe.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,8 +22,8 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
-/* The only messages that ringtap's libraries print are in this file: without the probe nothing else
- * can report it. */
+/* Only this file of ringtap's libraries prints messages: without the probe nothing else can
+ * report the failure. */
 #define FAIL(format, ...)                                                              \
 	do {                                                                           \
 		fprintf(stderr,                                                        \
@@ -42,8 +43,8 @@ static int is_eal(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
-/* Makes DPDK's shared libraries visible to what is loaded later, where a program has loaded them
- * for itself alone. */
+/* Makes DPDK's shared libraries visible to objects that are loaded later, where a program has
+ * loaded them with local scope. */
 static const char *(*find_version(void))(void)
 {
 	void *f = dlsym(RTLD_DEFAULT, "rte_version"), *eal;
@@ -56,8 +57,8 @@ static const char *(*find_version(void))(void)
 	return (const char *(*)(void))(uintptr_t)f;
 }
 
-/* A library of the shared DPDK that the application has, which it is not linked with itself. Needs
- * nothing that is not there: all of its own libraries are the application's. */
+/* Loads a library of the application's shared DPDK that the application is not linked with. It
+ * needs nothing new: all libraries that it depends on are loaded already. */
 static void add_library(const char *symbol, const char *library, const void *in_eal)
 {
 	char path[PATH_MAX];
@@ -69,13 +70,13 @@ static void add_library(const char *symbol, const char *library, const void *in_
 	slash = strrchr(info.dli_fname, '/');
 	name = slash ? slash + 1 : info.dli_fname;
 	if (strncmp(name, EAL, strlen(EAL)))
-		return; /* a static program: there must be no other DPDK beside it */
+		return; /* a static program: no second DPDK may be loaded */
 	if (snprintf(path, sizeof(path), "%.*s%s.so%s", (int)(name - info.dli_fname),
 		    info.dli_fname, library, name + strlen(EAL)) < (int)sizeof(path))
 		dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* DPDK's ABI has the number of the year that follows its November release. 0: unknown. */
+/* DPDK's ABI number is the year after that of its November release. 0: unknown. */
 static unsigned abi_of(const char *version)
 {
 	unsigned year, month;

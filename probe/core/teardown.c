@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rte_eal_cleanup() unmaps what the control thread and telemetry queries read, and does not
- * announce it. Of all that it calls, one thing can be ours: the cleanup function of a bus, which
- * runs in the application's thread while memory and ports are still there. So there is a bus
- * without devices, the first of all; the cleanup of the others follows.
+ * rte_eal_cleanup() unmaps memory that the control thread and telemetry queries read, and does not
+ * announce it. Among the functions that it calls, one can be ours: the cleanup function of a bus,
+ * which runs in the application's thread while memory and ports still exist. So the probe registers
+ * a bus without devices, as the first of all; the cleanup of the others follows.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define PATIENCE_MS 1000
 
 static pthread_rwlock_t users = PTHREAD_RWLOCK_INITIALIZER;
-static pid_t users_pid; /* of the process that has them */
+static pid_t users_pid; /* of the process that the users belong to */
 static bool begun;
 static uint64_t late_ms;
 
@@ -39,7 +39,8 @@ bool rt_teardown_late(void)
 
 bool rt_teardown_hold(void)
 {
-	/* Before the check: this thread finds begun, or the end finds the process. */
+	/* Before the check: either this thread sees that the end has begun, or the end sees the
+	 * process. */
 	__atomic_exchange_n(&users_pid, getpid(), __ATOMIC_SEQ_CST);
 	if (pthread_rwlock_tryrdlock(&users))
 		return false;
@@ -61,19 +62,20 @@ void rt_teardown(void)
 	if (rt_teardown_begun())
 		return;
 	rt_store(&late_ms, now_ms + PATIENCE_MS / 2);
-	/* Pairs with the exchanges of users_pid and, in control.c, of the thread's process. */
+	/* Pairs with the exchanges in rt_teardown_hold() and, of ctl.pid, in rt_control_start(). */
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_SEQ_CST))
 		return;
 	rt_control_end(now_ms + PATIENCE_MS);
-	/* In a child, threads of its parent have left locks behind that nothing ever releases. */
+	/* In a child, threads of the parent may have left locks behind that nothing ever
+	 * releases. */
 	if (__atomic_load_n(&users_pid, __ATOMIC_SEQ_CST) != getpid())
 		return;
-	/* Kept, so that no tryrdlock succeeds any more. */
+	/* Kept locked, so that no tryrdlock succeeds any more. */
 	while (pthread_rwlock_trywrlock(&users) && rt_now_ms() < now_ms + 2 * PATIENCE_MS)
 		usleep(1000);
 }
 
-/* exit() ends this thread only: the control thread would go on while libraries clean up. */
+/* exit() ends this thread only: the control thread would run on while libraries clean up. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	rt_teardown();
@@ -96,7 +98,7 @@ static int on_cleanup(void)
 	return 0;
 }
 
-/* struct rte_bus of DPDK 22.11 to 26.03. It is for drivers, whose headers are not installed. */
+/* struct rte_bus of DPDK 22.11 to 26.03, from a header for drivers, which is not installed. */
 struct bus {
 	TAILQ_ENTRY(bus) next;
 	const char *name;
@@ -116,7 +118,7 @@ static struct bus bus = {.name = "ringtap",
 	.find_device = no_device,
 	.cleanup = on_cleanup};
 
-void rte_bus_register(struct rte_bus *bus); /* likewise */
+void rte_bus_register(struct rte_bus *bus); /* see struct bus */
 
 static bool layout_known(void)
 {
@@ -133,7 +135,7 @@ static int any(const struct rte_bus *first, const void *data)
 	return 0;
 }
 
-/* Constructors and EAL's start are one thread. */
+/* Constructors and EAL's start run in one thread. */
 __attribute__((constructor)) static void register_bus(void)
 {
 	struct bus *first;

@@ -6,16 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether it has come: nothing of DPDK may be used any more. For good. */
+/* Whether the end has begun: DPDK must not be used any more. Never becomes false again. */
 bool rt_teardown_begun(void);
-/* Whether the thread that tears down waits no longer: what is still to be undone stays as it is. */
+/* Whether the thread that tears DPDK down no longer waits: leave everything else as it is. */
 bool rt_teardown_late(void);
 
-/* Around a use of DPDK in threads of others, which the end waits for. False: it has come. */
+/* Brackets a use of DPDK in other threads, for which the end waits. False: the end has begun. */
 bool rt_teardown_hold(void);
 void rt_teardown_release(void);
 
-/* What DPDK's cleanup and exit() call. */
+/* DPDK's cleanup and exit() call this. */
 void rt_teardown(void);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <rte_telemetry.h>
 
+#include "common/metrics.h"
 #include "probe/monitor/stats.h"
 
 /* Before rte_eal_init() or after. */
@@ -16,20 +17,23 @@ void rt_telemetry_register_trace(void);
 uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned share);
 
 /* rte_telemetry 22.11 writes arrays of containers on the outermost level only: a list is a
- * dictionary with the keys 0, 1, …, up to 256 of them, and an answer is cut off at 16 KiB: what has
- * no room is left out, and said to be. */
+ * dictionary with the keys 0, 1, …, up to 256 of them, and an answer is cut off at 16 KiB:
+ * entries beyond are left out and counted. */
 struct rt_tel_list {
 	struct rte_tel_data *dict;
 	unsigned count, left_out; /* entries */
 	size_t bytes;             /* as text */
 };
 
+/* The name of a metric, as in the JSON of ringtap top. */
+#define KEY(id) (rt_metrics[RT_M_##id].key)
+
 /* Into an entry of a list, which grows by that. */
 void rt_telemetry_uint(struct rte_tel_data *d, const char *name, uint64_t v);
 void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v);
 void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v);
 
-/* An empty dictionary, NULL: no memory; and putting it into a list, whose it is then. */
+/* Makes an empty dictionary, NULL: no memory; puts it into a list, which then owns it. */
 struct rte_tel_data *rt_telemetry_dict(void);
 void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);
 

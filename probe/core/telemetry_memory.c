@@ -21,20 +21,20 @@ void rt_telemetry_mempools(struct rt_stats *f, const char *port, struct rt_tel_l
 
 		if (!d)
 			continue;
-		rt_telemetry_string(d, "name", p->name);
-		rt_telemetry_string(d, "ops", p->ops);
-		rt_telemetry_string(d, "memory", kinds[p->memory]);
-		rt_telemetry_uint(d, "page_bytes", p->page_bytes);
-		rt_telemetry_uint(d, "size", p->size);
-		rt_telemetry_uint(d, "in_use", p->size - p->available);
-		rt_telemetry_uint(d, "available", p->available);
-		rt_telemetry_uint(d, "lowest_available", p->lowest);
-		rt_telemetry_uint(d, "in_caches", p->in_caches);
-		rt_telemetry_uint(d, "cache_size", p->cache_size);
-		rt_telemetry_uint(d, "object_bytes", p->object_bytes);
-		rt_telemetry_uint(d, "buffer_bytes", p->buffer_bytes);
-		rt_telemetry_uint(d, "chunks", p->chunks);
-		rt_telemetry_int(d, "socket", p->socket);
+		rt_telemetry_string(d, KEY(POOL_NAME), p->name);
+		rt_telemetry_string(d, KEY(POOL_OPS), p->ops);
+		rt_telemetry_string(d, KEY(POOL_MEMORY), kinds[p->memory]);
+		rt_telemetry_uint(d, KEY(POOL_PAGE), p->page_bytes);
+		rt_telemetry_uint(d, KEY(POOL_SIZE), p->size);
+		rt_telemetry_uint(d, KEY(POOL_USED), p->size - p->available);
+		rt_telemetry_uint(d, KEY(POOL_FREE), p->available);
+		rt_telemetry_uint(d, KEY(POOL_MIN), p->lowest);
+		rt_telemetry_uint(d, KEY(POOL_CACHED), p->in_caches);
+		rt_telemetry_uint(d, KEY(POOL_CACHE), p->cache_size);
+		rt_telemetry_uint(d, KEY(POOL_OBJECT), p->object_bytes);
+		rt_telemetry_uint(d, KEY(POOL_BUFFER), p->buffer_bytes);
+		rt_telemetry_uint(d, KEY(POOL_CHUNKS), p->chunks);
+		rt_telemetry_int(d, KEY(POOL_SOCKET), p->socket);
 		rt_telemetry_add(out, d);
 	}
 }
@@ -46,7 +46,7 @@ static int in_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* As devices see them; a pool without IOVAs has all ones there. */
+/* As devices address them; in a pool without IOVAs these are all ones. */
 static uint64_t page_of(const struct rt_stat_sample *s, unsigned shift)
 {
 	return (s->iova && s->iova != UINT64_MAX ? s->iova : s->buf_addr) >> shift;
@@ -67,7 +67,7 @@ static uint64_t distinct_pages(const struct rt_stat_run *st, unsigned shift)
 	return windows ? distinct / windows : 0;
 }
 
-/* From the lowest address of a buffer to the next one; 0: not known. */
+/* From the lowest address of a buffer to the next one; 0: unknown. */
 static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 {
 	for (uint32_t i = 0; i < RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS); i++) {
@@ -79,7 +79,7 @@ static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 	return 0;
 }
 
-/* Steps to a neighbour, of a thousand. Objects that would cross a page begin in the next one, so
+/* Steps to a neighbour, per thousand. Objects that would cross a page begin in the next one, so
  * neighbours are up to two objects apart. */
 static uint64_t sequential(const struct rt_stat_run *st, uint64_t stride)
 {
@@ -103,7 +103,7 @@ static bool copy_run(const struct rt_stat_sampler *s, struct rt_stat_run *out)
 	if (!number || rt_load_acquire(&st->number) != number)
 		return false;
 	memcpy(out, st, sizeof(*out));
-	rt_fence_acquire(); /* pairs with the fence in stats_burst.c */
+	rt_fence_acquire(); /* pairs with the fence in next_run() */
 	return rt_load(&st->number) == number && out->count <= RT_STAT_RUN;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The statistics as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB at
- * most, which is why histograms come only with the port that they are asked for. Names stand in
- * values, as not all characters of a port's name may stand in a key. */
+/* The statistics as telemetry data: lists of dictionaries. An answer of rte_telemetry is 16 KiB
+ * at most, so histograms come only with a single port. Names are values, as not all characters
+ * of a port's name may be part of a key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "telemetry.h"
 
 #define GAPS_SHOWN 8
-#define LIST_BYTES (15u << 10) /* the rest is for what is around it */
+#define LIST_BYTES (15u << 10) /* leaves room for what surrounds the list */
 
-/* Of the entry that is being made; control lock held. */
+/* Of the entry under construction; control lock held. */
 static size_t entry_bytes;
 static struct rte_tel_data *entry_nested;
 
@@ -39,7 +39,7 @@ void rt_telemetry_int(struct rte_tel_data *d, const char *name, int v)
 void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v)
 {
 	rte_tel_data_add_dict_string(d, name, v);
-	count_entry(name, 2 * strlen(v) + 2); /* all of it may need escaping */
+	count_entry(name, 2 * strlen(v) + 2); /* every character may need escaping */
 }
 
 struct rte_tel_data *rt_telemetry_dict(void)
@@ -60,7 +60,7 @@ void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d)
 	bytes += strlen(name) + sizeof("\"\": {}, ") - 1;
 	if (list->bytes + bytes > LIST_BYTES ||
 		rte_tel_data_add_dict_container(list->dict, name, d, 0)) {
-		rte_tel_data_free(entry_nested); /* d does not do it */
+		rte_tel_data_free(entry_nested); /* d does not free it */
 		rte_tel_data_free(d);
 		list->left_out++;
 	} else {
@@ -104,29 +104,29 @@ void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list
 
 		if (!d)
 			continue;
-		rt_telemetry_string(d, "name", p->name);
-		rt_telemetry_string(d, "driver", p->driver);
-		rt_telemetry_uint(d, "port", p->port_id);
-		rt_telemetry_uint(d, "link_up", p->link_up);
-		rt_telemetry_uint(d, "link_mbps", p->link_mbps);
-		rt_telemetry_uint(d, "rx_queues", p->nb_rx_queues);
-		rt_telemetry_uint(d, "tx_queues", p->nb_tx_queues);
-		rt_telemetry_uint(d, "rx_descriptors", p->nb_rxd);
-		rt_telemetry_uint(d, "tx_descriptors", p->nb_txd);
-		rt_telemetry_uint(d, "mtu", p->mtu);
-		rt_telemetry_uint(d, "ipackets", p->ipackets);
-		rt_telemetry_uint(d, "opackets", p->opackets);
-		rt_telemetry_uint(d, "ibytes", p->ibytes);
-		rt_telemetry_uint(d, "obytes", p->obytes);
-		rt_telemetry_uint(d, "imissed", p->imissed);
-		rt_telemetry_uint(d, "ierrors", p->ierrors);
-		rt_telemetry_uint(d, "rx_nombuf", p->rx_nombuf);
-		rt_telemetry_uint(d, "oerrors", p->oerrors);
+		rt_telemetry_string(d, KEY(PORT_NAME), p->name);
+		rt_telemetry_string(d, KEY(PORT_DRIVER), p->driver);
+		rt_telemetry_uint(d, KEY(PORT_ID), p->port_id);
+		rt_telemetry_uint(d, KEY(PORT_LINK), p->link_up);
+		rt_telemetry_uint(d, KEY(PORT_MBPS), p->link_mbps);
+		rt_telemetry_uint(d, KEY(PORT_RXQ), p->nb_rx_queues);
+		rt_telemetry_uint(d, KEY(PORT_TXQ), p->nb_tx_queues);
+		rt_telemetry_uint(d, KEY(PORT_RXD), p->nb_rxd);
+		rt_telemetry_uint(d, KEY(PORT_TXD), p->nb_txd);
+		rt_telemetry_uint(d, KEY(PORT_MTU), p->mtu);
+		rt_telemetry_uint(d, KEY(IPACKETS), p->ipackets);
+		rt_telemetry_uint(d, KEY(OPACKETS), p->opackets);
+		rt_telemetry_uint(d, KEY(IBYTES), p->ibytes);
+		rt_telemetry_uint(d, KEY(OBYTES), p->obytes);
+		rt_telemetry_uint(d, KEY(IMISSED), p->imissed);
+		rt_telemetry_uint(d, KEY(IERRORS), p->ierrors);
+		rt_telemetry_uint(d, KEY(NOMBUF), p->rx_nombuf);
+		rt_telemetry_uint(d, KEY(OERRORS), p->oerrors);
 		rt_telemetry_add(out, d);
 	}
 }
 
-/* The longest of all windows that are still there, longest first. */
+/* The longest of all windows that are still kept, longest first. */
 static void show_gaps(struct rt_stats *f, const struct rt_stat_thread *t, struct rte_tel_data *d)
 {
 	struct rte_tel_data *list = rte_tel_data_alloc();
@@ -158,7 +158,7 @@ static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct
 {
 	uint64_t busy, idle, since, now = rt_tsc();
 
-	/* stats.h says why; a thread that changes over all the time may win. */
+	/* See rt_stat_thread in stats.h; give up on a thread that changes state all the time. */
 	for (int i = 0; i < 100; i++) {
 		since = rt_load_acquire(&t->since_tsc);
 		busy = rt_load_acquire(&t->busy_cycles);
@@ -168,10 +168,10 @@ static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct
 		if (since == rt_load(&t->since_tsc))
 			break;
 	}
-	rt_telemetry_uint(d, "busy_cycles", busy);
-	rt_telemetry_uint(d, "idle_cycles", idle);
+	rt_telemetry_uint(d, KEY(BUSY_CYCLES), busy);
+	rt_telemetry_uint(d, KEY(IDLE_CYCLES), idle);
 	rt_telemetry_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
-	rt_telemetry_uint(d, "busy_stretches", rt_load(&t->busy_periods));
+	rt_telemetry_uint(d, KEY(BUSY_PERIODS), rt_load(&t->busy_periods));
 }
 
 void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_list *out)
@@ -183,14 +183,14 @@ void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_li
 		if (!d)
 			continue;
 		rt_telemetry_uint(d, "thread", i);
-		rt_telemetry_string(d, "name", t->name);
-		rt_telemetry_int(d, "lcore", (int)t->lcore);
-		rt_telemetry_uint(d, "tid", t->tid);
-		rt_telemetry_uint(d, "cpu", t->cpu);
-		rt_telemetry_uint(d, "alive", t->alive);
-		rt_telemetry_uint(d, "cpu_ns", t->cpu_ns);
-		rt_telemetry_uint(d, "wait_ns", t->wait_ns);
-		rt_telemetry_uint(d, "preempted", t->preempted);
+		rt_telemetry_string(d, KEY(THREAD_NAME), t->name);
+		rt_telemetry_int(d, KEY(LCORE), (int)t->lcore);
+		rt_telemetry_uint(d, KEY(TID), t->tid);
+		rt_telemetry_uint(d, KEY(CPU), t->cpu);
+		rt_telemetry_uint(d, KEY(ALIVE), t->alive);
+		rt_telemetry_uint(d, KEY(CPU_NS), t->cpu_ns);
+		rt_telemetry_uint(d, KEY(WAIT_NS), t->wait_ns);
+		rt_telemetry_uint(d, KEY(PREEMPTIONS), t->preempted);
 		show_work(f, t, d);
 		show_gaps(f, t, d);
 		rt_telemetry_add(out, d);
@@ -204,13 +204,13 @@ static void show_bursts(const struct rt_stat_hook *b, struct rte_tel_data *d)
 
 	if (!sizes)
 		return;
-	/* A dictionary ends at 256 entries; the rest is refused. */
+	/* A dictionary holds 256 entries; further ones are refused. */
 	for (unsigned n = 0; n <= RT_STAT_BURSTS; n++) {
 		snprintf(name, sizeof(name), "%u", n);
 		if (rt_load(&b->burst[n]))
 			rt_telemetry_uint(sizes, name, rt_load(&b->burst[n]));
 	}
-	add_under(d, "bursts", sizes);
+	add_under(d, KEY(BURSTS), sizes);
 }
 
 static void show_queue(
@@ -229,14 +229,14 @@ static void show_queue(
 		polls += calls;
 		packets += n * calls;
 	}
-	rt_telemetry_string(d, "port", f->ports[b->port_index].name);
-	rt_telemetry_uint(d, "queue", b->queue);
-	rt_telemetry_string(d, "direction", b->direction == RT_DIR_RX ? "rx" : "tx");
+	rt_telemetry_string(d, KEY(QUEUE_PORT), f->ports[b->port_index].name);
+	rt_telemetry_uint(d, KEY(QUEUE_NUMBER), b->queue);
+	rt_telemetry_string(d, KEY(QUEUE_DIRECTION), b->direction == RT_DIR_RX ? "rx" : "tx");
 	rt_telemetry_uint(d, "thread", b->thread);
-	rt_telemetry_uint(d, "polls", polls);
-	rt_telemetry_uint(d, "empty_polls", empty);
-	rt_telemetry_uint(d, "packets", packets);
-	rt_telemetry_uint(d, "largest_asked", rt_load(&b->max_burst));
+	rt_telemetry_uint(d, KEY(CALLS), polls);
+	rt_telemetry_uint(d, KEY(EMPTY), empty);
+	rt_telemetry_uint(d, KEY(PACKETS), packets);
+	rt_telemetry_uint(d, KEY(MAX_BURST), rt_load(&b->max_burst));
 	if (whole)
 		show_bursts(b, d);
 	rt_telemetry_add(out, d);
@@ -276,7 +276,7 @@ static bool same_pair(const struct rt_stat_pair *a, const struct rt_stat_pair *b
 	       a->inferred == b->inferred;
 }
 
-/* All threads' together. */
+/* The sum over all threads. */
 static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pair_sum *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -303,27 +303,27 @@ static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pai
 static void show_pair(struct rt_stats *f, const struct rt_stat_pair *p, const struct pair_sum *s,
 	struct rt_tel_list *out)
 {
-	static const struct {
+	const struct {
 		const char *name;
 		unsigned share;
-	} quantiles[] = {{"p50_ns", 5000}, {"p90_ns", 9000}, {"p99_ns", 9900}, {"p99_9_ns", 9990}};
+	} quantiles[] = {{KEY(P50), 5000}, {KEY(P90), 9000}, {KEY(P99), 9900}, {KEY(P999), 9990}};
 	bool timed = p->rx_index < RT_STAT_PORTS;
 	struct rte_tel_data *d = rt_telemetry_dict();
 
 	if (!d)
 		return;
-	rt_telemetry_string(d, "rx", timed ? f->ports[p->rx_index].name : "");
-	rt_telemetry_string(d, "tx", f->ports[p->tx_index].name);
+	rt_telemetry_string(d, KEY(RX_PORT), timed ? f->ports[p->rx_index].name : "");
+	rt_telemetry_string(d, KEY(TX_PORT), f->ports[p->tx_index].name);
 	if (timed && s->count) {
-		rt_telemetry_uint(d, "inferred", p->inferred);
-		rt_telemetry_uint(d, "packets", s->count);
+		rt_telemetry_uint(d, KEY(INFERRED), p->inferred);
+		rt_telemetry_uint(d, KEY(TIMED), s->count);
 		rt_telemetry_uint(d, "min_ns", to_ns(f, s->min));
-		rt_telemetry_uint(d, "mean_ns", to_ns(f, s->sum / s->count));
+		rt_telemetry_uint(d, KEY(MEAN), to_ns(f, s->sum / s->count));
 		for (size_t i = 0; i < RTE_DIM(quantiles); i++)
 			rt_telemetry_uint(d, quantiles[i].name,
 				to_ns(f, rt_telemetry_quantile(
 						 s->bucket, s->count, quantiles[i].share)));
-		rt_telemetry_uint(d, "max_ns", to_ns(f, s->max));
+		rt_telemetry_uint(d, KEY(MAX), to_ns(f, s->max));
 	} else {
 		rt_telemetry_uint(d, "untimed", s->untimed);
 		rt_telemetry_uint(d, "shared", s->shared);

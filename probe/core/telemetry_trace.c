@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Telemetry: /ringtap/trace switches tracing and tells what became of it. */
+/* Telemetry: /ringtap/trace switches tracing and reports its state. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 #define PATIENCE_MS 100
 
-/* Who was in a hook when events were switched off has left it, or does not go on. */
+/* Threads that were inside a hook when events were switched off have left it, or are stopped. */
 static void wait_for_hooks(void)
 {
 	struct rt_grace grace;
@@ -42,7 +42,7 @@ static int switch_points(bool on)
 	return ret ? 0 : -ENOENT;
 }
 
-/* Who is about to get a buffer has it, before DPDK locks them for as long as it writes. */
+/* Threads about to get a trace buffer have got it before DPDK locks the buffers to write them. */
 static int save(void)
 {
 	int ret;
@@ -54,7 +54,8 @@ static int save(void)
 	return ret;
 }
 
-/* What DPDK says of its tracing, in lines "name = value": nothing else tells. NULL: no memory. */
+/* What DPDK reports of its tracing, in lines "name = value"; no other function does. NULL: no
+ * memory. */
 static char *dump(void)
 {
 	char *text = NULL;
@@ -70,7 +71,7 @@ static char *dump(void)
 	return NULL;
 }
 
-/* Its length; 0: there is none. */
+/* The length of its value; 0: there is none. */
 static size_t dumped(const char *text, const char *name, const char **value)
 {
 	char key[64];
@@ -91,7 +92,7 @@ static void show_string(struct rte_tel_data *d, const char *name, const char *va
 	rte_tel_data_add_dict_string(d, name, piece);
 }
 
-/* A string of rte_telemetry's holds no long path: that is an array of pieces. */
+/* A string of rte_telemetry is too short for a long path: return an array of pieces. */
 static void show_path(struct rte_tel_data *d, const char *name, const char *value, size_t len)
 {
 	const size_t most = RTE_TEL_MAX_STRING_LEN - 1;
@@ -140,7 +141,7 @@ static void show_counts(struct rte_tel_data *d, const struct rt_trace_count *cou
 		rte_tel_data_free(lost);
 }
 
-/* LTTng may take seconds; all else takes turns. */
+/* LTTng may take seconds; the other actions take turns. */
 static int act(const char *what, char *err, size_t size)
 {
 	int ret = 0;
@@ -160,7 +161,7 @@ static int act(const char *what, char *err, size_t size)
 
 static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	/* Each who asks has a thread, and DPDK saves, and tells where, without a lock. */
+	/* Each client has a thread, and DPDK saves, and returns the path, without a lock. */
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	const char *what = params ? params : "";
 	struct rt_trace_count counts[RT_TRACE_EVENTS];
@@ -174,7 +175,7 @@ static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 		pthread_mutex_unlock(&lock);
 		return -ESHUTDOWN;
 	}
-	/* Not less than these is in what is saved, while events go on. */
+	/* At least these are in the saved trace, while events go on. */
 	rt_trace_counts(counts);
 	ret = ret ? ret : act(what, err, sizeof(err));
 	text = dump();

@@ -22,7 +22,7 @@
 
 static char runtime_dir[128];
 
-/* What DPDK's constructors and drivers keep for ever is none of our leaks. */
+/* Memory that DPDK's constructors and drivers never free is no leak of the probe. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

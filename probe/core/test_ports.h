@@ -16,7 +16,7 @@ void test_port_remove(uint16_t port);
 void test_port_send(uint16_t port, unsigned n);
 /* Receives; the caller frees what comes. */
 unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned asked);
-/* Receives, and drops what comes. */
+/* Receives packets and drops them. */
 unsigned test_port_poll(uint16_t port, unsigned asked);
 /* Callbacks in place at queue 0. */
 unsigned test_port_callbacks(uint16_t port);

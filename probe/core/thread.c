@@ -9,17 +9,18 @@
 #include "probe/monitor/stats.h"
 #include "thread.h"
 
-/* glibc keeps the first 32 keys inside the thread descriptor; pthread_setspecific() of a
- * later one may allocate, which a polling thread must not. */
+/* glibc keeps the first 32 keys inside the thread descriptor; pthread_setspecific() of a later
+ * one may allocate, which a polling thread must not. */
 #define KEYS_WITHOUT_ALLOCATION 32
 
-/* Calls from within one visit, at most; then the visit counts as left. */
+/* Most calls within one visit; beyond, the visit counts as left. */
 #define NESTED_MAX 1024
-/* A visit that was left by a jump is followed by one at about the same depth of the stack: this
- * much deeper, since compilers give RX and TX hooks different frames, but less than what the kernel
- * puts on the stack before a handler (128 bytes of red zone and the registers); … */
+/* A visit that was left by a jump is followed by one at about the same depth of the stack: at
+ * most this much deeper, since compilers give RX and TX hooks different frames, but less than
+ * the kernel puts on the stack before a signal handler (128 bytes of red zone and the
+ * registers); … */
 #define DEEPER_MAX 256 /* bytes */
-/* … or by one that is higher. Further away is another stack, sigaltstack(2). */
+/* … or by one that is higher. Anything further away is another stack, sigaltstack(2). */
 #define HIGHER_MAX (1u << 20) /* bytes */
 
 struct rt_thread rt_threads[RT_MAX_THREADS];
@@ -27,19 +28,20 @@ uint64_t rt_thread_searches;
 bool rt_thread_fence;
 __thread struct rt_thread *rt_thread_self __attribute__((tls_model("initial-exec")));
 
-/* All that a thread without a slot reads, in one line; written when slots change hands. */
+/* All data that a thread without a slot reads, in one cache line; written when slots change
+ * hands. */
 static struct {
 	struct rt_thread_set free;
-	uint64_t given_back; /* slots, so far */
+	uint64_t given_back; /* slots given back so far */
 	uint32_t top;
 } slots __attribute__((aligned(RT_CACHE_LINE)));
 static_assert(sizeof(slots) <= RT_CACHE_LINE, "one line");
 
-/* given_back + 1 at the last search that found no slot; 0: none did. */
+/* given_back + 1 at the last search that found no slot; 0: every search found one. */
 static __thread uint64_t searched __attribute__((tls_model("initial-exec")));
 static pthread_key_t exit_key;
 static bool exit_key_usable;
-static uint32_t ready; /* all of the above may be used */
+static uint32_t ready; /* everything above is initialised */
 
 static void thread_ends(void *slot)
 {
@@ -48,7 +50,7 @@ static void thread_ends(void *slot)
 	rt_thread_self = NULL;
 	rt_stat_thread_ends(t);
 	rt_store(&t->used, 0);
-	/* Pairs with the acquire of the next owner's compare-and-swap. */
+	/* Pairs with the acquire of the compare-and-swap in take_slot(). */
 	rt_thread_set_add(&slots.free, t->index);
 	/* After the bit; pairs with the acquire in rt_thread_claim(). */
 	rt_fetch_add_release(&slots.given_back, 1);
@@ -94,7 +96,7 @@ static uint32_t take_slot(void)
 	for (uint32_t w = 0; w < RT_THREAD_SET_WORDS; w++) {
 		uint64_t free = rt_load(&slots.free.word[w]);
 
-		/* Another turn only if a slot has changed hands meanwhile. */
+		/* Search again only if a slot has changed hands meanwhile. */
 		while (free) {
 			uint64_t lowest = free & -free;
 
@@ -121,14 +123,14 @@ uint32_t rt_threads_top(void)
 static struct rt_thread *own_slot(struct rt_thread *t, uint32_t lcore)
 {
 	raise_top(t->index + 1);
-	/* Even, whatever the last owner was doing when it ended. */
+	/* Even, whatever the last owner did when it ended. */
 	rt_store(&t->epoch, (t->epoch + 1) & ~(uint64_t)1);
 	rt_store(&t->lcore, lcore);
 	rt_store(&t->tid, own_tid());
 	rt_store(&t->life, t->life + 1);
 	rt_store(&t->used, 1);
 	rt_thread_self = t;
-	/* Without a usable key the slot is simply not given back. */
+	/* Without a usable key the slot is never given back. */
 	if (exit_key_usable)
 		pthread_setspecific(exit_key, t);
 	return t;
@@ -139,11 +141,11 @@ struct rt_thread *rt_thread_claim(uint32_t lcore)
 	uint64_t given_back;
 	uint32_t slot;
 
-	/* ethdev hands a callback over without an acquire. */
+	/* ethdev publishes a callback without a release that this load could rely on. */
 	if (!rt_load_acquire(&ready))
 		return NULL;
-	/* Before the search; pairs with the release in thread_ends(): a slot that the search misses
-	 * is counted here later. */
+	/* Before the search; pairs with the release in thread_ends(): a slot that the search
+	 * misses is counted later. */
 	given_back = rt_load_acquire(&slots.given_back);
 	if (rt_likely(searched == given_back + 1))
 		return NULL;
@@ -171,8 +173,8 @@ void rt_grace_begin(struct rt_grace *g)
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	else
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* After the barrier: a slot that is not below it yet is entered by a thread that finds what
-	 * is linked now. */
+	/* After the barrier: a slot at or above this count is entered later, by a thread that
+	 * reads what is linked now. */
 	g->count = rt_threads_top();
 	for (unsigned i = 0; i < g->count; i++)
 		g->epoch[i] = rt_load_acquire(&rt_threads[i].epoch);
@@ -193,7 +195,7 @@ bool rt_grace_passed(const struct rt_grace *g)
 	for (unsigned i = 0; i < g->count; i++) {
 		int64_t moved = (int64_t)(rt_load_acquire(&rt_threads[i].epoch) - g->epoch[i]);
 
-		/* Inside at the start: it has to leave and come again. */
+		/* Inside at the start: it has to leave the hook and enter one again. */
 		if (rt_load(&rt_threads[i].used) && moved <= (int64_t)(g->epoch[i] & 1))
 			return false;
 	}

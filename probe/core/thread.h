@@ -26,31 +26,31 @@
 
 struct rt_thread {
 	uint64_t epoch;  /* written by its thread only */
-	uintptr_t stack; /* stack pointer of the visit, 0: outside, or not stored yet; its thread
-			    only */
+	uintptr_t stack; /* stack pointer of the visit, 0: outside, or not stored yet; written by
+			    its thread only */
 	uint32_t used;   /* claimed by a living thread */
 	uint32_t index;
 	uint32_t lcore;  /* EAL lcore id, UINT32_MAX: none */
 	uint32_t life;   /* counts its owners; written by them, like tid */
 	uint32_t tid;    /* the kernel's id, in the application's PID namespace; 0: unknown */
-	uint32_t nested; /* calls from within the visit of nested_epoch; its thread only */
+	uint32_t nested; /* calls within the visit of nested_epoch; written by its thread only */
 	uint64_t nested_epoch;
 } __attribute__((aligned(128)));
 
 extern struct rt_thread rt_threads[RT_MAX_THREADS];
 extern bool rt_thread_fence;
-/* initial-exec: one load, and no allocation on first use in a dlopen()ed library. */
+/* initial-exec: access is one load, and never allocates in a library loaded by dlopen(). */
 extern __thread struct rt_thread *rt_thread_self __attribute__((tls_model("initial-exec")));
 
 /* Once per process, before anything is hooked. 0 or -errno. */
 int rt_threads_init(void);
 
-/* Gives the calling thread a slot, freed when it ends. NULL: all RT_MAX_THREADS are taken. A thread
- * that finds none searches again only after a slot has been freed. */
+/* Gives the calling thread a slot, freed when it ends. NULL: all RT_MAX_THREADS are taken. A
+ * thread that found none searches again only after a slot has been freed. */
 struct rt_thread *rt_thread_claim(uint32_t lcore);
-/* Slots from this one on have never been claimed. Only grows. */
+/* Slots from this one on have never been claimed. Never decreases. */
 uint32_t rt_threads_top(void);
-/* Searches for a free slot so far, in vain or not; for the tests. */
+/* Searches for a free slot so far, successful or not; for the tests. */
 extern uint64_t rt_thread_searches;
 
 static inline uintptr_t rt_stack_pointer(void)
@@ -67,7 +67,7 @@ static inline uintptr_t rt_stack_pointer(void)
 	return sp;
 }
 
-/* Inside, or it has left the hook without its exit. */
+/* The thread is inside, or it has left the hook without its exit. */
 static inline bool rt_thread_inside(const struct rt_thread *t)
 {
 	return t->epoch & 1;
@@ -78,7 +78,7 @@ static inline bool rt_thread_inside(const struct rt_thread *t)
  * interrupted that visit, and must touch nothing that belongs to the slot or can be freed. */
 bool rt_thread_jumped(struct rt_thread *t, uintptr_t stack);
 
-/* The epoch is set, not toggled: odd and new, whatever it was. */
+/* Set the epoch, do not toggle it: odd and new, whatever it was. */
 static inline void rt_thread_enter(struct rt_thread *t)
 {
 	rt_store(&t->epoch, (t->epoch + 1) | 1);
@@ -91,10 +91,10 @@ static inline void rt_thread_enter(struct rt_thread *t)
 
 static inline void rt_thread_exit(struct rt_thread *t)
 {
-	/* Before the epoch: a handler that polls in between is taken for a nested call, as one that
+	/* Before the epoch: a handler that polls in between counts as a nested call, as one that
 	 * comes between an entry's epoch and its stack. */
 	t->stack = 0;
-	/* Pairs with the acquire in rt_grace_over(): what was used inside may be freed after. */
+	/* Pairs with the acquire in rt_grace_over(): memory used inside may be freed afterwards. */
 	rt_store_release(&t->epoch, (t->epoch + 1) & ~(uint64_t)1);
 }
 
@@ -107,8 +107,8 @@ struct rt_grace {
 void rt_grace_begin(struct rt_grace *g);
 /* True once every thread that was inside a hook at rt_grace_begin() has left it. */
 bool rt_grace_over(const struct rt_grace *g);
-/* True once every living thread has entered a hook since rt_grace_begin(): then none of
- * them still walks a callback list as it was before. May never come true. */
+/* True once every living thread has entered a hook since rt_grace_begin(): then none of them
+ * still walks an old callback list. May never become true. */
 bool rt_grace_passed(const struct rt_grace *g);
 
 #endif

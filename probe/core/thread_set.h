@@ -38,7 +38,7 @@ static inline void rt_thread_set_clear(struct rt_thread_set *s)
 		rt_store(&s->word[i], 0);
 }
 
-/* Adds what other threads may be adding to from. */
+/* Adds the members of from, to which other threads may be adding. */
 static inline void rt_thread_set_merge(struct rt_thread_set *s, const struct rt_thread_set *from)
 {
 	for (unsigned i = 0; i < RT_THREAD_SET_WORDS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots, and when memory that polling threads may look at can be freed. */
+/* Slots, and when memory that polling threads may read can be freed. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static uint32_t used_slots(void)
 	return n;
 }
 
-/* A thread that does one thing at a time, when told. */
+/* A thread that carries out one order at a time. */
 enum order { ORDER_NONE, ORDER_CLAIM, ORDER_ENTER, ORDER_EXIT, ORDER_END };
 
 struct puppet {
@@ -136,7 +136,7 @@ static void test_thread_inside_holds_up_until_it_leaves(void **state)
 	assert_false(rt_grace_over(&g));
 	tell(&p, ORDER_EXIT);
 	assert_true(rt_grace_over(&g));
-	/* Coming in again cannot bring back what has been unlinked. */
+	/* Another entry cannot bring back what has been unlinked. */
 	tell(&p, ORDER_ENTER);
 	assert_true(rt_grace_over(&g));
 	tell(&p, ORDER_EXIT);
@@ -210,7 +210,7 @@ static void test_epoch_is_set_not_toggled(void **state)
 	wake(&p);
 	tell(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
-	/* As after a jump out of the hook: that visit is over, this one is not. */
+	/* As after a jump out of the hook: the earlier visit is over, this one is not. */
 	tell(&p, ORDER_ENTER);
 	assert_true(rt_grace_over(&g));
 	rt_grace_begin(&g);
@@ -257,7 +257,7 @@ static void test_jumps_and_nested_calls_are_told_apart(void **state)
 	assert_false(rt_thread_jumped(&t, t.stack + (1ull << 30)));
 }
 
-/* It polls from deeper in the stack for ever. */
+/* It polls from deeper in the stack forever. */
 static void test_nested_calls_have_an_end(void **state)
 {
 	struct rt_thread t = {.epoch = 7, .stack = 0x7fff00000000};
@@ -296,7 +296,7 @@ static void *poll_flat_out(void *arg)
 			sched_yield();
 
 		rt_thread_enter(t);
-		o = rt_load_acquire(&current); /* pairs with the release in the test */
+		o = rt_load_acquire(&current); /* pairs with the release in swap_and_free() */
 		if (o && (o->value ^ o->same) != UINT64_MAX)
 			(*bad)++;
 		rt_thread_exit(t);
@@ -320,7 +320,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-/* Freed memory is poisoned, and a sanitizer would see every late access. */
+/* Freed memory is poisoned, so that a sanitizer finds every late access. */
 static void swap_and_free(uint64_t i)
 {
 	struct object *next = i % 5 ? malloc(sizeof(*next)) : NULL, *old = current;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rarer parts of counting; still in the polling threads, see stats_burst.h. */
+/* The rarer parts of counting; they still run in the polling threads, see burst.h. */
 #include <string.h>
 
 #include "burst.h"
 
-#define RUN_PATIENCE 5 /* runs that would have been wanted meanwhile */
+#define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */
 
 struct rt_stat_mode rt_stat_mode;
 struct rt_stats *rt_stat_current;
@@ -14,7 +14,7 @@ bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *inde
 {
 	*index = rt_load(count);
 	do {
-		/* Pairs with the release in stats_supply.c. */
+		/* Pairs with the release in extend(). */
 		if (*index >= rt_load_acquire(&supply->ready)) {
 			if (!rt_load(&supply->starved))
 				rt_store(&supply->starved, 1);
@@ -37,18 +37,18 @@ struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt
 	b->port_index = (uint16_t)s->where;
 	b->queue = (uint16_t)(s->where >> 16);
 	b->direction = s->direction;
-	rt_store_release(&b->life, t->life); /* pairs with the acquire in reader/monitor.c */
+	rt_store_release(&b->life, t->life); /* pairs with the acquire in meet_hook() */
 	rt_stat_quick_of(s->column, t)->block = b;
 	return b;
 }
 
-/* None if the counter has gone back (suspend, a guest that was restored): counters only grow. */
+/* 0 if the counter has gone back (suspend, a guest that was restored): counters only grow. */
 static uint64_t cycles_since(const struct rt_stat_own *o, uint64_t tsc)
 {
 	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
 }
 
-/* Ends the period that lasts; its sums and what begins are published as stats.h says. */
+/* Ends the current period; its sums and the start of the next are published as stats.h says. */
 static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64_t tsc)
 {
 	struct rt_stat_thread *p = o->pub;
@@ -60,13 +60,13 @@ static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64
 	else if (o->kind == RT_STAT_IDLE)
 		rt_store_release(&p->idle_cycles, p->idle_cycles + cycles);
 	rt_store_release(&p->is_busy, kind == RT_STAT_BUSY);
-	/* Pairs with the acquires in reader/monitor.c, like those before it. */
+	/* Pairs with the acquires in read_cycles(), like those before it. */
 	rt_store_release(&p->since_tsc, kind == RT_STAT_NONE ? 0 : tsc);
 	o->since_tsc = tsc;
 	o->kind = kind;
 }
 
-/* The smallest of a full log is what a newcomer must beat. */
+/* A new burst must exceed the smallest entry of a full log. */
 static void keep_burst(struct rt_stat_own *o, uint64_t cycles)
 {
 	struct rt_stat_window *w = &o->pub->window[o->window % RT_STAT_WINDOWS];
@@ -79,7 +79,7 @@ static void keep_burst(struct rt_stat_own *o, uint64_t cycles)
 	rt_store(&least->packets, 0);
 	rt_store_release(&least->tsc, o->since_tsc);
 	rt_store_release(&least->cycles, cycles);
-	rt_store_release(&least->packets, o->packets); /* pairs with reader/monitor.c */
+	rt_store_release(&least->packets, o->packets); /* pairs with rt_copy_words() */
 	o->burst_min = o->packets;
 	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		if (w->burst[i].packets < o->burst_min)
@@ -116,7 +116,7 @@ void rt_stat_new_window(struct rt_stat_own *o, uint32_t number)
 		rt_store_release(&w->gap[i].cycles, 0);
 		rt_store_release(&w->burst[i].packets, 0);
 	}
-	rt_store_release(&w->number, number); /* pairs with the acquire in reader/monitor.c */
+	rt_store_release(&w->number, number); /* pairs with the acquire in read_worst() */
 	rt_store(&o->pub->window_next, number + 1);
 	o->window = number;
 	o->gap_min = o->burst_min = 0;
@@ -136,7 +136,7 @@ void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles)
 	rt_store_release(&least->packets, o->last_count);
 	rt_store_release(&least->port_index, (uint16_t)o->last_where);
 	rt_store_release(&least->queue, (uint16_t)(o->last_where >> 16));
-	rt_store_release(&least->cycles, cycles); /* pairs with the acquire in reader/monitor.c */
+	rt_store_release(&least->cycles, cycles); /* pairs with rt_copy_words() */
 	o->gap_min = cycles;
 	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
 		if (w->gap[i].cycles < o->gap_min)
@@ -150,18 +150,18 @@ static void close_period(struct rt_stat_own *o)
 		publish_period(o, RT_STAT_NONE, rt_tsc());
 }
 
-/* Says who owns the slot, before anything that refers to it. */
+/* Publishes the owner of the slot, before anything that refers to it. */
 static void introduce(struct rt_stat_own *o, const struct rt_thread *t)
 {
 	if (o->pub->life == t->life)
 		return;
 	rt_store(&o->pub->lcore, rt_load(&t->lcore));
 	rt_store(&o->pub->tid, rt_load(&t->tid));
-	rt_store_release(&o->pub->life, t->life); /* pairs with reader/monitor.c */
+	rt_store_release(&o->pub->life, t->life); /* pairs with rt_thread_read() */
 }
 
-/* A thread that is new here, or collectors that have been switched. What was not watched counts
- * neither as work nor as a gap. */
+/* A thread that is new here, or collectors that have been switched. Time that was not observed
+ * counts neither as work nor as a gap. */
 void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state)
 {
 	uint32_t every = rt_load(&rt_stat_mode.latency_every) & ~RT_STAT_INFER;
@@ -171,7 +171,7 @@ void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t s
 		close_period(o);
 	if (o->busy_life != rt_load(&rt_stat_mode.busy_life)) {
 		o->busy_life = rt_load(&rt_stat_mode.busy_life);
-		o->kind = RT_STAT_NONE; /* the period began before a time without watching */
+		o->kind = RT_STAT_NONE; /* the period began before an unobserved time */
 		rt_store(&o->pub->since_tsc, 0);
 	}
 	if (o->gaps_life != rt_load(&rt_stat_mode.gaps_life)) {
@@ -192,7 +192,7 @@ void rt_stat_thread_ends(struct rt_thread *t)
 	struct rt_stats *f;
 
 	rt_thread_enter(t);
-	f = rt_load_acquire(&rt_stat_current); /* pairs with the release in stats.c */
+	f = rt_load_acquire(&rt_stat_current); /* pairs with the release in begin() */
 	/* Pairs with the release in supply_threads(). */
 	if (f && t->index < rt_load_acquire(&f->threads_ready)) {
 		struct rt_stat_own *o = &f->rows[t->index].own;
@@ -200,12 +200,12 @@ void rt_stat_thread_ends(struct rt_thread *t)
 		close_period(o);
 		o->last_tsc = 0;
 		o->filling = NULL;
-		o->switching = 0; /* whoever gets the slot introduces himself */
+		o->switching = 0; /* the next owner of the slot publishes itself */
 	}
 	rt_thread_exit(t);
 }
 
-/* One run after the other, each when the control thread wants it. */
+/* One run after the other, each when the control thread requests it. */
 static struct rt_stat_run *next_run(struct rt_stat_own *o, uint64_t tsc)
 {
 	uint64_t wanted = rt_load(&rt_stat_mode.wanted);
@@ -216,7 +216,7 @@ static struct rt_stat_run *next_run(struct rt_stat_own *o, uint64_t tsc)
 	o->run = wanted;
 	st = &o->sampler->run[wanted % RT_STAT_RUNS];
 	rt_store(&st->number, 0);
-	rt_fence_release(); /* pairs with the reader's second look at number */
+	rt_fence_release(); /* pairs with the second load of number in read_run() */
 	rt_store(&st->count, 0);
 	rt_store(&st->tsc, tsc);
 	return st;
@@ -231,7 +231,7 @@ static struct rt_stat_sampler *claim_sampler(struct rt_stats *f, const struct rt
 		return NULL;
 	s = &f->samplers[i];
 	s->thread = t->index;
-	rt_store_release(&s->life, t->life); /* pairs with reader/monitor.c */
+	rt_store_release(&s->life, t->life); /* pairs with meet_sampler() */
 	return s;
 }
 
@@ -261,10 +261,10 @@ void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 		};
 	}
 	rt_store(&st->count, at);
-	/* Where little traffic is, a short run must do. */
+	/* With little traffic, accept a short run. */
 	if (at < RT_STAT_RUN && rt_load(&rt_stat_mode.wanted) - o->run < RUN_PATIENCE)
 		return;
-	/* Pairs with the acquire in reader/monitor.c. */
+	/* Pairs with the acquire in read_run(). */
 	rt_store_release(&st->number, o->run);
 	rt_store_release(&o->sampler->done, o->run);
 	o->filling = NULL;

@@ -15,7 +15,7 @@
 /* Takes the next block, if there is one: *index is its number. Any thread. */
 bool rt_stat_take(struct rt_stat_supply *supply, uint32_t *count, uint32_t *index);
 
-/* The rarer parts, in stats_burst.c and stats_latency.c. */
+/* The rarer parts, in burst.c and latency.c. */
 struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt_thread *t);
 void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t state);
 void rt_stat_turn(struct rt_stat_own *o, enum rt_stat_kind kind, uint32_t count, uint64_t tsc);
@@ -30,7 +30,7 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 
 #define RT_STAT_ADD(counter, v) rt_store(&(counter), (counter) + (v))
 
-/* Four sums, so that no addition waits for the one before it. */
+/* Four sums, so that no addition waits for the previous one. */
 static inline uint64_t rt_stat_bytes(struct rte_mbuf **pkts, unsigned n)
 {
 	uint64_t a = 0, b = 0, c = 0, d = 0;
@@ -106,8 +106,8 @@ static inline void rt_stat_gap(
 	o->last_where = s->where;
 }
 
-/* Whether bursts are all there is to count, so that the short way will do from now on. state was
- * read before anything else. */
+/* Whether only bursts are counted, so that the quick path suffices from now on. state was read
+ * before anything else. */
 static inline void rt_stat_settle(struct rt_stat_site *s, const struct rt_thread *t, uint64_t state)
 {
 	struct rt_stat_quick *column = rt_load_acquire(&s->column), *q;
@@ -126,13 +126,13 @@ static inline void rt_stat_settle(struct rt_stat_site *s, const struct rt_thread
 	q->state = state;
 }
 
-/* The short ways. False: the long way it is, nothing has happened. That n is not more than asked is
- * the driver's word, and others' callbacks'. */
+/* The quick paths. False: nothing has happened, take the long path. The driver, and other
+ * callbacks, guarantee that n is at most asked. */
 static inline bool rt_stat_rx_quick(
 	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
 {
 	struct rt_stat_quick *q = rt_stat_quick_of(column, t);
-	/* Pairs with the release in stats.c. */
+	/* Pairs with the release in set_state(). */
 	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 
 	/* Rows from there on are not populated. */
@@ -158,14 +158,14 @@ static inline bool rt_stat_tx_quick(
 
 	if (rt_unlikely(t->index >= rt_load(&rt_stat_mode.threads))) /* as above */
 		return false;
-	/* Pairs with the release in stats.c. */
+	/* Pairs with the release in set_state(). */
 	if (rt_unlikely(q->state != rt_load_acquire(&rt_stat_mode.state) || n > RT_STAT_BURSTS))
 		return false;
 	RT_STAT_ADD(q->block->burst[n], 1);
 	return true;
 }
 
-/* The long ways. */
+/* The long paths. */
 static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
 	struct rte_mbuf **pkts, unsigned n, unsigned asked)
 {

@@ -130,8 +130,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	end(&p);
 }
 
-/* Counting bursts sent is all that it does: nothing but the slot tells that it is another thread.
- */
+/* It only counts bursts sent: the slot alone shows that it is another thread. */
 static void test_new_owner_that_only_sends(void **state)
 {
 	struct poller p;
@@ -392,7 +391,7 @@ static void test_pools_that_hold_no_packets(void **state)
 	rte_mempool_free(mp);
 }
 
-/* Made, but not filled: nothing of it can be asked yet. */
+/* Created, but not filled: none of its functions can be called yet. */
 static void test_pools_that_are_being_made_are_left_alone(void **state)
 {
 	struct rte_mempool *mp = rte_mempool_create_empty("empty", 63, 100, 0, 0, SOCKET_ID_ANY, 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When latencies of a sample are inferred (stats_latency.c). To infer is to touch the second line
- * of every mbuf, which is what a sample is to save: so only where the flag does not get through the
+ * Decides when latencies of a sample are inferred (latency.c). To infer touches the second line of
+ * every mbuf, which a sample is meant to avoid: so only where the flag does not get through the
  * application. Control thread.
  */
 #include <rte_common.h>
 
 #include "stats.h"
 
-#define ENOUGH 64 /* chosen packets of which none came back with its flag */
+#define ENOUGH 64 /* chosen packets of which none arrived with its flag */
 
 static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *unstamped)
 {
@@ -18,7 +18,7 @@ static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *u
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rt_stat_pair *p = &f->pairs[i];
 
-		/* Pairs with the release in stats_latency.c. */
+		/* Pairs with the release in claim_pair(). */
 		if (!rt_load_acquire(&p->life))
 			continue;
 		*unstamped += rt_load(&p->unstamped);

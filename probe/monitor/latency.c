@@ -36,7 +36,7 @@
 /* Of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
 #define KEY_INFERRED   0x8000u
 #define KEY_UNTIMED    0xffffu
-#define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without tag */
+#define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without a tag */
 
 static_assert(RT_STAT_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_STAT_LAT_MAX == 64, "so does the time");
@@ -50,7 +50,7 @@ static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
 	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + life);
 }
 
-/* Others may hold it, too: then nothing in it may be written. */
+/* Other holders may exist: then nothing in the mbuf may be written. */
 static inline bool is_shared(const struct rte_mbuf *m)
 {
 	return rte_mbuf_refcnt_read(m) != 1;
@@ -77,8 +77,8 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 	}
 }
 
-/* The others lose the flag that they may have brought along; and, if times are inferred, the time
- * stamp: they may have been dropped unsent after they were chosen in an earlier use of the mbuf. */
+/* Unsampled packets have a stale flag cleared; and, if times are inferred, the time stamp: they
+ * may have been dropped unsent after they were chosen in an earlier use of the mbuf. */
 static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp,
 	uint32_t every, bool infer)
 {
@@ -136,7 +136,7 @@ static struct rt_stat_pair *claim_pair(
 	p->min = UINT64_MAX;
 	f->pair_keys[i] = key;
 	o->pairs[o->pair_count++] = (uint8_t)i;
-	rt_store_release(&p->life, t->life); /* pairs with the acquire in reader/monitor.c */
+	rt_store_release(&p->life, t->life); /* pairs with the acquire in meet_pair() */
 	return p;
 }
 
@@ -152,7 +152,7 @@ static void renew(struct rt_stats *f, struct rt_stat_pair *p)
 	rt_store(&p->max, 0);
 }
 
-/* NULL: there is none left. */
+/* NULL: none is left. */
 static struct rt_stat_pair *find_pair(
 	struct rt_stats *f, struct rt_stat_own *o, const struct rt_thread *t, uint32_t key)
 {
@@ -176,7 +176,7 @@ static struct rt_stat_pair *find_pair(
 	return p;
 }
 
-/* For the event: of one burst. */
+/* For the event of one burst. */
 struct times {
 	uint64_t sum, greatest; /* cycles */
 	uint32_t packets;
@@ -190,7 +190,8 @@ static void add_times(struct times *times, uint64_t cycles, uint32_t run)
 		times->greatest = cycles;
 }
 
-/* Packets that came in one burst and leave in one have one latency. times: NULL if nobody asks. */
+/* Packets that came in one burst and leave in one have one latency. times: NULL if no tracer
+ * needs them. */
 static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
 	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
 {
@@ -199,8 +200,8 @@ static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
 	struct rt_stat_pair *p;
 
-	/* From an earlier monitoring; or from a CPU whose counter is ahead, which makes a time of
-	 * nearly 2^42 of a negative one. */
+	/* From an earlier monitoring, or from a CPU whose counter is ahead, which turns a
+	 * negative time into one of nearly 2^42. */
 	if (rt_unlikely(cycles > tsc - rt_load(&rt_stat_mode.latency_on_tsc) ||
 			cycles >= 1ull << (RT_STAT_LAT_MAX - 1))) {
 		*unstamped += run;
@@ -244,7 +245,7 @@ static void add_untimed(struct rt_stat_site *s, struct rt_stat_own *o, const str
 }
 
 /* What a packet without the flag needs to be taken for a received one, before its second line is
- * touched: those that the application has made have no port. */
+ * touched: packets that the application has made have no port. */
 static inline bool may_infer(const struct rte_mbuf *m, bool infer)
 {
 	return infer && m->port != RTE_MBUF_PORT_INVALID;
@@ -256,14 +257,14 @@ static inline bool is_port_of(const struct rt_stats *f, const struct rte_mbuf *m
 }
 
 /* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
- * again, or give its mbuf back to be filled by the application. False: it has none. */
+ * again, or return its mbuf for the application to fill. False: it has none. */
 static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint64_t *stamp,
 	uint64_t flag, uint32_t life, int32_t offset)
 {
 	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
 
 	if (rt_likely(flags & flag))
-		m->ol_flags = flags - flag; /* may circulate */
+		m->ol_flags = flags - flag; /* the mbuf may circulate */
 	if (rt_unlikely((uint16_t)v != tag_of(m, life)))
 		return false;
 	*field = v ^ TAG_MASK;

@@ -286,7 +286,7 @@ static void test_one_in_so_many_is_timed(void **state)
 	}
 }
 
-/* Who is not chosen loses the flag that he has brought along. */
+/* Unsampled packets have a stale flag cleared. */
 static void test_sampling_takes_no_old_flag_for_its_own(void **state)
 {
 	take_in(in, BURST);

@@ -2,8 +2,8 @@
 /*
  * The statistics' mempools. The application may create and free pools meanwhile. rte_mempool_walk()
  * keeps out creators only, rte_mempool_free() takes another lock; so both are held, in the order in
- * which a creator takes them. A pool that has been found cannot be freed until they are
- * released; its freer waits, spinning, for the few microseconds that this takes.
+ * which a creator takes them. A pool that has been found cannot be freed until they are released;
+ * the thread that frees it spins for the few microseconds that this takes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 TAILQ_HEAD(pool_list, rte_tailq_entry);
 
-/* Created, but not filled yet, it has no ops that could be asked, and its lists may grow. */
+/* A pool that is created but not filled yet has no ops to call, and its lists may grow. */
 static bool usable(const struct rte_mempool *mp)
 {
 	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size == mp->size &&
@@ -56,7 +56,7 @@ static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)
 	p->chunks = mp->nb_mem_chunks;
 }
 
-/* Where packets lie, which is not in the pool if its buffers are external. */
+/* Where packets lie, which is outside the pool if its buffers are external. */
 static uintptr_t show_buffers(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
 	const struct rte_mbuf *m = first_mbuf(mp);
@@ -92,7 +92,7 @@ static void show_identity(struct rt_stat_pool *p, struct rte_mempool *mp)
 
 static void show_levels(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {
-	/* Not all at one moment: sums may be off by what moves meanwhile. */
+	/* Not an atomic snapshot: sums may be off by objects that move meanwhile. */
 	uint32_t in_caches = 0, available = rte_mempool_avail_count(mp);
 
 	for (unsigned i = 0; mp->cache_size && i < RTE_MAX_LCORE; i++) {
@@ -124,7 +124,7 @@ static struct rt_stat_pool *find_pool(struct rt_stats *f, const struct rte_mempo
 
 struct newcomer {
 	struct rt_stat_pool *pool;
-	uintptr_t where; /* its buffers are */
+	uintptr_t where; /* address of its buffers */
 };
 
 /* One mapping of /proc/self/smaps. */
@@ -155,8 +155,8 @@ static void show_pages(const struct mapping *m, const struct newcomer *fresh, ui
 	}
 }
 
-/* Pages that the buffers lie in really: without huge pages of its own, DPDK has what the kernel
- * gives. */
+/* The pages that the buffers lie in: without huge pages of its own, DPDK gets pages of the
+ * kernel's choice. */
 static void ask_kernel(const struct newcomer *fresh, uint32_t n)
 {
 	FILE *f = n ? fopen("/proc/self/smaps", "re") : NULL;
@@ -183,8 +183,8 @@ static bool pages_known(const struct rt_stat_pool *p)
 	return p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
 }
 
-/* Returns how many are new; their entries are not yet counted. unknown: those of them that the
- * kernel must be asked about. */
+/* Returns how many are new; their entries are not yet counted. unknown: how many of them need
+ * the kernel's page sizes. */
 static uint32_t walk(
 	struct rt_stats *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
 {
@@ -215,7 +215,7 @@ static uint32_t walk(
 			p = &f->pools[count + n++];
 			show_identity(p, mp);
 		}
-		/* Its mbufs may have been made after it was filled. */
+		/* Its mbufs may have been made after the pool was filled. */
 		if (fresh || (!p->buffer_bytes && first_mbuf(mp))) {
 			uintptr_t where = show_buffers(p, mp);
 
@@ -240,7 +240,7 @@ void rt_stats_refresh_pools(struct rt_stats *f)
 	static_assert(RT_STAT_POOLS <= 64, "a bit for each");
 	n = walk(f, &seen, unknown, &unknown_count);
 	ask_kernel(unknown, unknown_count);
-	/* Pairs with the acquire in reader/monitor.c. */
+	/* Pairs with the acquire in take_count(). */
 	rt_store_release(&f->header->pool_count, f->header->pool_count + n);
 	for (uint32_t i = 0; i < f->header->pool_count; i++) {
 		if (!(seen & 1ull << i))

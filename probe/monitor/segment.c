@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of the stats. */
+/* The memory of the statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void find_tables(struct rt_stats *f)
 	f->samplers = (void *)(base + f->header->sampler_offset);
 }
 
-/* Sparse: only what is populated costs memory. 0 or -errno. */
+/* Sparse: only populated pages cost memory. 0 or -errno. */
 static int make_segment(struct rt_stats *f, uint64_t size)
 {
 	f->fd = memfd_create("ringtap-statistics", MFD_CLOEXEC | MFD_ALLOW_SEALING);

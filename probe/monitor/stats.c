@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Monitors: who wants which collectors, and what follows from it. */
+/* Monitors: which of them need which collectors, and what follows from it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static struct rt_monitor *monitors;
 static struct rt_stats *dying;
 static uint64_t refresh_ms, window_ms, run_ms;
 
-/* Once registered, for ever: DPDK takes nothing back. 0 or -errno. */
+/* Registered once: DPDK has no way to unregister. 0 or -errno. */
 static int register_field(void)
 {
 	static const struct rte_mbuf_dynfield field = {.name = "ringtap_dynfield_rx_time",
@@ -54,7 +54,7 @@ static uint32_t wanted_collectors(void)
 	return all;
 }
 
-/* Who wants to know most decides. */
+/* The monitor with the finest sampling decides. */
 static uint32_t wanted_every(void)
 {
 	uint32_t every = UINT32_MAX;
@@ -66,7 +66,7 @@ static uint32_t wanted_every(void)
 	return every == UINT32_MAX ? 1 : every;
 }
 
-/* Together with the collectors, so that the very same bursts are counted and traced. */
+/* Published together with the collectors, so that the same bursts are counted and traced. */
 static uint32_t tracing(void)
 {
 	return (monitors || rt_sessions) && rt_trace_listened() ? RT_INSTR_TRACE : 0;
@@ -76,9 +76,9 @@ static void set_state(uint32_t on)
 {
 	uint32_t switching = (uint32_t)(rt_stat_mode.state >> 32) + 1;
 
-	if (!switching) /* 0 is what a thread has that has followed none yet */
+	if (!switching) /* 0 stands for a thread that has followed no switching yet */
 		switching = 1;
-	/* Pairs with the acquires in hook_burst.c. */
+	/* Pairs with the acquires in visit(), rt_stat_rx_quick() and rt_stat_tx_quick(). */
 	rt_store_release(&rt_stat_mode.state, (uint64_t)switching << 32 | on | tracing());
 }
 
@@ -113,11 +113,11 @@ static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t n
 	}
 	rt_store(&f->header->collectors, on);
 	rt_store(&f->header->latency_every, every);
-	/* Pairs with reader/monitor.c. */
+	/* Pairs with the acquire in fill(). */
 	rt_store_release(&f->header->switched, f->header->switched + 1);
 }
 
-/* Nobody is attached any more. */
+/* No monitor is attached any more. */
 static void end(struct rt_stats *f)
 {
 	set_mode(f, 0, 1, 0);
@@ -156,7 +156,7 @@ static void apply(const struct rt_clock_line *clock)
 		return;
 	}
 	if (on & ~f->header->collectors & RT_INSTR_POOLS)
-		rt_stats_refresh_pools(f); /* who asks sees them at once */
+		rt_stats_refresh_pools(f); /* the client shall see them at once */
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
 	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));

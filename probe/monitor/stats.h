@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Monitors: one statistics segment (common/stats.h) for all of them, there while one is attached.
- * stats.c switches collectors, stats_burst.c counts in the polling threads, the others keep
- * the tables.
+ * Monitors: one statistics segment (common/stats.h) for all of them, which exists while one is
+ * attached. stats.c switches collectors, burst.c counts in the polling threads, the others keep the
+ * tables.
  */
 #ifndef RINGTAP_PROBE_MONITOR_STATS_H
 #define RINGTAP_PROBE_MONITOR_STATS_H
@@ -10,27 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_ethdev.h>
+
 #include "common/clock.h"
 #include "common/stats.h"
 #include "common/proto.h"
 #include "probe/core/thread.h"
 
-/* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event to somebody who
- * needs more than USDT. */
+/* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event for a tracer
+ * beyond USDT. */
 #define RT_INSTR_TRACE (1u << 31)
 #define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* collectors that need hooks */
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
- * inferred, see stats_latency.c. If every packet is timed they are, anyway. */
+ * inferred, see latency.c. If every packet is timed they are inferred anyway. */
 #define RT_STAT_INFER (1u << 31)
 
 struct rt_hook;
 
-/* What hooks do at the moment. A line of its own that polling threads only read. */
+/* What hooks do now. A cache line of its own that polling threads only read. */
 struct rt_stat_mode {
-	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may have
-	 * more to do than to count. What follows is complete when it is seen (release; pairs
-	 * with the acquires in hook_burst.c). */
+	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may
+	 * have more to do than counting. The fields below are complete when a thread has read it
+	 * (release; pairs with the acquires in visit(), rt_stat_rx_quick()). */
 	uint64_t state;
 	uint32_t busy_life, gaps_life,
 		addresses_life; /* change when that collector is switched on */
@@ -38,8 +40,8 @@ struct rt_stat_mode {
 	uint32_t latency_every; /* see RT_STAT_INFER */
 	uint32_t window;        /* number of the current one; changes at any time */
 	int32_t latency_field;  /* offset in the mbuf */
-	/* Slots below have their memory in the current statistics; changes at any time. Release,
-	 * after that memory is complete; pairs with the acquires in hook_burst.c, stats_burst.c. */
+	/* Slots below have their memory in the current statistics; changes at any time.
+	 * Relaxed: hooks compare it only, and read their row by its own state. */
 	uint32_t threads;
 	uint64_t latency_flag;   /* in ol_flags */
 	uint64_t latency_on_tsc; /* nothing older is a time stamp of ours */
@@ -49,22 +51,22 @@ static_assert(sizeof(struct rt_stat_mode) == RT_CACHE_LINE, "one line");
 
 extern struct rt_stat_mode rt_stat_mode;
 
-/* The statistics that hooks find now; NULL: none. */
+/* The statistics that hooks use now; NULL: none. */
 extern struct rt_stats *rt_stat_current;
 
-/* What a polling thread remembers from call to call; its own. */
+/* What a polling thread keeps from call to call; its own. */
 struct rt_stat_own {
 	uint32_t switching;  /* high half of the mode's state that it has followed */
 	uint32_t kind;       /* of its last RX poll: enum rt_stat_kind */
-	uint64_t packets;    /* of the busy period that lasts */
-	uint64_t since_tsc;  /* that the period began */
+	uint64_t packets;    /* of the current busy period */
+	uint64_t since_tsc;  /* start of the period */
 	uint64_t last_tsc;   /* of its last RX poll, 0: unknown */
 	uint32_t last_count; /* packets, … */
 	uint32_t last_where; /* … port and queue of it */
 	uint32_t window;     /* number, 0: none yet */
 	uint32_t countdown;  /* packets until one is timed */
 	uint64_t gap_min;    /* shorter ones do not get into the window */
-	/* What follows is used less often. */
+	/* The fields below are used less often. */
 	struct rt_stat_thread *pub;
 	uint64_t burst_min;
 	uint32_t busy_life, gaps_life, addresses_life;
@@ -180,7 +182,7 @@ struct rt_stats {
 	struct rt_stats *next; /* waiting for its grace period */
 };
 
-/* Somebody who keeps collectors on. */
+/* A client that keeps collectors on. */
 struct rt_monitor {
 	bool attached;
 	uint32_t collectors;
@@ -188,7 +190,7 @@ struct rt_monitor {
 	struct rt_monitor *next;
 };
 
-/* All that follows: control lock held. */
+/* For all functions that follow the control lock is held. */
 
 /* Keeps collectors on for m, or changes which; every 0 is 1. On error a sentence is in err
  * (RT_TEXT_LEN bytes) and nothing has changed. */
@@ -199,19 +201,19 @@ void rt_stats_detach(struct rt_monitor *m, const struct rt_clock_line *clock);
 /* Changes the mode's latency_every. */
 void rt_stat_set_every(uint32_t every);
 
-/* Has latencies of a sample inferred if it takes that to have any. */
+/* Switches to inferred latencies if a sample would otherwise have none. */
 void rt_stats_infer(struct rt_stats *f);
 
-/* Every 50 ms or so. */
+/* Called every 50 ms or so. */
 void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 
-/* Frees segments that have outlived their grace period. True: none is left. */
+/* Frees segments whose grace period is over. True: none is left. */
 bool rt_stats_reclaim(void);
 
-/* To be called when a hook has got more to do than counting, or tracers have come or gone. */
+/* Call it when a hook has got more to do than counting, or tracers have come or gone. */
 void rt_stat_look_again(void);
 
-/* In a thread that ends and still owns t: it does not work any more. */
+/* In a thread that ends and still owns t: it must not count any more. */
 void rt_stat_thread_ends(struct rt_thread *t);
 
 /* Calls of hooks by threads without a slot, while there are statistics; atomic. */
@@ -221,8 +223,8 @@ extern uint64_t rt_stat_no_thread;
 struct rt_stats *rt_stats_create(const struct rt_clock_line *clock); /* NULL: no memory */
 void rt_stats_free(struct rt_stats *f);
 void rt_stats_link(struct rt_stats *f, bool on); /* all its sites */
-/* Populates what polling threads need for the collectors that are on. Touches memory and counts of
- * f only: needs no lock as long as f is not freed. */
+/* Populates the memory that polling threads need for the collectors that are on. Touches memory
+ * and counts of f only: needs no lock as long as f is not freed. */
 void rt_stats_supply(struct rt_stats *f, uint32_t on);
 /* Lets threads use what rt_stats_supply() has populated; f is the current one. */
 void rt_stats_use_supply(struct rt_stats *f);
@@ -231,10 +233,14 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 
-/* trace_ports.c: around each reading of a driver's counters; before returns what after wants. */
-struct rte_eth_stats;
-uint64_t rt_trace_ports_before(const struct rt_stats *f, uint32_t index);
-void rt_trace_ports_after(
-	struct rt_stats *f, uint32_t index, uint64_t handed, const struct rte_eth_stats *s);
+/* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and
+ * after it. */
+struct rt_stat_reading {
+	struct rte_eth_stats driver;
+	uint64_t tx_before, tx_after;
+};
+
+/* trace/ports.c: reports what was lost or refused since the reading before. */
+void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r);
 
 #endif

@@ -16,7 +16,7 @@ static void link_site(struct rt_stat_site *s)
 	const struct rt_stat_port_state *state = &s->stats->port_state[s->where & UINT16_MAX];
 
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
-		return; /* ethdev refuses: a hairpin queue, of which software sees nothing */
+		return; /* ethdev refuses a hairpin queue: software never receives its packets */
 	s->linked = true;
 	rt_hook_count(s->hook, s, state->generation);
 }
@@ -45,7 +45,7 @@ static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 {
 	if (s->column || s->number >= f->sites_ready)
 		return;
-	/* Pairs with the acquires in stats_burst.h. */
+	/* Pairs with the acquires in rt_stat_count() and rt_stat_settle(). */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
 		rt_hook_give_column(s->hook, s);
@@ -58,8 +58,8 @@ void rt_stats_use_supply(struct rt_stats *f)
 	rt_store(&rt_stat_mode.threads, f->threads_ready);
 }
 
-/* The site of the queue: the one that it had before its port was removed and came back, which goes
- * on with its blocks, or a new one. NULL: no memory. */
+/* The site of the queue: the one from before its port was removed and came back, which goes on
+ * with its blocks, or a new one. NULL: no memory. */
 static struct rt_stat_site *take_site(struct rt_stats *f, uint32_t where, enum rt_direction dir)
 {
 	struct rt_stat_site *s = f->port_state[where & UINT16_MAX].returned ? f->sites : NULL;
@@ -150,7 +150,7 @@ static void counters_of(struct rt_stat_port *p, uint64_t *to[RT_STAT_PORT_COUNTE
 	memcpy(to, all, sizeof(all));
 }
 
-/* The entry of a port that comes back begins to count where it has ended. */
+/* The entry of a port that comes back goes on from its last counts. */
 static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *state)
 {
 	uint64_t *to[RT_STAT_PORT_COUNTERS];
@@ -161,7 +161,7 @@ static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *st
 		state->before[k] = *to[k];
 }
 
-/* Entry for a port that has come: the one that it had before it was removed, or a new one.
+/* The entry for a port that was added: the one from before its removal, or a new one.
  * RT_STAT_PORTS: none left. */
 static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *desc)
 {
@@ -178,7 +178,7 @@ static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *d
 
 static uint32_t add_port(struct rt_stats *f, uint16_t id)
 {
-	/* Before its description: else it may be that of the next holder. */
+	/* Before the port's description, which may else be that of the next port with this id. */
 	uint32_t generation = rt_port_generation(id), i;
 	struct rt_stat_port *p;
 	struct rt_msg_port desc;
@@ -199,7 +199,7 @@ static uint32_t add_port(struct rt_stats *f, uint16_t id)
 	memcpy(f->port_state[i].mac, desc.mac, sizeof(desc.mac));
 	f->port_state[i].generation = generation;
 	rt_store(&p->state, RT_IF_PRESENT);
-	/* Pairs with the acquire in reader/monitor.c. */
+	/* Pairs with the acquire in take_count(). */
 	if (i == ports_known(f))
 		rt_store_release(&f->header->port_count, i + 1);
 	return i;
@@ -241,32 +241,69 @@ void rt_stats_scan_ports(struct rt_stats *f)
 	rt_store(&f->header->ports_beyond, beyond);
 }
 
-static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
-	const struct rte_eth_stats *s, uint64_t now_ns)
+/* Packets that the application has passed to the port's TX queues; those that it passes a second
+ * time, after a refusal, count twice. */
+static uint64_t passed_to_tx(const struct rt_stats *f, uint32_t index)
 {
+	uint32_t n = rt_load(&f->header->hook_count);
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < n && i < RT_STAT_HOOKS; i++) {
+		const struct rt_stat_hook *b = &f->hooks[i];
+
+		/* Pairs with the release in rt_stat_claim_block(). */
+		if (!rt_load_acquire(&b->life) || b->port_index != index ||
+			b->direction != RT_DIR_TX)
+			continue;
+		for (uint64_t k = 1; k <= RT_STAT_BURSTS; k++)
+			packets += k * rt_load(&b->burst[k]);
+		packets += rt_load(&b->big_packets);
+	}
+	return packets;
+}
+
+static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
+	const struct rt_stat_reading *r, uint64_t now_ns)
+{
+	const struct rte_eth_stats *s = &r->driver;
 	const uint64_t now[RT_STAT_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
 		s->imissed, s->ierrors, s->rx_nombuf, s->oerrors};
 	uint64_t *to[RT_STAT_PORT_COUNTERS];
 
 	counters_of(p, to);
+	/* Pairs with the reader's fence in reader/snapshot.c. */
+	rt_store(&p->read_ns, 0);
+	rt_fence_release();
 	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
 		rt_store(to[k], state->before[k] + now[k]);
+	rt_store(&p->tx_before, r->tx_before);
+	rt_store(&p->tx_after, r->tx_after);
 	rt_store_release(&p->read_ns, now_ns);
+}
+
+/* False: the port is stopped. It may be about to be closed, so its driver is not called. */
+static bool read_driver(const struct rt_stats *f, uint32_t index, struct rt_stat_reading *r)
+{
+	r->tx_before = passed_to_tx(f, index);
+	if (rt_port_stats(f->ports[index].port_id, 0, &r->driver))
+		return false;
+	/* Counts of before the reading would make the bound too low. */
+	rt_fence_acquire();
+	r->tx_after = passed_to_tx(f, index);
+	return true;
 }
 
 void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ports_known(f); i++) {
 		struct rt_stat_port *p = &f->ports[i];
-		uint64_t handed = rt_trace_ports_before(f, i);
+		struct rt_stat_reading r;
 		struct rt_msg_port desc;
-		struct rte_eth_stats s;
 
-		/* A stopped port may be about to be closed: nothing is asked of it. */
-		if (!present(p) || rt_port_stats(p->port_id, 0, &s))
+		if (!present(p) || !read_driver(f, i, &r))
 			continue;
-		rt_trace_ports_after(f, i, handed, &s);
-		show_counters(p, &f->port_state[i], &s, now_ns);
+		rt_trace_ports(f, i, &r);
+		show_counters(p, &f->port_state[i], &r, now_ns);
 		if (rt_port_describe(p->port_id, &desc) == 0)
 			show_state(p, &desc);
 	}

@@ -94,8 +94,8 @@ static void test_bursts_are_counted_by_size(void **state)
 	check_sizes(RT_INSTR_POLLS | RT_INSTR_LATENCY);
 }
 
-/* A burst in two polls: the one that asks for less than there is, and the one that gets the rest.
- */
+/* A burst in two polls: one that requests fewer packets than there are, and one that gets the
+ * rest. */
 static void test_larger_wishes_are_remembered(void **state)
 {
 	static struct rt_monitor m;
@@ -133,7 +133,7 @@ static void test_bytes_are_those_of_the_packets(void **state)
 	test_monitor_end(&m);
 }
 
-/* ---- who is attached ---- */
+/* ---- attached monitors ---- */
 
 static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **state)
 {
@@ -259,7 +259,7 @@ static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 	test_monitor_end(&m);
 }
 
-/* What was done while nobody looked is neither. */
+/* Time during which no monitor was attached is neither. */
 static void test_time_without_watching_does_not_count(void **state)
 {
 	static struct rt_monitor keep, m;
@@ -463,9 +463,16 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(p->nb_tx_queues, 1);
 	assert_int_equal(p->opackets, 5);
 	assert_true(p->read_ns > 0);
-	assert_int_equal(test_port_poll(port, 32), 5);
+	/* Sent before the hooks were there. */
+	assert_int_equal(p->tx_before, 0);
+	assert_int_equal(p->tx_after, 0);
+	test_port_send(port, 3);
+	assert_int_equal(test_port_poll(port, 32), 8);
 	test_stats_tick();
-	assert_int_equal(p->ipackets, 5);
+	assert_int_equal(p->ipackets, 8);
+	assert_int_equal(p->opackets, 8);
+	assert_int_equal(p->tx_before, 3);
+	assert_int_equal(p->tx_after, 3);
 	/* What the application counts itself belongs to it, here as in a recording. */
 	assert_int_equal(p->imissed, 0);
 	assert_int_equal(rt_port_set_missed(port, 7), 0);
@@ -477,8 +484,8 @@ static void test_ports_are_described(void **state)
 	test_monitor_end(&m);
 }
 
-/* Whoever closes a port has stopped it: it must not be asked any more. Hooks follow its queues when
- * it is started. */
+/* A port is stopped before it is closed: its driver must not be called any more. Hooks follow
+ * its queues when it is started. */
 static void test_stopped_ports_are_not_asked(void **state)
 {
 	struct rte_eth_conf conf = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel knows of the polling threads: proc(5), /proc/self/task. */
+/* The kernel's statistics of the polling threads: proc(5), /proc/self/task. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "common/ipc.h"
 #include "stats.h"
 
-/* The file's beginning. False: there is no such thread any more. */
+/* The beginning of the file. False: the thread does not exist any more. */
 static bool slurp(uint32_t tid, const char *file, char *buf, size_t size)
 {
 	char path[64];

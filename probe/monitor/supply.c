@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the statistics, populated ahead of what polling threads take, so that they never fault.
- * A thread that finds none populated counts the call and tries again at its next one.
+ * Memory of the statistics, populated ahead of the polling threads' demand, so that they never
+ * fault. A thread that finds none populated counts the call and tries again at its next one.
  */
 #include <stddef.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #define PAIRS_AHEAD   4u
 #define PAIRS_FIRST   16u
 
-/* taken may be growing meanwhile. */
+/* taken may grow meanwhile. */
 static uint32_t enough(
 	const struct rt_stat_supply *s, uint32_t taken, uint32_t ahead, uint32_t least)
 {
@@ -30,7 +30,7 @@ static uint32_t enough(
 	return RTE_MAX(n, least);
 }
 
-/* Where memory is short it is tried again at the next tick. */
+/* If memory is short, the next tick tries again. */
 static void extend(struct rt_stat_supply *s, uint32_t to, uint32_t max, void *table, size_t each)
 {
 	to = RTE_MIN(to, max);
@@ -57,7 +57,7 @@ static uint32_t sites_in(uint64_t bytes)
 			  sizeof(struct rt_stat_quick));
 }
 
-/* Makes all rows longer, so that all sites have their place in them. */
+/* Makes all rows longer, so that every site has its place in them. */
 static void supply_sites(struct rt_stats *f)
 {
 	uint32_t sites = rt_load(&f->site_count);
@@ -85,9 +85,9 @@ static void supply_threads(struct rt_stats *f)
 			break;
 		f->rows[from].own.pub = &f->threads[from];
 	}
-	/* Pairs with the acquires in hook_burst.c and stats_burst.c. */
+	/* Pairs with the acquires in visit() and rt_stat_thread_ends(). */
 	rt_store_release(&f->threads_ready, from);
-	/* Pairs with the acquire in reader/monitor_who.c. */
+	/* Pairs with the acquire in take_count(). */
 	rt_store_release(&f->header->thread_count, from);
 }
 

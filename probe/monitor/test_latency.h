@@ -116,7 +116,7 @@ static inline uint64_t shared(uint16_t tx_port)
 	return p ? p->shared : 0;
 }
 
-/* As drivers of NICs set it; net_ring leaves it as it was. */
+/* As drivers of NICs set it; net_ring leaves it unchanged. */
 static inline void set_port(uint16_t port, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one USDT event whose arguments must be computed: only for those who listen. */
+/* The one USDT event whose arguments must be computed: only while a tracer is attached to it. */
 #define _SDT_HAS_SEMAPHORES 1
 #include "common/atomics.h"
 #include "common/sdt.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The LTTng provider: a shared object of its own, as the probe has nothing of LTTng in it. */
+/* The LTTng provider: a shared object of its own, so that the probe does not depend on LTTng. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "load.h"
 
 #define PROVIDER "libringtap-lttng.so"
-#define OBJECT   "/ringtap/probe-abi" /* beside the stub, as the provider */
+#define OBJECT   "/ringtap/probe-abi" /* beside the stub, like the provider */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PATH_MAX - sizeof("/" PROVIDER)]; /* empty: unknown */
@@ -30,7 +30,7 @@ void rt_trace_load_early(void)
 
 	if (!dladdr1(&lock, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
 		return;
-	/* The program itself has no name here: that of dladdr() is what it was called by. */
+	/* The program itself has no name here: dladdr() returns argv[0]. */
 	if (map->l_name[0] && !realpath(map->l_name, own))
 		return;
 	slash = strstr(own, OBJECT);
@@ -69,7 +69,7 @@ bool rt_trace_find_lttng(void)
 
 	if (rt_load(&loaded))
 		return true;
-	/* Whoever is loading it just now takes it up himself; that may take seconds. */
+	/* Another thread is loading it, and takes it up itself; that may take seconds. */
 	if (pthread_mutex_trylock(&lock))
 		return false;
 	found = find();
@@ -77,7 +77,7 @@ bool rt_trace_find_lttng(void)
 	return found;
 }
 
-/* Nobody but root, its group and the application's user may have put it there. */
+/* Only root, its group and the application's user may have put the file there. */
 static int trust(const char *path)
 {
 	struct stat st;

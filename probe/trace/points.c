@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What RTE_TRACE_POINT_REGISTER() would do, but once per process: where there are two probes, one
- * linked in and one loaded, EAL would not start for the names that are there twice. */
+/* Does what RTE_TRACE_POINT_REGISTER() would do, but once per process: with two probes, one
+ * linked in and one loaded, EAL would not start because the names exist twice. */
 #include <rte_trace_point_register.h>
 
 #include "trace.h"
 #include "points.h"
 #include "tracer.h"
 
-#define POINT_BYTES_MAX 64 /* more than any of our events has in DPDK's buffer */
+#define POINT_BYTES_MAX 64 /* more than any event has in DPDK's buffer */
 
 #define X(event, parameters) rte_trace_point_t __rt_point_##event;
 RT_TRACER_EVENTS(X)
@@ -20,8 +20,8 @@ bool rt_trace_points_taken(void)
 	return known && known != &__rt_point_rx_burst;
 }
 
-/* What announces an event's fields. From DPDK 25.03 on the header that registers makes the function
- * that emits an empty one, and a second one beside it; before it is the same function. */
+/* Declares an event's fields. From DPDK 25.03 on the header that registers makes the function
+ * that emits an empty one, and a second one beside it; before that it is the same function. */
 #ifdef RTE_TRACE_POINT_ARGS_COUNT
 #define ANNOUNCE(event) rt_point_##event##_register
 #else
@@ -30,8 +30,8 @@ bool rt_trace_points_taken(void)
 
 static void (*announce)(void);
 
-/* A point that announces no size would make rte_eal_init() fail later: DPDK keeps the error. It
- * gets more room than any of ours emits. */
+/* A point that declares no size makes rte_eal_init() fail later: DPDK keeps the error. It gets
+ * more room than any event needs. */
 static void announce_something(void)
 {
 	announce();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our events as DPDK's trace points, ringtap.rx_burst and so on. Included behind
+/* The events as DPDK's trace points, ringtap.rx_burst and so on. Included behind
  * rte_trace_point_register.h, it registers them. */
 #ifndef RINGTAP_PROBE_TRACE_POINTS_H
 #define RINGTAP_PROBE_TRACE_POINTS_H
@@ -77,7 +77,7 @@ RTE_TRACE_POINT(rt_point_latency,
 /* clang-format on */
 
 /* For constructors. fields: emits all fields of the point, as rte_trace_point_register.h defines
- * that. 0, or -errno: no memory, or 65535 points are there; DPDK fails to start then. */
+ * that. 0, or -errno: no memory, or 65535 points exist; DPDK then fails to start. */
 int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*fields)(void));
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events to DPDK's tracing and to a loaded tracer, and those USDT ones that are not the hooks'
- * every call. rte_trace does not count what it has no room for: we do, per thread.
+ * Events for DPDK's tracing and for a loaded tracer, and those USDT events that are not emitted at
+ * every call of a hook. rte_trace does not count events that it has no room for: the probe does,
+ * per thread.
  */
 #include <string.h>
 
@@ -15,12 +16,12 @@
 #include "points.h"
 #include "tracer.h"
 
-/* Of one thread. DPDK's buffer is filled from its beginning and then either takes no more or is
- * begun anew; what is saved is the part up to the last event, so that one wrap loses all before. */
+/* Of one thread. DPDK fills the buffer from its start and then either takes no more or starts
+ * again; the part up to the last event is saved, so a single wrap loses everything before it. */
 struct tally {
 	struct rt_trace_count count[RT_TRACE_EVENTS];
 	uint64_t in_buffer[RT_TRACE_EVENTS]; /* emitted since its beginning */
-	uint32_t offset;                     /* in the buffer, after our last event */
+	uint32_t offset;                     /* in the buffer, after the last event of ringtap */
 	uint32_t life;                       /* of the thread's slot */
 } __attribute__((aligned(128)));
 
@@ -46,7 +47,7 @@ static __thread bool no_memory __attribute__((tls_model("initial-exec")));
 
 void rt_trace_set_tracer(const struct rt_tracer *t)
 {
-	rt_store_release(&tracer, t); /* pairs with the acquires below */
+	rt_store_release(&tracer, t); /* pairs with the acquire in rt_trace_listened() */
 }
 
 static bool is_on(const rte_trace_point_t *point)
@@ -98,10 +99,10 @@ void rt_trace_saving(bool on)
 	rt_store_release(&saving, on);
 }
 
-/* DPDK 22.11 never frees the buffer of a thread without an lcore id; and a thread that has given
- * its id back still points to one that is freed. The control thread has no id either, and stays:
- * control.c. But rte_eal_cleanup() frees its buffer too, and tells nobody: ports are gone by then.
- */
+/* DPDK 22.11 never frees the buffer of a thread without an lcore id; a thread that has given its
+ * id back still points to a buffer that is freed. The control thread has no id either, and
+ * stays: control.c. rte_eal_cleanup() also frees its buffer without notice, but ports are gone
+ * by then. */
 static bool may_have_buffer(void)
 {
 	return rte_lcore_id() != LCORE_ID_ANY ||
@@ -116,7 +117,7 @@ static uint32_t buffer_offset(void)
 	return h && may_have_buffer() ? h->offset : 0;
 }
 
-/* Has DPDK allocate one if need be, which it would do anyway: once in a thread's life. */
+/* Makes DPDK allocate a buffer if necessary, as DPDK would do anyway: once in a thread's life. */
 static bool ready_buffer(void)
 {
 	if (!may_have_buffer())
@@ -130,7 +131,7 @@ static bool ready_buffer(void)
 	return rt_trace_holds_buffer();
 }
 
-/* All that was in the buffer is overwritten. */
+/* Everything that was in the buffer is overwritten. */
 static void wrapped(struct tally *t)
 {
 	for (unsigned e = 0; e < RT_TRACE_EVENTS; e++) {
@@ -161,14 +162,13 @@ static void count(enum rt_trace_event event, uint32_t before)
 		rt_store(&t->count[event].lost, t->count[event].lost + 1);
 		return;
 	}
-	if (after < before || before < t->offset) /* the latter by others' events */
+	if (after < before || before < t->offset) /* the latter by events of others */
 		wrapped(t);
 	t->in_buffer[event]++;
 	t->offset = after;
 }
 
-/* The point looks again whether it is on; an event that was switched off in between is a lost one.
- */
+/* The point checks again whether it is on; an event that was switched off in between is lost. */
 #define EMIT(event, ...)                                                       \
 	do {                                                                   \
 		const struct rt_tracer *tracer_now = rt_load_acquire(&tracer); \

@@ -7,10 +7,10 @@
 #include "common/sdt.h"
 #include "trace.h"
 
-/* First thing in a hook, where all arguments are still in the registers that they came in, whatever
- * the way that follows. A poll costs a test and a branch on top, as it is one event or the other:
- * the driver has just branched on the same number, so that it is predicted as well. An empty poll
- * goes straight on; a burst, which has packets to share two jumps among, goes round. */
+/* First thing in a hook, where all arguments are still in the registers that they came in, on
+ * every path. A poll costs a test and a branch on top, as it is one event or the other: the
+ * driver has just branched on the same number, so the branch is predicted as well. An empty poll
+ * falls through; a burst, whose packets share the cost of two jumps, branches. */
 static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
 {
 #ifndef RT_TRACE_OWN_LOOP
@@ -21,7 +21,7 @@ static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t asked, ui
 #endif
 }
 
-/* What the driver will take is not known before it has been asked. */
+/* What the driver will take is unknown before the call. */
 static inline void rt_trace_tx(uint16_t port, uint16_t queue, uint16_t n)
 {
 #ifndef RT_TRACE_OWN_LOOP

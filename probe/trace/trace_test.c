@@ -26,7 +26,7 @@
 
 static uint16_t port;
 
-/* What the tracer below was told. */
+/* The calls that the tracer below got. */
 static struct {
 	bool on;
 	unsigned calls[RT_TRACE_EVENTS];
@@ -329,7 +329,7 @@ static void test_latency_of_a_burst(void **state)
 	told.on = true;
 	test_monitor(&m, RT_INSTR_LATENCY, 1);
 	test_port_send(port, 20);
-	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* nobody had received these */
+	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* these had not been received */
 	n = test_port_receive(port, pkts, 32);
 	assert_int_equal(n, 20);
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
@@ -342,7 +342,7 @@ static void test_latency_of_a_burst(void **state)
 	test_monitor_end(&m);
 }
 
-/* What the driver lost before anybody was here is not told, and what is told is told once. */
+/* Packets that the driver lost before tracing began are not reported, the others once. */
 static void test_losses_of_the_driver(void **state)
 {
 	static struct rt_monitor m;
@@ -398,7 +398,7 @@ static void test_refused_packets(void **state)
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
 	assert_int_equal(told.loss.packets, 32);
 	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
-	/* What happens while nobody counts is not told. */
+	/* Events while no tracer is attached are not reported. */
 	test_monitor(&m, RT_INSTR_GAPS, 1);
 	test_stats_tick();
 	assert_int_equal(overflow(), 32);

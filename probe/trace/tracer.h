@@ -28,7 +28,7 @@
 struct rt_tracer {
 	uint32_t version;
 	uint32_t size; /* of this */
-	/* Whether anybody listens to any event. Control thread. */
+	/* Whether any event is enabled. Control thread. */
 	bool (*enabled)(void);
 	/* Any thread, at any time. */
 #define X(event, parameters) void(*event) parameters;

@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an experiment's section of the page is made of.
 
-Figures in tables are objects, not text: the page marks each with where it comes from, so that it can
-be checked against the data."""
+Measured values in tables are objects, not text: the page marks each with its cell and metric, so that tests compute it
+again from the data."""
 import statistics
 from dataclasses import dataclass, field
 
 DASH, MINUS = "–", "\N{MINUS SIGN}"
-# What is made of a metric's values in all repetitions.
+# How the values of all repetitions become one number.
 HOW = {"mean": statistics.fmean, "least": min, "greatest": max, "sum": sum, "runs": sum}
 
 
+class Measured:
+    """Base class of what is computed from results; cell: the key of the cell that it is of."""
+
+    def _missing(self, results):
+        outcome = results.cell(self.cell)
+        return "not available" if outcome and outcome.unavailable else DASH
+
+    def _format(self, number, sign=""):
+        return f"{number:{sign},.{self.digits}f}".replace("-", MINUS)
+
+
 @dataclass(frozen=True)
-class Value:
-    """A metric of a cell, times scale. how: "mean" (with standard deviation), "least", "greatest", "sum"
-    over the repetitions, or "runs": in how many of them it is 1 and not 0."""
+class Value(Measured):
+    """A metric of a cell, times scale. how: "mean" (with standard deviation), "least", "greatest" or "sum" over the
+    repetitions, or "runs": the number of repetitions in which it is 1 and not 0."""
 
     cell: str
     metric: str
@@ -31,21 +42,20 @@ class Value:
     def text(self, results):
         s = results.series(self.cell, self.metric)
         if not s:
-            return _why_not(results.cell(self.cell))
-        text = f"{self.number(results) * self.scale:,.{self.digits}f}"
+            return self._missing(results)
+        text = self._format(self.number(results) * self.scale)
         if self.how == "runs":
             text += f" of {len(s)} runs"
         if self.how == "mean" and s.deviation() is not None:
-            text += f" ± {s.deviation() * self.scale:,.{self.digits}f}"
-        return f"{text} {self.unit}".rstrip().replace("-", MINUS)
+            text += f" ± {self._format(s.deviation() * self.scale)}"
+        return f"{text} {self.unit}".rstrip()
 
     def marks(self):
-        return {"cell": self.cell, "metric": self.metric, "scale": repr(self.scale),
-                "digits": self.digits, "how": self.how}
+        return {"cell": self.cell, "metric": self.metric, "scale": repr(self.scale), "digits": self.digits, "how": self.how}
 
 
 @dataclass(frozen=True)
-class Ratio:
+class Ratio(Measured):
     """One value against another: "12.3 ×", or as a change, "+12.3 %". Scales do not matter."""
 
     value: Value
@@ -58,7 +68,7 @@ class Ratio:
         return self.value.cell
 
     def number(self, results):
-        """The quotient; None where there is none."""
+        """The quotient; None where one of the two is missing."""
         a, b = self.value.number(results), self.base.number(results)
         return a / b if a is not None and b else None
 
@@ -66,17 +76,15 @@ class Ratio:
         ratio = self.number(results)
         if ratio is None:
             return DASH
-        if self.change:
-            return f"{(ratio - 1) * 100:+,.{self.digits}f} %".replace("-", MINUS)
-        return f"{ratio:,.{self.digits}f} ×"
+        return f"{self._format((ratio - 1) * 100, '+')} %" if self.change else f"{self._format(ratio)} ×"
 
     def marks(self):
-        of = {f"base-{k}": v for k, v in self.base.marks().items() if k in ("cell", "metric", "how")}
-        return {**self.value.marks(), **of, "digits": self.digits, "change": int(self.change)}
+        base = {f"base-{k}": v for k, v in self.base.marks().items() if k in ("cell", "metric", "how")}
+        return {**self.value.marks(), **base, "digits": self.digits, "change": int(self.change)}
 
 
 @dataclass(frozen=True)
-class Datum:
+class Datum(Measured):
     """A number out of a cell's data (not its values), of the first repetition that has it. path: keys."""
 
     cell: str
@@ -92,41 +100,33 @@ class Datum:
 
     def text(self, results):
         number = self.number(results)
-        return _why_not(results.cell(self.cell)) if number is None else f"{number:,.{self.digits}f}".replace("-", MINUS)
+        return self._missing(results) if number is None else self._format(number)
 
     def marks(self):
-        return {"cell": self.cell, "path": "/".join(str(k) for k in self.path), "digits": self.digits}
-
-
-FIGURES = (Value, Ratio, Datum)
-
-
-def _why_not(outcome):
-    return "not available" if outcome and outcome.unavailable else DASH
+        return {"cell": self.cell, "path": "/".join(map(str, self.path)), "digits": self.digits}
 
 
 @dataclass
 class Table:
-    """rows: lists of str and FIGURES. The first column names the row; others hold what was measured as
-    figures, never as text. What others published stands in columns whose head begins with "published".
-    shows: keys of the cells of which it shows more than figures."""
+    """rows: lists of str and Measured. The first column names the row; the others hold measured values, never as text.
+    Published values stand in columns whose head begins with "published". shows: keys of cells of which it shows more than
+    these values."""
 
     title: str
     head: list
     rows: list
     note: str = ""
-    published: str = ""  # what others found, in a box beside it
+    published: str = ""  # shown in a box beside it
     shows: list = field(default_factory=list)
 
     def cells(self):
         """Keys of all cells that it shows, in order."""
-        figures = (v.cell for row in self.rows for v in row if isinstance(v, FIGURES))
-        return list(dict.fromkeys([*self.shows, *figures]))
+        return list(dict.fromkeys([*self.shows, *(v.cell for row in self.rows for v in row if isinstance(v, Measured))]))
 
 
 @dataclass
 class Plot:
-    """draw(axes_or_figure) draws it by matplotlib: see plots.svg(). shows: keys of the cells."""
+    """draw(axes) draws it by matplotlib: see plots.svg(). shows: keys of the cells."""
 
     title: str
     draw: object
@@ -148,25 +148,37 @@ class Text:
     warning: bool = False
 
 
+# Answers to the question whether a published claim holds here.
+CONFIRMED, BETTER, PARTLY, DIFFERENT, OPEN = WORDS = "yes", "yes, and better", "partly", "no", "not measured"
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """On what others published, by what was measured here. word: one of WORDS. text: a sentence that
-    says it without figures."""
+    """word: one of WORDS. text: a sentence that gives the reason without numbers."""
 
     word: str
     text: str = ""
 
 
-CONFIRMED, BETTER, PARTLY, DIFFERENT, OPEN = "as published", "better", "partly", "different", "not measured"
-WORDS = (CONFIRMED, BETTER, PARTLY, DIFFERENT, OPEN)
-
-
 @dataclass
 class Claim:
-    """A row of the summary, for whoever has a minute. what: what others found, in plain words.
-    published: their figure. ours: pairs of what it is and a figure."""
+    """A row of the summary. what: the published claim in plain words. published: its numbers. ours: pairs of a name and a
+    measured value."""
 
     what: str
     published: str
     ours: list
     verdict: Verdict
+
+
+def percent(cell, metric, digits=0, unit=""):
+    return Value(cell, metric, 100, digits, unit)
+
+
+def count(cell, metric, digits=0, how="mean"):
+    return Value(cell, metric, 1, digits, how=how)
+
+
+def mpps(cell, metric="pps", digits=1):
+    """Of packets per second."""
+    return Value(cell, metric, 1e-6, digits)

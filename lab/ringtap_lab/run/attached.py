@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that look into a running application from its first packet until they are told to end, and
-what they say they got."""
+"""Programs that are attached to a running application from its first packet, and the packets that they counted."""
 import json
 import os
 import re
-import signal
+import shutil
 import struct
-import subprocess
-import tempfile
 from dataclasses import dataclass
 
 from ..tools import process
 from ..tools.errors import Trouble, Unavailable
-from . import capture
+from ..tools.process import Program
+from .testpmd import PROGRAM as TESTPMD
 
-READY_S = 30
-END_S = 60
+DUMPCAP, COUNTER = "dpdk-dumpcap", "pcap_count"
+COLLECTORS = "collectors"  # the option of ringtap top, and the key in its JSON
 ENHANCED_PACKET = 6  # type of a pcapng block
 
 
 @dataclass
 class Counts:
-    """Packets while it was attached. What a tool does not say is None; seen is captured + filtered +
-    lost."""
+    """Packets while it was attached. What a tool does not count is None; seen is captured + filtered + lost."""
 
     captured: int
     filtered: int
@@ -34,60 +31,8 @@ class Counts:
         return self.captured + self.filtered + self.lost
 
 
-class Tool:
-    """argv ends on SIGINT. ready: what it prints when it is at work; what the context waits for."""
-
-    def __init__(self, argv, ready, env=None):
-        self.argv, self.ready, self.env = [str(a) for a in argv], ready.encode(), env
-        self.name = os.path.basename(next(a for a in self.argv if "/" in a or a.startswith("dpdk")))
-        self.process = None
-
-    def __enter__(self):
-        self.files = [tempfile.TemporaryFile() for _ in range(2)]
-        self.process = process.start(self.argv, self.env, stdin=subprocess.DEVNULL,
-                                     stdout=self.files[0], stderr=self.files[1])
-        try:
-            process.wait_for(self._works, READY_S, f"{self.name} to begin")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def said(self):
-        """(stdout, stderr) so far. Read at offsets: ours would be where it writes next."""
-        return tuple(os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0).decode(errors="replace")
-                     for f in self.files)
-
-    def _works(self):
-        if self.process.poll() is not None:
-            raise self._failed("ended at once")
-        return any(self.ready in text.encode() for text in self.said())
-
-    def _failed(self, how):
-        last = [line for text in self.said() for line in text.strip().splitlines()[-3:]]
-        return RuntimeError(f"{self.name} {how}: {' | '.join(last) or 'it said nothing'}")
-
-    def finish(self):
-        """Ends it: (stdout, stderr)."""
-        if self.process.poll() is not None:
-            raise self._failed("ended by itself")
-        self.process.send_signal(signal.SIGINT)
-        try:
-            status = self.process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            raise self._failed("did not end") from None
-        if status != 0:
-            raise self._failed(f"ended with status {status}")
-        return self.said()
-
-    def __exit__(self, *_):
-        process.stop(self.process, signal.SIGINT)
-        for f in self.files:
-            f.close()
-
-
 def packets_in(pcapng):
-    """How many Enhanced Packet Blocks there are in a file's bytes."""
+    """Number of Enhanced Packet Blocks in a file's bytes."""
     count = at = 0
     while at + 8 <= len(pcapng):
         kind, length = struct.unpack_from("<II", pcapng, at)
@@ -99,34 +44,8 @@ def packets_in(pcapng):
 
 
 def on_cpu(lab):
-    """What stands before the command of whatever reads."""
+    """Prefix of a command: it runs on the second CPU."""
     return ["taskset", "-c", str(lab.cpus[1])]
-
-
-class Record(Tool):
-    """ringtap record of all ports."""
-
-    def __init__(self, lab, app, expression="", direction="both", path="/dev/null"):
-        more = ["-f", expression] if expression else []
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "record", "--json", "--direction", direction,
-                          *more, "-i", f"{app.prefix}:", "-w", path], "Capturing on")
-
-    def counts(self):
-        summary = json.loads(self.finish()[0])
-        return Counts(summary["captured"], summary["filtered"], summary["lost_total"], summary["duration_s"])
-
-
-class WriteMode(Tool):
-    """bench/write_modes: what ports receive, written otherwise than ringtap record does it."""
-
-    def __init__(self, lab, app, mode, path="/dev/null"):
-        super().__init__([*on_cpu(lab), lab.built("bench/write_modes"), mode, app.prefix, path], "ready")
-
-    def counts(self):
-        said = json.loads(self.finish()[0])
-        if said["packets"] != said["captured"]:
-            raise RuntimeError(f"{self.name}: {said['captured']} packets captured, {said['packets']} handed on")
-        return Counts(said["captured"], said["filtered"], said["lost"], said["seconds"])
 
 
 def installed(lab, name, package):
@@ -137,46 +56,122 @@ def installed(lab, name, package):
         raise Unavailable(str(e)) from e
 
 
-def secondary(lab, name):
-    """(command, environment) of a DPDK tool that attaches to testpmd. It prints each line at once, and
-    sees mempools as testpmd does."""
-    found = installed(lab, name, "dpdk-dev")
-    return ["stdbuf", "-oL", found], {"LD_PRELOAD": " ".join(capture.dumpcap_preload())}
+class Capture(Program):
+    """seconds: it captures for so long, and ends by itself; else until counts()."""
+
+    def __init__(self, argv, ready, env=None, seconds=None):
+        super().__init__([*argv, *(["-a", f"duration:{seconds}"] if seconds else [])], ready, env)
+        self.seconds = seconds
+
+    def end(self):
+        """All that it printed."""
+        return self.finish(end=not self.seconds)
 
 
-class Dumpcap(Tool):
-    """Stock dpdk-dumpcap of all ports. It takes both directions: there is no choice."""
+class Record(Capture):
+    """ringtap record, of all ports."""
 
-    def __init__(self, lab, app, expression="", path="/dev/null"):
-        argv, env = secondary(lab, capture.DUMPCAP)
-        more = ["-f", expression] if expression else []
+    def __init__(self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=()):
+        filters = ["-f", expression] if expression else []
+        super().__init__([*on_cpu(lab), lab.program("ringtap"), "record", "--json", "--direction", direction, *filters, *more,
+                          "-i", f"{app.prefix}:", "-w", path], "Capturing on", seconds=seconds)
+
+    def counts(self):
+        summary = json.loads(self.end()[0])
+        # "written" leaves out what came after the requested time.
+        return Counts(summary["written" if self.seconds else "captured"], summary["filtered"], summary["lost_total"],
+                      summary["duration_s"])
+
+
+class WriteMode(Program):
+    """bench/write_modes: what ports receive, written in another way than ringtap record does it."""
+
+    def __init__(self, lab, app, mode, path="/dev/null"):
+        super().__init__([*on_cpu(lab), lab.built("bench/write_modes"), mode, app.prefix, path], "ready")
+
+    def counts(self):
+        report = json.loads(self.finish()[0])
+        if report["packets"] != report["captured"]:
+            raise RuntimeError(f"{self.name}: {report['captured']} packets captured, {report['packets']} handed on")
+        return Counts(report["captured"], report["filtered"], report["lost"], report["seconds"])
+
+
+class Counter(Program):
+    """bench/pcap_count, a libpcap program, on an interface of the kernel or on a port of an application. launcher: prefix of
+    the command: `ringtap run`, or what enters a network namespace."""
+
+    def __init__(self, lab, name, launcher, expression=""):
+        super().__init__([*launcher, *on_cpu(lab), lab.built(f"bench/{COUNTER}"), name, "600", expression], "ready")
+
+    def counts(self):
+        """What it prints: see bench/pcap_count.c."""
+        return json.loads(self.finish()[0])
+
+
+class KernelPort(Program):
+    """`ringtap host` on eth0 of a host: an application called app, whose port the interface is."""
+
+    def __init__(self, lab, host, driver):
+        self.app, self.driver = lab.unique("host"), driver
+        super().__init__([*host.prefix, lab.program("ringtap"), "host", "--name", self.app, "--driver", driver, "--cpus",
+                          lab.cpus[1], "eth0"], "Ctrl-C ends it")
+
+    def __enter__(self):
+        try:
+            return super().__enter__()
+        except RuntimeError as e:
+            if self.driver == "af_xdp" and "DPDK port" in str(e):
+                raise Unavailable("the kernel or DPDK has no AF_XDP") from e
+            raise
+
+
+def on_port(lab, app_name, port, expression=""):
+    """A Counter on an application's port."""
+    return Counter(lab, f"ringtap:{app_name}:{port}", [lab.program("ringtap"), "run", "--"], expression)
+
+
+def _preload():
+    """Libraries for LD_PRELOAD with which a secondary process finds testpmd's mempools.
+
+    A mempool names its operations by their index in a table that is filled in order of loading. testpmd is linked with some
+    drivers, dpdk-dumpcap with none; the plugins come after those."""
+    testpmd = shutil.which(TESTPMD, path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin")
+    if not testpmd:
+        raise FileNotFoundError(TESTPMD)
+    driver = re.compile(r"librte_(bus|common|crypto|mempool|net)_")
+    return {"LD_PRELOAD": " ".join(lib for lib in process.needed_libraries(testpmd) if driver.match(lib))}
+
+
+class Dumpcap(Capture):
+    """Stock dpdk-dumpcap of all ports, and always of both directions. Unbuffered, so that its first line comes at once."""
+
+    def __init__(self, lab, app, expression="", path="/dev/null", seconds=None):
+        argv = [*on_cpu(lab), "stdbuf", "-oL", installed(lab, DUMPCAP, "dpdk-dev"), f"--file-prefix={app.prefix}", "-q"]
+        filters = ["-f", expression] if expression else []
         for i in range(len(app.source.ports)):
-            more += ["-i", str(i)]
-        super().__init__([*on_cpu(lab), *argv, f"--file-prefix={app.prefix}", "-q", *more, "-w", path],
-                         "Capturing on", env)
+            filters += ["-i", str(i)]
+        super().__init__([*argv, *filters, "-w", path], "Capturing on", _preload(), seconds)
 
     def counts(self, passes=True):
-        """passes: whether its filter, if there is one, passes packets; it does not tell those that passed
-        from the others. What it calls received are those copied or filtered, dropped those of them for
-        which the ring had no room (and those for which there was no buffer, which it does not tell apart)."""
-        found = re.findall(r"received/dropped on interface.*: (\d+)/(\d+)", "".join(self.finish()))
+        """passes: whether its filter, if there is one, passes packets: its counters do not separate those that passed from the
+        others. "received" are those copied or filtered, "dropped" those of them for which there was no room in the ring
+        (or no buffer). Checked against files: they hold the difference, less what it leaves in the ring at the end."""
+        found = re.findall(r"received/dropped on interface.*: (\d+)/(\d+)", "".join(self.end()))
         if not found:
-            raise self._failed("did not say what it got")
+            raise self.failed("did not print its counters")
         received, dropped = (sum(int(n) for n in column) for column in zip(*found))
         if not passes:
-            return Counts(0, received, dropped)
-        return Counts(max(received - dropped, 0), 0, dropped)
+            return Counts(0, received, dropped, self.seconds)
+        return Counts(max(received - dropped, 0), 0, dropped, self.seconds)
 
 
-class Pdump(Tool):
+class Pdump(Program):
     """Stock dpdk-pdump of what all ports receive. It has no filters."""
 
     def __init__(self, lab, app, path="/dev/null"):
-        argv, env = secondary(lab, "dpdk-pdump")
-        more = [a for i in range(len(app.source.ports))
-                for a in ("--pdump", f"port={i},queue=*,rx-dev={path}")]
-        super().__init__([*argv, f"--file-prefix={app.prefix}", "-l", str(lab.cpus[1]), "--", *more],
-                         "capture for", env)
+        more = [a for i in range(len(app.source.ports)) for a in ("--pdump", f"port={i},queue=*,rx-dev={path}")]
+        super().__init__(["stdbuf", "-oL", installed(lab, "dpdk-pdump", "dpdk-dev"), f"--file-prefix={app.prefix}", "-l",
+                          str(lab.cpus[1]), "--", *more], "capture for", _preload())
         self.app = app
 
     def __enter__(self):
@@ -185,30 +180,43 @@ class Pdump(Tool):
         return self
 
     def counts(self):
-        """It tells what it took out of the ring. The rest, to what the ports received, was lost."""
+        """It counts what it took out of the ring. The rest of what the ports received was lost."""
         _, after = self.app.received()
         found = re.findall(r"packets dequeued:\s*(\d+)", "".join(self.finish()))
         if not found:
-            raise self._failed("did not say what it got")
+            raise self.failed("did not print its counters")
         taken = sum(int(n) for n in found)
         return Counts(taken, 0, max(after - self.before - taken, 0))
 
 
-class Top(Tool):
-    """ringtap top, reading five times a second. instruments: a comma list, or its own choice."""
+class Top(Program):
+    """ringtap top, reading five times a second. collectors: a comma list, or its default."""
 
-    def __init__(self, lab, app, instruments=None):
-        more = ["--instruments", instruments] if instruments else []
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2", *more,
-                          app.prefix], '"instruments":["')
+    def __init__(self, lab, app, collectors=None, more=()):
+        self.app, self.collectors = app, collectors
+        chosen = [f"--{COLLECTORS}", collectors] if collectors else []
+        super().__init__([*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2", *more, *chosen, app.prefix],
+                         f'"{COLLECTORS}":["')
+
+    def is_ready(self):
+        """Also that the collectors that were requested, and no others, are on."""
+        ready = super().is_ready()
+        if not ready or not self.collectors:
+            return ready
+        lines = [line for line in self.printed()[0].splitlines(keepends=True) if line.startswith("{") and line.endswith("\n")]
+        on = [a[COLLECTORS] for line in lines for a in json.loads(line)["applications"]
+              if a["name"] == self.app.prefix and COLLECTORS in a]
+        if on and set(on[-1]) != set(self.collectors.split(",")):
+            raise RuntimeError(f"other collectors than requested are on: {', '.join(sorted(on[-1]))}")
+        return bool(on)
 
 
-class Latency(Tool):
+class Latency(Program):
     """ringtap latency of every packet."""
 
     def __init__(self, lab, app):
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600",
-                          app.prefix], "Measuring")
+        super().__init__([*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix],
+                         "Measuring")
 
 
 def need_bpftrace(lab):
@@ -218,32 +226,30 @@ def need_bpftrace(lab):
             raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
 
 
-class Bpftrace(Tool):
-    """Counts bursts, by the USDT sites of the probe in the application: the least that a program for it
-    can do."""
+class Bpftrace(Program):
+    """Counts bursts at the USDT sites of the probe: the least that a program for bpftrace can do."""
 
     def __init__(self, lab, app):
         need_bpftrace(lab)
         sites = f"usdt:{lab.probe_object()}:ringtap:rx_burst"
-        program = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
-        super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json",
-                          "-p", app.process.pid, "-e", program], "listening")
+        script = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
+        super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json", "-p", app.process.pid, "-e", script], "listening")
 
     def events(self):
         """(events, packets in them, events lost)."""
         found = [json.loads(line) for line in self.finish()[0].splitlines() if line.startswith("{")]
-        maps = {k: v for told in found if told["type"] == "map" for k, v in told["data"].items()}
-        lost = sum(told["data"].get("events", 0) for told in found if told["type"] == "lost_events")
+        maps = {k: v for line in found if line["type"] == "map" for k, v in line["data"].items()}
+        lost = sum(line["data"].get("events", 0) for line in found if line["type"] == "lost_events")
         return maps["@events"], maps["@packets"], lost
 
 
-class TraceBurst(Tool):
+class TraceBurst(Program):
     """ringtap trace burst: bpftrace with a histogram for each queue."""
 
     def __init__(self, lab, app):
         need_bpftrace(lab)
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600",
-                          app.prefix], "Tracing")
+        super().__init__([*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600", app.prefix],
+                         "Tracing")
 
     def events(self):
         """(events, packets in them, events lost): maps lose none."""

@@ -17,7 +17,6 @@ from .lab import Lab
 from .runner import Part, Progress, Run, any_chosen, duration, plan
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-REPORT = "report.html"
 ONLY_REPORT = "report"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 128 + signal.SIGINT
@@ -29,17 +28,16 @@ def _parser(known):
         prog="ringtap-lab", description="Runs experiments; writes JSON, CSV and an HTML report.",
         epilog="Experiments: " + "; ".join(f"{e.name}: {e.title}" for e in known.values()) + ".")
     p.add_argument("experiments", nargs="+", metavar="EXPERIMENT",
-                   help=f"{', '.join(known)}; all; or {ONLY_REPORT}: only writes it, of what is in the folder")
+                   help=f"{', '.join(known)}; all; or {ONLY_REPORT}: only write it, from what is in the folder")
     p.add_argument("-o", "--out", default="lab-results", type=pathlib.Path,
                    help="folder for results (lab-results); what is there is not measured again")
-    p.add_argument("--fresh", action="store_true", help="forget what is in the folder")
-    p.add_argument("--quick", action="store_true", help="less of everything, less exact")
-    p.add_argument("--repetitions", type=_positive, metavar="N", help="how often each cell is measured")
+    p.add_argument("--fresh", action="store_true", help="delete the folder's results first")
+    p.add_argument("--quick", action="store_true", help="shorter and fewer runs, less exact")
+    p.add_argument("--repetitions", type=_positive, metavar="N", help="measurements of each cell")
     p.add_argument("--only", type=_list, metavar="CELLS", default=[],
                    help="comma list of (parts of) names of cells, with * and ?")
-    p.add_argument("--list", action="store_true", help="name the cells, measure nothing")
-    p.add_argument("--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B",
-                   help="CPUs to measure on")
+    p.add_argument("--list", action="store_true", help="print the names of the cells, measure nothing")
+    p.add_argument("--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B", help="CPUs to measure on")
     p.add_argument("--nice", type=int, default=0,
                    help="niceness of all that is measured, for machines that others use too (0)")
     p.add_argument("--build", default=build, type=pathlib.Path, help="build folder")
@@ -63,22 +61,17 @@ def _cpus(text):
     return [int(c) for c in text.split(",")]
 
 
-def _selected(names, known):
-    if "all" in names:
-        return list(known.values())
-    unknown = [n for n in names if n not in known]
-    if unknown:
+def _selected(options, known):
+    """The experiments that are named; of several those that have the cells that are named."""
+    names = list(known) if "all" in options.experiments else options.experiments
+    if unknown := [n for n in names if n not in known]:
         raise Trouble(f"no such experiment: {', '.join(unknown)}; there are: {', '.join(known)}")
-    return [known[n] for n in known if n in names]
-
-
-def _with_cells(selected, options):
-    """Of several experiments those that have the cells that are wanted."""
+    selected = [known[n] for n in known if n in names]
     if not options.only or len(selected) == 1:
         return selected
     found = [e for e in selected if any_chosen(e.cells(Lab(options)), options.only)]
     if not found:
-        raise Trouble(f"--only {','.join(options.only)}: no such cell in any of them; --list names all")
+        raise Trouble(f"--only {','.join(options.only)}: no such cell in any of them; --list prints all")
     return found
 
 
@@ -90,41 +83,38 @@ def _settings(options, experiment):
 
 def _write_report(folder, known):
     """Of all experiments that the folder has results of. False if there are none."""
-    found = [(e, r) for e, r in ((e, results.found(folder, e)) for e in known.values()) if r]
-    if not found:
-        return False
-    path = folder / REPORT
-    path.write_text(page.render(found), encoding="utf-8")
-    print(path)
-    return True
+    found = [(e, r) for e in known.values() if (r := results.found(folder, e))]
+    if found:
+        path = folder / "report.html"
+        path.write_text(page.render(found), encoding="utf-8")
+        print(path)
+    return bool(found)
 
 
 def _part(experiment, options):
-    """What is left of it, as well as can be told before it begins."""
+    """What is left of it, as far as is known before it begins."""
     try:
         journal = Journal(options.out, experiment)
         journal.expect(_settings(options, experiment))
         _, todo = plan(experiment, Lab(options), journal.results, options.only)
         complete = bool(journal.results.ended) and not todo
     except (Trouble, OSError):
-        todo, complete = [], False  # it will be told when its turn comes
+        todo, complete = [], False  # reported when its turn comes
     return Part(experiment.name, todo, experiment.prepare_s, complete)
 
 
 def _measure(experiment, options, progress, part):
-    """How many cells failed."""
-    lab = Lab(options)
-    journal = None
+    """Number of cells that failed."""
+    lab, journal = Lab(options), None
     try:
         experiment.check(lab)
         journal = Journal(options.out, experiment)
-        about = machine.describe(lab.program("ringtap"), options.cpus)
-        journal.begin(_settings(options, experiment), about)
+        journal.begin(_settings(options, experiment), machine.describe(lab.program("ringtap"), options.cpus))
         run = Run(experiment, lab, journal, progress, part)
         run.execute()
         return run.failed
     finally:
-        # Another signal must not interrupt the clearing up, which takes seconds at most.
+        # Another signal must not interrupt the clean-up, which takes seconds at most.
         before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDING}
         lab.close()
         if journal:
@@ -139,7 +129,7 @@ def _run(options, known):
         if not _write_report(options.out, known):
             raise Trouble(f"{options.out} has no results of experiments")
         return 0
-    selected = _with_cells(_selected(options.experiments, known), options)
+    selected = _selected(options, known)
     if options.list:
         for e in selected:
             for cell in e.cells(Lab(options)):
@@ -147,10 +137,9 @@ def _run(options, known):
         return 0
     for left in scope.remove_leftovers():
         print(f"removed what a run before had left: {left}", file=sys.stderr)
-    if options.fresh:
-        for e in selected:
-            for suffix in ("jsonl", "json", "csv"):
-                (options.out / f"{e.name}.{suffix}").unlink(missing_ok=True)
+    for e in selected if options.fresh else ():
+        for suffix in ("jsonl", "json", "csv"):
+            (options.out / f"{e.name}.{suffix}").unlink(missing_ok=True)
     niceness = Niceness(options.nice)
     try:
         return _measure_all(selected, options)
@@ -164,8 +153,8 @@ def _measure_all(selected, options):
     """Exit status: the worst one's."""
     progress = Progress([_part(e, options) for e in selected])
     if len(selected) > 1:
-        print(f"{len(selected)} experiments: {', '.join(e.name for e in selected)}; about "
-              f"{duration(progress.expected_s())}", file=sys.stderr)
+        print(f"{len(selected)} experiments: {', '.join(e.name for e in selected)}; about {duration(progress.expected_s())}",
+              file=sys.stderr)
     status = 0
     for experiment, part in zip(selected, progress.parts):
         status = max(status, _measured(experiment, options, progress, part))
@@ -174,7 +163,7 @@ def _measure_all(selected, options):
 
 
 def _measured(experiment, options, progress, part):
-    """Exit status. That one experiment cannot be made is no reason not to make the others."""
+    """Exit status. An experiment that cannot be made does not stop the others."""
     if part.complete:
         print(f"{experiment.name}: all of it is in {options.out} already; --fresh measures anew", file=sys.stderr)
         return 0
@@ -183,21 +172,13 @@ def _measured(experiment, options, progress, part):
     except Trouble as e:
         print(f"ringtap-lab: {e}", file=sys.stderr)
         if len(progress.parts) > 1 and not isinstance(e, OtherSettings):
-            _note_trouble(experiment, options.out, str(e))
+            # For the report; where there is no journal, nothing can be written.
+            with contextlib.suppress(Trouble, OSError), contextlib.closing(Journal(options.out, experiment)) as journal:
+                journal.trouble(str(e))
         return 2
     if failed:
-        print(f"ringtap-lab: {experiment.name}: {failed} measurements failed; the same command tries those "
-              "again", file=sys.stderr)
+        print(f"ringtap-lab: {experiment.name}: {failed} measurements failed; the same command tries those again", file=sys.stderr)
     return 1 if failed else 0
-
-
-def _note_trouble(experiment, folder, text):
-    """For the report of the others."""
-    try:
-        with contextlib.closing(Journal(folder, experiment)) as journal:
-            journal.trouble(text)
-    except (Trouble, OSError):
-        pass  # what is no journal is nothing to be written to
 
 
 def _interrupt(number, frame):

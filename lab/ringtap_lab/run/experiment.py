@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment is to the framework.
+"""The interface between an experiment and the framework.
 
-An experiment is cut into cells: things that are measured once in each repetition, apart from each
-other. The framework runs them in alternating order, writes each result down at once, goes on where
-an interrupted run stopped, and makes files and the page. All that an experiment does is to say what
-its cells are, measure one of them, and tell how the results are shown."""
+An experiment consists of cells: things that are measured once in each repetition, independently of each other. The framework
+runs them in alternating order, writes each result to the disk at once, resumes interrupted runs, and makes files and the page.
+An experiment names its cells, measures one of them, and names the view (in report/) that shows the results."""
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Cell:
-    """key: its name in files, options and on the page, of letters that need no quotes in a shell.
-    params: what makes it differ from the others; columns of the CSV file.
-    seconds: roughly how long it takes, for the time left."""
+    """key: its name in files, options and on the page, of letters that need no quotes in a shell. params: what makes it differ
+    from the others; columns of the CSV file. seconds: roughly how long it takes, for the time left."""
 
     key: str
     params: dict = field(default_factory=dict)
@@ -21,21 +19,11 @@ class Cell:
 
 @dataclass
 class Measurement:
-    """values: numbers, by metric; the framework makes means and standard deviations of them.
-    data: anything else that JSON can hold (curves, histograms), as small as may be: it is embedded
-    in the page. Only that of the first repetition is kept if the experiment does not say otherwise."""
+    """values: numbers, by metric; the framework makes means and standard deviations of them. data: anything else that JSON can
+    hold (curves, histograms), as small as possible: it is embedded in the page."""
 
     values: dict
     data: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Published:
-    """A figure that others published: what was measured, its value as text, where it stands."""
-
-    what: str
-    value: str
-    source: str = ""
 
 
 class Experiment:
@@ -43,23 +31,48 @@ class Experiment:
 
     name = ""  # on the command line
     title = ""
-    question = ""  # what it answers, a sentence or two
-    conditions = ""  # how it is measured: what a reader must know to judge the figures
-    published = ()  # of Published
+    question = ""  # which it answers, a sentence or two
+    conditions = ""  # how it is measured: what a reader must know to judge the values
+    published = ()  # of sources.Published
+    view = None  # module with blocks() and summary()
     order = 100  # place in the report
     repetitions = 5
     quick_repetitions = 2
+    prepared_names = {}  # of what prepare() gives: name, scale, digits, unit, by key; {}: as they are
     prepare_s = 0.0  # how long prepare() takes, roughly
+    length_s = None  # how long each rate is measured: (full, quick); an option if there is one
+    # Without these nothing can be measured.
+    root_for = "network namespaces and DPDK's run-time folders"
+    programs = ()  # of ours
+    built = ()  # files of the build folder
+    tools = {}  # packages, by program of the system
+    huge_mb = 0
 
     def add_options(self, group):
         """group: an argparse group. Names begin with --NAME-, so that experiments do not clash."""
+        if self.length_s:
+            group.add_argument(f"--{self.name}-seconds", type=float, metavar="S",
+                               help="how long each rate is measured ({}; with --quick {})".format(*self.length_s))
+
+    def length(self, lab):
+        return getattr(lab.o, f"{self.name}_seconds") or self.length_s[lab.quick]
 
     def check(self, lab):
         """Raises Trouble if none of it can be measured here."""
+        lab.need_root(self.root_for)
+        lab.need_cpus(2)
+        for name in self.programs:
+            lab.program(name)
+        for path in self.built:
+            lab.built(path)
+        for name, package in self.tools.items():
+            lab.tool(name, package)
+        if self.huge_mb:
+            lab.need_huge_pages(self.huge_mb)
 
     def prepare(self, lab):
-        """What all cells need to know and has to be measured first, such as the machine's limit.
-        A dict for JSON; kept for a run that is resumed, and found as lab.prepared."""
+        """What all cells need and has to be measured first, such as the machine's limit: a dict for JSON; kept for a run that is
+        resumed, and found as lab.prepared."""
         return {}
 
     def cells(self, lab):
@@ -67,15 +80,15 @@ class Experiment:
         raise NotImplementedError
 
     def run(self, lab, cell, repetition):
-        """Measures a cell once: a Measurement, or raises Unavailable. Any other exception is
-        recorded as a failure of this cell, and the next one is measured."""
+        """Measures a cell once: a Measurement, or raises Unavailable. Any other exception is recorded as a failure of this cell,
+        and the next one is measured."""
         raise NotImplementedError
 
     def blocks(self, results):
-        """What the page shows, in order: blocks.Table, blocks.Plot and blocks.Text.
-        results is a results.Results; cells may be missing in it."""
-        return []
+        """What the page shows, in order: blocks.Table, blocks.Plot and blocks.Text. results is a results.Results; cells may be
+        missing in it."""
+        return self.view.blocks(results)
 
     def summary(self, results):
-        """What the top of the page says of it: a few of blocks.Claim, as a manager would ask."""
-        return []
+        """A few of blocks.Claim, for the top of the page."""
+        return self.view.summary(results)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd against testpmd's io forwarding in `make bench`: between two ports, both ways."""
+"""`make bench`: ringtap-fwd against testpmd's io forwarding, between two ports, both ways."""
 from . import forwarder
-from .lab import Lab
 from .testpmd import IoForwarding, Source, TestPmd
 
 SIZE = 64
@@ -25,20 +24,20 @@ def _testpmd(bench, name):
         app.stop()
 
 
-def _ours(bench, lab, name, more):
+def _ours(bench, name, more):
     """Packets per second that the polling thread has run."""
     source = _source(name)
     options = [*source.eal, *([] if bench.o.huge else ["--no-huge"])]
     end = forwarder.End([], options, ",".join(source.ports), bench.o.cpus[0])
     first = ["--tx-first", str(BURST)] if name == "net_ring" else []
-    report = forwarder.run(lab, end, "forward", [*first, "--duration", f"{SECONDS}s", *more])
+    report = forwarder.run(bench.lab, end, "forward", [*first, "--duration", f"{SECONDS}s", *more])
     packets = sum(role["total"]["rx_packets"] for role in report.data["roles"])
     return packets / sum(t["cpu_seconds"] for t in report.data["threads"])
 
 
-def _turn(bench, lab, name, backwards):
-    ways = {TESTPMD: lambda: _testpmd(bench, name), PLAIN: lambda: _ours(bench, lab, name, []),
-            STATS: lambda: _ours(bench, lab, name, ["--stats", "1"])}
+def _turn(bench, name, backwards):
+    ways = {TESTPMD: lambda: _testpmd(bench, name), PLAIN: lambda: _ours(bench, name, []),
+            STATS: lambda: _ours(bench, name, ["--stats", "1"])}
     rates = {}
     for label in list(ways)[::-1 if backwards else 1]:
         rates[label] = ways[label]()
@@ -51,10 +50,4 @@ def _turn(bench, lab, name, backwards):
 def measure(bench, repetition):
     for turn in range(1 if bench.o.quick else TURNS):
         for name in SOURCES:
-            lab = Lab(bench.o)
-            try:
-                _turn(bench, lab, name, (repetition + turn) % 2 == 1)
-            except Exception as e:  # any: the rest is worth measuring
-                bench.store.error(f"forwarders over {name}", e)
-            finally:
-                lab.close()
+            bench.try_to(f"forwarders over {name}", lambda: _turn(bench, name, (repetition + turn) % 2 == 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment has at hand: options, programs, and things that are gone when it is over."""
+"""What an experiment uses: options, programs, and things that are removed at its end."""
 import contextlib
 import itertools
 import os
@@ -14,40 +14,37 @@ from ..tools.hugepages import HugePages
 
 # Where a build keeps what an installation has in PATH.
 _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
-
+PLUGIN = "probe/libringtap-probe.so"
 QUICK_BUDGET = 0.35  # of the time that an experiment may take
+BUILD_IT = "build it by `make all`, or name the build folder by --build"
 
 
 class Lab:
-    """o: the options of the command line. prepared: what the experiment's prepare() gave. cpus: two
-    of them are enough for all experiments."""
+    """o: the options of the command line. prepared: what the experiment's prepare() gave. cpus: two are enough for all
+    experiments."""
 
     def __init__(self, options):
-        self.o = options
-        self.quick = options.quick
-        self.cpus = options.cpus
+        self.o, self.quick, self.cpus = options, options.quick, options.cpus
         self.name = scope.own_name()
         self.prepared = {}
         self.repetitions = 1  # of each cell
-        self.left_s = 0.0  # estimate for the measurements behind the present one
+        self.left_s = 0.0  # estimate for the measurements after the present one
         self._began = time.monotonic()
         self._number = itertools.count()
         self._stack = contextlib.ExitStack()
         self._folder = None
-        os.environ[scope.VARIABLE] = self.name  # all processes that we start have it
+        os.environ[scope.VARIABLE] = self.name  # inherited by all processes that are started
         # Commands in reports are the same in every run, so that they can be compared.
         process.abbreviations.update({f"{options.build}/": "build/", self.name: "lab"})
 
     def begin_cell(self):
-        """Names begin anew: what a cell runs looks the same in each repetition."""
+        """Names begin anew: a cell's commands are the same in each repetition."""
         self._number = itertools.count()
 
     def spare_s(self, budget_s):
-        """What is left of the time that an experiment may take as a whole, when those measurements that
-        are still to come get theirs. A quick run has a part of it."""
-        if self.quick:
-            budget_s *= QUICK_BUDGET
-        return budget_s - (time.monotonic() - self._began) - self.left_s
+        """What is left of the time that an experiment may take as a whole, without the measurements that are still to come. A quick
+        run has a part of it."""
+        return budget_s * (QUICK_BUDGET if self.quick else 1) - (time.monotonic() - self._began) - self.left_s
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
@@ -59,27 +56,25 @@ class Lab:
         built = self.o.build / _BUILT.get(name, "") / name
         found = str(built) if built.exists() else shutil.which(name)
         if not found:
-            raise Trouble(f"{name} is neither in {built.parent} nor in PATH: build it by `make all`, "
-                          "or name the build folder by --build")
+            raise Trouble(f"{name} is neither in {built.parent} nor in PATH: {BUILD_IT}")
         return found
 
     def built(self, path):
         """Path of a file of the build folder."""
         found = self.o.build / path
         if not found.exists():
-            raise Trouble(f"{found} is not there: build it by `make all`, or name the build folder by "
-                          "--build")
+            raise Trouble(f"{found} is not there: {BUILD_IT}")
         return str(found)
 
     def plugin(self):
         """Path of the probe, for EAL's -d."""
-        return self.built("probe/libringtap-probe.so")
+        return self.built(PLUGIN)
 
     def probe_object(self):
-        """Path of the code that the probe loads: its USDT sites are there."""
+        """Path of the code that the probe loads, which has its USDT sites."""
         found = sorted((Path(self.plugin()).parent / "ringtap").glob("probe-abi*.so"))
         if not found:
-            raise Trouble("the probe is not built: build it by `make all`")
+            raise Trouble(f"the probe is not built: {BUILD_IT}")
         return str(found[0])
 
     def tool(self, name, package):
@@ -89,29 +84,27 @@ class Lab:
             raise Trouble(f"{name} is not installed: apt install {package}")
         return found
 
-    # What a run needs at all
+    # Requirements
 
-    def need_root(self, why="network namespaces and DPDK's run-time folders"):
+    def need_root(self, why):
         if os.geteuid() != 0:
             raise Trouble(f"needs root, for {why}: use sudo")
 
     def need_cpus(self, count):
-        here = os.sched_getaffinity(0)
-        if not set(self.cpus) <= here or len(set(self.cpus)) < count:
+        if not set(self.cpus) <= os.sched_getaffinity(0) or len(set(self.cpus)) < count:
             raise Trouble(f"needs {count} CPUs that may be used: name them by --cpus")
 
     def need_huge_pages(self, megabytes):
         """Adds what is missing; given back at the end of the run, or by the next one."""
         pages = HugePages(megabytes, os.path.join(scope.FOLDERS, self.unique(scope.HUGE_PAGES)))
         if pages.reason:
-            raise Trouble(f"{pages.reason}: {megabytes} MB are needed; free memory, or set "
-                          "vm.nr_hugepages")
+            raise Trouble(f"{pages.reason}: {megabytes} MB are needed; free memory, or set vm.nr_hugepages")
         self._stack.callback(pages.release)
 
     # Things with names that only this run has
 
     def unique(self, kind):
-        """A name, such as for --file-prefix. What bears it is removed if this run cannot."""
+        """A name, such as for --file-prefix. The next run removes things of this name if this one cannot."""
         return f"{self.name}-{kind}{next(self._number)}"
 
     def folder(self):
@@ -121,30 +114,25 @@ class Lab:
             os.mkdir(self._folder, 0o700)
         return self._folder
 
-    def keep(self, context):
-        """Enters a context that lasts until the experiment is over, for what cells share."""
-        return self._stack.enter_context(context)
-
     @contextlib.contextmanager
-    def hosts(self, options=()):
+    def hosts(self):
         """Two network namespaces, joined by a pair of veth whose ends are both called eth0."""
         with contextlib.ExitStack() as stack:
-            a, b = (stack.enter_context(contextlib.closing(netns.Namespace(self.unique("n"))))
-                    for _ in range(2))
-            netns.join(a, b, options=options)
+            a, b = (stack.enter_context(contextlib.closing(netns.Namespace(self.unique("n")))) for _ in range(2))
+            netns.join(a, b)
             yield a, b
 
     @contextlib.contextmanager
-    def running(self, argv, env=None, **kwargs):
-        """A process that is there within the context. Its command is one of the measurement's."""
-        p = process.start([str(a) for a in argv], env, **kwargs)
+    def running(self, argv, **kwargs):
+        """A process, for as long as the context lasts. Its command is recorded."""
+        p = process.start([str(a) for a in argv], **kwargs)
         try:
             yield p
         finally:
             process.stop(p)
 
     def close(self):
-        """After this nothing is left of the run in the system, however it went."""
+        """After this nothing of the run is left in the system, however it ended."""
         try:
             self._stack.close()
         finally:

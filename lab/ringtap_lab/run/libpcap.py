@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A libpcap program in `make bench`: on a port, on a veth by the system's libpcap, and with a filter
-that passes one packet in a hundred."""
-import struct
+"""`make bench`: a libpcap program on a port, on a veth with the system's libpcap, and with a filter that passes one packet in a
+hundred."""
 import time
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
 
 from ..tools import process
 from ..tools.telemetry import Telemetry
-from . import forwarder
-from .counter import Counter
-from .lab import Lab
+from . import attached, forwarder
 from .testpmd import Source, TestPmd
 
 SIZE = 64
@@ -21,25 +22,18 @@ STEADY = f"net_null at {STEADY_PPS // 10**6} Mpps"
 ONE_IN_100, NOTHING = "net_pcap, 1 of 100 passes", "net_null, nothing passes"
 
 
-def _udp_frame(port):
-    payload = bytes(SIZE - 14 - 20 - 8)
-    udp = struct.pack(">HHHH", 9, port, 8 + len(payload), 0)
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp + payload), 0, 0, 64, 17, 0,
-                     bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]))
-    return bytes.fromhex("0200000000010200000000020800") + ip + udp + payload
-
-
 def write_frames(path):
     """UDP, one frame to port 53, in a pcap file."""
-    with open(path, "wb") as f:
-        f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for i in range(FRAMES):
-            f.write(struct.pack("<IIII", 1, i, SIZE, SIZE) + _udp_frame(53 if i == FRAMES // 2 else 5000))
+    def frame(port):
+        head = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02") / IP(src="198.18.0.1", dst="198.18.0.2") / UDP(
+            sport=9, dport=port)
+        return head / bytes(SIZE - len(head))
+
+    wrpcap(str(path), [frame(53 if i == FRAMES // 2 else 5000) for i in range(FRAMES)])
 
 
 class FromFile(Source):
-    """net_pcap plays a file round and round. net_null's packets never change: a filter takes all of
-    them or none."""
+    """net_pcap plays a file again and again. net_null's packets never change: a filter takes all of them or none."""
 
     def __init__(self, path):
         self.name, self.size, self.ports = "net_pcap", SIZE, ["net_pcap0"]
@@ -47,25 +41,29 @@ class FromFile(Source):
         self.app = ["--forward-mode=rxonly", "--no-flush-rx"]
 
 
-def _ours(bench, app, expression=""):
-    launcher = [str(bench.ringtap), "run", "--"]
-    return Counter(bench.o.build, bench.o.cpus[1], f"ringtap:{app.prefix}:{app.source.ports[0]}",
-                   launcher, expression)
+def _add(bench, source, tool, counts, disturbed=0.0):
+    pps, lost = counts["packets"] / counts["seconds"], counts["dropped"]
+    bench.store.add(pps, "pcap", source, SIZE, tool, disturbed=disturbed)
+    bench.store.add(lost / max(lost + counts["packets"], 1), "pcap_loss", source, SIZE, tool, disturbed=disturbed)
+    print(f"pcap_loop on {source} by {tool}: {pps / 1e6:.2f} Mpps, {lost} lost", flush=True)
 
 
-def _rates(counts):
-    return counts["packets"] / counts["seconds"], \
-        counts["dropped"] / max(counts["dropped"] + counts["packets"], 1)
+def _application(bench, source):
+    return TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
+
+
+def _counter(bench, app, expression=""):
+    return attached.on_port(bench.lab, app.prefix, app.source.ports[0], expression)
 
 
 def on_port(bench):
-    """Everything that testpmd receives from net_null."""
-    app = TestPmd(Source("net_null", SIZE), bench.o.cpus, bench.o.huge, str(bench.plugin))
+    """All that testpmd receives from net_null."""
+    app = _application(bench, Source("net_null", SIZE))
     try:
         before = app.polling_times()
-        with _ours(bench, app) as counter:
+        with _counter(bench, app) as counter:
             time.sleep(bench.o.seconds)
-            counts = counter.finish()
+            counts = counter.counts()
         disturbed = process.waiting_share(before, app.polling_times())
     finally:
         app.stop()
@@ -73,100 +71,75 @@ def on_port(bench):
 
 
 def at_a_steady_rate(bench):
-    """As a wire would send: at full rate testpmd is faster than any reader of packets can be. What the
-    port received between two looks, both while the counter was attached, has to be counted."""
-    lab = Lab(bench.o)
+    """As a wire would send: at full rate testpmd is faster than any reader of packets can be. What the port received between
+    two readings of its counters, both while the counter was attached, has to be counted."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={SIZE}", "--no-huge"], "net_null0", bench.o.cpus[0])
-    try:
-        sink = forwarder.Forwarder(lab, end, "sink", ["--sink-rate", str(STEADY_PPS)])
-        name = sink.argv[sink.argv.index("--name") + 1]
-        with sink, Counter(bench.o.build, bench.o.cpus[1], f"ringtap:{name}:net_null0",
-                           [str(bench.ringtap), "run", "--"]) as counter:
-            telemetry = Telemetry(name)
-            try:
-                _, before = telemetry.received([0])
-                time.sleep(bench.o.seconds)
-                _, after = telemetry.received([0])
-            finally:
-                telemetry.close()
-            counts = counter.finish()
-    finally:
-        lab.close()
+    with forwarder.Forwarder(bench.lab, end, "sink", ["--sink-rate", str(STEADY_PPS)]) as sink, \
+            attached.on_port(bench.lab, sink.prefix, "net_null0") as counter:
+        telemetry = Telemetry(sink.prefix)
+        try:
+            _, before = telemetry.received([0])
+            time.sleep(bench.o.seconds)
+            _, after = telemetry.received([0])
+        finally:
+            telemetry.close()
+        counts = counter.counts()
     if after <= before:
         raise RuntimeError("the port received nothing")
     counts["dropped"] += max(after - before - counts["packets"] - counts["dropped"], 0)
-    _add(bench, STEADY, "ringtap", counts, 0.0)
+    _add(bench, STEADY, "ringtap", counts)
 
 
 def on_veth(bench):
-    """Everything that a sender in the kernel's way can send; at its own pace if that is slower."""
-    lab = Lab(bench.o)
-    try:
-        with lab.hosts() as (a, b):
-            end = forwarder.End(a.prefix, ["--plane", "packet-mmap"], "eth0", bench.o.cpus[0])
-            with Counter(bench.o.build, bench.o.cpus[1], "eth0", b.prefix) as counter, \
-                    forwarder.Forwarder(lab, end, "generate",
-                                        ["--frame", "udp", "--sizes", str(SIZE), "--rate", "max"]) as sender:
-                time.sleep(bench.o.seconds)
-                report = sender.finish()
-                time.sleep(0.2)  # libpcap hands out a block that is not full after 0.1 s
-                counts = counter.finish()
-    finally:
-        lab.close()
+    """All that a sender can send through the kernel; at its own pace if that is slower."""
+    lab = bench.lab
+    with lab.hosts() as (a, b):
+        end = forwarder.End(a.prefix, ["--plane", "packet-mmap"], "eth0", bench.o.cpus[0])
+        with attached.Counter(lab, "eth0", b.prefix) as counter, \
+                forwarder.Forwarder(lab, end, "generate", ["--frame", "udp", "--sizes", str(SIZE), "--rate", "max"]) as sender:
+            time.sleep(bench.o.seconds)
+            report = sender.report()
+            time.sleep(0.2)  # libpcap hands out a block that is not full after 0.1 s
+            counts = counter.counts()
     # Starting and ending the sender is not its time.
-    counts["seconds"] = report.data["seconds"]
-    _add(bench, "veth", "system", counts, 0.0)
-
-
-def _add(bench, source, tool, counts, disturbed):
-    pps, loss = _rates(counts)
-    bench.store.add(pps, "pcap", source, SIZE, tool, disturbed=disturbed)
-    bench.store.add(loss, "pcap_loss", source, SIZE, tool, disturbed=disturbed)
-    print(f"pcap_loop on {source} by {tool}: {pps / 1e6:.2f} Mpps, {counts['dropped']} lost", flush=True)
+    _add(bench, "veth", "system", counts | {"seconds": report.data["seconds"]})
 
 
 def _check_share(counts, inner, outer, share):
-    """A filter that passes what it should not, or nothing, measures something else. inner, outer:
-    packets received in times within and around that of the counter."""
+    """A filter that passes wrong packets, or nothing, measures something else. inner, outer: packets received in times within
+    and around that of the counter."""
     passed = counts["packets"] + counts["dropped"]
     if not 0.9 * share * inner <= passed <= 1.1 * share * outer:
         raise RuntimeError(f"{passed} of {inner} to {outer} packets passed the filter, not {share:.0%}")
 
 
 def filtered(bench, source, name, share):
-    """The application's rate before, and while a filter looks at its packets; by turns, as clocks
-    change. share: of the packets, that passes."""
-    app = TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
+    """The application's rate before, and while a filter reads its packets; by turns, as clocks change. share: of the packets,
+    that passes."""
+    app = _application(bench, source)
     try:
         for _ in range(TURNS):
             alone = app.rate_of_own_time(WINDOW_S)
             _, first = app.received()
-            with _ours(bench, app, EXPRESSION) as counter:
+            with _counter(bench, app, EXPRESSION) as counter:
                 _, before = app.received()
-                attached = app.rate_of_own_time(WINDOW_S)
+                rate = app.rate_of_own_time(WINDOW_S)
                 _, after = app.received()
-                counts = counter.finish()
+                counts = counter.counts()
             _, last = app.received()
             _check_share(counts, after - before, last - first, share)
             bench.store.add(alone, "unfiltered", name, SIZE)
-            bench.store.add(attached, "filtered", name, SIZE)
-            print(f"filter on {name}: application {alone / 1e6:.1f} -> {attached / 1e6:.1f} Mpps, "
-                  f"{counts['packets']} passed", flush=True)
+            bench.store.add(rate, "filtered", name, SIZE)
+            print(f"filter on {name}: application {alone / 1e6:.1f} -> {rate / 1e6:.1f} Mpps, {counts['packets']} passed", flush=True)
     finally:
         app.stop()
 
 
-def measure(bench):
-    bench.o.out.mkdir(parents=True, exist_ok=True)
+def measure(bench, _repetition):
     file = bench.o.out / "one-in-100.pcap"
     write_frames(file)
-    for what, function in (
-            ("pcap_loop on a port", lambda: on_port(bench)),
-            ("pcap_loop at a steady rate", lambda: at_a_steady_rate(bench)),
-            ("pcap_loop on a veth", lambda: on_veth(bench)),
-            (f"filter, {ONE_IN_100}", lambda: filtered(bench, FromFile(file), ONE_IN_100, 1 / FRAMES)),
-            (f"filter, {NOTHING}", lambda: filtered(bench, Source("net_null", SIZE), NOTHING, 0))):
-        try:
-            function()
-        except Exception as e:  # any: the rest is worth measuring
-            bench.store.error(what, e)
+    bench.try_to("pcap_loop on a port", lambda: on_port(bench))
+    bench.try_to("pcap_loop at a steady rate", lambda: at_a_steady_rate(bench))
+    bench.try_to("pcap_loop on a veth", lambda: on_veth(bench))
+    bench.try_to(f"filter, {ONE_IN_100}", lambda: filtered(bench, FromFile(file), ONE_IN_100, 1 / FRAMES))
+    bench.try_to(f"filter, {NOTHING}", lambda: filtered(bench, Source("net_null", SIZE), NOTHING, 0))

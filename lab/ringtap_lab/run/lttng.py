@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LTTng, by itself: a session daemon in a mount namespace of its own, so that nobody else's sessions are
-touched, and none is left when it has gone."""
+"""LTTng: a session daemon in a mount namespace of its own, which reaches no other sessions, and leaves none behind."""
 import contextlib
 import os
 import re
@@ -18,11 +17,11 @@ BUFFERS = ["--subbuf-size=4M", "--num-subbuf=8"]
 
 
 class Daemon:
-    """Applications that are started with prefix before their commands see it."""
+    """Applications whose commands have the prefix reach it."""
 
     def __init__(self, lab):
-        attached.installed(lab, "lttng-sessiond", "lttng-tools")
-        attached.installed(lab, "lttng", "lttng-tools")
+        for program in ("lttng-sessiond", "lttng"):
+            attached.installed(lab, program, "lttng-tools")
         self.argv = [*attached.on_cpu(lab), "unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', FOLDER,
                      "lttng-sessiond", "--no-kernel"]
         self.env = {"LTTNG_HOME": lab.folder()}
@@ -30,8 +29,9 @@ class Daemon:
     def __enter__(self):
         self.made = not os.path.exists(FOLDER)
         os.makedirs(FOLDER, exist_ok=True)
-        self.process = process.start(self.argv, self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.DEVNULL)
+        null = subprocess.DEVNULL
+        self.process = process.start(self.argv, self.env, stdin=null, stdout=null, stderr=null)
+        self.prefix = ["nsenter", "-m", "-t", str(self.process.pid)]
         try:
             process.wait_for(lambda: self._call("list")[0] == 0, START_S, "lttng-sessiond")
         except BaseException:
@@ -39,14 +39,10 @@ class Daemon:
             raise
         return self
 
-    @property
-    def prefix(self):
-        return ["nsenter", "-m", "-t", str(self.process.pid)]
-
     def _call(self, *args):
         return process.run([*self.prefix, "lttng", "--no-sessiond", *args], self.env)
 
-    def tell(self, *args):
+    def command(self, *args):
         """What the command lttng prints."""
         status, out, err = self._call(*args)
         if status != 0:
@@ -54,48 +50,44 @@ class Daemon:
         return out
 
     def __exit__(self, *_):
-        process.stop(self.process)  # it takes its consumers along
+        process.stop(self.process)  # which ends its consumers
         if self.made:
             with contextlib.suppress(OSError):  # another daemon has begun to use it
                 os.rmdir(FOLDER)
 
 
 class Session:
-    """Records all events of ours. Bursts are counted by the application's port: babeltrace2 would take
-    longer than all the rest."""
+    """Records all events of ours. Bursts are counted by the application's port: babeltrace2 would take longer than all the
+    rest."""
 
     def __init__(self, lab, daemon, app, burst):
-        self.daemon, self.app, self.burst = daemon, app, burst
+        self.command, self.app, self.burst = daemon.command, app, burst
         self.folder = os.path.join(lab.folder(), lab.unique("ctf"))
 
     def __enter__(self):
         try:
-            self._begin()
+            self.command("create", SESSION, "-o", self.folder)
+            self.command("enable-channel", "-u", "c", *BUFFERS)
+            self.command("enable-event", "-u", "-c", "c", "ringtap:*")
+            self.command("start", SESSION)
+            process.wait_for(lambda: self.app.telemetry.ask("/ringtap/trace")["bursts_traced"], START_S, "events")
+            _, self.before = self.app.received()
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _begin(self):
-        tell = self.daemon.tell
-        tell("create", SESSION, "-o", self.folder)
-        tell("enable-channel", "-u", "c", *BUFFERS)
-        tell("enable-event", "-u", "-c", "c", "ringtap:*")
-        tell("start", SESSION)
-        process.wait_for(lambda: self.app.telemetry.ask("/ringtap/trace")["bursts_traced"], START_S, "events")
-        _, self.before = self.app.received()
-
     def events(self):
         """(events, packets in them, events lost)."""
         _, after = self.app.received()
-        self.daemon.tell("stop", SESSION)
-        found = re.findall(r"Discarded events: (\d+)", self.daemon.tell("list", SESSION))
+        self.command("stop", SESSION)
+        found = re.findall(r"Discarded events: (\d+)", self.command("list", SESSION))
         if not found:
-            raise RuntimeError("lttng does not say what it discarded")
-        packets = after - self.before
-        return packets // self.burst, packets // self.burst * self.burst, sum(int(n) for n in found)
+            raise RuntimeError("lttng does not print what it discarded")
+        events = (after - self.before) // self.burst
+        return events, events * self.burst, sum(int(n) for n in found)
 
     def __exit__(self, *_):
         with contextlib.suppress(RuntimeError):
-            self.daemon.tell("destroy", SESSION)
+            self.command("destroy", SESSION)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measurements of one application's life: untouched, captured, afterwards. All go into a Store."""
+"""`make bench`: one application without a capture, with each, and afterwards. All results go into a Store."""
 import os
 import sys
 import time
@@ -10,10 +10,13 @@ from ..tools.stats import DISTURBED, Series
 from .testpmd import TestPmd
 
 WINDOW_S = 0.4
+FAILURES = (RuntimeError, OSError, ValueError, KeyError)
 
 
 class Store:
-    """Series by what was measured: (quantity, source, size, tool, sink), None where it is moot."""
+    """Series by what was measured: (quantity, source, size, tool, sink), None where it does not apply."""
+
+    NAMES = ("quantity", "source", "size", "tool", "sink")
 
     def __init__(self):
         self.series = defaultdict(Series)
@@ -23,105 +26,112 @@ class Store:
         self.series[quantity, source, size, tool, sink].add(value, disturbed)
 
     def get(self, quantity, source=None, size=None, tool=None, sink=None):
-        """What was measured in peace, if there is such."""
+        """The undisturbed values, if there are some."""
         return self.series.get((quantity, source, size, tool, sink), Series()).calm()
 
     def error(self, what, e):
-        text = f"{what}: {e}"
-        self.errors.append(text)
-        print(f"  {text}", file=sys.stderr, flush=True)
+        self.errors.append(f"{what}: {e}")
+        print(f"  {what}: {e}", file=sys.stderr, flush=True)
 
     def as_list(self):
-        names = ("quantity", "source", "size", "tool", "sink")
-        return [{**dict(zip(names, key)), **series.calm().summary(), "values": list(series),
-                 "disturbed": series.disturbed}
-                for key, series in self.series.items()]
+        return [{**dict(zip(self.NAMES, key)), **series.calm().summary(), "values": list(series),
+                 "disturbed": series.disturbed} for key, series in self.series.items()]
 
 
-def _file(sink, folder):
-    return "/dev/null" if sink == "null" else os.path.join(folder, "capture.pcapng")
+def _capture(bench, app, tool, path):
+    """(Counts, application's rate meanwhile, greatest share of the time in which the polling thread or the capture waited
+    for its CPU)."""
+    with bench.tools[tool](bench.lab, app, path=path, seconds=bench.o.seconds) as t:
+        def times():
+            return app.polling_times(), process.cpu_times(t.process.pid)
+
+        before = times()
+        pps = app.rate(0.6 * bench.o.seconds)
+        disturbed = max(process.waiting_share(*pair) for pair in zip(before, times()))
+        return t.counts(), pps, disturbed
 
 
-def _attempt(app, tool, sink, options):
-    path = _file(sink, options.disk_dir)
+def _file_rate(path, seconds):
+    """Bytes per second of a file, from the start of capturing until all of it is on the disk."""
+    begin = time.monotonic()
+    with open(path, "rb") as f:
+        os.fsync(f.fileno())
+    return os.stat(path).st_size / (seconds + time.monotonic() - begin)
+
+
+def _attempt(bench, app, tool, sink):
+    """Values by quantity, and by how much they were disturbed."""
+    path = "/dev/null" if sink == "null" else os.path.join(bench.o.disk_dir, "capture.pcapng")
     try:
-        return tool.capture(app, options.seconds, path)
+        counts, pps, disturbed = _capture(bench, app, tool, path)
+        found = {"captured": counts.captured / bench.o.seconds, "attached": pps, "disturbed": disturbed,
+                 "loss": counts.lost / max(counts.captured + counts.lost, 1)}
+        if sink != "null":
+            found["file"] = _file_rate(path, bench.o.seconds)
+        return disturbed, found
     finally:
         if sink != "null" and os.path.exists(path):
             os.unlink(path)
 
 
-def _undisturbed(app, tool, sink, options):
-    """The least disturbed of up to three attempts, as long as there is time for more than one."""
+def _undisturbed(bench, measure):
+    """The least disturbed of up to three attempts, as long as there is time for more than one. measure(): (disturbed,
+    anything)."""
     best = None
     for _ in range(3):
         try:
-            r = _attempt(app, tool, sink, options)
-        except (RuntimeError, OSError, ValueError, KeyError):
+            found = measure()
+        except FAILURES:
             if best is None:
                 raise
-            break  # what came before counts; that the application has died will turn out soon
-        best = r if best is None or r.disturbed < best.disturbed else best
-        if best.disturbed < DISTURBED or time.monotonic() > options.retry_until:
+            break  # earlier attempts count; the next access reports that the application has ended
+        best = min(found, best or found, key=lambda x: x[0])
+        if best[0] < DISTURBED or time.monotonic() > bench.o.retry_until:
             break
     return best
 
 
-def _rate(app, options):
-    """The application's own rate, if possible while nobody else was on its cpu; (pps, disturbed)."""
-    best = None
-    for _ in range(3):
+def _rate(bench, app):
+    """(disturbed, the application's own rate)."""
+    def once():
         before = app.polling_times()
         pps = app.rate(WINDOW_S)
-        disturbed = process.waiting_share(before, app.polling_times())
-        best = (disturbed, pps) if best is None or disturbed < best[0] else best
-        if best[0] < DISTURBED or time.monotonic() > options.retry_until:
-            break
-    return best[1], best[0]
+        return process.waiting_share(before, app.polling_times()), pps
+
+    return _undisturbed(bench, once)
 
 
-def _captured(store, app, tool, sink, options):
-    key = (app.source.name, app.source.size, tool.name, sink)
-    r = _undisturbed(app, tool, sink, options)
-    store.add(r.captured / r.seconds, "captured", *key, r.disturbed)
-    store.add(r.lost / max(r.captured + r.lost, 1), "loss", *key, r.disturbed)
-    store.add(r.app_pps, "attached", *key, r.disturbed)
-    store.add(r.disturbed, "disturbed", *key, r.disturbed)
-    if sink != "null":
-        store.add(r.file_bytes / r.file_seconds, "file", *key, r.disturbed)
-    pps, disturbed = _rate(app, options)
-    store.add(pps, "after", *key, disturbed)
-    print(f"  {tool.name} to {sink}: {r.captured / r.seconds / 1e6:.1f} Mpps captured, "
-          f"{r.lost} lost, application {r.app_pps / 1e6:.1f} Mpps, "
-          f"disturbed {r.disturbed * 100:.0f} %", flush=True)
+def _captured(bench, app, tool, sink):
+    key = (app.source.name, app.source.size, tool, sink)
+    disturbed, found = _undisturbed(bench, lambda: _attempt(bench, app, tool, sink))
+    for quantity, value in found.items():
+        bench.store.add(value, quantity, *key, disturbed)
+    print(f"  {tool} to {sink}: {found['captured'] / 1e6:.1f} Mpps captured, {found['loss'] * 100:.2f} % lost, application "
+          f"{found['attached'] / 1e6:.1f} Mpps, disturbed {disturbed * 100:.0f} %", flush=True)
+    disturbed, pps = _rate(bench, app)
+    bench.store.add(pps, "after", *key, disturbed)
 
 
-def application(store, source, tool, sinks, options, plugin):
-    """One life of the application, with each kind of capture once; a second life if a capture kills
-    it, which dpdk-dumpcap does at times when it detaches on a busy machine."""
-    what = f"{source.name} {source.size} B, {tool.name if tool else 'no tool'}"
-    left = list(sinks if tool else [])
+def application(bench, source, tool, plugin):
+    """One application, with each kind of capture once; another one if a capture ends it, which dpdk-dumpcap does at times
+    when it detaches on a busy machine."""
+    what = f"{source.name} {source.size} B, {tool or 'no tool'}"
+    left = list(bench.sinks if tool else [])
     for _ in range(2):
         try:
-            app = TestPmd(source, options.cpus, options.huge, plugin)
+            app = TestPmd(source, bench.o.cpus, bench.o.huge, plugin)
         except (RuntimeError, OSError) as e:
-            store.error(what, e)
+            bench.store.error(what, e)
             return
         try:
-            _life(store, app, tool, left, options)
+            disturbed, rate = _rate(bench, app)
+            bench.store.add(rate, "loaded" if plugin else "untouched", source.name, source.size, disturbed=disturbed)
+            print(f"{source.name} {source.size} B, {'plugin loaded' if plugin else 'untouched'}: {rate / 1e6:.1f} Mpps", flush=True)
+            while left:
+                _captured(bench, app, tool, left[0])
+                left.pop(0)
             return
-        except (RuntimeError, OSError, ValueError, KeyError) as e:
-            store.error(what, f"{e}{app.obituary()}")
+        except FAILURES as e:
+            bench.store.error(what, f"{e}{app.obituary()}")
         finally:
             app.stop()
-
-
-def _life(store, app, tool, left, options):
-    rate, disturbed = _rate(app, options)
-    quantity = "loaded" if app.plugin else "untouched"
-    store.add(rate, quantity, app.source.name, app.source.size, disturbed=disturbed)
-    print(f"{app.source.name} {app.source.size} B, "
-          f"{'plugin loaded' if app.plugin else 'untouched'}: {rate / 1e6:.1f} Mpps", flush=True)
-    while left:
-        _captured(store, app, tool, left[0], options)
-        left.pop(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The instruments of the experiment overhead: what application each needs, and how it is switched on."""
+"""The tools of the experiment overhead: which application each needs, and how it is switched on."""
 import os
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from .testpmd import MAIN_LCORE, Source
 
 SIZE = 64
 BURST = 32  # testpmd's own
-LOOKS = 4
-# Both look at the same bytes. net_null's packets hold zeros: the one passes all, the other none.
+WINDOWS = 4
+# Both read the same bytes. net_null's packets hold zeros: the first passes all, the second none.
 PASS_ALL, PASS_NONE = "not udp port 53", "udp port 53"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An application under an instrument. daemon: an lttng.Daemon that it sees, if one is needed."""
+    """An application with a tool. daemon: an lttng.Daemon that it reaches, if one is needed."""
 
     lab: object
     app: object
@@ -25,20 +25,20 @@ class Subject:
     daemon: object = None
 
     def rate(self):
-        """Of all the window: what is captured comes in waves."""
+        """Of all the window: captures come in waves."""
         return self.app.rate_of_own_time(self.window_s)
 
     def fastest(self):
-        """Of some parts of the window: whoever disturbs an application only slows it down."""
-        return max(self.app.rate_of_own_time(self.window_s / LOOKS) for _ in range(LOOKS))
+        """Of some parts of the window: other programs can only slow an application down."""
+        return max(self.app.rate_of_own_time(self.window_s / WINDOWS) for _ in range(WINDOWS))
 
 
 @dataclass(frozen=True)
 class Way:
-    """application(lab): source and plugin of a TestPmd. measure(subject): values, of which "pps" is the
-    application's rate. seconds: what it takes beyond measuring rates. steady: it never hurts the
-    application. lttng: it needs a session daemon. even: its rate does not come in waves, so that
-    the fastest parts of all windows are compared. lives: it cannot be switched while the application runs."""
+    """application(lab): source and plugin of a TestPmd. measure(subject): values, of which "pps" is the application's rate.
+    seconds: what it takes beyond measuring rates. steady: it never hurts the application. lttng: it needs a session daemon. even:
+    its rate does not come in waves, so that the fastest parts of all windows are compared. lives: it cannot be switched while
+    the application runs."""
 
     key: str
     application: object
@@ -73,32 +73,31 @@ def idle(subject):
     return {"pps": subject.fastest()}
 
 
-def watched(tool):
-    """While a tool looks that hands out no packets."""
+def watched(tool, *args):
+    """While a tool is attached that hands out no packets."""
     def measure(subject):
-        with tool(subject.lab, subject.app) as t:
+        with tool(subject.lab, subject.app, *args) as t:
             pps = subject.fastest()
             t.finish()
         return {"pps": pps}
     return measure
 
 
-def captured(tool):
-    """While a tool captures. Its counts are of all the time that it was attached, which is longer; what
-    part of the packets it captured is the same."""
+def captured(tool, *args):
+    """While a tool captures. Its counts are of all the time that it was attached, which is longer; the captured part of the packets
+    is the same."""
     def measure(subject):
-        with tool(subject.lab, subject.app) as t:
+        with tool(subject.lab, subject.app, *args) as t:
             pps = subject.rate()
             counts = t.counts()
         wanted = counts.captured + counts.lost
-        return {"pps": pps, "seen": counts.seen, "captured": counts.captured, "filtered": counts.filtered,
-                "lost": counts.lost, "captured_pps": pps * counts.captured / max(counts.seen, 1),
-                "loss": counts.lost / wanted if wanted else 0.0}
+        return {"pps": pps, "seen": counts.seen, "captured": counts.captured, "filtered": counts.filtered, "lost": counts.lost,
+                "captured_pps": pps * counts.captured / max(counts.seen, 1), "loss": counts.lost / wanted if wanted else 0.0}
     return measure
 
 
 def afterwards(tool):
-    """When a tool has been attached, and has gone: off is what its application is afterwards."""
+    """After a tool has been attached and has ended: that is what "off" means for it."""
     def measure(subject):
         with tool(subject.lab, subject.app) as t:
             t.counts()
@@ -107,8 +106,8 @@ def afterwards(tool):
 
 
 def traced(tracing):
-    """With the hooks in and nobody tracing, then while bursts are traced. tracing(subject): a context
-    with events(), which ends it: (events, packets in them, events that were lost)."""
+    """With the hooks in and no tracing, then while bursts are traced. tracing(subject): a context with events(), which ends it:
+    (events, packets in them, events that were lost)."""
     def measure(subject):
         with attached.Top(subject.lab, subject.app, "polls") as hooks:
             hooks_pps = subject.fastest()
@@ -125,40 +124,32 @@ def traced(tracing):
 
 
 class DpdkTracing:
-    """DPDK's own tracing, of our events. It keeps the last of them in memory; nothing is saved."""
+    """DPDK's own tracing, of our events. It keeps the last of them in memory; nothing is saved. It ends with the application."""
 
     def __init__(self, subject):
         self.app = subject.app
 
-    def _ask(self, what):
-        told = self.app.telemetry.ask(f"/ringtap/trace,{what}")
-        if told["status"] != 0:
-            raise RuntimeError(f"tracing {what}: {told.get('error')}")
-        return told["emitted"]["rx_burst"], told["lost"]["rx_burst"]
+    def _switch(self, state):
+        answer = self.app.telemetry.ask(f"/ringtap/trace,{state}")
+        if answer["status"] != 0:
+            raise RuntimeError(f"tracing {state}: {answer.get('error')}")
+        return answer["emitted"]["rx_burst"], answer["lost"]["rx_burst"]
 
     def __enter__(self):
-        self.before = self._ask("on")
+        self.before = self._switch("on")
         return self
 
     def events(self):
         """Lost are those that later ones have overwritten."""
-        events, lost = (after - before for after, before in zip(self._ask("off"), self.before))
+        events, lost = (after - before for after, before in zip(self._switch("off"), self.before))
         return events, events * BURST, lost
 
     def __exit__(self, *_):
-        """It ends with the application."""
-
-
-def record(expression=""):
-    return captured(lambda lab, app: attached.Record(lab, app, expression))
-
-
-def dumpcap(expression=""):
-    return captured(lambda lab, app: attached.Dumpcap(lab, app, expression))
+        pass
 
 
 class DumpcapOfNothing(attached.Dumpcap):
-    """Writes a file, to see that there is nothing in it: of its filter's packets it tells only the sum."""
+    """Writes a file, to check that it holds no packets: dpdk-dumpcap counts those that its filter drops and passes together."""
 
     def __init__(self, lab, app):
         self.path = os.path.join(lab.folder(), lab.unique("capture"))
@@ -177,29 +168,29 @@ class DumpcapOfNothing(attached.Dumpcap):
         return counts
 
 
-def capturing(key, application, measure, stock_tool=False):
-    """Of dpdk-dumpcap and dpdk-pdump, some kill the application when they detach."""
-    return Way(key, application, measure, 1.0, steady=not stock_tool, even=False)
+def capturing(key, application, tool, *args):
+    """dpdk-dumpcap and dpdk-pdump, which need no probe, end some applications when they detach."""
+    return Way(key, application, captured(tool, *args), 1.0, steady=application is with_probe, even=False)
 
 
 WAYS = [
     Way("same", stock, idle, lives=True),
     Way("probe-off", with_probe, idle, lives=True),
-    capturing("record-on", with_probe, record()),
-    capturing("record-all-on", with_probe, record(PASS_ALL)),
-    capturing("record-none-on", with_probe, record(PASS_NONE)),
+    capturing("record-on", with_probe, attached.Record),
+    capturing("record-all-on", with_probe, attached.Record, PASS_ALL),
+    capturing("record-none-on", with_probe, attached.Record, PASS_NONE),
     Way("dumpcap-off", stock, afterwards(attached.Dumpcap), 2, steady=False, lives=True),
-    capturing("dumpcap-on", stock, dumpcap(), True),
-    capturing("dumpcap-all-on", stock, dumpcap(PASS_ALL), True),
-    capturing("dumpcap-none-on", stock, captured(DumpcapOfNothing), True),
+    capturing("dumpcap-on", stock, attached.Dumpcap),
+    capturing("dumpcap-all-on", stock, attached.Dumpcap, PASS_ALL),
+    capturing("dumpcap-none-on", stock, DumpcapOfNothing),
     Way("pdump-off", stock, afterwards(attached.Pdump), 2, steady=False, lives=True),
-    capturing("pdump-on", stock, captured(attached.Pdump), True),
+    capturing("pdump-on", stock, attached.Pdump),
     Way("lttng-off", with_provider, idle, 1, lttng=True, lives=True),
     Way("lttng-on", with_provider, traced(lambda s: Session(s.lab, s.daemon, s.app, BURST)), 4, lttng=True),
     Way("usdt-on", with_probe, traced(lambda s: attached.Bpftrace(s.lab, s.app)), 4),
     Way("trace-burst-on", with_probe, traced(lambda s: attached.TraceBurst(s.lab, s.app)), 4),
     Way("rte_trace-on", with_probe, traced(DpdkTracing), 2),
-    Way("polls-on", with_probe, watched(lambda lab, app: attached.Top(lab, app, "polls"))),
+    Way("polls-on", with_probe, watched(attached.Top, "polls")),
     Way("top-on", with_probe, watched(attached.Top)),
     Way("latency-on", with_probe, watched(attached.Latency)),
     Way("latencystats-on", lambda lab: stock(lab, f"--latencystats={MAIN_LCORE}"), idle, lives=True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the cells of experiments in alternating order, with progress, and goes on where it stopped."""
+"""Runs the cells of experiments in alternating order, prints progress, and resumes where a run stopped."""
 import fnmatch
 import sys
 import time
@@ -11,7 +11,7 @@ from ..tools.results import now
 
 
 def alternating(cells, repetitions):
-    """(repetition, cell): whoever goes second finds other caches and clocks, so they take turns."""
+    """(repetition, cell): the second cell finds other caches and clocks than the first, so they take turns."""
     for repetition in range(repetitions):
         for cell in cells if repetition % 2 == 0 else list(reversed(cells)):
             yield repetition, cell
@@ -24,24 +24,19 @@ def any_chosen(cells, only):
 
 def chosen(cells, only):
     """All without a list; with one, there must be some."""
-    if not only:
-        return cells
-    found = any_chosen(cells, only)
+    found = any_chosen(cells, only) if only else cells
     if not found:
-        raise Trouble(f"--only {','.join(only)}: no such cell; there are: "
-                      f"{' '.join(c.key for c in cells)}")
+        raise Trouble(f"--only {','.join(only)}: no such cell; there are: {' '.join(c.key for c in cells)}")
     return found
 
 
 def duration(seconds):
     seconds = max(round(seconds), 0)
-    if seconds < 90:
-        return f"{seconds} s"
-    return f"{round(seconds / 60)} min"
+    return f"{seconds} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
 
 class Part:
-    """What one experiment has still to do, as far as is known."""
+    """The remaining measurements of one experiment, as far as they are known."""
 
     def __init__(self, name, todo, prepare_s, complete=False):
         self.name, self.number, self.complete = name, len(todo), complete
@@ -58,16 +53,15 @@ class Part:
         self.took_s += seconds
 
     def forget(self):
-        """Nothing more comes of it."""
+        """Nothing of it will be measured any more."""
         self.number, self.left_s = 0, 0.0
 
 
 class Progress:
-    """Lines on stderr: what comes next, and how much is left, of all experiments of a run."""
+    """Lines on stderr: the next measurement, and the time left, of all experiments of a run."""
 
     def __init__(self, parts):
-        self.parts = parts
-        self.done = 0
+        self.parts, self.done = parts, 0
 
     def expected_s(self):
         return sum(p.expected_s() for p in self.parts)
@@ -79,13 +73,8 @@ class Progress:
         left = f"about {duration(part.expected_s())} left"
         if later:
             left += f", of all experiments {duration(self.expected_s())}"
-        print(f"[{self.done}/{total}] {part.name}: {cell.key}, repetition {repetition + 1}; {left}",
-              file=sys.stderr, flush=True)
+        print(f"[{self.done}/{total}] {part.name}: {cell.key}, repetition {repetition + 1}; {left}", file=sys.stderr, flush=True)
         part.number -= 1
-
-    @staticmethod
-    def result(text):
-        print(f"    {text}", file=sys.stderr, flush=True)
 
 
 def repetitions(experiment, options):
@@ -94,17 +83,15 @@ def repetitions(experiment, options):
 
 def plan(experiment, lab, results, only):
     """(all measurements, those still to be made), pairs of repetition and cell."""
-    cells = chosen(experiment.cells(lab), only)
-    everything = list(alternating(cells, repetitions(experiment, lab.o)))
+    everything = list(alternating(chosen(experiment.cells(lab), only), repetitions(experiment, lab.o)))
     return everything, [(r, c) for r, c in everything if not results.done(c.key, r)]
 
 
 class Run:
-    """One experiment's, within one program's run."""
+    """One experiment within one program's run."""
 
     def __init__(self, experiment, lab, journal, progress, part):
-        self.experiment, self.lab, self.journal = experiment, lab, journal
-        self.progress, self.part = progress, part
+        self.experiment, self.lab, self.journal, self.progress, self.part = experiment, lab, journal, progress, part
         lab.repetitions = repetitions(experiment, lab.o)
         self.failed = 0
 
@@ -116,33 +103,32 @@ class Run:
                     prepared = self.experiment.prepare(self.lab)
                 except (RuntimeError, OSError, ValueError, KeyError) as e:
                     raise Trouble(f"{self.experiment.name}: what has to be measured first failed: {e}") from e
-            self.journal.write({"event": "prepared", "at": now(), "prepared": prepared,
-                                "commands": commands})
+            self.journal.write({"event": "prepared", "at": now(), "prepared": prepared, "commands": commands})
         self.lab.prepared = self.journal.results.prepared
 
     def execute(self):
         self._prepare()
         everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
         if len(todo) < len(everything):
-            self.lab.say(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} "
-                         f"measurements are in {self.journal.path} already; --fresh measures anew")
+            self.lab.say(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
+                         f"{self.journal.path} already; --fresh measures anew")
         part = self.part
         part.number, part.left_s = len(todo), sum(cell.seconds for _, cell in todo)
         for repetition, cell in todo:
-            if self.journal.results.done(cell.key, repetition):
+            if self.journal.results.done(cell.key, repetition):  # found to be unavailable in the meantime
                 part.number -= 1
                 part.left_s -= cell.seconds
-                continue  # found to be unavailable in the meantime
+                continue
             self.progress.next(part, repetition, cell)
             self.lab.left_s = part.left_s - cell.seconds
             begin = time.monotonic()
-            self.progress.result(self._measure(repetition, cell))
+            self.lab.say(f"    {self._measure(repetition, cell)}")
             part.took(cell.seconds, time.monotonic() - begin)
         if not any(o.errors for o in self.journal.results.outcomes.values()):
             self.journal.write({"event": "end", "at": now()})
 
     def _measure(self, repetition, cell):
-        """Returns a line for people."""
+        """Returns a line for the user."""
         event = {"cell": cell.key, "params": cell.params, "repetition": repetition, "at": now()}
         begin, around = time.monotonic(), Around()
         self.lab.begin_cell()
@@ -159,7 +145,6 @@ class Run:
             text = f"{e}" if isinstance(e, (RuntimeError, OSError)) else f"{type(e).__name__}: {e}"
             self.journal.write({"event": "failed", **event, "commands": commands, "error": text})
             return f"failed: {text}"
-        self.journal.write({"event": "run", **event, "values": m.values, "data": m.data,
-                            "commands": commands, "seconds": time.monotonic() - begin,
-                            "around": around.shares()})
+        self.journal.write({"event": "run", **event, "values": m.values, "data": m.data, "commands": commands,
+                            "seconds": time.monotonic() - begin, "around": around.shares()})
         return ", ".join(f"{k} {v:.5g}" for k, v in m.values.items() if v is not None)

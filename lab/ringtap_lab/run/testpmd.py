@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The application under test: Debian's dpdk-testpmd, on virtual devices."""
+"""The application that is measured: Debian's dpdk-testpmd, on virtual devices."""
 import glob
 import os
 import pathlib
@@ -22,18 +22,16 @@ STARVED_S = 20  # until its polling thread must have had its share
 ANSWER_S = 20  # of a thread that may have to wait for a CPU
 SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
-# Lcores of a secondary process are named after their cpus, and mempool caches belong to lcore ids:
-# two processes with a common id corrupt each other's. So the main lcore, on the capture's cpu, has
-# an id that is no cpu's.
+# Lcores of a secondary process are named after their CPUs, and mempool caches belong to lcore ids: two processes with a common id
+# corrupt each other's. So the main lcore, on the capture's CPU, has an id that is no CPU's.
 MAIN_LCORE = 127
 
 
 class Source:
-    """Where packets come from: devices, and what testpmd does with them."""
+    """Where packets come from: devices, and testpmd's mode."""
 
     def __init__(self, name, size):
-        self.name = name
-        self.size = size
+        self.name, self.size = name, size
         if name == "net_null":
             self.ports = ["net_null0"]
             self.eal = ["--vdev", f"net_null0,size={size}"]
@@ -48,7 +46,7 @@ class Source:
 
 
 class IoForwarding(Source):
-    """net_null's packets, from port to port (or back out of the only one); nobody looks at them."""
+    """net_null's packets, from port to port (or back to the only one), untouched."""
 
     def __init__(self, ports, size, more=()):
         self.name, self.size = "net_null", size
@@ -61,22 +59,17 @@ class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
     def __init__(self, source, cpus, huge, plugin=None, prefix=None, wrap=()):
-        """wrap: what to put before the command."""
-        self.source = source
-        self.plugin = plugin
+        """wrap: a prefix of the command."""
+        self.source, self.plugin = source, plugin
         self.prefix = prefix or f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
         self.cpu, capture_cpu = cpus
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
         argv = [*wrap, PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
-                "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}",
-                "--main-lcore", str(MAIN_LCORE)]
-        argv += ["-d", plugin] if plugin else []
-        argv += source.eal + ["--"] + source.app + ["--auto-start"]
-        self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log,
-                                     stderr=subprocess.STDOUT)
-        self.telemetry = None
-        self.polling_task = None
+                "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}", "--main-lcore", str(MAIN_LCORE),
+                *(["-d", plugin] if plugin else []), *source.eal, "--", *source.app, "--auto-start"]
+        self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log, stderr=subprocess.STDOUT)
+        self.telemetry = self.polling_task = None
         try:
             self.telemetry = process.wait_for(self._connect, 20, "testpmd's telemetry")
             process.wait_for(self._polls, 20, "testpmd to receive packets")
@@ -98,9 +91,6 @@ class TestPmd:
         except OSError:
             return None
 
-    def _ids(self):
-        return range(len(self.source.ports))
-
     def _polls(self):
         try:
             return self.received()[1] > 0
@@ -108,14 +98,17 @@ class TestPmd:
             return False
 
     def received(self):
-        return self.telemetry.received(self._ids())
+        return self.telemetry.received(range(len(self.source.ports)))
 
     def rate(self, window_s):
-        return self.telemetry.rate(self._ids(), window_s)
+        """Received packets per second over the next window_s seconds."""
+        t0, n0 = self.received()
+        time.sleep(window_s)
+        t1, n1 = self.received()
+        return (n1 - n0) / (t1 - t0)
 
     def rate_of_own_time(self, window_s):
-        """Received packets per second that the polling thread has run: whoever else has the CPU
-        meanwhile does not count."""
+        """Received packets per second that the polling thread has run: time in which others have its CPU does not count."""
         ran_0, n_0 = self._progress()
         end = time.monotonic() + max(3 * PATIENCE * window_s, STARVED_S)
         while time.monotonic() < end:
@@ -126,8 +119,8 @@ class TestPmd:
         raise RuntimeError("testpmd's polling thread gets too little of its CPU to be measured")
 
     def _progress(self):
-        """(seconds that the polling thread has run, packets received), of one moment: it goes on
-        while others keep us from asking for the second."""
+        """(seconds that the polling thread has run, packets received), of one moment: the thread goes on while others delay the
+        second reading."""
         best = None
         for _ in range(PATIENCE):
             since, ran = self._tick()
@@ -140,8 +133,8 @@ class TestPmd:
         return best[1:]
 
     def _tick(self):
-        """(a moment just before, seconds that the polling thread has run): the kernel adds to them at
-        its ticks, up to 10 ms apart."""
+        """(a moment just before, seconds that the polling thread has run): the kernel adds to them at its ticks, up to 10 ms
+        apart."""
         before, end = self._ran(), time.monotonic() + TICK_S
         while True:
             since = time.monotonic()
@@ -161,17 +154,14 @@ class TestPmd:
 
     def _polling_task(self):
         """The busiest of the lcores' threads: the main one is busy before it sleeps."""
-        pid = self.process.pid
-        tasks = [f"{pid}/task/{tid}" for tid in os.listdir(f"/proc/{pid}/task")
-                 if "worker" in pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text(encoding="ascii")]
+        tasks = [path.removeprefix("/proc/").removesuffix("/comm") for path in glob.glob(f"/proc/{self.process.pid}/task/*/comm")
+                 if "worker" in pathlib.Path(path).read_text(encoding="ascii")]
         return max(tasks, key=lambda t: (process.cpu_times(t) or (0, 0, 0))[1])
 
     def obituary(self):
-        """What to add to an error if the application has died."""
+        """The end of an error message if the application has ended."""
         status = self.process.poll()
-        if status is None:
-            return ""
-        return f" (testpmd has ended with status {status}: {self._tail(3)})"
+        return "" if status is None else f" (testpmd has ended with status {status}: {self._tail(3)})"
 
     def stop(self):
         if self.telemetry:
@@ -182,9 +172,6 @@ class TestPmd:
             self.process.communicate(b"\n", timeout=10)
         except (subprocess.TimeoutExpired, OSError):
             process.stop(self.process, signal.SIGTERM)
-        self._clean()
-
-    def _clean(self):
         for path in glob.glob(f"{MOUNT}/{self.prefix}map_*"):
             pathlib.Path(path).unlink(missing_ok=True)  # it may be just about to do it itself
         shutil.rmtree(runtime_dir(self.prefix), ignore_errors=True)

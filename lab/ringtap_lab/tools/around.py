@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What else the CPUs did while something was measured: for others here, and for other machines."""
+"""What else the CPUs did during a measurement: for other programs, and for other virtual machines."""
 import os
 import resource
 
@@ -18,13 +18,13 @@ def _own_s():
 
 
 class Around:
-    """shares() of the time of all CPUs since it was made. All that was started since is to have ended."""
+    """shares() of the time of all CPUs since it was made. All programs that were started since must have ended."""
 
     def __init__(self):
         self._ticks, self._own_s = _ticks(), _own_s()
 
     def shares(self):
-        """others: processes that are not ours. steal: the hypervisor ran someone else."""
+        """others: processes that are not ours. steal: the hypervisor ran another machine."""
         spent = [b - a for a, b in zip(self._ticks, _ticks())]
         total = max(sum(spent), 1)
         hz = os.sysconf("SC_CLK_TCK")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where successive packets lay in memory, from the samples that ringtap-fwd takes."""
+"""The addresses of successive packets, from the samples that ringtap-fwd takes."""
 import os
 
 import numpy
@@ -13,11 +13,11 @@ SUCCESSIVE = 1024  # packets, whose pages are counted
 
 
 class TooFew(RuntimeError):
-    """Fewer samples than asked for: too slow a machine, or too disturbed a run."""
+    """Fewer samples than requested: the machine is too slow, or the run was too disturbed."""
 
 
 class Samples:
-    """A file of them, gone with the context."""
+    """A file of them, removed at the end of the context."""
 
     def __init__(self, lab):
         self.path = os.path.join(lab.folder(), lab.unique("samples"))
@@ -38,14 +38,14 @@ class Samples:
                                         usecols=(0, 2, 4), ndmin=2)
         mine = self._table[(self._table[:, 0] == role) & (self._table[:, 1] == stage)]
         if len(mine) < length:
-            raise TooFew(f"stage {stage}: {len(mine)} packets, fewer than {length}: too slow a machine, or too "
-                         "disturbed")
+            raise TooFew(f"stage {stage}: {len(mine)} packets, fewer than {length}: the machine is too "
+                         "slow, or too disturbed")
         return mine[-length:, 2]
 
 
 def order(addresses, stride):
-    """Share of packets whose buffer is not the neighbour of the one before: 0 in order, 1 at random. Where
-    the pool begins anew counts as well: once in a round."""
+    """Share of packets whose buffer is not the neighbour of the one before: 0 in order, 1 at random. The
+    beginning of the pool counts as well: once in a round."""
     steps = numpy.diff(addresses)
     # A pool of several pieces has gaps between them, which are not steps out of order.
     return float(numpy.mean((steps < stride) | (steps >= 2 * stride)))

@@ -3,7 +3,7 @@
 
 
 class Trouble(Exception):
-    """Nothing can be measured here: one line that says why and what to do. Ends the program."""
+    """Nothing can be measured here: one line with the reason and what to do. Ends the program."""
 
 
 class Unavailable(Exception):

@@ -5,7 +5,7 @@ page of each.
 
 Mattson and others: Evaluation techniques for storage hierarchies (1970): such a cache
 of E entries holds a page if and only if fewer than E different pages were used since its last use. So
-one pass over a trace tells the misses for every E. With prev(i) the index of the last use of page i
+one pass over a trace gives the misses for every E. With prev(i) the index of the last use of page i
 before i, and -1 if there was none, the number of different pages between both is
 
     D(i) = #{j < i: prev(j) <= prev(i)} - (prev(i) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Priority of a benchmark over others on the same machine."""
+"""Priority of a benchmark over other programs of the machine."""
 import os
 
 AUTOGROUP = "/proc/self/autogroup"  # "/autogroup-25 nice 0": what counts between login sessions
@@ -22,7 +22,7 @@ def _set_autogroup(nice):
 
 
 class Niceness:
-    """Applies to this process and what it starts; release() gives the session its own back."""
+    """Applies to this process and its children; release() restores the session's own."""
 
     def __init__(self, nice):
         self.session = None

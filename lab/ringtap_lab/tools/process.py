@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starting, waiting for and stopping programs; what was started is remembered for the report."""
+"""Starts programs, waits for them and stops them; command lines are recorded for the report."""
 import contextlib
 import ctypes
 import os
@@ -7,19 +7,22 @@ import re
 import shlex
 import signal
 import subprocess
+import tempfile
 import time
 
 commands = []  # command lines in order of first use
-abbreviations = {}  # of what tells a reader nothing: folders, numbers of processes
+abbreviations = {}  # text by what stands instead of it: folders, numbers of processes
 echo = True  # prints each as it is used for the first time
 
+READY_S = 30
+END_S = 60
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
 
 @contextlib.contextmanager
 def recorded():
-    """Within it, the command lines gather in the list that it gives, and nowhere else."""
+    """Within it, command lines go into the list that it yields, and nowhere else."""
     global commands, echo
     outside = commands, echo
     commands, echo = [], False
@@ -31,8 +34,8 @@ def recorded():
 
 def remember(argv, env=None):
     line = " ".join([f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()] + [shlex.join(argv)])
-    for what, instead in abbreviations.items():
-        line = line.replace(what, instead)
+    for text, instead in abbreviations.items():
+        line = line.replace(text, instead)
     if line not in commands:
         commands.append(line)
         if echo:
@@ -44,22 +47,19 @@ def _end_with_parent():
 
 
 def start(argv, env=None, **kwargs):
-    """In a process group of its own: of a Ctrl-C only we learn, and end it as is proper. (Not in a
-    session of its own: it would not have our niceness.) It ends with the thread that starts it, even
-    if that is killed: to be called in the main thread."""
+    """In a process group of its own: Ctrl-C reaches only this program, which ends the others in order. (Not in a session of
+    its own: that would not have our niceness.) It ends with the thread that starts it, even if that is killed: to be
+    called in the main thread."""
     remember(argv, env)
     return subprocess.Popen(argv, env={**os.environ, **(env or {})}, process_group=0,
                             preexec_fn=_end_with_parent, **kwargs)
 
 
-def run(argv, env=None, timeout_s=60, on_start=None):
-    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs or
-    we are interrupted. on_start is called with its pid."""
-    p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-              text=True)
+def run(argv, env=None, timeout_s=60):
+    """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs or this program is
+    interrupted."""
+    p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        if on_start:
-            on_start(p.pid)
         out, err = p.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         stop(p, signal.SIGINT)
@@ -70,9 +70,64 @@ def run(argv, env=None, timeout_s=60, on_start=None):
     return p.returncode, out, err
 
 
+class Hung(RuntimeError):
+    """A program did not end in time."""
+
+
+class Program:
+    """A program that runs until finish(), which sends SIGINT. The context is entered when it has printed `ready`."""
+
+    def __init__(self, argv, ready, env=None):
+        self.argv, self.ready, self.env = [str(a) for a in argv], ready, env
+        # Behind prefixes, such as taskset.
+        self.name = os.path.basename(next((a for a in self.argv if a.startswith(("/", "dpdk", "bpftrace"))), self.argv[0]))
+        self.process = None
+
+    def __enter__(self):
+        self.files = [tempfile.TemporaryFile() for _ in range(2)]
+        self.process = start(self.argv, self.env, stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1])
+        try:
+            wait_for(self.is_ready, READY_S, f"{self.name} to begin")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def printed(self):
+        """(stdout, stderr) so far. Read at offsets: a position would be shared with the program, which writes there."""
+        return tuple(os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0).decode(errors="replace") for f in self.files)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise self.failed(f"ended with status {self.process.returncode}")
+        return any(self.ready in text for text in self.printed())
+
+    def failed(self, how):
+        last = [line for text in self.printed() for line in text.strip().splitlines()[-3:]]
+        return RuntimeError(f"{self.name} {how}: {' | '.join(last) or 'it printed nothing'}")
+
+    def finish(self, end=True):
+        """(stdout, stderr) when it has ended. end: SIGINT ends it, else it ends by itself."""
+        if end and self.process.poll() is not None:
+            raise self.failed("ended by itself")
+        if end:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            status = self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            raise Hung(f"{self.name} did not end within {END_S} s") from None
+        if status != 0:
+            raise self.failed(f"ended with status {status}")
+        return self.printed()
+
+    def __exit__(self, *_):
+        stop(self.process, signal.SIGINT)
+        for f in self.files:
+            f.close()
+
+
 def cpu_times(task):
-    """Seconds for a task ("PID" or "PID/task/TID"): (now, has run, has waited for a cpu to run on).
-    None if it has ended."""
+    """Seconds for a task ("PID" or "PID/task/TID"): (now, has run, has waited for a CPU). None if it has ended."""
     try:
         with open(f"/proc/{task}/schedstat", encoding="ascii") as f:
             ran, waited, _ = f.read().split()
@@ -82,7 +137,7 @@ def cpu_times(task):
 
 
 def waiting_share(before, after):
-    """Part of the time between two cpu_times() that a task wanted to run and others did."""
+    """Part of the time between two cpu_times() in which a task was ready to run and others ran."""
     if not before or not after or after[0] <= before[0]:
         return 0.0
     return (after[2] - before[2]) / (after[0] - before[0])

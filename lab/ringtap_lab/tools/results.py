@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured. A journal, written line by line, so that nothing is lost when a run is
-interrupted; JSON and CSV are made of it."""
+"""Results of experiments: a journal, written line by line, so that an interrupted run loses nothing; JSON and CSV are made
+from it."""
+import copy
 import csv
 import datetime
 import fcntl
@@ -12,25 +13,37 @@ from .errors import Trouble
 from .stats import Series
 
 FORMAT = 1
+_OF_RUN = ("repetition", "values", "data", "commands", "seconds", "at", "around")
+# Facts that identify the machine.
+_LASTING = ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")
 
 
 def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
+def _unique(items):
+    return list(dict.fromkeys(items))
+
+
+def _difference(a, b):
+    return ", ".join(f"{k} {a.get(k)!r} instead of {b.get(k)!r}" for k in sorted({*a, *b}) if a.get(k) != b.get(k))
+
+
 class OtherSettings(Trouble):
-    """The folder's results are not such as are wanted now."""
+    """The folder holds results of other settings than those that are requested."""
 
 
 class Outcome:
     """All runs of one cell."""
 
     def __init__(self, cell):
-        self.key = cell["cell"]
-        self.params = cell["params"]
-        self.runs = []  # {"repetition", "values", "data", "commands", "seconds", "at", "around"}
-        self.unavailable = None
-        self.errors = {}  # of repetitions whose last attempt failed
+        """cell: an event of the journal, or what as_dict() gave."""
+        self.key, self.params = cell["cell"], cell["params"]
+        self.runs = cell.get("runs", [])  # dicts with the keys _OF_RUN
+        self.unavailable = cell.get("unavailable")
+        # Of repetitions whose last attempt failed.
+        self.errors = {int(repetition): error for repetition, error in cell.get("errors", {}).items()}
 
     def series(self, metric):
         s = Series()
@@ -41,66 +54,40 @@ class Outcome:
 
     def metrics(self):
         """Names, in order of first use."""
-        return list(dict.fromkeys(name for run in self.runs for name in run["values"]))
+        return _unique(name for run in self.runs for name in run["values"])
 
     def commands(self):
-        return list(dict.fromkeys(c for run in self.runs for c in run["commands"]))
+        return _unique(c for run in self.runs for c in run["commands"])
 
     def data(self, name, default=None):
         """From the first repetition that has it."""
         return next((run["data"][name] for run in self.runs if name in run["data"]), default)
 
     def as_dict(self):
-        statistics = {}
-        for metric in self.metrics():
-            s = self.series(metric)
-            statistics[metric] = {**s.summary(), "mean": s.mean(), "deviation": s.deviation()}
-        return {"cell": self.key, "params": self.params, "statistics": statistics,
-                "runs": self.runs, "commands": self.commands(), "unavailable": self.unavailable,
-                "errors": self.errors}
-
-    @classmethod
-    def of(cls, found):
-        """From what as_dict() gave."""
-        it = cls(found)
-        it.runs, it.unavailable = found["runs"], found["unavailable"]
-        it.errors = {int(repetition): error for repetition, error in found["errors"].items()}
-        return it
+        series = {metric: self.series(metric) for metric in self.metrics()}
+        return {"cell": self.key, "params": self.params,
+                "statistics": {m: {**s.summary(), "mean": s.mean(), "deviation": s.deviation()} for m, s in series.items()},
+                "runs": self.runs, "commands": self.commands(), "unavailable": self.unavailable, "errors": self.errors}
 
 
 class Results:
-    """of one experiment, in memory. Cells in order of first measurement."""
+    """Of one experiment, in memory. Cells in order of first measurement."""
 
-    def __init__(self):
-        self.settings = {}
-        self.prepared = None
-        self.prepared_by = []
-        self.machine = {}
-        self.changed = []  # how later runs' machines differ from the first one's: sentences
-        self.began = None
-        self.ended = None
-        self.trouble = None  # why it could not be measured, or not to its end
-        self.outcomes = {}
+    # trouble: why it could not be measured, or not to its end. changed: how machines of later runs differ: sentences.
+    _STATE = {"settings": {}, "machine": {}, "changed": [], "trouble": None, "began": None, "ended": None, "prepared": None,
+              "prepared_by": []}
 
-    @classmethod
-    def of(cls, found):
-        """From what as_dict() gave."""
-        it = cls()
-        for name in ("settings", "machine", "changed", "began", "ended", "trouble", "prepared", "prepared_by"):
-            setattr(it, name, found[name])
-        it.outcomes = {cell["cell"]: Outcome.of(cell) for cell in found["cells"]}
-        return it
+    def __init__(self, found=None):
+        """found: what as_dict() gave."""
+        for name, default in self._STATE.items():
+            setattr(self, name, copy.copy(default) if found is None else found[name])
+        self.outcomes = {cell["cell"]: Outcome(cell) for cell in ([] if found is None else found["cells"])}
 
     def apply(self, event):
         """One line of the journal."""
         kind = event["event"]
         if kind == "begin":
-            self.began = self.began or event["at"]
-            found = _difference(self._lasting(self.machine), self._lasting(event["machine"]))
-            if self.machine and found and found not in self.changed:
-                self.changed.append(found)
-            self.settings, self.machine = event["settings"], event["machine"]
-            self.ended = self.trouble = None
+            self._begin(event)
         elif kind == "trouble":
             self.trouble = event["trouble"]
         elif kind == "prepared":
@@ -108,27 +95,28 @@ class Results:
         elif kind == "end":
             self.ended = event["at"]
         else:
-            outcome = self.outcomes.setdefault(event["cell"], Outcome(event))
+            outcome = self.outcomes.setdefault(event["cell"], Outcome({"cell": event["cell"], "params": event["params"]}))
             outcome.unavailable = event.get("unavailable")
             outcome.errors.pop(event["repetition"], None)
             if kind == "failed":
                 outcome.errors[event["repetition"]] = event["error"]
             elif kind == "run":
-                outcome.runs.append({k: event[k] for k in ("repetition", "values", "data", "commands",
-                                                            "seconds", "at", "around")})
+                outcome.runs.append({k: event[k] for k in _OF_RUN})
 
-    @staticmethod
-    def _lasting(machine):
-        """Facts that say whether it is the same one."""
-        return {k: machine.get(k) for k in ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")}
+    def _begin(self, event):
+        self.began = self.began or event["at"]
+        changed = _difference(*({k: machine.get(k) for k in _LASTING} for machine in (self.machine, event["machine"])))
+        if self.machine and changed and changed not in self.changed:
+            self.changed.append(changed)
+        self.settings, self.machine = event["settings"], event["machine"]
+        self.ended = self.trouble = None
 
     def cell(self, key):
         """Outcome, or None where nothing of this cell is known."""
         return self.outcomes.get(key)
 
     def series(self, key, metric):
-        outcome = self.cell(key)
-        return outcome.series(metric) if outcome else Series()
+        return self.cell(key).series(metric) if self.cell(key) else Series()
 
     def mean(self, key, metric):
         """None where it was not measured."""
@@ -138,35 +126,37 @@ class Results:
         """Outcomes that have values."""
         return [o for o in self.outcomes.values() if o.runs]
 
+    def gaps(self):
+        """Lines on cells that could not be measured, and why."""
+        return [f"{o.key}: not available: {o.unavailable}" for o in self.outcomes.values() if o.unavailable] + [
+            f"{o.key}: failed: {e}" for o in self.outcomes.values() for e in _unique(o.errors.values())]
+
     def done(self, key, repetition):
-        """Whether there is nothing to be measured any more."""
-        outcome = self.cell(key)
-        return bool(outcome) and (outcome.unavailable is not None or
-                                  any(r["repetition"] == repetition for r in outcome.runs))
+        """Whether nothing is left to be measured."""
+        o = self.cell(key)
+        return bool(o) and (o.unavailable is not None or any(r["repetition"] == repetition for r in o.runs))
 
     def as_dict(self, experiment):
-        return {"format": FORMAT, "experiment": experiment.name, "title": experiment.title,
-                "conditions": experiment.conditions, "settings": self.settings,
-                "machine": self.machine, "changed": self.changed, "trouble": self.trouble,
-                "began": self.began, "ended": self.ended,
-                "prepared": self.prepared, "prepared_by": self.prepared_by,
-                "published": [vars(p) for p in experiment.published],
-                "cells": [o.as_dict() for o in self.outcomes.values()]}
+        return {"format": FORMAT, "experiment": experiment.name, "title": experiment.title, "conditions": experiment.conditions,
+                **{name: getattr(self, name) for name in self._STATE},
+                "published": [vars(p) for p in experiment.published], "cells": [o.as_dict() for o in self.outcomes.values()]}
+
+    def runs(self):
+        return [run for o in self.outcomes.values() for run in o.runs]
 
     def seconds(self):
-        """That measuring took, without what was measured first and what failed."""
-        return sum(run["seconds"] for o in self.outcomes.values() for run in o.runs)
+        """The time that measuring took, without what was measured first and what failed."""
+        return sum(run["seconds"] for run in self.runs())
 
     def around(self, name):
         """One of around.Around's shares, of all runs."""
-        return [run["around"][name] for o in self.outcomes.values() for run in o.runs]
+        return [run["around"][name] for run in self.runs()]
 
     def as_csv(self):
         """A row for each run: cell, parameters, repetition, values, and what else the CPUs did."""
         runs = [(o, r) for o in self.measured() for r in o.runs]
-        params = list(dict.fromkeys(name for o, _ in runs for name in o.params))
-        metrics = list(dict.fromkeys(name for o in self.measured() for name in o.metrics()))
-        around = list(dict.fromkeys(name for _, r in runs for name in r["around"]))
+        params, metrics, around = (_unique(name for o, r in runs for name in names(o, r)) for names in (
+            lambda o, r: o.params, lambda o, r: o.metrics(), lambda o, r: r["around"]))
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["cell", *params, "repetition", *metrics, *(f"cpus_{name}" for name in around)])
@@ -177,40 +167,34 @@ class Results:
 
 
 class Journal:
-    """Results of one experiment in a folder, and on the disk whatever happens."""
+    """Results of one experiment in a folder; each line is on the disk when write() returns."""
 
     def __init__(self, folder, experiment):
-        self.folder = folder
-        self.experiment = experiment
+        self.folder, self.experiment = folder, experiment
         self.path = folder / f"{experiment.name}.jsonl"
         self.results = Results()
         self.file = None
         self.good = 0  # bytes that are whole lines
-        self._load()
+        if self.path.exists():
+            self._load()
 
     def _load(self):
-        """A last line that was cut off, because the machine went down, or is being written, is not read."""
-        if not self.path.exists():
-            return
-        good = 0
+        """Skips a last line that was cut off, because the machine went down, or that is being written."""
         with open(self.path, "rb") as f:
             for line in f:
                 try:
                     self.results.apply(json.loads(line))
                 except (ValueError, KeyError, TypeError) as e:
                     if line.endswith(b"\n"):
-                        raise Trouble(f"{self.path}: not a journal of ringtap-lab: {e!r}; use another "
-                                      "folder, or --fresh") from e
+                        raise Trouble(f"{self.path}: not a journal of ringtap-lab: {e!r}; use another folder, or --fresh") from e
                     break
-                good += len(line)
-        self.good = good
+                self.good += len(line)
 
     def expect(self, settings):
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
-            raise OtherSettings(f"{self.path} holds results of other settings: "
-                                f"{_difference(self.results.settings, settings)}; use another folder (-o), or "
-                                "--fresh to measure anew")
+            raise OtherSettings(f"{self.path} holds results of other settings: {_difference(self.results.settings, settings)}; use "
+                                "another folder (-o), or --fresh to measure anew")
 
     def begin(self, settings, machine):
         self.expect(settings)
@@ -222,7 +206,7 @@ class Journal:
         self.file.write(line)
         self.file.flush()
         os.fsync(self.file.fileno())
-        self.results.apply(json.loads(line))  # what is in memory is what would be read back
+        self.results.apply(json.loads(line))  # memory holds what would be read back
 
     def trouble(self, text):
         """Why it cannot be measured here, or goes no further."""
@@ -242,9 +226,8 @@ class Journal:
 
     def export(self):
         """NAME.json and NAME.csv."""
-        with open(self.folder / f"{self.experiment.name}.json", "w", encoding="utf-8") as f:
-            json.dump(self.results.as_dict(self.experiment), f)
-            f.write("\n")
+        text = json.dumps(self.results.as_dict(self.experiment))
+        (self.folder / f"{self.experiment.name}.json").write_text(text + "\n", encoding="utf-8")
         (self.folder / f"{self.experiment.name}.csv").write_text(self.results.as_csv(), encoding="utf-8")
 
     def close(self):
@@ -253,21 +236,16 @@ class Journal:
 
 
 def found(folder, experiment):
-    """Results in a folder, for the page: of the journal, or where that is gone of what was exported. None
-    if there are none. Both files are written anew."""
+    """Results in a folder, for the page: of the journal, or of the exported JSON if there is no journal. None if there are
+    none. Both exported files are written anew."""
     journal = Journal(folder, experiment)
     exported = folder / f"{experiment.name}.json"
     if not journal.path.exists() and exported.exists():
         try:
-            journal.results = Results.of(json.loads(exported.read_text(encoding="utf-8")))
+            journal.results = Results(json.loads(exported.read_text(encoding="utf-8")))
         except (ValueError, KeyError, TypeError) as e:
             raise Trouble(f"{exported}: not results of ringtap-lab: {e!r}") from e
     if not journal.results.outcomes and not journal.results.trouble:
         return None
     journal.export()
     return journal.results
-
-
-def _difference(a, b):
-    return ", ".join(f"{k} {a.get(k)!r} instead of {b.get(k)!r}"
-                     for k in sorted({*a, *b}) if a.get(k) != b.get(k))

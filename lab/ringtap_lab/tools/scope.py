@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names for everything that a run puts into the system, so that it can be found and taken away:
-processes, network namespaces, DPDK's folders and huge pages, folders of our own.
+"""Names for everything that a run puts into the system, so that it can be found and removed: processes, network namespaces,
+DPDK's folders and huge pages, folders of our own.
 
-A name holds process id and start time of the run that owns it, thus what belongs to a run that is
-alive is never touched."""
+A name holds process id and start time of the run that owns it: things of a run that is alive are never touched."""
 import glob
 import os
 import re
@@ -16,9 +15,10 @@ from .hugepages import MOUNT, give_back
 from .telemetry import runtime_dir
 
 KIND = "rtlab"
-HUGE_PAGES = "hugepages"  # what notes of HugePages are called
+HUGE_PAGES = "hugepages"  # in the names of notes of HugePages
 VARIABLE = "RINGTAP_LAB"  # in the environment of every process that a run starts
 FOLDERS = "/run"
+NAMESPACES = "/run/netns"
 _NAME = re.compile(rf"{KIND}-(\d+)-(\d+)")
 
 
@@ -47,51 +47,53 @@ def _alive(name):
     return _start_time(int(pid)) == int(start)
 
 
-def _processes():
-    """(pid, name of the run that it belongs to) of all processes that runs have started."""
+def _dead(name):
+    return not _alive(name)
+
+
+def _processes(is_ours):
+    """Process ids of all processes that these runs have started."""
+    found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:
-                entries = f.read().split(b"\0")
+                mine = re.search(rf"(?:^|\0){VARIABLE}=({_NAME.pattern})".encode(), f.read())
         except OSError:
             continue
-        for entry in entries:
-            if entry.startswith(VARIABLE.encode() + b"="):
-                name = _owner(entry.decode(errors="replace"))
-                if name and int(pid) != os.getpid() and _start_time(pid) is not None:
-                    yield int(pid), name
+        if mine and int(pid) != os.getpid() and _start_time(pid) is not None and is_ours(mine.group(1).decode()):
+            found.append(int(pid))
+    return found
 
 
-def _namespaces():
-    try:
-        return os.listdir("/run/netns")
-    except OSError:
-        return []
+def _owned(names, is_ours):
+    return [name for name in names if _owner(name) and is_ours(_owner(name))]
 
 
-def _paths():
+def _namespaces(is_ours):
+    return _owned(os.listdir(NAMESPACES) if os.path.isdir(NAMESPACES) else [], is_ours)
+
+
+def _paths(is_ours):
     """Files and folders that carry a run's name."""
-    return [path for pattern in (f"{runtime_dir(KIND)}-*", f"{MOUNT}/{KIND}-*", f"{FOLDERS}/{KIND}-*")
-            for path in glob.glob(pattern)]
+    patterns = (f"{runtime_dir(KIND)}-*", f"{MOUNT}/{KIND}-*", f"{FOLDERS}/{KIND}-*")
+    return _owned([path for pattern in patterns for path in glob.glob(pattern)], is_ours)
 
 
 def remains(is_ours):
-    """All that exists of the runs for whose name is_ours(name) is true: texts, for people."""
-    found = [f"process {pid}" for pid, name in _processes() if is_ours(name)]
-    found += [f"network namespace {n}" for n in _namespaces() if _owner(n) and is_ours(_owner(n))]
-    return found + [path for path in _paths() if _owner(path) and is_ours(_owner(path))]
+    """All that exists of the runs for whose name is_ours(name) is true: texts for messages."""
+    return [*(f"process {pid}" for pid in _processes(is_ours)), *(f"network namespace {n}" for n in _namespaces(is_ours)),
+            *_paths(is_ours)]
 
 
 def _end_processes(is_ours):
-    for sig, patience_s in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        for pid, name in _processes():
-            if is_ours(name):
-                try:
-                    os.kill(pid, sig)
-                except ProcessLookupError:
-                    pass
-        end = time.monotonic() + patience_s
-        while any(is_ours(name) for _, name in _processes()):
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _processes(is_ours):
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:
+                pass
+        end = time.monotonic() + 5
+        while _processes(is_ours):
             if time.monotonic() > end:
                 break
             time.sleep(0.02)
@@ -100,19 +102,16 @@ def _end_processes(is_ours):
 
 
 def remove(is_ours):
-    """Takes away what remains() would list; processes first."""
+    """Removes what remains() would list; processes first."""
     _end_processes(is_ours)
-    for namespace in _namespaces():
-        name = _owner(namespace)
-        if name and is_ours(name):
-            subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
-    mine = [path for path in _paths() if _owner(path) and is_ours(_owner(path))]
+    for namespace in _namespaces(is_ours):
+        subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+    mine = _paths(is_ours)
     for path in mine:
         if not _is_note(path):
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
-    # Now nothing of ours uses them any more.
-    give_back([path for path in mine if _is_note(path)],
-              any(_is_note(path) and _alive(_owner(path)) for path in set(_paths()) - set(mine)))
+    # Now nothing of ours uses huge pages any more.
+    give_back([path for path in mine if _is_note(path)], any(_is_note(path) and path not in mine for path in _paths(_alive)))
 
 
 def _is_note(path):
@@ -120,13 +119,9 @@ def _is_note(path):
 
 
 def remove_leftovers():
-    """Takes away what runs that were killed have left. Returns what it was; not what has to stay for now."""
+    """Removes what killed runs have left. Returns what it was; not what has to stay for now."""
     found = remains(_dead)
     if found:
         remove(_dead)
     left = remains(_dead) if found else []
     return [text for text in found if text not in left]
-
-
-def _dead(name):
-    return not _alive(name)

@@ -6,7 +6,7 @@ DISTURBED = 0.03  # share of the time waiting for a cpu from which a measurement
 
 
 class Series(list):
-    """Values; beside each, how much others disturbed its measurement (0 to 1)."""
+    """Values; beside each, how much other programs disturbed its measurement (0 to 1)."""
 
     def __init__(self):
         super().__init__()
@@ -17,7 +17,7 @@ class Series(list):
         self.disturbed.append(disturbed)
 
     def calm(self):
-        """Only what was measured in peace, if there is such."""
+        """Only undisturbed values, if there are some."""
         calm = Series()
         for value, disturbed in zip(self, self.disturbed):
             if disturbed < DISTURBED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Client of DPDK's telemetry socket: the application's own counters, without touching it."""
+"""Client of DPDK's telemetry socket: reads the application's own counters."""
 import json
 import os
 import socket
@@ -35,13 +35,6 @@ class Telemetry:
         before = time.monotonic()
         packets = sum(self.ask(f"/ethdev/stats,{p}")["ipackets"] for p in ports)
         return (before + time.monotonic()) / 2, packets
-
-    def rate(self, ports, window_s):
-        """Received packets per second over the next window_s seconds."""
-        t0, n0 = self.received(ports)
-        time.sleep(window_s)
-        t1, n1 = self.received(ports)
-        return (n1 - n0) / (t1 - t0)
 
     def close(self):
         self.sock.close()

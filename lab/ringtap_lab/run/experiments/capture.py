@@ -1,37 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What capturing costs and loses: one libpcap program, on the kernel's way to it and on ours."""
+"""The cost and loss of capturing: one libpcap program, through the kernel and through ringtap."""
 import contextlib
-import signal
-import subprocess
 import time
 
-from ...report.blocks import CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Value, Verdict
-from ...report.plots import COLOURS, MARKERS, plain
-from ...tools import process
-from ...tools.errors import Unavailable
-from .. import forwarder
-from ..counter import PROGRAM, Counter, path, said
-from ..experiment import Cell, Experiment, Measurement, Published
+from ...report import capture_view
+from ...report.capture_view import LIBPCAP, NONE, PORT, WAYS, XDP
+from .. import attached, forwarder
+from ..experiment import Cell, Experiment, Measurement
 
-PUBLISHED_PPS = 450_000
-MOST_LOST, MOST_SYSTEM = 0.0002, 0.12  # published, at that rate
-STUDY = "published study of libpcap in FreeBSD, as the experiment's task states it"
 RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
 FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
 QUICK = (100_000, 450_000, 1_000_000)
 QUICK_FASTER = (5_000_000,)
-NONE, LIBPCAP, HOST, XDP, PORT = "none", "libpcap", "host", "xdp", "port"
-WAYS = {NONE: "veth, nobody captures", LIBPCAP: "veth, system's libpcap",
-        HOST: "veth, ringtap host (af_packet)", XDP: "veth, ringtap host (af_xdp)",
-        PORT: "DPDK port, ringtap"}
-SHORT = {LIBPCAP: "system's libpcap on a veth", HOST: "ringtap host, af_packet", XDP: "ringtap host, af_xdp",
-         PORT: "ringtap on a DPDK port"}
-CAPTURED = (LIBPCAP, HOST, XDP, PORT)
-WANTED = {"system": f"system mode below {MOST_SYSTEM * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-          "loss": f"loss below {MOST_LOST * 100:g} % at more than {PUBLISHED_PPS:,} packets/s"}
-REACHED = 0.95  # of the rate that was wanted
-ODD = 1.00071  # the kernel's tick must not meet an even rate at the same phase each time
-SETTLE_S = 0.2  # between the first packet and the first look at the CPUs' times
+ODD = 1.00071  # else the kernel's tick would meet an even rate at the same phase each time
+SETTLE_S = 0.2  # between the first packet and the first reading of the CPUs' times
 ATTACH_S = 2
 DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
 
@@ -42,126 +24,48 @@ class Capture(Experiment):
     question = ("How many packets does a libpcap program lose, and how much of the CPUs' time passes in system "
                 "mode, as the packet rate rises?")
     conditions = (
-        f"{PROGRAM} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
+        f"{attached.COUNTER} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
         "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
         "sequence, at an even rate. On the veth, ringtap-fwd sends by a packet socket with a ring from one "
         "network namespace, the other one captures; they are addressed to a host that is not there, so that the "
-        "network stack drops them first thing. The DPDK port is net_null in ringtap-fwd, which sends at the "
+        "network stack drops them at once. The DPDK port is net_null in ringtap-fwd, which sends at the "
         "same rates, in user mode: it is captured by the probe as any other application is. The sender has "
         "one CPU, all that captures has the other (with ringtap host, its thread and the program share it). "
         "System mode is what /proc/stat counts as system, irq and softirq, as a share of the time of both CPUs, "
         "so that it holds the sender's own work and the kernel's work on its CPU as well: "
-        "what is left of it where nobody captures is a curve of its own. The kernel counts in ticks, so rates are "
-        "0.07 % higher than they say: else each tick met the sender at the same point of its round. "
+        "the rest of it without a capture is a curve of its own. The kernel counts in ticks, so rates are "
+        "0.07 % higher than named: else each tick met the sender at the same point of its round. "
         "Loss is what the sender sent and the program did not count.")
-    published = (
-        Published("FreeBSD, the same idea: system load", f"below {MOST_SYSTEM * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-                  STUDY),
-        Published("FreeBSD, the same idea: loss", f"below {MOST_LOST * 100:g} % at more than {PUBLISHED_PPS:,} packets/s",
-                  STUDY))
+    published = capture_view.PUBLISHED
+    view = capture_view
     order = 30
-
-    def add_options(self, group):
-        group.add_argument("--capture-seconds", type=float, metavar="S",
-                           help="how long each rate is measured (1.2; with --quick 0.6)")
-
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.program("ringtap")
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.tool("taskset", "util-linux")
-        path(lab.o.build)
+    length_s = 1.2, 0.6
+    programs = forwarder.PROGRAM, "ringtap"
+    built = (f"bench/{attached.COUNTER}",)
+    tools = {"ip": "iproute2", "ethtool": "ethtool", "taskset": "util-linux"}
 
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
-        seconds = length(lab) + 3
+        seconds = self.length(lab) + 3
         return [Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
                 for way in WAYS for rate in rates + (faster if way == PORT else ())]
 
     def run(self, lab, cell, repetition):
         way, rate = cell.params["way"], cell.params["rate"]
+        if way == PORT:
+            return attached_in_time(lab, rate)
         with contextlib.ExitStack() as stack:
-            if way == PORT:
-                return attached_in_time(lab, rate)
             hosts = stack.enter_context(lab.hosts())
             sender = forwarder.End(hosts[0].prefix, ["--plane", "packet-mmap"], "eth0", lab.cpus[0])
             if way == NONE:
                 return send(lab, sender, rate, None)
-            name = "eth0"
-            if way != LIBPCAP:
-                name = stack.enter_context(kernel_port(lab, hosts[1], way))
-            with counter(lab, name, hosts[1] if way == LIBPCAP else None) as count:
-                return send(lab, sender, rate, count)
-
-    def blocks(self, results):
-        return [*_limits(results), _table(results), _plot(results, "system", "System mode", "% of both CPUs", 100),
-                _plot(results, "loss", "Loss", "% of packets", 100)]
-
-    def summary(self, results):
-        return [_claim(results, "loss", 3, MOST_LOST, "A libpcap program counts 450,000 packets/s and more, and loses hardly "
-                                                      "one."),
-                _claim(results, "system", 1, MOST_SYSTEM, "It does so while the CPUs are hardly busy in system mode.")]
-
-
-def _claim(results, metric, digits, most, what):
-    values = {way: Value(f"{way}-{PUBLISHED_PPS // 1000}k", metric, 100, digits, "%") for way in CAPTURED}
-    numbers = {way: v.number(results) for way, v in values.items()}
-    known = [way for way in CAPTURED if numbers[way] is not None]
-    alone = Value(f"{NONE}-{PUBLISHED_PPS // 1000}k", metric, 100, digits, "%")
-    # No loss where nobody captures, but system mode: what sending takes by itself is not held against them.
-    too_much = alone.number(results) is not None and alone.number(results) >= most
-    if too_much:
-        known = [way for way in known if way == PORT]
-    slow = [way for way in known if results.mean(values[way].cell, "pps") < REACHED * PUBLISHED_PPS]
-    kept, missed = ([SHORT[way] for way in known if way not in slow and (numbers[way] < most) == wanted]
-                    for wanted in (True, False))
-    verdict = _verdict([SHORT[way] for way in slow], kept, missed, too_much)
-    ours = [(SHORT[way], values[way]) for way in CAPTURED]
-    if alone.number(results) is not None:
-        ours.insert(0, (WAYS[NONE], alone))
-    return Claim(what, WANTED[metric], ours, verdict)
-
-
-def _verdict(slow, kept, missed, too_much):
-    """Each a list of ways; too_much: of the veth, sending by itself takes more than was published."""
-    said = [f"True of {', '.join(kept)}." if kept else "", f"Not true of {', '.join(missed)}." if missed else "",
-            f"With {', '.join(slow)} the sender did not reach this rate." if slow else "",
-            "On the veth, sending by itself takes more than that." if too_much else ""]
-    kind = (PARTLY if slow or missed or too_much else CONFIRMED) if kept else DIFFERENT if missed else OPEN
-    return Verdict(kind, " ".join(part for part in said if part))
-
-
-def length(lab):
-    return lab.o.capture_seconds or (0.6 if lab.quick else 1.2)
-
-
-def counter(lab, name, host=None):
-    """The libpcap program on an interface of a host; without one, on a port, by ringtap run."""
-    launcher = host.prefix if host else [lab.program("ringtap"), "run", "--"]
-    return Counter(lab.o.build, lab.cpus[1], name, launcher)
-
-
-@contextlib.contextmanager
-def kernel_port(lab, host, way):
-    """`ringtap host` on the namespace's interface: the name that it has for libpcap programs."""
-    name = lab.unique("host")
-    driver = "af_xdp" if way == XDP else "af_packet"
-    argv = [*host.prefix, lab.program("ringtap"), "host", "--name", name, "--driver", driver,
-            "--cpus", str(lab.cpus[1]), "eth0"]
-    with lab.running(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                     stderr=subprocess.PIPE) as p:
-        try:
-            said(p, b"Ctrl-C ends it", "ringtap host")
-        except RuntimeError as e:
-            if way == XDP and "DPDK port" in str(e):
-                raise Unavailable("the kernel or DPDK has no AF_XDP") from e
-            raise
-        with p.stderr:
-            yield f"ringtap:{name}:eth0"
-            process.stop(p, signal.SIGINT)
+            if way == LIBPCAP:
+                counter = attached.Counter(lab, "eth0", hosts[1].prefix)
+            else:
+                driver = "af_xdp" if way == XDP else "af_packet"
+                port = stack.enter_context(attached.KernelPort(lab, hosts[1], driver))
+                counter = attached.on_port(lab, port.app, "eth0")
+            return send(lab, sender, rate, stack.enter_context(counter))
 
 
 def system_times(cpus):
@@ -186,7 +90,7 @@ def watch(lab):
     time.sleep(SETTLE_S)
     sets = {"system": lab.cpus[:2], "system_sender": lab.cpus[:1], "system_capture": lab.cpus[1:2]}
     before = {k: system_times(v) for k, v in sets.items()}
-    time.sleep(length(lab))
+    time.sleep(EXPERIMENT.length(lab))
     return {k: share(before[k], system_times(v)) for k, v in sets.items()}
 
 
@@ -203,12 +107,12 @@ def result(report, seconds, shares, counts):
 TRAFFIC = ["--frame", "udp", "--sizes", "60"]
 
 
-def send(lab, sender, rate, count):
+def send(lab, sender, rate, counter):
     with forwarder.Forwarder(lab, sender, "generate", [*TRAFFIC, "--rate", str(round(rate * ODD))]) as it:
         shares = watch(lab)
-        report = it.finish()
+        report = it.report()
     time.sleep(DRAIN_S)
-    return result(report, report.data["seconds"], shares, count.finish() if count else None)
+    return result(report, report.data["seconds"], shares, counter.counts() if counter else None)
 
 
 class Late(RuntimeError):
@@ -216,7 +120,7 @@ class Late(RuntimeError):
 
 
 def attached_in_time(lab, rate):
-    """Others may hold the program up for longer than it mostly takes."""
+    """Other programs may delay the start for longer than it usually takes."""
     try:
         return through_port(lab, rate, ATTACH_S)
     except Late:
@@ -226,76 +130,21 @@ def attached_in_time(lab, rate):
 def through_port(lab, rate, attach_s):
     """The sender is the application that is captured: it pauses until its probe has a reader, and again
     until that is done."""
-    sending_s = length(lab) + 2 * SETTLE_S
+    sending_s = EXPERIMENT.length(lab) + 2 * SETTLE_S
     end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
     it = forwarder.Forwarder(lab, end, "generate", [
         *TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"])
-    name = it.argv[it.argv.index("--name") + 1]
     with it:
         begin = time.monotonic()
-        with counter(lab, f"ringtap:{name}:net_null0") as count:
+        with attached.on_port(lab, it.prefix, "net_null0") as counter:
             left_s = begin + attach_s - time.monotonic()
             if left_s < 0:
-                raise Late(f"{PROGRAM} was not ready within {attach_s} s")
+                raise Late(f"{counter.name} was not ready within {attach_s} s")
             time.sleep(left_s)
             shares = watch(lab)
             time.sleep(SETTLE_S + DRAIN_S)
-            counts = count.finish()
-        return result(it.finish(), sending_s, shares, counts)
-
-
-def _limits(results):
-    """What the sender could not do is nobody's loss, but bounds what is seen."""
-    reached = [(o.params["rate"], o.series("pps").mean()) for o in results.measured()
-               if o.params["way"] != PORT]
-    if all(pps >= REACHED * rate for rate, pps in reached):
-        return []
-    best = max(pps for _, pps in reached)
-    return [Text(f"On the veth the sender reached at most {best:,.0f} packets/s, since all of the kernel's work "
-                 "up to the capturing socket is done on its CPU; points beyond stand at the rate that was "
-                 "reached.")]
-
-
-def _table(results):
-    rows = []
-    for way, text in WAYS.items():
-        for o in results.measured():
-            if o.params["way"] == way:
-                rows.append([f"{text}, {o.params['rate']:,}", Value(o.key, "pps", 1, 0),
-                             Value(o.key, "system", 100, 1), Value(o.key, "system_sender", 100, 1),
-                             Value(o.key, "system_capture", 100, 1),
-                             Value(o.key, "loss", 100, 4) if way != NONE else "–"])
-    return Table("System mode and loss", ["way, packets/s wanted", "packets/s sent", "system mode, %",
-                                           "of the sender's CPU", "of the capturing CPU", "lost, %"], rows,
-                 published=f"{WANTED['system']}; {WANTED['loss']}")
-
-
-def _plot(results, metric, title, unit, scale):
-    ways = [w for w in WAYS if w != NONE or metric == "system"]
-    shown = [o.key for o in results.measured() if o.params["way"] in ways and o.series(metric)]
-
-    def draw(axes):
-        for i, way in enumerate(WAYS):
-            found = sorted((o for o in results.measured() if o.key in shown and o.params["way"] == way),
-                           key=lambda o: o.series("pps").mean())
-            if found:
-                series = [o.series(metric) for o in found]
-                axes.errorbar([o.series("pps").mean() for o in found], [x.mean() * scale for x in series],
-                              yerr=[(x.deviation() or 0) * scale for x in series], capsize=2,
-                              color=COLOURS[i], marker=MARKERS[i], label=WAYS[way])
-        limit = (MOST_SYSTEM if metric == "system" else MOST_LOST) * 100
-        axes.plot([PUBLISHED_PPS], [limit], "*", color="black", markersize=10, label="published: below")
-        axes.set_xscale("log")
-        plain(axes.xaxis)
-        axes.set_xlabel("packets/s")
-        axes.set_ylabel(unit)
-        if metric == "loss":
-            axes.set_yscale("symlog", linthresh=0.01)
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=8)
-
-    return Plot(f"{title} against packet rate", draw, shown, note="Mean and standard deviation.",
-                published=f"{WANTED[metric]} (star)")
+            counts = counter.counts()
+        return result(it.report(), sending_s, shares, counts)
 
 
 EXPERIMENT = Capture()

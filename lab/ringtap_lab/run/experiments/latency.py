@@ -5,48 +5,28 @@ import contextlib
 import socket
 import time
 
-from ...report.blocks import CONFIRMED, DIFFERENT, OPEN, Claim, Plot, Ratio, Table, Text, Value, Verdict
-from ...report.plots import COLOURS
-from ...tools import clock
+from ...report import latency_view
+from ...report.latency_view import ROUND_TRIP, TESTS, WITHIN, planes
+from ...tools import clock, process
 from ...tools.errors import Unavailable
 from .. import forwarder
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 
 WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
 WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows
-STUDY = "published study of DPDK against PF_PACKET, as the experiment's task states it"
 ATTEMPTS = 3
 RUN_S = 4.0  # each, on average of a cell: five minutes are not to be exceeded
 BUDGET_S = 240  # of the whole experiment, beyond which nothing is tried again
 HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
 DRIVERS = ("af_packet", "af_xdp", "memif")  # not in every build of DPDK
-NO_DRIVER = "failed to parse device"  # as EAL says it
+NO_DRIVER = "failed to parse device"  # EAL's message
 PACKET, XDP = ("AF_PACKET", 17), ("AF_XDP", 44)  # of <bits/socket.h>
-SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane is made of
-NO_VETH = ("Unknown device type", "Operation not supported")  # as ip says it
-WITHIN, ROUND_TRIP = "within", "roundtrip"
-LESS = 100  # times; as published, of DPDK in test 1
-SAME = 1.5  # times; less is equal
-TESTS = {WITHIN: "test 1, within the forwarder", ROUND_TRIP: "test 2, round trip at the sender"}
-PLANES = {"packet": "PF_PACKET, read and write", "mmap": "PF_PACKET, TPACKET_V3",
-          "af_packet": "DPDK net_af_packet", "af_xdp": "DPDK net_af_xdp", "memif": "DPDK net_memif",
-          "ring": "DPDK net_ring, one process"}
-
-
-def published(test, plane):
-    """Cycles per packet, None where nothing comparable is known."""
-    if plane == "mmap":
-        return None
-    return 4500 if test == ROUND_TRIP else 3000 if plane == "packet" else 30
-
-
-def wanted(test):
-    """What was published, in words."""
-    return "30 cycles with DPDK, 3,000 with PF_PACKET" if test == WITHIN else "4,500 cycles with both"
+SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane uses
+NO_VETH = ("Unknown device type", "Operation not supported")  # messages of ip
 
 
 class Lost(RuntimeError):
-    """Too few packets arrived, as when others hold one end up for longer than the other one waits."""
+    """Too few packets arrived, as when other programs delay one end for longer than the other one waits."""
 
 
 class Latency(Experiment):
@@ -56,18 +36,19 @@ class Latency(Experiment):
                 "1), and how many until it is back at the sender (test 2)?")
     conditions = (
         "Two hosts: network namespaces joined by a veth pair; net_memif joins two DPDK processes without the "
-        "kernel; net_ring is one process that only passes pointers on, as a bound for test 1. ARP requests "
+        "kernel; net_ring is one process that only passes pointers, as a bound for test 1. ARP requests "
         "of 60 bytes (64 with the check sequence); one host sends them, the other one "
         f"sends them back. In test 1 {WINDOW} packets are on their way, and cycles are those of receiving "
         "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
-        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (the table says how many); "
+        "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (see the table); "
         "of TPACKET_V3 a hundredth in test 2, where it waits a "
         "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
-    published = (
-        Published("test 1, DPDK", "30 cycles per packet", STUDY),
-        Published("test 1, PF_PACKET", "3,000 cycles per packet", STUDY),
-        Published("test 2, DPDK and PF_PACKET", "4,500 cycles per packet", STUDY))
+    published = latency_view.PUBLISHED
+    view = latency_view
     order = 10
+    programs = (forwarder.PROGRAM,)
+    tools = {"ip": "iproute2", "ethtool": "ethtool"}
+    huge_mb = HUGE_MB
     _took = {}  # runs, seconds, packets by cell, of this program's run
     quick_repetitions = 2
 
@@ -75,16 +56,8 @@ class Latency(Experiment):
         group.add_argument("--latency-packets", type=packets, metavar="N",
                            help="packets in each run (200000; with --quick 20000)")
 
-    def check(self, lab):
-        lab.need_root()
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.tool("ip", "iproute2")
-        lab.tool("ethtool", "ethtool")
-        lab.need_huge_pages(HUGE_MB)
-
     def prepare(self, lab):
-        """Nothing to be measured; but who looks on learns at once what cycles are worth."""
+        """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
             lab.say(f"warning: {warning}")
         return {}
@@ -92,7 +65,7 @@ class Latency(Experiment):
     def cells(self, lab):
         seconds = 1.5 if lab.quick else RUN_S
         return [Cell(f"{test}-{plane}", {"test": test, "plane": plane}, seconds)
-                for test in TESTS for plane in _planes(test)]
+                for test in TESTS for plane in planes(test)]
 
     def run(self, lab, cell, repetition):
         count = lab.o.latency_packets or (20000 if lab.quick else 200000)
@@ -107,7 +80,7 @@ class Latency(Experiment):
             self._took[cell.key] = runs + 1, seconds + time.monotonic() - begin, packets + count
 
     def _share(self, cell, count, repetitions):
-        """Of the packets, so many as what is left of the cell's time allows, as far as is known."""
+        """The share of the packets for which the rest of the cell's time suffices, as far as is known."""
         runs, seconds, sent = self._took.get(cell.key, (0, 0.0, 0))
         if not runs or seconds <= runs * RUN_S:
             return 1.0
@@ -118,65 +91,13 @@ class Latency(Experiment):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return _run(lab, cell.params["test"], cell.params["plane"], count)
-            except (Lost, forwarder.Hung):
+            except (Lost, process.Hung):
                 if attempt == ATTEMPTS or lab.spare_s(BUDGET_S) < RUN_S:
                     raise
             except RuntimeError as e:
                 if cell.params["plane"] in DRIVERS and NO_DRIVER in str(e):
                     raise Unavailable(str(e)) from e
                 raise
-
-    def blocks(self, results):
-        parts = [Text(w, warning=True) for w in clock.warnings(results.machine)]
-        for test, text in TESTS.items():
-            parts += _tables(results, test, text)
-            parts += _plot(results, test, text)
-        return parts
-
-    def summary(self, results):
-        return [_claim_within(results), _claim_round_trip(results)]
-
-
-def _median(test, plane):
-    return Value(f"{test}-{plane}", "cycles_p50", 1, 0)
-
-
-def _claim_within(results):
-    ours, kernel = _median(WITHIN, "ring"), _median(WITHIN, "packet")
-    gap = Ratio(kernel, ours, 0)
-    times = gap.number(results)
-    if times is None:
-        verdict = Verdict(OPEN)
-    elif times >= LESS / 2:
-        verdict = Verdict(CONFIRMED, "DPDK itself is cheaper by about two orders of magnitude. On an interface of the "
-                                     "kernel it is not: it goes through the kernel as well.")
-    else:
-        verdict = Verdict(DIFFERENT, "DPDK is cheaper, but not by two orders of magnitude.")
-    return Claim(f"A forwarder takes {LESS} times fewer cycles for a packet with DPDK than with packet sockets.",
-                 f"{published(WITHIN, 'ring')} against {published(WITHIN, 'packet'):,} cycles",
-                 [("DPDK, pointers passed on", ours), ("DPDK, between processes", _median(WITHIN, "memif")),
-                  ("packet socket", kernel), ("packet socket against DPDK", gap)], verdict)
-
-
-def _claim_round_trip(results):
-    ours, kernel = _median(ROUND_TRIP, "memif"), _median(ROUND_TRIP, "packet")
-    gap = Ratio(kernel, ours)
-    times = gap.number(results)
-    if times is None:
-        verdict = Verdict(OPEN)
-    elif 1 / SAME < times < SAME:
-        verdict = Verdict(CONFIRMED, "Both take about as long.")
-    elif times < SAME:
-        verdict = Verdict(DIFFERENT, "DPDK is slower to the sender.")
-    else:
-        link = Ratio(kernel, _median(ROUND_TRIP, "af_packet")).number(results)
-        same = link is not None and 1 / SAME < link < SAME
-        verdict = Verdict(DIFFERENT, "Where packets go between processes without the kernel, DPDK is faster to the "
-                                     f"sender, too{'; on the same virtual link both are about equal' if same else ''}.")
-    return Claim("To the sender both are equal: the way there and back hides the difference.",
-                 f"{published(ROUND_TRIP, 'packet'):,} cycles with both",
-                 [("DPDK, between processes", ours), ("DPDK on a virtual link", _median(ROUND_TRIP, "af_packet")),
-                  ("packet socket on it", kernel), ("packet socket against DPDK", gap)], verdict)
 
 
 def _need_socket(plane):
@@ -212,11 +133,6 @@ def _run(lab, test, plane, count):
         return measure(lab, forwarder.veth_ends(lab, hosts, plane), test, count)
 
 
-def _planes(test):
-    """A process has nobody to wait for in test 2."""
-    return [p for p in PLANES if test == WITHIN or p != "ring"]
-
-
 def packets(text):
     value = int(text)
     if not 1 <= value <= 10**9:
@@ -225,15 +141,15 @@ def packets(text):
 
 
 def measure(lab, ends, test, count, linger=False):
-    """ends: of the echo and of the generator. linger: the echo stops before its peer goes away, and
-    stays for a second: net_memif crashes who polls a link that is taken down."""
+    """ends: of the echo and of the generator. linger: the echo stops before its peer ends, and stays for a second: net_memif
+    crashes where a link that is taken down is polled."""
     echo, generator = ends
     window = WINDOW if test == WITHIN else 1
     more = ["--count", str(count), "--linger", "1s"] if linger else []
     with forwarder.Forwarder(lab, echo, "echo", ["--latency", "1", *more]) as there:
         here = forwarder.run(lab, generator, "generate", [
             "--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)])
-        other = there.finish(ask=not linger)
+        other = there.report(end=not linger)
     sender = here.role("generate")
     back = sender["round_trip"]
     lost = _lost(count, back["count"])
@@ -256,69 +172,16 @@ def _one_process(lab, count):
 
 def _lost(sent, came):
     if came < sent * 0.99:
-        raise Lost(f"{sent - came} of {sent} packets did not arrive: too disturbed a run")
+        raise Lost(f"{sent - came} of {sent} packets did not arrive: the run was too disturbed")
     return sent - came
 
 
 def _values(found):
     """found: a histogram of the report."""
-    values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns")
-              for k in ("mean", "p50", "p99", "max")}
+    values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns") for k in ("mean", "p50", "p99", "max")}
     pps = 1e9 / values["ns_p50"] if values["ns_p50"] else 0.0
-    return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps, "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
-
-
-def _tables(results, test, text):
-    cycles, times = [], []
-    for plane in _planes(test):
-        key, name, known = f"{test}-{plane}", PLANES[plane], published(test, plane)
-        cycles.append([name, f"{known:,}" if known else "–", *(Value(key, f"cycles_{k}", 1, 0)
-                                                                for k in ("mean", "p50", "p99")),
-                       Value(key, "cycles_max", 1, 0, how="greatest"), Value(key, "per_burst"),
-                       Value(key, "packets", 1, 0, how="sum"), Value(key, "disturbed", 100, 0)])
-        times.append([name, *(Value(key, f"ns_{k}", 1, 0) for k in ("mean", "p50", "p99")),
-                      Value(key, "ns_max", 1, 0, how="greatest"), Value(key, "projected_pps", 1e-6, 3),
-                      Value(key, "projected_gbps", 1, 3), Value(key, "projected_mean_pps", 1e-6, 3)])
-    title = text[0].upper() + text[1:]
-    figures = wanted(test)
-    return [Table(f"{title}: cycles per packet", ["plane", "published", "mean", "p50", "p99", "max",
-                                                  "packets in a burst", "packets", "disturbed, %"],
-                  cycles, published=figures, note="The greatest is that of all runs. Disturbed: share of the time that a polling "
-                               "thread did not have its CPU, because others used it; it is in mean, p99 and "
-                               "greatest."),
-            Table(f"{title}: nanoseconds per packet, and the rate that follows", [
-                "plane", "mean", "p50", "p99", "max", "projected Mpps, of medians", "Gbit/s", "of means, Mpps"], times,
-                published=f"{figures}; not in nanoseconds",
-                note="Projected: what one core would do if each packet took the median (or mean), of frames of 64 bytes "
-                     "with preamble and gap" + (". In test 2: with one packet on its way." if test == ROUND_TRIP else "."))]
-
-
-def _plot(results, test, text):
-    shown = [p for p in _planes(test) if results.mean(f"{test}-{p}", "cycles_mean")]
-
-    if not shown:
-        return []
-
-    def draw(axes):
-        for i, plane in enumerate(shown):
-            mean, p50, p99 = (results.mean(f"{test}-{plane}", f"cycles_{k}") for k in ("mean", "p50", "p99"))
-            axes.plot([p50, p99], [i, i], color="#999999", linewidth=3, zorder=1, solid_capstyle="butt")
-            axes.plot(mean, i, "o", color=COLOURS[0], markersize=7, label="mean" if i == 0 else None)
-            axes.plot(p50, i, "|", color=COLOURS[2], markersize=14, markeredgewidth=2,
-                      label="p50" if i == 0 else None)
-            axes.plot(p99, i, "|", color=COLOURS[1], markersize=14, markeredgewidth=2,
-                      label="p99" if i == 0 else None)
-            if published(test, plane):
-                axes.plot(published(test, plane), i, "*", color="black", markersize=9,
-                          label="published" if i == 0 else None)
-        axes.set_xscale("log")
-        axes.set_yticks(range(len(shown)), [PLANES[p].replace(", ", ",\n") for p in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.set_xlabel("cycles per packet")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.15), ncols=4)
-
-    return [Plot(f"Cycles per packet, {text}", draw, [f"{test}-{p}" for p in shown],
-                 published=f"{wanted(test)} (stars)")]
+    return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps,
+                     "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
 
 
 EXPERIMENT = Latency()

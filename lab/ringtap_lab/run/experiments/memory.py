@@ -4,19 +4,18 @@ from ...report import memory_view
 from ...tools import buffers
 from ...tools.errors import Unavailable
 from .. import forwarder
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
-SLOTS = 8192  # of each ring: what a drop brings a buffer forward in the pool
+SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by so many
 KINDS = ("4k", "thp", "huge", "dpdk")
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
 STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
-# What EAL takes, the pool of our own huge pages beside it, and some to spare.
+# Of EAL, of the pool in our own huge pages beside it, and some to spare.
 HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
-STUDY = "published study of mbuf memory and the IOTLB, as the experiment's task states it"
 ATTEMPTS = 6
 BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
 WIRE_REACHED = 0.95  # of its rate under overload; less: the thread was held up for too long
@@ -41,28 +40,28 @@ class Memory(Experiment):
         "The sink takes packets as a wire does, at 10 % of the rate that the machine reaches with buffers in random "
         "order, forwarder on one CPU, generator and sink on another; loads are 80 %, 140 % and 80 % of that wire. In "
         "the three phases all take turns in one thread: when it loses its CPU, all stand still, and queues grow by "
-        "load alone, not by who else uses the machine. Packets are dropped at the forwarder's TX, and hardly any "
+        "load alone, not by other use of the machine. Packets are dropped at the forwarder's TX, and almost none "
         "before it. "
         f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
         "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC.")
-    published = (
-        Published("ring order, drop", "buffers in order at first, scattered by drops, and for good", STUDY),
-        Published("retry, stack order, or huge pages", "cure it", STUDY))
+    published = memory_view.PUBLISHED
+    view = memory_view
+    root_for = "packet memory and DPDK's run-time folders"
+    programs = (forwarder.PROGRAM,)
+    huge_mb = HUGE_MB
+    prepared_names = {
+        "limit_4k_pps": ("limit with 4 KiB pages", 1e-6, 2, "Mpps"), "limit_dpdk_pps": ("limit with DPDK's memory", 1e-6, 2, "Mpps"),
+        "wire_pps": ("the wire takes", 1e-6, 2, "Mpps"), "below_pps": ("load below the limit", 1e-6, 2, "Mpps"),
+        "above_pps": ("load above it", 1e-6, 2, "Mpps"), "stage_s": ("length of a phase", 1, 1, "s")}
     order = 20
     repetitions = 3
     prepare_s = 6.0
     quick_repetitions = 1
 
-    def check(self, lab):
-        lab.need_root("packet memory and DPDK's run-time folders")
-        lab.need_cpus(2)
-        lab.program(forwarder.PROGRAM)
-        lab.need_huge_pages(HUGE_MB)
-
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
-        # The better of two: others can only make it less.
+        # The better of two: other programs can only reduce it.
         found = {f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
                  for kind in ("4k", "dpdk")}
         wire = min(found.values()) * WIRE
@@ -86,12 +85,6 @@ class Memory(Experiment):
         if kind == "gpu":
             return _without_gpu(lab)
         return _undisturbed(lab, kind, cell.params["policy"], keep=repetition == 0)
-
-    def blocks(self, results):
-        return memory_view.blocks(results)
-
-    def summary(self, results):
-        return memory_view.summary(results)
 
 
 def _stage_s(lab):
@@ -119,8 +112,8 @@ def _cost(lab, kind, order, seconds):
 
 
 def _undisturbed(lab, kind, policy, keep):
-    """Loads are as chosen, unless others have taken the CPU for too long: the first of some attempts in
-    which they have not, else the one that was nearest."""
+    """The first of some attempts in which the loads are as chosen, else the nearest one: other programs may have the CPU for too
+    long."""
     stage_s, best = lab.prepared["stage_s"], None
     for attempt in range(1, ATTEMPTS + 1):
         more = attempt < ATTEMPTS and lab.spare_s(BUDGET_S) > 3 * stage_s + 1.5
@@ -185,7 +178,7 @@ def _counts(report, stage):
 
 
 def _without_gpu(lab):
-    """Where there is a GPU, it is as good as any other memory: but its packets cannot be touched."""
+    """With a GPU it is measured like other memory, but its packets cannot be touched."""
     argv = [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--vdev", "net_null0",
             "--role", "echo:net_null0", "--memory", "gpu", "--duration", "500ms"]
     try:

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much of two ports' traffic is captured, by the way in which packets get into the file, and what is
-left of the application's rate."""
+"""How much of two ports' traffic is captured, by the way in which packets get into the file, and the rate that the application
+keeps."""
 import time
 
 from ...report import pdump_view
-from ...report.pdump_view import (BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, PUBLISHED, PUBLISHED_FORWARDING, SIZES, SMALLEST,
-                          UNTOUCHED, WAYS, line_pps)
+from ...report.pdump_view import BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, SIZES, SMALLEST, UNTOUCHED, WAYS, line_pps
 from ...tools import process
 from ...tools.errors import Trouble, Unavailable
 from .. import attached, forwarder
-from ..experiment import Cell, Experiment, Measurement, Published
+from ..experiment import Cell, Experiment, Measurement
+from ..lab import PLUGIN
 from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
 
 QUICK_SIZES = (64, 256, 512)
 SPARE_MB = 64
-ATTEMPTS = 3  # dpdk-dumpcap kills an application at times
-SOURCE = "two ports of 10 Gbit/s, 64-byte packets"
+ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 
 
 class Pdump(Experiment):
@@ -30,32 +29,22 @@ class Pdump(Experiment):
         "The ways differ only in what is done with the packets: one write() for each (bench/write_modes), copied into a buffer of "
         "1 MiB that is written when it is full (likewise), batches written straight out of the ring, where packets lie in the "
         "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
-        "limit. Rates are packets per second that the polling thread ran. The published figures have one write for each packet in "
+        "limit. Rates are packets per second that the polling thread ran. The published values are of one write for each packet in "
         "dpdk-dumpcap as it was, then buffered writes, then batches.")
-    published = (
-        *(Published(f"captured, {WAYS[way]}", f"{value} of 20 Gbit/s", SOURCE) for way, value in PUBLISHED.items()),
-        Published("forwarded meanwhile", f"{PUBLISHED_FORWARDING} Gbit/s", SOURCE))
+    published = pdump_view.PUBLISHED
+    view = pdump_view
     order = 50
+    length_s = 0.8, 0.3
+    root_for = "DPDK's run-time folders and huge pages"
+    programs = "ringtap", forwarder.PROGRAM
+    built = "bench/write_modes", PLUGIN
+    tools = {"dpdk-testpmd": "dpdk-dev", "taskset": "util-linux"}
+    huge_mb = MEMORY_MB + SPARE_MB
     repetitions = 3
     quick_repetitions = 1
 
-    def add_options(self, group):
-        group.add_argument("--pdump-seconds", type=float, metavar="S",
-                           help="how long each rate is measured (0.8; with --quick 0.3)")
-
-    def check(self, lab):
-        lab.need_root("DPDK's run-time folders and huge pages")
-        lab.need_cpus(2)
-        lab.program("ringtap")
-        lab.program(forwarder.PROGRAM)
-        lab.built("bench/write_modes")
-        lab.plugin()
-        lab.tool("dpdk-testpmd", "dpdk-dev")
-        lab.tool("taskset", "util-linux")
-        lab.need_huge_pages(MEMORY_MB + SPARE_MB)
-
     def cells(self, lab):
-        seconds = 1.5 * length(lab) + 1.5
+        seconds = 1.5 * EXPERIMENT.length(lab) + 1.5
         found = [Cell(f"{way}-{size}", {"way": way, "size": size, "paced": 0}, seconds)
                  for size in (QUICK_SIZES if lab.quick else SIZES) for way in WAYS]
         return found + [Cell(f"paced-{way}", {"way": way, "size": SMALLEST, "paced": 1}, seconds) for way in OURS]
@@ -78,16 +67,6 @@ class Pdump(Experiment):
                 app.stop()
         raise AssertionError("not reached")
 
-    def blocks(self, results):
-        return pdump_view.blocks(results)
-
-    def summary(self, results):
-        return pdump_view.summary(results)
-
-
-def length(lab):
-    return lab.o.pdump_seconds or (0.3 if lab.quick else 0.8)
-
 
 def tool(lab, way, app):
     if way == DUMPCAP:
@@ -103,7 +82,7 @@ def forwarded(pps, size):
 
 
 def captured(counts, pps, size):
-    """pps: of the packets that it has seen."""
+    """pps: of the packets that it was given."""
     pps *= counts.captured / counts.seen
     bps = pps * (size + GAP) * 8
     return {"captured_pps": pps, "captured_bps": bps, "captured_line": bps / LINE_BPS, "loss": counts.lost / counts.seen,
@@ -111,24 +90,17 @@ def captured(counts, pps, size):
 
 
 def at_the_limit(lab, app, way, size):
-    untouched = app.rate_of_own_time(length(lab) / 2)
+    untouched = app.rate_of_own_time(EXPERIMENT.length(lab) / 2)
     if way == UNTOUCHED:
         return Measurement(forwarded(untouched, size))
     with tool(lab, way, app) as t:
         before = app.polling_times()
-        pps = app.rate_of_own_time(length(lab))
+        pps = app.rate_of_own_time(EXPERIMENT.length(lab))
         disturbed = process.waiting_share(before, app.polling_times())
         counts = t.counts()
-    seen_pps = pps * (2 if way == DUMPCAP else 1)  # it sees each packet come and go
+    seen_pps = pps * (2 if way == DUMPCAP else 1)  # it captures each packet twice, received and sent
     return Measurement({**captured(counts, seen_pps, size), **forwarded(pps, size), "of_untouched": pps / untouched,
                         "untouched_pps": untouched, "disturbed": disturbed})
-
-
-class Paced:
-    """What a tool wants to know of an application."""
-
-    def __init__(self, prefix):
-        self.prefix = prefix
 
 
 def at_line_rate(lab, way, size):
@@ -138,10 +110,10 @@ def at_line_rate(lab, way, size):
     end = forwarder.End([], [*devices, "--no-huge"], "net_null0", lab.cpus[0])
     sinks = forwarder.Forwarder(lab, end, "sink", ["--role", f"sink:net_null1@{lab.cpus[0]}", "--sink-rate", rate])
     with sinks:
-        with tool(lab, way, Paced(sinks.argv[sinks.argv.index("--name") + 1])) as t:
-            time.sleep(2 * length(lab))
+        with tool(lab, way, sinks) as t:
+            time.sleep(2 * EXPERIMENT.length(lab))
             counts = t.counts()
-        report = sinks.finish()
+        report = sinks.report()
     pps = counts.seen / counts.seconds  # while it was attached: by themselves the sinks are faster
     return Measurement({**captured(counts, pps, size), **forwarded(pps, size), "disturbed": report.disturbed()})
 

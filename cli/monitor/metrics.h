@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The values of common/metrics.h, computed from two snapshots. */
+#ifndef RINGTAP_CLI_MONITOR_METRICS_H
+#define RINGTAP_CLI_MONITOR_METRICS_H
+
+#include <jansson.h>
+
+#include "common/metrics.h"
+#include "rates.h"
+
+#define METRIC_TEXT_LEN 64
+
+struct metric_value {
+	double number;              /* NAN: unknown */
+	char text[METRIC_TEXT_LEN]; /* RT_UNIT_TEXT; printable */
+	float bar[BURST_CLASSES];   /* RT_UNIT_BARS: shares of the largest */
+};
+
+/* An entry of a snapshot, and what its values are computed from. */
+struct subject {
+	const struct span *span;
+	enum rt_metric_object object;
+	uint32_t index;
+	const struct ringtap_port_stats *port;
+	const struct ringtap_queue_stats *queue;
+	const struct ringtap_thread_stats *thread;
+	const struct ringtap_pool_stats *pool;
+	const struct ringtap_pair_stats *pair;
+	const struct ringtap_gap *gap; /* RT_OBJECT_GAP: one of the two */
+	const struct ringtap_microburst *microburst;
+	struct tally calls[2]; /* of a port RX and TX, of a queue the first */
+	struct driver_counts driver;
+	struct thread_rates rates;
+	struct latency_rates latency;
+};
+
+/* Entries of an object in a snapshot. */
+uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object object);
+/* Entry i, less than that. sums: also what takes sums over queues (calls of ports, rates of
+ * threads). It lives as long as span. */
+void subject_make(struct subject *x, const struct span *span, enum rt_metric_object object,
+	uint32_t i, bool sums);
+/* Gap or microburst i of a thread that began within the span. False: there are no more. */
+bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
+/* Whether a port or mempool is there no more, or a thread has ended. */
+bool subject_gone(const struct subject *x);
+
+/* tx: of a port's calls, those of TX. */
+void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);
+/* Adds all metrics of an object that have a key. */
+void metrics_json(json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
+
+#endif

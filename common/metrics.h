@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All metrics: names, units and meanings. ringtap top, its JSON, ringtap export, the probe's
+ * telemetry and the table in docs/statistics.md follow from this table. cli/monitor/metrics.c
+ * computes the values.
+ */
+#ifndef RINGTAP_COMMON_METRICS_H
+#define RINGTAP_COMMON_METRICS_H
+
+enum rt_metric_object {
+	RT_OBJECT_APP,
+	RT_OBJECT_PORT,
+	RT_OBJECT_DRIVER, /* of a port: the driver's counters */
+	RT_OBJECT_CALLS,  /* of a port and direction, or of a queue: the probe's counters */
+	RT_OBJECT_QUEUE,
+	RT_OBJECT_THREAD,
+	RT_OBJECT_POOL,
+	RT_OBJECT_PAIR, /* latency between two ports */
+	RT_OBJECT_GAP,  /* a polling gap or a microburst */
+};
+
+enum rt_metric_type { RT_METRIC_GAUGE, RT_METRIC_COUNTER, RT_METRIC_HISTOGRAM, RT_METRIC_INFO };
+
+enum rt_unit {
+	RT_UNIT_TEXT,
+	RT_UNIT_BOOL,
+	RT_UNIT_COUNT, /* whole numbers, also identifiers */
+	RT_UNIT_RATE,  /* per second */
+	RT_UNIT_SHARE, /* 0 … 1 */
+	RT_UNIT_MEAN,
+	RT_UNIT_NS,
+	RT_UNIT_CYCLES,
+	RT_UNIT_BYTES,
+	RT_UNIT_MBPS,
+	RT_UNIT_CLOCK, /* nanoseconds since the epoch */
+	RT_UNIT_BARS,  /* a histogram */
+};
+
+/*
+ * M(object, id, key in JSON and telemetry, name in Prometheus, type, unit, meaning)
+ *
+ * Prometheus: after "ringtap_"; counters get "_total" and infos "_info"; cycles and nanoseconds
+ * become seconds, Mbit/s bytes a second. NULL: not there. Keys of counters of DRIVER are rates in
+ * JSON.
+ */
+#define RT_METRICS(M)                                                                              \
+	M(APP, APP_UP, NULL, "up", GAUGE, BOOL,                                                    \
+		"1: the application shows statistics; 0: ringtap cannot attach to it")             \
+	M(APP, APP_NAME, NULL, NULL, GAUGE, TEXT, "application, by its file-prefix")               \
+	M(APP, APP_INFO, NULL, "application", INFO, TEXT,                                          \
+		"program of the application, and versions")                                        \
+	M(APP, APP_POLLS, "uncounted_polls", "uncounted_polls", COUNTER, COUNT,                    \
+		"calls of threads and queues that found no room in the segment")                   \
+	M(APP, APP_PORTS, "uncounted_ports", "uncounted_ports", GAUGE, COUNT,                      \
+		"ports that are not shown: there were more than 64 since the first monitor")       \
+	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
+		"mempools that are not shown: there were more than 64 since the first monitor")    \
+	M(PORT, PORT_ID, "port", NULL, GAUGE, COUNT, "port id")                                    \
+	M(PORT, PORT_NAME, "name", "port", INFO, TEXT, "name, driver and id of the port")          \
+	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                    \
+	M(PORT, PORT_LINK, "link_up", "port_link_up", GAUGE, BOOL, "whether the link is up")       \
+	M(PORT, PORT_REMOVED, "removed", NULL, GAUGE, BOOL, "whether the port was removed")        \
+	M(PORT, PORT_MBPS, "link_mbps", "port_speed_bytes", GAUGE, MBPS,                           \
+		"link speed, if it is known")                                                      \
+	M(PORT, PORT_RXQ, "rx_queues", NULL, GAUGE, COUNT, "RX queues")                            \
+	M(PORT, PORT_TXQ, "tx_queues", NULL, GAUGE, COUNT, "TX queues")                            \
+	M(PORT, PORT_RXD, "rx_descriptors", NULL, GAUGE, COUNT,                                    \
+		"descriptors of RX queue 0; 0: unknown")                                           \
+	M(PORT, PORT_TXD, "tx_descriptors", NULL, GAUGE, COUNT,                                    \
+		"descriptors of TX queue 0; 0: unknown")                                           \
+	M(PORT, PORT_MTU, "mtu", NULL, GAUGE, COUNT, "MTU")                                        \
+	M(DRIVER, IPACKETS, "ipackets", "port_rx_packets", COUNTER, RATE,                          \
+		"packets received, by the driver's count")                                         \
+	M(DRIVER, OPACKETS, "opackets", "port_tx_packets", COUNTER, RATE,                          \
+		"packets sent, by the driver's count")                                             \
+	M(DRIVER, IBYTES, "ibytes", "port_rx_bytes", COUNTER, RATE,                                \
+		"bytes received, if the driver counts them")                                       \
+	M(DRIVER, OBYTES, "obytes", "port_tx_bytes", COUNTER, RATE,                                \
+		"bytes sent, if the driver counts them")                                           \
+	M(DRIVER, IMISSED, "imissed", "port_rx_missed_packets", COUNTER, RATE,                     \
+		"packets that the NIC dropped because its queue was full")                         \
+	M(DRIVER, IERRORS, "ierrors", "port_rx_errors", COUNTER, RATE,                             \
+		"packets received with errors")                                                    \
+	M(DRIVER, NOMBUF, "rx_nombuf", "port_rx_nombuf_packets", COUNTER, RATE,                    \
+		"packets dropped because the mempool had no buffer")                               \
+	M(DRIVER, OERRORS, "oerrors", "port_tx_errors", COUNTER, RATE,                             \
+		"packets that the driver failed to send")                                          \
+	M(DRIVER, OFFERED, "offered", NULL, COUNTER, RATE,                                         \
+		"packets passed to TX between two readings of the driver")                         \
+	M(DRIVER, UNSENT, "unsent", NULL, COUNTER, RATE,                                           \
+		"packets passed to TX that were not sent; 0 unless that is certain")               \
+	M(DRIVER, ERRORS, NULL, NULL, COUNTER, RATE, "ierrors and oerrors")                        \
+	M(QUEUE, QUEUE_PORT, "port", NULL, GAUGE, TEXT, "port")                                    \
+	M(QUEUE, QUEUE_NUMBER, "queue", NULL, GAUGE, COUNT, "queue")                               \
+	M(QUEUE, QUEUE_DIRECTION, "direction", NULL, GAUGE, TEXT, "direction, rx or tx")           \
+	M(QUEUE, QUEUE_THREAD, "thread", NULL, GAUGE, TEXT, "thread that calls the driver")        \
+	M(CALLS, CALLS, "calls", "queue_calls", COUNTER, COUNT,                                    \
+		"calls of rte_eth_rx_burst() (polls) or rte_eth_tx_burst()")                       \
+	M(CALLS, EMPTY, "empty_calls", "queue_empty_calls", COUNTER, COUNT,                        \
+		"calls without packets (empty polls)")                                             \
+	M(CALLS, PACKETS, "packets", "queue_packets", COUNTER, COUNT,                              \
+		"packets that the driver returned, or that were passed to TX")                     \
+	M(CALLS, BYTES, "bytes", "queue_bytes", COUNTER, COUNT,                                    \
+		"bytes of the packets (pkt_len), without FCS; needs the collector bytes")          \
+	M(CALLS, CALL_RATE, "calls_per_second", NULL, GAUGE, RATE, "calls a second")               \
+	M(CALLS, BUSY_RATE, "busy_calls_per_second", NULL, GAUGE, RATE,                            \
+		"calls with packets a second")                                                     \
+	M(CALLS, BUSY_CALLS, "busy_call_share", NULL, GAUGE, SHARE, "calls with packets")          \
+	M(CALLS, PACKET_RATE, "packets_per_second", NULL, GAUGE, RATE, "packets a second")         \
+	M(CALLS, BIT_RATE, "bits_per_second", NULL, GAUGE, RATE,                                   \
+		"bits a second, without FCS; of a port without the collector bytes, the driver's") \
+	M(CALLS, PER_CALL, "packets_per_call", NULL, GAUGE, MEAN, "mean packets a call")           \
+	M(CALLS, PER_BUSY_CALL, "packets_per_busy_call", NULL, GAUGE, MEAN,                        \
+		"mean packets of the calls that had any")                                          \
+	M(CALLS, BURST_P50, "burst_p50", NULL, GAUGE, COUNT,                                       \
+		"median burst of the calls with packets")                                          \
+	M(CALLS, BURST_P99, "burst_p99", NULL, GAUGE, COUNT,                                       \
+		"99th percentile burst of the calls with packets")                                 \
+	M(CALLS, MAX_BURST, "max_burst", NULL, GAUGE, COUNT,                                       \
+		"largest RX burst requested so far; of a port, by threads that polled it")         \
+	M(CALLS, BIG_CALLS, "calls_beyond_histogram", NULL, COUNTER, COUNT,                        \
+		"calls with more than 512 packets")                                                \
+	M(CALLS, BIG_PACKETS, "packets_beyond_histogram", NULL, COUNTER, COUNT,                    \
+		"packets of calls with more than 512")                                             \
+	M(CALLS, BURSTS, "bursts", "burst_packets", HISTOGRAM, BARS,                               \
+		"calls by packets; in top 0, 1, 2+, 4+, 8+, up to 512+")                           \
+	M(THREAD, THREAD_NAME, "name", NULL, GAUGE, TEXT, "polling thread")                        \
+	M(THREAD, LCORE, "lcore", NULL, GAUGE, COUNT, "lcore; null: no EAL thread")                \
+	M(THREAD, TID, "tid", NULL, GAUGE, COUNT, "thread id, in the application's namespace")     \
+	M(THREAD, CPU, "cpu", NULL, GAUGE, COUNT, "CPU that it ran on last")                       \
+	M(THREAD, ALIVE, "alive", NULL, GAUGE, BOOL, "whether the thread lives")                   \
+	M(THREAD, BUSY_CYCLES, "busy_cycles", "thread_busy_seconds", COUNTER, CYCLES,              \
+		"time from polls with packets to the thread's next poll")                          \
+	M(THREAD, IDLE_CYCLES, "idle_cycles", "thread_idle_seconds", COUNTER, CYCLES,              \
+		"time from empty polls to the thread's next poll")                                 \
+	M(THREAD, CPU_NS, "cpu_ns", "thread_cpu_seconds", COUNTER, NS,                             \
+		"time on a CPU, by the kernel's count")                                            \
+	M(THREAD, WAIT_NS, "wait_ns", "thread_wait_seconds", COUNTER, NS,                          \
+		"time runnable without a CPU, by the kernel's count")                              \
+	M(THREAD, PREEMPTIONS, "preemptions", "thread_preemptions", COUNTER, COUNT,                \
+		"involuntary context switches")                                                    \
+	M(THREAD, BUSY_PERIODS, "busy_periods", "thread_busy_periods", COUNTER, COUNT,             \
+		"microbursts that have ended: polls in a row that all had packets")                \
+	M(THREAD, BUSY_SHARE, "busy_share", NULL, GAUGE, SHARE, "busy time of the observed time")  \
+	M(THREAD, OBSERVED, "observed_share", NULL, GAUGE, SHARE,                                  \
+		"time between the first and the last poll, of the interval")                       \
+	M(THREAD, CYCLES, "cycles_per_packet", NULL, GAUGE, MEAN, "busy cycles a packet received") \
+	M(THREAD, THREAD_PPS, "packets_per_second", NULL, GAUGE, RATE,                             \
+		"packets received a second")                                                       \
+	M(THREAD, THREAD_POLLS, "polls_per_second", NULL, GAUGE, RATE, "RX polls a second")        \
+	M(THREAD, CPU_SHARE, "cpu_share", NULL, GAUGE, SHARE, "time on a CPU")                     \
+	M(THREAD, WAIT_SHARE, "wait_share", NULL, GAUGE, SHARE, "time runnable without a CPU")     \
+	M(THREAD, PREEMPTION_RATE, "preemptions_per_second", NULL, GAUGE, RATE,                    \
+		"involuntary context switches a second")                                           \
+	M(THREAD, MAX_GAP, "max_gap_ns", "thread_max_polling_gap_seconds", GAUGE, NS,              \
+		"longest polling gap; in Prometheus of about the last 16 seconds")                 \
+	M(THREAD, MAX_IDLE_GAP, "max_idle_gap_ns", NULL, GAUGE, NS,                                \
+		"longest polling gap after an empty poll")                                         \
+	M(THREAD, MAX_MICROBURST, "max_microburst", NULL, GAUGE, COUNT,                            \
+		"packets of the largest microburst")                                               \
+	M(THREAD, GAPS, NULL, "thread_polling_gap_seconds", HISTOGRAM, NS,                         \
+		"polling gaps, after polls with packets (work=\"busy\") and empty ones; the sum "  \
+		"is an estimate")                                                                  \
+	M(POOL, POOL_NAME, "name", NULL, GAUGE, TEXT, "mempool")                                   \
+	M(POOL, POOL_OPS, "ops", NULL, GAUGE, TEXT,                                                \
+		"how the mempool keeps free objects (rte_mempool ops)")                            \
+	M(POOL, POOL_REMOVED, "removed", NULL, GAUGE, BOOL, "whether the mempool was freed")       \
+	M(POOL, POOL_SIZE, "size", "mempool_objects", GAUGE, COUNT, "objects of the mempool")      \
+	M(POOL, POOL_USED, "in_use", NULL, GAUGE, COUNT,                                           \
+		"objects that are neither in the pool nor in a cache")                             \
+	M(POOL, POOL_SHARE, "in_use_share", NULL, GAUGE, SHARE, "objects in use")                  \
+	M(POOL, POOL_FREE, "available", "mempool_available_objects", GAUGE, COUNT,                 \
+		"objects in the pool and its caches")                                              \
+	M(POOL, POOL_CACHED, "in_caches", "mempool_cached_objects", GAUGE, COUNT,                  \
+		"objects in the caches of lcores, where other lcores cannot get them")             \
+	M(POOL, POOL_MIN, "min_available", "mempool_min_available_objects", GAUGE, COUNT,          \
+		"fewest available objects at any reading")                                         \
+	M(POOL, POOL_CACHE, "cache_size", NULL, GAUGE, COUNT, "size of an lcore's cache")          \
+	M(POOL, POOL_OBJECT, "object_bytes", "mempool_object_bytes", GAUGE, COUNT,                 \
+		"bytes of an object with header and trailer")                                      \
+	M(POOL, POOL_BUFFER, "buffer_bytes", NULL, GAUGE, COUNT, "data room of its mbufs")         \
+	M(POOL, POOL_PAGE, "page_bytes", NULL, GAUGE, BYTES, "size of the memory's pages")         \
+	M(POOL, POOL_MEMORY, "memory", NULL, GAUGE, TEXT,                                          \
+		"dpdk: from DPDK's heap; external: registered with DPDK, or unknown to it")        \
+	M(POOL, POOL_CHUNKS, "chunks", NULL, GAUGE, COUNT, "contiguous pieces of memory")          \
+	M(POOL, POOL_SOCKET, "socket", NULL, GAUGE, COUNT, "NUMA node; -1: any")                   \
+	M(PAIR, RX_PORT, "rx_port", NULL, GAUGE, TEXT, "port that received")                       \
+	M(PAIR, TX_PORT, "tx_port", NULL, GAUGE, TEXT, "port that sent")                           \
+	M(PAIR, TX_THREAD, "thread", NULL, GAUGE, TEXT, "thread that sent")                        \
+	M(PAIR, INFERRED, "inferred", NULL, GAUGE, BOOL,                                           \
+		"whether the reception is inferred: the packets had lost the flag of the time "    \
+		"stamp")                                                                           \
+	M(PAIR, TIMED, "packets", NULL, COUNTER, COUNT, "packets timed")                           \
+	M(PAIR, TIMED_RATE, "packets_per_second", NULL, GAUGE, RATE, "packets timed a second")     \
+	M(PAIR, MEAN, "mean_ns", NULL, GAUGE, NS, "mean time from receive to send")                \
+	M(PAIR, P50, "p50_ns", NULL, GAUGE, NS, "median time from receive to send")                \
+	M(PAIR, P90, "p90_ns", NULL, GAUGE, NS, "90th percentile of it")                           \
+	M(PAIR, P99, "p99_ns", NULL, GAUGE, NS, "99th percentile of it")                           \
+	M(PAIR, P999, "p999_ns", NULL, GAUGE, NS, "99.9th percentile of it")                       \
+	M(PAIR, MAX, "max_ns", NULL, GAUGE, NS,                                                    \
+		"largest time since the collector was switched on")                                \
+	M(PAIR, LATENCY, NULL, "latency_seconds", HISTOGRAM, NS,                                   \
+		"time from receive to send of the packets that were timed, within 1 %")            \
+	M(PAIR, INFERRED_LATENCY, NULL, "inferred_latency_seconds", HISTOGRAM, NS,                 \
+		"time from receive to send of packets without the flag of the time stamp: "        \
+		"likely, not certain")                                                             \
+	M(GAP, GAP_THREAD, NULL, NULL, GAUGE, TEXT, "polling thread")                              \
+	M(GAP, GAP_KIND, NULL, NULL, GAUGE, TEXT,                                                  \
+		"idle gap: after an empty poll; busy gap: after a poll with packets; "             \
+		"microburst: polls in a row that all had packets")                                 \
+	M(GAP, GAP_START, "start_ns", NULL, GAUGE, CLOCK, "when it began")                         \
+	M(GAP, GAP_NS, "duration_ns", NULL, GAUGE, NS, "how long it took")                         \
+	M(GAP, GAP_PACKETS, "packets", NULL, GAUGE, COUNT,                                         \
+		"packets of the poll before it, or of the microburst")                             \
+	M(GAP, GAP_PORT, "port", NULL, GAUGE, TEXT, "port of the poll before it")                  \
+	M(GAP, GAP_QUEUE, "queue", NULL, GAUGE, COUNT, "queue of the poll before it")
+
+#define RT_METRIC_ID(object, id, ...) RT_M_##id,
+enum rt_metric_id { RT_METRICS(RT_METRIC_ID) RT_M_COUNT };
+#undef RT_METRIC_ID
+
+struct rt_metric {
+	enum rt_metric_object object;
+	const char *key, *prometheus;
+	enum rt_metric_type type;
+	enum rt_unit unit;
+	const char *help; /* a phrase that begins with a small letter */
+};
+
+extern const struct rt_metric rt_metrics[RT_M_COUNT];
+
+#endif

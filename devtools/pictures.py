@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes docs/images anew: `ringtap top` in a terminal, and a recording in Wireshark. Run as root:
+RINGTAP_BUILD=build devtools/pictures.py (packages: devtools/deps.sh test pictures).
+
+The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
+import io
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPO / "e2e"))
+
+from rich.console import Console  # noqa: E402
+from rich.terminal_theme import MONOKAI  # noqa: E402
+from rich.text import Text  # noqa: E402
+
+from harness import sandbox  # noqa: E402
+from harness.fwd import FWD  # noqa: E402
+from harness.paths import Plugin, RINGTAP  # noqa: E402
+from harness.proc import Proc, check, run, until  # noqa: E402
+from harness.ringtap import Recorder  # noqa: E402
+from harness.tmux import Terminal  # noqa: E402
+from harness.two_hosts import APP, TwoHosts  # noqa: E402
+
+IMAGES = REPO / "docs" / "images"
+COLUMNS = 112
+# rich's own frame of the picture names a font on another site, which GitHub does not load.
+SVG = """<svg viewBox="-10 -8 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
+<style>.{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
+font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width; }}
+{styles}</style>
+<defs><clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/>
+</clipPath>{lines}</defs>
+<rect fill="#16191d" x="-10" y="-8" width="100%" height="100%" rx="6"/>
+{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></svg>
+"""
+
+
+def screens_of_top():
+    """The ports and the threads, while packets go there and back."""
+    terminal = Terminal([RINGTAP, "top"], COLUMNS, 12, {"LC_ALL": "C.UTF-8"})
+    try:
+        views = []
+        for key, column in (("u", "PKT/C"), ("t", "CYC/PKT"), ("m", "POOL")):
+            terminal.keys(key)
+            terminal.shows(rf"^APP.*{column}")
+            terminal.shows(rf"^{APP} ")
+            clock = terminal.screen()[0]
+            # Two updates later the numbers are those of a whole interval.
+            for _ in range(2):
+                until(lambda: terminal.screen()[0] != clock, 10, "an update")
+                clock = terminal.screen()[0]
+            lines = terminal.screen(styles=True)
+            views.append([line for line in lines if re.sub(r"\x1b\[[0-9;]*m", "", line).strip()])
+        return views
+    finally:
+        terminal.close()
+
+
+def top(bed, out):
+    echo = bed.server.start([FWD, "--plane", "packet", "--role", "echo:eth0@0", "--mac-swap", "--sleep"])
+    load = bed.client.start([FWD, "--plane", "packet", "--role", "generate:eth0@0", "--rate", "60k",
+                             "--poisson", "--rtt", "--burst", "8"])
+    try:
+        load.expect("ringtap-fwd: running")
+        first, *others = screens_of_top()
+    finally:
+        load.close()
+        echo.close()
+    # Title and keys are shown once.
+    text = "\n".join([*first, *(line for view in others for line in ["", *view[2:]])])
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True,
+                      color_system="truecolor")
+    console.print(Text.from_ansi(text), no_wrap=True)
+    svg = console.export_svg(theme=MONOKAI, code_format=SVG, unique_id="top")
+    # Room for the margin, which the numbers of rich do not have.
+    svg = re.sub(r'viewBox="(\S+) (\S+) (\S+) (\S+)"',
+                 lambda m: f'viewBox="{m[1]} {m[2]} {float(m[3]) + 20:.0f} {float(m[4]) + 24:.0f}"', svg)
+    out.write_text("<!-- made by devtools/pictures.py -->\n" + re.sub(r"[ \t]+\n", "\n", svg), encoding="utf-8")
+
+
+def record_http(bed, file):
+    """A ping and a page over HTTP, as seen on both ports."""
+    recorder = Recorder(["-i", APP], file)
+    try:
+        recorder.attached()
+        bed.ping("-c", "1")
+        bed.fetch()
+        recorder.finish()
+    finally:
+        recorder.close()
+
+
+COLUMN_FORMAT = ('"No.","%m","Time","%t","Port","%Cus:frame.interface_name:0:R",'
+                 '"Direction","%Cus:frame.packet_flags_direction:0:R","Queue",'
+                 '"%Cus:frame.interface_queue:0:R","Source","%s","Destination","%d",'
+                 '"Protocol","%p","Info","%i"')
+RECENT = """gui.geometry_main_x: 0
+gui.geometry_main_y: 0
+gui.geometry_main_width: {0}
+gui.geometry_main_height: {1}
+gui.geometry_main_maximized: TRUE
+gui.geometry_main_upper_pane: 330
+gui.toolbar_main_show: FALSE
+gui.byte_view_show: FALSE
+gui.packet_diagram_show: FALSE
+column.width: "%m", 45, "%t", 100, "%Cus:frame.interface_name", 130, \
+"%Cus:frame.packet_flags_direction", 85, "%Cus:frame.interface_queue", 55, "%s", 140, "%d", 140, "%p", 70, \
+"%i", 350
+"""
+SIZE = (1180, 700)
+
+
+def wireshark(file, out):
+    """tshark must read the file first; then the window of Wireshark is the picture."""
+    rows = check(["tshark", "-r", file, "-T", "fields", "-e", "frame.number", "-e", "http.request.method"])
+    number = next(row.split()[0] for row in rows.splitlines() if row.split()[1:] == ["GET"])
+    home = file.parent
+    (home / "config").mkdir()
+    (home / "config" / "recent_common").write_text(RECENT.format(*SIZE))
+    (home / "config" / "recent").write_text(RECENT.format(*SIZE))
+    env = {"HOME": str(home), "WIRESHARK_CONFIG_DIR": str(home / "config"),
+           "XDG_RUNTIME_DIR": str(home), "XDG_CONFIG_HOME": str(home)}
+    server = Proc(["Xvfb", "-displayfd", "1", "-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24", "-nolisten", "tcp"])
+    try:
+        env["DISPLAY"] = ":" + server.expect(r"^(\d+)$").group(1).decode()
+        manager = Proc(["openbox"], env=env)
+        window = Proc(["wireshark", "-o", f"gui.column.format:{COLUMN_FORMAT}", "-o", "gui.update.enabled:FALSE",
+                       "-o", "privs.warn_if_elevated:FALSE", "-o", "gui.window_title:",
+                       "-o", "tcp.analyze_sequence_numbers:FALSE", "-g", number, "-r", file], env=env)
+        try:
+            shoot(env, out)
+        finally:
+            window.close()
+            manager.close()
+    finally:
+        server.close()
+
+
+def shoot(env, out):
+    def named():
+        return run(["xdotool", "search", "--onlyvisible", "--name", r"\.pcapng"], env=env).stdout.split()
+    window = until(named, 60, "Wireshark's window")[-1]
+    check(["xdotool", "windowactivate", "--sync", window], env=env)
+    taken = out.with_suffix(".full.png")
+    steady(env, taken)
+    check(["xdotool", "key", "--window", window, "ctrl+Right"], env=env)  # expands the packet's details
+    steady(env, taken)
+    check(["convert", taken, "-strip", "-trim", "+repage", taken])
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", taken])
+    taken.unlink()
+
+
+def steady(env, file):
+    """Takes pictures until two in a row, a second apart, are the same."""
+    last = None
+    for _ in range(30):
+        check(["import", "-window", "root", file], env=env)
+        if file.read_bytes() == last:
+            return
+        last = file.read_bytes()
+        time.sleep(1)
+    raise SystemExit("pictures: the screen does not come to rest")
+
+
+def main():
+    IMAGES.mkdir(exist_ok=True)
+    sandbox.enter()
+    plugin = Plugin()
+    try:
+        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+            bed = TwoHosts(plugin.path, folder, preferred=True)
+            try:
+                top(bed, IMAGES / "top.svg")
+                file = Path(folder) / "my-app.pcapng"
+                record_http(bed, file)
+                wireshark(file, IMAGES / "wireshark.png")
+            finally:
+                bed.close()
+    finally:
+        plugin.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The checks of Markdown and of cited names find what they are made for, and nothing in a good tree."""
+import shutil
+import sys
+
+import pytest
+
+from harness.paths import REPO
+from harness.proc import check, run
+
+GOOD = {
+    "README.md": "# Title\n\nA [link](docs/a.md#a-heading), `src/a.c` and `work()`.\n",
+    "docs/a.md": "# A heading\n\n| a table may be wide " + "x" * 100 + " |\n\n    code " + "x" * 100 + "\n",
+    "docs/troubleshooting.md": "| symptom | cause |\n|---|---|\n| `cannot open …; try again` | – |\n",
+    "src/a.c": '/* Calls work(), which src/a.c has. */\nvoid work(void)\n{\n'
+               '\tsay("cannot open %s; "\n\t    "try again");\n}\n',
+}
+MARKDOWN = [
+    ("README.md", "x" * 101 + "\n", "README.md:1: 101 columns"),
+    ("README.md", "[link](docs/b.md)\n", "no such file: docs/b.md"),
+    ("README.md", "[link](docs/a.md#other)\n", "no such heading: docs/a.md#other"),
+    ("README.md", "![picture](p.png)\n", "no such file: p.png"),
+    ("README.md", "line\n" * 111, "README.md: 111 lines"),
+]
+CITATIONS = [
+    ("docs/a.md", "`gone()`\n", "docs/a.md:1: no such function: gone"),
+    ("docs/a.md", "`src/gone.c`\n", "docs/a.md:1: no such file: src/gone.c"),
+    ("docs/a.md", "`rt_gone`\n", "docs/a.md:1: no such name: rt_gone"),
+    ("src/a.c", "/* One.\n * Pairs with gone(). */\n", "src/a.c:2: no such function: gone"),
+    ("src/a.c", "/* Pairs with the acquire in\n * src/a.c. */\n", "src/a.c:1: no such function named that it: Pairs with"),
+    ("src/a.c", "/* See gone.h. */\n", "src/a.c:1: no such file: gone.h"),
+    ("docs/troubleshooting.md", "| `cannot read …` | – |\n", "no such message: cannot read"),
+]
+
+
+def lint(folder, script, changed=None, text=""):
+    """Runs a script of devtools on the good tree with one file changed."""
+    (folder / "devtools").mkdir()
+    for path in [*(REPO / "devtools").glob("check_*.py"), REPO / "devtools" / "lint.sh"]:  # they cite each other
+        shutil.copy(path, folder / "devtools")
+    for name, content in GOOD.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text if name == changed else content, encoding="utf-8")
+    check(["git", "init", "-q", folder])
+    return run([sys.executable, folder / "devtools" / script])
+
+
+@pytest.mark.parametrize("script", ["check_markdown.py", "check_citations.py"])
+def test_nothing_in_a_good_tree(tmp_path, script):
+    done = lint(tmp_path, script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("changed,text,expected", MARKDOWN, ids=lambda text: text[:20])
+def test_markdown(tmp_path, changed, text, expected):
+    done = lint(tmp_path, "check_markdown.py", changed, text)
+    assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("changed,text,expected", CITATIONS, ids=lambda text: text[:20])
+def test_citations(tmp_path, changed, text, expected):
+    done = lint(tmp_path, "check_citations.py", changed, text)
+    assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of README.md run, and print what it shows, in form."""
+import re
+import shlex
+
+import pytest
+
+from harness.paths import REPO, RINGTAP
+from harness.proc import Proc, check
+from harness.two_hosts import TwoHosts
+
+
+def shown():
+    """{command: lines of its output} of the README's code blocks that begin with a prompt."""
+    commands, lines = {}, None
+    for line in (REPO / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    $ "):
+            lines = commands.setdefault(line[6:], [])
+        elif line and not line.startswith("    "):
+            lines = None
+        elif lines is not None and line.strip():
+            lines.append(line.strip())
+    return commands
+
+
+def form(line):
+    """Without what differs from run to run: numbers, their units and the room that they take."""
+    line = re.sub(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b", "MAC", line)
+    line = re.sub(r"\d[\d,.]*", "N", line)
+    line = re.sub(r"N ?[kMG]?B\b", "SIZE", line)
+    line = re.sub(r"N ([kMG] )?packets/s", "RATE", line)
+    return " ".join(line.split())
+
+
+def lines_of(output):
+    """Without the live counts, which a slow machine may come to show."""
+    found = [line.split("\r")[-1].strip() for line in output.splitlines()]
+    return [line for line in found if line and not line.startswith("packets: ")]
+
+
+@pytest.fixture
+def hosts(plugin, closing, tmp_path):
+    (tmp_path / "pages").mkdir()
+    return closing(TwoHosts(plugin, tmp_path / "pages"))
+
+
+# What a command needs meanwhile: (what it prints when it is ready, what happens then).
+TRAFFIC = {
+    "record": ("^Capturing on", lambda hosts: hosts.fetch()),
+    "latency": ("^Measuring", lambda hosts: hosts.ping("-f", "-c", "2000")),
+}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", ["list", "record", "latency"])
+def test_command(hosts, tmp_path, name):
+    command, expected = next((c, lines) for c, lines in shown().items() if c.split()[1] == name)
+    argv = shlex.split(command)
+    assert argv[0] == "ringtap" and expected
+    proc = Proc([RINGTAP, *argv[1:]], cwd=tmp_path)
+    try:
+        if name in TRAFFIC:
+            ready, happen = TRAFFIC[name]
+            proc.expect(ready)
+            happen(hosts)
+        assert proc.wait(60) == 0, proc.output
+    finally:
+        proc.close()
+    got = [form(line) for line in lines_of(proc.output)]
+    # The README leaves out the other direction of the latencies.
+    assert got[:len(expected)] == [form(line) for line in expected], proc.output
+
+
+def test_the_recording_is_what_the_summary_says(hosts, tmp_path):
+    command = next(c for c in shown() if c.split()[1] == "record")
+    proc = Proc([RINGTAP, *shlex.split(command)[1:]], cwd=tmp_path)
+    try:
+        proc.expect("^Capturing on")
+        hosts.fetch()
+        assert proc.wait(60) == 0, proc.output
+    finally:
+        proc.close()
+    rows = check(["tshark", "-r", tmp_path / "http.pcapng", "-Y", "tcp.port == 80", "-T", "fields",
+                  "-e", "frame.interface_name", "-e", "frame.packet_flags_direction"]).splitlines()
+    assert len(rows) == 20
+    assert len(set(rows)) == 4  # two ports, each both directions

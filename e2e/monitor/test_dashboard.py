@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The dashboard, and alert rules where there are some: what Grafana and Prometheus take, and what the exporter has."""
+import copy
+import json
+import subprocess
+
+import jsonschema
+import pytest
+import yaml
+
+from harness import grafana, prometheus
+from harness.paths import REPO
+from harness.proc import until
+from harness.prometheus import Exporter, Prometheus, labels_by_name, names_in
+
+FOLDER = REPO / "dashboards"
+BOARD = json.loads((FOLDER / "ringtap.json").read_text())
+RULES = sorted(FOLDER.glob("*.rules.yml"))
+
+
+def rules():
+    """(name, expression) of all alert and recording rules."""
+    return [(rule.get("alert") or rule["record"], rule["expr"]) for path in RULES
+            for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("prometheus")
+
+
+@pytest.fixture
+def exporter(testpmd, closing):
+    """Of an application that has all collectors' data: a port that gives no packets, so that not all polls are busy, and
+    one that takes them, so that there is latency."""
+    pmd = testpmd("net_ring0", "net_null1")
+    pmd.start()
+    return closing(Exporter(pmd, args=("--collectors", "all")))
+
+
+@pytest.fixture
+def server(exporter, closing, folder):
+    reason = prometheus.missing()
+    if reason:
+        pytest.skip(reason)
+    server = closing(Prometheus(folder, exporter.address))
+    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
+    return server
+
+
+def test_every_query_has_data_and_what_its_legend_shows(server):
+    queries = list(grafana.queries(BOARD))
+    assert len(queries) > 15
+    for expression, legend in queries:
+        until(lambda: server.query(expression), 20, f"data for {expression}")
+        for labels, _value in server.query(expression):
+            assert legend <= set(labels), (expression, labels)
+    for metric, label in grafana.variables(BOARD):
+        assert all(label in labels for labels, _value in server.query(metric)), metric
+
+
+def test_prometheus_takes_every_rule(server):
+    """An alert that does not fire has no data; a query that is wrong is an error."""
+    for path in RULES:
+        done = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for _name, expression in rules():
+        server.query(expression)
+
+
+def check_names(expression, known):
+    """Metrics and labels of an expression are among those of the exporter."""
+    selected, grouped = names_in(expression)
+    assert selected, expression
+    for metric, labels in selected.items():
+        assert metric in known, f"{expression}: the exporter has no {metric}"
+        assert labels <= known[metric], f"{expression}: {metric} has no label {labels - known[metric]}"
+        assert grouped <= known[metric], f"{expression}: {metric} has no label {grouped - known[metric]}"
+
+
+def test_every_name_is_one_of_the_exporters(exporter):
+    def known():
+        return labels_by_name(exporter.series())
+
+    late = {"ringtap_latency_seconds_bucket", "ringtap_thread_wait_seconds_total"}  # not in the first snapshot
+    until(lambda: late <= set(known()), what="latency, and the kernel's counters")
+    found = known()
+    for expression in [e for e, _legend in grafana.queries(BOARD)] + [e for _name, e in rules()]:
+        check_names(expression, found)
+    for metric, label in grafana.variables(BOARD):
+        assert label in found[metric]
+    for wrong in ("ringtap_queue_packet_total", 'ringtap_up{application="a"}', "sum by (kueue) (ringtap_queue_packets_total)"):
+        with pytest.raises(AssertionError):
+            check_names(wrong, found)
+
+
+def test_dashboard_is_what_grafana_documents():
+    grafana.check(BOARD)
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(boards=[]),
+    lambda b: b["panels"][1].update(type="graph2"), lambda b: b["panels"][1].pop("gridPos"),
+    lambda b: b["panels"][1]["gridPos"].update(x=20), lambda b: b["panels"][2].update(id=b["panels"][1]["id"]),
+    lambda b: b["panels"][1]["targets"][0].pop("refId"), lambda b: b["panels"][1]["targets"][0].update(query="up"),
+    lambda b: b["panels"][1]["fieldConfig"]["defaults"].update(unit="packets"),
+    lambda b: b["panels"][1]["targets"][0].update(expr="ringtap_up{app=~\"$application\"}"),
+    lambda b: b["templating"]["list"][1].update(refresh=7)])
+def test_a_wrong_dashboard_is_found_out(spoil):
+    board = copy.deepcopy(BOARD)
+    spoil(board)
+    with pytest.raises((jsonschema.ValidationError, AssertionError, KeyError)):
+        grafana.check(board)

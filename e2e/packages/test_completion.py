@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What zsh and fish offer, by their own completion systems, with the files from where `make install` puts them."""
+import re
+import shutil
+
+import pytest
+
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, check, run
+
+# Completes $LINE and writes what is offered into $OFFERED. compadd is what adds matches, zshcompwid(1).
+ZSHRC = """
+fpath=($FUNCTIONS $fpath)
+LISTMAX=10000
+autoload -U compinit && compinit -D -u
+compadd() {
+  local -a hits
+  if [[ -z ${argv[(r)-[OAD]]} ]]; then
+    builtin compadd -O hits "$@"
+    print -rl -- $hits >>$OFFERED
+  fi
+  builtin compadd "$@"
+}
+zle -C offer complete-word _main_complete
+zle-line-init() { BUFFER=$LINE CURSOR=$#LINE; zle offer; exit }
+zle -N zle-line-init
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    path = tmp_path_factory.mktemp("root")
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
+    return path
+
+
+class Zsh:
+    def __init__(self, root, tmp_path):
+        self.dir = tmp_path
+        self.functions = next(root.rglob("zsh/site-functions"))
+        (tmp_path / ".zshrc").write_text(ZSHRC)
+
+    def __call__(self, line, path):
+        offered = self.dir / "offered"
+        offered.write_text("")
+        shell = Proc(["zsh", "-d", "-i"], tty=True, cwd=self.dir, env={
+            "ZDOTDIR": str(self.dir), "FUNCTIONS": str(self.functions), "OFFERED": str(offered), "LINE": line,
+            "PATH": path, "TERM": "dumb"})
+        try:
+            shell.wait()
+        finally:
+            shell.close()
+        assert not re.search(r"^_\w+:|parse error", shell.output, re.M), shell.output
+        return sorted({word for word in offered.read_text().splitlines() if word})
+
+
+class Fish:
+    def __init__(self, root, tmp_path):
+        self.dir = tmp_path
+        self.data = next(root.rglob("fish/vendor_completions.d")).parents[1]
+
+    def __call__(self, line, path):
+        done = run(["fish", "-c", f"complete -C '{line}'"], cwd=self.dir, env={
+            "XDG_DATA_DIRS": f"{self.data}:/usr/share", "HOME": str(self.dir), "PATH": path})
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return sorted(word.split("\t")[0] for word in done.stdout.splitlines())
+
+
+@pytest.fixture(params=[Zsh, Fish], ids=["zsh", "fish"])
+def offered(request, root, tmp_path):
+    """offered(line): what the shell would put in place of the line's last word."""
+    name = request.param.__name__.lower()
+    if not shutil.which(name):
+        pytest.skip(f"{name} is not installed")
+    shell = request.param(root, tmp_path)
+    programs = f"{RINGTAP.parent}:{BUILD / 'fwd'}:/usr/bin:/bin"
+    return lambda line: [word.rstrip(":") for word in shell(line, programs)]
+
+
+def options_of(*command):
+    text = check([*command, "--help"])
+    found = re.findall(r"^  +(-\w)?(?:, |  )?(--[a-z-]+)?", text, re.M)
+    return sorted({word for pair in found for word in pair if word})
+
+
+def test_commands(offered):
+    commands = re.findall(r"^  (\w+) ", check([RINGTAP, "--help"]), re.M)
+    assert len(commands) > 8
+    assert offered("ringtap ") == sorted([*commands, "help"])
+    assert offered("ringtap rec") == ["record"]
+    assert offered("ringtap help rec") == ["record"]
+    assert offered("ringtap --ver") == ["--version"]
+
+
+@pytest.mark.parametrize("command", ["record", "trace", "host", "run"])
+def test_options_are_those_of_the_help(offered, command):
+    known = options_of(RINGTAP, command)
+    assert "--help" in known
+    long = [word for word in known if word.startswith("--")]
+    assert [word.rstrip("=") for word in offered(f"ringtap {command} --")] == long
+    short = [word for word in known if not word.startswith("--")]
+    assert [word for word in offered(f"ringtap {command} -") if len(word) == 2 and word != "--"] == short
+
+
+def test_values(offered, tmp_path):
+    (tmp_path / "some.pcapng").touch()
+    assert offered("ringtap record --on-full ") == ["drop", "wait"]
+    assert "duration" in offered("ringtap record -a ") and "interval" in offered("ringtap record -b ")
+    assert offered("ringtap record -w some") == ["some.pcapng"]
+    assert offered("ringtap record --queue ") == []
+    assert offered("ringtap-fwd --plane pack") == ["packet", "packet-mmap"]
+
+
+def test_applications_and_ports(offered, app):
+    port = f"{app.prefix}:net_ring_a"
+    assert {app.prefix, port} <= set(offered("ringtap record -i "))
+    assert offered("ringtap record -i " + port[:-1]) == [port]
+    assert app.prefix in offered("ringtap top ") and port not in offered("ringtap top ")
+    assert {app.prefix, "burst", "lttng"} <= set(offered("ringtap trace "))
+    assert "lo" in offered("ringtap host ")
+
+
+def test_programs_to_run(offered):
+    assert "dpdk-testpmd" in offered("ringtap run -- dpdk-test")
