@@ -8,7 +8,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
-		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
+		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
@@ -20,7 +20,7 @@ packages() {
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
 	packages) echo dpkg-dev debhelper fakeroot lintian debootstrap rpm rpmlint ;;
-	lint) echo git clang-format codespell pyflakes3 python3 ;;
+	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \

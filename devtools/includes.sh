@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Prints each #include that crosses folders in a direction that is not allowed.
-# Tests may also use their counterpart: those of the probe the reader, those of common the helpers of base.
+# Programs and libpcap's drop-in use the public library only. Tests may also use their counterpart:
+# those of the probe and of libpcap the reader, those of common the helpers of base.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,13 +14,13 @@ BEGIN {
 	allow("base", "common")
 	allow("include", "")
 	allow("reader", "common include")
-	allow("pcap", "common include reader")
+	allow("pcap", "common include")
 	allow("probe", "common include")
 	allow("host", "common include")
 	allow("fwd", "base common include")
-	allow("cli", "base common include reader")
+	allow("cli", "base common include")
 	allow("cli/monitor", "base common include")
-	allow("extcap", "cli base include reader")
+	allow("extcap", "cli base include")
 	allow("bench", "common include")
 	allow("examples", "include")
 	allow("e2e", "include")
@@ -51,7 +52,7 @@ function folder(path) {
 		next
 	if (from == "cli/monitor" && target == "cli/commands.h")
 		next
-	if (test && ((from == "probe" && to == "reader") || (from == "common" && to == "base")))
+	if (test && (((from == "probe" || from == "pcap") && to == "reader") || (from == "common" && to == "base")))
 		next
 	if (!known[from])
 		print file ": its folder is not in devtools/includes.sh"

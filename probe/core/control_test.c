@@ -29,7 +29,7 @@
 
 #define RUN_MAX 64u
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const struct ringtap_capture_options small = {
 	.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 static const char *dir;
@@ -162,18 +162,17 @@ static void test_capture_ends_with_the_probe(void **state)
 
 static size_t sessions_now(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
-	size_t np, ns;
+	size_t ns;
 	char err[256];
 
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
-	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(np, 1);
-	assert_string_equal(ports[0].name, "net_ring_c");
-	free(ports);
-	free(sessions);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	assert_int_equal(list->port_count, 1);
+	assert_string_equal(ringtap_list_port(list, 0)->name, "net_ring_c");
+	ns = list->session_count;
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ns;
 }
@@ -228,7 +227,7 @@ static void test_lying_tail_ends_the_session_and_only_that(void **state)
 static void test_refusals_say_why(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_want want = all;
+	struct ringtap_target want = all;
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap), 0);
@@ -254,25 +253,25 @@ static void test_refusals_say_why(void **state)
 static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsigned batches)
 {
 	struct ringtap_run runs[RUN_MAX];
+	const struct ringtap_packet *p;
+	struct ringtap_packets *it;
 	uint64_t fresh = 0;
+
+	assert_int_equal(ringtap_packets_create(&it), 0);
 
 	while (batches--) {
 		int n = ringtap_capture_next(cap, runs, RUN_MAX, 5000);
 
 		assert_true(n > 0);
 		for (int i = 0; i < n; i++) {
-			const struct ringtap_run *r = &runs[i];
-
-			for (uint64_t off = 0; off < r->len && !r->stale; fresh++) {
-				struct rt_epb e;
-
-				memcpy(&e, r->data + off, sizeof(e));
-				assert_true(e.orig_len > min);
-				off += e.total_len;
-			}
+			ringtap_packets_start(it, &runs[i]);
+			for (; !runs[i].stale && (p = ringtap_packet_next(it)); fresh++)
+				assert_true(p->length > min);
+			assert_int_equal(ringtap_packets_error(it), 0);
 		}
 		ringtap_capture_release(cap);
 	}
+	ringtap_packets_free(it);
 	return fresh;
 }
 

@@ -287,16 +287,15 @@ static void show_nothing(struct rt_stats *f, uint64_t since_ms, void *arg)
 
 static size_t list_sessions(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
-	size_t np, ns;
+	size_t ns;
 	char err[256];
 
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
-	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	free(ports);
-	free(sessions);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	ns = list->session_count;
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ns;
 }
@@ -386,8 +385,13 @@ static void test_ports_are_watched_until_sessions_have_ended(void **state)
 	pthread_t stopping;
 	char err[256], byte;
 
-	assert_int_equal(
-		ringtap_monitor_open(&monitor, dir, RINGTAP_POLLS, 1, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_monitor_open(&monitor, dir,
+				 &(struct ringtap_monitor_options){
+					 .size = sizeof(struct ringtap_monitor_options),
+					 .collectors = RINGTAP_POLLS,
+					 .latency_every = 1},
+				 err, sizeof(err)),
+		0);
 	rt_control_patience_ms = UINT32_MAX;
 	assert_int_equal(pthread_create(&stopping, NULL, stop_in_thread, NULL), 0);
 	closed.fd = ringtap_monitor_fd(monitor);

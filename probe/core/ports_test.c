@@ -176,7 +176,7 @@ static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 /* The whole way: readers, control thread, two sessions and a monitor of the same ports. */
 static void test_drivers_are_called_seldom(void **state)
 {
-	static const struct ringtap_want wants[] = {
+	static const struct ringtap_target wants[] = {
 		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
 	const char *dir = rte_eal_get_runtime_dir();
 	struct ringtap_capture *cap[2];
@@ -200,7 +200,12 @@ static void test_drivers_are_called_seldom(void **state)
 	assert_int_equal(calls_of(port[0]), called(port[0], CALL_STATS));
 	assert_in_range(called(port[0], CALL_STATS), 1, ms / 450 + 1);
 	/* A monitor is for all ports. */
-	if (ringtap_monitor_open(&mon, dir, RINGTAP_POLLS, 1, err, sizeof(err)))
+	if (ringtap_monitor_open(&mon, dir,
+		    &(struct ringtap_monitor_options){
+			    .size = sizeof(struct ringtap_monitor_options),
+			    .collectors = RINGTAP_POLLS,
+			    .latency_every = 1},
+		    err, sizeof(err)))
 		fail_msg("%s", err);
 	let_tick(cap[0], 2);
 	forget_calls();

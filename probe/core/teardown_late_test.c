@@ -75,8 +75,12 @@ static void test_late_control_thread_ends_without_dpdk(void **state)
 
 	assert_int_equal(ringtap_probe_start(), 0);
 	cap = test_capture(dir);
-	assert_int_equal(ringtap_monitor_open(
-				 &monitor, dir, RINGTAP_POLLS | RINGTAP_POOLS, 1, err, sizeof(err)),
+	assert_int_equal(ringtap_monitor_open(&monitor, dir,
+				 &(struct ringtap_monitor_options){
+					 .size = sizeof(struct ringtap_monitor_options),
+					 .collectors = RINGTAP_POLLS | RINGTAP_POOLS,
+					 .latency_every = 1},
+				 err, sizeof(err)),
 		0);
 	pthread_barrier_init(&shown, NULL, 2);
 	pthread_barrier_init(&leave, NULL, 2);

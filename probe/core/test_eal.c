@@ -208,7 +208,8 @@ struct rt_seg_count test_session_sum(const struct rt_session *s)
 
 struct ringtap_capture *test_capture(const char *dir)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	static const struct ringtap_capture_options small = {
 		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 	struct ringtap_capture *cap;
