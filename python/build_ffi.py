@@ -79,7 +79,8 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 struct ringtap_port_stats {
     char name[64], driver[64]; uint16_t port_id; bool link_up, gone;
     uint32_t link_mbps, rx_queues, tx_queues, rx_descriptors, tx_descriptors, mtu; uint64_t read_ns;
-    uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors; char device[64]; ...;
+    uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors; char device[64];
+    uint64_t tx_before, tx_after; ...;
 };
 struct ringtap_gap { uint64_t start_ns, cycles, ns; uint32_t packets, port; uint16_t queue; ...; };
 struct ringtap_microburst { uint64_t start_ns, cycles, ns, packets; ...; };
@@ -103,7 +104,7 @@ struct ringtap_pool_stats {
     uint64_t page_bytes, base, span; uint32_t available, in_caches, lowest; ...;
 };
 struct ringtap_snapshot {
-    uint64_t taken_ns, taken_tsc, tsc_hz; unsigned collectors, latency_every; uint32_t switched;
+    uint64_t taken_ns, taken_tsc, interval_ns, tsc_hz; unsigned collectors, latency_every; uint32_t switched;
     uint64_t no_thread_polls, no_block_polls, no_pair_packets;
     uint32_t port_count, thread_count, queue_count, pair_count, pool_count;
     uint32_t ports_beyond, pools_beyond; uint64_t taken_mono_ns; ...;
@@ -122,6 +123,7 @@ int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 void ringtap_monitor_close(struct ringtap_monitor *mon);
 int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out);
 void ringtap_snapshot_free(struct ringtap_snapshot *f);
+void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
 uint32_t ringtap_latency_buckets(void);
 double ringtap_latency_quantile(const uint64_t *bucket, double share);
 

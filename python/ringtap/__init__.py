@@ -12,12 +12,13 @@
         for q in m.read().since(before).queues:
             print(q.port.name, q.queue, q.packets)
 
-Functions raise Error, an OSError with the errno of the C library and its message. An object is used
-by one thread at a time; break_() of a capture is the exception.
+Functions raise Error, an OSError with the errno of the C library and its message, and ValueError for
+arguments that cannot be right. Threads may share captures and monitors; one at a time iterates over a capture.
 """
 from ._apps import App, Error, apps, version
-from ._capture import Capture, Interface, Packet, capture
+from ._capture import Capture, Packet, capture
 from ._monitor import (ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor)
+from ._session import Interface
 
 __all__ = ["ADDRESSES", "App", "BUSY", "BYTES", "Capture", "Error", "GAPS", "Interface", "LATENCY", "Monitor", "POLLS",
            "POOLS", "Packet", "Snapshot", "apps", "capture", "monitor", "version"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications and errors."""
 import errno
+import math
 import typing
 
 from ._ringtap import ffi, lib
@@ -53,3 +54,9 @@ def resolve(source):
         if source.startswith(app.name + ":"):
             return app, source[len(app.name) + 1:]
     raise Error(errno.ENOENT, f"no application for {source!r}; 'ringtap list' shows what there is")
+
+
+def timeout_ms(seconds):
+    if not 0 <= seconds <= 1000000:
+        raise ValueError("timeout is a number of seconds, 0 for the default")
+    return math.ceil(seconds * 1000)

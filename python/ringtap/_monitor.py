@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics. Entries have the fields of the structures in ringtap/monitor.h; arrays are lists."""
 import copy
+import errno
+import threading
 from types import SimpleNamespace
 
-from ._apps import check, resolve, text
+from ._apps import check, resolve, text, timeout_ms
 from ._ringtap import ffi, lib
 
 POLLS, BYTES, BUSY, GAPS = lib.RINGTAP_POLLS, lib.RINGTAP_BYTES, lib.RINGTAP_BUSY, lib.RINGTAP_GAPS
@@ -11,6 +13,7 @@ LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RING
 
 # What grows, as in ringtap_snapshot_since(); the rest are states.
 COUNTERS = {
+    "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # of the snapshot itself
     "ports": ("ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "rx_nombuf", "oerrors"),
     "threads": ("cpu_ns", "wait_ns", "preempted", "busy_cycles", "idle_cycles", "busy_periods", "busy_period_packets",
                 "gaps_busy", "gaps_idle"),
@@ -33,6 +36,10 @@ def _entry(raw):
                               if field.type.kind != "pointer"})
 
 
+def _index(i):
+    return None if i == lib.RINGTAP_NO_INDEX else i
+
+
 def _grown(later, earlier):
     """A counter that went back was reset in between: it counts since."""
     if isinstance(later, list):
@@ -45,12 +52,13 @@ class Snapshot:
 
     taken_ns, taken_mono_ns, tsc_hz, interval_ns (of a difference, else 0), and the lists ports, threads,
     queues, pairs and pools. Of queues and pairs, thread and port (rx_port, tx_port) are the entries
-    themselves; of pairs, quantile(share) is a latency in nanoseconds.
+    themselves, and so is port of gaps; of pairs, quantile(share) is a latency in nanoseconds. None: there is
+    no such port or lcore, or it is unknown. ended: the application has ended, this is its last snapshot.
     """
 
-    def __init__(self, raw):
+    def __init__(self, raw, ended=False):
         self.__dict__.update(_entry(raw).__dict__)
-        self.interval_ns = 0
+        self.ended = ended
         self.ports = [_entry(lib.ringtap_snapshot_port(raw, i)) for i in range(raw.port_count)]
         self.threads = [self._thread(lib.ringtap_snapshot_thread(raw, i)) for i in range(raw.thread_count)]
         self.queues = [_entry(lib.ringtap_snapshot_queue(raw, i)) for i in range(raw.queue_count)]
@@ -63,6 +71,7 @@ class Snapshot:
     @staticmethod
     def _thread(raw):
         thread = _entry(raw)
+        thread.lcore = _index(thread.lcore)
         thread.gaps = [_entry(lib.ringtap_thread_gap(raw, i)) for i in range(raw.gap_count)]
         thread.microbursts = [_entry(lib.ringtap_thread_microburst(raw, i)) for i in range(raw.microburst_count)]
         return thread
@@ -73,15 +82,17 @@ class Snapshot:
         pair.bucket = list(ffi.unpack(raw.bucket, lib.ringtap_latency_buckets()))
         return pair
 
-    def _at(self, entries, i):
-        return entries[i] if isinstance(i, int) and i != lib.RINGTAP_NO_INDEX else None
+    def _port(self, i):
+        return None if _index(i) is None else self.ports[i]
 
     def _link(self):
+        for gap in (gap for thread in self.threads for gap in thread.gaps):
+            gap.port = self._port(gap.port)
         for entry in self.queues:
             entry.thread, entry.port = self.threads[entry.thread], self.ports[entry.port]
         for entry in self.pairs:
             entry.thread, entry.tx_port = self.threads[entry.thread], self.ports[entry.tx_port]
-            entry.rx_port = self._at(self.ports, entry.rx_port)
+            entry.rx_port = self._port(entry.rx_port)
             entry.quantile = _Quantile(entry, self.tsc_hz)
 
     def since(self, earlier):
@@ -89,8 +100,12 @@ class Snapshot:
         Gaps and microbursts are those that began since."""
         out = copy.deepcopy(self)
         out.interval_ns = self.taken_mono_ns - earlier.taken_mono_ns
+        for later, before in zip(out.ports, earlier.ports):
+            later.tx_before, later.tx_after = (max(later.tx_before - before.tx_after, 0),
+                                               _grown(later.tx_after, before.tx_before))
         for table, counters in COUNTERS.items():
-            for later, before in zip(getattr(out, table), getattr(earlier, table)):
+            pairs = zip(getattr(out, table), getattr(earlier, table)) if table else [(out, earlier)]
+            for later, before in pairs:
                 for name in counters:
                     setattr(later, name, _grown(getattr(later, name), getattr(before, name)))
         for thread in out.threads:
@@ -111,10 +126,13 @@ class _Quantile:
 class Monitor:
     """Keeps collectors switched on in an application until it is closed; from monitor()."""
 
-    def __init__(self, app, collectors, latency_every):
+    def __init__(self, app, collectors, latency_every, timeout):
+        self._lock = threading.Lock()  # cffi releases the interpreter's lock in each call
+        self._ended = False
         out, err = ffi.new("struct ringtap_monitor **"), ffi.new("char[256]")
         options = ffi.new("struct ringtap_monitor_options *",
-                          {"collectors": collectors, "latency_every": latency_every})
+                          {"collectors": collectors, "latency_every": latency_every,
+                           "timeout_ms": timeout})
         options.size = ffi.sizeof("struct ringtap_monitor_options")
         code = lib.ringtap_monitor_open(out, app.dir.encode(), options, err, 256)
         check(code, text(err))
@@ -127,23 +145,32 @@ class Monitor:
         self.close()
 
     def read(self):
-        """A Snapshot. Error with EPIPE: the application has ended."""
-        if self._mon is None:
-            raise ValueError("the monitor is closed")
-        out = ffi.new("struct ringtap_snapshot **")
-        code = lib.ringtap_monitor_read(self._mon, out)
-        raw = ffi.gc(out[0], lib.ringtap_snapshot_free)
-        check(code, "the application has ended" if raw else "")
-        return Snapshot(raw)
+        """A Snapshot. Once the application has ended, the last one, with `ended` set; then Error with EPIPE."""
+        with self._lock:
+            if self._mon is None:
+                raise ValueError("the monitor is closed")
+            out = ffi.new("struct ringtap_snapshot **")
+            code = lib.ringtap_monitor_read(self._mon, out)
+            raw = ffi.gc(out[0], lib.ringtap_snapshot_free)
+            last = code == -errno.EPIPE and raw and not self._ended
+            self._ended = self._ended or code == -errno.EPIPE
+        if not last:
+            check(code, "the application has ended" if raw else "")
+        return Snapshot(raw, bool(last))
 
     def close(self):
         """Switches the collectors off, unless another monitor needs them."""
-        if self._mon is not None:
-            ffi.release(self._mon)
-            self._mon = None
+        with self._lock:
+            if self._mon is not None:
+                ffi.release(self._mon)
+                self._mon = None
 
 
-def monitor(app, collectors=POLLS | BYTES | BUSY | GAPS, latency_every=1):
+def monitor(app, collectors=POLLS | BYTES | BUSY | GAPS, latency_every=1, timeout=0):
     """Attaches to an application and switches collectors on: POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS.
-    One packet in latency_every is timed. Returns a Monitor."""
-    return Monitor(resolve(app)[0], collectors, latency_every)
+    One packet in latency_every is timed. timeout: seconds for each answer of the application; 0: the default.
+    Returns a Monitor."""
+    found, port = resolve(app)
+    if port is not None:
+        raise ValueError(f"a monitor is of a whole application: {found.name!r}, without a port")
+    return Monitor(found, collectors, latency_every, timeout_ms(timeout))
