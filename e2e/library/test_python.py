@@ -182,7 +182,7 @@ with ringtap.monitor(APP, 127) as m:
     lib.ringtap_snapshot_since(late, early)
     c = ringtap.Snapshot(late)
     for name in vars(c):
-        assert plain(getattr(c, name)) == plain(getattr(python, name)), (name, plain(getattr(c, name)))
+        assert plain(getattr(c, name)) == plain(getattr(python, name)), name
     print(python.no_pair_packets, sum(q.packets for q in python.queues))
     lib.ringtap_snapshot_thread(late, 0).lcore = lib.RINGTAP_NO_INDEX
     assert ringtap.Snapshot(late).threads[0].lcore is None

@@ -111,6 +111,7 @@ class Snapshot:
         for thread in out.threads:
             thread.gaps = [g for g in thread.gaps if g.start_ns >= earlier.taken_ns]
             thread.microbursts = [m for m in thread.microbursts if m.start_ns >= earlier.taken_ns]
+            thread.gap_count, thread.microburst_count = len(thread.gaps), len(thread.microbursts)
         return out
 
 
