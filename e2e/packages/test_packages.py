@@ -39,7 +39,8 @@ def debs(tmp_path_factory):
 
 def test_all_packages_are_built(debs):
     built = {path.name.split("_")[0] for path in debs.glob("*.deb")}
-    assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev"} <= built
+    assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev",
+            "python3-ringtap"} <= built
 
 
 @pytest.fixture
