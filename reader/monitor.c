@@ -22,8 +22,8 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 {
 	snprintf(err, errlen,
-		"its probe (version %s) does not know statistics; restart it with that of ringtap "
-		"%s",
+		"its probe (version %s) does not know statistics; restart it with that of "
+		"ringtap %s",
 		mon->conn->app.probe, RINGTAP_VERSION);
 	return -EOPNOTSUPP;
 }

@@ -14,13 +14,13 @@ static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap record writes the packets of running DPDK applications to a pcapng "
 		"file: what their ports receive and send, in time order over all ports, queues "
-		"and threads, with direction and queue on every packet. The applications need "
-		"no change; they carry the probe, see ringtap(1). Option letters and their "
-		"meanings are those of dumpcap(1).\n\n"
-		"Every packet of a port is exactly one of: captured, filtered out, or lost for "
-		"a named reason. The file has the place of each loss (epb_dropcount) and the "
-		"counts of each interface (Interface Statistics Blocks, every ten seconds and "
-		"at the end); the summary on standard error has the counts.\n\n"
+		"and threads, with direction and queue on every packet. The applications need no "
+		"change; they carry the probe, see ringtap(1). Option letters and their meanings "
+		"are those of dumpcap(1).\n\n"
+		"Every packet of a port is exactly one of: captured, filtered out, or lost for a "
+		"named reason. The file has the place of each loss (epb_dropcount) and the "
+		"counts of each interface (Interface Statistics Blocks, every ten seconds and at "
+		"the end); the summary on standard error has the counts.\n\n"
 		"SIGINT, SIGTERM and SIGHUP end the capture at its source; everything captured "
 		"until then is written and the file is finished. A second signal discards what "
 		"is not yet written. The end of the application ends the capture in the same "
@@ -31,8 +31,8 @@ static const struct section sections[] = {
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Record all ports of the only application until Ctrl-C:\n\n"
 		     "  ringtap record -w all.pcapng\n\n"
-		     "Ten seconds of the packets that port p0 of application ovs receives from one "
-		     "host, 96 bytes of each:\n\n"
+		     "Ten seconds of the packets that port p0 of application ovs receives from "
+		     "one host, 96 bytes of each:\n\n"
 		     "  ringtap record -i ovs:p0 -f 'host 192.0.2.1' -s 96 --direction rx -a "
 		     "duration:10 -w a.pcapng\n\n"
 		     "Two ports with different filters into a ring of ten files of 100 MB:\n\n"
@@ -46,8 +46,8 @@ static const struct section sections[] = {
 	{"INTERFACES IN SEVERAL APPLICATIONS",
 		"In [APP:]PORT, what stands before the first colon is the application if one of "
 		"that file-prefix runs; else the whole is the port's name, as in 0000:03:00.0. "
-		"Interfaces of several applications are merged into one file and called "
-		"APP:PORT in it. Of several -i that match a port the first one decides.\n"},
+		"Interfaces of several applications are merged into one file and called APP:PORT "
+		"in it. Of several -i that match a port the first one decides.\n"},
 	{"STATISTICS BLOCKS",
 		"Counts are those since the beginning of the capture, in every file of a ring "
 		"buffer. isb_ifrecv: packets seen, both directions. isb_filteraccept: of them, "

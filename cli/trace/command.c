@@ -75,8 +75,8 @@ static const struct section sections[] = {
 		"/ringtap/trace/*.bt.\n\n"
 		"An event costs the application one to two microseconds with bpftrace, some ten "
 		"nanoseconds with lttng, less with dpdk, and nothing without a tracer. 'ringtap "
-		"top' and 'ringtap latency' count the same for less, without events; traces "
-		"keep the order of events.\n"},
+		"top' and 'ringtap latency' count the same for less, without events; traces keep "
+		"the order of events.\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
 		"The burst sizes of the only application:\n\n"
@@ -90,17 +90,17 @@ static const struct section sections[] = {
 		"  ringtap trace lttng -o trace --duration 10\n"
 		"  babeltrace2 trace | less\n"},
 	{"YOUR OWN PROGRAMS",
-		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of "
-		"a probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
+		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of a "
+		"probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
 		"that the application has loaded. --json is bpftrace's own -f json.\n"},
 	{"EXIT STATUS",
 		"0: traced until a limit, a signal or the end of the application, also without "
-		"any event. The end of the application is a failure for dpdk: the events were "
-		"in its memory.\n\n"
-		"1: not root; a tracer is missing or failed; attaching or writing failed; or "
-		"the trace is incomplete: the disk is full, LTTng's daemon ended, or, with "
-		"dpdk, the application ended, does not answer, or another process switched its "
-		"trace points off.\n\n"
+		"any event. The end of the application is a failure for dpdk: the events were in "
+		"its memory.\n\n"
+		"1: not root; a tracer is missing or failed; attaching or writing failed; or the "
+		"trace is incomplete: the disk is full, LTTng's daemon ended, or, with dpdk, the "
+		"application ended, does not answer, or another process switched its trace "
+		"points off.\n\n"
 		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
