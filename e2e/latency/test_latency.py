@@ -200,7 +200,7 @@ def test_an_application_that_dies(known, latency, tmp_path):
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
     output = it.finish()
-    assert f"{known.prefix} ended" in output
+    assert f"{known.prefix} has ended" in output
     done = json.loads(output[output.index("{"):])
     assert done["application_ended"]
     assert_figures(done["pairs"][0], stays)
