@@ -15,8 +15,8 @@ PYTEST_ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint format set-prefix install \
-	uninstall deb test-deb rpm clean
+.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint abi abi-update format \
+	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -73,6 +73,11 @@ pictures: all
 lint:
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
+
+# Is the binary interface of the libraries what devtools/abi holds? abi-update writes it anew.
+abi abi-update: all
+	devtools/deps.sh lint
+	devtools/abi.sh $(if $(findstring update,$@),update,check) $(BUILD)
 
 # In place, with the same tool and rules as lint.
 format:

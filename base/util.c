@@ -220,6 +220,14 @@ char *text_shorten(char *buf, size_t size, const char *text, size_t columns)
 	return buf;
 }
 
+char *text_cell(char *buf, size_t size, const char *text, size_t columns)
+{
+	size_t n = text_columns(text_shorten(buf, size, text, columns)), len = strlen(buf);
+
+	snprintf(buf + len, size - len, "%*s", (int)(columns - n), "");
+	return buf;
+}
+
 uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;

@@ -50,6 +50,8 @@ size_t text_columns(const char *text);
 /* Copies text into buf. If it has more characters than columns (at least 3), "…" stands in place of
  * its middle: names differ at their ends. Returns buf. */
 char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
+/* The same, padded with blanks to this number of columns (printf() would count bytes). */
+char *text_cell(char *buf, size_t size, const char *text, size_t columns);
 
 uint64_t now_ns(clockid_t clock);
 

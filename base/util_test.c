@@ -30,6 +30,9 @@ static void names_are_shortened_in_their_middle(void **state)
 			text_shorten(buf, sizeof(buf), cases[i].text, cases[i].columns), buf);
 		assert_string_equal(buf, cases[i].shown);
 		assert_true(text_columns(buf) <= cases[i].columns);
+		text_cell(buf, sizeof(buf), cases[i].text, cases[i].columns);
+		assert_int_equal(text_columns(buf), cases[i].columns);
+		assert_memory_equal(buf, cases[i].shown, strlen(cases[i].shown));
 	}
 }
 

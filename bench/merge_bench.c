@@ -130,7 +130,7 @@ static double drain(const struct options *o, struct fake_probe *p, const struct 
 
 static double attach_and_drain(const struct options *o, struct fake_probe *p, struct load *l)
 {
-	struct ringtap_want want = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_capture *cap;
 	int err = ringtap_capture_create(&cap);
 	if (err != 0)

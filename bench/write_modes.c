@@ -109,21 +109,25 @@ static void touch_packet(struct writer *w, const uint8_t *record, size_t n)
 __attribute__((always_inline)) static inline void each(
 	struct writer *w, const struct ringtap_run *run, record_fn handle)
 {
-	const uint8_t *p = run->data;
-	uint64_t left = run->len;
-	struct rt_packet packet;
+	const uint8_t *p = ringtap_run_pcapng(run, NULL, 0);
+	uint64_t left = run->bytes;
 
+	if (!p)
+		fail("interfaces have other numbers than the application's");
 	while (left > 0) {
-		int64_t n = rt_pcapng_packet(p, left, &packet);
+		uint32_t n; /* the block's length follows its type */
 
-		if (n < 0 || n > BUFFER)
+		if (left < RT_EPB_MIN)
 			fail("a broken record");
-		handle(w, p, (size_t)n);
+		memcpy(&n, p + sizeof(n), sizeof(n));
+		if (n < RT_EPB_MIN || n > BUFFER || n > left)
+			fail("a broken record");
+		handle(w, p, n);
 		p += n;
-		left -= (uint64_t)n;
+		left -= n;
 	}
 	w->packets += run->packets;
-	w->bytes += run->len;
+	w->bytes += run->bytes;
 }
 
 static void each_written(struct writer *w, const struct ringtap_run *run)
@@ -163,7 +167,7 @@ static void put_head(struct writer *w)
 
 static void attach(const char *app)
 {
-	const struct ringtap_want want = {.queue = -1, .directions = RINGTAP_RX};
+	const struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX};
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 
@@ -187,11 +191,8 @@ static void loop(struct writer *w, void (*handle)(struct writer *, const struct 
 	int n;
 
 	while ((n = ringtap_capture_next(capture, runs, RUNS_MAX, -1)) >= 0) {
-		for (int i = 0; i < n; i++) {
-			if (runs[i].renumber)
-				fail("interfaces have other numbers than the application's");
+		for (int i = 0; i < n; i++)
 			handle(w, &runs[i]);
-		}
 		ringtap_capture_release(capture);
 		if (told_to_end && !stopping) {
 			stopping = true;

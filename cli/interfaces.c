@@ -7,20 +7,24 @@
 #include "interfaces.h"
 #include "base/util.h"
 
-void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i)
+void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i, int timeout_ms)
 {
+	const struct ringtap_conn_options opts = {.size = sizeof(opts), .timeout_ms = timeout_ms};
 	struct ringtap_conn *conn;
 
 	*v = (struct app_view){.name = ringtap_apps_name(apps, i),
 		.dir = ringtap_apps_dir(apps, i),
 		.info = {.size = sizeof(v->info)}};
-	v->error = ringtap_conn_open(&conn, v->dir, v->why, sizeof(v->why));
+	v->error = ringtap_conn_open(&conn, v->dir, &opts, v->why, sizeof(v->why));
 	if (v->error)
 		return;
 	v->error = ringtap_conn_app(conn, &v->info);
 	if (!v->error)
-		v->error = ringtap_conn_list(
-			conn, &v->ports, &v->port_count, &v->sessions, &v->session_count);
+		v->error = ringtap_conn_list(conn, &v->list);
+	if (v->list) {
+		v->port_count = v->list->port_count;
+		v->session_count = v->list->session_count;
+	}
 	if (v->error)
 		snprintf(v->why, sizeof(v->why), "%s", strerror(-v->error));
 	ringtap_conn_close(conn);
@@ -28,8 +32,7 @@ void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i)
 
 void app_view_free(struct app_view *v)
 {
-	free(v->ports);
-	free(v->sessions);
+	ringtap_list_free(v->list);
 }
 
 int interfaces_list(void)
@@ -44,10 +47,12 @@ int interfaces_list(void)
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		app_view_get(&v, apps, i);
-		for (size_t p = 0; p < v.port_count; p++)
-			printf("%s:%s (port %u, %s)\n", v.name, v.ports[p].name, v.ports[p].port_id,
-				v.ports[p].driver);
+		app_view_get(&v, apps, i, 0);
+		for (size_t k = 0; k < v.port_count; k++) {
+			const struct ringtap_port_info *p = ringtap_list_port(v.list, k);
+
+			printf("%s:%s (port %u, %s)\n", v.name, p->name, p->port_id, p->driver);
+		}
 		app_view_free(&v);
 	}
 	ringtap_apps_free(apps);

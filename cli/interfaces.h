@@ -10,13 +10,13 @@ struct app_view {
 	int error; /* 0, or -errno: why the rest is empty */
 	char why[256];
 	struct ringtap_app_info info;
-	struct ringtap_port_info *ports;
-	struct ringtap_session_info *sessions;
+	struct ringtap_list *list; /* NULL: none */
 	size_t port_count, session_count;
 };
 
-/* Asks the i-th application. Free with app_view_free(). */
-void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i);
+/* Reads the i-th application, waiting timeout_ms (0: the default) for each answer. Free with
+ * app_view_free(). */
+void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i, int timeout_ms);
 void app_view_free(struct app_view *v);
 
 /* record -D. Returns enum status. */

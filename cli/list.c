@@ -78,8 +78,8 @@ static struct widths widths_of(const struct app_view *v)
 	struct widths w = {.name = 4, .driver = 6};
 
 	for (size_t i = 0; i < v->port_count; i++) {
-		int n = (int)text_columns(port_name(name, &v->ports[i]));
-		int d = (int)text_columns(v->ports[i].driver);
+		int n = (int)text_columns(port_name(name, ringtap_list_port(v->list, i)));
+		int d = (int)text_columns(ringtap_list_port(v->list, i)->driver);
 
 		w.name = n > w.name ? n : w.name;
 		w.driver = d > w.driver ? d : w.driver;
@@ -92,27 +92,18 @@ static struct widths widths_of(const struct app_view *v)
 	return w;
 }
 
-/* printf() counts bytes. */
-static void print_cell(const char *text, int width)
-{
-	char shown[4 * RINGTAP_NAME_LEN];
-
-	text_shorten(shown, sizeof(shown), text, (size_t)width);
-	printf(" %s%*s", shown, width - (int)text_columns(shown), "");
-}
-
 static void print_port(const struct ringtap_port_info *p, struct widths w)
 {
 	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4], queues[32];
+	char cell[2][4 * NAMES_WIDTH + 4];
 
 	if (p->link_mbps)
 		format_si(speed, p->link_mbps * 1e6);
 	snprintf(queues, sizeof(queues), "%u/%u", p->rx_queues, p->tx_queues);
-	printf("%4u", p->port_id);
-	print_cell(port_name(name, p), w.name);
-	print_cell(p->driver, w.driver);
-	printf(" %s %6s %5u %7s %s\n", format_mac(mac, p->mac), speed, p->mtu, queues,
-		p->link_up ? "up" : "down");
+	printf("%4u %s %s %s %6s %5u %7s %s\n", p->port_id,
+		text_cell(cell[0], sizeof(cell[0]), port_name(name, p), (size_t)w.name),
+		text_cell(cell[1], sizeof(cell[1]), p->driver, (size_t)w.driver),
+		format_mac(mac, p->mac), speed, p->mtu, queues, p->link_up ? "up" : "down");
 }
 
 static void print_app(const struct app_view *v)
@@ -133,9 +124,9 @@ static void print_app(const struct app_view *v)
 	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
 		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
-		print_port(&v->ports[i], w);
+		print_port(ringtap_list_port(v->list, i), w);
 	for (size_t i = 0; i < v->session_count; i++) {
-		const struct ringtap_session_info *s = &v->sessions[i];
+		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
 		printf("  session %u: %s, pid %u, %u rings of %s bytes, %u taps\n", s->id,
@@ -150,7 +141,7 @@ static void print_names(const struct app_view *v)
 		return;
 	puts(v->name);
 	for (size_t i = 0; i < v->port_count; i++)
-		printf("%s:%s\n", v->name, v->ports[i].name);
+		printf("%s:%s\n", v->name, ringtap_list_port(v->list, i)->name);
 }
 
 static json_t *port_json(const struct ringtap_port_info *p, size_t app)
@@ -208,9 +199,9 @@ static json_t *app_json(const struct app_view *v, size_t number)
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
 	for (size_t i = 0; i < v->port_count; i++)
-		json_array_append_new(ports, port_json(&v->ports[i], number));
+		json_array_append_new(ports, port_json(ringtap_list_port(v->list, i), number));
 	for (size_t i = 0; i < v->session_count; i++)
-		json_array_append_new(sessions, session_json(&v->sessions[i]));
+		json_array_append_new(sessions, session_json(ringtap_list_session(v->list, i)));
 	json_object_set_new(j, "ports", ports);
 	json_object_set_new(j, "sessions", sessions);
 	return j;
@@ -231,7 +222,7 @@ static int list(enum form form)
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		app_view_get(&v, apps, i);
+		app_view_get(&v, apps, i, 0);
 		if (form == FORM_JSON)
 			json_array_append_new(array, app_json(&v, i));
 		else if (form == FORM_NAMES)

@@ -35,20 +35,17 @@ bool target_port_matches(const struct ringtap_port_info *p, const char *port)
 /* Whether an application carries the probe and, if port is not NULL, has that port. */
 static bool app_has(const char *dir, const char *port)
 {
-	struct ringtap_port_info *ports = NULL;
-	struct ringtap_session_info *sessions = NULL;
-	size_t port_count = 0, session_count = 0;
+	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
 	char err[256];
 	bool found = !port;
 
-	if (ringtap_conn_open(&conn, dir, err, sizeof(err)))
+	if (ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)))
 		return false;
-	if (port && !ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count))
-		for (size_t i = 0; i < port_count; i++)
-			found = found || target_port_matches(&ports[i], port);
-	free(ports);
-	free(sessions);
+	if (port && !ringtap_conn_list(conn, &list))
+		for (size_t i = 0; i < list->port_count; i++)
+			found = found || target_port_matches(ringtap_list_port(list, i), port);
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return found;
 }

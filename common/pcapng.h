@@ -95,33 +95,4 @@ struct rt_pcapng_isb {
 };
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
 
-/* One packet of a run of Enhanced Packet Blocks (section 4.3). */
-struct rt_packet {
-	const uint8_t *data;
-	uint32_t interface_id;
-	uint32_t cap_len;  /* bytes at data */
-	uint32_t orig_len; /* bytes on the wire */
-	uint64_t time_ns;  /* since the epoch */
-};
-
-/* Reads the block at data, of which len bytes are there. Returns its total length, or -EBADMSG if
- * that is not a whole, sane EPB. Fields are read once: the memory may be the peer's. */
-static inline int64_t rt_pcapng_packet(const uint8_t *data, uint64_t len, struct rt_packet *out)
-{
-	struct rt_epb epb;
-
-	if (len < RT_EPB_MIN)
-		return -EBADMSG;
-	memcpy(&epb, data, sizeof(epb));
-	if (epb.type != RT_EPB_TYPE || epb.total_len < RT_EPB_MIN || epb.total_len % 4 ||
-		epb.total_len > len || epb.cap_len > epb.total_len - RT_EPB_MIN)
-		return -EBADMSG;
-	*out = (struct rt_packet){.data = data + RT_EPB_HEADER,
-		.interface_id = epb.if_index,
-		.cap_len = epb.cap_len,
-		.orig_len = epb.orig_len,
-		.time_ns = (uint64_t)epb.ts_high << 32 | epb.ts_low};
-	return epb.total_len;
-}
-
 #endif

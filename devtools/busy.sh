@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs tests on a busy machine: beside another user's testpmd with the probe, a `ringtap top` of it and two busy
-# loops. What takes time then takes several times as long.
+# Runs tests on a busy machine: beside a testpmd with the probe, a `ringtap top` of it and two busy loops.
+# Everything then takes several times as long.
 # usage: busy.sh ROUNDS PYTEST_ARGUMENT..., for example: busy.sh 5 e2e/host
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ shift
 RINGTAP_BUILD=$(realpath "${RINGTAP_BUILD:-build}")
 export RINGTAP_BUILD
 python=${PYTHON:-/usr/bin/python3}
-# EAL takes plugins only from where others cannot write.
+# EAL loads plugins only from folders that other users cannot write to.
 folder=$(mktemp -d /run/ringtap-busy-XXXXXX)
 prefix=${folder##*/}
 pids=
@@ -52,7 +52,7 @@ while [ "$round" -lt "$rounds" ]; do
 	echo "==== round $round of $rounds"
 	"$python" -m pytest "$@" || failed=$((failed + 1))
 	for pid in $pids; do
-		kill -0 "$pid" || { echo "busy.sh: a part of the load has ended" >&2; tail -n 5 "$folder"/log-* >&2; exit 1; }
+		kill -0 "$pid" || { echo "busy.sh: a program of the load has ended; its output follows" >&2; tail -n 5 "$folder"/log-* >&2; exit 1; }
 	done
 done
 echo "==== $((rounds - failed)) of $rounds rounds passed"

@@ -25,7 +25,7 @@ work=
 pmd=
 clean() {
 	trap - EXIT INT TERM
-	exec 9>&- # end of its input: testpmd ends by itself
+	exec 9>&- # testpmd ends at the end of its input
 	if [ -n "$pmd" ]; then
 		kill "$pmd" 2>/dev/null || true
 		wait "$pmd" 2>/dev/null || true
@@ -36,7 +36,7 @@ clean() {
 trap clean EXIT
 trap 'exit 130' INT TERM
 
-# EAL takes no plugin from a folder that lies below one which anybody may write to.
+# EAL loads no plugin from a folder that is below a world-writable one.
 exposed() {
 	dir=$1
 	while :; do
@@ -53,20 +53,20 @@ private_folder() {
 			return
 		fi
 	done
-	echo 'demo: no folder to be found whose parents only their owner may write to' >&2
+	echo 'demo: cannot copy the plugin: /run, XDG_RUNTIME_DIR and HOME are not writable, or below world-writable folders' >&2
 	return 1
 }
 
 start_testpmd() {
 	mkfifo "$work/stdin"
-	# Line by line, so that its log says at once what happens.
+	# Line-buffered, so that its log is always complete.
 	stdbuf -oL dpdk-testpmd --no-huge -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
 		--vdev net_ring0 --vdev net_ring1 -- \
 		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow --forward-mode=io \
 		<"$work/stdin" >"$work/testpmd.log" 2>&1 &
 	pmd=$!
 	exec 9>"$work/stdin"
-	# 128 packets, which then circle through both ports as fast as the CPU can forward them.
+	# 128 packets, which then circulate through both ports as fast as the CPU forwards them.
 	echo 'start tx_first 2' >&9
 }
 
@@ -76,7 +76,7 @@ wait_for_traffic() {
 			cat "$work/testpmd.log" >&2
 			exit 1
 		fi
-		# No event to wait for here: the log is a plain file.
+		# There is no event to wait for: the log is a regular file.
 		sleep 0.1
 	done
 }
@@ -94,23 +94,23 @@ if [ -n "$build" ] && exposed "$(dirname "$plugin")"; then
 fi
 rm -f "$out"
 
-title "The stock dpdk-testpmd, started with: -d $plugin"
+title "An unmodified dpdk-testpmd, started with: -d $plugin"
 start_testpmd
 wait_for_traffic
 "$ringtap" list
 
-title 'Three seconds at full rate, every packet of both ports and directions, to /dev/null'
+title 'Capture all packets of both ports and directions for three seconds, to /dev/null'
 "$ringtap" record -i "$name:" -a duration:3 -w /dev/null
 
-title "$packets packets to $out; --on-full wait: the application waits rather than lose one"
+title "Capture $packets packets to $out; with --on-full wait the application waits for ringtap, so no packet is lost"
 "$ringtap" record -i "$name:" --on-full wait -c "$packets" -w "$out"
 
 if command -v capinfos >/dev/null; then
-	title 'What Wireshark says of the file'
+	title "The file, read by Wireshark's capinfos and tshark"
 	capinfos -t -E -c -o -a -e "$out" 2>/dev/null || capinfos "$out"
-	capinfos -o "$out" | grep -q 'Strict time order:   True' && echo 'Time order: strict, no step back'
+	capinfos -o "$out" | grep -q 'Strict time order:   True' && echo 'Time order: strict'
 fi
 if command -v tshark >/dev/null; then
 	tshark -r "$out" -c 4 2>/dev/null
 fi
-title "Done. Open it: wireshark $out"
+title "Done. To open the file: wireshark $out"

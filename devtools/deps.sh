@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs, from Debian's packages, what is missing for the named sets. Quick when nothing is.
+# Installs the missing Debian packages of the named sets. Quick if none is missing.
 # usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
 set -eu
 
@@ -8,7 +8,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libmicrohttpd-dev \
-		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev ;;
+		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
@@ -20,14 +20,14 @@ packages() {
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
 	packages) echo dpkg-dev debhelper fakeroot lintian debootstrap rpm rpmlint ;;
-	lint) echo git clang-format codespell pyflakes3 python3 ;;
+	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
 	bench) echo python3-matplotlib ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
 	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
 		python3-rich fonts-dejavu-core ;;
-	*) echo "deps.sh: no such set: $1" >&2; return 1 ;;
+	*) echo "deps.sh: no such set: $1; the sets are in the usage line of the script" >&2; return 1 ;;
 	esac
 }
 
@@ -41,7 +41,7 @@ for set in "$@"; do
 done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-	echo "deps: not a Debian system, please see to it that these are there:$wanted" >&2
+	echo "deps: not a Debian system; install these packages:$wanted" >&2
 	exit 0
 fi
 
@@ -56,7 +56,7 @@ as_root=
 if [ "$(id -u)" != 0 ]; then
 	as_root=sudo
 	command -v sudo >/dev/null || {
-		echo "deps: run this as root, or install sudo" >&2
+		echo "deps: cannot install packages: not root, and no sudo; run as root or install sudo" >&2
 		exit 1
 	}
 fi

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The allowed directions of includes between folders: prints each include that is not among them.
-# Tests may use what they test against: a probe's test the reader, common's the helpers of base.
+# Prints each #include that crosses folders in a direction that is not allowed.
+# Programs and libpcap's drop-in use the public library only. Tests may also use their counterpart:
+# those of the probe and of libpcap the reader, those of common the helpers of base.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,13 +14,13 @@ BEGIN {
 	allow("base", "common")
 	allow("include", "")
 	allow("reader", "common include")
-	allow("pcap", "common include reader")
+	allow("pcap", "common include")
 	allow("probe", "common include")
 	allow("host", "common include")
 	allow("fwd", "base common include")
-	allow("cli", "base common include reader")
+	allow("cli", "base common include")
 	allow("cli/monitor", "base common include")
-	allow("extcap", "cli base include reader")
+	allow("extcap", "cli base include")
 	allow("bench", "common include")
 	allow("examples", "include")
 	allow("e2e", "include")
@@ -31,12 +32,12 @@ function allow(from, to,    n, list, i) {
 	for (i = 1; i <= n; i++)
 		allowed[from, list[i]] = 1
 }
-# The folder that a file counts as: cli/monitor, which the commands share, stands below them.
+# The folder of a file. cli/monitor, which the commands share, is below them.
 function folder(path) {
 	if (path ~ /^cli\/monitor\//)
 		return "cli/monitor"
 	if (path ~ /^cli\/[^\/]*$/ && path !~ /\/(main|commands)\./)
-		return "cli/monitor" # finding applications: below the commands, too
+		return "cli/monitor" # finds applications: below the commands, too
 	return substr(path, 1, index(path, "/") - 1)
 }
 {
@@ -44,14 +45,14 @@ function folder(path) {
 	if (target ~ /^ringtap\//)
 		target = "include/" target
 	if (target !~ /\//)
-		next # its own folder
+		next # the same folder
 	from = folder(file); to = folder(target)
 	test = file ~ /_test\.c$/ || file ~ /\/(test|fake)_[^\/]*$/
 	if (from == to || (from == "cli" && to == "cli/monitor") || (from == "extcap" && to == "cli/monitor"))
 		next
 	if (from == "cli/monitor" && target == "cli/commands.h")
 		next
-	if (test && ((from == "probe" && to == "reader") || (from == "common" && to == "base")))
+	if (test && (((from == "probe" || from == "pcap") && to == "reader") || (from == "common" && to == "base")))
 		next
 	if (!known[from])
 		print file ": its folder is not in devtools/includes.sh"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Style and spelling of everything that is under version control. Prints what is wrong; exit status 1.
+# Checks style and spelling of the files under version control. Prints faults; exit status 1 if there are any.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-/usr/bin/python3}
 lines_max=600
 failed=0
 
-list() { # list PATTERN...: our text files that match
+list() { # list PATTERN...: the files that match
 	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
 		[ ! -f "$f" ] || echo "$f"
 	done
@@ -48,11 +48,21 @@ length() {
 }
 
 python_only_where_it_belongs() {
-	list '*.py' | grep -vE '^(devtools|e2e|lab)/' | sed 's/$/: Python belongs into devtools, e2e or lab/'
+	list '*.py' | grep -vE '^(e2e|lab|python|examples|devtools)/' |
+		sed 's/$/: Python files belong in e2e, lab, python, examples or devtools/'
 	return 0
 }
 
 python_code() { list '*.py' | xargs -r "$python" -m pyflakes; }
+
+man_pages() { # of section 3, out of the headers
+	command -v mandoc >/dev/null || { echo 'mandoc is missing'; return 1; }
+	folder=$(mktemp -d)
+	"$python" devtools/man3.py 0 "$folder" include/ringtap/*.h &&
+		grep -L '^\.so' "$folder"/*.3 | xargs mandoc -T lint -W warning | grep -v 'missing date'
+	rm -rf "$folder"
+	return 0
+}
 
 check 'C format' format
 check spelling spelling
@@ -63,6 +73,7 @@ check 'directions of includes' devtools/includes.sh
 check 'symbols of the packages' devtools/symbols.sh
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
+check 'manual pages' man_pages
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds ringtap in another suite of Debian, with its DPDK, and uses it on its dpdk-testpmd.
-# usage: other-dpdk.sh FOLDER: of that suite's name (trixie, sid), with its root in it; made if it is not there
+# Builds ringtap in another Debian suite, with its DPDK, and runs it on its dpdk-testpmd.
+# usage: other-dpdk.sh FOLDER: root of the suite, with the suite's name (trixie, sid); created if missing
 set -eu
 
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,12 +20,12 @@ if [ "${2:-}" != check ]; then
 	root=$1
 	suite=$(basename "$root")
 	if [ ! -x "$root/usr/bin/apt-get" ]; then
-		# From where this machine has its own packages.
+		# The mirror of this machine.
 		mirror=$(. /etc/os-release && apt-get indextargets --format '$(REPO_URI)' 'Component: main' \
 			"Codename: $VERSION_CODENAME" | head -n 1)
 		debootstrap --variant=minbase "$suite" "$root" "$mirror"
 	fi
-	# A mirror's file may be older than it says it is good for; it is signed all the same.
+	# A mirror's release file may have expired; it is signed all the same.
 	echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90ringtap"
 	exec unshare -m --propagation private "$0" "$root" inside
 fi
@@ -51,7 +51,7 @@ trap 'kill $pmd 2>/dev/null; cat $work/testpmd.log' EXIT
 echo start >&9
 until grep -q 'packet forwarding - ports=2' $work/testpmd.log; do
 	kill -0 $pmd
-	sleep 0.1 # no event to wait for: the log is a plain file
+	sleep 0.1 # there is no event to wait for: the log is a regular file
 done
 ! grep 'ringtap:' $work/testpmd.log
 $ringtap list >$work/list

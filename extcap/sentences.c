@@ -9,8 +9,6 @@
 #include "cli/record/targets.h"
 #include "base/util.h"
 #include "extcap.h"
-#include "reader/conn.h"
-#include "reader/telemetry.h"
 
 /* Limit for each answer of an application: Wireshark's window waits for all of them, and one may be
  * stopped. */
@@ -30,7 +28,7 @@ static void print_app(const struct app_view *v, void *ctx)
 	if (v->error || !speakable(v->name))
 		return;
 	for (size_t i = 0; i < v->port_count; i++) {
-		const struct ringtap_port_info *p = &v->ports[i];
+		const struct ringtap_port_info *p = ringtap_list_port(v->list, i);
 
 		if (speakable(p->name))
 			printf("interface {value=" EXTCAP_SCHEME
@@ -48,7 +46,6 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 	struct ringtap_apps *apps;
 	int ret;
 
-	rt_answer_ms = rt_telemetry_ms = ANSWER_MS;
 	ret = ringtap_apps_find(&apps);
 	if (ret) {
 		say("extcap: looking for applications: %s", strerror(-ret));
@@ -57,7 +54,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		app_view_get(&v, apps, i);
+		app_view_get(&v, apps, i, ANSWER_MS);
 		each(&v, ctx);
 		app_view_free(&v);
 	}
@@ -91,7 +88,7 @@ static void count_queues(const struct app_view *v, void *ctx)
 
 	target_split(q->interface, names, 1, &app, &port);
 	for (size_t i = 0; (app == 0 || !strcmp(q->interface, v->name)) && i < v->port_count; i++) {
-		const struct ringtap_port_info *p = &v->ports[i];
+		const struct ringtap_port_info *p = ringtap_list_port(v->list, i);
 
 		if (app == 0 && port && !target_port_matches(p, port))
 			continue;

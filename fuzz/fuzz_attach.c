@@ -201,27 +201,26 @@ static void set_up(void)
 
 static void list(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
 	char err[RT_TEXT_LEN] = "";
-	size_t np, ns;
 
-	if (ringtap_conn_open(&conn, dir, err, sizeof(err))) {
+	if (ringtap_conn_open(&conn, dir, NULL, err, sizeof(err))) {
 		if (!err[0] || conn)
 			abort();
 		return;
 	}
-	if (ringtap_conn_list(conn, &ports, &np, &sessions, &ns) == 0) {
-		free(ports);
-		free(sessions);
-	}
+	if (ringtap_conn_list(conn, &list) == 0)
+		ringtap_list_free(list);
+	else if (list)
+		abort();
 	ringtap_conn_close(conn);
 }
 
 static void record(void)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_run runs[RUN_MAX];
 	struct ringtap_capture *cap;
 

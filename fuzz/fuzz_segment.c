@@ -56,18 +56,47 @@ static void apply(struct test_session *s, const uint8_t *p, size_t left)
 	}
 }
 
-/* Everything that a program may do with a run. */
-static void use_run(const struct ringtap_capture *cap, const struct ringtap_run *run)
+static void use_packets(const struct ringtap_run *run, enum ringtap_fields fields)
 {
-	uint64_t last, bytes, part = ringtap_run_prefix(run, run->packets / 2, &last);
-	uint8_t *copy = malloc(run->len ? run->len : 1);
+	const uint8_t *begin = run->records, *end = begin + run->bytes;
+	const struct ringtap_packet *p;
+	struct ringtap_packets *it;
+	unsigned n = 0;
 
-	if (part > run->len)
+	if (ringtap_packets_create(&it))
 		abort();
-	ringtap_run_fit(run, run->len / 2, &bytes);
-	if (bytes > run->len / 2)
+	ringtap_packets_start(it, run);
+	ringtap_packets_fields(it, fields);
+	while ((p = ringtap_packet_next(it))) {
+		if (p->data < begin || p->data > end || p->caplen > (size_t)(end - p->data) ||
+			p->caplen > p->length || p->interface >= run->interface_count)
+			abort();
+		if (fields == RINGTAP_FIELDS_ALL && p->direction > RINGTAP_TX)
+			abort();
+		if (++n == 3) /* packets read ahead are read again */
+			ringtap_packets_fields(it, RINGTAP_FIELDS_ALL - fields);
+		if (n == 3)
+			ringtap_packets_fields(it, fields);
+	}
+	ringtap_packets_free(it);
+}
+
+/* Everything that a program may do with a run. */
+static void use_run(const struct ringtap_run *run)
+{
+	uint8_t *copy = malloc(run->bytes);
+	struct ringtap_run rest = *run, half;
+
+	use_packets(run, RINGTAP_FIELDS_BASIC);
+	use_packets(run, RINGTAP_FIELDS_ALL);
+	if (!ringtap_run_pcapng(run, copy, run->bytes))
 		abort();
-	ringtap_run_copy(cap, run, 0, run->len, copy);
+	ringtap_run_take(&rest, run->packets / 2, run->bytes / 2, &half);
+	if (half.bytes + rest.bytes != run->bytes || half.packets + rest.packets != run->packets ||
+		half.bytes > run->bytes / 2)
+		abort();
+	use_packets(&half, RINGTAP_FIELDS_ALL);
+	use_packets(&rest, RINGTAP_FIELDS_ALL);
 	free(copy);
 }
 
@@ -102,7 +131,7 @@ static void read_to_the_end(struct ringtap_capture *cap)
 			if (runs[i].last_ns < last || !runs[i].packets)
 				abort();
 			last = runs[i].last_ns;
-			use_run(cap, &runs[i]);
+			use_run(&runs[i]);
 		}
 		use_info(cap);
 		ringtap_capture_release(cap);

@@ -21,8 +21,7 @@ static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
 	if (a->config->plane == PLANE_DPDK)
 		ret = ports_find(&a->ports, l, name);
 	else
-		l->port = (uint16_t)if_nametoindex(
-			name); /* opening it reports an error if there is none */
+		l->port = (uint16_t)if_nametoindex(name); /* 0 if missing: opening it fails */
 	if (ret) {
 		free(l);
 		return NULL;
@@ -30,7 +29,7 @@ static struct link *new_link(struct app *a, const char *name, bool rx, bool tx)
 	return l;
 }
 
-/* from, to: NULL or names of ports; the same one if they are the same pointer. */
+/* from, to: NULL or port names. Equal pointers stand for the same port. */
 static int add_instance(struct app *a, const struct role_spec *s, enum role_kind kind,
 	const char *from, const char *to)
 {
@@ -68,7 +67,7 @@ static int add_role(struct app *a, const struct role_spec *s)
 	}
 }
 
-/* Roles without a CPU get the allowed ones in turn; both ways of a pair the same one. */
+/* Assigns the allowed CPUs in turn to roles without one. Both ways of a pair share a CPU. */
 static int choose_cpus(struct fwd_config *c)
 {
 	cpu_set_t set;
@@ -80,7 +79,9 @@ static int choose_cpus(struct fwd_config *c)
 		int cpu = c->roles[i].cpu;
 
 		if (cpu != ANY_CPU && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set))) {
-			say("CPU %d: not there, or not ours; see 'taskset -p $$'", cpu);
+			say("CPU %d: it does not exist, or the process may not run on it; see "
+			    "'taskset -p $$'",
+				cpu);
 			return -EINVAL;
 		}
 		while (cpu == ANY_CPU) {
@@ -93,8 +94,8 @@ static int choose_cpus(struct fwd_config *c)
 	return 0;
 }
 
-/* A queue belongs to one thread, and one role receives from a port: no other role gets its
- * packets. */
+/* A queue may be used by one thread only, and a port may have one receiving role: a second one
+ * would take packets from the first. */
 static int check_sharing(const struct app *a)
 {
 	for (unsigned i = 0; i < a->role_count; i++) {
@@ -102,7 +103,7 @@ static int check_sharing(const struct app *a)
 			const struct role *r = a->roles[i], *q = a->roles[j];
 
 			if (r->from && q->from && !strcmp(r->from->name, q->from->name)) {
-				say("port %s: two roles receive from it; leave one out",
+				say("port %s: two roles receive from it; remove one",
 					r->from->name);
 				return -EINVAL;
 			}
@@ -118,12 +119,12 @@ static int check_sharing(const struct app *a)
 	return 0;
 }
 
-/* A role that sleeps would hold up the others of its thread. */
+/* A sleeping role would delay the other roles of its thread. */
 static int check_sleepers(const struct app *a)
 {
 	for (unsigned i = 0; i < a->worker_count; i++)
 		if (a->config->sleep && a->workers[i].count > 1) {
-			say("--sleep: CPU %d has several roles; give each a CPU of its own",
+			say("--sleep: CPU %d has several roles; assign each role its own CPU",
 				a->workers[i].cpu);
 			return -EINVAL;
 		}

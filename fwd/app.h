@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole program while it runs. */
+/* State of the running program. */
 #ifndef RINGTAP_FWD_APP_H
 #define RINGTAP_FWD_APP_H
 
@@ -8,9 +8,9 @@
 #include "ports.h"
 #include "role.h"
 
-#define INSTANCES_MAX (2 * ROLES_MAX) /* forward is two of oneway */
+#define INSTANCES_MAX (2 * ROLES_MAX) /* forward consists of two oneway roles */
 
-/* A thread and the roles that take turns in it. */
+/* A thread and the roles that it polls in turn. */
 struct worker {
 	pthread_t thread;
 	int cpu;
@@ -18,15 +18,15 @@ struct worker {
 	unsigned count;
 	enum plane_id plane;
 	int error;
-	bool ready, running; /* ready: written by the thread */
-	double cpu_seconds;  /* that it ran, of the whole run */
+	bool ready, running; /* ready: written by the thread; running: by the main thread */
+	double cpu_seconds;  /* CPU time in the whole run */
 };
 
-/* What --stats showed of one role: of one interval. */
+/* Statistics of one role in one interval of --stats. */
 struct second {
-	double at, seconds; /* since the start, of the interval */
+	double at, seconds; /* end of the interval since the start; its length */
 	unsigned role;
-	struct counters counters; /* their growth */
+	struct counters counters; /* increments */
 };
 
 enum end { END_SIGNAL, END_DURATION, END_COUNT, END_STAGES, END_ERROR };
@@ -39,7 +39,7 @@ struct app {
 	unsigned role_count;
 	struct worker workers[INSTANCES_MAX];
 	unsigned worker_count;
-	struct second *seconds; /* a list that grows */
+	struct second *seconds; /* grown with realloc() */
 	size_t second_count;
 	uint64_t start_ns; /* CLOCK_REALTIME */
 	double elapsed;    /* seconds */
@@ -47,27 +47,27 @@ struct app {
 	bool probe;
 };
 
-/* Roles and their threads out of the configuration, in which CPUs are filled in. -errno after
- * saying why. */
+/* Makes the roles and threads of the configuration, and sets the CPUs in it. 0, or -errno after
+ * printing why. */
 int app_make(struct app *a, struct fwd_config *c);
-/* After the ports are there: what each role needs. */
+/* Allocates what each role needs. The ports must be started. 0, or -errno after printing why. */
 int app_init_roles(struct app *a);
 void app_free(struct app *a);
 
-/* Runs until the end; fills in seconds, elapsed, end. */
+/* Runs the roles until the end of the run; sets seconds, elapsed and end. 0 or -errno. */
 int app_run(struct app *a);
 
-/* Counts of a stage, and sums over the stages. While the role runs, tx_packets may miss packets
- * that rx_packets has just counted, or the other way round. */
+/* Counters of a stage, and sums over the stages. While the role runs, tx_packets and rx_packets may
+ * differ by one burst. */
 void role_read(const struct role *r, unsigned stage, struct counters *out);
 void role_total(const struct role *r, struct counters *sum);
-/* A name for people: "oneway 0 to 1". buf has 2 * PORT_NAME_MAX + 32 bytes. */
+/* The name of a role in reports: "oneway 0 to 1". Returns buf. */
 #define ROLE_TEXT (2 * PORT_NAME_MAX + 32)
 const char *role_text(const struct role *r, char buf[ROLE_TEXT]);
 
-/* Lines of --stats: to stdout, or to stderr where the report is JSON. */
+/* Prints a line of --stats to stdout, or to stderr if the report is JSON. */
 void report_second(const struct app *a, const struct second *s);
-/* The final report. 0 or -errno. */
+/* Print the final report. 0, or nonzero if writing failed. */
 int report_text(struct app *a);
 int report_json(struct app *a, int argc, char **argv);
 int report_samples(struct app *a);

@@ -41,14 +41,14 @@ static int bad(const char *option, const struct option_value *v, int ret, const 
 	if (ret == -ERANGE)
 		say("%s %s: out of range; give %s", option, v->text, give);
 	else
-		say("%s %s: not understood; give %s", option, v->text, give);
+		say("%s %s: invalid value; give %s", option, v->text, give);
 	return -EINVAL;
 }
 
 static int add(const char **list, unsigned *count, const char *option, const char *text)
 {
 	if (*count == DEVICES_MAX) {
-		say("%s %s: too many; up to %d are possible", option, text, DEVICES_MAX);
+		say("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
 		return -EINVAL;
 	}
 	list[(*count)++] = text;
@@ -58,7 +58,7 @@ static int add(const char **list, unsigned *count, const char *option, const cha
 static int add_role(struct fwd_config *c, const struct option_value *v)
 {
 	if (c->role_count == ROLES_MAX) {
-		say("--role %s: too many; up to %d are possible", v->text, ROLES_MAX);
+		say("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
 		return -EINVAL;
 	}
 	if (!parse_role(v->text, &c->roles[c->role_count])) {
@@ -66,8 +66,8 @@ static int add_role(struct fwd_config *c, const struct option_value *v)
 		return 0;
 	}
 	return bad("--role", v, -EINVAL,
-		"forward:A,B, oneway:A,B, echo:A, generate:A or sink:A, with @CPU behind it if you "
-		"like");
+		"forward:A,B, oneway:A,B, echo:A, generate:A or sink:A, optionally followed by "
+		"@CPU");
 }
 
 static int set_rate(struct fwd_config *c, const struct option_value *v)
@@ -89,7 +89,7 @@ static int set_ip(const char *option, const struct option_value *v, uint32_t *ou
 	return 0;
 }
 
-/* It names a folder of EAL's, which is removed at the end. */
+/* EAL makes a folder of this name, which is removed at the end. */
 static int set_name(struct fwd_config *c, const struct option_value *v)
 {
 	size_t len = strlen(v->text);
@@ -101,7 +101,7 @@ static int set_name(struct fwd_config *c, const struct option_value *v)
 	return 0;
 }
 
-/* Options whose value has a grammar. */
+/* Options with structured values. */
 static int set_parsed(struct fwd_config *c, int id, const struct option_value *v)
 {
 	int ret;
@@ -244,37 +244,36 @@ static const char *conflict(const struct fwd_config *c)
 			config_has(c, ROLE_ECHO);
 
 	if (!c->role_count)
-		return "no --role: nothing to do; give one, such as --role echo:0";
+		return "no --role: there is nothing to do; give one, such as --role echo:0";
 	if (c->rtt && !generates)
 		return "--rtt: needs --role generate";
 	if (c->outstanding && !c->rtt)
-		return "--outstanding: needs --rtt, else no answer is seen";
+		return "--outstanding: needs --rtt, which receives the answers";
 	if (c->pcap && c->rtt)
-		return "--rtt: frames of a --pcap bear no time stamp of ours; leave one out";
+		return "--rtt: frames of --pcap have no stamp to measure by; remove one of the "
+		       "options";
 	if (c->samples && !forwards && !config_has(c, ROLE_SINK))
 		return "--samples: needs a role that receives";
 	if (c->samples && c->plane != PLANE_DPDK)
 		return "--samples: needs --plane dpdk";
 	if (c->latency && !forwards)
-		return "--latency: needs a role that forwards; for round trips there is --rtt";
+		return "--latency: needs a role that forwards; --rtt measures round trips";
 	if (c->sample_run > c->sample_every)
 		return "--sample-run: longer than --sample-every";
 	if (c->plane != PLANE_DPDK &&
 		(c->vdev_count || c->ring_count || c->pci_count || c->eal_argc))
 		return "--vdev, --ring, --pci and EAL options: need --plane dpdk";
 	if (c->plane != PLANE_DPDK && (c->memory != MEMORY_DPDK || c->order != ORDER_RING))
-		return "--memory and --pool-order: need --plane dpdk; the kernel has buffers of "
-		       "its "
-		       "own";
+		return "--memory and --pool-order: need --plane dpdk; the other planes use the "
+		       "kernel's buffers";
 	if (c->sleep && c->plane == PLANE_DPDK)
 		return "--sleep: needs --plane packet or packet-mmap";
 	if (c->sleep && (config_has(c, ROLE_FORWARD) || (generates && c->rtt && !c->outstanding)))
-		return "--sleep: a thread can wait for one thing only; give oneway roles for "
-		       "forward, "
-		       "and --outstanding with --rtt";
+		return "--sleep: a thread can wait for one event only; give oneway roles instead "
+		       "of forward, and --outstanding with --rtt";
 	if (c->memory == MEMORY_GPU && (generates || config_has(c, ROLE_SINK) || c->mac_swap))
-		return "--memory gpu: the CPU does not touch such packets; only roles that forward "
-		       "without --mac-swap are possible";
+		return "--memory gpu: the CPU cannot access the packets; give only forwarding "
+		       "roles, without --mac-swap";
 	return NULL;
 }
 
@@ -287,12 +286,13 @@ int config_check(struct fwd_config *c)
 
 	for (unsigned i = 0; !why && i < c->size_count; i++)
 		if (c->frame == FRAME_ARP && !c->pcap && c->sizes[i] != FRAME_MIN)
-			why = "--sizes: an ARP request has 60 bytes; give --frame udp";
+			why = "--sizes: ARP requests have 60 bytes; give --frame udp";
 	for (unsigned i = 0; !why && i < c->size_count; i++)
 		if (c->plane == PLANE_DPDK &&
 			(c->sizes[i] + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM + HEADROOM >
 				c->buffer_size)
-			why = "--sizes: frames do not fit; give a --buffer-size of 192 more bytes";
+			why = "--sizes: frames do not fit into the buffers; give a --buffer-size "
+			      "192 bytes above the greatest size";
 	if (!why)
 		return 0;
 	say("%s", why);

@@ -18,7 +18,7 @@
 
 static struct fwd_config c;
 
-/* Parses a line of words. */
+/* Parses a command line, split at blanks. */
 static int parse(const char *line)
 {
 	static char copy[512];
@@ -33,13 +33,13 @@ static int parse(const char *line)
 	return ret > 0 ? config_check(&c) : ret;
 }
 
-/* The line is refused, and the message has both words. */
+/* Parsing the line fails, and the message of one line contains both texts. */
 static void refused(const char *line, const char *what, const char *advice)
 {
 	if (parse(line) >= 0)
 		fail_msg("not refused: %s", line);
 	if (!strstr(said(), what) || !strstr(said(), advice))
-		fail_msg("%s: said: %s", line, said());
+		fail_msg("%s: printed: %s", line, said());
 	assert_null(strchr(said(), '\n'));
 }
 

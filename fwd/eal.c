@@ -22,20 +22,20 @@
 #define ARGS_MAX (4 * DEVICES_MAX + 64)
 #define ARG_LEN  1024
 
-/* EAL prints several lines where one suffices; they are kept to report the first error. */
+/* EAL's messages, kept to report the first error: EAL prints several lines for one failure. */
 static char *messages;
 static size_t messages_len;
 static FILE *log_stream;
 
-/* The run-time folder, if we made it; else empty. */
+/* The runtime folder if this process created it, else empty. */
 static char own_dir[PATH_MAX];
 
 struct args {
 	char *argv[ARGS_MAX + 1];
 	int argc;
 	char text[ARGS_MAX][ARG_LEN];
-	const char *bad;         /* the first one that does not fit; NULL: none */
-	char name[NAME_MAX + 1]; /* of the run-time folder */
+	const char *bad;         /* the first argument that does not fit; NULL: none */
+	char name[NAME_MAX + 1]; /* of the runtime folder */
 };
 
 static void add(struct args *a, const char *word)
@@ -64,7 +64,7 @@ static bool given(const struct fwd_config *c, const char *a, const char *b)
 	return false;
 }
 
-/* One lcore that floats over all CPUs we may use: it only waits. The threads that poll are ours. */
+/* One lcore that may run on all allowed CPUs: the main thread, which does not poll. */
 static void add_lcores(struct args *a)
 {
 	char text[256] = "0@(";
@@ -92,8 +92,8 @@ static void build(struct args *a, const struct fwd_config *c)
 	add_pair(a, "--file-prefix", a->name);
 	if (!given(c, "-l", "--lcores") && !given(c, "-c", NULL))
 		add_lcores(a);
-	/* Huge pages without files: nothing is left behind, however we end, and no file system has
-	 * to be mounted. */
+	/* Huge pages without files: nothing remains after a crash, and no hugetlbfs needs to be
+	 * mounted. */
 	add(a, c->no_huge ? "--no-huge" : "--in-memory");
 	if (!given(c, "-m", "--socket-mem")) {
 		snprintf(text, sizeof(text), "%" PRIu64, c->eal_mb ? c->eal_mb : memory_eal_mb(c));
@@ -101,7 +101,7 @@ static void build(struct args *a, const struct fwd_config *c)
 	}
 	if (!c->pci_count && !given(c, "-a", "--allow") && !given(c, "-b", "--block")) {
 		add(a, "--no-pci");
-		/* Virtual devices take any address; buffers then lie one after the other. */
+		/* Virtual devices accept any address; buffers are then contiguous. */
 		if (!given(c, "--iova-mode", NULL))
 			add_pair(a, "--iova-mode", "va");
 	}
@@ -143,14 +143,14 @@ static int check_huge(const struct fwd_config *c)
 	if (c->no_huge || given(c, "--no-huge", "-m") || given(c, "--socket-mem", NULL) ||
 		huge_free_mb() >= need)
 		return 0;
-	say("huge pages: %" PRIu64 " MiB are needed, %" PRIu64 " are free; reserve some, such as "
+	say("huge pages: %" PRIu64 " MiB are needed, %" PRIu64 " MiB are free; reserve more with "
 	    "'sysctl vm.nr_hugepages=N', or give --no-huge",
 		need, huge_free_mb());
 	return -ENOMEM;
 }
 
-/* The first one is often the cause, the others follow from it. */
-const char *eal_said(void)
+/* The first message usually names the cause; the others follow from it. */
+const char *eal_error(void)
 {
 	char *end;
 
@@ -172,7 +172,8 @@ static void catch_messages(const struct fwd_config *c)
 	rte_log_set_global_level(RTE_LOG_ERR);
 }
 
-/* EAL prints all of its usage, past its log, when it does not like an argument. */
+/* Discards standard output and error during rte_eal_init(): at a wrong argument EAL prints its
+ * whole usage there, not to its log. */
 static int initialize(struct args *a, bool verbose)
 {
 	int out = verbose ? -1 : dup(STDOUT_FILENO), err = verbose ? -1 : dup(STDERR_FILENO);
@@ -184,7 +185,7 @@ static int initialize(struct args *a, bool verbose)
 		dup2(null, STDERR_FILENO);
 	}
 	ret = rte_eal_init(a->argc, a->argv);
-	fflush(stdout); /* into the void, too */
+	fflush(stdout); /* while it is /dev/null */
 	if (out >= 0 && err >= 0) {
 		dup2(out, STDOUT_FILENO);
 		dup2(err, STDERR_FILENO);
@@ -195,8 +196,8 @@ static int initialize(struct args *a, bool verbose)
 	return ret;
 }
 
-/* Refuses the folder of a running process, and records whether this process creates it. A folder
- * that another process left behind is used, but stays. */
+/* Rejects the folder of a running process, and records whether this process creates it. A folder
+ * left by another process is used, but not removed at the end. */
 static int take_dir(const char *name)
 {
 	char dir[PATH_MAX];
@@ -215,7 +216,7 @@ static void leave_dir(void)
 {
 	const char *path = rte_eal_get_runtime_dir();
 
-	/* EAL may have got another one after the --. */
+	/* An argument behind -- may have changed the folder. */
 	if (own_dir[0] && path && !strcmp(path, own_dir))
 		run_dir_remove(own_dir);
 	own_dir[0] = '\0';
@@ -234,8 +235,8 @@ int eal_start(const struct fwd_config *c)
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
 	if (a.bad) {
-		say("EAL argument %.40s…: too long, or one too many; up to %d of %d characters are "
-		    "possible",
+		say("EAL argument %.40s…: too long or too many arguments; the maximum is %d "
+		    "arguments of %d characters",
 			a.bad, ARGS_MAX, ARG_LEN - 1);
 		return -E2BIG;
 	}
@@ -246,8 +247,9 @@ int eal_start(const struct fwd_config *c)
 	if (initialize(&a, c->verbose) >= 0)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
-	why = eal_said();
-	say("DPDK does not start: %s; see --verbose", why ? why : rte_strerror(-ret));
+	why = eal_error();
+	say("DPDK does not start: %s; --verbose prints its messages",
+		why ? why : rte_strerror(-ret));
 	leave_dir();
 	return ret;
 }

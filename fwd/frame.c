@@ -31,9 +31,9 @@ static uint8_t *put_mac(uint8_t *p, const uint8_t mac[6])
 /* RFC 826 */
 static void build_arp(uint8_t *p, const struct fwd_config *c, const uint8_t src[6])
 {
-	static const uint8_t everyone[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
+	static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
 
-	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : everyone), src);
+	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : broadcast), src);
 	p = put16(p, 0x0806);
 	p = put16(put16(p, 1), 0x0800); /* Ethernet, IPv4 */
 	*p++ = 6;
@@ -54,13 +54,13 @@ static uint16_t ip_checksum(const uint8_t *header)
 	return (uint16_t)~sum;
 }
 
-/* RFC 791, RFC 768. Without a checksum, which IPv4 allows: stamps change at every packet. */
+/* RFC 791, RFC 768. The UDP checksum is zero, as IPv4 allows: each packet has another stamp. */
 static void build_udp(uint8_t *p, const struct fwd_config *c, const uint8_t src[6], uint16_t len)
 {
-	static const uint8_t somebody[6] = {0x02, 0, 0, 0, 0, 1};
+	static const uint8_t peer[6] = {0x02, 0, 0, 0, 0, 1};
 	uint8_t *ip;
 
-	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : somebody), src);
+	p = put_mac(put_mac(p, c->dst_mac_given ? c->dst_mac : peer), src);
 	ip = p = put16(p, 0x0800);
 	p = put16(p, 0x4500);
 	p = put16(p, len - 14u);
@@ -121,7 +121,7 @@ static int load_all(struct frames *f, pcap_t *p, uint32_t len_max)
 
 	if (pcap_datalink(p) != DLT_EN10MB)
 		return -EPROTONOSUPPORT;
-	/* Reserved, not used: pages that no frame touches cost nothing. */
+	/* Address space only: pages without frames are never touched. */
 	f->data = malloc(PCAP_BYTES_MAX);
 	if (!f->data)
 		return -ENOMEM;
@@ -151,12 +151,12 @@ static int load(struct frames *f, const struct fwd_config *c)
 	}
 	ret = load_all(f, p, len_max);
 	if (ret == -EPROTONOSUPPORT)
-		say("--pcap %s: not Ethernet", c->pcap);
+		say("--pcap %s: the link type is not Ethernet; give another file", c->pcap);
 	else if (ret == -EMSGSIZE)
-		say("--pcap %s: has frames of more than %u bytes; give a larger --buffer-size",
+		say("--pcap %s: a frame is longer than %u bytes; give a larger --buffer-size",
 			c->pcap, len_max);
 	else if (ret == -ENODATA)
-		say("--pcap %s: has no frames", c->pcap);
+		say("--pcap %s: the file has no frames; give another file", c->pcap);
 	else if (ret == -EBADMSG)
 		say("--pcap %s: %s", c->pcap, pcap_geterr(p));
 	else if (ret)
@@ -173,7 +173,7 @@ int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_
 	if (c->pcap)
 		ret = load(f, c);
 	else if ((ret = build(f, c, src_mac)))
-		say("frames: %s", strerror(-ret));
+		say("cannot build the frames: %s", strerror(-ret));
 	if (ret)
 		frames_free(f);
 	return ret;

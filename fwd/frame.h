@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that we build, and the stamp in them.
+ * Frames that generators build, and the stamp in them.
  *
- * Both kinds have 42 bytes of headers (ARP: 14 + 28; UDP: 14 + 20 + 8, no options), so the stamp
- * stands at the same place in both: in the padding of an ARP request, at the beginning of the data
- * of a UDP datagram. It makes 60 bytes, the shortest frame. All fields are big-endian:
+ * Both kinds have 42 bytes of headers (ARP: 14 + 28; UDP: 14 + 20 + 8, no options). The stamp
+ * follows them: in the padding of an ARP request, at the beginning of the data of a UDP datagram.
+ * Headers and stamp make 60 bytes, the shortest frame. All fields are big-endian:
  *
  *   offset 42  4 bytes  magic, "RTfw"
  *          46  1        stream: number of the generator in its process, from --stream on
- *          47  5        sequence number, from 0 on
- *          52  8        TSC of the generator's machine when the frame was handed to the port
+ *          47  5        sequence number, from 0
+ *          52  8        TSC before the burst was sent
  */
 #ifndef RINGTAP_FWD_FRAME_H
 #define RINGTAP_FWD_FRAME_H
@@ -24,7 +24,7 @@
 #define STAMP_MAGIC   0x52546677 /* "RTfw" */
 #define STAMP_STREAMS 256
 #define STAMP_NUMBERS (UINT64_C(1) << 40)
-#define UDP_PORT      0x5254 /* of both ends, of frames that we build */
+#define UDP_PORT      0x5254 /* source and destination port of built frames */
 
 struct stamp {
 	uint64_t number; /* sequence number */
@@ -38,12 +38,12 @@ static inline void stamp_write(uint8_t *frame, const struct stamp *s)
 	const uint64_t number = __builtin_bswap64((uint64_t)s->stream << 40 | s->number);
 	const uint64_t tsc = __builtin_bswap64(s->tsc);
 
-	memcpy(frame + 44, &number, 8); /* its two upper bytes are zero, and under the magic */
+	memcpy(frame + 44, &number, 8); /* the magic overwrites its two upper bytes, which are 0 */
 	memcpy(frame + STAMP_OFFSET, &magic, 4);
 	memcpy(frame + 52, &tsc, 8);
 }
 
-/* Whether the frame of len bytes bears a stamp. */
+/* Whether the frame of len bytes has a stamp, which is then in s. */
 static inline bool stamp_read(const uint8_t *frame, uint32_t len, struct stamp *s)
 {
 	uint32_t magic;
@@ -63,17 +63,17 @@ static inline bool stamp_read(const uint8_t *frame, uint32_t len, struct stamp *
 
 /* Frames to send in turn. */
 struct frames {
-	uint8_t *data; /* one after the other, each in whole places */
+	uint8_t *data; /* frames at multiples of FRAME_ROOM */
 	struct frame_at {
 		uint32_t offset;
 		uint32_t len; /* bytes */
 	} * at;
 	unsigned count;
-	bool stamped; /* they have a place for a stamp */
+	bool stamped; /* the frames have room for a stamp */
 };
 
-/* Builds the configured frames, from that sender. The caller calls frames_free(). 0, or -errno
- * after printing why. */
+/* Builds the configured frames with this source address, or reads --pcap. The caller calls
+ * frames_free(). 0, or -errno after printing why. */
 int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_mac[6]);
 void frames_free(struct frames *f);
 

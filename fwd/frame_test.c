@@ -64,8 +64,8 @@ static void built_frames(void **state)
 		const uint8_t *p = f.data + f.at[i].offset;
 
 		assert_int_equal(f.at[i].len, c.sizes[i]);
-		assert_int_equal(p[16] << 8 | p[17], c.sizes[i] - 14); /* of IP */
-		assert_int_equal(p[38] << 8 | p[39], c.sizes[i] - 34); /* of UDP */
+		assert_int_equal(p[16] << 8 | p[17], c.sizes[i] - 14); /* IP length */
+		assert_int_equal(p[38] << 8 | p[39], c.sizes[i] - 34); /* UDP length */
 		assert_int_equal(sum16(p + 14, 20), 0xffff);
 	}
 	frames_free(&f);

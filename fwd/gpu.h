@@ -5,9 +5,9 @@
 
 #include "memory.h"
 
-#define GPU_PAGE_SIZE (64u << 10) /* what GPUs map at least; as in DPDK's own examples */
+#define GPU_PAGE_SIZE (64u << 10) /* smallest page of GPUs, as in DPDK's own examples */
 
-/* Allocates m->bytes (rounded up) on the first GPU. 0, or -errno after saying why. */
+/* Allocates m->bytes (rounded up) on the first GPU. 0, or -errno after printing why. */
 int gpu_map(struct memory *m);
 void gpu_unmap(struct memory *m);
 

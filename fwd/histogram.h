@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Log-linear histogram with 2^HISTOGRAM_BITS buckets an octave (common/log_linear.h): a bucket's
- * middle is within 1/256 (0.4 %) of all values in it. Least, greatest and mean are exact.
+ * Log-linear histogram with 2^HISTOGRAM_BITS buckets per octave (common/log_linear.h): the middle
+ * of a bucket is within 1/256 (0.4 %) of all values in it. Minimum, maximum and mean are exact.
  */
 #ifndef RINGTAP_FWD_HISTOGRAM_H
 #define RINGTAP_FWD_HISTOGRAM_H
@@ -19,7 +19,7 @@ struct histogram {
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-/* Adds the value n times. A histogram begins as zeroes. */
+/* Adds the value n times. An empty histogram is all zero. */
 static inline void histogram_add(struct histogram *h, uint64_t v, uint64_t n)
 {
 	if (!h->count || v < h->min)
@@ -31,7 +31,7 @@ static inline void histogram_add(struct histogram *h, uint64_t v, uint64_t n)
 	h->buckets[rt_log_bucket(v, HISTOGRAM_BITS)] += n;
 }
 
-/* A total that n things share: adds its n-th part, rounded, n times; the mean stays exact. */
+/* Adds total / n, rounded, n times. The mean stays exact. */
 static inline void histogram_add_share(struct histogram *h, uint64_t total, uint64_t n)
 {
 	uint64_t part = (total + n / 2) / n;
@@ -41,7 +41,7 @@ static inline void histogram_add_share(struct histogram *h, uint64_t total, uint
 	h->sum -= (unsigned __int128)part * n;
 }
 
-/* The value below or at which p percent of all are; 0 if there is none. */
+/* The p-th percentile; 0 if the histogram is empty. */
 double histogram_percentile(const struct histogram *h, double p);
 double histogram_mean(const struct histogram *h);
 

@@ -16,16 +16,16 @@
 
 #define CALIBRATE_NS  100000000
 #define CALIBRATE_MAX 20
-#define AGREE         2e-6 /* what two measurements may differ by, of their value */
+#define AGREE         2e-6 /* maximum relative difference of two measurements */
 
 struct instant {
 	uint64_t tsc, ns;
 };
 
-/* The TSC and the raw clock, which is never adjusted or set, at the same time: the clock is read
- * between two readings of the TSC, and of several such readings the closest pair is taken, as
- * the thread may be interrupted in between. */
-static struct instant look(void)
+/* Reads the TSC and the raw clock, which is never adjusted or set, at the same time: reads the
+ * clock between two reads of the TSC, and takes the closest pair of several, as the thread may be
+ * interrupted in between. */
+static struct instant read_clocks(void)
 {
 	struct instant best = {0};
 	uint64_t narrow = UINT64_MAX;
@@ -41,22 +41,22 @@ static struct instant look(void)
 	return best;
 }
 
-/* Ticks per second since then, over a tenth of a second at least. */
+/* Measures ticks per second since from, over at least CALIBRATE_NS. */
 static double measure_hz(const struct instant *from, struct instant *to)
 {
-	*to = look();
+	*to = read_clocks();
 	while (to->ns - from->ns < CALIBRATE_NS) {
 		const struct timespec rest = {
 			.tv_nsec = (long)(CALIBRATE_NS - (to->ns - from->ns))};
 
 		nanosleep(&rest, NULL);
-		*to = look();
+		*to = read_clocks();
 	}
 	return (double)(to->tsc - from->tsc) * 1e9 / (double)(to->ns - from->ns);
 }
 
-/* Two measurements in a row have to agree. EAL rounds its own result to 10 MHz, which is off by
- * up to 0.2 %. */
+/* Measures until two successive results agree. EAL rounds its own result to 10 MHz, an error of up
+ * to 0.2 %. */
 static void calibrate(struct instant from)
 {
 	struct instant to;
@@ -69,7 +69,8 @@ static void calibrate(struct instant from)
 		hz = measure_hz(&from, &to);
 	} while (fabs(hz - before) > AGREE * hz && ++i < CALIBRATE_MAX);
 	if (i == CALIBRATE_MAX)
-		say("the TSC's rate is uncertain: measurements differ by %.0f ppm",
+		say("the TSC rate is inexact: measurements differ by %.0f ppm; times in the report "
+		    "may be off by as much",
 			fabs(hz - before) / hz * 1e6);
 	run.hz = (uint64_t)((hz + before) / 2 + 0.5);
 }
@@ -81,13 +82,13 @@ static void start_probe(struct app *a)
 	if (a->config->plane != PLANE_DPDK)
 		return;
 	if (a->config->no_probe) {
-		ringtap_probe_stop(); /* telemetry queries cannot start it either */
+		ringtap_probe_stop(); /* telemetry commands cannot start it then */
 		return;
 	}
 	ret = ringtap_probe_start();
 	a->probe = !ret || ret == -EALREADY;
 	if (!a->probe)
-		say("no ringtap probe: %s; --no-probe goes without it", strerror(-ret));
+		say("cannot start the ringtap probe: %s; running without it", strerror(-ret));
 }
 
 static int report(struct app *a, int argc, char **argv)
@@ -95,7 +96,7 @@ static int report(struct app *a, int argc, char **argv)
 	int ret = a->config->json ? report_json(a, argc, argv) : report_text(a);
 
 	if (ret)
-		say("writing standard output: %s", strerror(errno));
+		say("cannot write to standard output: %s", strerror(errno));
 	return report_samples(a) || ret ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -106,7 +107,7 @@ static void linger(uint64_t ns)
 		signals_wait(ns);
 }
 
-/* With the planes' ground in place: roles, the run itself, its report. */
+/* Makes and runs the roles, and prints the report. EAL must be started for the DPDK plane. */
 static int work(struct app *a, struct fwd_config *c, int argc, char **argv)
 {
 	int ret;
@@ -132,7 +133,7 @@ static int work(struct app *a, struct fwd_config *c, int argc, char **argv)
 static int go(struct fwd_config *c, int argc, char **argv)
 {
 	static struct app a;
-	struct instant begin = look();
+	struct instant begin = read_clocks();
 	int status;
 
 	a.config = c;
@@ -162,7 +163,7 @@ static int run_fwd(const struct command *self, int argc, char **argv)
 	if (own < argc) {
 		c.eal_argv = argv + own + 1;
 		c.eal_argc = argc - own - 1;
-		argv[own] = NULL; /* getopt() needs it */
+		argv[own] = NULL; /* getopt() requires the end mark */
 	}
 	ret = options_parse(self, own, argv, &c);
 	if (own < argc)
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
 		printf("ringtap-fwd " RINGTAP_VERSION "\n");
 		return STATUS_OK;
 	}
-	/* For the build only, so in no help. */
+	/* Used by the build only: not in the help. */
 	if (argc == 4 && !strcmp(argv[1], "--generate"))
 		return generate(argv[2], argv[3]);
 	return run_fwd(&cmd_fwd, argc, argv);

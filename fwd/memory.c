@@ -31,12 +31,12 @@ static uint64_t ordinary_page(void)
 uint64_t memory_eal_mb(const struct fwd_config *c)
 {
 	uint64_t page = ordinary_page();
-	/* Header of the object, mbuf, and the ring or stack that holds it. */
+	/* Object header, mbuf, and entry of the ring or stack. */
 	uint64_t each = 64 + sizeof(struct rte_mbuf) + 32;
 
 	if (c->memory == MEMORY_DPDK)
 		each += c->buffer_size + 64;
-	/* Objects do not cross pages where these may lie anywhere. */
+	/* Ordinary pages may not be contiguous: objects do not cross them. */
 	if (c->no_huge && each < page)
 		each = page / (page / each);
 	else if (c->no_huge)
@@ -44,8 +44,7 @@ uint64_t memory_eal_mb(const struct fwd_config *c)
 	return EAL_SPARE_MB + (c->pool_size * each + MIB - 1) / MIB;
 }
 
-/* Ordinary pages of the pool and of EAL; huge ones are counted by the kernel when they are mapped.
- */
+/* Ordinary pages of the pool and of EAL. Huge pages are reserved at mmap(), which fails in time. */
 static uint64_t pool_bytes(const struct fwd_config *c)
 {
 	uint64_t bytes = 0;
@@ -71,12 +70,13 @@ static uint64_t sample_bytes(const struct fwd_config *c)
 
 int memory_check(const struct fwd_config *c)
 {
-	uint64_t pool = pool_bytes(c), samples = sample_bytes(c), there = rt_pages_available();
+	uint64_t pool = pool_bytes(c), samples = sample_bytes(c), available = rt_pages_available();
 
-	if (pool + samples <= there)
+	if (pool + samples <= available)
 		return 0;
-	say("%" PRIu64 " MiB of memory are needed, %" PRIu64 " are available; give a smaller %s",
-		(pool + samples) / MIB, there / MIB,
+	say("%" PRIu64 " MiB of memory are needed, %" PRIu64
+	    " MiB are available; give a smaller %s",
+		(pool + samples) / MIB, available / MIB,
 		samples > pool ? "--samples-max" : "--pool-size");
 	return -ENOMEM;
 }
@@ -91,8 +91,8 @@ static uint64_t page_size(const struct fwd_config *c)
 	}
 }
 
-/* With virtual addresses for the devices, buffers lie one after the other. Where devices use
- * physical ones, no buffer may cross a page: each page is a piece of its own. */
+/* Splits the memory for rte_pktmbuf_pool_create_extbuf(). With virtual addresses (IOVA) it is one
+ * piece. With physical addresses (paged), no buffer may cross a page: each page is a piece. */
 static struct rte_pktmbuf_extmem *pieces(const struct memory *m, bool paged, unsigned *count)
 {
 	uint64_t size = paged ? m->page_size : m->bytes;
@@ -124,18 +124,18 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 	ret = rte_extmem_register(m->base, m->bytes, iovas, iovas ? pages : 0, m->page_size);
 	free(iovas);
 	if (ret) {
-		say("--memory %s: registering it with DPDK: %s", memory_names[m->kind],
+		say("--memory %s: cannot register it with DPDK: %s", memory_names[m->kind],
 			rte_strerror(rte_errno));
 		return -rte_errno;
 	}
 	for (unsigned i = 0; i < count; i++) {
-		/* Virtual devices answer 0 and do nothing; those that cannot answer ENOTSUP and
-		 * use the processor's addresses. */
+		/* Virtual devices return 0 and do nothing. Buses without the function return
+		 * ENOTSUP; their devices use virtual addresses. */
 		if (rte_eth_dev_info_get(ports[i], &info) ||
 			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
 			rte_errno == ENOTSUP)
 			continue;
-		say("--memory %s: mapping it for %s: %s", memory_names[m->kind],
+		say("--memory %s: cannot map it for %s: %s", memory_names[m->kind],
 			rte_dev_name(info.device), rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -152,7 +152,7 @@ static int external_pool(
 
 	if (paged && m->stride > m->page_size) {
 		say("--memory %s: devices use physical addresses, and buffers of %u bytes do not "
-		    "fit into its pages; take a smaller --buffer-size",
+		    "fit into a page; give a smaller --buffer-size",
 			memory_names[m->kind], c->buffer_size);
 		return -EINVAL;
 	}
@@ -168,8 +168,8 @@ static int external_pool(
 		m->pool = rte_pktmbuf_pool_create_extbuf(POOL_NAME, c->pool_size, c->pool_cache, 0,
 			(uint16_t)m->stride, SOCKET_ID_ANY, list, count);
 		if (!m->pool)
-			say("--memory %s: pool: %s; give a larger --eal-mb", memory_names[m->kind],
-				rte_strerror(rte_errno));
+			say("--memory %s: cannot create the pool: %s; give a larger --eal-mb",
+				memory_names[m->kind], rte_strerror(rte_errno));
 		ret = m->pool ? 0 : -rte_errno;
 	}
 	free(list);
@@ -196,7 +196,7 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 	m->pool = rte_pktmbuf_pool_create(POOL_NAME, c->pool_size, (uint16_t)c->pool_cache, 0,
 		(uint16_t)c->buffer_size, SOCKET_ID_ANY);
 	if (!m->pool) {
-		say("pool of %u buffers: %s; give a larger --eal-mb", c->pool_size,
+		say("cannot create a pool of %u buffers: %s; give a larger --eal-mb", c->pool_size,
 			rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -207,7 +207,8 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 	return smaps_self(m->base, m->bytes, &m->smaps);
 }
 
-/* Takes all buffers out and puts them back in random order; no other thread uses the pool yet. */
+/* Takes all buffers out of the pool and returns them in random order. No other thread uses the pool
+ * yet. */
 static int shuffle(struct memory *m, uint64_t seed)
 {
 	unsigned n = m->pool->populated_size;
@@ -216,7 +217,7 @@ static int shuffle(struct memory *m, uint64_t seed)
 
 	if (!all || rte_mempool_ops_dequeue_bulk(m->pool, all, n)) {
 		free(all);
-		say("--pool-order shuffled: not enough memory");
+		say("--pool-order shuffled: not enough memory; give a smaller --pool-size");
 		return -ENOMEM;
 	}
 	for (unsigned i = n - 1; i; i--) { /* Fisher and Yates */
@@ -238,7 +239,9 @@ int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *po
 	*m = (struct memory){.kind = c->memory, .order = c->order, .page_size = page_size(c)};
 	m->stride = RTE_ALIGN_CEIL(c->buffer_size, RTE_CACHE_LINE_SIZE);
 	if (c->pool_cache > c->pool_size * 2 / 3) {
-		say("--pool-cache %u: too large for a pool of %u", c->pool_cache, c->pool_size);
+		say("--pool-cache %u: too large for a pool of %u buffers; give at most two thirds "
+		    "of --pool-size",
+			c->pool_cache, c->pool_size);
 		return -EINVAL;
 	}
 	if (m->kind == MEMORY_DPDK)

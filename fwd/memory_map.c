@@ -26,8 +26,8 @@ static int map_huge(struct memory *m)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
 	if (m->base == MAP_FAILED) {
 		m->base = NULL;
-		say("--memory huge: %" PRIu64 " pages of %s are not free; reserve some, such as "
-		    "'echo N >/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages'",
+		say("--memory huge: %" PRIu64 " pages of %s are needed, but not free; reserve them "
+		    "with 'echo N >/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages'",
 			m->bytes / m->page_size, m->page_size == HUGE_2M ? "2 MiB" : "1 GiB",
 			m->page_size >> 10);
 		return -ENOMEM;
@@ -38,8 +38,8 @@ static int map_huge(struct memory *m)
 	return 0;
 }
 
-/* Guards before and behind keep the kernel from joining the mapping with a neighbour, whose
- * pages would then count as the pool's. */
+/* Guard areas around the mapping keep the kernel from merging it with a neighbour, whose pages
+ * smaps would then include. */
 static int map_guarded(struct memory *m)
 {
 	m->mapping_bytes = m->bytes + 2 * HUGE_2M;
@@ -54,7 +54,7 @@ static int map_guarded(struct memory *m)
 		m->base = (char *)m->base + HUGE_2M;
 	if (mprotect(m->base, m->bytes, PROT_READ | PROT_WRITE))
 		return -errno;
-	/* Kernels without names of anonymous memory just leave it nameless. */
+	/* Fails without harm on kernels that do not support names of anonymous memory. */
 	(void)prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, m->base, m->bytes, "ringtap-fwd pool");
 	return 0;
 }
@@ -74,7 +74,7 @@ static int map_ordinary(struct memory *m)
 		return ret;
 	}
 	memset(m->base, 0, m->bytes);
-	/* Where huge pages were not at hand at the fault, or the kernel is set to "never". */
+	/* If no huge page was free at the page fault, or the kernel's setting is "never". */
 	if (m->kind == MEMORY_THP)
 		(void)madvise(m->base, m->bytes, MADV_COLLAPSE);
 	return 0;
@@ -100,19 +100,22 @@ int memory_verify(struct memory *m)
 	int ret = smaps_self(m->base, m->bytes, &m->smaps);
 
 	if (ret) {
-		say("--memory %s: /proc/self/smaps: %s", memory_names[m->kind], strerror(-ret));
+		say("--memory %s: cannot read /proc/self/smaps: %s", memory_names[m->kind],
+			strerror(-ret));
 		return ret;
 	}
 	if (m->kind == MEMORY_4K && (s->anon_huge_kb || s->page_kb != 4 || s->rss_kb < kb))
 		say("--memory 4k: %" PRIu64 " of %" PRIu64
-		    " kB are in larger pages, pages are of %" PRIu64 " kB",
+		    " kB are in huge pages, and the smallest page has %" PRIu64
+		    " kB; the kernel does not provide 4 kB pages",
 			s->anon_huge_kb, kb, s->page_kb);
 	else if (m->kind == MEMORY_THP && s->anon_huge_kb < kb)
-		say("--memory thp: only %" PRIu64 " of %" PRIu64 " kB are in huge pages; free some "
-		    "memory, and see that /sys/kernel/mm/transparent_hugepage/enabled is not never",
+		say("--memory thp: only %" PRIu64 " of %" PRIu64 " kB are in huge pages; free "
+		    "memory, and set /sys/kernel/mm/transparent_hugepage/enabled to madvise",
 			s->anon_huge_kb, kb);
 	else if (m->kind == MEMORY_HUGE && s->page_kb != m->page_size >> 10)
-		say("--memory huge: pages are of %" PRIu64 " kB", s->page_kb);
+		say("--memory huge: pages have %" PRIu64 " kB instead of %" PRIu64, s->page_kb,
+			m->page_size >> 10);
 	else
 		return 0;
 	return -EINVAL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packet sockets as an ordinary program uses them: one read() or write() per packet. */
+/* Packet sockets with one read() or write() per packet. */
 #include <errno.h>
 #include <unistd.h>
 

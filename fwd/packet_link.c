@@ -14,11 +14,11 @@
 #include "packet_link.h"
 #include "base/util.h"
 
-#define SLEEP_MS 10 /* so long may the end of a run be late */
+#define SLEEP_MS 10 /* maximum delay of the end of a run */
 
 static int fail(const struct link *l, const char *what, int error)
 {
-	say("%s: %s: %s%s", l->name, what, strerror(error),
+	say("%s: cannot %s: %s%s", l->name, what, strerror(error),
 		error == EPERM || error == EACCES ? "; run as root or with CAP_NET_RAW" : "");
 	return -error;
 }
@@ -29,7 +29,7 @@ static int make_packets(struct socket_link *s)
 	s->buffers = malloc((size_t)PACKETS_MAX * FRAME_MAX);
 	if (!s->packets || !s->buffers)
 		return -ENOMEM;
-	/* An ordinary program's buffers are touched, too, before it is in a hurry. */
+	/* Causes the page faults before the run. */
 	memset(s->buffers, 0, (size_t)PACKETS_MAX * FRAME_MAX);
 	for (unsigned i = 0; i < PACKETS_MAX; i++) {
 		struct packet *p = &s->packets[i];
@@ -52,17 +52,17 @@ static int find_interface(struct link *l)
 		say("%s: no such interface; see 'ip link'", l->name);
 		return -ENODEV;
 	}
-	memcpy(r.ifr_name, l->name, IFNAMSIZ - 1); /* it exists, so it fits */
+	memcpy(r.ifr_name, l->name, IFNAMSIZ - 1); /* fits: the interface exists */
 	if (ioctl(l->socket->fd, SIOCGIFHWADDR, &r))
-		return fail(l, "address", errno);
+		return fail(l, "read the MAC address", errno);
 	memcpy(l->mac, r.ifr_hwaddr.sa_data, sizeof(l->mac));
 	if (ioctl(l->socket->fd, SIOCGIFMTU, &r))
-		return fail(l, "MTU", errno);
+		return fail(l, "read the MTU", errno);
 	l->socket->frame_max = (uint32_t)r.ifr_mtu + ETH_HLEN;
 	if (ioctl(l->socket->fd, SIOCGIFFLAGS, &r))
-		return fail(l, "flags", errno);
+		return fail(l, "read the interface flags", errno);
 	if (!(r.ifr_flags & IFF_UP)) {
-		say("%s: is down; 'ip link set %s up' brings it up", l->name, l->name);
+		say("%s: the interface is down; run 'ip link set %s up'", l->name, l->name);
 		return -ENETDOWN;
 	}
 	return 0;
@@ -80,15 +80,15 @@ int socket_open(struct link *l, const struct fwd_config *c)
 	struct socket_link *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return fail(l, "packet socket", ENOMEM);
+		return fail(l, "open a packet socket", ENOMEM);
 	l->socket = s;
 	s->sleep = c->sleep;
 	/* Protocol 0: nothing is received before socket_bind(). */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
-		return fail(l, "packet socket", errno);
+		return fail(l, "open a packet socket", errno);
 	if (make_packets(s))
-		return fail(l, "packets", ENOMEM);
+		return fail(l, "allocate packets", ENOMEM);
 	return find_interface(l);
 }
 
@@ -102,15 +102,15 @@ int socket_bind(struct link *l)
 	int one = 1, room = 32 << 20;
 
 	if (l->rx && setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)))
-		return fail(l, "leaving out what goes out", errno);
-	/* More than the usual limit takes rights that we may not have. */
+		return fail(l, "ignore outgoing packets (PACKET_IGNORE_OUTGOING)", errno);
+	/* Exceeding net.core.rmem_max requires CAP_NET_ADMIN. */
 	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
 		(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	if (bind(s->fd, (struct sockaddr *)&a, sizeof(a)))
-		return fail(l, "binding the packet socket", errno);
+		return fail(l, "bind the packet socket", errno);
 	if (l->rx && setsockopt(s->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
 			     sizeof(promiscuous)))
-		return fail(l, "promiscuous mode", errno);
+		return fail(l, "set promiscuous mode", errno);
 	return 0;
 }
 
@@ -136,7 +136,7 @@ uint64_t socket_missed(struct link *l)
 	} u = {0};
 	socklen_t len = l->socket->rings ? sizeof(u.v3) : sizeof(u.v1);
 
-	/* The kernel's count begins anew each time that it is read. */
+	/* Reading resets the kernel's counter. */
 	if (!getsockopt(l->socket->fd, SOL_PACKET, PACKET_STATISTICS, &u, &len))
 		l->socket->missed += u.v1.tp_drops;
 	return l->socket->missed;

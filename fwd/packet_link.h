@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both packet planes have in common: the socket, and packets of our own. */
+/* Common part of the packet planes: the socket and the packet descriptors. */
 #ifndef RINGTAP_FWD_PACKET_LINK_H
 #define RINGTAP_FWD_PACKET_LINK_H
 
 #include "plane.h"
 
-/* Twice what a role holds at once. */
+/* A role holds up to BURST_MAX packets and receives up to BURST_MAX more. */
 #define PACKETS_MAX (2 * BURST_MAX)
 
-/* A packet and where it belongs; the descriptor comes first. */
+/* A packet descriptor. The mbuf is the first member: packet_of(). */
 struct packet {
 	struct rte_mbuf m;
 	struct socket_link *home;
-	uint32_t block;      /* packet-mmap: the block of the ring that it lies in */
-	uint8_t *own_buffer; /* NULL: it lies in a ring */
+	uint32_t block;      /* packet-mmap: the ring block that holds the packet */
+	uint8_t *own_buffer; /* FRAME_MAX bytes */
 };
 
 struct socket_link {
 	int fd;
 	int ifindex;
-	uint32_t frame_max; /* bytes that the interface takes */
+	uint32_t frame_max; /* bytes: MTU and Ethernet header */
 	struct packet *packets;
 	uint8_t *buffers;
-	struct packet *idle[PACKETS_MAX]; /* free ones, a stack */
+	struct packet *idle[PACKETS_MAX]; /* stack of free packets */
 	unsigned idle_count;
 	struct mmap_rings *rings; /* packet-mmap */
 	bool sleep;               /* --sleep */
 	uint64_t missed;
 };
 
-/* Opens a socket on the interface of l->name, of which nothing is received yet, and makes
- * packets. 0, or -errno after saying why. */
+/* Opens a socket for the interface l->name, which does not receive yet, and allocates packets. 0,
+ * or -errno after printing why. */
 int socket_open(struct link *l, const struct fwd_config *c);
-/* Receives from now on, if the link does: all but what goes out. Likewise. */
+/* Binds the socket to the interface. With l->rx it receives from now on, except outgoing packets.
+ * 0, or -errno after printing why. */
 int socket_bind(struct link *l);
 void socket_close(struct link *l);
 uint64_t socket_missed(struct link *l);
-/* All n packets with buffers of their own, or none. */
+/* Allocates n packets with their own buffers, or none. Returns the number. */
 uint16_t socket_alloc(struct link *l, struct rte_mbuf **m, uint16_t n);
 
-/* Waits until there is something to receive, a hundredth of a second at most. */
+/* Waits up to 10 ms for packets. */
 void socket_sleep(struct link *l);
 
 static inline struct packet *packet_of(struct rte_mbuf *m)
@@ -47,7 +48,7 @@ static inline struct packet *packet_of(struct rte_mbuf *m)
 	return (struct packet *)m;
 }
 
-/* One more packet that can never be sent. */
+/* Counts a packet that the kernel rejected permanently. */
 static inline void socket_error(struct link *l, int error)
 {
 	l->errors++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet sockets with rings shared with the kernel: TPACKET_V3,
- * Documentation/networking/packet_mmap.rst.
+ * Packet sockets with rings shared with the kernel: TPACKET_V3, see
+ * Documentation/networking/packet_mmap.rst in the kernel's source.
  *
- * Received packets stay where the kernel put them until they are freed; a block goes back when all
- * of its packets have. The kernel hands over a block when it is full or BLOCK_MS after its first
- * packet: that is the latency of this plane when there is little traffic.
+ * Received packets stay in the ring until they are freed. A block is returned to the kernel when
+ * all of its packets are free. The kernel hands over a block when it is full, or BLOCK_MS after its
+ * first packet, which is the latency of this plane at low rates.
  */
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -23,16 +23,16 @@
 #define BLOCKS      64u
 #define BLOCK_MS    1
 #define SLOT_MIN    2048u
-#define DRAIN_NS    NS_PER_S /* at the end, for what the kernel has not taken yet */
+#define DRAIN_NS    NS_PER_S /* maximum time for the kernel to send the rest at the end */
 
 struct mmap_rings {
 	uint8_t *map;
 	size_t bytes;
 	uint8_t *rx, *tx; /* NULL: none */
-	uint32_t block;   /* that is read next */
-	uint32_t left;    /* packets of it not yet handed out */
+	uint32_t block;   /* the block to be read next */
+	uint32_t left;    /* packets of this block that are still to be read */
 	struct tpacket3_hdr *next;
-	uint32_t open[BLOCKS]; /* packets of the block that are in use, and one while it is read */
+	uint32_t open[BLOCKS]; /* references: packets in use, and one while the block is read */
 	uint32_t slot, slots, slot_bytes;
 };
 
@@ -73,7 +73,7 @@ static int make_rings(struct link *l, const struct fwd_config *c)
 
 	if (!r)
 		return -ENOMEM;
-	/* Skip frames that cannot be sent, or one bad frame would stop the ring forever. */
+	/* Without PACKET_LOSS, a frame that cannot be sent stops the ring forever. */
 	if (setsockopt(s->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
 		(l->tx && setsockopt(s->fd, SOL_PACKET, PACKET_LOSS, &skip, sizeof(skip))) ||
 		(l->rx && set_rx(s, r)) || (l->tx && set_tx(s, r, c)))
@@ -96,8 +96,9 @@ static int mmap_open(struct link *l, const struct fwd_config *c)
 		return ret;
 	ret = make_rings(l, c);
 	if (ret) {
-		say("%s: rings of the packet socket: %s; give fewer --descriptors", l->name,
-			strerror(-ret));
+		say("%s: cannot create the rings of the packet socket: %s; give fewer "
+		    "--descriptors",
+			l->name, strerror(-ret));
 		return ret;
 	}
 	return socket_bind(l);
@@ -113,7 +114,7 @@ static void mmap_close(struct link *l)
 	free(r);
 }
 
-static void let_go(struct mmap_rings *r, uint32_t i)
+static void release_block(struct mmap_rings *r, uint32_t i)
 {
 	/* Pairs with the kernel's reading of the status before it writes to the block. */
 	if (!--r->open[i])
@@ -125,7 +126,7 @@ static bool next_block(struct mmap_rings *r)
 {
 	struct tpacket_block_desc *b = block(r, r->block);
 
-	/* A block that we still use bears the kernel's old status. Pairs with its store of it. */
+	/* A block still in use has its old status. The load pairs with the kernel's store. */
 	if (r->open[r->block] || !(rt_load_acquire(&b->hdr.bh1.block_status) & TP_STATUS_USER))
 		return false;
 	r->left = b->hdr.bh1.num_pkts;
@@ -150,7 +151,7 @@ static uint16_t take_packets(struct link *l, struct rte_mbuf **m, uint16_t n)
 		p->block = r->block;
 		p->m.buf_addr = r->next;
 		p->m.data_off = r->next->tp_mac;
-		/* Cut as read() cuts what is too long. */
+		/* Longer packets are truncated, as read() does on the other packet plane. */
 		p->m.data_len = (uint16_t)RTE_MIN(r->next->tp_snaplen, (uint32_t)FRAME_MAX);
 		p->m.pkt_len = p->m.data_len;
 		r->open[r->block]++;
@@ -159,7 +160,7 @@ static uint16_t take_packets(struct link *l, struct rte_mbuf **m, uint16_t n)
 		m[got++] = &p->m;
 	}
 	if (!r->left) {
-		let_go(r, r->block);
+		release_block(r, r->block);
 		r->next = NULL;
 		r->block = (r->block + 1) % BLOCKS;
 	}
@@ -182,7 +183,7 @@ static void mmap_free(struct rte_mbuf **m, uint16_t n)
 		struct packet *p = packet_of(m[i]);
 
 		if (p->m.buf_addr != p->own_buffer)
-			let_go(p->home->rings, p->block);
+			release_block(p->home->rings, p->block);
 		packet_idle(p);
 	}
 }
@@ -197,7 +198,7 @@ static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 			(struct tpacket3_hdr *)(r->tx + (size_t)r->slot * r->slot_bytes);
 		uint32_t len = m[sent]->data_len;
 
-		/* The kernel would skip it without a word. */
+		/* The kernel would drop it without an error. */
 		if (len > l->socket->frame_max) {
 			socket_error(l, EMSGSIZE);
 			continue;
@@ -212,7 +213,7 @@ static uint16_t mmap_tx(struct link *l, struct rte_mbuf **m, uint16_t n)
 		rt_store_release(&h->tp_status, TP_STATUS_SEND_REQUEST);
 		r->slot = (r->slot + 1) % r->slots;
 	}
-	/* Also when all slots are taken: the kernel may have stopped for want of memory. */
+	/* Also when no slot is free: the kernel may have stopped for lack of memory. */
 	(void)send(l->socket->fd, NULL, 0, MSG_DONTWAIT);
 	mmap_free(m, sent);
 	return sent;
@@ -227,7 +228,7 @@ static uint32_t last_status(struct mmap_rings *r)
 	return rt_load_acquire(&h->tp_status);
 }
 
-/* It takes slots in their order: if the last one waits, it stopped before that. */
+/* The kernel sends slots in order: if the last one is pending, it may have stopped. */
 static void mmap_kick(struct link *l)
 {
 	if (last_status(l->socket->rings) & TP_STATUS_SEND_REQUEST)

@@ -9,7 +9,6 @@
 #include "parse.h"
 #include "base/util.h"
 
-/* Copies what stands between from and to. */
 static int copy_name(char out[PORT_NAME_MAX], const char *from, const char *to)
 {
 	if (to <= from || to - from >= PORT_NAME_MAX)
@@ -89,7 +88,7 @@ static int parse_rate_part(const char *text, bool zero, uint64_t *out, const cha
 	(*end)++;
 	value *= scale;
 	whole = round(value);
-	/* 0.5 packets per second would be 0 of them. Decimal fractions are not exact in binary. */
+	/* Rates are whole numbers. The tolerance is for decimal fractions, inexact in binary. */
 	if (whole > (double)RATE_MAX || fabs(value - whole) > 1e-6 || (whole < 1 && !zero))
 		return -ERANGE;
 	*out = (uint64_t)whole;
@@ -165,15 +164,15 @@ int parse_stages(const char *text, struct stage *out, unsigned *count)
 	return 0;
 }
 
-/* Spreads `times` copies of a size over what is still empty of a turn of `total` places. */
-static void spread(uint16_t *turn, unsigned total, uint16_t size, unsigned times)
+/* Distributes `times` copies of a size evenly over the free ones of the `total` entries of mix. */
+static void spread(uint16_t *mix, unsigned total, uint16_t size, unsigned times)
 {
 	for (unsigned i = 0; i < times; i++) {
 		unsigned at = i * total / times;
 
-		while (turn[at])
+		while (mix[at])
 			at = (at + 1) % total;
-		turn[at] = size;
+		mix[at] = size;
 	}
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Planes: how bursts of packets come and go. The role code is the same over each.
+ * Planes: ways to receive and send bursts of packets. The role code is the same on all planes.
  *
- * A packet is a struct rte_mbuf everywhere, but only the DPDK plane takes them from a mempool and
- * calls DPDK. The packet planes use it as a plain descriptor (address and length; headers of
- * DPDK only, no call into it, no EAL): each link has a few of its own, and only one thread uses a
- * link.
+ * A packet is a struct rte_mbuf. Only the DPDK plane allocates it from a mempool and calls DPDK.
+ * The packet planes use it as a plain descriptor (address and length): they use DPDK's headers, but
+ * do not call DPDK. Each link has its own descriptors, and only one thread uses a link.
  */
 #ifndef RINGTAP_FWD_PLANE_H
 #define RINGTAP_FWD_PLANE_H
@@ -18,39 +17,38 @@
 
 #include "config.h"
 
-/* A port as one role uses it in one or both directions. */
+/* A port used by one role, in one or both directions. */
 struct link {
-	uint16_t port;  /* DPDK: its id; packet planes: the kernel's index, for events */
-	uint16_t queue; /* DPDK: of both directions */
+	uint16_t port;  /* DPDK: port id; packet planes: interface index, for events */
+	uint16_t queue; /* DPDK: queue of both directions */
 	char name[PORT_NAME_MAX];
-	bool rx, tx; /* what it is used for */
+	bool rx, tx; /* directions in use */
 	uint8_t mac[6];
-	struct rte_mempool *pool;   /* DPDK: frames to send come from here */
+	struct rte_mempool *pool;   /* DPDK: for frames to send */
 	struct socket_link *socket; /* packet planes */
-	/* Packet planes: packets among those that tx() was done with that the kernel refused for
-	 * good, such as too long ones, since the field was last read; and the errno of the last
-	 * one. */
+	/* Packet planes: packets that tx() freed because the kernel rejected them permanently, such
+	 * as too long ones, since count_errors() last read the field; and the last errno. */
 	uint16_t errors;
 	int error;
 };
 
-/* Of a packet plane. Each returns how many of n packets it was done for. */
+/* Operations of a packet plane. rx, tx and alloc return the number of packets processed. */
 struct plane_ops {
-	/* Says what is wrong, -errno. */
+	/* 0, or -errno after printing why. */
 	int (*open)(struct link *l, const struct fwd_config *c);
 	void (*close)(struct link *l);
 	uint16_t (*rx)(struct link *l, struct rte_mbuf **m, uint16_t n);
-	/* Packets that it was done for are the link's again; those that can never be sent are
+	/* Frees the packets that it processed. Those that can never be sent are among them, and are
 	 * counted in l->errors. */
 	uint16_t (*tx)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	uint16_t (*alloc)(struct link *l, struct rte_mbuf **m, uint16_t n);
 	void (*free)(struct rte_mbuf **m, uint16_t n);
-	/* Packets that the kernel lost since the start, for want of room. */
+	/* Packets that the kernel dropped since the start because the socket was full. */
 	uint64_t (*missed)(struct link *l);
-	/* packet-mmap: makes the kernel try packets again that it has not sent yet, as it stops
-	 * when a queue is full. */
+	/* packet-mmap: resumes sending, which the kernel stops when a queue is full. */
 	void (*kick)(struct link *l);
-	/* packet-mmap: at the end, does so for a second at most. Returns how many remain unsent. */
+	/* packet-mmap: waits up to a second until all packets are sent. Returns the number of
+	 * unsent packets. */
 	uint64_t (*drain)(struct link *l);
 };
 
@@ -61,7 +59,7 @@ static inline const struct plane_ops *plane_ops(enum plane_id plane)
 	return plane == PLANE_PACKET ? &packet_ops : &mmap_ops;
 }
 
-/* With a constant plane, the compiler leaves just the call. */
+/* Inlined with a constant plane, only the call remains. */
 static inline uint16_t link_rx(enum plane_id plane, struct link *l, struct rte_mbuf **m, uint16_t n)
 {
 	if (plane == PLANE_DPDK)
@@ -76,14 +74,14 @@ static inline uint16_t link_tx(enum plane_id plane, struct link *l, struct rte_m
 	return plane_ops(plane)->tx(l, m, n);
 }
 
-/* When there is nothing to be sent. */
+/* To be called when there is nothing to send. */
 static inline void link_kick(enum plane_id plane, struct link *l)
 {
 	if (plane == PLANE_MMAP)
 		mmap_ops.kick(l);
 }
 
-/* All n or none. */
+/* Allocates all n packets or none. */
 static inline bool link_alloc(enum plane_id plane, struct link *l, struct rte_mbuf **m, uint16_t n)
 {
 	if (plane == PLANE_DPDK)

@@ -15,12 +15,12 @@
 #include "signals.h"
 #include "base/util.h"
 
-#define RING_SLOTS 1024 /* as net_ring's own */
+#define RING_SLOTS 1024 /* as net_ring */
 
-static int say_none(const char *name)
+static int report_no_port(const char *name)
 {
 	char text[RTE_ETH_NAME_MAX_LEN], list[256] = "is none: give --vdev, --ring or --pci";
-	const char *why = eal_said(); /* a device that fails does not keep DPDK from starting */
+	const char *why = eal_error(); /* DPDK starts although a device fails */
 	uint16_t id;
 	size_t n = 0;
 
@@ -30,15 +30,15 @@ static int say_none(const char *name)
 			n += (size_t)snprintf(
 				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
-	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK said: " : "",
+	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK reported: " : "",
 		why ? why : "",
 		!why        ? ""
-		: geteuid() ? "; it may take root's rights)"
-			    : "; see --verbose)");
+		: geteuid() ? "; it may need root)"
+			    : "; --verbose prints all messages)");
 	return -ENODEV;
 }
 
-static void remember(struct ports *p, uint16_t id)
+static void add_port(struct ports *p, uint16_t id)
 {
 	for (unsigned i = 0; i < p->count; i++)
 		if (p->ids[i] == id)
@@ -46,7 +46,7 @@ static void remember(struct ports *p, uint16_t id)
 	p->ids[p->count++] = id;
 }
 
-/* A number, a device's name, or that of a --ring. */
+/* name: a port number, a device name, or the name of a --ring. Nonzero if there is none. */
 static int find(const char *name, uint16_t *id)
 {
 	char ring[RTE_ETH_NAME_MAX_LEN];
@@ -57,7 +57,7 @@ static int find(const char *name, uint16_t *id)
 		*id = (uint16_t)number;
 		return 0;
 	}
-	snprintf(ring, sizeof(ring), "net_ring_%s", name); /* so rte_eth_from_rings() calls it */
+	snprintf(ring, sizeof(ring), "net_ring_%s", name); /* named by rte_eth_from_rings() */
 	return rte_eth_dev_get_port_by_name(name, id) && rte_eth_dev_get_port_by_name(ring, id);
 }
 
@@ -66,10 +66,10 @@ int ports_find(struct ports *p, struct link *l, const char *name)
 	struct rte_ether_addr mac;
 
 	if (find(name, &l->port) || rte_eth_dev_get_name_by_port(l->port, l->name))
-		return say_none(name);
+		return report_no_port(name);
 	if (!rte_eth_macaddr_get(l->port, &mac))
 		memcpy(l->mac, mac.addr_bytes, sizeof(l->mac));
-	remember(p, l->port);
+	add_port(p, l->port);
 	return 0;
 }
 
@@ -83,17 +83,17 @@ static int make_ring(const char *spec)
 
 	if (!len || len >= sizeof(name) - 4 ||
 		(colon && (parse_number(colon + 1, 1 << 24, &slots) || slots < 2))) {
-		say("--ring %s: not understood; give NAME or NAME:SLOTS with 2 to 16777216 slots",
+		say("--ring %s: invalid value; give NAME or NAME:SLOTS with 2 to 16777216 slots",
 			spec);
 		return -EINVAL;
 	}
 	memcpy(name, spec, len);
-	/* Each side has one thread: checked when the roles were set up. */
+	/* Each side is used by one thread: check_sharing(). */
 	ring = rte_ring_create(name, (unsigned)slots, SOCKET_ID_ANY,
 		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	if (ring && rte_eth_from_rings(name, &ring, 1, &ring, 1, SOCKET_ID_ANY) >= 0)
 		return 0;
-	say("--ring %s: %s", spec, rte_strerror(rte_errno));
+	say("--ring %s: cannot create it: %s", spec, rte_strerror(rte_errno));
 	return -rte_errno;
 }
 
@@ -106,7 +106,7 @@ int ports_make_rings(const struct fwd_config *c)
 	return ret;
 }
 
-/* External memory is beyond what these can pass on to the other side. */
+/* Rejects drivers that cannot share external memory with their peer. */
 static int check_driver(
 	uint16_t port, const struct fwd_config *c, const struct rte_eth_dev_info *info)
 {
@@ -123,8 +123,8 @@ static int check_driver(
 		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
-	say("--memory %s: %s shares DPDK's own memory with its other side; leave --memory out%s",
-		memory_names[c->memory], name, zero_copy ? ", or zero-copy" : "");
+	say("--memory %s: %s can share only DPDK's own memory with its peer; remove --memory%s",
+		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
 	return -ENOTSUP;
 }
 
@@ -139,7 +139,8 @@ static int start(uint16_t port, const struct fwd_config *c, struct rte_mempool *
 		ret = check_driver(port, c, &info);
 	if (ret)
 		return ret;
-	/* All packets are of one pool and have one owner. */
+	/* The condition of FAST_FREE: all packets are from one pool and have a reference count
+	 * of 1. */
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	ret = rte_eth_dev_configure(port, 1, 1, &conf);
 	if (!ret)
@@ -151,9 +152,10 @@ static int start(uint16_t port, const struct fwd_config *c, struct rte_mempool *
 	if (!ret)
 		ret = rte_eth_dev_start(port);
 	if (ret)
-		say("port %u: cannot be started: %s; see --verbose", port, rte_strerror(-ret));
+		say("cannot start port %u: %s; --verbose prints DPDK's messages", port,
+			rte_strerror(-ret));
 	else
-		(void)rte_eth_promiscuous_enable(port); /* not all devices know it */
+		(void)rte_eth_promiscuous_enable(port); /* not all devices support it */
 	return ret;
 }
 
@@ -179,8 +181,7 @@ int ports_wait(const struct link *l, uint64_t ns)
 		if (signals_wait(10000000))
 			return -EINTR;
 	}
-	say("port %s: the link is down; bring up its other side or give a longer --link-wait",
-		l->name);
+	say("port %s: the link is down; bring up its peer or give a longer --link-wait", l->name);
 	return -ENETDOWN;
 }
 

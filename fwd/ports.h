@@ -6,21 +6,21 @@
 #include "memory.h"
 #include "role.h"
 
-/* DPDK ports that are used. */
+/* DPDK ports in use, and their memory. */
 struct ports {
 	uint16_t ids[2 * ROLES_MAX];
 	unsigned count;
 	struct memory memory;
 };
 
-/* Finds the port of a link that a role will use as its flags rx and tx say; name: as given. -errno
- * after saying why. */
+/* Finds a port by number, device name or name of a --ring, and sets port, name and mac of l. 0, or
+ * -errno after printing why. */
 int ports_find(struct ports *p, struct link *l, const char *name);
-/* Makes the rings of --ring. */
+/* Creates the ports of --ring. 0, or -errno after printing why. */
 int ports_make_rings(const struct fwd_config *c);
-/* Makes the pool, configures and starts the ports found so far. */
+/* Creates the pool, and starts the ports found so far. 0, or -errno after printing why. */
 int ports_start(struct ports *p, const struct fwd_config *c);
-/* Waits until the link is up. 0 or -ENETDOWN after saying so, -EINTR on a signal. */
+/* Waits up to ns until the link is up. 0, -ENETDOWN after printing it, or -EINTR on a signal. */
 int ports_wait(const struct link *l, uint64_t ns);
 void ports_stop(struct ports *p);
 

@@ -4,9 +4,9 @@
 #include "rate.h"
 
 #define FRACTION      24   /* bits */
-#define ARRIVALS_ONCE 4096 /* bounds one call */
+#define ARRIVALS_ONCE 4096 /* limits the time of one call */
 
-/* Time to the next arrival, in mean gaps * 2^FRACTION. */
+/* Time to the next arrival, in units of the mean gap / 2^FRACTION. */
 static uint64_t gap(struct rate_clock *c)
 {
 	double u = ((double)(random_next(&c->random) >> 11) + 0.5) * 0x1p-53; /* 0 < u < 1 */
@@ -26,8 +26,8 @@ void rate_randomize(struct rate_clock *c, uint64_t seed)
 	c->next = gap(c);
 }
 
-/* Whole packet times that lie behind both are taken off both: else the fraction would push the base
- * out of its 64 bits after 2^40 packets. */
+/* Subtracts the whole packet times that base and next have in common: base << FRACTION would
+ * overflow after 2^40 packets. */
 static void rebase(struct rate_clock *c)
 {
 	uint64_t whole = c->next >> FRACTION;
@@ -43,7 +43,7 @@ uint64_t rate_due(struct rate_clock *c, uint64_t now)
 
 	if ((int64_t)ticks < 0 || !c->rate)
 		return 0;
-	/* Below a second the product fits: rate is at most 1e9, hz some 1e9. */
+	/* ticks * rate fits into 64 bits below one second: rate is at most 1e9, hz some 1e9. */
 	while (ticks >= c->hz) {
 		c->start += c->hz;
 		c->base += c->rate;
@@ -74,6 +74,6 @@ uint64_t rate_due_all(struct rate_clock *c, uint64_t now)
 
 uint64_t rate_total(uint64_t rate, uint64_t ns)
 {
-	/* The packet due at the very end belongs to the next stage. */
+	/* A packet due exactly at the end belongs to the next stage. */
 	return (uint64_t)(((unsigned __int128)rate * ns + 999999999) / 1000000000);
 }

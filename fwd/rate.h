@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many packets are due by now. Each answer follows from the start alone, so nothing adds up:
- * the k-th packet (from 0) is due k / rate seconds after it. At random, the gaps are exponential
- * with that mean: a Poisson process.
+ * Number of packets that are due. Computed from the start alone, so rounding errors do not add up:
+ * packet k (from 0) is due k / rate seconds after the start. A Poisson process has exponential gaps
+ * with this mean.
  */
 #ifndef RINGTAP_FWD_RATE_H
 #define RINGTAP_FWD_RATE_H
@@ -22,26 +22,26 @@ static inline uint64_t random_next(uint64_t *state)
 
 struct rate_clock {
 	uint64_t hz;    /* ticks per second */
-	uint64_t rate;  /* packets per second, at most RATE_MAX; 0: none is ever due */
-	uint64_t start; /* ticks; goes on by whole seconds, base with it */
-	uint64_t base;  /* whole packet times since the first start; poisson: less those in next */
+	uint64_t rate;  /* packets per second, at most RATE_MAX; 0: none is due */
+	uint64_t start; /* ticks; advanced by whole seconds, base with it */
+	uint64_t base;  /* whole packet times since the first start; poisson: see rebase() */
 	bool poisson;
-	uint64_t random;
-	uint64_t arrived,
-		next; /* poisson: how many, and the next, in packet times * 2^24 from base */
+	uint64_t random;  /* state of random_next() */
+	uint64_t arrived; /* poisson: packets due so far */
+	uint64_t next;    /* poisson: time of the next one, in packet times * 2^24 */
 };
 
 void rate_start(struct rate_clock *c, uint64_t start, uint64_t rate, uint64_t hz);
 /* Makes it a Poisson process. */
 void rate_randomize(struct rate_clock *c, uint64_t seed);
-/* Packets due since the start, all of them also of a Poisson process that is far behind. For when a
- * time is over: it may take long. */
+/* Packets due since the start, complete for a Poisson process, too. The time is not limited: for
+ * the end of a stage. */
 uint64_t rate_due_all(struct rate_clock *c, uint64_t now);
-/* Packets due since the start. now (ticks) never goes back; before the start none is due. When far
- * behind, a Poisson process may need several calls to catch up. */
+/* Packets due since the start; 0 before it. now (ticks) must not decrease. A Poisson process that
+ * is far behind may need several calls to catch up. */
 uint64_t rate_due(struct rate_clock *c, uint64_t now);
 
-/* Packets of a whole stage: exact. */
+/* Packets due in a stage of ns, exact. */
 uint64_t rate_total(uint64_t rate, uint64_t ns);
 
 #endif

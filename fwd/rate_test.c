@@ -12,7 +12,7 @@
 
 #define START 123456789012345
 
-/* What is due is floor(t * rate / hz) + 1 at any time, whatever the calls before. */
+/* rate_due() is floor(t * rate / hz) + 1 at any time t, independent of previous calls. */
 static void check(uint64_t rate, uint64_t hz, uint64_t seconds, uint64_t step)
 {
 	struct rate_clock c;
@@ -32,7 +32,7 @@ static void rates_are_exact_at_any_time(void **state)
 	for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
 		for (size_t h = 0; h < sizeof(clocks) / sizeof(clocks[0]); h++) {
 			check(rates[r], clocks[h], 7, clocks[h] / 977 + 1);
-			/* days, with one look an hour */
+			/* days, with one call per hour */
 			check(rates[r], clocks[h], 5 * 86400, 3600 * clocks[h] + 17);
 		}
 }
@@ -59,7 +59,7 @@ static void totals_of_stages(void **state)
 static void poisson_has_the_mean_and_the_spread(void **state)
 {
 	const uint64_t hz = 2600000000, rate = 100000;
-	const unsigned pieces = 10000; /* of 1 ms: 100 packets on average */
+	const unsigned pieces = 10000; /* 1 ms each: 100 packets on average */
 	double sum = 0, squares = 0, mean, variance;
 	struct rate_clock c;
 	uint64_t before = 0;
@@ -110,7 +110,7 @@ static void poisson_after_a_stall(void **state)
 	assert_int_equal(rate_due(&c, START + 1000000000), due);
 }
 
-/* Near 2^40 packets, which takes 20 minutes at the greatest rate. */
+/* Around 2^40 packets, which takes 20 minutes at RATE_MAX. */
 static void poisson_goes_on_for_ever(void **state)
 {
 	const uint64_t before = (UINT64_C(1) << 40) - 100000;
@@ -119,7 +119,7 @@ static void poisson_goes_on_for_ever(void **state)
 
 	rate_start(&c, START, 1000000, 1000000000);
 	rate_randomize(&c, 1);
-	c.base = before; /* as if so many had arrived */
+	c.base = before; /* as after this number of arrivals */
 	c.arrived = before;
 	c.next += before << 24;
 	due = rate_due_all(&c, START + 1000000000) - before;

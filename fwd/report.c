@@ -69,7 +69,7 @@ static void text_histogram(const char *what, const struct histogram *h)
 static void text_sequence(const struct sequence *q)
 {
 	printf("  sequence: %" PRIu64 " received, %" PRIu64 " lost, %" PRIu64
-	       " duplicated, %" PRIu64 " reordered, %" PRIu64 " too late to tell\n",
+	       " duplicated, %" PRIu64 " reordered, %" PRIu64 " stale\n",
 		q->received, sequence_lost(q), q->duplicated, q->reordered, q->stale);
 }
 
@@ -78,12 +78,12 @@ static void text_generator(const struct role *r)
 	const struct generator *g = r->generator;
 
 	for (unsigned i = 0; i < r->config->stage_count; i++) {
-		char asked[FORMAT_LEN];
+		char requested[FORMAT_LEN];
 		uint64_t rate = r->config->stages[i].rate;
 
-		printf("  stage %u: %s pps asked for, %.1f sent; %" PRIu64 " refused, %" PRIu64
-		       " without buffer, %" PRIu64 " not reached\n",
-			i, rate == RATE_UNLIMITED ? "max" : format_count(asked, rate),
+		printf("  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
+		       " refused, %" PRIu64 " without buffer, %" PRIu64 " not reached\n",
+			i, rate == RATE_UNLIMITED ? "max" : format_count(requested, rate),
 			stage_rate(r, i), r->counters[i].refused, r->counters[i].no_buffer,
 			r->counters[i].not_reached);
 	}
@@ -106,11 +106,11 @@ static void text_role(struct app *a, struct role *r)
 			format_count(rx, c.rx_packets), c.rx_nonzero, rx_bursts(&c),
 			ratio(c.rx_packets, rx_bursts(&c)), ratio(c.rx_packets, c.rx_nonzero));
 	if (r->to)
-		printf("  sent %s, dropped %" PRIu64 ", tried again %" PRIu64
-		       " times, unsent at the end %" PRIu64 "\n",
+		printf("  sent %s, dropped %" PRIu64 ", retries %" PRIu64
+		       ", unsent at the end %" PRIu64 "\n",
 			format_count(tx, c.tx_packets), c.tx_dropped, c.tx_retried, c.tx_unsent);
 	if (c.tx_errors)
-		printf("  %" PRIu64 " could never be sent: %s\n", c.tx_errors,
+		printf("  rejected by the kernel %" PRIu64 ": %s\n", c.tx_errors,
 			strerror(r->to->error));
 	if (r->generator)
 		text_generator(r);
@@ -124,7 +124,7 @@ static void text_role(struct app *a, struct role *r)
 		sink_total(r->sink, &sum);
 		text_sequence(&sum);
 		if (r->sink->foreign)
-			printf("  %" PRIu64 " packets were not of a generator\n", r->sink->foreign);
+			printf("  packets without a stamp %" PRIu64 "\n", r->sink->foreign);
 	}
 }
 
@@ -144,7 +144,7 @@ static void text_ports(const struct app *a)
 	}
 }
 
-/* One socket for each role that receives. */
+/* Each receiving role has one socket. */
 static void text_sockets(const struct app *a)
 {
 	for (unsigned i = 0; a->config->plane != PLANE_DPDK && i < a->role_count; i++)
@@ -167,7 +167,7 @@ static void text_memory(const struct app *a)
 
 int report_text(struct app *a)
 {
-	printf("%.3f s, ended by %s\n", a->elapsed, end_names[a->end]);
+	printf("%.3f s, end of the run: %s\n", a->elapsed, end_names[a->end]);
 	for (unsigned i = 0; i < a->role_count; i++)
 		text_role(a, a->roles[i]);
 	text_ports(a);
@@ -197,7 +197,7 @@ int report_samples(struct app *a)
 	if (f && fclose(f))
 		bad = 1;
 	if (bad)
-		say("--samples %s: cannot be written; check the folder and the disk",
+		say("--samples %s: cannot write the file; check the folder and the disk",
 			a->config->samples);
 	return bad ? -1 : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics that both reports show. */
+/* Statistics for both reports. */
 #ifndef RINGTAP_FWD_REPORT_H
 #define RINGTAP_FWD_REPORT_H
 
@@ -15,10 +15,10 @@ static inline double ns_of(double ticks)
 	return ticks * 1e9 / (double)run.hz;
 }
 
-/* Packets per second that a generator sent from the start of a stage, where the first is due, to
- * the last; 0 if it was but one. */
+/* Packets per second that a generator sent, from the start of the stage, where the first packet is
+ * due, to its last burst; 0 for fewer than two packets. */
 double stage_rate(const struct role *r, unsigned stage);
-/* Sums of the sequence numbers of a sink. */
+/* Sums the sequence statistics of all streams of a sink. */
 void sink_total(const struct sink *s, struct sequence *sum);
 
 #endif

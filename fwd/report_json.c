@@ -172,7 +172,7 @@ static json_t *json_port(uint16_t id)
 	return j;
 }
 
-/* What the kernel lost for want of room in the socket. */
+/* imissed: packets that the kernel dropped because the socket was full. */
 static json_t *json_socket(const struct app *a, struct link *l)
 {
 	json_t *j = json_object();
@@ -239,7 +239,7 @@ static json_t *json_seconds(const struct app *a)
 	return list;
 }
 
-/* On a machine with more to do, threads run for a part of the time only. */
+/* The CPU time shows whether other tasks ran on the CPUs of the threads. */
 static json_t *json_threads(const struct app *a)
 {
 	json_t *list = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A role: what one thread does with one port or from one to another, a burst at a time. */
+/* A role: receives, sends or forwards packets of one or two ports, one burst per poll. */
 #ifndef RINGTAP_FWD_ROLE_H
 #define RINGTAP_FWD_ROLE_H
 
@@ -14,8 +14,8 @@
 #include "sequence.h"
 #include "trace.h"
 
-/* Makes the packet a copy of frame i. Whole lines are copied, without a call: there is room in
- * both. */
+/* Makes the packet a copy of frame i. Copies whole units of FRAME_ROOM without a call to memcpy():
+ * both buffers have room for the last one. */
 static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsigned i)
 {
 	const uint8_t *from = f->data + f->at[i].offset;
@@ -27,21 +27,21 @@ static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsign
 		memcpy(to + k, from + k, FRAME_ROOM);
 }
 
-/* Written by the role's thread alone, read by the main thread at any time: rt_load(). */
+/* Written by the role's thread only; the main thread reads them at any time with rt_load(). */
 struct counters {
 	uint64_t rx_empty;   /* polls that received nothing */
-	uint64_t rx_nonzero; /* … and polls that received packets */
+	uint64_t rx_nonzero; /* polls that received packets */
 	uint64_t rx_packets;
-	/* While a forwarder runs, less rx_packets (modulo 2^64): what is sent at once, the usual
-	 * case, costs no count. role_read() makes it whole. */
+	/* Forwarders: less rx_packets (modulo 2^64), so that the usual case, all packets sent at
+	 * once, needs no update. role_read() adds rx_packets. */
 	uint64_t tx_packets;
-	uint64_t tx_dropped;  /* freed because the port did not take them */
+	uint64_t tx_dropped;  /* freed because the port did not accept them */
 	uint64_t tx_retried;  /* further tries to send the same packets */
-	uint64_t tx_errors;   /* packet planes: refused by the kernel for good */
-	uint64_t tx_unsent;   /* still held when the run was stopped */
-	uint64_t refused;     /* generate: due, but the port did not take them */
+	uint64_t tx_errors;   /* packet planes: permanently rejected by the kernel */
+	uint64_t tx_unsent;   /* held when the run ended */
+	uint64_t refused;     /* generate: due, but the port did not accept them */
 	uint64_t no_buffer;   /* generate: due, but the pool was empty */
-	uint64_t not_reached; /* generate: due in a stage, but its time was over */
+	uint64_t not_reached; /* generate: due in a stage that ended before */
 } __attribute__((aligned(2 * RT_CACHE_LINE)));
 static inline uint64_t rx_bursts(const struct counters *c)
 {
@@ -50,13 +50,12 @@ static inline uint64_t rx_bursts(const struct counters *c)
 
 #define COUNTERS (offsetof(struct counters, not_reached) / sizeof(uint64_t) + 1)
 
-/* Times that one forwarder measured, in ticks of the TSC. */
+/* Times measured by one forwarder, in TSC ticks. */
 struct latency {
-	uint64_t every, until; /* bursts: one in so many; bursts until the next one */
-	struct histogram
-		through;       /* of each packet: from when it was received to when it was sent */
-	struct histogram cost; /* per packet: receiving and sending a burst over its packets */
-	uint64_t empty;        /* what measuring nothing takes: is in each time */
+	uint64_t every, until;    /* bursts: interval; number until the next measured one */
+	struct histogram through; /* per packet: from its reception to its transmission */
+	struct histogram cost;    /* per packet: time of receive and send / packets of the burst */
+	uint64_t empty;           /* overhead of a measurement, included in each value */
 };
 
 struct generator {
@@ -64,62 +63,62 @@ struct generator {
 	struct rate_clock clock;
 	uint64_t rate;          /* of the stage */
 	uint64_t due_max;       /* packets of the stage */
-	uint64_t settled;       /* of those due in this stage: sent, refused, … */
-	uint64_t end, late_end; /* ticks: of the stage, and of catching up */
+	uint64_t settled;       /* packets of the stage that were counted: sent, refused, … */
+	uint64_t end, late_end; /* ticks: end of the stage; end of sending what was due in it */
 	uint64_t number;        /* next sequence number */
 	uint64_t left;          /* packets to send until done */
 	uint64_t late_max;      /* packets: greatest backlog */
 	struct {
-		uint64_t start, last; /* ticks: of the stage, and of its last burst */
+		uint64_t start, last; /* ticks: start of the stage; its last burst */
 	} sent[STAGES_MAX];
 	unsigned stage, next_frame;
-	uint16_t built; /* of held[]: frames ready to be sent */
+	uint16_t built; /* frames in held[] that are ready to be sent */
 	uint8_t stream;
-	bool first; /* of the process: others go by its stages */
+	bool first; /* generator of the process, which sets run.stage */
 	bool done;
 	/* with --rtt */
-	uint64_t flying, timeouts;
-	uint64_t given_up;    /* numbers below it are not waited for any more */
-	uint64_t last_sent;   /* ticks: of the last burst, in whatever stage */
-	uint64_t timeout;     /* ticks */
-	struct histogram rtt; /* ticks */
+	uint64_t flying, timeouts; /* packets in flight; packets that timed out */
+	uint64_t given_up;         /* lower sequence numbers have timed out */
+	uint64_t last_sent;        /* ticks: last burst of all stages */
+	uint64_t timeout;          /* ticks */
+	struct histogram rtt;      /* ticks */
 	struct sequence answers;
 };
 
 struct sink {
-	struct sequence *streams[STAMP_STREAMS]; /* NULL: none seen */
+	struct sequence *streams[STAMP_STREAMS]; /* NULL: no packet received */
 	struct rate_clock clock;
-	/* of --sink-rate, packets: that a wire could have taken by now, and by the poll before;
-	 * that it has taken; that it makes up for after an idle time, at most */
+	/* --sink-rate, packets: allowed until now; allowed until the previous poll; received;
+	 * maximum credit after an idle time */
 	uint64_t due, due_before, taken, made_up;
 	uint64_t foreign; /* packets without a stamp */
 	bool out_of_memory;
 };
 
 struct role {
-	/* One line: all that a burst needs but the packets and the counters. */
+	/* One cache line: all that a burst needs except the packets and the counters. */
 	void (*poll)(struct role *r);
-	struct link *from, *to;        /* NULL where it has none */
+	struct link *from, *to;        /* NULL: none */
 	struct latency *latency;       /* NULL: not measured */
 	struct samples *samples;       /* NULL: not taken */
-	uint16_t burst;                /* packets at most */
-	uint16_t held_first, held_end; /* refused packets that wait for another try */
+	uint16_t burst;                /* maximum packets */
+	uint16_t held_first, held_end; /* in held[]: refused packets, to be retried */
 	enum plane_id plane;
 	uint64_t held_tries;
 	const struct fwd_config *config;
 	struct generator *generator;
 	struct sink *sink;
-	enum role_kind kind; /* no ROLE_FORWARD: it is two of ROLE_ONEWAY */
+	enum role_kind kind; /* never ROLE_FORWARD, which is made of two ROLE_ONEWAY */
 	int cpu;
 	struct rte_mbuf *held[BURST_MAX] __attribute__((aligned(RT_CACHE_LINE)));
 	struct counters counters[STAGES_MAX];
 } __attribute__((aligned(RT_CACHE_LINE)));
 
-/* What all roles share; written by few, seldom. */
+/* Shared by all roles; rarely written. */
 struct run {
-	bool stop;          /* all threads end */
+	bool stop;          /* ends all threads */
 	unsigned stage;     /* of the first generator */
-	uint64_t start_tsc; /* when generators begin */
+	uint64_t start_tsc; /* start of the generators */
 	uint64_t hz;        /* ticks per second */
 } __attribute__((aligned(RT_CACHE_LINE)));
 
@@ -130,10 +129,10 @@ static inline struct counters *role_counters(struct role *r)
 	return &r->counters[rt_load(&run.stage)];
 }
 
-/* Only the role's thread writes: no read-modify-write is needed. */
+/* The role's thread is the only writer: no atomic read-modify-write is needed. */
 #define count_add(field, n) rt_store(&(field), (field) + (n))
 
-/* After link_tx(), whose packets were all counted as sent. */
+/* Corrects the counters after link_tx(), whose packets were all counted as sent. */
 static inline void count_errors(struct counters *c, const enum plane_id plane, struct link *l)
 {
 	if (plane == PLANE_DPDK || rt_likely(!l->errors))
@@ -144,17 +143,18 @@ static inline void count_errors(struct counters *c, const enum plane_id plane, s
 	l->errors = 0;
 }
 
-/* Sends --tx-first. Before the role's thread runs. 0 or -errno after saying why. */
+/* Sends the packets of --tx-first. Called before the role's thread runs. 0, or -errno after
+ * printing why. */
 int forward_prime(struct role *r);
-/* Prepare what the role needs. 0 or -errno after saying why. */
+/* Allocate what the role needs. 0, or -errno after printing why. */
 int forward_init(struct role *r);
-/* number: of the generator in the process, from 0. */
+/* number: index of the generator in the process. */
 int generate_init(struct role *r, unsigned number);
 int sink_init(struct role *r);
-/* Sets where the generator's time begins, when all is ready. */
+/* Starts the generator's first stage at run.start_tsc. */
 void generate_start(struct role *r);
 void role_free(struct role *r);
-/* After its thread has ended: gives back what it holds. */
+/* Frees and counts the packets that the role still holds. Its thread has ended. */
 void role_stop(struct role *r);
 
 #endif

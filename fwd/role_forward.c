@@ -9,7 +9,7 @@
 #include "role.h"
 #include "base/util.h"
 
-/* Goes on with refused packets. Returns whether nothing is held any more. */
+/* Retries refused packets. Returns whether none is held any more. */
 static bool try_again(struct role *r, struct counters *c)
 {
 	const struct tx_full *policy = &r->config->tx_full;
@@ -34,8 +34,8 @@ static bool try_again(struct role *r, struct counters *c)
 	return true;
 }
 
-/* What the port did not take. With retry the packets stay with us and nothing is received before
- * they are gone; other roles of the thread, which may be who makes room, have their turn. */
+/* Holds or drops packets that the port did not accept. A role that holds packets does not receive
+ * and does not wait: other roles of the same thread may have to run to make room. */
 static void refused(struct role *r, struct counters *c, uint16_t from, uint16_t to)
 {
 	trace_refused(r->to, to - from);
@@ -66,7 +66,7 @@ static void swap_macs(struct rte_mbuf **m, uint16_t n)
 	}
 }
 
-/* Not before what stands before it is done: at this scale the order matters. */
+/* Reads the TSC after all preceding instructions have completed. */
 static uint64_t tsc_in_order(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -77,7 +77,7 @@ static uint64_t tsc_in_order(void)
 	return rt_tsc();
 }
 
-/* Least of many. */
+/* The minimum overhead of a measurement. */
 static uint64_t empty_measurement(void)
 {
 	uint64_t least = UINT64_MAX;
@@ -98,30 +98,29 @@ static bool measured(struct latency *l)
 	return true;
 }
 
-static void measure(struct latency *l, uint64_t asked, uint64_t got, uint16_t n, uint16_t sent)
+static void measure(struct latency *l, uint64_t begin, uint64_t got, uint16_t n, uint16_t sent)
 {
 	uint64_t now = tsc_in_order();
 
-	/* Packets that wait for another try are not measured. */
+	/* Held packets are not measured. */
 	if (sent)
 		histogram_add(&l->through, now - got, sent);
-	/* The bucket by the quotient, the sum exact. */
-	histogram_add_share(&l->cost, now - asked, n);
+	histogram_add_share(&l->cost, now - begin, n);
 }
 
-/* plain: none of the options that look at packets or at the time. */
+/* plain: without options that access packets or the TSC. */
 static inline __attribute__((always_inline)) void forward(
 	struct role *r, const enum plane_id plane, const bool plain)
 {
 	struct counters *c = role_counters(r);
-	uint64_t asked = 0, got = 0;
+	uint64_t begin = 0, got = 0;
 	bool timed = false;
 	uint16_t n, sent;
 
 	if (rt_unlikely(r->held_first != r->held_end) && !try_again(r, c))
 		return;
 	if (!plain && r->latency)
-		asked = tsc_in_order();
+		begin = tsc_in_order();
 	n = link_rx(plane, r->from, r->held, r->burst);
 	trace_rx(r->from, r->burst, n);
 	if (!n) {
@@ -139,7 +138,7 @@ static inline __attribute__((always_inline)) void forward(
 	}
 	sent = link_tx(plane, r->to, r->held, n);
 	if (!plain && timed)
-		measure(r->latency, asked, got, n, sent);
+		measure(r->latency, begin, got, n, sent);
 	trace_tx(r->to, n, sent);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
@@ -196,8 +195,9 @@ int forward_prime(struct role *r)
 		count_errors(c, r->plane, r->to);
 		left -= n;
 		if (sent < n) {
-			say("--tx-first: %s took only %" PRIu64 " packets", r->to->name,
-				c->tx_packets);
+			say("--tx-first: port %s accepted only %" PRIu64 " packets; give a smaller "
+			    "number",
+				r->to->name, c->tx_packets);
 			ret = -ENOBUFS;
 		}
 	}

@@ -6,7 +6,7 @@
 #include "role.h"
 #include "base/util.h"
 
-/* So long after the end of a stage packets that were due in it are still sent. */
+/* Packets due in a stage are sent up to this time after its end. */
 #define LATE_NS 20000000
 
 static uint64_t ticks(uint64_t ns)
@@ -29,7 +29,7 @@ static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 	rate_start(&g->clock, start, s->rate == RATE_UNLIMITED ? 0 : s->rate, run.hz);
 	if (r->config->poisson) {
 		rate_randomize(&g->clock, r->config->seed + (uint64_t)g->stream * 1000 + stage);
-		g->due_max = UINT64_MAX; /* chance decides, up to the end of the stage */
+		g->due_max = UINT64_MAX; /* random, limited by the end of the stage */
 	}
 	if (g->first)
 		rt_store(&run.stage, stage);
@@ -40,7 +40,7 @@ void generate_start(struct role *r)
 	enter_stage(r, 0, run.start_tsc);
 }
 
-/* Packets of the stage that are due and not yet settled. */
+/* Packets of the stage that are due and not yet counted. */
 static uint64_t backlog(struct generator *g, uint64_t now)
 {
 	uint64_t due;
@@ -51,14 +51,14 @@ static uint64_t backlog(struct generator *g, uint64_t now)
 	return (due < g->due_max ? due : g->due_max) - g->settled;
 }
 
-/* Goes on to the next stage, if it is time. Returns whether there is something to be done. */
+/* Enters the next stage if the current one is over. Returns whether the current one goes on. */
 static bool next_stage(struct role *r, struct counters *c, uint64_t now, uint64_t left)
 {
 	struct generator *g = r->generator;
 
 	if (now < g->end || (left && now < g->late_end))
 		return true;
-	if (r->config->poisson && left) /* one look tells only some of those due */
+	if (r->config->poisson && left) /* one call of rate_due() may not return all */
 		left = rate_due_all(&g->clock, g->end - 1) - g->settled;
 	count_add(c->not_reached, left);
 	if (g->stage + 1 == r->config->stage_count) {
@@ -69,8 +69,8 @@ static bool next_stage(struct role *r, struct counters *c, uint64_t now, uint64_
 	return false;
 }
 
-/* Fills held[] up to n frames. A frame that was refused before stays the next one to be sent: a NIC
- * does not give up its buffer either when a packet is missed. Returns how many there are. */
+/* Fills held[] up to n frames. A refused frame stays the next one to be sent, as a NIC keeps the
+ * buffer when it misses a packet. Returns the number of frames in held[]. */
 static uint16_t build(struct role *r, const enum plane_id plane, uint16_t n)
 {
 	struct generator *g = r->generator;
@@ -118,7 +118,7 @@ static uint16_t send_built(struct role *r, const enum plane_id plane, uint16_t n
 	return sent;
 }
 
-/* Takes frames that came back. */
+/* Receives returned frames. */
 static void receive(struct role *r, const enum plane_id plane, struct counters *c)
 {
 	struct generator *g = r->generator;
@@ -149,7 +149,7 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 	count_add(c->rx_packets, n);
 }
 
-/* How many of n may be sent while that many are on their way. */
+/* The packets of n that --outstanding allows to send now. */
 static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 {
 	struct generator *g = r->generator;
@@ -160,7 +160,7 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 	if (g->flying >= most && now - g->last_sent > g->timeout) {
 		g->timeouts += g->flying;
 		g->flying = 0;
-		g->given_up = g->number; /* late answers make no room for more */
+		g->given_up = g->number; /* their late answers must not reduce flying again */
 	}
 	most -= g->flying < most ? g->flying : most;
 	return n < most ? n : most;
@@ -173,7 +173,7 @@ static void settle(struct role *r, struct counters *c, uint16_t n, uint16_t read
 	g->left -= sent;
 	g->flying += sent;
 	count_add(c->tx_packets, sent);
-	/* As fast as can be: nothing was due, only possible. */
+	/* At an unlimited rate no packet is due, so none is refused. */
 	if (g->rate == RATE_UNLIMITED)
 		return;
 	g->settled += n;

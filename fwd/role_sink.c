@@ -6,9 +6,9 @@
 #include "role.h"
 #include "base/util.h"
 
-#define MADE_UP_S 0.02 /* longer than the turns of other threads that share our CPU */
+#define MADE_UP_S 0.02 /* longer than the time slices of other threads on the same CPU */
 
-/* A new stream is rare: its first packet may cost an allocation. */
+/* Allocates at the first packet of a stream, which is rare. */
 static struct sequence *stream(struct sink *s, uint8_t number)
 {
 	if (!s->streams[number])
@@ -16,7 +16,7 @@ static struct sequence *stream(struct sink *s, uint8_t number)
 	return s->streams[number];
 }
 
-static void look(struct sink *s, struct rte_mbuf **m, uint16_t n)
+static void count_numbers(struct sink *s, struct rte_mbuf **m, uint16_t n)
 {
 	for (uint16_t i = 0; i < n && i < 8; i++)
 		rte_prefetch0(rte_pktmbuf_mtod_offset(m[i], void *, STAMP_OFFSET));
@@ -38,9 +38,8 @@ static void look(struct sink *s, struct rte_mbuf **m, uint16_t n)
 	}
 }
 
-/* How many packets a wire of that rate would take now, a burst at most. What it could have taken
- * while the thread was held up is made up for: a wire is not slower because its model lost the CPU.
- */
+/* The packets that a wire of the rate would take now, at most a burst. Time in which the thread did
+ * not run counts: losing the CPU must not slow down the modelled wire. */
 static uint16_t wire(struct role *r)
 {
 	struct sink *s = r->sink;
@@ -50,9 +49,9 @@ static uint16_t wire(struct role *r)
 	return (uint16_t)RTE_MIN(s->due - s->taken, r->burst);
 }
 
-/* What it could have taken while there was nothing is lost to a wire; but who fills its queue may
- * be a thread that was held up, and late: it is made up for as far as a queue of that time would.
- * Since the time before it may have been we who were held up. */
+/* A wire cannot use idle time later. But the sending thread may have lost its CPU and be late: up
+ * to MADE_UP_S of idle time stays usable. The limit applies to the credit of the previous poll:
+ * since then, this thread may have been the one without a CPU. */
 static void idle(struct sink *s)
 {
 	if (s->due_before - s->taken > s->made_up)
@@ -81,7 +80,7 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 	r->sink->taken += n;
 	if (r->samples)
 		samples_take(r->samples, r->held, n, rt_load(&run.stage));
-	look(r->sink, r->held, n);
+	count_numbers(r->sink, r->held, n);
 	link_free(plane, r->held, n);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
@@ -105,7 +104,7 @@ static void sink_mmap(struct role *r)
 int sink_init(struct role *r)
 {
 	r->sink = calloc(1, sizeof(*r->sink));
-	/* The first stream is the usual one. */
+	/* Most runs have only stream 0. */
 	if (!r->sink || !stream(r->sink, 0)) {
 		say("role sink: not enough memory");
 		return -ENOMEM;

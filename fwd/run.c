@@ -10,9 +10,10 @@
 #include "signals.h"
 #include "base/util.h"
 
-#define TICK_NS 2000000 /* how often the main thread looks whether the end has come */
-/* Nothing received for so long, though all asked: what was sent has come. Who does not even ask may
- * have been kept off its CPU, or be waiting for a port: for so long at most. */
+#define TICK_NS 2000000 /* interval of the main thread's checks for the end of the run */
+/* All packets have arrived if nothing was received for QUIET_NS although every receiving role
+ * polled QUIET_POLLS times. A role that polls less may have lost its CPU, or may wait for a port:
+ * the run waits up to QUIET_MAX for it. */
 #define QUIET_NS    100000000
 #define QUIET_POLLS 100
 #define QUIET_MAX   (5 * NS_PER_S)
@@ -54,7 +55,7 @@ static void *work(void *arg)
 	rt_store_release(&w->ready, true);
 	if (w->error)
 		return NULL;
-	/* Pairs with the release in app_run(): generators' clocks are set by then. */
+	/* Pairs with the release in app_run(): the generators' clocks are set. */
 	while (!rt_load_acquire(&w->running) && !rt_load(&run.stop))
 		rt_pause();
 	before = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -91,11 +92,11 @@ static int start_workers(struct app *a)
 	if (!error)
 		return 0;
 	join(a, started);
-	say("threads: %s", strerror(-error));
+	say("cannot start the threads: %s", strerror(-error));
 	return error;
 }
 
-/* Waits for the links of those that send first. */
+/* Waits for the links of the generators' ports. */
 static int wait_for_links(struct app *a)
 {
 	int ret = 0;
@@ -108,8 +109,8 @@ static int wait_for_links(struct app *a)
 	return ret;
 }
 
-/* What a running role counts may be seen in parts, one of them from before a burst and one from
- * behind it: nothing shrinks for that. */
+/* Computes the increments. Counters of a running role are not read at one instant: tx_packets, a
+ * sum of two, may appear to decrease. Keep the greater value then. */
 static void growth(struct counters *now, const struct counters *before, struct counters *out)
 {
 	for (unsigned i = 0; i < COUNTERS; i++) {
@@ -142,7 +143,7 @@ static void record_second(struct app *a, struct counters *before, double at, dou
 	*last = at;
 }
 
-/* What was received by when, of all roles. */
+/* Packets received by all roles, and the time of the last change. */
 struct progress {
 	uint64_t packets, changed; /* changed: ns */
 	uint64_t polls[INSTANCES_MAX];
@@ -156,8 +157,8 @@ static bool generators_are_done(const struct app *a)
 	return true;
 }
 
-/* How long it has to be quiet. Answers of other processes are waited for as long as any answer. */
-static uint64_t patience(const struct app *a)
+/* The time without packets that ends the run. Missing answers are waited for up to --timeout. */
+static uint64_t quiet_ns(const struct app *a)
 {
 	for (unsigned i = 0; i < a->role_count; i++) {
 		const struct generator *g = a->roles[i]->generator;
@@ -168,11 +169,11 @@ static uint64_t patience(const struct app *a)
 	return QUIET_NS;
 }
 
-/* Whether nothing more is to be expected. */
+/* Whether no more packets are expected. */
 static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 {
 	uint64_t polls[INSTANCES_MAX], packets = 0;
-	bool asked = true;
+	bool polled = true;
 
 	for (unsigned i = 0; i < a->role_count; i++) {
 		struct counters c;
@@ -180,7 +181,7 @@ static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 		role_total(a->roles[i], &c);
 		packets += c.rx_packets;
 		polls[i] = rx_bursts(&c);
-		asked = asked && (!a->roles[i]->from || polls[i] - p->polls[i] >= QUIET_POLLS);
+		polled = polled && (!a->roles[i]->from || polls[i] - p->polls[i] >= QUIET_POLLS);
 	}
 	if (!over || packets != p->packets) {
 		memcpy(p->polls, polls, sizeof(p->polls));
@@ -188,7 +189,7 @@ static bool quiet(struct app *a, struct progress *p, uint64_t now, bool over)
 		p->changed = now;
 		return false;
 	}
-	return now - p->changed >= (asked ? patience(a) : QUIET_MAX);
+	return now - p->changed >= (polled ? quiet_ns(a) : QUIET_MAX);
 }
 
 static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t start)
@@ -209,7 +210,7 @@ static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t star
 	return c->count && p->packets >= c->count;
 }
 
-/* Until the end, and that of all threads. */
+/* Prints --stats until the run ends, then joins the threads. */
 static void watch(struct app *a)
 {
 	static struct counters before[INSTANCES_MAX];
@@ -227,7 +228,7 @@ static void watch(struct app *a)
 		now = now_ns(CLOCK_MONOTONIC);
 		if (step && now >= next) {
 			record_second(a, before, (double)(now - start) / 1e9, &last);
-			/* After a stall the next one is as long as any. */
+			/* After a stall, the next interval has the full length. */
 			next += (now - next) / step * step + step;
 		}
 		if (ended(a, &progress, now, start))
@@ -236,7 +237,7 @@ static void watch(struct app *a)
 	now = now_ns(CLOCK_MONOTONIC);
 	a->elapsed = (double)(now - start) / 1e9;
 	join(a, a->worker_count);
-	/* Always, and after the last packet: the intervals add up to the whole. */
+	/* A last interval after the last packet: the intervals add up to the total. */
 	if (step && a->elapsed > last)
 		record_second(a, before, a->elapsed, &last);
 }
@@ -254,7 +255,7 @@ int app_run(struct app *a)
 	if (ret)
 		return ret;
 	a->start_ns = now_ns(CLOCK_REALTIME);
-	run.start_tsc = rt_tsc() + run.hz / 1000; /* all threads poll by then */
+	run.start_tsc = rt_tsc() + run.hz / 1000; /* time for all threads to poll */
 	for (unsigned i = 0; i < a->role_count; i++)
 		if (a->roles[i]->generator)
 			generate_start(a->roles[i]);

@@ -54,7 +54,7 @@ static bool known(const char *name)
 	return false;
 }
 
-/* EAL locks its config while it runs. A lock of our own is not seen. */
+/* EAL locks its config while it runs. F_GETLK does not report locks of this process. */
 static bool locked(int dir)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -68,7 +68,7 @@ static bool locked(int dir)
 	return held;
 }
 
-static bool answers(int dir, const char *name, int type)
+static bool accepts(int dir, const char *name, int type)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct ucred peer = {0};
@@ -78,18 +78,18 @@ static bool answers(int dir, const char *name, int type)
 
 	if (fd < 0)
 		return false;
-	/* By the descriptor, as sun_path is short. */
+	/* By the descriptor: the path may be longer than sun_path. */
 	ret = snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", dir, name);
 	yes = ret < (int)sizeof(a.sun_path) &&
 	      (!connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN);
-	/* EAL's cleanup leaves our own telemetry listening. */
+	/* rte_eal_cleanup() does not close this process's own telemetry socket. */
 	if (yes && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == getpid())
 		yes = false;
 	close(fd);
 	return yes;
 }
 
-static bool any_answers(int dir, const char *name)
+static bool accepts_any(int dir, const char *name)
 {
 	static const int types[] = {SOCK_SEQPACKET, SOCK_DGRAM, SOCK_STREAM};
 	struct stat st;
@@ -97,7 +97,7 @@ static bool any_answers(int dir, const char *name)
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode))
 		return false;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (answers(dir, name, types[i]))
+		if (accepts(dir, name, types[i]))
 			return true;
 	return false;
 }
@@ -119,7 +119,7 @@ static bool used(DIR *d)
 
 	rewinddir(d);
 	while (!found && (e = readdir(d)))
-		found = any_answers(dirfd(d), e->d_name);
+		found = accepts_any(dirfd(d), e->d_name);
 	return found;
 }
 
@@ -144,13 +144,14 @@ void run_dir_remove(const char *dir)
 		rewinddir(d);
 		while ((e = readdir(d)))
 			if (known(e->d_name))
-				(void)unlinkat(dirfd(d), e->d_name, 0); /* no folder, that is */
+				(void)unlinkat(dirfd(d), e->d_name, 0);
 		(void)rmdir(dir);
 	}
 	closedir(d);
 }
 
-/* The process may be of another PID namespace, and alive: its sockets are asked, too. */
+/* Whether the name is the prefix and the PID of a process that does not exist. A process of another
+ * PID namespace may still run: run_dir_remove() checks the sockets, too. */
 static bool left_behind(int base, const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);

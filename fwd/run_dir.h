@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* EAL's run-time folder, which EAL itself leaves behind. Another process of the same name may
- * use it, too. */
+/* EAL's runtime folder, which EAL does not remove. Another process with the same --file-prefix may
+ * use it. */
 #ifndef RINGTAP_FWD_RUN_DIR_H
 #define RINGTAP_FWD_RUN_DIR_H
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* Where EAL will make the folder of the name. As in lib/eal/unix, eal_create_runtime_dir(). */
+/* The path of the folder for a --file-prefix, as in eal_create_runtime_dir() of lib/eal. */
 void run_dir_path(char out[PATH_MAX], const char *name);
 bool run_dir_exists(const char *dir);
-/* Whether another process holds the lock of the folder's config or answers at one of its sockets.
- */
+/* Whether another process holds the lock of the config or accepts connections on a socket there. */
 bool run_dir_used(const char *dir);
-/* Removes what EAL, its telemetry and the probe put there, then the folder if nothing else is left;
- * nothing while another process uses it. */
+/* Removes the files of EAL, telemetry and the probe, then the folder if it is empty. Removes
+ * nothing while another process uses the folder. */
 void run_dir_remove(const char *dir);
-/* Removes the folders that processes of ours left behind: those called prefix and the number of a
- * process that is gone. */
+/* Removes the folders named prefix and PID of ringtap-fwd processes that no longer exist. */
 void run_dir_sweep(const char *prefix);
 
 #endif

@@ -35,7 +35,7 @@ void samples_take(struct samples *s, struct rte_mbuf *const *m, uint16_t n, uint
 {
 	uint64_t now = 0;
 
-	/* Most bursts lie wholly between two runs. */
+	/* Most bursts lie between two sample runs. */
 	if (s->position >= s->run && s->position + n <= s->every) {
 		s->position += n;
 		return;
@@ -54,7 +54,7 @@ void samples_take(struct samples *s, struct rte_mbuf *const *m, uint16_t n, uint
 			.va = (uint64_t)(uintptr_t)m[i]->buf_addr + m[i]->data_off,
 			.iova = rte_mbuf_iova_get(m[i]) + m[i]->data_off,
 			.stage = stage};
-		/* The main thread may look at it. */
+		/* The main thread may read it. */
 		rt_store(&s->count, s->count + 1);
 	}
 }

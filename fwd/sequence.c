@@ -13,7 +13,7 @@ static uint64_t bit(uint64_t number)
 	return UINT64_C(1) << number % 64;
 }
 
-/* The window moves on over numbers that did not come: what it remembers in their places is old. */
+/* Clears the bits of numbers that did not come: they belong to numbers that left the window. */
 static void skip(struct sequence *s, uint64_t to)
 {
 	if (to - s->next >= SEQUENCE_WINDOW) {

@@ -48,7 +48,7 @@ static void each_fault_alone(void **state)
 	expect(1, 0, 0, 0);
 	ADD(4);
 	expect(1, 1, 0, 0);
-	ADD(2); /* it was late, not lost */
+	ADD(2); /* late, not lost */
 	expect(0, 1, 1, 0);
 	assert_int_equal(s.extent, 2);
 	ADD(2, 0);
@@ -81,13 +81,13 @@ static void edges_of_the_window(void **state)
 
 	ADD(0, far);
 	expect(far - 1, 0, 0, 0);
-	ADD(far + 1 - SEQUENCE_WINDOW); /* the last one that is remembered */
+	ADD(far + 1 - SEQUENCE_WINDOW); /* the lowest number in the window */
 	expect(far - 2, 0, 1, 0);
 	ADD(far + 1 - SEQUENCE_WINDOW);
 	expect(far - 2, 1, 1, 0);
-	ADD(far - SEQUENCE_WINDOW); /* one too old */
+	ADD(far - SEQUENCE_WINDOW); /* below the window */
 	expect(far - 2, 1, 1, 1);
-	/* Places used again by a jump of less than the window hold nothing old. */
+	/* A jump of less than the window clears the bits that it reuses. */
 	ADD(far + SEQUENCE_WINDOW - 10);
 	ADD(far + 5);
 	assert_int_equal(s.reordered, 2);
@@ -100,7 +100,7 @@ static void jumps_of_any_size_are_bounded(void **state)
 	expect((UINT64_C(1) << 40) - 2, 0, 0, 1);
 }
 
-/* Faults at random places, injected in a known number. */
+/* A known number of faults, injected at random places. */
 static void injected_at_random(void **state)
 {
 	enum { COUNT = 200000, DELAY = 50 };
@@ -123,7 +123,7 @@ static void injected_at_random(void **state)
 			duplicated++;
 		} else if (dice < 50 && held == UINT64_MAX && i + 2 * DELAY < COUNT) {
 			held = i;
-			/* At least one number that is not lost comes between. */
+			/* At least one number in between is not lost. */
 			held_until = i + DELAY;
 		} else {
 			sequence_add(&s, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's account of a piece of this process's memory: proc(5), /proc/PID/smaps. */
+/* The page sizes of a memory area of this process, from /proc/PID/smaps: proc(5). */
 #ifndef RINGTAP_FWD_SMAPS_H
 #define RINGTAP_FWD_SMAPS_H
 
@@ -7,19 +7,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Sums over the mappings that overlap the piece; kB as there. */
+/* Sums over the mappings that overlap the area; 1 kB is 1024 bytes, as in the file. */
 struct smaps {
-	uint64_t size_kb;      /* whole mappings, which may reach beyond the piece */
+	uint64_t size_kb;      /* whole mappings, which may be larger than the area */
 	uint64_t rss_kb;       /* resident in ordinary or transparent huge pages */
-	uint64_t anon_huge_kb; /* … in transparent huge pages */
-	uint64_t hugetlb_kb;   /* in huge pages of hugetlb */
-	uint64_t page_kb;      /* least KernelPageSize */
+	uint64_t anon_huge_kb; /* resident in transparent huge pages */
+	uint64_t hugetlb_kb;   /* in hugetlb pages */
+	uint64_t page_kb;      /* smallest KernelPageSize */
 	unsigned mappings;
 };
 
-/* Reads a file in that format. 0 or -errno; -ENOENT: nothing is mapped there. */
+/* Reads a file in this format. 0 or -errno; -ENOENT: nothing is mapped in the area. */
 int smaps_read(FILE *f, uint64_t address, uint64_t bytes, struct smaps *out);
-/* The same of this process. */
+/* Reads /proc/self/smaps. */
 int smaps_self(const void *address, uint64_t bytes, struct smaps *out);
 
 #endif

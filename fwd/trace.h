@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * USDT events of the roles' own loops, whatever the plane: docs/tracing.md. They take the place of
- * those that the probe's hooks would have for the same bursts. Arguments are in registers, or stay
- * in the link, where tracers fetch them: its address is loaded.
+ * USDT events of the role loops on all planes: docs/tracing.md. They replace the events of the
+ * probe's hooks for the same bursts. Arguments are in registers, or in the link, from where tracers
+ * read them.
  */
 #ifndef RINGTAP_FWD_TRACE_H
 #define RINGTAP_FWD_TRACE_H
@@ -10,30 +10,30 @@
 #include "common/sdt.h"
 #include "plane.h"
 
-/* Reasons of drop, beside those of probe/trace/trace.h. Part of the interface. */
+/* Reasons of drop events, in addition to those of probe/trace/trace.h. Part of the interface. */
 enum fwd_drop {
-	FWD_DROP_TX_FULL = 32,   /* the port did not take them, and the policy is not to wait */
-	FWD_DROP_TX_ERROR = 33,  /* packet planes: the kernel refused them for good */
-	FWD_DROP_TX_UNSENT = 34, /* still held when the run was stopped */
+	FWD_DROP_TX_FULL = 32,   /* the port did not accept them, and --tx-full drops them */
+	FWD_DROP_TX_ERROR = 33,  /* packet planes: permanently rejected by the kernel */
+	FWD_DROP_TX_UNSENT = 34, /* held when the run ended */
 };
 
-/* The barriers, behind a call anyway, keep each event's arguments with it: else they would be
- * loaded for both before it is known which. */
-static inline void trace_rx(const struct link *l, uint16_t asked, uint16_t got)
+/* The barriers keep the compiler from loading the arguments of both events before the branch. They
+ * cost nothing behind a call. */
+static inline void trace_rx(const struct link *l, uint16_t max, uint16_t got)
 {
 	if (got) {
 		rt_compiler_barrier();
-		RT_USDT(rx_burst, l->port, l->queue, asked, got);
+		RT_USDT(rx_burst, l->port, l->queue, max, got);
 	} else {
 		rt_compiler_barrier();
-		RT_USDT(empty_poll, l->port, l->queue, asked);
+		RT_USDT(empty_poll, l->port, l->queue, max);
 	}
 }
 
-/* After the driver's answer. */
-static inline void trace_tx(const struct link *l, uint16_t asked, uint16_t got)
+/* After the driver's call. */
+static inline void trace_tx(const struct link *l, uint16_t n, uint16_t sent)
 {
-	RT_USDT(tx_burst, l->port, l->queue, asked, got);
+	RT_USDT(tx_burst, l->port, l->queue, n, sent);
 }
 
 static inline void trace_refused(const struct link *l, uint64_t packets)

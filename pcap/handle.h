@@ -79,7 +79,7 @@ void handle_take_error(struct handle *h);
 static inline bool read_has_more(const struct handle *h)
 {
 	return h->over || h->run_at + 1 < h->run_count ||
-	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].len);
+	       (h->run_at < h->run_count && h->offset < h->runs[h->run_at].bytes);
 }
 
 /* ---- mode.c ---- */
@@ -113,7 +113,7 @@ bool name_is_ours(const char *device);
 
 /* Attaches the capture to everything that h->device names, with one want as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */
-int name_attach(struct handle *h, const struct ringtap_want *model,
+int name_attach(struct handle *h, const struct ringtap_target *model,
 	const struct ringtap_capture_options *options);
 
 /* Whether all ports that h->device names deliver time stamps of their NICs. */

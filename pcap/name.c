@@ -13,7 +13,7 @@
 
 struct target {
 	size_t app; /* index in the list of applications */
-	struct ringtap_want wants[WANTS_MAX];
+	struct ringtap_target wants[WANTS_MAX];
 	size_t count;
 };
 
@@ -81,7 +81,7 @@ static struct target *target_of(struct targets *t, size_t app)
  * application. Port names can contain colons, too: the text before the first one is an application
  * only if one has this name. */
 static int add_item(
-	struct handle *h, struct targets *t, char *item, const struct ringtap_want *model)
+	struct handle *h, struct targets *t, char *item, const struct ringtap_target *model)
 {
 	bool first = !t->count;
 	size_t len = strcspn(item, ":"), app;
@@ -109,7 +109,7 @@ static int add_item(
 }
 
 static int add_alias(struct handle *h, struct targets *t, size_t app, const char *port,
-	const struct ringtap_want *model)
+	const struct ringtap_target *model)
 {
 	struct target *target;
 
@@ -165,7 +165,7 @@ static void free_targets(struct targets *t)
 /* 0 or PCAP_ERROR_…, with the reason as the handle's error. The caller frees both, also then; the
  * targets point into *items. */
 static int find_targets(
-	struct handle *h, struct targets *t, const struct ringtap_want *model, char **items)
+	struct handle *h, struct targets *t, const struct ringtap_target *model, char **items)
 {
 	char *rest, *item;
 	size_t app;
@@ -186,7 +186,7 @@ static int find_targets(
 	return ret;
 }
 
-int name_attach(struct handle *h, const struct ringtap_want *model,
+int name_attach(struct handle *h, const struct ringtap_target *model,
 	const struct ringtap_capture_options *options)
 {
 	struct targets t;
@@ -200,7 +200,7 @@ int name_attach(struct handle *h, const struct ringtap_want *model,
 	return ret;
 }
 
-static bool means(const struct ringtap_want *w, const struct ringtap_port_info *p)
+static bool means(const struct ringtap_target *w, const struct ringtap_port_info *p)
 {
 	char number[8];
 
@@ -214,18 +214,16 @@ static bool means(const struct ringtap_want *w, const struct ringtap_port_info *
 static bool for_each_port(const struct ringtap_apps *apps, const struct target *t,
 	bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {
-	struct ringtap_session_info *sessions = NULL;
-	struct ringtap_port_info *ports = NULL;
-	size_t port_count = 0, session_count = 0;
+	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
 	bool found = false, go_on = true;
 	char err[256];
 
-	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), err, sizeof(err)))
+	if (ringtap_conn_open(&conn, ringtap_apps_dir(apps, t->app), NULL, err, sizeof(err)))
 		return false;
-	if (!ringtap_conn_list(conn, &ports, &port_count, &sessions, &session_count)) {
-		for (size_t i = 0; i < port_count * t->count && go_on; i++) {
-			const struct ringtap_port_info *p = &ports[i / t->count];
+	if (!ringtap_conn_list(conn, &list)) {
+		for (size_t i = 0; i < list->port_count * t->count && go_on; i++) {
+			const struct ringtap_port_info *p = ringtap_list_port(list, i / t->count);
 
 			if (!means(&t->wants[i % t->count], p))
 				continue;
@@ -233,8 +231,7 @@ static bool for_each_port(const struct ringtap_apps *apps, const struct target *
 			go_on = see(arg, p);
 		}
 	}
-	free(ports);
-	free(sessions);
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return found;
 }
@@ -244,7 +241,7 @@ static bool for_each_port(const struct ringtap_apps *apps, const struct target *
 static bool for_each_named(
 	struct handle *h, bool (*see)(void *arg, const struct ringtap_port_info *p), void *arg)
 {
-	const struct ringtap_want model = {0};
+	const struct ringtap_target model = {0};
 	struct targets t;
 	char *items;
 	bool all = !find_targets(h, &t, &model, &items);

@@ -42,7 +42,7 @@ static int make_copy(struct handle *h)
 /* Attaches and starts: packets are captured from now on, as with libpcap. */
 static int start(struct handle *h)
 {
-	struct ringtap_want model = {.queue = -1,
+	struct ringtap_target model = {.queue = -1,
 		.directions = RINGTAP_RX | RINGTAP_TX,
 		.snaplen = (uint32_t)h->snaplen};
 	struct ringtap_capture_options options = {.size = sizeof(options),

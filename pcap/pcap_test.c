@@ -234,7 +234,6 @@ static bool says_nothing(struct test_peer *p, int sock, uint16_t type)
 static void test_stuck_application_holds_up_no_list(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE];
-	int answer_ms = rt_answer_ms;
 	struct timespec a, b;
 	pcap_if_t *list;
 
@@ -246,7 +245,6 @@ static void test_stuck_application_holds_up_no_list(void **state)
 		assert_string_not_equal(d->name, "ringtap:app:0");
 	pcap_freealldevs(list);
 	assert_in_range(b.tv_sec - a.tv_sec, 0, rt_answer_ms / 1000 - 2);
-	assert_int_equal(rt_answer_ms, answer_ms);
 }
 
 /* ---- reading ---- */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the rings to the callbacks. Hot path: the callback is the only call per packet. */
+/* From the rings to the callbacks. Hot path: the callback is the only call per packet, so the
+ * parser is inline and knows the form of the records: the reader is linked in. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/record.h"
 #include "handle.h"
 
-#define SLICE_MS   500 /* between checks that the ports still exist */
-#define OPT_FLAGS  2   /* epb_flags */
-#define FLAGS_MASK 3u
-#define FLAGS_IN   1u
-#define FLAGS_OUT  2u
+#define SLICE_MS  500 /* between checks that the ports still exist */
+#define FLAGS_IN  1u
+#define FLAGS_OUT 2u
 
 static uint64_t now_ms(void)
 {
@@ -80,30 +80,22 @@ static int fetch(struct handle *h, int wait_ms)
 
 /* ---- handing out ---- */
 
-/* FLAGS_IN or FLAGS_OUT; 0: the record has no direction. */
-static uint32_t way_of(const struct rt_epb *e, uint32_t caplen, uint32_t len)
-{
-	uint32_t padded = (caplen + 3) & ~3u, opt[2];
-
-	if (RT_EPB_MIN + padded + sizeof(opt) > len)
-		return 0;
-	memcpy(opt, (const uint8_t *)e + RT_EPB_HEADER + padded, sizeof(opt));
-	return (opt[0] & 0xffff) == OPT_FLAGS ? opt[1] & FLAGS_MASK : 0;
-}
-
 /* Checks the direction, and the filter where the application has not run it. */
-static bool passes(const struct handle *h, const struct ringtap_run *run, const struct rt_epb *e,
-	const struct pcap_pkthdr *hdr, uint32_t len)
+static bool passes(const struct handle *h, const struct ringtap_run *run, const uint8_t *at,
+	const struct rt_record *r)
 {
-	uint32_t way = way_of(e, hdr->caplen, len);
+	struct rt_options o;
+	uint32_t way;
 
+	rt_record_options(at, r, &o);
+	way = o.flags & RT_FLAGS_DIRECTION;
 	if (h->direction != PCAP_D_INOUT &&
 		way != (h->direction == PCAP_D_IN ? FLAGS_IN : FLAGS_OUT))
 		return false;
 	if (!h->filter.bf_insns || !(h->filter_here || run->stale))
 		return true;
 	return real()->bpf_filter(h->checks[way == FLAGS_OUT ? RT_DIR_TX : RT_DIR_RX],
-		       (const uint8_t *)e + RT_EPB_HEADER, hdr->len, hdr->caplen) != 0;
+		       at + RT_EPB_HEADER, r->orig_len, r->cap_len) != 0;
 }
 
 static inline void set_time(struct handle *h, uint64_t ns)
@@ -115,39 +107,13 @@ static inline void set_time(struct handle *h, uint64_t ns)
 		h->tv.tv_usec /= 1000;
 }
 
-/* Converts the record at h->offset to libpcap's header. Returns its length; 0: the application has
- * overwritten it since the reader has checked it. */
-static inline uint32_t read_record(
-	struct handle *h, const struct ringtap_run *run, struct pcap_pkthdr *hdr)
-{
-	const struct rt_epb *e = (const struct rt_epb *)(run->data + h->offset);
-	uint64_t left = run->len - h->offset, ns;
-	uint32_t len;
-
-	if (rt_unlikely(left < RT_EPB_MIN))
-		return 0;
-	len = rt_load(&e->total_len);
-	hdr->caplen = rt_load(&e->cap_len);
-	hdr->len = rt_load(&e->orig_len);
-	ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
-	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left ||
-			hdr->caplen > len - RT_EPB_MIN || hdr->caplen > hdr->len ||
-			hdr->caplen > (uint32_t)h->snaplen))
-		return 0;
-	if (ns != h->ns) /* packets of a burst have the same time */
-		set_time(h, ns);
-	hdr->ts = h->tv;
-	return len;
-}
-
 /* The packet's bytes, or a copy of them. The copy is valid until the next packet, so not in a
  * callback that reads. */
-static inline const u_char *data_of(
-	const struct handle *h, const uint8_t *record, const struct pcap_pkthdr *hdr)
+static inline const u_char *data_of(const struct handle *h, const uint8_t *record, uint32_t caplen)
 {
 	const u_char *data = record + RT_EPB_HEADER;
 
-	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, hdr->caplen);
+	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, caplen);
 }
 
 /* Hands out up to max fetched packets. Returns their number or PCAP_ERROR. */
@@ -159,18 +125,21 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 		const struct ringtap_run *run = &h->runs[h->run_at];
 		bool check = run->stale || h->filter_here || h->direction != PCAP_D_INOUT;
 
-		while (h->offset < run->len) {
-			const uint8_t *at = run->data + h->offset;
+		while (h->offset < run->bytes) {
+			const uint8_t *at = (const uint8_t *)run->records + h->offset;
 			struct pcap_pkthdr hdr;
-			uint32_t len = read_record(h, run, &hdr);
+			struct rt_record r;
 
-			if (rt_unlikely(!len))
+			if (rt_unlikely(rt_record_read(at, run->bytes - h->offset, &r) != NULL) ||
+				rt_unlikely(r.cap_len > (uint32_t)h->snaplen))
 				return handle_fail(h, PCAP_ERROR, "the ring is corrupt");
-			h->offset += len;
-			if (rt_unlikely(check) &&
-				!passes(h, run, (const struct rt_epb *)at, &hdr, len))
+			h->offset += r.len;
+			if (rt_unlikely(check) && !passes(h, run, at, &r))
 				continue;
-			callback(user, &hdr, data_of(h, at, &hdr));
+			if (r.ns != h->ns) /* packets of a burst have the same time */
+				set_time(h, r.ns);
+			hdr = (struct pcap_pkthdr){h->tv, r.cap_len, r.orig_len};
+			callback(user, &hdr, data_of(h, at, r.cap_len));
 			if (rt_unlikely(++n == max || rt_load(&h->broken) || h->moved))
 				return n;
 		}

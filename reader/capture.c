@@ -51,13 +51,13 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 /* ---- attaching ---- */
 
 static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_want *wants, size_t count, struct rt_msg_want *out,
+	const struct ringtap_target *wants, size_t count, struct rt_msg_want *out,
 	struct rt_insn *insns)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct ringtap_want *w = &wants[i];
+		const struct ringtap_target *w = &wants[i];
 		const char *port = w->port ? w->port : "";
 
 		if (strlen(port) >= sizeof(out[i].port))
@@ -77,7 +77,7 @@ static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
 }
 
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
 {
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
@@ -170,9 +170,10 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 }
 
 static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
-	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
 {
-	int ret = ringtap_conn_open(&s->conn, dir, cap->error, sizeof(cap->error));
+	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
+	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
 
 	if (ret)
 		return ret;
@@ -203,18 +204,15 @@ void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 		rt_capture_learn_if(cap, source, n - 1);
 }
 
-EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_want *wants, size_t count, const struct ringtap_capture_options *opts)
+static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
+	size_t count, const struct ringtap_capture_options *opts)
 {
-	struct ringtap_capture_options o = {.size = sizeof(o)};
+	struct ringtap_capture_options o;
 	struct rt_source *more, *s;
 	int ret;
 
 	cap->error[0] = 0;
-	if (opts) {
-		o.size = opts->size;
-		rt_copy_out(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
-	}
+	rt_copy_in(&o, opts, sizeof(o));
 	if (cap->source_count == RT_MAX_SOURCES)
 		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
@@ -232,6 +230,26 @@ EXPORT int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	}
 	rt_capture_learn_all_ifs(cap, cap->source_count++);
 	return 0;
+}
+
+EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t size, size_t count,
+	const struct ringtap_capture_options *opts)
+{
+	struct ringtap_target *own;
+	int ret;
+
+	if (size == sizeof(*own) || count > RT_MAX_WANTS)
+		return attach(cap, dir, targets, count, opts);
+	own = calloc(count ? count : 1, sizeof(*own));
+	if (!own)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	for (size_t i = 0; i < count; i++)
+		memcpy(&own[i], (const char *)targets + i * size,
+			size < sizeof(*own) ? size : sizeof(*own));
+	ret = attach(cap, dir, own, count, opts);
+	free(own);
+	return ret;
 }
 
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local)
@@ -280,7 +298,8 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	ret = rt_conn_expect(s->conn, answer, NULL, 0, NULL, rt_answer_ms, err, RT_TEXT_LEN);
+	ret = rt_conn_expect(
+		s->conn, answer, NULL, 0, NULL, rt_conn_patience(s->conn), err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;
 }
 

@@ -19,7 +19,7 @@
 #define RINGS   4u
 #define RUN_MAX 64u
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;
@@ -195,7 +195,7 @@ static void test_capture_goes_on_after_a_failed_attach(void **state)
 
 static void test_wants_are_bounded(void **state)
 {
-	struct ringtap_want *many = calloc(RT_MAX_WANTS + 1, sizeof(*many));
+	struct ringtap_target *many = calloc(RT_MAX_WANTS + 1, sizeof(*many));
 
 	assert_int_equal(
 		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_WANTS + 1, NULL), -E2BIG);
@@ -206,7 +206,7 @@ static void test_wants_are_bounded(void **state)
 static void test_filters_are_bounded(void **state)
 {
 	static const struct ringtap_insn insn = {.code = 6};
-	struct ringtap_want want = all;
+	struct ringtap_target want = all;
 
 	want.filter = &insn;
 	want.filter_len = RT_MSG_MAX;
@@ -215,7 +215,7 @@ static void test_filters_are_bounded(void **state)
 
 static void test_port_name_is_bounded(void **state)
 {
-	struct ringtap_want want = all;
+	struct ringtap_target want = all;
 	char name[RINGTAP_NAME_LEN + 1];
 
 	memset(name, 'p', sizeof(name));
@@ -459,11 +459,12 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 			uint8_t copy[96];
 			struct rt_epb e;
 
-			assert_int_equal(runs[i].len, sizeof(copy));
-			assert_true(runs[i].renumber);
+			assert_int_equal(runs[i].bytes, sizeof(copy));
+			assert_null(ringtap_run_pcapng(&runs[i], NULL, 0));
+			assert_null(ringtap_run_pcapng(&runs[i], copy, sizeof(copy) - 1));
 			assert_true(runs[i].first_ns >= last);
 			last = runs[i].last_ns;
-			ringtap_run_copy(cap, &runs[i], 0, runs[i].len, copy);
+			assert_ptr_equal(ringtap_run_pcapng(&runs[i], copy, sizeof(copy)), copy);
 			memcpy(&e, copy, sizeof(e));
 			assert_int_equal(e.if_index, runs[i].app ? 3 : 1);
 			packets++;

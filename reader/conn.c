@@ -32,6 +32,16 @@ void rt_copy_out(void *dst, const void *src, size_t size)
 			theirs - sizeof(theirs));
 }
 
+void rt_copy_in(void *dst, const void *src, size_t size)
+{
+	size_t theirs = 0;
+
+	memset(dst, 0, size);
+	if (src)
+		memcpy(&theirs, src, sizeof(theirs));
+	memcpy(dst, src ? src : dst, theirs < size ? theirs : size);
+}
+
 /* Bytes of the UTF-8 character at s; 0: it is none, or a control character, C1 among them (U+009B
  * is to many terminals what ESC [ is). */
 static unsigned character(const char *text)
@@ -138,7 +148,7 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret;
 	}
-	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_answer_ms, err, errlen);
+	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_patience(c), err, errlen);
 	if (ret == -ETIMEDOUT && rt_peer_halted(c->fd, err, errlen))
 		return -EHOSTDOWN;
 	if (ret < 0)
@@ -166,8 +176,10 @@ static void add_suffix(struct ringtap_conn *c, const char *dir)
 
 	if (!rt_address_split(dir, folder, sizeof(folder), &instance) && instance)
 		len += snprintf(name + len, sizeof(name) - (size_t)len, "#%u", instance);
-	if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid &&
-		peer.uid != geteuid())
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		peer = (struct ucred){0};
+	c->host_pid = (uint32_t)peer.pid;
+	if (peer.uid && peer.uid != geteuid())
 		snprintf(name + len, sizeof(name) - (size_t)len, "@%u", (unsigned)peer.uid);
 	rt_str_set(c->app.prefix, sizeof(c->app.prefix), name);
 }
@@ -198,9 +210,27 @@ static int reach(const char *dir, char *err, size_t errlen)
 	return fd < 0 ? cannot_connect(fd, dir, err, errlen) : fd;
 }
 
-EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen)
+static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
+{
+	int telemetry_ms = rt_telemetry_ms, ret;
+
+	/* Connecting and waking take their limit from the thread. */
+	if (c->timeout_ms)
+		rt_telemetry_ms = c->timeout_ms;
+	ret = c->fd = reach(dir, err, errlen);
+	rt_telemetry_ms = telemetry_ms;
+	if (ret >= 0)
+		ret = greet(c, err, errlen);
+	if (ret >= 0)
+		add_suffix(c, dir);
+	return ret;
+}
+
+EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
+	const struct ringtap_conn_options *opts, char *err, size_t errlen)
 {
 	struct ringtap_conn *c = calloc(1, sizeof(*c));
+	struct ringtap_conn_options o;
 	int ret;
 
 	*out = NULL;
@@ -208,11 +238,9 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *e
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
 	}
-	ret = c->fd = reach(dir, err, errlen);
-	if (ret >= 0)
-		ret = greet(c, err, errlen);
-	if (ret >= 0)
-		add_suffix(c, dir);
+	rt_copy_in(&o, opts, sizeof(o));
+	c->timeout_ms = o.timeout_ms;
+	ret = open_conn(c, dir, err, errlen);
 	if (ret < 0) {
 		ringtap_conn_close(c);
 		return ret == -ECONNREFUSED ? -ENOENT : ret;
@@ -233,7 +261,7 @@ EXPORT void ringtap_conn_close(struct ringtap_conn *c)
 
 EXPORT int ringtap_conn_app(const struct ringtap_conn *c, struct ringtap_app_info *out)
 {
-	struct ringtap_app_info i = {.pid = c->app.pid};
+	struct ringtap_app_info i = {.pid = c->app.pid, .host_pid = c->host_pid};
 
 	memcpy(i.prefix, c->app.prefix, sizeof(i.prefix));
 	memcpy(i.program, c->app.program, sizeof(i.program));
@@ -243,18 +271,18 @@ EXPORT int ringtap_conn_app(const struct ringtap_conn *c, struct ringtap_app_inf
 	return 0;
 }
 
-static int take_ports(
-	struct ringtap_conn *c, int len, struct ringtap_port_info **out, size_t *count)
+static int take_ports(struct ringtap_conn *c, int len, struct ringtap_list *list)
 {
 	const char *at = (const char *)&c->msg + sizeof(struct rt_msg_header);
 	size_t n = ((size_t)len - sizeof(struct rt_msg_header)) / sizeof(struct rt_msg_port);
+	struct ringtap_port_info *ports = calloc(n ? n : 1, sizeof(*ports));
 
-	*out = calloc(n ? n : 1, sizeof(**out));
-	if (!*out)
+	list->ports = (struct ringtap_array){ports, sizeof(*ports)};
+	if (!ports)
 		return -ENOMEM;
-	*count = n;
+	list->port_count = n;
 	for (size_t i = 0; i < n; i++) {
-		struct ringtap_port_info *o = &(*out)[i];
+		struct ringtap_port_info *o = &ports[i];
 		struct rt_msg_port p;
 
 		memcpy(&p, at + i * sizeof(p), sizeof(p));
@@ -275,19 +303,19 @@ static int take_ports(
 	return 0;
 }
 
-static int take_sessions(
-	struct ringtap_conn *c, int len, struct ringtap_session_info **out, size_t *count)
+static int take_sessions(struct ringtap_conn *c, int len, struct ringtap_list *list)
 {
 	const size_t head = sizeof(struct rt_msg_header) + sizeof(uint32_t);
 	const char *at = (const char *)&c->msg + head;
 	size_t n = (size_t)len < head ? 0 : ((size_t)len - head) / sizeof(struct rt_msg_session);
+	struct ringtap_session_info *sessions = calloc(n ? n : 1, sizeof(*sessions));
 
-	*out = calloc(n ? n : 1, sizeof(**out));
-	if (!*out)
+	list->sessions = (struct ringtap_array){sessions, sizeof(*sessions)};
+	if (!sessions)
 		return -ENOMEM;
-	*count = n;
+	list->session_count = n;
 	for (size_t i = 0; i < n; i++) {
-		struct ringtap_session_info *o = &(*out)[i];
+		struct ringtap_session_info *o = &sessions[i];
 		struct rt_msg_session s;
 
 		memcpy(&s, at + i * sizeof(s), sizeof(s));
@@ -303,31 +331,44 @@ static int take_sessions(
 	return 0;
 }
 
-EXPORT int ringtap_conn_list(struct ringtap_conn *c, struct ringtap_port_info **ports,
-	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count)
+static int read_list(struct ringtap_conn *c, struct ringtap_list *list)
 {
 	struct rt_msg_header h;
 	char err[RT_TEXT_LEN];
 	int ret;
 
-	*ports = NULL;
-	*sessions = NULL;
 	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
 	ret = rt_msg_send(c->fd, &h, NULL, 0);
 	if (ret)
 		return ret;
-	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, rt_answer_ms, err, sizeof(err));
+	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+	if (ret >= 0)
+		ret = take_ports(c, ret, list);
 	if (ret < 0)
 		return ret;
-	ret = take_ports(c, ret, ports, port_count);
-	if (ret)
-		return ret;
-	ret = rt_conn_expect(c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_answer_ms, err, sizeof(err));
-	if (ret >= 0)
-		ret = take_sessions(c, ret, sessions, session_count);
+	ret = rt_conn_expect(
+		c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+	return ret < 0 ? ret : take_sessions(c, ret, list);
+}
+
+EXPORT int ringtap_conn_list(struct ringtap_conn *c, struct ringtap_list **out)
+{
+	struct ringtap_list *list = calloc(1, sizeof(*list));
+	int ret = list ? read_list(c, list) : -ENOMEM;
+
+	*out = list;
 	if (ret) {
-		free(*ports);
-		*ports = NULL;
+		ringtap_list_free(list);
+		*out = NULL;
 	}
 	return ret;
+}
+
+EXPORT void ringtap_list_free(struct ringtap_list *list)
+{
+	if (!list)
+		return;
+	free(list->ports.first);
+	free(list->sessions.first);
+	free(list);
 }

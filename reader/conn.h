@@ -14,6 +14,8 @@ extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
 
 struct ringtap_conn {
 	int fd;
+	int timeout_ms; /* 0: rt_answer_ms */
+	uint32_t host_pid;
 	struct rt_msg_welcome app;
 	struct rt_names names;
 	union {
@@ -26,6 +28,16 @@ struct ringtap_conn {
  * -EPROTO: another type; an RT_MSG_ERROR's own code, its text in err. */
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
+
+/* How long the probe may take for an answer. */
+static inline int rt_conn_patience(const struct ringtap_conn *c)
+{
+	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
+}
+
+/* Copies the caller's options, whose size their first field holds, to the library's version of
+ * them; NULL: all zero. Both begin with size. */
+void rt_copy_in(void *dst, const void *src, size_t size);
 
 /* Copies what fits of a library structure to the caller's, whose size its first field tells. */
 void rt_copy_out(void *dst, const void *src, size_t size);

@@ -27,7 +27,7 @@ static int open_peer(struct test_peer *p, bool awake, struct ringtap_conn **conn
 {
 	memset(err, 0, sizeof(err));
 	test_peer_start(p, awake);
-	return ringtap_conn_open(conn, p->dir, err, sizeof(err));
+	return ringtap_conn_open(conn, p->dir, NULL, err, sizeof(err));
 }
 
 static void assert_fails(struct test_peer p, bool awake, int code, const char *text)
@@ -319,7 +319,8 @@ static void test_missing_application_is_no_entry(void **state)
 {
 	struct ringtap_conn *conn;
 
-	assert_int_equal(ringtap_conn_open(&conn, "/nonexistent/app", err, sizeof(err)), -ENOENT);
+	assert_int_equal(
+		ringtap_conn_open(&conn, "/nonexistent/app", NULL, err, sizeof(err)), -ENOENT);
 	assert_null(conn);
 	assert_non_null(strstr(err, "/nonexistent/app"));
 }
@@ -332,7 +333,7 @@ static void test_folder_name_too_long_for_a_socket_is_an_error(void **state)
 	memset(dir, 'd', sizeof(dir));
 	dir[0] = '/';
 	dir[sizeof(dir) - 1] = 0;
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), -ENAMETOOLONG);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), -ENAMETOOLONG);
 }
 
 /* ---- listing ---- */
@@ -384,15 +385,14 @@ static bool list_half(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static int list(test_answer_fn answer, struct ringtap_port_info **ports, size_t *port_count,
-	struct ringtap_session_info **sessions, size_t *session_count)
+static int list(test_answer_fn answer, struct ringtap_list **out)
 {
 	struct test_peer p = {.answer = answer};
 	struct ringtap_conn *conn;
 	int ret;
 
 	assert_int_equal(open_peer(&p, true, &conn), 0);
-	ret = ringtap_conn_list(conn, ports, port_count, sessions, session_count);
+	ret = ringtap_conn_list(conn, out);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
 	return ret;
@@ -400,47 +400,38 @@ static int list(test_answer_fn answer, struct ringtap_port_info **ports, size_t 
 
 static void test_ports_and_sessions_are_listed(void **state)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
-	size_t np, ns;
+	struct ringtap_list *l;
 
-	assert_int_equal(list(list_two_ports, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(np, 2);
-	assert_string_equal(ports[0].name, "net_a");
-	assert_int_equal(ports[0].port_id, 4);
-	assert_int_equal(ports[0].mtu, 1500);
-	assert_int_equal(ports[0].rx_queues, 3);
-	assert_int_equal(strlen(ports[1].name), RINGTAP_NAME_LEN - 1);
-	assert_int_equal(ns, 1);
-	assert_int_equal(sessions[0].id, 9);
-	assert_int_equal(sessions[0].ring_size, 1u << 20);
-	assert_int_equal(strlen(sessions[0].reader), RINGTAP_NAME_LEN - 1);
-	free(ports);
-	free(sessions);
+	assert_int_equal(list(list_two_ports, &l), 0);
+	assert_int_equal(l->port_count, 2);
+	assert_string_equal(ringtap_list_port(l, 0)->name, "net_a");
+	assert_int_equal(ringtap_list_port(l, 0)->port_id, 4);
+	assert_int_equal(ringtap_list_port(l, 0)->mtu, 1500);
+	assert_int_equal(ringtap_list_port(l, 0)->rx_queues, 3);
+	assert_int_equal(strlen(ringtap_list_port(l, 1)->name), RINGTAP_NAME_LEN - 1);
+	assert_int_equal(l->session_count, 1);
+	assert_int_equal(ringtap_list_session(l, 0)->id, 9);
+	assert_int_equal(ringtap_list_session(l, 0)->ring_size, 1u << 20);
+	assert_int_equal(strlen(ringtap_list_session(l, 0)->reader), RINGTAP_NAME_LEN - 1);
+	ringtap_list_free(l);
 }
 
 static void test_empty_lists_are_lists(void **state)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
-	size_t np = 9, ns = 9;
+	struct ringtap_list *l;
 
-	assert_int_equal(list(list_nothing, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(np, 0);
-	assert_int_equal(ns, 0);
-	free(ports);
-	free(sessions);
+	assert_int_equal(list(list_nothing, &l), 0);
+	assert_int_equal(l->port_count, 0);
+	assert_int_equal(l->session_count, 0);
+	ringtap_list_free(l);
 }
 
 static void test_half_a_list_is_an_error_and_leaves_nothing(void **state)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
-	size_t np, ns;
+	struct ringtap_list *l;
 
-	assert_int_equal(list(list_half, &ports, &np, &sessions, &ns), -ECONNRESET);
-	assert_null(ports);
-	assert_null(sessions);
+	assert_int_equal(list(list_half, &l), -ECONNRESET);
+	assert_null(l);
 }
 
 static void assert_copied(const char *from, const char *expected)

@@ -165,7 +165,7 @@ static void assert_refused(const char *app, const char *reason)
 
 	assert_int_equal(try_connect(app), -EPERM);
 	assert_non_null(strstr(why, reason));
-	assert_int_equal(ringtap_conn_open(&conn, app_dir(app), err, sizeof(err)), -EPERM);
+	assert_int_equal(ringtap_conn_open(&conn, app_dir(app), NULL, err, sizeof(err)), -EPERM);
 	assert_non_null(strstr(err, reason));
 	assert_int_equal(listed(app, reason, &notes), 0);
 	assert_int_equal(notes, 1);

@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "export.h"
 #include "halt.h"
+#include "ringtap/reader.h"
 
 /* /proc may belong to another PID namespace than this process: its numbers are others then. */
 static bool proc_is_ours(void)
@@ -126,4 +128,9 @@ bool rt_folder_halted(int folder, char *err, size_t errlen)
 	ret = fcntl(fd, F_GETLK, &lock);
 	close(fd);
 	return !ret && lock.l_type != F_UNLCK && rt_halted(lock.l_pid, err, errlen);
+}
+
+EXPORT bool ringtap_process_halted(uint32_t pid, char *why, size_t size)
+{
+	return rt_halted((pid_t)pid, why, size);
 }

@@ -140,13 +140,14 @@ static void assert_attach_says_so(const char *socket)
 
 	rt_answer_ms = rt_telemetry_ms = SHORT_MS;
 	peer_start(&p, socket);
-	assert_int_equal(ringtap_conn_open(&conn, p.dir, err, sizeof(err)), -ETIMEDOUT);
+	assert_int_equal(ringtap_conn_open(&conn, p.dir, NULL, err, sizeof(err)), -ETIMEDOUT);
 	peer_signal(&p, SIGSTOP, WUNTRACED);
 	for (int i = 0; i < 4; i++) {
 		struct rt_folder f;
 		int fd;
 
-		assert_int_equal(ringtap_conn_open(&conn, p.dir, err, sizeof(err)), -EHOSTDOWN);
+		assert_int_equal(
+			ringtap_conn_open(&conn, p.dir, NULL, err, sizeof(err)), -EHOSTDOWN);
 		assert_null(conn);
 		assert_advice(&p, err);
 		assert_int_equal(rt_folder_open(&f, p.dir, err, sizeof(err)), 0);

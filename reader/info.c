@@ -23,7 +23,7 @@ EXPORT int ringtap_capture_interface(
 	s = &cap->sources[cap->ifs[i].source];
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
-	v.want = f->want;
+	v.target = f->want;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
 	rt_copy_text(v.device, f->name, sizeof(v.device));
 	memcpy(v.name, cap->ifs[i].name[0] ? cap->ifs[i].name : v.device, sizeof(v.name));

@@ -23,7 +23,7 @@
 
 #define RINGS 3u
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/record.h"
 #include "capture.h"
 
 #define AHEAD_NS 1000000000ull
@@ -84,45 +85,18 @@ static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t las
 	__builtin_prefetch(p + RT_EPB_HEADER + 3, 0, 3);
 }
 
-static inline const struct rt_epb *record(const struct rt_in *in, uint64_t pos)
-{
-	return (const struct rt_epb *)(in->data + (pos & (in->size - 1)));
-}
-
-static inline uint64_t time_of(const struct rt_epb *e)
-{
-	return (uint64_t)e->ts_high << 32 | e->ts_low;
-}
-
-/* What a record claims about itself, read once: the application may change it meanwhile. */
-struct claim {
-	uint64_t ns;
-	uint32_t len, if_index;
-};
-
 /* NULL, or what is wrong with the record at pos. Everything that a reader of the file would
  * stumble over. */
-static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct claim *c)
+static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct rt_record *r)
 {
-	const struct rt_epb *e = record(in, pos);
-	uint64_t left = in->head - pos;
-	uint32_t len, cap_len, trailer;
+	const uint8_t *at = in->data + (pos & (in->size - 1));
+	const char *why = rt_record_read(at, in->head - pos, r);
+	uint32_t trailer;
 
-	if (rt_unlikely(left < RT_EPB_MIN || rt_load(&e->type) != RT_EPB_TYPE))
-		return "not a packet";
-	len = rt_load(&e->total_len);
-	cap_len = rt_load(&e->cap_len);
-	if (rt_unlikely(len < RT_EPB_MIN || len % 4 || len > left))
-		return "impossible length";
-	if (rt_unlikely(cap_len > len - RT_EPB_MIN || cap_len > rt_load(&e->orig_len)))
-		return "impossible captured length";
-	memcpy(&trailer, (const uint8_t *)e + len - 4, 4);
-	if (rt_unlikely(trailer != len))
-		return "lengths disagree";
-	c->len = len;
-	c->if_index = rt_load(&e->if_index);
-	c->ns = time_of(e);
-	return NULL;
+	if (rt_unlikely(why != NULL))
+		return why;
+	memcpy(&trailer, at + r->len - 4, 4);
+	return rt_likely(trailer == r->len) ? NULL : "lengths disagree";
 }
 
 /* The record at pos cannot be used, and so no later one can be found. */
@@ -151,16 +125,17 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 	uint32_t last_len = 0;
 	const char *why = NULL;
 
-	*run = (struct ringtap_run){.data = in->data + (pos & (in->size - 1)),
+	*run = (struct ringtap_run){.size = sizeof(*run),
+		.records = in->data + (pos & (in->size - 1)),
+		.form = RT_FORM_EPB,
 		.first_ns = key,
 		.app = in->source,
-		.renumber = cap->source_count > 1,
 		.stale = pos < in->stale};
 	if (rt_unlikely(run->stale) && max_bytes > in->stale - pos)
 		max_bytes = in->stale - pos;
 	in->keyed = false;
 	while (pos < in->head && pos - in->pos < max_bytes) {
-		struct claim c;
+		struct rt_record c;
 
 		if (last_len < FETCH_LARGE)
 			fetch_lines(in, pos);
@@ -189,7 +164,9 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 		last_len = c.len;
 		run->packets++;
 	}
-	run->len = pos - in->pos;
+	run->bytes = pos - in->pos;
+	run->interfaces = cap->source_count > 1 ? cap->sources[in->source].if_ids : NULL;
+	run->interface_count = known;
 	run->last_ns = last;
 	in->pos = pos;
 	in->key = key;
@@ -202,7 +179,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 /* Finds the time of the record at pos. False: there is none, or it is corrupt. */
 static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 {
-	struct claim c;
+	struct rt_record c;
 	const char *why;
 
 	if (in->pos >= in->head)
@@ -278,7 +255,7 @@ unsigned rt_merge(
 			break;
 		}
 		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
-		left -= runs[n].len < left ? runs[n].len : left;
+		left -= runs[n].bytes < left ? runs[n].bytes : left;
 		/* An empty run: the application changes what it has published. Later, perhaps. */
 		if (!runs[n].packets) {
 			cap->dry = true;

@@ -26,7 +26,8 @@ static struct ringtap_run runs[RUN_MAX];
 
 static int set_up(void **state)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
@@ -67,32 +68,27 @@ static unsigned merge(uint64_t watermark)
 	return rt_merge(cap, watermark, runs, RUN_MAX);
 }
 
-static uint64_t time_at(const struct ringtap_run *r, uint64_t off)
-{
-	struct rt_epb e;
-
-	memcpy(&e, r->data + off, sizeof(e));
-	return (uint64_t)e.ts_high << 32 | e.ts_low;
-}
-
 /* Every packet of the runs in turn is not before the one before. Returns their number. */
 static uint64_t assert_in_order(unsigned n, uint64_t *last)
 {
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t off = 0;
+		struct ringtap_packets *it;
+		const struct ringtap_packet *p;
+		uint64_t count = 0;
 
-		for (uint64_t k = 0; k < runs[i].packets; k++) {
-			struct rt_epb e;
-
-			memcpy(&e, runs[i].data + off, sizeof(e));
-			assert_true(time_at(&runs[i], off) >= *last);
-			*last = time_at(&runs[i], off);
-			off += e.total_len;
+		assert_int_equal(ringtap_packets_create(&it), 0);
+		ringtap_packets_start(it, &runs[i]);
+		while ((p = ringtap_packet_next(it))) {
+			assert_true(p->ns >= *last);
+			*last = p->ns;
+			count++;
 		}
-		assert_int_equal(off, runs[i].len);
+		assert_int_equal(ringtap_packets_error(it), 0);
+		assert_int_equal(count, runs[i].packets);
 		assert_int_equal(runs[i].last_ns, *last);
+		ringtap_packets_free(it);
 		packets += runs[i].packets;
 	}
 	return packets;
@@ -313,7 +309,7 @@ static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **stat
 	look_at(NOW + 1000000);
 	n = merge(RT_FOREVER);
 	for (unsigned i = 0; i < n; i++)
-		bytes += runs[i].len;
+		bytes += runs[i].bytes;
 	assert_in_range(bytes, 1, RT_RING_SIZE_MIN / 4 + 200);
 }
 

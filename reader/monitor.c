@@ -9,7 +9,7 @@
 #include "common/ipc.h"
 #include "capture.h"
 #include "export.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 static_assert((int)RINGTAP_POLLS == RT_INSTR_POLLS && (int)RINGTAP_BYTES == RT_INSTR_BYTES &&
 		      (int)RINGTAP_BUSY == RT_INSTR_BUSY && (int)RINGTAP_GAPS == RT_INSTR_GAPS &&
@@ -34,7 +34,8 @@ static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 	unsigned n = 0;
 	int fd = -1, ret;
 
-	ret = rt_conn_expect(mon->conn, RT_MSG_MONITORING, &fd, 1, &n, rt_answer_ms, err, errlen);
+	ret = rt_conn_expect(
+		mon->conn, RT_MSG_MONITORING, &fd, 1, &n, rt_conn_patience(mon->conn), err, errlen);
 	if (ret < 0) {
 		/* A probe that knows no monitors calls the message unknown. */
 		return ret == -EPROTO && first && mon->conn->msg.h.type == RT_MSG_ERROR
@@ -78,13 +79,18 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 	return ret;
 }
 
-static int start(struct ringtap_monitor *mon, const char *dir, unsigned collectors,
-	unsigned latency_every, char *err, size_t errlen)
+static int start(struct ringtap_monitor *mon, const char *dir,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
-	int ret = ringtap_conn_open(&mon->conn, dir, err, errlen);
+	struct ringtap_conn_options co = {.size = sizeof(co)};
+	struct ringtap_monitor_options o;
+	int ret;
 
+	rt_copy_in(&o, opts, sizeof(o));
+	co.timeout_ms = o.timeout_ms;
+	ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)
-		ret = ask(mon, collectors, latency_every, err, errlen);
+		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	if (ret)
 		return ret;
 	if (rt_clock_read(mon->fig.clock, &mon->line)) {
@@ -95,8 +101,8 @@ static int start(struct ringtap_monitor *mon, const char *dir, unsigned collecto
 	return 0;
 }
 
-EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned collectors,
-	unsigned latency_every, char *err, size_t errlen)
+EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
 	struct ringtap_monitor *mon = calloc(1, sizeof(*mon));
 	int ret;
@@ -106,7 +112,7 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, u
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
 	}
-	ret = start(mon, dir, collectors, latency_every, err, errlen);
+	ret = start(mon, dir, opts, err, errlen);
 	if (ret) {
 		ringtap_monitor_close(mon);
 		return ret;

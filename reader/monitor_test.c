@@ -16,7 +16,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
-#include "monitor.h"
+#include "monitor_state.h"
 #include "test_stats.h"
 #include "test_peer.h"
 
@@ -48,7 +48,11 @@ static int tear_down(void **state)
 
 static int attach(void)
 {
-	return ringtap_monitor_open(&mon, peer.dir, RT_INSTR_ALL, 16, err, sizeof(err));
+	return ringtap_monitor_open(&mon, peer.dir,
+		&(struct ringtap_monitor_options){.size = sizeof(struct ringtap_monitor_options),
+			.collectors = RT_INSTR_ALL,
+			.latency_every = 16},
+		err, sizeof(err));
 }
 
 static void assert_refused(int code, const char *text)

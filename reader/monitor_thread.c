@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/atomics.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 #define TRIES 8 /* to read what changes under us; then the last try has to do */
 

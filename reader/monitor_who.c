@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/atomics.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 static uint32_t at_most(uint32_t v, uint32_t max)
 {

@@ -266,22 +266,21 @@ bool rt_switch_name(
 
 void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN])
 {
-	struct ringtap_session_info *sessions = NULL;
-	struct ringtap_port_info *ports = NULL;
-	size_t port_count = 0, session_count = 0;
+	struct ringtap_list *list = NULL;
 	const char *found = name;
 
 	if (*name && !strncmp(c->app.program, PROGRAM, strlen(PROGRAM)))
-		ringtap_conn_list(c, &ports, &port_count, &sessions, &session_count);
-	for (size_t i = 0; i < port_count; i++) {
-		if (!strcmp(ports[i].device, name)) { /* ethdev's own names come first */
+		ringtap_conn_list(c, &list);
+	for (size_t i = 0; list && i < list->port_count; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(list, i);
+
+		if (!strcmp(p->device, name)) { /* ethdev's own names come first */
 			found = name;
 			break;
 		}
-		if (!strcmp(ports[i].name, name))
-			found = ports[i].device;
+		if (!strcmp(p->name, name))
+			found = p->device;
 	}
 	snprintf(device, RT_NAME_LEN, "%s", found);
-	free(ports);
-	free(sessions);
+	ringtap_list_free(list);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,7 +159,7 @@ static unsigned try_next(
 	return n;
 }
 
-EXPORT int ringtap_capture_next(
+static int next_runs(
 	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
 {
 	uint64_t deadline = 0;
@@ -197,6 +198,26 @@ EXPORT int ringtap_capture_next(
 			cap->nap_ns = cap->nap_max_ns;
 		nap(cap, cap->nap_ns);
 	}
+}
+
+#define RUNS_MAX 64 /* at a time, for callers whose structure is another version's */
+
+EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs,
+	size_t size, unsigned max, int timeout_ms)
+{
+	struct ringtap_run own[RUNS_MAX];
+	int n;
+
+	if (size == sizeof(*runs))
+		return next_runs(cap, runs, max, timeout_ms);
+	n = next_runs(cap, own, max < RUNS_MAX ? max : RUNS_MAX, timeout_ms);
+	for (int i = 0; i < n; i++) {
+		own[i].size = size;
+		memset((char *)runs + (size_t)i * size, 0, size);
+		memcpy((char *)runs + (size_t)i * size, &own[i],
+			size < sizeof(own[i]) ? size : sizeof(own[i]));
+	}
+	return n;
 }
 
 EXPORT void ringtap_capture_release(struct ringtap_capture *cap)

@@ -22,6 +22,7 @@ static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;
 static struct ringtap_run runs[RUN_MAX];
+static struct ringtap_packets *it;
 
 struct producer {
 	pthread_t thread;
@@ -90,16 +91,14 @@ static uint64_t assert_ordered(int n, uint64_t *last)
 	uint64_t packets = 0;
 
 	for (int i = 0; i < n; i++) {
-		for (uint64_t off = 0; off < runs[i].len; packets++) {
-			struct rt_epb e;
-			uint64_t ns;
+		const struct ringtap_packet *p;
 
-			memcpy(&e, runs[i].data + off, sizeof(e));
-			ns = (uint64_t)e.ts_high << 32 | e.ts_low;
-			assert_true(ns >= *last);
-			*last = ns;
-			off += e.total_len;
+		ringtap_packets_start(it, &runs[i]);
+		for (; (p = ringtap_packet_next(it)); packets++) {
+			assert_true(p->ns >= *last);
+			*last = p->ns;
 		}
+		assert_int_equal(ringtap_packets_error(it), 0);
 	}
 	return packets;
 }
@@ -143,17 +142,18 @@ static void test_running_producers_are_merged_in_order(void **state)
 
 static int set_up(void **state)
 {
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX};
+	static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX};
 
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap) ||
+	return ringtap_packets_create(&it) || ringtap_capture_create(&cap) ||
 	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
 }
 
 static int tear_down(void **state)
 {
+	ringtap_packets_free(it);
 	ringtap_capture_close(cap);
 	test_peer_stop(&peer);
 	test_session_free(&session);

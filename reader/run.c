@@ -3,77 +3,75 @@
  * but they are still in memory that the application can write, so every length is checked again. */
 #include <string.h>
 
+#include "common/record.h"
 #include "capture.h"
 #include "export.h"
 
-/* Length of the record at off, or 0 if it has become nonsense. */
-static uint32_t length_at(const uint8_t *data, uint64_t off, uint64_t end)
+/* Makes part the first packets of rest; fewer where a record has become invalid. */
+static void walk(
+	const struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part)
 {
-	const struct rt_epb *e = (const struct rt_epb *)(data + off);
-	uint32_t len;
+	struct rt_record r;
 
-	if (end - off < RT_EPB_MIN)
-		return 0;
-	len = rt_load(&e->total_len);
-	return len >= RT_EPB_MIN && len % 4 == 0 && len <= end - off ? len : 0;
-}
-
-EXPORT uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns)
-{
-	uint64_t off = 0, last = run->last_ns;
-
-	if (n < run->packets) {
-		for (; n; n--) {
-			const struct rt_epb *e = (const struct rt_epb *)(run->data + off);
-			uint32_t len = length_at(run->data, off, run->len);
-
-			if (!len)
-				break;
-			last = (uint64_t)e->ts_high << 32 | e->ts_low;
-			off += len;
-		}
-	} else {
-		off = run->len;
-	}
-	if (last_ns)
-		*last_ns = last;
-	return off;
-}
-
-EXPORT uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes)
-{
-	uint64_t off = 0, n = 0;
-
-	if (run->len <= max) {
-		*bytes = run->len;
-		return run->packets;
-	}
-	for (;; n++) {
-		uint32_t len = length_at(run->data, off, run->len);
-
-		if (!len || off + len > max)
-			break;
-		off += len;
-	}
-	*bytes = off;
-	return n;
-}
-
-EXPORT void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
-	uint64_t offset, uint64_t len, uint8_t *dst)
-{
-	const struct rt_source *s = &cap->sources[run->app];
-
-	memcpy(dst, run->data + offset, len);
-	if (!run->renumber)
-		return;
-	for (uint64_t off = 0; off < len;) {
-		struct rt_epb *e = (struct rt_epb *)(dst + off);
-		uint32_t n = length_at(dst, off, len);
-
-		if (!n)
+	part->packets = part->bytes = 0;
+	while (part->packets < packets) {
+		if (rt_record_read((const uint8_t *)rest->records + part->bytes,
+			    rest->bytes - part->bytes, &r))
 			return;
-		e->if_index = e->if_index < s->if_known ? s->if_ids[e->if_index] : 0;
-		off += n;
+		if (r.len > bytes - part->bytes)
+			return;
+		part->bytes += r.len;
+		part->packets++;
+		part->last_ns = r.ns;
 	}
+}
+
+/* Copies as much as the caller's version of the structure has. */
+static void copy_run(struct ringtap_run *to, const struct ringtap_run *from)
+{
+	size_t size = from->size;
+
+	memcpy(to, from, size < sizeof(*from) ? size : sizeof(*from));
+}
+
+EXPORT uint64_t ringtap_run_take(
+	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part)
+{
+	struct rt_record r;
+
+	copy_run(part, rest);
+	if (packets >= rest->packets && bytes >= rest->bytes) {
+		rest->packets = rest->bytes = 0;
+		return part->packets;
+	}
+	if (packets >= rest->packets)
+		packets = rest->packets - 1; /* not all of them fit */
+	walk(rest, packets, bytes, part);
+	rest->records = (const uint8_t *)rest->records + part->bytes;
+	rest->bytes -= part->bytes;
+	rest->packets -= part->packets;
+	if (part->packets && !rt_record_read(rest->records, rest->bytes, &r))
+		rest->first_ns = r.ns;
+	return part->packets;
+}
+
+/* The copy is private: what is checked here stays as it is. */
+static void renumber(const struct ringtap_run *run, uint8_t *blocks)
+{
+	struct rt_record r;
+
+	for (uint64_t off = 0; !rt_record_read(blocks + off, run->bytes - off, &r); off += r.len)
+		((struct rt_epb *)(blocks + off))->if_index =
+			r.if_index < run->interface_count ? run->interfaces[r.if_index] : 0;
+}
+
+EXPORT const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size)
+{
+	if (!run->interfaces)
+		return run->records;
+	if (!buf || size < run->bytes)
+		return NULL;
+	memcpy(buf, run->records, run->bytes);
+	renumber(run, buf);
+	return buf;
 }

@@ -31,8 +31,9 @@ static int set_up(void **state)
 		at += total / 4;
 		at[-1] = total;
 	}
-	run = (struct ringtap_run){.data = (const uint8_t *)bytes,
-		.len = sizeof(bytes),
+	run = (struct ringtap_run){.size = sizeof(run),
+		.records = bytes,
+		.bytes = sizeof(bytes),
 		.packets = 4,
 		.first_ns = (1ull << 32) + 100,
 		.last_ns = (1ull << 32) + 103};
@@ -47,26 +48,36 @@ static uint64_t spoil_length(unsigned record, uint32_t len)
 	return at[record];
 }
 
-static void test_prefix_ends_after_n_packets(void **state)
+static void test_take_ends_after_n_packets(void **state)
 {
 	static const uint64_t ends[] = {0, 32, 68, 108, 152, 152};
 
-	for (uint64_t n = 0; n < 6; n++)
-		assert_int_equal(ringtap_run_prefix(&run, n, NULL), ends[n]);
-	assert_int_equal(ringtap_run_prefix(&run, UINT64_MAX, NULL), 152);
+	for (uint64_t n = 0; n < 6; n++) {
+		struct ringtap_run rest = run, part;
+
+		assert_int_equal(ringtap_run_take(&rest, n, UINT64_MAX, &part), n < 4 ? n : 4);
+		assert_int_equal(part.bytes, ends[n]);
+		assert_int_equal(part.packets, n < 4 ? n : 4);
+		assert_int_equal(rest.bytes, 152 - ends[n]);
+		assert_int_equal(rest.packets, 4 - part.packets);
+		assert_ptr_equal(part.records, bytes);
+		if (rest.packets)
+			assert_ptr_equal(rest.records, (const uint8_t *)bytes + ends[n]);
+	}
 }
 
-static void test_prefix_tells_the_time_of_its_last_packet(void **state)
+static void test_take_sets_the_times(void **state)
 {
-	uint64_t last = 0;
+	struct ringtap_run rest = run, part;
 
-	ringtap_run_prefix(&run, 2, &last);
-	assert_int_equal(last, (1ull << 32) + 101);
-	ringtap_run_prefix(&run, 4, &last);
-	assert_int_equal(last, (1ull << 32) + 103);
+	ringtap_run_take(&rest, 2, UINT64_MAX, &part);
+	assert_int_equal(part.first_ns, (1ull << 32) + 100);
+	assert_int_equal(part.last_ns, (1ull << 32) + 101);
+	assert_int_equal(rest.first_ns, (1ull << 32) + 102);
+	assert_int_equal(rest.last_ns, (1ull << 32) + 103);
 }
 
-static void test_fit_takes_whole_packets_only(void **state)
+static void test_take_keeps_packets_whole(void **state)
 {
 	static const struct {
 		uint64_t max, packets, bytes;
@@ -74,97 +85,83 @@ static void test_fit_takes_whole_packets_only(void **state)
 		{152, 4, 152}, {UINT64_MAX, 4, 152}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t got = 99;
+		struct ringtap_run rest = run, part;
 
-		assert_int_equal(ringtap_run_fit(&run, cases[i].max, &got), cases[i].packets);
-		assert_int_equal(got, cases[i].bytes);
+		assert_int_equal(
+			ringtap_run_take(&rest, UINT64_MAX, cases[i].max, &part), cases[i].packets);
+		assert_int_equal(part.bytes, cases[i].bytes);
 	}
 }
 
 /* The memory is the application's: what was checked when it was handed out may have changed. */
-static void test_prefix_stops_where_a_record_has_become_nonsense(void **state)
+static void test_take_stops_where_a_record_has_become_invalid(void **state)
 {
 	static const uint32_t lies[] = {0, 4, 31, 34, 200, UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		uint64_t at = spoil_length(1, lies[i]);
+		struct ringtap_run rest = run, part;
 
-		assert_int_equal(ringtap_run_prefix(&run, 3, NULL), at);
+		assert_int_equal(ringtap_run_take(&rest, 3, UINT64_MAX, &part), 1);
+		assert_int_equal(part.bytes, at);
+		assert_int_equal(ringtap_run_take(&rest, 1, UINT64_MAX, &part), 0);
+		assert_int_equal(rest.packets, 3);
 	}
 }
 
-static void test_fit_stops_where_a_record_has_become_nonsense(void **state)
+/* A program that was compiled when the structure was shorter. */
+static void test_take_writes_no_more_than_the_caller_has(void **state)
 {
-	static const uint32_t lies[] = {0, 4, 31, 34, 200, UINT32_MAX};
+	struct ringtap_run rest = run, part;
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		uint64_t at = spoil_length(2, lies[i]), got;
-
-		assert_int_equal(ringtap_run_fit(&run, 151, &got), 2);
-		assert_int_equal(got, at);
-	}
+	memset(&part, 0x55, sizeof(part));
+	rest.size = offsetof(struct ringtap_run, interface_count);
+	assert_int_equal(ringtap_run_take(&rest, 1, UINT64_MAX, &part), 1);
+	assert_int_equal(part.interface_count, 0x55555555);
 }
 
 static uint32_t ids[RT_MAX_IFS] = {10, 11, 12};
-static struct rt_source source = {.if_ids = ids, .if_known = 3};
-static struct ringtap_capture cap = {.sources = &source, .source_count = 1};
 
 static uint32_t id_at(const uint32_t *copy, unsigned off)
 {
 	return copy[off / 4 + 2];
 }
 
-static void test_copy_of_the_only_application_is_exact(void **state)
+static void test_pcapng_of_the_only_application_is_in_place(void **state)
 {
-	uint32_t copy[38];
-
-	ringtap_run_copy(&cap, &run, 0, run.len, (uint8_t *)copy);
-	assert_memory_equal(copy, bytes, sizeof(bytes));
+	assert_ptr_equal(ringtap_run_pcapng(&run, NULL, 0), bytes);
 }
 
-static void test_copy_renumbers_interfaces(void **state)
+static void test_pcapng_renumbers_interfaces(void **state)
 {
 	uint32_t copy[38];
 
-	run.renumber = true;
-	ringtap_run_copy(&cap, &run, 0, run.len, (uint8_t *)copy);
+	run.interfaces = ids;
+	run.interface_count = 3;
+	assert_null(ringtap_run_pcapng(&run, NULL, 0));
+	assert_null(ringtap_run_pcapng(&run, copy, sizeof(copy) - 1));
+	assert_ptr_equal(ringtap_run_pcapng(&run, copy, sizeof(copy)), copy);
 	assert_int_equal(id_at(copy, 0), 10);
 	assert_int_equal(id_at(copy, 32), 11);
 	assert_int_equal(id_at(copy, 68), 12);
+	/* Never beyond what is known. */
+	assert_int_equal(id_at(copy, 108), 0);
 	/* Only the ids. */
 	bytes[2] = 10;
 	bytes[32 / 4 + 2] = 11;
 	bytes[68 / 4 + 2] = 12;
-	bytes[108 / 4 + 2] = id_at(copy, 108);
+	bytes[108 / 4 + 2] = 0;
 	assert_memory_equal(copy, bytes, sizeof(bytes));
 }
 
-static void test_copy_never_numbers_beyond_what_is_known(void **state)
-{
-	uint32_t copy[38];
-
-	run.renumber = true;
-	ringtap_run_copy(&cap, &run, 0, run.len, (uint8_t *)copy);
-	assert_int_equal(id_at(copy, 108), 0);
-}
-
-static void test_copy_takes_a_part(void **state)
-{
-	uint32_t copy[9];
-
-	run.renumber = true;
-	ringtap_run_copy(&cap, &run, 32, 36, (uint8_t *)copy);
-	assert_int_equal(id_at(copy, 0), 11);
-	assert_int_equal(copy[8], 36);
-}
-
-static void test_copy_of_nonsense_stays_within_its_bounds(void **state)
+static void test_pcapng_of_invalid_records_stays_within_its_bounds(void **state)
 {
 	uint32_t copy[39] = {[38] = 0xabcdef};
 
-	run.renumber = true;
+	run.interfaces = ids;
+	run.interface_count = 3;
 	spoil_length(1, 2000);
-	ringtap_run_copy(&cap, &run, 0, run.len, (uint8_t *)copy);
+	assert_ptr_equal(ringtap_run_pcapng(&run, copy, 152), copy);
 	assert_int_equal(copy[38], 0xabcdef);
 	assert_int_equal(id_at(copy, 0), 10);
 }
@@ -172,17 +169,15 @@ static void test_copy_of_nonsense_stays_within_its_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_prefix_ends_after_n_packets, set_up),
-		cmocka_unit_test_setup(test_prefix_tells_the_time_of_its_last_packet, set_up),
-		cmocka_unit_test_setup(test_fit_takes_whole_packets_only, set_up),
+		cmocka_unit_test_setup(test_take_ends_after_n_packets, set_up),
+		cmocka_unit_test_setup(test_take_sets_the_times, set_up),
+		cmocka_unit_test_setup(test_take_keeps_packets_whole, set_up),
+		cmocka_unit_test_setup(test_take_stops_where_a_record_has_become_invalid, set_up),
+		cmocka_unit_test_setup(test_take_writes_no_more_than_the_caller_has, set_up),
+		cmocka_unit_test_setup(test_pcapng_of_the_only_application_is_in_place, set_up),
+		cmocka_unit_test_setup(test_pcapng_renumbers_interfaces, set_up),
 		cmocka_unit_test_setup(
-			test_prefix_stops_where_a_record_has_become_nonsense, set_up),
-		cmocka_unit_test_setup(test_fit_stops_where_a_record_has_become_nonsense, set_up),
-		cmocka_unit_test_setup(test_copy_of_the_only_application_is_exact, set_up),
-		cmocka_unit_test_setup(test_copy_renumbers_interfaces, set_up),
-		cmocka_unit_test_setup(test_copy_never_numbers_beyond_what_is_known, set_up),
-		cmocka_unit_test_setup(test_copy_takes_a_part, set_up),
-		cmocka_unit_test_setup(test_copy_of_nonsense_stays_within_its_bounds, set_up),
+			test_pcapng_of_invalid_records_stays_within_its_bounds, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The difference of two snapshots, and latency histograms. */
 #include "export.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 /* A counter that went back has been set to zero in between (a driver's may be, by its application):
  * what it shows has been counted since. */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "monitor.h"
+#include "monitor_state.h"
 #include "test_stats.h"
 #include "test_peer.h"
 
@@ -25,7 +25,11 @@ static int set_up(void **state)
 	test_stats_make(&fig);
 	peer = (struct test_peer){.stats_fd = fig.fd};
 	test_peer_start(&peer, true);
-	return ringtap_monitor_open(&mon, peer.dir, RT_INSTR_ALL, 1, err, sizeof(err));
+	return ringtap_monitor_open(&mon, peer.dir,
+		&(struct ringtap_monitor_options){.size = sizeof(struct ringtap_monitor_options),
+			.collectors = RT_INSTR_ALL,
+			.latency_every = 1},
+		err, sizeof(err));
 }
 
 static int tear_down(void **state)

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "capture.h"
 #include "export.h"
-#include "monitor.h"
+#include "monitor_state.h"
 
 #define SETTLED_NS    100000000ull /* over less, the counter's frequency is not measured well */
 #define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at worst */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 #include <jansson.h>
 
 #include "common/proto.h"
+#include "export.h"
 #include "halt.h"
 #include "telemetry.h"
+#include "ringtap/reader.h"
 
 _Thread_local int rt_telemetry_ms = 3000;
 
@@ -128,5 +131,50 @@ int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEME
 		return fd;
 	ret = ask(fd, command, answer, RT_TELEMETRY_MAX);
 	close(fd);
+	return ret;
+}
+
+static uint32_t peer_of(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : (uint32_t)peer.pid;
+}
+
+/* The answer in memory of its own, as the caller frees it. */
+static int request(const char *dir, const char *command, char **answer, uint32_t *pid)
+{
+	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret = 0;
+
+	if (fd < 0)
+		return fd;
+	if (pid)
+		*pid = peer_of(fd);
+	if (answer) {
+		*answer = malloc(RT_TELEMETRY_MAX);
+		ret = *answer ? ask(fd, command, *answer, RT_TELEMETRY_MAX) : -ENOMEM;
+	}
+	close(fd);
+	return ret;
+}
+
+EXPORT int ringtap_telemetry(
+	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid)
+{
+	int saved = rt_telemetry_ms, ret;
+
+	if (answer)
+		*answer = NULL;
+	if (pid)
+		*pid = 0;
+	if (timeout_ms)
+		rt_telemetry_ms = timeout_ms;
+	ret = request(dir, command, answer, pid);
+	rt_telemetry_ms = saved;
+	if (ret && answer) {
+		free(*answer);
+		*answer = NULL;
+	}
 	return ret;
 }

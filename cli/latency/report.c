@@ -20,12 +20,14 @@ static void stats_of(const struct latency_pair *p, double out[COLUMNS])
 	out[COLUMNS - 1] = (double)p->max;
 }
 
+#define COLUMN_WIDTH 9 /* seven in 80 */
+
 static void print_row(const struct latency_pair *p, double scale, const char *unit)
 {
 	double v[COLUMNS];
 
 	stats_of(p, v);
-	printf("  %-7s", unit);
+	printf("  %-8s", unit);
 	for (int i = 0; i < COLUMNS; i++) {
 		char text[FORMAT_LEN];
 		double x = fmin(v[i] * scale, 1e18); /* more than that is a lie */
@@ -34,7 +36,9 @@ static void print_row(const struct latency_pair *p, double scale, const char *un
 			snprintf(text, sizeof(text), "%.1f", x);
 		else
 			format_count(text, (uint64_t)(x + 0.5));
-		printf(" %12s", text);
+		if (strlen(text) > COLUMN_WIDTH)
+			format_si(text, x);
+		printf(" %*s", COLUMN_WIDTH, text);
 	}
 	putchar('\n');
 }
@@ -67,10 +71,10 @@ static void print_pair(const struct latency *l, const struct latency_pair *p)
 		"min", "mean", "p50", "p90", "p99", "p99.9", "max"};
 	char n[FORMAT_LEN];
 
-	printf("\n%s > %s: %s packets%s\n         ", p->from, p->to, format_count(n, p->count),
+	printf("\n%s > %s: %s packets%s\n          ", p->from, p->to, format_count(n, p->count),
 		p->inferred ? ", inferred" : "");
 	for (int c = 0; c < COLUMNS; c++)
-		printf(" %12s", titles[c]);
+		printf(" %*s", COLUMN_WIDTH, titles[c]);
 	putchar('\n');
 	print_row(p, 1, "cycles");
 	print_row(p, l->ns_per_cycle, "ns");
@@ -107,7 +111,7 @@ void latency_print(const struct latency *l, const struct measure *m)
 
 /* ---- histogram ---- */
 
-#define BAR_WIDTH 50
+#define BAR_WIDTH 24
 #define PER_ROW   8 /* buckets: an eighth of an octave */
 
 static uint64_t row_count(const struct latency_pair *p, uint32_t row)
@@ -131,7 +135,7 @@ static void print_bar(const struct latency *l, const struct latency_pair *p, uin
 	format_count(to, (uint64_t)((double)end * l->ns_per_cycle + 0.5));
 	printf("%12s - %12s %16s %7.3f %%%s%.*s\n", from, to, format_count(count, n),
 		(double)n * 100 / (double)p->count, bar ? "  " : "", bar,
-		"##################################################");
+		"########################");
 }
 
 void latency_print_histogram(const struct latency *l)

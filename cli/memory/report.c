@@ -9,6 +9,12 @@
 
 #define HUGE_FROM (64u << 10) /* bytes: ordinary pages of some machines have so many */
 
+/* Columns of a table that is 80 wide. */
+#define WIDTH            80
+#define POOL_WIDTH       14
+#define PORT_WIDTH       14
+#define QUEUE_POOL_WIDTH 12
+
 const char *memory_kind(const struct ringtap_pool_stats *p)
 {
 	if (p->pinned_external)
@@ -49,39 +55,47 @@ static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
 	return buf;
 }
 
-static void print_caches(const struct ringtap_pool_stats *p)
+/* Below the pool's row: its memory and caches, with line breaks. */
+static void print_details(const struct ringtap_pool_stats *p)
 {
+	int column = printf("    %s", memory_kind(p));
 	bool first = true;
 
 	for (uint32_t i = 0; i < p->cache_count; i++) {
+		char text[32];
+
 		if (!p->cache[i])
 			continue;
-		printf("%s lcore %u: %u", first ? "    caches:" : ",", i, p->cache[i]);
+		column += printf("%s", first ? "; caches:" : ",");
+		if (column + snprintf(text, sizeof(text), " lcore %u: %u", i, p->cache[i]) >= WIDTH)
+			column = printf("\n   ") - 1;
+		column += printf("%s", text);
 		first = false;
 	}
 	if (!first)
-		printf(" (made for %u)\n", p->cache_size);
+		printf(" (made for %u)", p->cache_size);
+	putchar('\n');
 }
 
 static void print_pools(const struct ringtap_snapshot *f)
 {
 	char size[FORMAT_LEN], used[FORMAT_LEN], lowest[FORMAT_LEN], object[FORMAT_LEN],
-		buffer[FORMAT_LEN], page[FORMAT_LEN];
+		buffer[FORMAT_LEN], page[FORMAT_LEN], name[4 * POOL_WIDTH];
 
-	printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", "pool", "size", "in use",
-		"least free", "ops", "memory", "page", "object", "buffer");
+	printf("%-*s %10s %10s %10s %-11s %6s %6s %6s\n", POOL_WIDTH, "pool", "size", "in use",
+		"least free", "ops", "page", "object", "buffer");
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		if (p->gone && f->pool_count > 1)
 			continue;
-		printf("%-24s %11s %11s %11s  %-12s %-15s %7s %7s %7s\n", p->name,
+		printf("%s %10s %10s %10s %-11s %6s %6s %6s\n",
+			text_cell(name, sizeof(name), p->name, POOL_WIDTH),
 			format_count(size, p->size), format_count(used, memory_in_use(p)),
 			p->lowest > p->size ? "-" : format_count(lowest, p->lowest), p->ops,
-			memory_kind(p), page_text(page, p->page_bytes),
-			format_count(object, p->object_bytes),
+			page_text(page, p->page_bytes), format_count(object, p->object_bytes),
 			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-");
-		print_caches(p);
+		print_details(p);
 	}
 	if (!f->pool_count)
 		puts("none");
@@ -109,23 +123,28 @@ static const char *median_step(char buf[FORMAT_LEN], const struct memory_pattern
 static void print_pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
 {
 	char count[FORMAT_LEN], step[FORMAT_LEN], queue[FORMAT_LEN] = "";
+	char port[4 * PORT_WIDTH], pool[4 * QUEUE_POOL_WIDTH];
 
 	if (p->queue >= 0)
 		snprintf(queue, sizeof(queue), "%d", p->queue);
-	printf("%-16s %5s %-24s %11s", p->queue < 0 ? "together" : memory_port_name(f, p->port),
-		queue, p->queue < 0 ? "" : memory_pool_name(f, p->pool),
+	printf("%s %3s %s %10s",
+		text_cell(port, sizeof(port),
+			p->queue < 0 ? "together" : memory_port_name(f, p->port), PORT_WIDTH),
+		queue,
+		text_cell(pool, sizeof(pool), p->queue < 0 ? "" : memory_pool_name(f, p->pool),
+			QUEUE_POOL_WIDTH),
 		format_count(count, p->count));
 	for (int k = 0; k < PAGE_KINDS; k++) {
 		if (isnan(p->pages[k]))
-			printf(" %8s", "-");
+			printf(" %6s", "-");
 		else
-			printf(" %8.1f", p->pages[k]);
+			printf(" %6.1f", p->pages[k]);
 	}
 	if (p->steps)
-		printf(" %9.1f %%", 100.0 * (double)p->sequential / (double)p->steps);
+		printf(" %8.1f %%", 100.0 * (double)p->sequential / (double)p->steps);
 	else
-		printf(" %11s", "-");
-	printf(" %8s\n", median_step(step, p));
+		printf(" %10s", "-");
+	printf(" %5s\n", median_step(step, p));
 }
 
 static void print_patterns(const struct memory *mem)
@@ -135,8 +154,9 @@ static void print_patterns(const struct memory *mem)
 
 	printf("\nBuffers of received packets, in their order; distinct pages in %d packets\n",
 		MEMORY_SOME);
-	printf("%-16s %5s %-24s %11s %8s %8s %8s %11s %8s\n", "port", "queue", "pool", "packets",
-		page_names[0], page_names[1], page_names[2], "sequential", "step");
+	printf("%-*s %3s %-*s %10s %6s %6s %6s %10s %5s\n", PORT_WIDTH, "port", "rxq",
+		QUEUE_POOL_WIDTH, "pool", "packets", page_names[0], page_names[1], page_names[2],
+		"sequential", "step");
 	for (size_t i = 0; i < p->count; i++)
 		print_pattern(f, &p->list[i]);
 	if (p->count > 1)
@@ -158,19 +178,19 @@ static void print_distances(const struct memory_pattern *p)
 static void print_iotlb(const struct memory_pattern *p)
 {
 	puts("\nModelled IOTLB (LRU): misses per 100 packets");
-	printf("%-10s", "entries");
+	printf("%-8s", "entries");
 	for (int i = 0; i < IOTLB_SIZES; i++)
-		printf(" %8u", iotlb_entries[i]);
+		printf(" %7u", iotlb_entries[i]);
 	for (int k = 0; k < PAGE_KINDS; k++) {
 		const struct iotlb *t = &p->iotlb[k];
 
-		printf("\n%-10s", page_names[k]);
+		printf("\n%-8s", page_names[k]);
 		for (int i = 0; i < IOTLB_SIZES; i++) {
 			/* Too little of it is certain. */
 			if (t->known[i] < t->accesses / 4)
-				printf(" %8s", "-");
+				printf(" %7s", "-");
 			else
-				printf(" %8.3f",
+				printf(" %7.3f",
 					100.0 * (double)t->known_misses[i] / (double)t->known[i]);
 		}
 	}

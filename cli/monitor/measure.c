@@ -63,12 +63,14 @@ int measure_set(
 
 static int attach(struct measure *m)
 {
+	const struct ringtap_monitor_options opts = {.size = sizeof(opts),
+		.collectors = m->collectors,
+		.latency_every = m->latency_every};
 	char err[512];
 	int ret;
 
 	m->info.size = sizeof(m->info);
-	ret = ringtap_monitor_open(
-		&m->mon, m->app.dir, m->collectors, m->latency_every, err, sizeof(err));
+	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
 		say_not_attached(m->command, m->app.name, ret, err);
 		return STATUS_FAILED;

@@ -115,22 +115,22 @@ static void attach(struct watch *w, struct watched *a)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_monitor *mon = NULL;
 	char why[sizeof(a->why)] = "";
-	unsigned collectors, every;
+	struct ringtap_monitor_options opts = {.size = sizeof(opts)};
 	int ret;
 
 	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
 		return;
 	watch_lock(w);
-	collectors = w->collectors;
-	every = w->latency_every;
+	opts.collectors = w->collectors;
+	opts.latency_every = w->latency_every;
 	watch_unlock(w);
-	ret = ringtap_monitor_open(&mon, a->dir, collectors, every, why, sizeof(why));
+	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
 	watch_lock(w);
 	a->mon = mon;
-	a->on = collectors;
-	a->on_every = every;
+	a->on = opts.collectors;
+	a->on_every = opts.latency_every;
 	a->info = info;
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));

@@ -25,7 +25,7 @@ const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i)
 {
 	/* The library checks the probe's numbers; the bounds of this array are checked here. */
-	if (i->app < r->targets.count && i->want < r->targets.list[i->app].want_count)
-		return r->targets.list[i->app].ifaces[i->want];
+	if (i->app < r->targets.count && i->target < r->targets.list[i->app].want_count)
+		return r->targets.list[i->app].ifaces[i->target];
 	return &r->cfg->defaults;
 }

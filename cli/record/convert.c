@@ -32,42 +32,33 @@ void pcap_file_header(uint8_t *dst, uint32_t snaplen)
 	memcpy(dst, &h, sizeof(h));
 }
 
-int64_t pcap_convert(uint8_t *dst, const uint8_t *epbs, uint64_t len)
+int64_t pcap_convert(uint8_t *dst, struct ringtap_packets *it, const struct ringtap_run *run)
 {
+	const struct ringtap_packet *p;
 	uint8_t *start = dst;
-	struct rt_packet p;
 
-	for (uint64_t at = 0; at < len;) {
-		int64_t n = rt_pcapng_packet(epbs + at, len - at, &p);
-		struct record_header h;
+	ringtap_packets_start(it, run);
+	while ((p = ringtap_packet_next(it))) {
+		const struct record_header h = {.seconds = (uint32_t)(p->ns / NS_PER_S),
+			.nanoseconds = (uint32_t)(p->ns % NS_PER_S),
+			.cap_len = p->caplen,
+			.orig_len = p->length};
 
-		if (n < 0)
-			return n;
-		h = (struct record_header){.seconds = (uint32_t)(p.time_ns / NS_PER_S),
-			.nanoseconds = (uint32_t)(p.time_ns % NS_PER_S),
-			.cap_len = p.cap_len,
-			.orig_len = p.orig_len};
 		memcpy(dst, &h, sizeof(h));
-		memcpy(dst + sizeof(h), p.data, p.cap_len);
-		dst += sizeof(h) + p.cap_len;
-		at += (uint64_t)n;
+		memcpy(dst + sizeof(h), p->data, p->caplen);
+		dst += sizeof(h) + p->caplen;
 	}
-	return dst - start;
+	return ringtap_packets_error(it) ?: dst - start;
 }
 
-uint64_t pcap_fit(const uint8_t *epbs, uint64_t len, uint64_t max, uint64_t *fit_len)
+uint64_t pcap_fit(struct ringtap_packets *it, const struct ringtap_run *run, uint64_t max)
 {
+	const struct ringtap_packet *p;
 	uint64_t packets = 0;
-	struct rt_packet p;
 
-	*fit_len = 0;
-	while (*fit_len < len) {
-		int64_t n = rt_pcapng_packet(epbs + *fit_len, len - *fit_len, &p);
-
-		if (n < 0 || PCAP_RECORD_HEADER + p.cap_len > max)
-			break;
-		max -= PCAP_RECORD_HEADER + p.cap_len;
-		*fit_len += (uint64_t)n;
+	ringtap_packets_start(it, run);
+	while ((p = ringtap_packet_next(it)) && PCAP_RECORD_HEADER + p->caplen <= max) {
+		max -= PCAP_RECORD_HEADER + p->caplen;
 		packets++;
 	}
 	return packets;

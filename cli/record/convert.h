@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Enhanced Packet Blocks to pcap with nanoseconds (IETF draft-ietf-opsawg-pcap). */
+/* Packets to pcap with nanoseconds (IETF draft-ietf-opsawg-pcap). */
 #ifndef RINGTAP_CLI_RECORD_CONVERT_H
 #define RINGTAP_CLI_RECORD_CONVERT_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "ringtap/reader.h"
 
 #define PCAP_FILE_HEADER   24u /* bytes */
 #define PCAP_RECORD_HEADER 16u
@@ -12,12 +14,11 @@
 /* Writes the file's header, PCAP_FILE_HEADER bytes. */
 void pcap_file_header(uint8_t *dst, uint32_t snaplen);
 
-/* Converts len bytes of whole blocks; a record is never longer than its block, so dst needs len
- * bytes. Returns the bytes written, or -EBADMSG. */
-int64_t pcap_convert(uint8_t *dst, const uint8_t *epbs, uint64_t len);
+/* Converts the packets of a run, with an iterator to use for it; a record is never longer than in
+ * pcapng, so dst needs run->bytes bytes. Returns the bytes written, or -EBADMSG. */
+int64_t pcap_convert(uint8_t *dst, struct ringtap_packets *it, const struct ringtap_run *run);
 
-/* As ringtap_run_fit(), for the records that the blocks would become: how many of the blocks fit
- * into max bytes; *len is what they take up now. */
-uint64_t pcap_fit(const uint8_t *epbs, uint64_t len, uint64_t max, uint64_t *fit_len);
+/* How many of the first packets of a run fit, converted, into max bytes. */
+uint64_t pcap_fit(struct ringtap_packets *it, const struct ringtap_run *run, uint64_t max);
 
 #endif

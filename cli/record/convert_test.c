@@ -11,15 +11,39 @@
 #define BLOCKS    5000u
 #define BLOCK_LEN 96u /* of a packet of 61 bytes */
 
+static struct ringtap_packets *it;
+
+static int set_up(void **state)
+{
+	return ringtap_packets_create(&it);
+}
+
+static int tear_down(void **state)
+{
+	ringtap_packets_free(it);
+	return 0;
+}
+
+static struct ringtap_run run_of(const uint8_t *epbs, uint64_t packets)
+{
+	return (struct ringtap_run){.size = sizeof(struct ringtap_run),
+		.packets = packets,
+		.bytes = packets * BLOCK_LEN,
+		.records = epbs,
+		.interface_count = 1};
+}
+
 static void libpcap_reads_converted_packets(void **state)
 {
 	uint8_t *epbs = malloc(BLOCKS * BLOCK_LEN), *out = malloc(BLOCKS * BLOCK_LEN + 24);
+	struct ringtap_run run;
 	struct test_pcap t;
 	int64_t len;
 
 	test_epbs(epbs, BLOCKS, 61, 7);
 	pcap_file_header(out, 1234);
-	len = pcap_convert(out + PCAP_FILE_HEADER, epbs, BLOCKS * BLOCK_LEN);
+	run = run_of(epbs, BLOCKS);
+	len = pcap_convert(out + PCAP_FILE_HEADER, it, &run);
 	assert_int_equal(len, BLOCKS * (16 + 61));
 	test_folder_enter();
 	test_write("p", out, (size_t)len + PCAP_FILE_HEADER);
@@ -39,25 +63,29 @@ static void broken_blocks_are_refused(void **state)
 {
 	uint8_t epbs[3 * BLOCK_LEN], out[3 * BLOCK_LEN];
 	const uint32_t captured = 62 + 3;
+	struct ringtap_run run;
 
 	test_epbs(epbs, 3, 61, 0);
 	memcpy(epbs + 2 * BLOCK_LEN + 20, &captured, 4);
-	assert_int_equal(pcap_convert(out, epbs, 3 * BLOCK_LEN), -EBADMSG);
-	assert_int_equal(pcap_convert(out, epbs, 2 * BLOCK_LEN - 4), -EBADMSG);
-	assert_int_equal(pcap_convert(out, epbs, 2 * BLOCK_LEN), 2 * 77);
+	run = run_of(epbs, 3);
+	assert_int_equal(pcap_convert(out, it, &run), -EBADMSG);
+	run = run_of(epbs, 2);
+	run.bytes -= 4;
+	assert_int_equal(pcap_convert(out, it, &run), -EBADMSG);
+	run = run_of(epbs, 2);
+	assert_int_equal(pcap_convert(out, it, &run), 2 * 77);
 }
 
 static void fit_counts_what_conversion_makes(void **state)
 {
 	uint8_t epbs[10 * BLOCK_LEN];
-	uint64_t len;
+	struct ringtap_run run = run_of(epbs, 10);
 
 	test_epbs(epbs, 10, 61, 0);
 	for (uint64_t max = 0; max < 11 * 77; max++) {
 		uint64_t n = max / 77 < 10 ? max / 77 : 10;
 
-		assert_int_equal(pcap_fit(epbs, sizeof(epbs), max, &len), n);
-		assert_int_equal(len, n * BLOCK_LEN);
+		assert_int_equal(pcap_fit(it, &run, max), n);
 	}
 }
 
@@ -146,5 +174,5 @@ int main(void)
 		cmocka_unit_test(frames_come_back),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

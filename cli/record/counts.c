@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pcapng.h"
 #include "record.h"
 
 uint64_t counts_lost(const struct ringtap_counts *c)
@@ -58,30 +57,19 @@ int shares_update(struct recorder *r)
 	return 0;
 }
 
-int shares_discard(struct recorder *r, const struct slice *s)
+int shares_discard(struct recorder *r, const struct ringtap_run *run)
 {
-	const struct ringtap_run *run = s->run;
-	struct rt_packet p;
-	uint8_t *copy;
-	int64_t n;
 	int ret = grow(r, ringtap_capture_interface_count(r->cap));
+	const struct ringtap_packet *p;
 
 	if (ret)
 		return ret;
-	for (uint64_t at = s->offset; at < s->offset + s->len; at += (uint64_t)n) {
-		n = rt_pcapng_packet(run->data + at, s->offset + s->len - at, &p);
-		if (n < 0)
-			return (int)n;
-		if (run->renumber) {
-			/* The scratch of the output is free between slices, and holds any block. */
-			copy = r->out.scratch;
-			ringtap_run_copy(r->cap, run, at, (uint64_t)n, copy);
-			memcpy(&p.interface_id, copy + 8, sizeof(p.interface_id));
-		}
-		if (p.interface_id < r->share_count)
-			r->shares[p.interface_id].discarded++;
+	ringtap_packets_start(r->out.walk, run);
+	while ((p = ringtap_packet_next(r->out.walk))) {
+		if (p->interface < r->share_count)
+			r->shares[p->interface].discarded++;
 	}
-	return 0;
+	return ringtap_packets_error(r->out.walk);
 }
 
 uint64_t recorder_written(const struct recorder *r)

@@ -24,6 +24,7 @@ struct ringtap_capture {
 	bool stopped;
 	uint64_t counter;
 	uint64_t captured[8]; /* by file-wide id */
+	uint32_t ids[4][2];
 };
 
 uint32_t fake_block_len(uint32_t len)
@@ -74,11 +75,15 @@ static struct ringtap_run make_run(struct ringtap_capture *cap, const struct fak
 	cap->buffers = realloc(cap->buffers, (cap->handed + 1) * sizeof(*cap->buffers));
 	cap->buffers[cap->handed++] = data;
 	cap->captured[file_wide(r->app, r->interface)] += r->packets;
-	return (struct ringtap_run){.data = data,
-		.len = (uint64_t)block * r->packets,
+	for (uint32_t i = 0; i < 2; i++)
+		cap->ids[r->app][i] = file_wide(r->app, i);
+	return (struct ringtap_run){.size = sizeof(struct ringtap_run),
+		.records = data,
+		.bytes = (uint64_t)block * r->packets,
 		.packets = r->packets,
 		.app = r->app,
-		.renumber = fake.renumber};
+		.interfaces = fake.renumber ? cap->ids[r->app] : NULL,
+		.interface_count = fake.renumber ? 2 : 2 * fake.apps};
 }
 
 const char *ringtap_version(void)
@@ -128,7 +133,8 @@ const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i)
 }
 
 /* The last application has no probe, if there are three. */
-int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t len)
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
+	const struct ringtap_conn_options *opts, char *err, size_t len)
 {
 	static char dummy;
 
@@ -149,17 +155,20 @@ int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *o
 	return 0;
 }
 
-int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
-	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count)
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out)
 {
-	*sessions = NULL;
-	*session_count = 0;
-	*port_count = 2;
-	*ports = calloc(2, sizeof(**ports));
-	strcpy((*ports)[0].name, "p0");
-	strcpy((*ports)[1].name, "p1");
-	(*ports)[1].port_id = 1;
+	static const struct ringtap_port_info ports[] = {
+		{.name = "p0"}, {.name = "p1", .port_id = 1}};
+
+	*out = calloc(1, sizeof(**out));
+	(*out)->port_count = 2;
+	(*out)->ports = (struct ringtap_array){(void *)(uintptr_t)ports, sizeof(ports[0])};
 	return 0;
+}
+
+void ringtap_list_free(struct ringtap_list *list)
+{
+	free(list);
 }
 
 int ringtap_capture_create(struct ringtap_capture **out)
@@ -168,8 +177,8 @@ int ringtap_capture_create(struct ringtap_capture **out)
 	return 0;
 }
 
-int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_want *wants, size_t want_count,
+int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *wants, size_t size, size_t want_count,
 	const struct ringtap_capture_options *opts)
 {
 	if (fake.attach_error)
@@ -188,8 +197,8 @@ const char *ringtap_capture_error(const struct ringtap_capture *cap)
 	return "fake error";
 }
 
-int ringtap_capture_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs, size_t size,
+	unsigned max, int timeout_ms)
 {
 	int n = 0;
 
@@ -214,34 +223,6 @@ void ringtap_capture_release(struct ringtap_capture *cap)
 	for (unsigned i = 0; i < cap->handed; i++)
 		free(cap->buffers[i]);
 	cap->handed = 0;
-}
-
-uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns)
-{
-	return n < run->packets ? n * (run->len / run->packets) : run->len;
-}
-
-uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes)
-{
-	uint64_t block = run->len / run->packets;
-	uint64_t n = max / block < run->packets ? max / block : run->packets;
-
-	*bytes = n * block;
-	return n;
-}
-
-void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
-	uint64_t offset, uint64_t len, uint8_t *dst)
-{
-	uint32_t total, id;
-
-	memcpy(dst, run->data + offset, len);
-	for (uint64_t at = 0; at < len; at += total) {
-		memcpy(&total, dst + at + 4, 4);
-		memcpy(&id, dst + at + 8, 4);
-		id = file_wide(run->app, id);
-		memcpy(dst + at + 8, &id, 4);
-	}
 }
 
 void ringtap_capture_break(struct ringtap_capture *cap)
@@ -272,7 +253,7 @@ int ringtap_capture_interface(
 {
 	out->app = fake.late_interface ? i % fake.apps : i / 2;
 	out->port_id = (uint16_t)(fake.late_interface ? i / fake.apps : i % 2);
-	out->want = 0;
+	out->target = 0;
 	out->snaplen = RINGTAP_SNAPLEN_MAX;
 	out->link_mbps = 10000;
 	out->nic_imissed = 3;

@@ -16,7 +16,7 @@ int output_init(struct output *o, const struct record_config *cfg)
 		if (cfg->ifaces[i].snaplen > o->snaplen)
 			o->snaplen = cfg->ifaces[i].snaplen;
 	o->scratch = malloc(SCRATCH);
-	if (!o->scratch)
+	if (!o->scratch || ringtap_packets_create(&o->walk))
 		return -ENOMEM;
 	return cfg->compress == COMPRESS_NONE ? 0 : compressor_new(&o->compressor, cfg->compress);
 }
@@ -24,6 +24,7 @@ int output_init(struct output *o, const struct record_config *cfg)
 void output_free(struct output *o)
 {
 	compressor_free(o->compressor);
+	ringtap_packets_free(o->walk);
 	free(o->scratch);
 }
 
@@ -106,39 +107,38 @@ int output_block(struct output *o, const void *data, size_t len)
 }
 
 /* The usual case: nothing is touched but the list. */
-static int gather(struct output *o, const struct slice *s)
+static int gather(struct output *o, const struct ringtap_run *run, const void *blocks)
 {
 	int ret = o->iov_count == OUTPUT_IOV ? output_push(o) : 0;
 
 	if (ret)
 		return ret;
-	o->iov[o->iov_count++] = (struct iovec){
-		.iov_base = (void *)(uintptr_t)(s->run->data + s->offset), .iov_len = s->len};
-	o->bytes += s->len;
-	o->packets += s->packets;
+	o->iov[o->iov_count++] =
+		(struct iovec){.iov_base = (void *)(uintptr_t)blocks, .iov_len = run->bytes};
+	o->bytes += run->bytes;
+	o->packets += run->packets;
 	return 0;
 }
 
-static int put_chunk(struct output *o, const struct ringtap_capture *cap, const struct slice *s)
+/* A run of at most SCRATCH bytes. */
+static int put_chunk(struct output *o, const struct ringtap_run *run)
 {
-	const uint8_t *data = s->run->data + s->offset;
-	uint64_t len = s->len;
+	const void *data = o->scratch;
+	uint64_t len = run->bytes;
 	int ret;
 
 	if (o->pcap) {
-		int64_t n = pcap_convert(o->scratch, data, len);
+		int64_t n = pcap_convert(o->scratch, o->walk, run);
 
 		if (n < 0)
 			return (int)n;
-		data = o->scratch;
 		len = (uint64_t)n;
-	} else if (s->run->renumber) {
-		ringtap_run_copy(cap, s->run, s->offset, len, o->scratch);
-		data = o->scratch;
+	} else {
+		data = ringtap_run_pcapng(run, o->scratch, SCRATCH);
 	}
 	ret = put_now(o, data, len);
 	o->bytes += len;
-	o->packets += s->packets;
+	o->packets += run->packets;
 	if (!o->compressor)
 		o->sent = o->packets;
 	else if (!ret && compressor_pending(o->compressor) >= COMPRESS_FRAME)
@@ -146,31 +146,19 @@ static int put_chunk(struct output *o, const struct ringtap_capture *cap, const 
 	return ret;
 }
 
-int output_slice(struct output *o, const struct ringtap_capture *cap, const struct slice *s)
+int output_run(struct output *o, const struct ringtap_run *run)
 {
-	struct slice rest = *s;
+	const void *blocks = ringtap_run_pcapng(run, NULL, 0);
+	struct ringtap_run rest = *run, chunk;
 	int ret = 0;
 
-	if (!o->pcap && !s->run->renumber && !o->compressor)
-		return gather(o, s);
+	if (!o->pcap && !o->compressor && blocks)
+		return gather(o, run, blocks);
 	ret = output_push(o);
-	while (rest.len && !ret) {
-		struct slice chunk = rest;
-
-		if (rest.len > SCRATCH) {
-			struct ringtap_run part = *rest.run;
-
-			part.data += rest.offset;
-			part.len = rest.len;
-			part.packets = rest.packets;
-			chunk.packets = ringtap_run_fit(&part, SCRATCH, &chunk.len);
-			if (!chunk.packets)
-				return -EBADMSG;
-		}
-		ret = put_chunk(o, cap, &chunk);
-		rest.offset += chunk.len;
-		rest.len -= chunk.len;
-		rest.packets -= chunk.packets;
+	while (rest.packets && !ret) {
+		if (!ringtap_run_take(&rest, UINT64_MAX, SCRATCH, &chunk))
+			return -EBADMSG;
+		ret = put_chunk(o, &chunk);
 	}
 	return ret;
 }

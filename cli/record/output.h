@@ -24,19 +24,13 @@ struct output {
 	struct compressor *compressor;
 	bool pcap;
 	uint8_t *scratch;
-	uint64_t bytes;   /* of the file, before compression */
-	uint64_t packets; /* of the file */
+	struct ringtap_packets *walk; /* for runs that are not written as they are */
+	uint64_t bytes;               /* of the file, before compression */
+	uint64_t packets;             /* of the file */
 	uint64_t sent;    /* packets in finished calls of the sink, or in the frame before */
 	uint32_t snaplen; /* of the pcap header */
 	struct iovec iov[OUTPUT_IOV];
 	unsigned iov_count;
-};
-
-/* A part of a run, whole packets. */
-struct slice {
-	const struct ringtap_run *run;
-	uint64_t offset, len; /* bytes */
-	uint64_t packets;
 };
 
 /* Errors are -errno; they stick until the file is closed. */
@@ -49,8 +43,8 @@ int output_open(struct output *o, const struct record_config *cfg, const char *p
 int output_start(struct output *o);
 /* Writes a block (SHB, IDB, ISB) behind all packets so far. Nothing for pcap. */
 int output_block(struct output *o, const void *data, size_t len);
-/* Takes packets. Their memory must stay as it is until output_push(). -EBADMSG: broken blocks. */
-int output_slice(struct output *o, const struct ringtap_capture *cap, const struct slice *s);
+/* Takes packets. Their memory must stay as it is until output_push(). -EBADMSG: broken records. */
+int output_run(struct output *o, const struct ringtap_run *run);
 /* Hands everything gathered to the sink; afterwards the runs may be released. */
 int output_push(struct output *o);
 /* What has been pushed shall become visible soon: flushes buffers that do not fill up. */

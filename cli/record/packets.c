@@ -18,56 +18,37 @@ static uint64_t reserve(const struct recorder *r)
 
 enum full { FULL_NOT, FULL_PACKETS, FULL_BYTES };
 
-static struct ringtap_run part_of(const struct slice *s)
-{
-	struct ringtap_run part = *s->run;
-
-	part.data += s->offset;
-	part.len = s->len;
-	part.packets = s->packets;
-	return part;
-}
-
-/* Cuts s to its first packets. */
-static void cut_packets(struct slice *s, uint64_t packets)
-{
-	struct ringtap_run part = part_of(s);
-
-	if (s->packets <= packets)
-		return;
-	s->packets = packets;
-	s->len = packets ? ringtap_run_prefix(&part, packets, NULL) : 0;
-}
-
-/* Cuts s to what fits into room bytes of the file. */
-static void cut_bytes(const struct recorder *r, struct slice *s, uint64_t room)
-{
-	struct ringtap_run part = part_of(s);
-
-	if (s->len <= room)
-		return;
-	s->packets = r->cfg->pcap ? pcap_fit(part.data, part.len, room, &s->len)
-				  : ringtap_run_fit(&part, room, &s->len);
-	/* Even the smallest file holds a packet, or there would be no progress. */
-	if (!s->packets && !r->out.packets) {
-		s->packets = 1;
-		s->len = ringtap_run_prefix(&part, 1, NULL);
-	}
-}
-
-/* Cuts s so that the current file stays within its limits; to nothing if it is full. */
-static enum full cut_to_file(const struct recorder *r, struct slice *s)
+/* The first packets of rest, so that the current file stays within its limits, at most max; none if
+ * it is full. -EBADMSG: the records have become invalid. */
+static int cut_to_file(const struct recorder *r, struct ringtap_run *rest, uint64_t max,
+	struct ringtap_run *part, enum full *why)
 {
 	uint64_t bytes = min_limit(r->cfg->stop.bytes, r->cfg->rotate.bytes);
-	uint64_t used = r->out.bytes + reserve(r);
+	uint64_t used = r->out.bytes + reserve(r), room = used < bytes ? bytes - used : 0;
+	uint64_t packets = max;
 
-	if (r->cfg->rotate.packets)
-		cut_packets(s, r->cfg->rotate.packets - r->out.packets);
-	if (!s->packets)
-		return FULL_PACKETS;
-	if (bytes)
-		cut_bytes(r, s, used < bytes ? bytes - used : 0);
-	return s->packets ? FULL_NOT : FULL_BYTES;
+	*why = FULL_NOT;
+	part->packets = 0;
+	if (r->cfg->rotate.packets && r->cfg->rotate.packets - r->out.packets < packets)
+		packets = r->cfg->rotate.packets - r->out.packets;
+	if (!packets) {
+		*why = FULL_PACKETS;
+		return 0;
+	}
+	if (bytes && r->cfg->pcap) {
+		uint64_t fit = pcap_fit(r->out.walk, rest, room);
+
+		packets = fit < packets ? fit : packets;
+		room = UINT64_MAX;
+	}
+	if (packets && ringtap_run_take(rest, packets, bytes ? room : UINT64_MAX, part))
+		return 0;
+	*why = FULL_BYTES;
+	if (r->out.packets && bytes)
+		return 0;
+	/* Even the smallest file holds a packet, or there would be no progress. */
+	*why = FULL_NOT;
+	return ringtap_run_take(rest, 1, UINT64_MAX, part) ? 0 : -EBADMSG;
 }
 
 /* The file is full: end, or go on to the next one. */
@@ -86,28 +67,22 @@ static int next_file(struct recorder *r, enum full why)
 int packets_put(struct recorder *r, const struct ringtap_run *run)
 {
 	const uint64_t limit = r->cfg->stop.packets;
-	struct slice rest = {.run = run, .len = run->len, .packets = run->packets};
+	struct ringtap_run rest = *run, part;
 	enum full full;
 	int ret = 0;
 
-	while (rest.len && !ret) {
-		struct slice s = rest;
-
+	while (rest.packets && !ret) {
 		if (r->discarding)
 			return shares_discard(r, &rest);
-		if (limit)
-			cut_packets(&s, limit - recorder_written(r));
-		full = cut_to_file(r, &s);
+		ret = cut_to_file(
+			r, &rest, limit ? limit - recorder_written(r) : UINT64_MAX, &part, &full);
+		if (ret)
+			return ret;
 		if (full) {
 			ret = next_file(r, full);
 			continue;
 		}
-		if (!s.len)
-			return -EBADMSG;
-		ret = output_slice(&r->out, r->cap, &s);
-		rest.offset += s.len;
-		rest.len -= s.len;
-		rest.packets -= s.packets;
+		ret = output_run(&r->out, &part);
 		if (limit && recorder_written(r) >= limit)
 			recorder_end(r, END_PACKETS, true);
 	}

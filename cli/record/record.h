@@ -97,8 +97,8 @@ int file_statistics(struct recorder *r, bool final);
 /* ---- counts.c */
 /* Brings shares up to date. */
 int shares_update(struct recorder *r);
-/* Counts the packets of a slice as discarded, by interface. */
-int shares_discard(struct recorder *r, const struct slice *s);
+/* Counts the packets of a run as discarded, by interface. 0, -ENOMEM, -EBADMSG. */
+int shares_discard(struct recorder *r, const struct ringtap_run *run);
 uint64_t counts_lost(const struct ringtap_counts *c);
 /* Ends the recording at its source; discard: packets that still come are only counted. The first
  * reason stays. */

@@ -202,9 +202,19 @@ static void pcap_files_end_with_a_whole_record(void **state)
 		struct rlimit old, now;
 		uint64_t bytes, packets;
 		struct iovec iov = {header, sizeof(header)};
-		int64_t len = pcap_convert(records, blocks, TOTAL);
+		struct ringtap_run run = {.size = sizeof(run),
+			.packets = BLOCKS,
+			.bytes = TOTAL,
+			.records = blocks,
+			.interface_count = 1};
+		struct ringtap_packets *it;
 		int written;
+		int64_t len;
 
+		assert_int_equal(ringtap_packets_create(&it), 0);
+		len = pcap_convert(records, it, &run);
+		assert_true(len > 0);
+		ringtap_packets_free(it);
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 		now = (struct rlimit){8192, old.rlim_max};
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);

@@ -23,9 +23,8 @@ static void print(struct recorder *r)
 		if (ringtap_capture_interface(r->cap, i, &info))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", info.app_name, info.name);
-		text_shorten(shown, sizeof(shown), name, NAME_WIDTH);
-		printf("%s%*s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "\n", shown,
-			NAME_WIDTH - (int)text_columns(shown), "", c->seen,
+		printf("%s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "\n",
+			text_cell(shown, sizeof(shown), name, NAME_WIDTH), c->seen,
 			recorder_iface(r, &info)->filter ? c->captured + counts_lost(c) : c->seen,
 			counts_lost(c), info.nic_imissed + info.nic_nombuf);
 	}

@@ -49,7 +49,7 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 		return -EINVAL;
 	}
 	t->ifaces[t->want_count] = i;
-	t->wants[t->want_count++] = (struct ringtap_want){.port = port,
+	t->wants[t->want_count++] = (struct ringtap_target){.port = port,
 		.queue = i->queue,
 		.directions = i->directions,
 		.snaplen = i->snaplen,

@@ -11,7 +11,7 @@
 /* An application to attach to, in order of attaching. */
 struct target {
 	const char *name, *dir; /* live as long as targets.apps */
-	struct ringtap_want wants[CONFIG_IFACES_MAX];
+	struct ringtap_target wants[CONFIG_IFACES_MAX];
 	const struct iface_config *ifaces[CONFIG_IFACES_MAX]; /* sources of the wants */
 	unsigned want_count;
 };

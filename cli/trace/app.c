@@ -3,16 +3,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/proto.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
 #include "cli/which_app.h"
-#include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
 
@@ -37,22 +34,6 @@ static int trace_find(struct trace *t)
 	return !ret ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 
-/* The application's own number of its process may be another one in this namespace. The kernel has
- * ours, of the listener. */
-pid_t trace_listener(const struct trace *t, const char *socket)
-{
-	int fd = rt_connect(t->app.dir, socket);
-	struct ucred peer = {0};
-	socklen_t len = sizeof(peer);
-
-	if (fd < 0)
-		return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
-		peer.pid = 0;
-	close(fd);
-	return peer.pid;
-}
-
 static int say_refused(const struct trace *t, int error, const char *err)
 {
 	say_not_attached("trace", t->app.name, error, err);
@@ -67,12 +48,12 @@ int trace_meet(struct trace *t)
 
 	if (ret != STATUS_OK)
 		return ret;
-	ret = ringtap_conn_open(&conn, t->app.dir, err, sizeof(err));
+	ret = ringtap_conn_open(&conn, t->app.dir, NULL, err, sizeof(err));
 	if (ret)
 		return say_refused(t, ret, err);
 	t->info.size = sizeof(t->info);
 	ret = ringtap_conn_app(conn, &t->info);
-	t->pid = trace_listener(t, RT_SOCKET_NAME);
+	t->pid = (pid_t)t->info.host_pid;
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
 		say("trace: %s: its process is not visible here; run ringtap outside of containers",
@@ -88,12 +69,15 @@ int trace_meet(struct trace *t)
 int trace_attach(struct trace *t, unsigned collectors)
 {
 	char err[512];
-	int ret = ringtap_monitor_open(&t->mon, t->app.dir, collectors, 1, err, sizeof(err));
+	const struct ringtap_monitor_options opts = {
+		.size = sizeof(opts), .collectors = collectors, .latency_every = 1};
+	struct ringtap_app_info now = {.size = sizeof(now)};
+	int ret = ringtap_monitor_open(&t->mon, t->app.dir, &opts, err, sizeof(err));
 
 	if (ret)
 		return say_refused(t, ret, err);
 	/* The monitor belongs to one process from here on: check that it is the tracer's. */
-	if (trace_listener(t, RT_SOCKET_NAME) == t->pid)
+	if (!ringtap_monitor_app(t->mon, &now) && (pid_t)now.host_pid == t->pid)
 		return STATUS_OK;
 	say("trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
 	return STATUS_FAILED;

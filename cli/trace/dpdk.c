@@ -15,7 +15,6 @@
 
 #include "base/json.h"
 #include "cli/monitor/rates.h"
-#include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
 
@@ -38,8 +37,9 @@ static int switch_off(void *ctx)
 	bool done = false;
 
 	while (!done) {
-		pid_t pid = trace_listener(t, RT_TELEMETRY_SOCKET);
-		int ret = pid > 0 && pid != t->pid
+		uint32_t pid;
+		int ret = !ringtap_telemetry(t->app.dir, NULL, ASK_MS, NULL, &pid) && pid &&
+					  (pid_t)pid != t->pid
 				  ? -ENOENT
 				  : trace_ask_within(t->app.dir, "off", ASK_MS, &answer);
 

@@ -111,13 +111,12 @@ static void print_row(const json_t *row)
 
 	if (json_is_integer(q))
 		snprintf(queue, sizeof(queue), "%lld", (long long)json_integer_value(q));
-	text_shorten(shown, sizeof(shown), maps_text(name, row, "name", "?"), PORT_WIDTH);
-	printf("%15s %11s %s%*s %5s %-15s %s\n",
+	printf("%15s %11s %s %5s %-15s %s\n",
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		shown, PORT_WIDTH - (int)text_columns(shown), "", queue,
-		maps_text(thread, row, "thread", "?"), reason_of(row, reason, &meaning));
+		text_cell(shown, sizeof(shown), maps_text(name, row, "name", "?"), PORT_WIDTH),
+		queue, maps_text(thread, row, "thread", "?"), reason_of(row, reason, &meaning));
 }
 
 /* Once for each reason that is in the table. */

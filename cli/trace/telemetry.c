@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "reader/halt.h"
-#include "reader/telemetry.h"
 #include "base/signals.h"
 #include "trace.h"
 
@@ -38,17 +37,17 @@ static void join_directory(json_t *answer)
 
 int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer)
 {
-	char command[128], text[RT_TELEMETRY_MAX];
+	char command[128], *text;
 	json_t *all, *own;
 	int ret;
 
 	*answer = NULL;
 	snprintf(command, sizeof(command), COMMAND "%s%s", *parameter ? "," : "", parameter);
-	rt_telemetry_ms = ms;
-	ret = rt_telemetry_ask(dir, command, text);
+	ret = ringtap_telemetry(dir, command, ms, &text, NULL);
 	if (ret)
 		return ret;
 	all = json_loads(text, 0, NULL);
+	free(text);
 	own = json_object_get(all, COMMAND);
 	*answer = json_is_object(own) ? json_incref(own) : NULL;
 	json_decref(all);
@@ -67,7 +66,8 @@ json_t *trace_ask(const char *dir, const char *parameter)
 
 const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN])
 {
-	return rt_halted(t->pid, why, TRACE_WHY_LEN) ? why : "it does not answer";
+	return ringtap_process_halted((uint32_t)t->pid, why, TRACE_WHY_LEN) ? why
+									    : "it does not answer";
 }
 
 json_t *trace_tell(const struct trace *t, const char *parameter)

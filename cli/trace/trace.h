@@ -78,9 +78,6 @@ json_t *trace_document(const struct trace *t, const char *what);
 /* Flushes standard output; enum status. */
 int trace_printed(int error);
 
-/* The process that listens on the application's socket of that name; 0: none. */
-pid_t trace_listener(const struct trace *t, const char *socket);
-
 /* Waits for a limit, a signal, the application's or the child's (NULL: none) end. */
 enum trace_end trace_wait(struct trace *t, struct child *c, uint64_t until_ns);
 

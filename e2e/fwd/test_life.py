@@ -159,8 +159,8 @@ def test_report_for_people(fwd):
                "5k", "--count", 6000, "--stats", 1, json_out=False).done()
     assert re.search(r"\d\.\d s  generate net_ring_a: rx 0pps", text)
     assert "sequence: 6000 received, 0 lost, 0 duplicated, 0 reordered" in text
-    assert "5,000 pps asked for" in text
-    assert "ended by count" in text
+    assert "5,000 pps requested" in text
+    assert "end of the run: count" in text
 
 
 def test_ringtap_records_it(fwd, record):

@@ -87,7 +87,7 @@ def refused(app, *words):
     """It runs, without the probe; its log has one line with the reason."""
     line, = log(app)
     assert all(word in line for word in words), line
-    assert line.endswith("the application runs on without it")
+    assert line.endswith("the application runs without it")
     port = app.plug("net_null0")
     assert app.one(f"poll {port} 0 n=100") == 100
     assert "load_probe" in mine(app)
@@ -128,7 +128,7 @@ def test_object_of_another_version(play, plugin, private_dir):
     probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 3, 56)))
     app = play(plugin=alone)
     line, = log(app)
-    assert str(probe_object(alone)) in line and "is of another version" in line
+    assert str(probe_object(alone)) in line and "have different versions" in line
     assert "load_probe" not in mine(app) and app.quit() == 0
 
 

@@ -35,8 +35,8 @@ def ping(host):
 def test_listed(switch):
     it, _hosts, devices = switch
     assert ports_of(it) == devices
-    text = check([RINGTAP, "list"])
-    assert all(f" {name} ({device}) " in text for name, device in devices.items())
+    text = check([RINGTAP, "list"])  # ethdev's names are shortened to fit
+    assert all(f" {name} ({device[:4]}" in text for name, device in devices.items())
     assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
     assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap",
                                               "--extcap-interfaces"])

@@ -57,6 +57,18 @@ def test_trace_list(app):
     assert "uint64 arg4=greatest\n" in said
 
 
+@pytest.mark.parametrize("what", [["latency", "--histogram"], ["memory", "--distances"], ["record", "-w", "/dev/null"]],
+                         ids=lambda w: w[0])
+def test_reports(testpmd, what):
+    pmd = testpmd("net_ring0", "net_null1")
+    pmd.start("start tx_first 3")
+    until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
+    limit = ["-a", "duration:0.3", "-i", f"{pmd.prefix}:"] if what[0] == "record" else ["--duration", "0.3", pmd.prefix]
+    done = run([RINGTAP, *what, *limit])
+    assert done.returncode == 0 and "net_null1" in done.stdout + done.stderr
+    assert_fits(done.stdout if what[0] != "record" else done.stderr)
+
+
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
 @pytest.mark.parametrize("what", [["burst", "--empty"], ["latency"], ["drops"], ["gaps"]], ids=lambda w: w[0])
 def test_trace(testpmd, what):

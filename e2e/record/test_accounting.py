@@ -56,9 +56,10 @@ def test_dropcounts_add_up_to_the_losses(play, record):
     for queue in (0, 1):
         for direction in ("rx", "tx"):
             sent += app.burst(direction, 0, queue, n=2000 + queue, len=200)[0]
+    size = recorder.out.stat().st_size
     recorder.proc.send_signal(signal.SIGCONT)
-    last = 400  # more than enough for the reader to have made room at some time
-    for _ in range(last):
+    until(lambda: recorder.out.stat().st_size > size, what="the reader to make room")
+    for _ in range(10):
         for queue in (0, 1):
             for direction in ("rx", "tx"):
                 sent += app.burst(direction, 0, queue, n=1)[0]

@@ -521,8 +521,8 @@ def test_with_a_monitor_besides(app, trace, closing):
     (["drops", "--empty"], USAGE, "only with burst"), (["burst", "--off-cpu"], USAGE, "only with gaps"),
     (["gaps", "--off-cpu", "--long", "5"], USAGE, "--long"), (["burst", "-o", "x"], USAGE, "--output"),
     (["lttng"], USAGE, "-o DIR"), (["dpdk"], USAGE, "-o DIR"),
-    (["burst", "no-such-application"], FAILED, "no such application"),
-    (["list", "no-such-application"], FAILED, "no such application")])
+    (["burst", "no-such-application"], FAILED, "no application is called"),
+    (["list", "no-such-application"], FAILED, "no application is called")])
 def test_wrong_command_lines(app, args, status, says):
     done = tracing(*args)
     assert done.returncode == status, done.stderr
@@ -537,7 +537,7 @@ def test_of_several_applications_one_is_named(play, bpftrace, what, line):
     assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
     named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
     done = tracing(*what, f"{named.prefix}:no-such-port")
-    assert done.returncode == USAGE and "without a port" in done.stderr
+    assert done.returncode == USAGE and "names a port" in done.stderr
     if what == ["list"]:
         assert tracing(*what, named.prefix).returncode == 0
 

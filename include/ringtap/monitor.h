@@ -28,16 +28,26 @@ enum {
 	RINGTAP_POOLS = 1 << 6,     /* mempools */
 };
 
-#define RINGTAP_BURSTS   512 /* burst sizes that are counted one by one: 0 … 512 */
-#define RINGTAP_NO_INDEX UINT32_MAX
+#define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
+
+/* ---- Monitors: switch collectors on ---------------------------------------------------------- */
 
 struct ringtap_monitor;
 
-/* Attaches to the application whose runtime folder is dir and switches collectors on. Timed is
- * one packet in latency_every (0 or 1: every one; of several monitors the smallest number
- * counts). Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this library. */
-int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir, unsigned collectors,
-	unsigned latency_every, char *err, size_t errlen);
+struct ringtap_monitor_options {
+	size_t size;
+	unsigned collectors;    /* RINGTAP_POLLS, …; 0: ports only */
+	unsigned latency_every; /* times one packet in so many; 0 or 1: every one. Of several
+				 * monitors the smallest number counts. */
+	int timeout_ms;         /* as in struct ringtap_conn_options */
+};
+
+/* Attaches to the application whose runtime folder is dir and switches collectors on. The caller
+ * closes *out. Errors as ringtap_conn_open(), and -EOPNOTSUPP: its probe is older than this
+ * library.
+ */
+int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen);
 void ringtap_monitor_close(struct ringtap_monitor *mon);
 
 /* Changes what this monitor keeps switched on. */
@@ -50,8 +60,7 @@ int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_in
 /* A descriptor that becomes readable when the application ends or throws us out. */
 int ringtap_monitor_fd(const struct ringtap_monitor *mon);
 
-/* ---- A snapshot --------------------------------------------------------------------------------
- */
+/* ---- Snapshots: the statistics of an application --------------------------------------------- */
 
 struct ringtap_port_stats {
 	char name[RINGTAP_NAME_LEN];
@@ -249,7 +258,7 @@ void ringtap_snapshot_free(struct ringtap_snapshot *f);
  * earlier has the same index in later. */
 void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
 
-/* ---- Latency histograms --------------------------------------------------------------------
+/* ---- Latency: percentiles of latency histograms ---------------------------------------------
  *
  * Log-linear: buckets of width 1 at first, then 2^n buckets for each power of two, so that the
  * width of a bucket is a fixed share of its values. */

@@ -21,6 +21,7 @@ extern "C" {
 
 #define RINGTAP_NAME_LEN    64
 #define RINGTAP_SNAPLEN_MAX 262144
+#define RINGTAP_NO_INDEX    UINT32_MAX
 
 /* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
  * strides behind the first, however large a program compiled earlier takes them to be. */
@@ -37,7 +38,7 @@ static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t
 /* Version of the library, "major.minor.patch". Static. */
 const char *ringtap_version(void);
 
-/* ---- Discovery ---------------------------------------------------------------------------- */
+/* ---- Discovery: find applications ------------------------------------------------------------ */
 
 struct ringtap_apps;
 
@@ -57,7 +58,7 @@ const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);
 const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
 
-/* ---- Control connection: what an application is and has ------------------------------------ */
+/* ---- Connections: what an application is and has --------------------------------------------- */
 
 struct ringtap_conn;
 
@@ -68,6 +69,13 @@ struct ringtap_app_info {
 	char program[RINGTAP_NAME_LEN];
 	char dpdk[RINGTAP_NAME_LEN];  /* DPDK version */
 	char probe[RINGTAP_NAME_LEN]; /* ringtap version of the probe */
+	uint32_t host_pid; /* in the PID namespace of the caller; 0: not visible from there */
+};
+
+/* NULL stands for the defaults. */
+struct ringtap_conn_options {
+	size_t size;
+	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry */
 };
 
 /* RX time stamps that a port's packets bring along. */
@@ -106,14 +114,49 @@ struct ringtap_session_info {
  * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
  * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
-int ringtap_conn_open(struct ringtap_conn **out, const char *dir, char *err, size_t errlen);
+int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
+	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
 int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *out);
-/* The caller frees *ports and *sessions with free(). */
-int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_port_info **ports,
-	size_t *port_count, struct ringtap_session_info **sessions, size_t *session_count);
 
-/* ---- Capture --------------------------------------------------------------------------------- */
+/* The ports of an application and the sessions that capture them. The library allocates it. */
+struct ringtap_list {
+	size_t port_count, session_count;
+	struct ringtap_array ports, sessions;
+};
+
+/* The caller frees *out with ringtap_list_free(). 0, -ETIMEDOUT, -ECONNRESET: the application is
+ * gone, -EPROTO, -ENOMEM; *out is NULL then. */
+int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out);
+void ringtap_list_free(struct ringtap_list *list);
+
+/* Entry i of a list, less than the count. Lives as long as the list. */
+static inline const struct ringtap_port_info *ringtap_list_port(
+	const struct ringtap_list *l, size_t i)
+{
+	return (const struct ringtap_port_info *)ringtap_array_at(&l->ports, i);
+}
+
+static inline const struct ringtap_session_info *ringtap_list_session(
+	const struct ringtap_list *l, size_t i)
+{
+	return (const struct ringtap_session_info *)ringtap_array_at(&l->sessions, i);
+}
+
+/* Sends a command to DPDK's telemetry of the application whose runtime folder is dir, such as
+ * "/ethdev/stats,0", and waits up to timeout_ms (0: 3 s) for the answer. *answer becomes its JSON
+ * text; the caller frees it with free(). *pid, if not NULL, becomes the process that answers, in
+ * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -ENOENT,
+ * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
+int ringtap_telemetry(
+	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
+
+/* Why a process (host_pid of an application) does not answer: true if it is stopped by a signal or
+ * a debugger, or if its control group is frozen; why, of size bytes, then becomes a sentence that
+ * says so and how to continue it. False: it runs, or /proc does not show it. */
+bool ringtap_process_halted(uint32_t pid, char *why, size_t size);
+
+/* ---- Captures: attach, and take runs of packets ---------------------------------------------- */
 
 /* A classic BPF instruction: layout and meaning of libpcap's struct bpf_insn. */
 struct ringtap_insn {
@@ -125,9 +168,9 @@ struct ringtap_insn {
 
 enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 
-/* What to capture of a port. Of the wants of one application, the first that matches a port
+/* What to capture of which ports. Of the targets of one application, the first that matches a port
  * decides for it. */
-struct ringtap_want {
+struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
@@ -144,6 +187,7 @@ struct ringtap_capture_options {
 	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
+	int timeout_ms; /* as in struct ringtap_conn_options */
 };
 
 struct ringtap_capture;
@@ -151,12 +195,21 @@ struct ringtap_capture;
 /* A capture of one or several applications, merged. */
 int ringtap_capture_create(struct ringtap_capture **out);
 
+/* As ringtap_capture_attach(); size is that of the caller's struct ringtap_target. */
+int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t size, size_t target_count,
+	const struct ringtap_capture_options *opts);
+
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused; -ENOMEM, … */
-int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_want *wants, size_t want_count,
-	const struct ringtap_capture_options *opts);
+static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t target_count,
+	const struct ringtap_capture_options *opts)
+{
+	return ringtap_capture_attach_sized(
+		cap, dir, targets, sizeof(*targets), target_count, opts);
+}
 
 /* Lets packets flow, in all applications attached. ringtap_capture_next() does it if it was not
  * done before. 0 or -errno. */
@@ -165,39 +218,119 @@ int ringtap_capture_start(struct ringtap_capture *cap);
 /* What went wrong last, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
 
-/* A run of finished pcapng Enhanced Packet Blocks of one thread, in place in its ring. */
+/* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
+ * ringtap_run_pcapng() makes them a part of a file. */
 struct ringtap_run {
-	const uint8_t *data;
-	uint64_t len; /* bytes */
-	uint64_t packets;
+	size_t size;       /* of this structure; set by ringtap_capture_next() */
+	uint64_t packets;  /* at least 1 */
+	uint64_t bytes;    /* length as pcapng */
 	uint64_t first_ns; /* since the epoch */
 	uint64_t last_ns;
-	uint32_t app;  /* index in order of attaching */
-	bool renumber; /* interface ids are the application's: use ringtap_run_copy() */
-	bool stale;    /* packets may have passed an earlier filter, see ringtap_capture_filter() */
+	uint32_t app; /* index in order of attaching */
+	bool stale;   /* packets may have passed an earlier filter, see ringtap_capture_filter() */
+	/* The library's own: where the records lie, and in which form. */
+	uint32_t form;
+	const void *records;
+	const uint32_t *interfaces; /* file-wide id of each of the application's; NULL: the same */
+	uint32_t interface_count;
 };
+
+/* As ringtap_capture_next(); size is that of the caller's struct ringtap_run. */
+int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs, size_t size,
+	unsigned max, int timeout_ms);
 
 /* Hands out the next runs, in non-decreasing time order, at most max. They stay valid until
  * ringtap_capture_release(). Waits up to timeout_ms (-1: no limit) for packets.
  * Returns the number of runs; 0: time is up, or fd wake-up by ringtap_capture_break();
  * -EPIPE: all applications are gone or stopped and everything has been handed out (the end);
  * -EBADMSG: a ring is corrupt: ringtap_capture_error() says where, what came before was good. */
-int ringtap_capture_next(
-	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms);
+static inline int ringtap_capture_next(
+	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, int timeout_ms)
+{
+	return ringtap_capture_next_sized(cap, runs, sizeof(*runs), max, timeout_ms);
+}
 
 /* Gives the space of all runs handed out back to the applications. */
 void ringtap_capture_release(struct ringtap_capture *cap);
 
-/* Length in bytes of the first n packets of a run, or run->len if it has no more than n.
- * *last_ns, if not NULL, becomes the time of the last of them. */
-uint64_t ringtap_run_prefix(const struct ringtap_run *run, uint64_t n, uint64_t *last_ns);
+/* Cuts the first packets off a run: at most `packets` of them, and at most `bytes` bytes as pcapng.
+ * They become *part, the others stay in *rest. Returns part->packets, and 0 too where the records
+ * have become invalid: the application can write to them. */
+uint64_t ringtap_run_take(
+	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
-/* Packets that fit, whole, into the first max bytes of a run; *bytes is their exact length. */
-uint64_t ringtap_run_fit(const struct ringtap_run *run, uint64_t max, uint64_t *bytes);
+/* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
+ * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
+ * NULL: they do not, and buf is NULL or too small. Valid until ringtap_capture_release(). Only the
+ * whole is checked: the application can write to blocks in place. */
+const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
-/* Copies len bytes (whole records) of a run to dst with file-wide interface ids. */
-void ringtap_run_copy(const struct ringtap_capture *cap, const struct ringtap_run *run,
-	uint64_t offset, uint64_t len, uint8_t *dst);
+/* ---- Packets: read the packets of a run ------------------------------------------------------ */
+
+struct ringtap_packet {
+	const uint8_t
+		*data;      /* from the Ethernet header on; valid until ringtap_capture_release() */
+	uint32_t caplen;    /* bytes at data */
+	uint32_t length;    /* bytes on the wire; at least caplen */
+	uint64_t ns;        /* since the epoch */
+	uint32_t interface; /* file-wide id, see ringtap_capture_interface() */
+	/* Only with RINGTAP_FIELDS_ALL. */
+	uint32_t queue;    /* RINGTAP_NO_INDEX: unknown */
+	uint32_t hash;     /* RSS hash of the NIC, if has_hash */
+	uint8_t direction; /* RINGTAP_RX, RINGTAP_TX; 0: unknown */
+	bool has_hash;
+	uint64_t dropcount; /* packets lost since the packet before of its thread, port, queue and
+			     * direction */
+};
+
+enum ringtap_fields { RINGTAP_FIELDS_BASIC, RINGTAP_FIELDS_ALL };
+
+/* An iterator over the packets of a run. It reads ahead, a batch at a time. */
+struct ringtap_packets {
+	/* The library's own. */
+	const char *next, *end;
+	size_t stride;
+	uint64_t left; /* not read yet */
+};
+
+/* The caller frees *out with ringtap_packets_free(). 0 or -ENOMEM. */
+int ringtap_packets_create(struct ringtap_packets **out);
+void ringtap_packets_free(struct ringtap_packets *it);
+
+/* Goes to the first packet of a run, which is copied: *run itself may go. */
+void ringtap_packets_start(struct ringtap_packets *it, const struct ringtap_run *run);
+
+/* Chooses the fields of the packets from the next one on. RINGTAP_FIELDS_BASIC, the default, saves
+ * a few nanoseconds a packet. */
+void ringtap_packets_fields(struct ringtap_packets *it, enum ringtap_fields fields);
+
+/* 0, or -EBADMSG: ringtap_packet_next() ended early, as the application has overwritten records. */
+int ringtap_packets_error(const struct ringtap_packets *it);
+
+/* For ringtap_packet_next(). False: there are no more. */
+bool ringtap_packets_fill(struct ringtap_packets *it);
+
+/* The next packet of the run, NULL at its end. It lives until the next call; its data live until
+ * ringtap_capture_release(). Its fields are consistent whatever the application does; the bytes of
+ * its data may change. */
+static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
+{
+	const struct ringtap_packet *p;
+
+	if (it->next == it->end && !ringtap_packets_fill(it))
+		return NULL;
+	p = (const struct ringtap_packet *)it->next;
+	it->next += it->stride;
+	return p;
+}
+
+/* Does ringtap_packet_next() have packets left? It may still find that they are invalid. */
+static inline bool ringtap_packets_more(const struct ringtap_packets *it)
+{
+	return it->next != it->end || it->left;
+}
+
+/* ---- Control: filter, wait and end a capture ------------------------------------------------- */
 
 /* Gives all that is captured another filter, NULL for none, before or while packets flow. What an
  * application's threads capture from its answer on has passed the new filter, and only that: runs
@@ -237,15 +370,14 @@ int ringtap_capture_stop(struct ringtap_capture *cap);
 /* Detaches and frees. Runs become invalid. */
 void ringtap_capture_close(struct ringtap_capture *cap);
 
-/* ---- What is captured, and how well ------------------------------------------------------------
- */
+/* ---- Counters: what is captured, and what is lost -------------------------------------------- */
 
 /* Interfaces in the order of their file-wide ids; grows when ports appear. An interface is known
  * here before a run with its packets is handed out. */
 struct ringtap_interface {
 	size_t size;
-	uint32_t app;  /* index in order of attaching */
-	uint32_t want; /* index of the want that chose it */
+	uint32_t app;    /* index in order of attaching */
+	uint32_t target; /* index of the target that chose it */
 	char app_name[RINGTAP_NAME_LEN];
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -271,11 +403,15 @@ enum ringtap_loss {
 	RINGTAP_LOST_COUNT
 };
 
-/* seen == captured + filtered + sum(lost): exactly once stopped, within a burst before. */
+#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions */
+
+/* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
+ * lies within other structures and keeps its size; add up all of lost. */
 struct ringtap_counts {
 	uint64_t seen, captured, filtered;
-	uint64_t lost[RINGTAP_LOST_COUNT];
-	uint64_t bytes; /* of captured packets, on the wire */
+	uint64_t bytes;                  /* of captured packets, on the wire */
+	uint64_t lost[RINGTAP_LOST_MAX]; /* by enum ringtap_loss */
+	uint64_t reserved[4];
 };
 
 struct ringtap_tap {

@@ -16,14 +16,6 @@
 #define PROGRAM_LEN 60
 #define FRAME_LEN   60
 
-static uint32_t rnd(void)
-{
-	static uint64_t seed = 11;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33);
-}
-
 /* Any instruction there is. left: how many come after it. */
 static struct rt_insn any_insn(uint32_t left)
 {
@@ -36,21 +28,22 @@ static struct rt_insn any_insn(uint32_t left)
 	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_MOD, BPF_AND,
 		BPF_OR, BPF_XOR, BPF_LSH, BPF_RSH};
 	static const uint16_t tests[] = {BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET};
-	uint16_t by = rnd() % 2 ? BPF_X : BPF_K;
-	struct rt_insn i = {.k = 1 + rnd() % 15};
+	uint16_t by = test_random() % 2 ? BPF_X : BPF_K;
+	struct rt_insn i = {.k = 1 + test_random() % 15};
 
-	switch (rnd() % 3) {
-	case 0: i.code = codes[rnd() % (sizeof(codes) / sizeof(*codes))]; break;
-	case 1: i.code = (uint16_t)(BPF_ALU | by | operations[rnd() % 10]); break;
+	switch (test_random() % 3) {
+	case 0: i.code = codes[test_random() % (sizeof(codes) / sizeof(*codes))]; break;
+	case 1: i.code = (uint16_t)(BPF_ALU | by | operations[test_random() % 10]); break;
 	default:
-		i.code = (uint16_t)(BPF_JMP | by | tests[rnd() % 4]);
-		i.jt = (uint8_t)(rnd() % RTE_MIN(left, 4u));
-		i.jf = (uint8_t)(rnd() % RTE_MIN(left, 4u));
+		i.code = (uint16_t)(BPF_JMP | by | tests[test_random() % 4]);
+		i.jt = (uint8_t)(test_random() % RTE_MIN(left, 4u));
+		i.jf = (uint8_t)(test_random() % RTE_MIN(left, 4u));
 	}
 	if (i.code == (BPF_JMP | BPF_JA))
-		i.k = rnd() % RTE_MIN(left, 4u);
-	else if (rnd() % 4 == 0 && BPF_CLASS(i.code) == BPF_LD && BPF_MODE(i.code) != BPF_MEM)
-		i.k = rnd() % RT_OFFSET_MAX;
+		i.k = test_random() % RTE_MIN(left, 4u);
+	else if (test_random() % 4 == 0 && BPF_CLASS(i.code) == BPF_LD &&
+		 BPF_MODE(i.code) != BPF_MEM)
+		i.k = test_random() % RT_OFFSET_MAX;
 	return i;
 }
 
@@ -77,7 +70,8 @@ static void test_any_program_as_with_libpcap(void **state)
 		make_program(prog);
 		assert_true(rt_program_valid(prog, PROGRAM_LEN));
 		for (uint32_t i = 0; i < FRAME_LEN; i++)
-			bytes[i] = (uint8_t)(rnd() % 3 ? rnd() % 20 : rnd());
+			bytes[i] =
+				(uint8_t)(test_random() % 3 ? test_random() % 20 : test_random());
 		for (struct rte_mbuf *s = m; s; from += s->data_len, s = s->next)
 			memcpy(rte_pktmbuf_mtod(s, void *), from, s->data_len);
 		want = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);

@@ -53,14 +53,6 @@ struct frame {
 static struct frame *frames;
 static uint32_t frame_count;
 
-static uint32_t rnd(void)
-{
-	static uint64_t seed = 7;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33);
-}
-
 static void put16(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
@@ -75,35 +67,35 @@ static void generate(struct frame *f)
 	static const uint8_t protocols[] = {6, 6, 17, 17, 1, 2, 58, 132, 50, 103};
 	static const uint16_t ports[] = {53, 80, 443, 179, 1500, 40000};
 	uint8_t *p = f->bytes + 12;
-	uint16_t type = types[rnd() % 10];
+	uint16_t type = types[test_random() % 10];
 
-	f->len = 14 + rnd() % 200;
+	f->len = 14 + test_random() % 200;
 	for (uint32_t i = 0; i < FRAME_MAX; i++)
-		f->bytes[i] = (uint8_t)(rnd() % 5 ? rnd() : 0);
-	if (rnd() % 4 == 0)
+		f->bytes[i] = (uint8_t)(test_random() % 5 ? test_random() : 0);
+	if (test_random() % 4 == 0)
 		memset(f->bytes, 0xff, 6);
-	if (rnd() % 4 == 0)
+	if (test_random() % 4 == 0)
 		memcpy(f->bytes + 6, "\x00\x11\x22\x33\x44\x55", 6);
-	for (uint32_t tags = rnd() % 3; tags > 0 && rnd() % 2; tags--, p += 4) {
+	for (uint32_t tags = test_random() % 3; tags > 0 && test_random() % 2; tags--, p += 4) {
 		put16(p, tags == 2 ? 0x88a8 : 0x8100);
-		put16(p + 2, rnd() % 8);
+		put16(p + 2, test_random() % 8);
 	}
 	put16(p, type);
 	p += 2;
 	if (type == 0x0800) {
-		p[0] = (uint8_t)(0x45 + (rnd() % 4 ? 0 : rnd() % 10));
-		put16(p + 6, rnd() % 3 ? 0 : rnd());
-		p[9] = protocols[rnd() % 10];
-		memcpy(p + 12, rnd() % 2 ? "\x0a\x00\x00\x01" : "\xc0\xa8\x00\x01", 4);
+		p[0] = (uint8_t)(0x45 + (test_random() % 4 ? 0 : test_random() % 10));
+		put16(p + 6, test_random() % 3 ? 0 : test_random());
+		p[9] = protocols[test_random() % 10];
+		memcpy(p + 12, test_random() % 2 ? "\x0a\x00\x00\x01" : "\xc0\xa8\x00\x01", 4);
 		p += (p[0] & 15) * 4;
 	} else if (type == 0x86dd) {
 		p[0] = 0x60;
-		p[6] = protocols[rnd() % 10];
+		p[6] = protocols[test_random() % 10];
 		memcpy(p + 24, "\xff\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
 		p += 40;
 	}
-	put16(p, ports[rnd() % 6]);
-	put16(p + 2, ports[rnd() % 6]);
+	put16(p, ports[test_random() % 6]);
+	put16(p + 2, ports[test_random() % 6]);
 }
 
 static void take_file(const char *path)
@@ -240,7 +232,7 @@ static void compare_with_libpcap(const char *text, bool cut_at_random)
 
 	for (uint32_t i = 0; i < frame_count; i++) {
 		const struct frame *frame = &frames[i];
-		uint32_t len = cut_at_random ? 1 + rnd() % frame->len : frame->len;
+		uint32_t len = cut_at_random ? 1 + test_random() % frame->len : frame->len;
 		bool want = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
 
 		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), want, i, "whole");
@@ -500,7 +492,7 @@ static void test_nonsense_programs_are_refused(void **state)
 		{.code = 0x15, .jt = 200}, /* so does this, if */
 		{.code = 0x60, .k = 16},   /* scratch memory has 16 words */
 		{.code = 0x02, .k = 16}, {.code = 0x02, .k = 1 << 30},
-		{.code = 0x20, .k = 0xfffff008}, /* what the kernel knows: the interface */
+		{.code = 0x20, .k = 0xfffff008}, /* kernel extension: interface index */
 		{.code = 0x34},                  /* divides by zero */
 		{.code = 0x64, .k = 32},         /* shifts all out */
 	};

@@ -133,15 +133,7 @@ static void test_gaps_of_the_directions_are_told_apart(void **state)
 	rte_pktmbuf_free_bulk(m, BURST);
 }
 
-static uint32_t rnd(void)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33);
-}
-
-/* What a reader knows of one direction. */
+/* A reader's state of one direction. */
 struct ledger {
 	uint64_t got, dropped;
 	uint32_t next; /* number that is to come */
@@ -168,14 +160,14 @@ static void test_overload_is_accounted_exactly(void **state)
 	uint32_t sent[2] = {0};
 
 	for (int round = 0; round < 6000; round++) {
-		enum rt_direction dir = rnd() % 2;
+		enum rt_direction dir = test_random() % 2;
 		struct rte_mbuf *m[BURST];
 
-		make_burst(m, sent[dir], 4 + rnd() % (round % 50 ? 300 : 9000));
+		make_burst(m, sent[dir], 4 + test_random() % (round % 50 ? 300 : 9000));
 		test_ring_push(&t, dir, m, BURST, (uint64_t)round);
 		sent[dir] += BURST;
 		rte_pktmbuf_free_bulk(m, BURST);
-		read_some(l, rnd() % 40);
+		read_some(l, test_random() % 40);
 	}
 	read_some(l, UINT32_MAX);
 	for (int dir = 0; dir < 2; dir++) {

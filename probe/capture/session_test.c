@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions and hooks on ports of this very process, with threads that poll flat out. The test plays
- * the control thread: sessions are opened, armed, stopped and freed without a socket.
+ * Sessions and hooks on ports of this process, with threads that poll continuously. The test acts
+ * as the control thread: it opens, arms, stops and frees sessions without a socket.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,20 +16,16 @@
 
 #include <cmocka.h>
 
-#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 
-#include "epb.h"
 #include "probe/core/hook.h"
 #include "probe/core/request.h"
 #include "probe/core/test_eal.h"
+#include "probe/core/test_ports.h"
 
-#define PORTS  2u /* net_ring, each with its TX leading to its RX */
-#define BURST  32u
+#define PORTS  2u   /* net_ring, each with its TX leading to its RX */
 #define CIRCLE 256u /* packets on their way in each port */
-
-static struct rt_clock wall;
 
 /* ---- the application ---- */
 
@@ -47,14 +43,9 @@ static void *forward(void *arg)
 	struct poller *p = arg;
 
 	while (!rt_load(&p->quit)) {
-		struct rte_mbuf *m[BURST];
-		uint16_t n = rte_eth_rx_burst(p->port, 0, m, BURST);
-		uint16_t sent = rte_eth_tx_burst(p->port, 0, m, n);
-
-		if (sent < n)
-			rte_pktmbuf_free_bulk(m + sent, n - sent);
+		test_port_forward(p->port);
 		rt_store_release(&p->rounds, p->rounds + 1);
-		/* Else, on few CPUs, the others' turn comes seldom. */
+		/* Otherwise, on few CPUs, the other threads rarely run. */
 		if (p->rounds % 256 == 0)
 			sched_yield();
 	}
@@ -73,7 +64,7 @@ static void stop_poller(struct poller *p)
 	pthread_join(p->thread, NULL);
 }
 
-/* Until it has polled so many times more. */
+/* Waits for this number of further polls. */
 static void let_poll(const struct poller *p, uint64_t rounds)
 {
 	uint64_t until = rt_load_acquire(&p->rounds) + rounds;
@@ -84,35 +75,14 @@ static void let_poll(const struct poller *p, uint64_t rounds)
 
 static uint16_t make_port(const char *name)
 {
-	struct rte_eth_conf conf = {0};
-	uint16_t port;
+	uint16_t port = test_port_make(name);
 
-	assert_int_equal(rte_eal_hotplug_add("vdev", name, ""), 0);
-	assert_int_equal(rte_eth_dev_get_port_by_name(name, &port), 0);
-	assert_int_equal(rte_eth_dev_configure(port, 1, 1, &conf), 0);
-	assert_int_equal(rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
-	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
-	assert_int_equal(rte_eth_dev_start(port), 0);
 	for (uint32_t i = 0; i < CIRCLE; i++) {
 		struct rte_mbuf *m = test_frame(i, 60 + i % 100);
 
 		assert_int_equal(rte_eth_tx_burst(port, 0, &m, 1), 1);
 	}
 	return port;
-}
-
-static void remove_port(uint16_t port)
-{
-	char name[RTE_ETH_NAME_MAX_LEN];
-	struct rte_mbuf *m[BURST];
-	uint16_t n;
-
-	while ((n = rte_eth_rx_burst(port, 0, m, BURST)))
-		rte_pktmbuf_free_bulk(m, n);
-	rte_eth_dev_get_name_by_port(port, name);
-	rte_eth_dev_stop(port);
-	rte_eth_dev_close(port);
-	rte_eal_hotplug_remove("vdev", name);
 }
 
 /* ---- the control thread ---- */
@@ -131,56 +101,16 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 	return test_session_open(&open, &want, none);
 }
 
-static void arm(struct rt_session *s)
-{
-	test_session_ready(s, &wall.line);
-	rt_session_arm(s, &wall.line);
-}
-
-static void end_session(struct rt_session *s)
-{
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		sched_yield();
-	while (!rt_hook_reclaim())
-		sched_yield();
-}
-
-static struct rt_seg_count sum(const struct rt_session *s)
-{
-	struct rt_seg_count c = {0};
-
-	for (uint32_t i = 0; i < (s->ring_count + 1) * s->tap_capacity; i++) {
-		const struct rt_seg_count *d = &s->shm.counts[i];
-
-		c.seen += d->seen;
-		c.captured += d->captured;
-		c.filtered += d->filtered;
-		for (int k = 0; k < RT_LOSS_COUNT; k++)
-			c.lost[k] += d->lost[k];
-	}
-	return c;
-}
-
-/* The counters of a stopped session agree. Returns what it has seen. */
+/* Checks the counters of a stopped session. Returns the packets seen. */
 static uint64_t assert_accounted(const struct rt_session *s)
 {
-	struct rt_seg_count c = sum(s);
+	struct rt_seg_count c = test_session_sum(s);
 	uint64_t lost = 0;
 
 	for (int k = 0; k < RT_LOSS_COUNT; k++)
 		lost += c.lost[k];
 	assert_int_equal(c.seen, c.captured + c.filtered + lost);
 	return c.seen;
-}
-
-static unsigned callbacks(uint16_t port)
-{
-	unsigned n = 0;
-
-	for (int dir = 0; dir < 2; dir++)
-		n += rt_hook_get(port, 0, dir)->callback != NULL;
-	return n;
 }
 
 static int start_application(void **state)
@@ -198,7 +128,7 @@ static int stop_application(void **state)
 {
 	for (uint16_t i = 0; i < PORTS; i++) {
 		stop_poller(&pollers[i]);
-		remove_port(pollers[i].port);
+		test_port_remove(pollers[i].port);
 	}
 	return 0;
 }
@@ -217,13 +147,13 @@ static void test_session_sees_both_directions_of_all_ports(void **state)
 
 	let_all_poll(10);
 	assert_true(rt_session_observed(s, s->opened_ms + 20));
-	arm(s);
+	test_session_arm(s, test_clock());
 	assert_int_equal(s->shm.header->if_count, PORTS);
 	assert_int_equal(s->shm.header->tap_count, 2 * PORTS);
 	/* One ring for each thread that polls, and spare ones. */
 	assert_true(s->ring_count >= PORTS + 2);
 	let_all_poll(100);
-	end_session(s);
+	test_session_end(s);
 	assert_true(assert_accounted(s) > 0);
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		uint64_t seen = 0;
@@ -232,7 +162,7 @@ static void test_session_sees_both_directions_of_all_ports(void **state)
 			seen += s->shm.counts[r * s->tap_capacity + i].seen;
 		assert_true(seen > 0);
 	}
-	assert_int_equal(sum(s).lost[RT_LOSS_NO_RING], 0);
+	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], 0);
 	rt_session_free(s);
 }
 
@@ -240,12 +170,12 @@ static void test_session_of_one_port_leaves_the_other_alone(void **state)
 {
 	struct rt_session *s = open_session("net_ring_1", false);
 
-	arm(s);
+	test_session_arm(s, test_clock());
 	let_all_poll(100);
 	assert_int_equal(s->tap_count, 2);
-	assert_int_equal(callbacks(pollers[0].port), 0);
-	assert_int_equal(callbacks(pollers[1].port), 2);
-	end_session(s);
+	assert_int_equal(test_port_callbacks(pollers[0].port), 0);
+	assert_int_equal(test_port_callbacks(pollers[1].port), 2);
+	test_session_end(s);
 	assert_true(assert_accounted(s) > 0);
 	rt_session_free(s);
 }
@@ -254,12 +184,12 @@ static void test_no_callback_is_left_behind(void **state)
 {
 	struct rt_session *s = open_session("", false);
 
-	assert_int_equal(callbacks(pollers[0].port), 2);
-	arm(s);
-	end_session(s);
+	assert_int_equal(test_port_callbacks(pollers[0].port), 2);
+	test_session_arm(s, test_clock());
+	test_session_end(s);
 	rt_session_free(s);
 	for (uint16_t i = 0; i < PORTS; i++)
-		assert_int_equal(callbacks(pollers[i].port), 0);
+		assert_int_equal(test_port_callbacks(pollers[i].port), 0);
 }
 
 static void test_port_that_is_not_there_is_refused(void **state)
@@ -289,17 +219,17 @@ static void test_thousands_of_sessions_under_traffic(void **state)
 	for (int i = 0; i < CYCLES; i++) {
 		struct rt_session *s = open_session("", i % 3 == 0);
 
-		arm(s);
+		test_session_arm(s, test_clock());
 		if (i % 10 == 0)
 			let_all_poll(2);
-		rt_hook_set_clock(&wall.line);
-		end_session(s);
+		rt_hook_set_clock(test_clock());
+		test_session_end(s);
 		seen += assert_accounted(s);
 		rt_session_free(s);
 	}
 	assert_true(seen > CYCLES);
 	for (uint16_t i = 0; i < PORTS; i++)
-		assert_int_equal(callbacks(pollers[i].port), 0);
+		assert_int_equal(test_port_callbacks(pollers[i].port), 0);
 }
 
 static void test_several_sessions_on_the_same_ports(void **state)
@@ -308,20 +238,20 @@ static void test_several_sessions_on_the_same_ports(void **state)
 
 	for (int i = 0; i < 5; i++) {
 		s[i] = open_session(i % 2 ? "" : "net_ring_0", i == 3);
-		arm(s[i]);
+		test_session_arm(s[i], test_clock());
 		let_all_poll(20);
 	}
 	/* Each in the middle of the others. */
 	for (int i = 0; i < 5; i++) {
 		int k = i * 2 % 5;
 
-		end_session(s[k]);
+		test_session_end(s[k]);
 		assert_true(assert_accounted(s[k]) > 0);
 		if (k == 3)
-			assert_int_equal(sum(s[k]).captured, 0);
+			assert_int_equal(test_session_sum(s[k]).captured, 0);
 		rt_session_free(s[k]);
 		let_all_poll(5);
-		assert_int_equal(callbacks(pollers[0].port), i < 4 ? 2 : 0);
+		assert_int_equal(test_port_callbacks(pollers[0].port), i < 4 ? 2 : 0);
 	}
 }
 
@@ -331,14 +261,14 @@ static void test_too_many_sessions_on_a_queue_are_told(void **state)
 
 	for (int i = 0; i <= RT_HOOK_TAPS; i++) {
 		s[i] = open_session("net_ring_0", true);
-		arm(s[i]);
+		test_session_arm(s[i], test_clock());
 		assert_int_equal(s[i]->taps_refused, i < RT_HOOK_TAPS ? 0 : 2);
 	}
 	for (int i = 0; i <= RT_HOOK_TAPS; i++) {
-		end_session(s[i]);
+		test_session_end(s[i]);
 		rt_session_free(s[i]);
 	}
-	assert_int_equal(callbacks(pollers[0].port), 0);
+	assert_int_equal(test_port_callbacks(pollers[0].port), 0);
 }
 
 static void test_thread_that_comes_late_gets_a_spare_ring(void **state)
@@ -348,12 +278,12 @@ static void test_thread_that_comes_late_gets_a_spare_ring(void **state)
 	stop_poller(&pollers[1]);
 	s = open_session("", false);
 	let_poll(&pollers[0], 10);
-	arm(s);
+	test_session_arm(s, test_clock());
 	start_poller(&pollers[1], pollers[1].port);
 	let_poll(&pollers[1], 100);
-	end_session(s);
+	test_session_end(s);
 	assert_true(assert_accounted(s) > 0);
-	assert_int_equal(sum(s).lost[RT_LOSS_NO_RING], 0);
+	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], 0);
 	rt_session_free(s);
 }
 
@@ -362,14 +292,14 @@ static void test_threads_beyond_the_rings_are_counted(void **state)
 	struct rt_session *s = open_session("net_ring_0", false);
 
 	let_poll(&pollers[0], 10);
-	test_session_ready(s, &wall.line);
+	test_session_ready(s, test_clock());
 	s->spare_next = s->ring_count; /* as if others had taken them all */
 	memset(s->ring_of, 0, sizeof(s->ring_of));
-	rt_session_arm(s, &wall.line);
+	rt_session_arm(s, test_clock());
 	let_poll(&pollers[0], 200);
-	end_session(s);
+	test_session_end(s);
 	assert_true(assert_accounted(s) > 0);
-	assert_int_equal(sum(s).lost[RT_LOSS_NO_RING], sum(s).seen);
+	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], test_session_sum(s).seen);
 	rt_session_free(s);
 }
 
@@ -381,13 +311,13 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 
 	watched = open_session("", false);
 	let_all_poll(10);
-	arm(watched);
+	test_session_arm(watched, test_clock());
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		let_poll(&pollers[1], 10);
 		stop_poller(&pollers[1]);
-		remove_port(port);
-		assert_int_equal(callbacks(port), 0);
+		test_port_remove(port);
+		assert_int_equal(test_port_callbacks(port), 0);
 		assert_null(rt_hook_get(port, 0, RT_DIR_RX)->taps);
 		assert_null(rt_hook_get(port, 0, RT_DIR_TX)->taps);
 		if (i % 2) { /* the control thread may be late */
@@ -404,7 +334,7 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 		let_poll(&pollers[1], 50);
 	}
 	rt_ports_unwatch();
-	end_session(watched);
+	test_session_end(watched);
 	assert_true(assert_accounted(watched) > 0);
 	for (uint32_t t = 0; t < watched->tap_count; t++) {
 		uint64_t seen = 0;
@@ -414,7 +344,7 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 		assert_true(seen > 0);
 	}
 	rt_session_free(watched);
-	assert_int_equal(callbacks(port), 0);
+	assert_int_equal(test_port_callbacks(port), 0);
 }
 
 static void test_port_that_is_restarted_goes_on(void **state)
@@ -425,10 +355,10 @@ static void test_port_that_is_restarted_goes_on(void **state)
 	uint64_t before;
 
 	let_poll(&pollers[1], 10);
-	arm(s);
+	test_session_arm(s, test_clock());
 	let_poll(&pollers[1], 50);
 	stop_poller(&pollers[1]);
-	before = sum(s).seen;
+	before = test_session_sum(s).seen;
 	assert_int_equal(rte_eth_dev_stop(port), 0);
 	assert_int_equal(rte_eth_dev_configure(port, 1, 1, &conf), 0);
 	assert_int_equal(rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
@@ -437,7 +367,7 @@ static void test_port_that_is_restarted_goes_on(void **state)
 	rt_session_rescan(s);
 	start_poller(&pollers[1], port);
 	let_poll(&pollers[1], 50);
-	end_session(s);
+	test_session_end(s);
 	assert_int_equal(s->if_count, 1);
 	assert_true(assert_accounted(s) > before);
 	rt_session_free(s);
@@ -475,7 +405,7 @@ static void test_filter_is_replaced_under_traffic(void **state)
 	struct rt_session *s = open_session("", false);
 
 	let_all_poll(10);
-	arm(s);
+	test_session_arm(s, test_clock());
 	for (int i = 0; i < 300; i++) {
 		uint64_t before;
 
@@ -488,9 +418,9 @@ static void test_filter_is_replaced_under_traffic(void **state)
 		let_all_poll(3);
 		assert_true(published(s) > before);
 	}
-	end_session(s);
+	test_session_end(s);
 	assert_true(assert_accounted(s) > 0);
-	assert_true(sum(s).filtered > 0);
+	assert_true(test_session_sum(s).filtered > 0);
 	rt_session_free(s);
 }
 
@@ -500,17 +430,16 @@ static void test_refused_filter_leaves_the_old_one(void **state)
 	struct rt_session *s = open_session("", true);
 	char err[RT_TEXT_LEN] = "";
 
-	arm(s);
+	test_session_arm(s, test_clock());
 	assert_int_equal(test_set_filter(s, &endless, err), -EINVAL);
 	assert_non_null(strstr(err, "refuses the filter"));
 	assert_false(rt_session_filter_settled(s));
 	let_all_poll(50);
 	assert_int_equal(published(s), 0);
-	/* A second change while the first is under way is refused; the end of the session is not.
-	 */
+	/* A second change is refused until the first is done; the end of the session is not. */
 	assert_int_equal(test_set_filter(s, NULL, err), 0);
 	assert_int_equal(test_set_filter(s, NULL, err), -EBUSY);
-	end_session(s);
+	test_session_end(s);
 	rt_session_free(s);
 }
 
@@ -533,14 +462,7 @@ int main(void)
 		running(test_filter_is_replaced_under_traffic),
 		running(test_refused_filter_leaves_the_old_one),
 	};
-	uint64_t tsc, ns;
 
-	test_eal_start();
-	rt_epb_init();
-	if (rt_threads_init())
-		return 1;
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_init(&wall, tsc, ns, tsc, ns, rte_get_tsc_hz());
-	rt_hook_set_clock(&wall.line);
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

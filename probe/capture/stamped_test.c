@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf_dyn.h>
@@ -22,10 +21,10 @@
 #include "probe/core/request.h"
 #include "ringtap/probe.h"
 #include "probe/core/test_eal.h"
+#include "probe/core/test_ports.h"
 
 #define LONG_AGO 1500000000000000000ull /* ns since the epoch */
 
-static struct rt_clock wall;
 static struct rt_session *session;
 static uint16_t port;
 static int field;
@@ -73,8 +72,7 @@ static void open_with(uint32_t directions, uint32_t on_full)
 	snprintf(want.port, sizeof(want.port), "%u", port);
 	session = test_session_open(&open, &want, NULL);
 	poll_port(); /* so that this thread is known, and has the first ring */
-	test_session_ready(session, &wall.line);
-	rt_session_arm(session, &wall.line);
+	test_session_arm(session, test_clock());
 }
 
 static int open_session(void **state)
@@ -250,14 +248,7 @@ int main(void)
 		in_session(test_empty_polls_publish_how_far_the_thread_is),
 		cmocka_unit_test(test_no_port_can_have_that_number),
 	};
-	uint64_t tsc, ns;
 
-	test_eal_start();
-	rt_epb_init();
-	if (rt_threads_init())
-		return 1;
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_init(&wall, tsc, ns, tsc, ns, rte_get_tsc_hz());
-	rt_hook_set_clock(&wall.line);
+	test_stats_start();
 	return cmocka_run_group_tests(tests, make_port, NULL);
 }

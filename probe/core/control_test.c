@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
@@ -26,11 +25,11 @@
 #include "ringtap/probe.h"
 #include "ringtap/reader.h"
 #include "test_eal.h"
+#include "test_ports.h"
 
-#define BURST   32u
 #define RUN_MAX 64u
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const struct ringtap_capture_options small = {
 	.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 static const char *dir;
@@ -40,12 +39,7 @@ static uint32_t quit;
 static void *forward(void *arg)
 {
 	for (unsigned i = 0; !rt_load(&quit); i++) {
-		struct rte_mbuf *m[BURST];
-		uint16_t n = rte_eth_rx_burst(0, 0, m, BURST);
-		uint16_t sent = rte_eth_tx_burst(0, 0, m, n);
-
-		if (sent < n)
-			rte_pktmbuf_free_bulk(m + sent, n - sent);
+		test_port_forward(0);
 		if (i % 64 == 0)
 			sched_yield();
 	}
@@ -54,13 +48,7 @@ static void *forward(void *arg)
 
 static int start_application(void **state)
 {
-	struct rte_eth_conf conf = {0};
-
-	assert_int_equal(rte_eal_hotplug_add("vdev", "net_ring_c", ""), 0);
-	assert_int_equal(rte_eth_dev_configure(0, 1, 1, &conf), 0);
-	assert_int_equal(rte_eth_rx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
-	assert_int_equal(rte_eth_tx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL), 0);
-	assert_int_equal(rte_eth_dev_start(0), 0);
+	assert_int_equal(test_port_make("net_ring_c"), 0);
 	for (uint32_t i = 0; i < 64; i++) {
 		struct rte_mbuf *m = test_frame(i, 60 + i);
 
@@ -115,17 +103,6 @@ static void test_socket_is_the_users_own(void **state)
 
 /* ---- with the reader ---- */
 
-static struct ringtap_capture *record(void)
-{
-	struct ringtap_capture *cap;
-
-	assert_int_equal(ringtap_capture_create(&cap), 0);
-	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
-		fail_msg("%s", ringtap_capture_error(cap));
-	assert_int_equal(ringtap_capture_start(cap), 0);
-	return cap;
-}
-
 /* Reads until so many packets have come, or to the end. Returns how it ended. */
 static int read_packets(struct ringtap_capture *cap, uint64_t want, uint64_t *got, uint64_t *last)
 {
@@ -157,7 +134,7 @@ static void assert_complete(struct ringtap_capture *cap, uint64_t got)
 
 static void test_capture_is_complete_once_stopped(void **state)
 {
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 	uint64_t got = 0, last = 0;
 
 	assert_true(read_packets(cap, 5000, &got, &last) > 0);
@@ -170,7 +147,7 @@ static void test_capture_is_complete_once_stopped(void **state)
 static void test_capture_ends_with_the_probe(void **state)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 	uint64_t got = 0, last = 0;
 
 	assert_true(read_packets(cap, 1000, &got, &last) > 0);
@@ -185,25 +162,24 @@ static void test_capture_ends_with_the_probe(void **state)
 
 static size_t sessions_now(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
-	size_t np, ns;
+	size_t ns;
 	char err[256];
 
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
-	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	assert_int_equal(np, 1);
-	assert_string_equal(ports[0].name, "net_ring_c");
-	free(ports);
-	free(sessions);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	assert_int_equal(list->port_count, 1);
+	assert_string_equal(ringtap_list_port(list, 0)->name, "net_ring_c");
+	ns = list->session_count;
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ns;
 }
 
 static void test_reader_that_goes_takes_its_session_with_it(void **state)
 {
-	struct ringtap_capture *a = record(), *b = record();
+	struct ringtap_capture *a = test_capture(dir), *b = test_capture(dir);
 
 	assert_int_equal(sessions_now(), 2);
 	ringtap_capture_close(a);
@@ -229,7 +205,7 @@ static void test_attached_but_never_started_ends_as_well(void **state)
 
 static void test_lying_tail_ends_the_session_and_only_that(void **state)
 {
-	struct ringtap_capture *liar = record(), *honest = record();
+	struct ringtap_capture *liar = test_capture(dir), *honest = test_capture(dir);
 	struct ringtap_run runs[RUN_MAX];
 	uint64_t got = 0, last = 0;
 	int n;
@@ -251,7 +227,7 @@ static void test_lying_tail_ends_the_session_and_only_that(void **state)
 static void test_refusals_say_why(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_want want = all;
+	struct ringtap_target want = all;
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap), 0);
@@ -277,25 +253,25 @@ static void test_refusals_say_why(void **state)
 static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsigned batches)
 {
 	struct ringtap_run runs[RUN_MAX];
+	const struct ringtap_packet *p;
+	struct ringtap_packets *it;
 	uint64_t fresh = 0;
+
+	assert_int_equal(ringtap_packets_create(&it), 0);
 
 	while (batches--) {
 		int n = ringtap_capture_next(cap, runs, RUN_MAX, 5000);
 
 		assert_true(n > 0);
 		for (int i = 0; i < n; i++) {
-			const struct ringtap_run *r = &runs[i];
-
-			for (uint64_t off = 0; off < r->len && !r->stale; fresh++) {
-				struct rt_epb e;
-
-				memcpy(&e, r->data + off, sizeof(e));
-				assert_true(e.orig_len > min);
-				off += e.total_len;
-			}
+			ringtap_packets_start(it, &runs[i]);
+			for (; !runs[i].stale && (p = ringtap_packet_next(it)); fresh++)
+				assert_true(p->length > min);
+			assert_int_equal(ringtap_packets_error(it), 0);
 		}
 		ringtap_capture_release(cap);
 	}
+	ringtap_packets_free(it);
 	return fresh;
 }
 
@@ -304,7 +280,7 @@ static void test_filter_holds_from_its_answer_on(void **state)
 	/* "greater 100", more or less; frames have 60 to 123 bytes. */
 	static const struct ringtap_insn longer[] = {{.code = 0x80},
 		{.code = 0x25, .jf = 1, .k = 100}, {.code = 0x06, .k = 262144}, {.code = 0x06}};
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 
 	for (int i = 0; i < 20; i++) {
 		assert_true(read_longer_than(cap, 59, 3) > 0);
@@ -321,7 +297,7 @@ static void test_filter_holds_from_its_answer_on(void **state)
 static void test_refused_filter_does_not_end_the_capture(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 	uint64_t got = 0, last = 0;
 
 	assert_int_equal(ringtap_capture_filter(cap, &endless, 1), -EINVAL);

@@ -30,14 +30,13 @@
 #include "test_eal.h"
 #include "test_ports.h"
 
-#define LATE_MS   50  /* less than the 100 that events waited once, more than they need */
-#define ENOUGH_NS 3e9 /* of CPU time, after which a test is given up */
+#define LATE_MS   50  /* more than an event needs; a former fault delayed it by 100 ms */
+#define ENOUGH_NS 3e9 /* limit of CPU time of a test */
 
-static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const char *dir;
 static uint16_t stays;
 
-/* ---- how long the probe keeps an event's thread: between two handlers of ours ---- */
+/* ---- time that the probe's handler takes: between two handlers of the test ---- */
 
 static uint64_t before_ms, longest_ms, shortest_ms;
 
@@ -155,19 +154,6 @@ static void until_captured(uint16_t port)
 		sched_yield();
 }
 
-static struct ringtap_capture *record(void)
-{
-	static const struct ringtap_capture_options small = {
-		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
-	struct ringtap_capture *cap;
-
-	assert_int_equal(ringtap_capture_create(&cap), 0);
-	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
-		fail_msg("%s", ringtap_capture_error(cap));
-	assert_int_equal(ringtap_capture_start(cap), 0);
-	return cap;
-}
-
 static uint64_t seen_until_stopped(struct ringtap_capture *cap)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
@@ -197,7 +183,7 @@ static void test_events_do_not_wait_for_the_control_lock(void **state)
 static void test_next_holder_of_an_id_is_not_taken_for_the_last(void **state)
 {
 	uint16_t port = test_port_make("net_ring_x");
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 	pthread_t thread;
 
 	exchange(port, 10);
@@ -301,16 +287,15 @@ static void show_nothing(struct rt_stats *f, uint64_t since_ms, void *arg)
 
 static size_t list_sessions(void)
 {
-	struct ringtap_session_info *sessions;
-	struct ringtap_port_info *ports;
+	struct ringtap_list *list;
 	struct ringtap_conn *conn;
-	size_t np, ns;
+	size_t ns;
 	char err[256];
 
-	assert_int_equal(ringtap_conn_open(&conn, dir, err, sizeof(err)), 0);
-	assert_int_equal(ringtap_conn_list(conn, &ports, &np, &sessions, &ns), 0);
-	free(ports);
-	free(sessions);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	ns = list->session_count;
+	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return ns;
 }
@@ -358,7 +343,7 @@ static void test_others_do_not_wait_for_a_filter(void **state)
 /* As a jump out of a hook leaves it. */
 static struct ringtap_capture *record_and_stay_inside(uint16_t port)
 {
-	struct ringtap_capture *cap = record();
+	struct ringtap_capture *cap = test_capture(dir);
 
 	exchange(port, 10);
 	rt_thread_enter(rt_thread_self);
@@ -400,8 +385,13 @@ static void test_ports_are_watched_until_sessions_have_ended(void **state)
 	pthread_t stopping;
 	char err[256], byte;
 
-	assert_int_equal(
-		ringtap_monitor_open(&monitor, dir, RINGTAP_POLLS, 1, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_monitor_open(&monitor, dir,
+				 &(struct ringtap_monitor_options){
+					 .size = sizeof(struct ringtap_monitor_options),
+					 .collectors = RINGTAP_POLLS,
+					 .latency_every = 1},
+				 err, sizeof(err)),
+		0);
 	rt_control_patience_ms = UINT32_MAX;
 	assert_int_equal(pthread_create(&stopping, NULL, stop_in_thread, NULL), 0);
 	closed.fd = ringtap_monitor_fd(monitor);

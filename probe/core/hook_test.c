@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * More threads than slots, and threads that leave hooks by a jump, by cancellation, or poll in a
- * signal handler while they are inside. The test plays the control thread. A thread is held inside
- * by a session with on-full=wait and a ring that is not read.
+ * signal handler while in a hook. The test acts as the control thread. A session with on-full=wait
+ * and a ring that is not read holds a thread in a hook.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -75,36 +75,6 @@ static struct rt_session *open_session(const char *port, enum rt_on_full on_full
 	return test_session_open(&open, &want, NULL);
 }
 
-static void arm(struct rt_session *s)
-{
-	test_session_ready(s, test_clock());
-	rt_session_arm(s, test_clock());
-}
-
-static void end_session(struct rt_session *s)
-{
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		sched_yield();
-	while (!rt_hook_reclaim())
-		sched_yield();
-}
-
-static struct rt_seg_count sum(const struct rt_session *s)
-{
-	struct rt_seg_count c = {0};
-
-	for (uint32_t i = 0; i < (s->ring_count + 1) * s->tap_capacity; i++) {
-		const struct rt_seg_count *d = &s->shm.counts[i];
-
-		c.seen += d->seen;
-		c.captured += d->captured;
-		for (int k = 0; k < RT_LOSS_COUNT; k++)
-			c.lost[k] += d->lost[k];
-	}
-	return c;
-}
-
 /* ---- more threads than slots ---- */
 
 static struct {
@@ -149,7 +119,7 @@ static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_by_rounds, (void *)i), 0);
 	s = open_session("", RT_ON_FULL_DROP);
 	one_round();
-	arm(s);
+	test_session_arm(s, test_clock());
 	assert_int_equal(s->ring_count, slots);
 	searches = rt_load(&rt_thread_searches);
 	for (unsigned i = 0; i < ROUNDS; i++)
@@ -158,7 +128,7 @@ static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
 	rt_session_stop(s);
 	while (!rt_session_stopped(s))
 		sched_yield();
-	c = sum(s);
+	c = test_session_sum(s);
 	assert_int_equal(c.seen, THREADS * ROUNDS * BURST);
 	assert_int_equal(c.captured, slots * ROUNDS * BURST);
 	assert_int_equal(c.lost[RT_LOSS_NO_RING], (THREADS - slots) * ROUNDS * BURST);
@@ -173,7 +143,7 @@ static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
 
 /* ---- threads that leave without the exit ---- */
 
-/* A thread that polls a port as often as ordered. */
+/* A thread that polls a port `polls` times. */
 static struct {
 	pthread_t thread;
 	sigjmp_buf back;
@@ -312,7 +282,7 @@ static uint64_t count_records(struct rt_session *s, uint64_t at, uint64_t end)
 
 static void assert_accounted(const struct rt_session *s, uint64_t delivered)
 {
-	struct rt_seg_count c = sum(s);
+	struct rt_seg_count c = test_session_sum(s);
 	uint64_t lost = 0;
 
 	for (int k = 0; k < RT_LOSS_COUNT; k++)
@@ -358,7 +328,7 @@ static struct rt_session *open_and_arm(const char *port)
 
 	let_poll(first, 1);
 	let_poll(second, 1);
-	arm(s);
+	test_session_arm(s, test_clock());
 	return s;
 }
 
@@ -387,7 +357,7 @@ static void test_thread_that_jumped_out_of_a_hook_holds_up_again(void **state)
 	assert_true(rt_grace_over(&g));
 	rt_session_free(b);
 	stop_app();
-	end_session(a);
+	test_session_end(a);
 	rt_session_free(a);
 }
 
@@ -412,10 +382,10 @@ static void test_ring_that_was_left_by_a_jump_goes_on(void **state)
 	n += count_records(s, at, head(s));
 	assert_true(head(s) > at);
 	stop_app();
-	end_session(s);
+	test_session_end(s);
 	assert_accounted(s, n);
 	/* The rest of the burst, and nothing else. */
-	assert_in_range(sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
+	assert_in_range(test_session_sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
 	rt_session_free(s);
 }
 
@@ -446,7 +416,7 @@ static void test_polling_in_a_handler_neither_frees_nor_corrupts(void **state)
 		sched_yield();
 	n += count_records(s, at, head(s));
 	assert_accounted(s, n);
-	assert_int_equal(sum(s).lost[RT_LOSS_NO_RING], BURST);
+	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], BURST);
 	rt_store(&app.polls, 0);
 	rt_session_free(s);
 	stop_app();
@@ -485,7 +455,7 @@ static void test_jumps_at_any_time(void **state)
 
 		s = open_session("net_null_0", RT_ON_FULL_DROP);
 		let_poll(first, 1);
-		arm(s);
+		test_session_arm(s, test_clock());
 		let_poll(first, 1);
 		/* It never yields: wherever it is, running or preempted, the signal finds it. */
 		rt_store_release(&app.endless, 1);
@@ -500,9 +470,9 @@ static void test_jumps_at_any_time(void **state)
 			jumps = rt_load(&app.jumps);
 			let_poll(first, 10);
 		} while (rt_load(&app.jumps) != jumps);
-		end_session(s);
+		test_session_end(s);
 		n += drain(s, &at);
-		c = sum(s);
+		c = test_session_sum(s);
 		/* Between a record and its counter: it is there, and counts as lost. */
 		assert_in_range(n - c.captured, 0, c.lost[RT_LOSS_NO_RING]);
 		assert_accounted(s, c.captured);
@@ -532,10 +502,10 @@ static void test_cancelled_thread_leaves_its_slot_as_it_should(void **state)
 	pthread_join(app.thread, NULL);
 	assert_true(rt_grace_over(&g));
 	assert_int_equal(rt_load(&slot->epoch) & 1, 0);
-	end_session(s);
+	test_session_end(s);
 	/* Its last burst is in order, though it never polled again. */
 	assert_accounted(s, count_records(s, 0, head(s)));
-	assert_in_range(sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
+	assert_in_range(test_session_sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
 	rt_session_free(s);
 	start_app(SIG_IGN);
 	s = open_and_arm("net_null_0");

@@ -30,16 +30,6 @@ static struct rt_session *open_session(void)
 	return test_session_open(&open, &want, NULL);
 }
 
-static void end_session(struct rt_session *s)
-{
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		;
-	while (!rt_hook_reclaim())
-		;
-	rt_session_free(s);
-}
-
 static void poll_some(uint16_t port)
 {
 	test_port_send(port, 4);
@@ -63,15 +53,15 @@ static void record_with_line(int away_s, uint16_t port)
 	struct rt_clock_line line = *test_clock();
 
 	poll_some(port); /* so that there is a ring for this thread */
-	test_session_ready(s, test_clock());
-	rt_session_arm(s, test_clock());
+	test_session_arm(s, test_clock());
 	rt_clock_take(&before);
 	line.tsc_base = before.tsc - (uint64_t)away_s * rte_get_tsc_hz();
 	rt_hook_set_clock(&line);
 	poll_some(port);
 	rt_clock_take(&after);
 	assert_in_range(stamped_ns(s), before.real_ns - COARSE_NS, after.real_ns);
-	end_session(s);
+	test_session_end(s);
+	rt_session_free(s);
 	rt_hook_set_clock(test_clock());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the probe starts. Loaded by EAL's -d, it registers a telemetry command and does nothing else
- * until that is called; linked in, the application starts it.
+ * Start of the probe. Loaded by EAL's -d, it registers telemetry commands and does nothing else
+ * until the attach command is called. Linked in, it is started by the application.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ __attribute__((constructor)) static void probe_loaded(void)
 		return;
 	/* rte_telemetry refuses help texts of 64 characters and more. */
 	rte_telemetry_register_cmd(
-		RT_TELEMETRY_ATTACH, on_attach, "Wakes the ringtap probe. Takes no parameters");
+		RT_TELEMETRY_ATTACH, on_attach, "Starts the ringtap probe. Takes no parameters");
 	rt_telemetry_register();
 	rt_telemetry_register_trace();
 }

@@ -105,18 +105,13 @@ static struct rt_session *open_session(const char *name, uint64_t ring_size)
 
 	snprintf(want.port, sizeof(want.port), "%s", name);
 	s = test_session_open(&open, &want, NULL);
-	test_session_ready(s, test_clock());
-	rt_session_arm(s, test_clock());
+	test_session_arm(s, test_clock());
 	return s;
 }
 
 static void end_session(struct rt_session *s)
 {
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		sched_yield();
-	while (!rt_hook_reclaim())
-		sched_yield();
+	test_session_end(s);
 	rt_session_free(s);
 }
 
@@ -181,7 +176,7 @@ static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 /* The whole way: readers, control thread, two sessions and a monitor of the same ports. */
 static void test_drivers_are_called_seldom(void **state)
 {
-	static const struct ringtap_want wants[] = {
+	static const struct ringtap_target wants[] = {
 		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
 	const char *dir = rte_eal_get_runtime_dir();
 	struct ringtap_capture *cap[2];
@@ -205,7 +200,12 @@ static void test_drivers_are_called_seldom(void **state)
 	assert_int_equal(calls_of(port[0]), called(port[0], CALL_STATS));
 	assert_in_range(called(port[0], CALL_STATS), 1, ms / 450 + 1);
 	/* A monitor is for all ports. */
-	if (ringtap_monitor_open(&mon, dir, RINGTAP_POLLS, 1, err, sizeof(err)))
+	if (ringtap_monitor_open(&mon, dir,
+		    &(struct ringtap_monitor_options){
+			    .size = sizeof(struct ringtap_monitor_options),
+			    .collectors = RINGTAP_POLLS,
+			    .latency_every = 1},
+		    err, sizeof(err)))
 		fail_msg("%s", err);
 	let_tick(cap[0], 2);
 	forget_calls();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A reader that keeps a writable mapping of all its memory from before the seals, and writes over
- * it without end. The test is the application's polling thread and the control thread in turn.
+ * A reader with a writable mapping of all its memory, made before the seals, overwrites it
+ * continuously. The test is both the polling thread and the control thread.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -14,42 +14,19 @@
 
 #include <cmocka.h>
 
-#include <rte_cycles.h>
-#include <rte_dev.h>
 #include <rte_ethdev.h>
 
-#include "probe/capture/epb.h"
 #include "hook.h"
 #include "request.h"
 #include "test_eal.h"
+#include "test_ports.h"
 
-#define PORT   "net_ring_0"
 #define BURST  32u
 #define ROUNDS 300u
 
-static struct rt_clock wall;
 static uint16_t port;
 
-static void start_application(void)
-{
-	struct rte_eth_conf conf = {0};
-
-	assert_int_equal(rte_eal_hotplug_add("vdev", PORT, ""), 0);
-	assert_int_equal(rte_eth_dev_get_port_by_name(PORT, &port), 0);
-	assert_int_equal(rte_eth_dev_configure(port, 1, 1, &conf), 0);
-	assert_int_equal(rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
-	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
-	assert_int_equal(rte_eth_dev_start(port), 0);
-}
-
-static void stop_application(void)
-{
-	rte_eth_dev_stop(port);
-	rte_eth_dev_close(port);
-	rte_eal_hotplug_remove("vdev", PORT);
-}
-
-/* A burst out and in again: frames for the fast copy, and some for the slow one. */
+/* Sends and receives a burst: frames for the fast copy, and some for the slow one. */
 static void poll_once(uint32_t seed)
 {
 	struct rte_mbuf *m[BURST];
@@ -80,21 +57,11 @@ static struct rt_session *open_session(void)
 	struct rt_session *s = test_session_open(&open, &want, NULL);
 
 	poll_once(0);
-	test_session_ready(s, &wall.line);
-	rt_session_arm(s, &wall.line);
+	test_session_arm(s, test_clock());
 	return s;
 }
 
-static void end_session(struct rt_session *s)
-{
-	rt_session_stop(s);
-	while (!rt_session_stopped(s))
-		sched_yield();
-	while (!rt_hook_reclaim())
-		sched_yield();
-}
-
-/* As an honest reader does: all that is published may be overwritten. */
+/* As a correct reader does: releases all published records. */
 static void release(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->ring_count; i++)
@@ -149,26 +116,26 @@ static void run(bool tails)
 		release(good);
 		if (!tails)
 			release(bad);
-		/* What the control thread does meanwhile. */
+		/* The work of the control thread. */
 		rt_session_rescan(bad);
 		rt_session_refresh(bad, 0);
 		assert_int_equal(test_set_filter(bad, NULL, err), 0);
 		while (!rt_session_filter_settled(bad))
 			sched_yield();
-		rt_clock_publish(bad->shm.clock, &wall.line);
+		rt_clock_publish(bad->shm.clock, test_clock());
 		assert_true(rt_session_sane(good));
 		if (!tails)
 			assert_true(rt_session_sane(bad));
 	}
 	assert_int_equal(rt_session_sane(bad), !tails);
-	end_session(bad);
+	test_session_end(bad);
 	assert_int_equal(bad->if_count, 1);
 	assert_int_equal(bad->tap_count, 2);
 	rt_store(&w.quit, 1);
 	pthread_join(w.thread, NULL);
 	rt_session_free(bad);
-	end_session(good);
-	/* Every packet that was sent came back; one burst more was to open the other session. */
+	test_session_end(good);
+	/* All packets were received. open_session() of the other session polled once more. */
 	polls++;
 	for (int tap = 0; tap < 2; tap++) {
 		assert_int_equal(c[tap].seen, polls * BURST);
@@ -195,21 +162,14 @@ int main(void)
 		cmocka_unit_test(test_writing_over_segment_and_rings_spoils_only_this_session),
 		cmocka_unit_test(test_writing_over_tails_as_well_is_noticed),
 	};
-	uint64_t tsc, ns;
 	int failed;
 
 #ifdef __SANITIZE_THREAD__
-	return 77; /* that it races with the thread that polls is the point; 77: skipped */
+	return 77; /* skipped: the race with the polling thread is intended */
 #endif
-	test_eal_start();
-	rt_epb_init();
-	if (rt_threads_init())
-		return 1;
-	rt_clock_sample(&tsc, &ns);
-	rt_clock_init(&wall, tsc, ns, tsc, ns, rte_get_tsc_hz());
-	rt_hook_set_clock(&wall.line);
-	start_application();
+	test_stats_start();
+	port = test_port_make("net_ring_0");
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	stop_application();
+	test_port_remove(port);
 	return failed;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that a reader should not have sent: refused with a reason, and nothing of it is touched.
- */
+/* Invalid memory from a reader: refused with a reason, and not accessed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -92,7 +91,7 @@ static void assert_refused(const char *why)
 	m = before;
 }
 
-/* Bytes that the file takes: nothing was added by our looking at it. */
+/* Allocated bytes of the file: the check must not allocate pages. */
 static uint64_t used(int fd)
 {
 	struct stat st;

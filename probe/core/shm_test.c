@@ -117,7 +117,7 @@ static void test_tables_begin_empty(void **state)
 static void test_every_ring_is_mapped_twice(void **state)
 {
 	for (uint32_t i = 0; i < RINGS; i++) {
-		volatile uint8_t *d = m.data[i]; /* the compiler knows of one mapping only */
+		volatile uint8_t *d = m.data[i]; /* volatile: the memory has two mappings */
 
 		d[RT_RING_SIZE_MIN + 5] = (uint8_t)(i + 1);
 		assert_int_equal(d[5], i + 1);

@@ -22,13 +22,12 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
-/* Only this file of ringtap's libraries prints messages: without the probe nothing else can
- * report the failure. */
+/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. */
 #define FAIL(format, ...)                                                              \
 	do {                                                                           \
 		fprintf(stderr,                                                        \
 			"ringtap: cannot load the probe: " format "; the application " \
-			"runs on without it\n",                                        \
+			"runs without it\n",                                           \
 			__VA_ARGS__);                                                  \
 		return;                                                                \
 	} while (0)
@@ -115,7 +114,8 @@ __attribute__((constructor)) static void load(void)
 			"-Wl,--export-dynamic");
 	abi = abi_of(version());
 	if (!abi || !own_folder(folder))
-		FAIL("the version or the folder is unknown (%s)", version());
+		FAIL("DPDK's version (%s) or the folder of libringtap-probe.so is unknown",
+			version());
 	add_library("rte_eth_dev_count_avail", "librte_ethdev", (const void *)(uintptr_t)version);
 	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
 	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
@@ -127,10 +127,11 @@ __attribute__((constructor)) static void load(void)
 	found = dlsym(object, RT_API_SYMBOL);
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		api = found;
-	else /* its constructors have run: it is there for telemetry */
+	else /* its constructors have run: only telemetry can reach it */
 		fprintf(stderr,
-			"ringtap: calls of the application do not reach the probe: %s is of "
-			"another version than libringtap-probe.so; install both from one\n",
+			"ringtap: the application cannot call the probe: %s and "
+			"libringtap-probe.so have different versions; install both from the same "
+			"build\n",
 			path);
 }
 

@@ -62,20 +62,6 @@ static void *hold_lock(void *arg)
 	return (void *)(intptr_t)rt_control_query(RT_INSTR_POOLS, show_until_released, NULL);
 }
 
-static struct ringtap_capture *record(const char *dir)
-{
-	static const struct ringtap_want all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
-	static const struct ringtap_capture_options small = {
-		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
-	struct ringtap_capture *cap;
-
-	assert_int_equal(ringtap_capture_create(&cap), 0);
-	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
-		fail_msg("%s", ringtap_capture_error(cap));
-	assert_int_equal(ringtap_capture_start(cap), 0);
-	return cap;
-}
-
 static void test_late_control_thread_ends_without_dpdk(void **state)
 {
 	const char *dir = rte_eal_get_runtime_dir();
@@ -88,9 +74,13 @@ static void test_late_control_thread_ends_without_dpdk(void **state)
 	char err[256], byte;
 
 	assert_int_equal(ringtap_probe_start(), 0);
-	cap = record(dir);
-	assert_int_equal(ringtap_monitor_open(
-				 &monitor, dir, RINGTAP_POLLS | RINGTAP_POOLS, 1, err, sizeof(err)),
+	cap = test_capture(dir);
+	assert_int_equal(ringtap_monitor_open(&monitor, dir,
+				 &(struct ringtap_monitor_options){
+					 .size = sizeof(struct ringtap_monitor_options),
+					 .collectors = RINGTAP_POLLS | RINGTAP_POOLS,
+					 .latency_every = 1},
+				 err, sizeof(err)),
 		0);
 	pthread_barrier_init(&shown, NULL, 2);
 	pthread_barrier_init(&leave, NULL, 2);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of DPDK, with everything attached that reads its memory. Once per process: order counts.
- */
+/* The cleanup of DPDK with all readers of its memory attached. Only once per process. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -57,8 +56,12 @@ static void test_monitor_is_attached(void **state)
 	snprintf(socket_path, sizeof(socket_path), "%s/%s", dir, RT_SOCKET_NAME);
 	assert_non_null(test_pool());
 	assert_int_equal(ringtap_probe_start(), 0);
-	assert_int_equal(ringtap_monitor_open(
-				 &monitor, dir, RINGTAP_POLLS | RINGTAP_POOLS, 1, err, sizeof(err)),
+	assert_int_equal(ringtap_monitor_open(&monitor, dir,
+				 &(struct ringtap_monitor_options){
+					 .size = sizeof(struct ringtap_monitor_options),
+					 .collectors = RINGTAP_POLLS | RINGTAP_POOLS,
+					 .latency_every = 1},
+				 err, sizeof(err)),
 		0);
 	assert_int_equal(access(socket_path, F_OK), 0);
 }

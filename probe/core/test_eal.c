@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "common/proto.h"
 #include "probe/capture/epb.h"
 #include "probe/capture/filter_job.h"
+#include "hook.h"
 #include "reader/memory.h"
 #include "test_eal.h"
 
@@ -171,6 +173,60 @@ void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 		fail_msg("%s", err);
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		close(fds[i]);
+}
+
+void test_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
+{
+	test_session_ready(s, clock);
+	rt_session_arm(s, clock);
+}
+
+void test_session_end(struct rt_session *s)
+{
+	rt_session_stop(s);
+	while (!rt_session_stopped(s))
+		sched_yield();
+	while (!rt_hook_reclaim())
+		sched_yield();
+}
+
+struct rt_seg_count test_session_sum(const struct rt_session *s)
+{
+	struct rt_seg_count c = {0};
+
+	for (uint32_t i = 0; i < (s->ring_count + 1) * s->tap_capacity; i++) {
+		const struct rt_seg_count *d = &s->shm.counts[i];
+
+		c.seen += d->seen;
+		c.captured += d->captured;
+		c.filtered += d->filtered;
+		for (int k = 0; k < RT_LOSS_COUNT; k++)
+			c.lost[k] += d->lost[k];
+	}
+	return c;
+}
+
+struct ringtap_capture *test_capture(const char *dir)
+{
+	static const struct ringtap_target all = {
+		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	static const struct ringtap_capture_options small = {
+		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
+	struct ringtap_capture *cap;
+
+	assert_int_equal(ringtap_capture_create(&cap), 0);
+	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
+		fail_msg("%s", ringtap_capture_error(cap));
+	assert_int_equal(ringtap_capture_start(cap), 0);
+	return cap;
+}
+
+uint32_t test_random(void)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33);
 }
 
 void test_ring_make(struct test_ring *t, uint64_t size)

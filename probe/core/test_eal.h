@@ -9,6 +9,7 @@
 #include <rte_mbuf.h>
 
 #include "probe/capture/session.h"
+#include "ringtap/reader.h"
 
 /* Aborts if EAL does not start. At the end of the program the runtime folder is removed. */
 void test_eal_start(void);
@@ -41,6 +42,18 @@ int test_set_filter(struct rt_session *s, const struct rt_insn *insn, char *err)
 
 /* The reader's part in making an opened session ready. Fails the test where it is refused. */
 void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock);
+/* Makes an opened session ready and arms it. */
+void test_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
+/* Stops the session and waits until no hook uses it. The caller frees it. */
+void test_session_end(struct rt_session *s);
+/* The counters of all rings and taps. */
+struct rt_seg_count test_session_sum(const struct rt_session *s);
+
+/* Starts a capture of all ports of the probe in dir, with small rings. The caller closes it. */
+struct ringtap_capture *test_capture(const char *dir);
+
+/* Pseudorandom bits, the same in each run. */
+uint32_t test_random(void);
 
 /* One ring with one session and some taps, outside of any hook. */
 struct test_ring {

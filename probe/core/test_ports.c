@@ -57,20 +57,29 @@ void test_port_send(uint16_t port, unsigned n)
 	assert_int_equal(rte_eth_tx_burst(port, 0, m, (uint16_t)n), n);
 }
 
-unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned asked)
+unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned max)
 {
-	return rte_eth_rx_burst(port, 0, pkts, (uint16_t)asked);
+	return rte_eth_rx_burst(port, 0, pkts, (uint16_t)max);
 }
 
-unsigned test_port_poll(uint16_t port, unsigned asked)
+unsigned test_port_poll(uint16_t port, unsigned max)
 {
 	struct rte_mbuf *m[MOST];
 	unsigned n;
 
-	assert_in_range(asked, 0, MOST);
-	n = test_port_receive(port, m, asked);
+	assert_in_range(max, 0, MOST);
+	n = test_port_receive(port, m, max);
 	rte_pktmbuf_free_bulk(m, n);
 	return n;
+}
+
+void test_port_forward(uint16_t port)
+{
+	struct rte_mbuf *m[32];
+	uint16_t n = rte_eth_rx_burst(port, 0, m, RTE_DIM(m));
+	uint16_t sent = rte_eth_tx_burst(port, 0, m, n);
+
+	rte_pktmbuf_free_bulk(m + sent, n - sent);
 }
 
 unsigned test_port_callbacks(uint16_t port)
@@ -175,6 +184,15 @@ const struct rt_stat_hook *test_block(uint16_t port, enum rt_direction dir)
 const struct rt_stat_thread *test_thread(void)
 {
 	return &rt_stat_current->threads[rt_thread_self->index];
+}
+
+uint64_t test_sum(const uint64_t *v, unsigned n)
+{
+	uint64_t s = 0;
+
+	while (n--)
+		s += v[n];
+	return s;
 }
 
 void test_spin(uint64_t cycles)

@@ -15,9 +15,11 @@ void test_port_remove(uint16_t port);
 /* Sends new packets of 60 bytes. */
 void test_port_send(uint16_t port, unsigned n);
 /* Receives; the caller frees what comes. */
-unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned asked);
+unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned max);
 /* Receives packets and drops them. */
-unsigned test_port_poll(uint16_t port, unsigned asked);
+unsigned test_port_poll(uint16_t port, unsigned max);
+/* Forwards one burst from RX to TX and drops what TX refuses. */
+void test_port_forward(uint16_t port);
 /* Callbacks in place at queue 0. */
 unsigned test_port_callbacks(uint16_t port);
 
@@ -39,6 +41,7 @@ const struct rt_stat_hook *test_block(uint16_t port, enum rt_direction dir);
 const struct rt_stat_thread *test_thread(void);
 /* Entry of a port in the table; fails the test if there is none. */
 uint32_t test_port_index(uint16_t port);
+uint64_t test_sum(const uint64_t *v, unsigned n);
 /* Spins so many cycles. */
 void test_spin(uint64_t cycles);
 

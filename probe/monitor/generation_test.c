@@ -36,15 +36,6 @@ static int remove_port(void **state)
 	return 0;
 }
 
-static uint64_t sum(const uint64_t *v, unsigned n)
-{
-	uint64_t s = 0;
-
-	while (n--)
-		s += v[n];
-	return s;
-}
-
 /* ---- threads ---- */
 
 /* A thread that polls or sends so many times, and then waits to be let go. */
@@ -120,7 +111,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	assert_int_equal(rt_stat_current->header->hook_count, blocks);
 	/* The time between belongs to neither. */
 	assert_int_equal(t->idle_cycles, idle);
-	assert_int_equal(sum(t->gaps_idle, RT_STAT_GAP_SIZES), 9 + 4);
+	assert_int_equal(test_sum(t->gaps_idle, RT_STAT_GAP_SIZES), 9 + 4);
 	for (uint32_t i = 0; i < blocks; i++) {
 		if (rt_stat_current->hooks[i].thread == slot)
 			assert_int_equal(rt_stat_current->hooks[i].burst[0], 15);
@@ -171,7 +162,7 @@ static uint64_t calls_counted(void)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < f->header->hook_count; i++)
-		n += sum(f->hooks[i].burst, RT_STAT_BURSTS + 1);
+		n += test_sum(f->hooks[i].burst, RT_STAT_BURSTS + 1);
 	return n;
 }
 
@@ -219,7 +210,7 @@ static void test_calls_that_find_no_block_are_counted(void **state)
 	assert_int_equal(rt_stat_current->header->hook_count, RT_STAT_HOOKS);
 	assert_int_equal(rt_stat_current->header->no_block_polls, 2);
 	assert_int_equal(rt_stat_current->hooks[RT_STAT_HOOKS - 1].direction, RT_DIR_RX);
-	assert_int_equal(sum(rt_stat_current->hooks[RT_STAT_HOOKS - 1].burst, 33), 5);
+	assert_int_equal(test_sum(rt_stat_current->hooks[RT_STAT_HOOKS - 1].burst, 33), 5);
 	/* The thread's own statistics need no block. */
 	assert_int_equal(test_thread()->busy_periods, 1);
 }
@@ -526,12 +517,7 @@ static void *forward(void *arg)
 	uint64_t rounds = 0;
 
 	while (!rt_load(&quit)) {
-		struct rte_mbuf *m[32];
-		uint16_t n = rte_eth_rx_burst(port, 0, m, 32);
-		uint16_t sent = rte_eth_tx_burst(port, 0, m, n);
-
-		if (sent < n)
-			rte_pktmbuf_free_bulk(m + sent, n - sent);
+		test_port_forward(port);
 		if (++rounds % 64 == 0)
 			sched_yield();
 	}

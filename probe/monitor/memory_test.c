@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What statistics cost the application in memory, and that its polling threads never fault it in.
- */
+/* Memory costs of statistics; polling threads must never fault this memory in. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -47,15 +47,6 @@ static void poll_sizes(const unsigned *sizes, unsigned count, unsigned asked)
 	}
 }
 
-static uint64_t sum(const uint64_t *v, unsigned n)
-{
-	uint64_t s = 0;
-
-	while (n--)
-		s += v[n];
-	return s;
-}
-
 static void check_sizes(uint32_t collectors)
 {
 	static const unsigned sizes[] = {0, 1, 5, 5, 32, 0, 0, 64, 512, 5, 600, 513};
@@ -76,7 +67,7 @@ static void check_sizes(uint32_t collectors)
 		assert_int_equal(b->burst[32], 1);
 		assert_int_equal(b->burst[64], 1);
 		assert_int_equal(b->burst[512], 1);
-		assert_int_equal(sum(b->burst + 1, RT_STAT_BURSTS), 7);
+		assert_int_equal(test_sum(b->burst + 1, RT_STAT_BURSTS), 7);
 		assert_int_equal(b->big_polls, 2);
 		assert_int_equal(b->big_packets, 1113);
 	}
@@ -128,7 +119,7 @@ static void test_bytes_are_those_of_the_packets(void **state)
 	for (int dir = 0; dir < 2; dir++) {
 		assert_int_equal(test_block(port, dir)->bytes, 1300);
 		assert_int_equal(test_block(port, dir)->byte_packets, 2);
-		assert_int_equal(sum(test_block(port, dir)->burst, RT_STAT_BURSTS + 1), 0);
+		assert_int_equal(test_sum(test_block(port, dir)->burst, RT_STAT_BURSTS + 1), 0);
 	}
 	test_monitor_end(&m);
 }
@@ -255,7 +246,7 @@ static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 	assert_between(t->busy_cycles, burst, empty);
 	assert_int_equal(t->busy_periods, 1);
 	assert_int_equal(t->busy_period_packets[5], 1); /* 63 packets */
-	assert_int_equal(sum(t->busy_period_packets, 40), 1);
+	assert_int_equal(test_sum(t->busy_period_packets, 40), 1);
 	test_monitor_end(&m);
 }
 
@@ -377,9 +368,9 @@ static void test_longest_gap_is_found(void **state)
 	assert_int_equal(worst()->packets, 17);
 	assert_int_equal(worst()->port_index, test_port_index(port));
 	assert_int_equal(worst()->queue, 0);
-	assert_int_equal(sum(t->gaps_busy, RT_STAT_GAP_SIZES), 1);
+	assert_int_equal(test_sum(t->gaps_busy, RT_STAT_GAP_SIZES), 1);
 	assert_int_equal(t->gaps_busy[63 - __builtin_clzll(worst()->cycles)], 1);
-	assert_int_equal(sum(t->gaps_idle, RT_STAT_GAP_SIZES), 100);
+	assert_int_equal(test_sum(t->gaps_idle, RT_STAT_GAP_SIZES), 100);
 	test_monitor_end(&m);
 }
 
@@ -418,9 +409,9 @@ static void test_gaps_without_watching_do_not_count(void **state)
 	poll_at(0);
 	test_monitor(&m, RT_INSTR_GAPS, 1);
 	poll_at(0);
-	assert_int_equal(sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 0);
+	assert_int_equal(test_sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 0);
 	poll_at(0);
-	assert_int_equal(sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 1);
+	assert_int_equal(test_sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 1);
 	rt_stats_detach(&m, test_clock());
 	test_monitor_end(&keep);
 }

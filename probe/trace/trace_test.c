@@ -272,8 +272,7 @@ static void test_discarded_events_are_lost(void **state)
 	assert_int_equal(lost, 10);
 }
 
-/* While DPDK saves, after that, and when the lcore id has been given back, and with it the buffer.
- */
+/* While DPDK saves the trace, after that, and after the lcore id was released with its buffer. */
 static struct {
 	bool holds[2];
 	uint64_t lost[3];
@@ -329,7 +328,7 @@ static void test_latency_of_a_burst(void **state)
 	told.on = true;
 	test_monitor(&m, RT_INSTR_LATENCY, 1);
 	test_port_send(port, 20);
-	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* these had not been received */
+	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* created, not received */
 	n = test_port_receive(port, pkts, 32);
 	assert_int_equal(n, 20);
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);

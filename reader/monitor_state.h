@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of a monitor: what it remembers from snapshot to snapshot, and the parts of a snapshot. */
-#ifndef RINGTAP_READER_MONITOR_H
-#define RINGTAP_READER_MONITOR_H
+#ifndef RINGTAP_READER_MONITOR_STATE_H
+#define RINGTAP_READER_MONITOR_STATE_H
 
 #include "common/clock.h"
 #include "conn.h"

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parser of records in rings: pcapng Enhanced Packet Blocks, see docs/format.md. Inline, as it
+ * runs for each packet. */
+#ifndef RINGTAP_COMMON_RECORD_H
+#define RINGTAP_COMMON_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "atomics.h"
+#include "segment.h"
+
+/* The form of a run's records. */
+enum rt_form { RT_FORM_EPB };
+
+/* A record's fields, read once: the application may change them meanwhile. */
+struct rt_record {
+	uint64_t ns;
+	uint32_t len, cap_len, orig_len, if_index;
+};
+
+/* Reads the record at p, of which left bytes are there. NULL, or what is wrong with it. Everything
+ * that is returned is in bounds; the trailing length and the interface are not checked. */
+static inline const char *rt_record_read(const uint8_t *p, uint64_t left, struct rt_record *r)
+{
+	const struct rt_epb *e = (const struct rt_epb *)p;
+
+	if (rt_unlikely(left < RT_EPB_MIN || rt_load(&e->type) != RT_EPB_TYPE))
+		return "not a packet";
+	r->len = rt_load(&e->total_len);
+	r->cap_len = rt_load(&e->cap_len);
+	r->orig_len = rt_load(&e->orig_len);
+	if (rt_unlikely(r->len < RT_EPB_MIN || r->len % 4 || r->len > left))
+		return "impossible length";
+	if (rt_unlikely(r->cap_len > r->len - RT_EPB_MIN || r->cap_len > r->orig_len))
+		return "impossible captured length";
+	r->if_index = rt_load(&e->if_index);
+	r->ns = (uint64_t)rt_load(&e->ts_high) << 32 | rt_load(&e->ts_low);
+	return NULL;
+}
+
+/* pcapng, sections 3.5 and 4.3.1 */
+#define RT_OPTION_FLAGS     2
+#define RT_OPTION_HASH      3
+#define RT_OPTION_DROPCOUNT 4
+#define RT_OPTION_QUEUE     6
+#define RT_FLAGS_DIRECTION  3u /* 1: inbound, 2: outbound */
+
+struct rt_options {
+	uint32_t flags;
+	uint32_t queue; /* UINT32_MAX: none */
+	uint32_t hash;
+	bool has_hash;
+	uint64_t dropcount;
+};
+
+static inline void rt_record_option(
+	struct rt_options *o, uint32_t code, uint32_t len, const uint8_t *value)
+{
+	if (code == RT_OPTION_FLAGS && len == 4) {
+		memcpy(&o->flags, value, 4);
+	} else if (code == RT_OPTION_QUEUE && len == 4) {
+		memcpy(&o->queue, value, 4);
+	} else if (code == RT_OPTION_HASH && len == 5) {
+		memcpy(&o->hash, value + 1, 4); /* behind the algorithm */
+		o->has_hash = true;
+	} else if (code == RT_OPTION_DROPCOUNT && len == 8) {
+		memcpy(&o->dropcount, value, 8);
+	}
+}
+
+/* Reads the options of a record at p that rt_record_read() has read. Those that are missing or
+ * invalid are 0. */
+static inline void rt_record_options(
+	const uint8_t *p, const struct rt_record *r, struct rt_options *o)
+{
+	uint32_t padded = (r->cap_len + 3) & ~3u, left = r->len - RT_EPB_MIN - padded;
+
+	*o = (struct rt_options){.queue = UINT32_MAX};
+	p += RT_EPB_HEADER + padded;
+	while (left >= 4) {
+		uint32_t head, code, len;
+
+		memcpy(&head, p, 4);
+		code = head & 0xffff;
+		len = head >> 16;
+		padded = (len + 3) & ~3u;
+		if (!code || padded > left - 4)
+			return;
+		rt_record_option(o, code, len, p + 4);
+		p += 4 + padded;
+		left -= 4 + padded;
+	}
+}
+
+#endif

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Compares the binary interface of the public libraries and the layout of all public structures with what
+# devtools/abi holds. usage: abi.sh check|update [BUILD_FOLDER [INCLUDE_FOLDER]]
+# Before 1.0 a change may be recorded by `make abi-update`; afterwards only one that old programs survive.
+set -eu
+cd "$(dirname "$0")/.."
+what=$1
+build=${2:-build}
+include=${3:-include}
+stored=devtools/abi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+dump() { # dump LIBRARY FILE: what of it is public, without places in the source
+	abidw --headers-dir "$include" --drop-private-types --exported-interfaces-only --no-corpus-path --no-comp-dir-path --no-show-locs \
+		--no-elf-needed --type-id-style hash --out-file "$2" "$1"
+}
+
+# Entries of arrays are reached by a stride: no exported function has them in its type.
+structures() {
+	echo '#include "ringtap/monitor.h"'
+	echo '#include "ringtap/probe.h"'
+	sed -nE 's/^(struct|enum) (ringtap_[a-z_]+) \{.*/\1 \2 *\2_layout(\1 \2 *p) { return p; }/p' "$include"/ringtap/*.h
+}
+
+[ "$(uname -m)" = x86_64 ] || { echo "abi: stored for x86_64 only"; exit 0; }
+structures >"$work/structures.c"
+${CC:-gcc} -g -O0 -shared -fPIC -w -I"$include" -o "$work/structures.so" "$work/structures.c"
+dump "$work/structures.so" "$work/structures.abi"
+dump "$build/reader/libringtap.so" "$work/libringtap.abi"
+[ ! -e "$build/probe/libringtap-probe.so" ] || dump "$build/probe/libringtap-probe.so" "$work/libringtap-probe.abi"
+
+failed=0
+for new in "$work"/*.abi; do
+	name=$(basename "$new")
+	if [ "$what" = update ]; then
+		cp "$new" "$stored/$name"
+	elif out=$(abidiff "$stored/$name" "$new" 2>&1); then
+		echo "abi: ${name%.abi}: unchanged"
+	else
+		printf '%s\nabi: %s: CHANGED; if old programs go on working, or before 1.0: make abi-update\n' "$out" "${name%.abi}"
+		failed=1
+	fi
+done
+exit $failed

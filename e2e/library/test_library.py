@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs built against the installed library read a live application: C, C++ and Python."""
+import json
+import re
+import shutil
+
+import pytest
+
+from harness import pcap
+from harness.paths import BUILD, REPO
+from harness.proc import Proc, check, run, until
+from harness.ringtap import sessions
+
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """An installation in a folder of its own, which is also what its .pc files say."""
+    root = tmp_path_factory.mktemp("root")
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root])
+    for file in root.rglob("*.pc"):
+        file.write_text(file.read_text().replace("prefix=/", f"prefix={root}/", 1))
+    return root
+
+
+@pytest.fixture(scope="module")
+def env(root):
+    """Where that installation is found."""
+    folder = next(root.rglob("pkgconfig"))
+    found = {"PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
+    for module in root.rglob("ringtap/_ringtap*.so"):
+        found["PYTHONPATH"] = str(module.parent.parent)
+    return found
+
+
+@pytest.fixture(scope="module")
+def built(env, tmp_path_factory):
+    """Builds an example, or returns how it is run with Python."""
+    folder = tmp_path_factory.mktemp("examples")
+
+    def build(name):
+        source = REPO / "examples" / name
+        if source.suffix == ".py":
+            return [*python(env), source]
+        compiler, *flags = {".c": ["gcc"], ".cc": ["g++", "-std=c++17"]}[source.suffix]
+        if not shutil.which(compiler):
+            pytest.skip(f"{compiler} is not installed")
+        config = check(["pkg-config", "--cflags", "--libs", "libringtap"], env=env).split()
+        check([compiler, "-Wall", "-Wextra", "-Werror", *flags, source, "-o", folder / source.stem, *config])
+        return [folder / source.stem]
+    return build
+
+
+def python(env):
+    if "PYTHONPATH" not in env:
+        pytest.skip("the Python module is not built: it needs python3-cffi and python3-dev")
+    return [PYTHON]
+
+
+def traffic(app):
+    """12 packets of 100 bytes in and 7 of 200 out, once a program captures."""
+    until(lambda: any(s["start_ns"] for s in sessions(app)), 30)
+    app.rx(n=12, len=100)
+    app.tx(n=7, len=200, seq=100)
+
+
+def finish(program):
+    status = program.wait(60)
+    text = program.output
+    assert status == 0, text
+    return text
+
+
+@pytest.mark.parametrize("name,expected", [
+    ("count.c", [f"19 packets, {12 * 100 + 7 * 200} bytes, 0 broadcasts",
+                 "19 packets seen, 19 captured, 0 lost, 19 delivered"]),
+    ("lengths.cc", ["RX 100 bytes: 12 packets", "TX 200 bytes: 7 packets"])])
+def test_examples_of_captures(app, built, env, closing, name, expected):
+    program = closing(Proc([*built(name), "3", app.prefix], env=env))
+    traffic(app)
+    text = finish(program)
+    for line in expected:
+        assert line in text
+
+
+def test_example_of_statistics(busy, built, env, closing):
+    text = finish(closing(Proc([*built("stats.c"), busy.prefix], env=env)))
+    assert "busy 100.0 %" in text or "busy 9" in text
+    assert "RX queue 0: " in text and "32.0 per burst" in text
+
+
+def test_example_in_python(app, built, env, closing):
+    program = closing(Proc([*built("talkers.py"), f"{app.prefix}:0", "3", "len = 100"], env=env))
+    traffic(app)
+    assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
+
+
+def test_every_function_has_a_manual_page(root):
+    exported = re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
+    inline = re.findall(r"^static inline .*?(ringtap_\w+)\(", (REPO / "include/ringtap/reader.h").read_text(), re.M)
+    folder = next(root.rglob("man3"))
+    for name in exported + inline:
+        shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
+                    cwd=folder.parent)
+        assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
+
+
+PACKETS = """
+import json, sys
+import ringtap
+app, filter = sys.argv[1:]
+with ringtap.capture(app + ":0", filter or None) as capture:
+    print("attached", flush=True)
+    kept, out = [], []
+    for p in capture:
+        kept.append(p.data)
+        out.append({"data": p.data.hex(), "length": p.length, "port": p.port, "app": p.app, "queue": p.queue,
+                    "direction": p.direction, "ns": p.time_ns, "drops": p.dropcount})
+        if len(out) == %d:
+            capture.stop()
+    stats = capture.stats()
+# The rings are mapped as long as a view lives.
+total = sum(len(bytes(view)) for view in kept)
+print(json.dumps({"packets": out, "stats": stats, "total": total}))
+"""
+
+
+def packets(app, env, closing, filter, count):
+    program = closing(Proc([*python(env), "-c", PACKETS % count, app.prefix, filter], env=env))
+    program.expect("^attached$", 30)
+    app.rx(n=12, len=100)
+    app.tx(n=7, len=200, seq=100)
+    return json.loads(finish(program).splitlines()[-1])
+
+
+def test_packets_in_python(app, env, closing):
+    got = packets(app, env, closing, "", 19)
+    assert [p["data"] for p in got["packets"]] == \
+        [pcap.frame(100, i).hex() for i in range(12)] + [pcap.frame(200, 100 + i).hex() for i in range(7)]
+    assert {(p["app"], p["port"], p["queue"], p["direction"], p["length"], p["drops"]) for p in got["packets"]} == \
+        {(app.prefix, "net_ring_a", 0, "rx", 100, 0), (app.prefix, "net_ring_a", 0, "tx", 200, 0)}
+    times = [p["ns"] for p in got["packets"]]
+    assert times == sorted(times) and times[0] > 1_600_000_000 * 10**9
+    assert got["stats"]["seen"] == got["stats"]["captured"] == got["stats"]["delivered"] == 19
+    assert got["total"] == 12 * 100 + 7 * 200
+
+
+def test_filter_in_python(app, env, closing):
+    got = packets(app, env, closing, "greater 150", 7)
+    assert [p["length"] for p in got["packets"]] == [200] * 7
+    assert got["stats"]["filtered"] == 12
+
+
+STATISTICS = """
+import sys
+import ringtap
+with ringtap.monitor(sys.argv[1], ringtap.POLLS | ringtap.BYTES) as m:
+    before = m.read()
+    print("attached", flush=True)
+    sys.stdin.readline()
+    after = m.read()
+    first, again = after.since(before), after.since(before)
+    assert first.interval_ns == again.interval_ns > 0 and after.interval_ns == 0
+    for q in again.queues:
+        print(q.port.name, q.queue, q.direction, q.packets, q.bytes, q.burst[12], q.thread.name)
+"""
+
+
+def test_statistics_in_python(app, env, closing):
+    app.rx(n=3, len=60)  # before: does not count
+    program = closing(Proc([*python(env), "-c", STATISTICS, app.prefix], env=env))
+    program.expect("^attached$", 30)
+    app.rx(n=12, len=100)
+    program.send("go")
+    assert "net_ring_a 0 rx 12 1200 1 " in finish(program)
+
+
+@pytest.mark.parametrize("code,message", [
+    ("ringtap.capture('nobody')", "no application for 'nobody'"),
+    ("ringtap.capture(APP + ':nowhere')", "nowhere"),
+    ("ringtap.capture(APP, 'not a filter')", "filter 'not a filter': "),
+    ("ringtap.monitor(APP, 1 << 30)", "no such collector")])
+def test_errors_in_python(app, env, code, message):
+    program = ("import ringtap, sys\nAPP = sys.argv[1]\nassert [a.name for a in ringtap.apps()] == [APP]\n"
+               f"try:\n    {code}\nexcept ringtap.Error as e:\n    assert e.errno > 0\n    print(e.strerror)\n")
+    done = run([*python(env), "-c", program, app.prefix], env=env)
+    assert done.returncode == 0 and message in done.stdout, done.stderr

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Applications and errors."""
+import errno
+import typing
+
+from ._ringtap import ffi, lib
+
+
+class Error(OSError):
+    """What the C library reports: errno and a message."""
+
+
+class App(typing.NamedTuple):
+    """A DPDK application: its name, as `ringtap list` shows it, and its runtime folder."""
+    name: str
+    dir: str
+
+
+def text(pointer):
+    return ffi.string(pointer).decode(errors="replace")
+
+
+def check(code, message=""):
+    """Raises Error for a negative code; returns others."""
+    if code < 0:
+        raise Error(-code, message or errno.errorcode.get(-code, "unknown error"))
+    return code
+
+
+def version():
+    """The version of the C library."""
+    return text(lib.ringtap_version())
+
+
+def apps():
+    """The applications that are alive: a list of App."""
+    out = ffi.new("struct ringtap_apps **")
+    check(lib.ringtap_apps_find(out))
+    try:
+        return [App(text(lib.ringtap_apps_name(out[0], i)), text(lib.ringtap_apps_dir(out[0], i)))
+                for i in range(lib.ringtap_apps_count(out[0]))]
+    finally:
+        lib.ringtap_apps_free(out[0])
+
+
+def resolve(source):
+    """APP or APP:PORT to (App, port or None)."""
+    alive = apps()
+    for app in alive:
+        if app.name == source:
+            return app, None
+    for app in sorted(alive, key=lambda a: -len(a.name)):
+        if source.startswith(app.name + ":"):
+            return app, source[len(app.name) + 1:]
+    raise Error(errno.ENOENT, f"no application for {source!r}; 'ringtap list' shows what there is")
