@@ -78,14 +78,3 @@ def test_trace(testpmd, what):
     said = check([RINGTAP, "trace", *what, "--duration", "0.3", pmd.prefix])
     assert pmd.prefix in said
     assert_fits(said)
-
-
-@pytest.mark.parametrize("what", [["latency", "--histogram", "--packets", "20000"], ["doctor", "-d", "1"]],
-                         ids=lambda w: w[0])
-def test_reports(testpmd, what):
-    pmd = testpmd("net_ring0", "net_null1")
-    pmd.start("start tx_first 3")
-    until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
-    said = run([RINGTAP, *what, pmd.prefix]).stdout
-    assert pmd.prefix in said and len(said.splitlines()) > 3
-    assert_fits(said)
