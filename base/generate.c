@@ -156,18 +156,18 @@ static int man_overview(const char *dir)
 
 	if (!f)
 		return -EIO;
-	head(f, "ringtap", "see inside running DPDK applications");
+	head(f, "ringtap", "capture packets and statistics inside running DPDK applications");
 	fputs(".SH SYNOPSIS\n\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]\n.br\n"
 	      "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR\n.SH DESCRIPTION\n",
 		f);
 	roff_prose(f,
-		"ringtap shows what happens inside a running, unmodified DPDK application: it "
-		"records the packets of every port, queue and direction, shows how threads poll "
-		"and what is lost (top, export), how long packets stay inside (latency), where "
-		"their buffers lie (memory), and says what is wrong (doctor). The application "
-		"carries the ringtap probe, a plugin that is loaded with EAL's -d option and "
-		"that does nothing until someone attaches:\n\n"
-		"  testpmd -d LIBDIR/libringtap-probe.so ...\n\n"
+		"ringtap captures inside running, unmodified DPDK applications: it records the "
+		"packets of every port, queue and direction, shows how threads poll and what is "
+		"lost (top, export), how long packets stay inside (latency), where their buffers "
+		"lie (memory), and lists faults (doctor). The application carries the ringtap "
+		"probe, a plugin that is loaded with EAL's -d option and that does nothing until "
+		"a reader attaches:\n\n"
+		"  dpdk-testpmd -d LIBDIR/libringtap-probe.so ...\n\n"
 		"ringtap finds applications by their DPDK runtime folder, so it must run as the "
 		"application's user or as root. An application is called by its EAL "
 		"--file-prefix.\n");

@@ -39,8 +39,8 @@ static const struct section sections[] = {
 		"ringtap-run(1).\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Ports that are up, for scripts:\n\n"
-		     "  ringtap list --json | jq -r '.applications[].ports[]? | "
-		     "select(.link_up).name'\n"},
+		     "  ringtap list --json |\n"
+		     "      jq -r '.applications[].ports[]? | select(.link_up).name'\n"},
 	{"EXIT STATUS",
 		"0, also without any application; 1: the folders cannot be read or the output "
 		"cannot be written; 2: a wrong command line.\n"},

@@ -136,7 +136,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "find out what is wrong with running DPDK applications",
+	.summary = "list faults of running DPDK applications, and remedies",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

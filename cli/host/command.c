@@ -168,7 +168,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_host = {
 	.name = "host",
-	.summary = "make interfaces of the kernel ports that ringtap sees",
+	.summary = "capture on kernel network interfaces",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "IFACE...",

@@ -243,7 +243,7 @@ static int check_rotation(const struct record_config *c)
 	if (!c->rotating)
 		return 0;
 	if (!r->packets && !r->bytes && !r->duration_ns && !r->interval_ns)
-		say("record: -b files: says nothing of when to change files; add -b filesize:N, "
+		say("record: -b files: gives no condition for the next file; add -b filesize:N, "
 		    "duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
 		say("record: -b: standard output is no file; give -w FILE");

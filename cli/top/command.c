@@ -78,8 +78,8 @@ static const struct section sections[] = {
 	{"EXAMPLES", "The threads of one application, as a table for a report:\n\n"
 		     "  ringtap top --once -v threads my-app\n\n"
 		     "Received packets a second of each port, every ten seconds:\n\n"
-		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + (.ports[]? "
-		     "| {port: .name, pps: .rx.packets_per_second})'\n"},
+		     "  ringtap top --json -n 10 | jq -c '.applications[] |\n"
+		     "      {name} + (.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
 	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
 			"command line.\n"},
 };
@@ -163,7 +163,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "show what the threads, ports and mempools of DPDK applications do",
+	.summary = "show live statistics of ports, queues, threads and mempools",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

@@ -67,7 +67,7 @@ static const struct section sections[] = {
 		" burst    histogram of burst sizes, by port, queue and direction\n"
 		" latency  time of packets in the application, by burst\n"
 		" drops    lost packets by port, queue, thread and reason\n"
-		" gaps     time between polls, and the tasks that had the CPU in long gaps\n"
+		" gaps     polling gaps, and the tasks that had the CPU in long ones\n"
 		" lttng    record all events with LTTng\n"
 		" dpdk     record all events with DPDK's own tracing\n\n"
 		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their "
@@ -84,8 +84,8 @@ static const struct section sections[] = {
 		"The tasks that take the CPU from application ovs during one minute:\n\n"
 		"  ringtap trace gaps --off-cpu --duration 60 ovs\n\n"
 		"Packets a second received by queue 3 of port 0:\n\n"
-		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); "
-		"} interval:s:1 { print(@); clear(@); }'\n\n"
+		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); }\n"
+		"      interval:s:1 { print(@); clear(@); }'\n\n"
 		"All events of ten seconds:\n\n"
 		"  ringtap trace lttng -o trace --duration 10\n"
 		"  babeltrace2 trace | less\n"},
@@ -319,7 +319,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "trace an application's events with bpftrace, LTTng or DPDK's tracing",
+	.summary = "trace events with bpftrace, LTTng or DPDK's own tracing",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "{" TRACE_NAMES "} [APP]",
