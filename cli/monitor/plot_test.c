@@ -7,6 +7,13 @@
 #include "base/test_util.h"
 #include "cli/monitor/plot.h"
 
+/* Memory that cairo's font libraries never free. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfontconfig\n";
+}
+
 /* Spans from a hundredth above the smallest value to nine decades, from odd places. */
 static void test_every_axis_has_three_numbers(void **state)
 {
