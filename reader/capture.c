@@ -86,8 +86,8 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	for (size_t i = 0; i < count; i++)
 		insns += wants[i].filter ? wants[i].filter_len : 0;
 	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
-	if (!count || count > RT_MAX_WANTS || len > RT_MSG_MAX)
-		return rt_capture_fail(cap, -E2BIG, "too many ports or too long filters");
+	if (len > RT_MSG_MAX)
+		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
@@ -239,9 +239,11 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	struct ringtap_target *own;
 	int ret;
 
-	if (size == sizeof(*own) || count > RT_MAX_WANTS)
+	if (!count || count > RT_MAX_WANTS)
+		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
+	if (size == sizeof(*own))
 		return attach(cap, dir, targets, count, opts);
-	own = calloc(count ? count : 1, sizeof(*own));
+	own = calloc(count, sizeof(*own));
 	if (!own)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	for (size_t i = 0; i < count; i++)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -201,6 +202,21 @@ static void test_wants_are_bounded(void **state)
 		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_WANTS + 1, NULL), -E2BIG);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, many, 0, NULL), -E2BIG);
 	free(many);
+}
+
+/* No entry is read before the count is known to be possible. */
+static void test_too_many_wants_are_not_read(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	void *none = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(none, MAP_FAILED);
+	for (int change = -8; change <= 8; change += 8)
+		assert_int_equal(ringtap_capture_attach_sized(cap, peer.dir, none,
+					 sizeof(struct ringtap_target) + (size_t)change,
+					 RT_MAX_WANTS + 1, NULL),
+			-E2BIG);
+	munmap(none, (size_t)page);
 }
 
 static void test_filters_are_bounded(void **state)
@@ -493,6 +509,7 @@ int main(void)
 		before_attach(test_failed_attach_leaves_no_descriptor),
 		before_attach(test_capture_goes_on_after_a_failed_attach),
 		before_attach(test_wants_are_bounded),
+		before_attach(test_too_many_wants_are_not_read),
 		before_attach(test_filters_are_bounded),
 		before_attach(test_port_name_is_bounded),
 		started(test_next_waits_no_longer_than_told),
