@@ -202,7 +202,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
- * -EINVAL: filter refused; -ENOMEM, … */
+ * -EINVAL: filter refused; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -304,15 +304,16 @@ void ringtap_packets_start(struct ringtap_packets *it, const struct ringtap_run 
  * a few nanoseconds a packet. */
 void ringtap_packets_fields(struct ringtap_packets *it, enum ringtap_fields fields);
 
-/* 0, or -EBADMSG: ringtap_packet_next() ended early, as the application has overwritten records. */
+/* 0, or -EBADMSG: ringtap_packet_next() ended early, or found fewer or more packets than
+ * run->packets, as the application has overwritten records. */
 int ringtap_packets_error(const struct ringtap_packets *it);
 
 /* For ringtap_packet_next(). False: there are no more. */
 bool ringtap_packets_fill(struct ringtap_packets *it);
 
-/* The next packet of the run, NULL at its end. It lives until the next call; its data live until
- * ringtap_capture_release(). Its fields are consistent whatever the application does; the bytes of
- * its data may change. */
+/* The next packet of the run, NULL at its end: never more than run->packets of them. It lives until
+ * the next call; its data live until ringtap_capture_release(). Its fields are consistent whatever
+ * the application does; the bytes of its data may change. */
 static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
 {
 	const struct ringtap_packet *p;
