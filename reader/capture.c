@@ -204,6 +204,22 @@ void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 		rt_capture_learn_if(cap, source, n - 1);
 }
 
+static int take_options(struct ringtap_capture *cap, const struct ringtap_capture_options *opts,
+	struct ringtap_capture_options *o)
+{
+	int ret =
+		rt_options_in(o, sizeof(*o), RT_END_OF(struct ringtap_capture_options, timeout_ms),
+			opts, cap->error, sizeof(cap->error));
+
+	if (ret)
+		return ret;
+	if (o->on_full != RINGTAP_DROP && o->on_full != RINGTAP_WAIT)
+		return rt_capture_fail(cap, -EINVAL, "on_full has an unknown value");
+	if (o->timestamp != RINGTAP_TSC && o->timestamp != RINGTAP_NIC)
+		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
+	return 0;
+}
+
 static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
 	size_t count, const struct ringtap_capture_options *opts)
 {
@@ -212,7 +228,9 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	int ret;
 
 	cap->error[0] = 0;
-	rt_copy_in(&o, opts, sizeof(o));
+	ret = take_options(cap, opts, &o);
+	if (ret)
+		return ret;
 	if (cap->source_count == RT_MAX_SOURCES)
 		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
@@ -237,7 +255,7 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	const struct ringtap_capture_options *opts)
 {
 	struct ringtap_target *own;
-	int ret;
+	int ret = 0;
 
 	if (!count || count > RT_MAX_WANTS)
 		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
@@ -246,10 +264,14 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	own = calloc(count, sizeof(*own));
 	if (!own)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	for (size_t i = 0; i < count; i++)
-		memcpy(&own[i], (const char *)targets + i * size,
-			size < sizeof(*own) ? size : sizeof(*own));
-	ret = attach(cap, dir, own, count, opts);
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = rt_copy_in(&own[i], sizeof(*own),
+			RT_END_OF(struct ringtap_target, filter_len),
+			(const char *)targets + i * size, size);
+	if (ret)
+		rt_capture_fail(cap, ret, "the targets are not of this version of libringtap");
+	else
+		ret = attach(cap, dir, own, count, opts);
 	free(own);
 	return ret;
 }
@@ -335,6 +357,18 @@ bool rt_capture_started(const struct ringtap_capture *cap)
 
 /* ---- the end ---- */
 
+/* Of all applications: the longest that one of them may take to answer. */
+static uint64_t patience_ns(const struct ringtap_capture *cap)
+{
+	int ms = cap->source_count ? 0 : rt_answer_ms;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (rt_conn_patience(cap->sources[i].conn) > ms)
+			ms = rt_conn_patience(cap->sources[i].conn);
+	}
+	return (uint64_t)ms * 1000000;
+}
+
 EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 {
 	int result = 0;
@@ -356,7 +390,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		else if (ret)
 			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
-	cap->stop_until_ns = rt_mono_ns() + (uint64_t)rt_answer_ms * 1000000ull;
+	cap->stop_until_ns = rt_mono_ns() + patience_ns(cap);
 	return result;
 }
 

@@ -39,8 +39,7 @@ EXPORT int ringtap_capture_interface(
 	v.nic_ierrors = rt_load(&f->ierrors);
 	v.nic_nombuf = rt_load(&f->rx_nombuf);
 	v.nic_oerrors = rt_load(&f->oerrors);
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }
 
 static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
@@ -92,8 +91,7 @@ EXPORT int ringtap_capture_tap(
 		v.queue = s->seg.taps[i].queue;
 		v.direction = s->seg.taps[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
 		v.counts = sum_tap(&s->seg, i);
-		rt_copy_out(out, &v, sizeof(v));
-		return 0;
+		return rt_copy_out(out, &v, sizeof(v));
 	}
 	return -ENOENT;
 }
@@ -121,8 +119,7 @@ EXPORT int ringtap_capture_ring(
 	v.used = v.written - in->tail;
 	if (v.used > v.ring_size)
 		v.used = v.ring_size;
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }
 
 EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
@@ -141,6 +138,5 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 		v.apps_dead += cap->sources[i].dead;
 		v.queues_refused += rt_load(&seg->live->taps_refused);
 	}
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }

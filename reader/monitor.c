@@ -86,9 +86,11 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 	struct ringtap_monitor_options o;
 	int ret;
 
-	rt_copy_in(&o, opts, sizeof(o));
+	ret = rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_monitor_options, timeout_ms),
+		opts, err, errlen);
 	co.timeout_ms = o.timeout_ms;
-	ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
+	if (!ret)
+		ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	if (ret)
@@ -105,9 +107,11 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
 	struct ringtap_monitor *mon = calloc(1, sizeof(*mon));
+	char unused[RT_TEXT_LEN];
 	int ret;
 
 	*out = NULL;
+	rt_need_text(&err, &errlen, unused, sizeof(unused));
 	if (!mon) {
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
@@ -134,7 +138,9 @@ EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned collecto
 	unsigned latency_every, char *err, size_t errlen)
 {
 	int ret = mon->dead ? -ECONNRESET : 0;
+	char unused[RT_TEXT_LEN];
 
+	rt_need_text(&err, &errlen, unused, sizeof(unused));
 	if (ret)
 		snprintf(err, errlen, "the application went away");
 	else

@@ -5,8 +5,10 @@
  *
  * Errors: functions return 0 or a count, or -errno. The library never prints and never aborts.
  * A handle belongs to one thread at a time; different handles may be used in different threads.
- * Structures that the library fills begin with their size, set by the caller, so that they can
- * grow: fields beyond it are not touched.
+ * Structures begin with their size, set by the caller to sizeof, so that they can grow. Those that
+ * the library fills: fields beyond the size are not touched; -EINVAL: the size was not set. Options
+ * and targets: fields beyond the size are 0; -EINVAL: the size is less than in the first version,
+ * or a value is unknown; -E2BIG: a field that this version does not have is not 0.
  */
 #ifndef RINGTAP_READER_H
 #define RINGTAP_READER_H
@@ -75,7 +77,8 @@ struct ringtap_app_info {
 /* NULL stands for the defaults. */
 struct ringtap_conn_options {
 	size_t size;
-	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry */
+	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry;
+			 * -EINVAL: negative */
 };
 
 /* RX time stamps that a port's packets bring along. */
@@ -113,7 +116,7 @@ struct ringtap_session_info {
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
  * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
  * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
- * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
+ * On error *out is NULL and a sentence for people is in err (up to errlen bytes; NULL: none). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
@@ -146,7 +149,8 @@ static inline const struct ringtap_session_info *ringtap_list_session(
 /* Sends a command to DPDK's telemetry of the application whose runtime folder is dir, such as
  * "/ethdev/stats,0", and waits up to timeout_ms (0: 3 s) for the answer. *answer becomes its JSON
  * text; the caller frees it with free(). *pid, if not NULL, becomes the process that answers, in
- * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -ENOENT,
+ * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -EINVAL:
+ * the command is NULL and the answer is not, or a negative timeout; -ENOENT,
  * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
 int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
@@ -187,7 +191,9 @@ struct ringtap_capture_options {
 	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
-	int timeout_ms; /* as in struct ringtap_conn_options */
+	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. Making the
+	 * rings may take up to 60 s whatever it is. */
+	int timeout_ms;
 };
 
 struct ringtap_capture;
