@@ -211,7 +211,7 @@ static void report(const struct writer *w, double seconds)
 
 	if (ringtap_capture_stats(capture, &s))
 		fail("no counters");
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		lost += s.total.lost[i];
 	printf("{\"seen\": %llu, \"captured\": %llu, \"filtered\": %llu, \"lost\": %llu, "
 	       "\"packets\": %llu, \"bytes\": %llu, \"writes\": %llu, \"touched\": %llu, "

@@ -180,6 +180,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	s->target_count = (uint32_t)count;
 	ret = send_open(cap, s->conn, wants, count, o);
 	if (!ret)
 		ret = open_session(cap, s, o->ring_size);

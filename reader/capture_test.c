@@ -441,6 +441,20 @@ static void test_names_of_ports_are_fit_for_a_terminal(void **state)
 	assert_int_equal(ringtap_capture_interface(cap, 2, &port), -ENOENT);
 }
 
+static void test_target_of_an_interface_is_in_range(void **state)
+{
+	struct ringtap_interface port = {.size = sizeof(port)};
+
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, 0);
+	session.ifs[1].want = 1;
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, RINGTAP_NO_INDEX);
+	session.ifs[1].want = UINT32_MAX - 1;
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, RINGTAP_NO_INDEX);
+}
+
 static void test_fill_of_a_ring_never_exceeds_it(void **state)
 {
 	struct ringtap_ring ring = {.size = sizeof(ring)};
@@ -526,6 +540,7 @@ int main(void)
 		started(test_counts_are_summed_over_threads),
 		started(test_tap_of_an_unknown_interface_is_not_told_yet),
 		started(test_names_of_ports_are_fit_for_a_terminal),
+		started(test_target_of_an_interface_is_in_range),
 		started(test_fill_of_a_ring_never_exceeds_it),
 		before_attach(test_two_applications_are_merged_and_renumbered),
 	};

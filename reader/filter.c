@@ -60,7 +60,7 @@ static int ask(struct ringtap_capture *cap, struct rt_source *s, const struct rt
 	memcpy(&answer, &s->conn->msg, sizeof(answer));
 	if (!answer.code)
 		return 0;
-	answer.text[sizeof(answer.text) - 1] = 0;
+	rt_terminate(answer.text, sizeof(answer.text));
 	return rt_capture_fail(
 		cap, answer.code < 0 && answer.code > -4096 ? answer.code : -EPROTO, answer.text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is captured, and how well. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +24,9 @@ EXPORT int ringtap_capture_interface(
 	s = &cap->sources[cap->ifs[i].source];
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
-	v.target = f->want;
+	v.target = rt_load(&f->want);
+	if (v.target >= s->target_count)
+		v.target = RINGTAP_NO_INDEX;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
 	rt_copy_text(v.device, f->name, sizeof(v.device));
 	memcpy(v.name, cap->ifs[i].name[0] ? cap->ifs[i].name : v.device, sizeof(v.name));
@@ -41,6 +44,8 @@ EXPORT int ringtap_capture_interface(
 	v.nic_oerrors = rt_load(&f->oerrors);
 	return rt_copy_out(out, &v, sizeof(v));
 }
+
+static_assert((int)RT_LOSS_COUNT <= RINGTAP_LOST_MAX, "room for all reasons");
 
 static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
 {

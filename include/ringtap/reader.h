@@ -261,14 +261,15 @@ void ringtap_capture_release(struct ringtap_capture *cap);
 
 /* Cuts the first packets off a run: at most `packets` of them, and at most `bytes` bytes as pcapng.
  * They become *part, the others stay in *rest. Returns part->packets, and 0 too where the records
- * have become invalid: the application can write to them. */
+ * have become invalid, or the bytes end before the packets: the application can write to them. */
 uint64_t ringtap_run_take(
 	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
 /* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
  * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
- * NULL: they do not, and buf is NULL or too small. Valid until ringtap_capture_release(). Only the
- * whole is checked: the application can write to blocks in place. */
+ * NULL: they do not, and buf is NULL or too small, or a packet has an unknown interface, as the
+ * application has overwritten it. Valid until ringtap_capture_release(). Only the whole is checked:
+ * the application can write to blocks in place. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
@@ -384,7 +385,8 @@ void ringtap_capture_close(struct ringtap_capture *cap);
 struct ringtap_interface {
 	size_t size;
 	uint32_t app;    /* index in order of attaching */
-	uint32_t target; /* index of the target that chose it */
+	uint32_t target; /* index of the target that chose it; RINGTAP_NO_INDEX: unknown, as the
+			  * application has overwritten it */
 	char app_name[RINGTAP_NAME_LEN];
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -407,10 +409,10 @@ enum ringtap_loss {
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
 	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
-	RINGTAP_LOST_COUNT
+	RINGTAP_LOST_COUNT       /* of this version: for names of reasons, not for sums */
 };
 
-#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions */
+#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions; sums add up all of it */
 
 /* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
  * lies within other structures and keeps its size; add up all of lost. */

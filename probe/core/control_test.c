@@ -126,7 +126,7 @@ static void assert_complete(struct ringtap_capture *cap, uint64_t got)
 	uint64_t lost = 0;
 
 	ringtap_capture_stats(cap, &s);
-	for (int i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (int i = 0; i < RINGTAP_LOST_MAX; i++)
 		lost += s.total.lost[i];
 	assert_int_equal(s.total.captured, got);
 	assert_int_equal(s.total.seen, s.total.captured + s.total.filtered + lost);
