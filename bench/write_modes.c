@@ -171,7 +171,7 @@ static void attach(const char *app)
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 
-	if (ringtap_capture_create(&capture) || ringtap_apps_find(&apps))
+	if (ringtap_capture_create(&capture, NULL) || ringtap_apps_find(&apps))
 		fail("starting: out of memory");
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		if (!strcmp(ringtap_apps_name(apps, i), app))

@@ -18,17 +18,27 @@
 #define NAP_MAX_NS           1000000ull
 #define FASTEST_BYTES_PER_NS 16 /* how fast we believe that a ring can fill */
 
-EXPORT int ringtap_capture_create(struct ringtap_capture **out)
+EXPORT int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
 {
-	struct ringtap_capture *cap = calloc(1, sizeof(*cap));
+	struct ringtap_capture_create_options o;
+	struct ringtap_capture *cap;
+	char unused[RT_TEXT_LEN];
+	int ret =
+		rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_capture_create_options, size),
+			opts, unused, sizeof(unused));
 
 	*out = NULL;
+	if (ret)
+		return ret;
+	cap = calloc(1, sizeof(*cap));
 	if (!cap)
 		return -ENOMEM;
 	cap->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cap->wake_fd < 0) {
+		ret = -errno;
 		free(cap);
-		return -errno;
+		return ret;
 	}
 	cap->batch_bytes = BATCH_MAX;
 	cap->nap_max_ns = NAP_MAX_NS;

@@ -31,7 +31,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap);
+	return ringtap_capture_create(&cap, NULL);
 }
 
 static int tear_down(void **state)
@@ -503,7 +503,7 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 	assert_int_equal(packets, 20);
 	/* Handles into the second must go before it. */
 	ringtap_capture_close(cap);
-	assert_int_equal(ringtap_capture_create(&cap), 0);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	test_peer_stop(&second);
 	test_session_free(&other);
 }

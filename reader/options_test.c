@@ -27,7 +27,7 @@ static int set_up(void **state)
 	test_session_make(&session, 1, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap);
+	return ringtap_capture_create(&cap, NULL);
 }
 
 static int tear_down(void **state)
@@ -116,6 +116,23 @@ static void test_later_options_that_are_set_are_refused(void **state)
 	o = (union later){.monitor = {.size = sizeof(o.monitor) + 64}};
 	o.bytes[sizeof(o.monitor)] = 1;
 	assert_int_equal(open_monitor(&o.monitor), -E2BIG);
+}
+
+static void test_options_of_creating_are_checked(void **state)
+{
+	struct {
+		struct ringtap_capture_create_options o;
+		uint64_t later;
+	} o = {.o = {.size = sizeof(o)}};
+	struct ringtap_capture *other = cap;
+
+	assert_int_equal(ringtap_capture_create(&other, &o.o), 0);
+	ringtap_capture_close(other);
+	o.later = 1;
+	assert_int_equal(ringtap_capture_create(&other, &o.o), -E2BIG);
+	assert_null(other);
+	o.o.size = 0;
+	assert_int_equal(ringtap_capture_create(&other, &o.o), -EINVAL);
 }
 
 /* A size that was never set: nothing that far is read. */
@@ -275,6 +292,7 @@ int main(void)
 		TEST(test_options_shorter_than_the_first_version_are_refused),
 		TEST(test_later_options_that_are_zero_are_accepted),
 		TEST(test_later_options_that_are_set_are_refused),
+		TEST(test_options_of_creating_are_checked),
 		TEST(test_impossible_sizes_are_refused),
 		TEST(test_targets_of_other_versions),
 		TEST(test_structures_without_a_size_are_not_filled),

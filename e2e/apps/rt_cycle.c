@@ -68,7 +68,7 @@ static int cycle(const char *dir, unsigned i, uint64_t *total)
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX, .snaplen = 64};
 	struct ringtap_capture *cap;
 	uint64_t last_ns = 0, packets = 0;
-	int rc = ringtap_capture_create(&cap);
+	int rc = ringtap_capture_create(&cap, NULL);
 
 	if (rc)
 		return complain("creating", rc, NULL);

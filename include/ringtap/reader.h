@@ -198,8 +198,15 @@ struct ringtap_capture_options {
 
 struct ringtap_capture;
 
-/* A capture of one or several applications, merged. */
-int ringtap_capture_create(struct ringtap_capture **out);
+/* NULL stands for the defaults. */
+struct ringtap_capture_create_options {
+	size_t size;
+};
+
+/* A capture of one or several applications, merged. The caller closes *out with
+ * ringtap_capture_close(). 0, -EINVAL or -E2BIG: the options; -ENOMEM, -EMFILE, … */
+int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts);
 
 /* As ringtap_capture_attach(); size is that of the caller's struct ringtap_target. */
 int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
