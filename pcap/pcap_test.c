@@ -484,37 +484,22 @@ static void test_filter_for_what_has_been_fetched(void **state)
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 3);
 }
 
-static void filter_the_rest(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+static void change_the_mode(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
 {
-	++*(int *)user;
-	set_filter("len = 70", 0);
+	if (++*(int *)user == 1)
+		set_filter("len = 70", 0);
+	else
+		assert_int_equal(pcap_setdirection(handle, PCAP_D_IN), 0);
 }
 
-/* The rest of the run that is being handed out, too. */
-static void test_filter_set_in_a_callback(void **state)
+/* They hold for the rest of the run, too. Its records have no direction. */
+static void test_filter_and_direction_set_in_a_callback(void **state)
 {
 	int seen = 0;
 
 	put(5, 60);
 	put(3, 70);
-	assert_int_equal(pcap_dispatch(handle, -1, filter_the_rest, (u_char *)&seen), 4);
-	assert_int_equal(seen, 4);
-}
-
-static void only_inbound(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
-{
-	++*(int *)user;
-	assert_int_equal(pcap_setdirection(handle, PCAP_D_IN), 0);
-}
-
-/* The records have no direction: none passes from then on. */
-static void test_direction_set_in_a_callback(void **state)
-{
-	int seen = 0;
-
-	put(5, 60);
-	assert_int_equal(pcap_dispatch(handle, -1, only_inbound, (u_char *)&seen), 1);
-	assert_int_equal(seen, 1);
+	assert_int_equal(pcap_dispatch(handle, -1, change_the_mode, (u_char *)&seen), 2);
 }
 
 static void test_no_filter_is_none(void **state)
@@ -601,8 +586,7 @@ int main(void)
 		opened(test_filter_that_fails_leaves_the_old_one),
 		opened(test_filter_that_only_the_kernel_can_run),
 		opened(test_filter_for_what_has_been_fetched),
-		opened(test_filter_set_in_a_callback),
-		opened(test_direction_set_in_a_callback),
+		opened(test_filter_and_direction_set_in_a_callback),
 		opened(test_no_filter_is_none),
 		opened(test_direction_of_a_record_that_does_not_tell),
 		closed(test_dump_knows_snapshot_length_and_precision),
