@@ -156,20 +156,18 @@ static int man_overview(const char *dir)
 
 	if (!f)
 		return -EIO;
-	head(f, "ringtap", "see inside running DPDK applications");
+	head(f, "ringtap", "capture packets and statistics inside running DPDK applications");
 	fputs(".SH SYNOPSIS\n\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]\n.br\n"
 	      "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR\n.SH DESCRIPTION\n",
 		f);
 	roff_prose(f,
-		"ringtap shows what happens inside a running, unmodified DPDK application: it "
-		"records the packets of every port, queue and direction, shows how threads poll "
-		"and what is lost (top, export), how long packets stay inside (latency), where "
-		"their buffers lie (memory), and says what is wrong (doctor). The application "
-		"carries the ringtap probe, a plugin that is loaded with EAL's -d option and that "
-		"does nothing until someone attaches:\n"
-		"\n"
-		"  testpmd -d LIBDIR/libringtap-probe.so ...\n"
-		"\n"
+		"ringtap captures inside running, unmodified DPDK applications: it records the "
+		"packets of every port, queue and direction, shows how threads poll and what is "
+		"lost (top, export), how long packets stay inside (latency), where their buffers "
+		"lie (memory), and lists faults (doctor). The application carries the ringtap "
+		"probe, a plugin that is loaded with EAL's -d option and that does nothing until "
+		"a reader attaches:\n\n"
+		"  dpdk-testpmd -d LIBDIR/libringtap-probe.so ...\n\n"
 		"ringtap finds applications by their DPDK runtime folder, so it must run as the "
 		"application's user or as root. An application is called by its EAL "
 		"--file-prefix.\n");
@@ -179,8 +177,10 @@ static int man_overview(const char *dir)
 		roff_text(f, (*c)->summary);
 		fputs(".\n", f);
 	}
-	fputs(".SH EXIT STATUS\n0 on success, 1 on failure, 2 for a wrong command line. Commands "
-	      "document others.\n.SH SEE ALSO\n",
+	fputs(".SH EXIT STATUS\n"
+	      "0 on success, 1 on failure, 2 for a wrong command line. Commands document "
+	      "others.\n"
+	      ".SH SEE ALSO\n",
 		f);
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(f, "\\fBringtap\\-%s\\fR(1), ", (*c)->name);
@@ -266,15 +266,19 @@ static int completion_program(const char *dir, const struct command *cmd)
 /* Ports have a ':' before them, at which bash parts words: bash-completion undoes that. */
 static const char completion_head[] =
 	"# Generated from the command definitions; do not edit.\n"
-	"_ringtap_words()\n{\n"
+	"_ringtap_words()\n"
+	"{\n"
 	"\tCOMPREPLY=($(compgen -W \"$1\" -- \"$cur\"))\n"
 	"\t! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "
 	"\"$cur\"\n"
 	"}\n\n"
-	"_ringtap()\n{\n"
+	"_ringtap()\n"
+	"{\n"
 	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
-	"\t! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev\n"
-	"\tCOMPREPLY=()\n\tcase ${COMP_WORDS[1]} in\n";
+	"\t! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur "
+	"prev\n"
+	"\tCOMPREPLY=()\n"
+	"\tcase ${COMP_WORDS[1]} in\n";
 
 static int completion(const char *dir)
 {

@@ -125,15 +125,23 @@ static void zsh_command(FILE *f, const struct command *cmd)
 	fputs("\n}\n\n", f);
 }
 
-static const char zsh_head[] =
-	"# Generated from the command definitions; do not edit.\n"
-	"_ringtap_ports()\n{\n"
-	"\tlocal -a found=(${(f)\"$(" LIST_PORTS ")\"})\n"
-	"\tcompadd -a found\n}\n\n"
-	"_ringtap_keys()\n{\n\tcompadd -S : -- \"$@\"\n}\n\n"
-	"_ringtap_program()\n{\n"
-	"\tif [[ $words[1] = -- ]]; then\n\t\tshift words\n\t\t(( CURRENT-- ))\n\tfi\n"
-	"\t_normal\n}\n\n";
+static const char zsh_head[] = "# Generated from the command definitions; do not edit.\n"
+			       "_ringtap_ports()\n{\n"
+			       "\tlocal -a found=(${(f)\"$(" LIST_PORTS ")\"})\n"
+			       "\tcompadd -a found\n"
+			       "}\n\n"
+			       "_ringtap_keys()\n"
+			       "{\n"
+			       "\tcompadd -S : -- \"$@\"\n"
+			       "}\n\n"
+			       "_ringtap_program()\n"
+			       "{\n"
+			       "\tif [[ $words[1] = -- ]]; then\n"
+			       "\t\tshift words\n"
+			       "\t\t(( CURRENT-- ))\n"
+			       "\tfi\n"
+			       "\t_normal\n"
+			       "}\n\n";
 
 /* _arguments leaves the command's words, from its name on, in $words. */
 static void zsh_overview(FILE *f)
@@ -277,12 +285,12 @@ static void fish_overview(FILE *f)
 		fish_text(f, (*c)->summary, strlen((*c)->summary));
 		fputc('\n', f);
 	}
-	fputs("complete -c ringtap -n __ringtap_names_a_command -a help "
-	      "-d 'list the options of a command'\n"
+	fputs("complete -c ringtap -n __ringtap_names_a_command -a help -d 'list the options of "
+	      "a command'\n"
 	      "complete -c ringtap -n __ringtap_names_a_command -s h -l help -d 'List the "
 	      "commands'\n"
-	      "complete -c ringtap -n __ringtap_names_a_command -s v -l version "
-	      "-d 'Print the version'\n",
+	      "complete -c ringtap -n __ringtap_names_a_command -s v -l version -d 'Print the "
+	      "version'\n",
 		f);
 }
 

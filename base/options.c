@@ -11,7 +11,7 @@
 
 #define OPTIONS_MAX 64
 #define HELP_INDENT 30
-#define HELP_WIDTH  100
+#define HELP_WIDTH  80
 
 static const struct option_def help_option = {
 	.kind = OPTION_FLAG, .letter = 'h', .name = "help", .help = "Print this help and exit"};

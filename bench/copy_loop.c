@@ -226,8 +226,8 @@ static int report(const struct options *opt, struct setup *s)
 	printf("{\"flavour\": \"%s\", \"frame\": %u, \"ring_size\": %llu, \"pages\": \"%s\", "
 	       "\"huge_bytes\": %zu, \"consumer\": \"%s\", \"walk_ahead\": %u, \"prefetch\": %u, "
 	       "\"demote\": %s, \"batch\": %llu, \"pause\": %u, \"mbufs\": %u, \"repeat\": %u, "
-	       "\"mpps_median\": %.2f, \"mpps_min\": %.2f, \"mpps_max\": %.2f, "
-	       "\"gbytes_per_s\": %.3f, \"stalls\": %llu}\n",
+	       "\"mpps_median\": %.2f, \"mpps_min\": %.2f, \"mpps_max\": %.2f, \"gbytes_per_s\": "
+	       "%.3f, \"stalls\": %llu}\n",
 		opt->flavour->name, opt->frame, (unsigned long long)opt->ring_size,
 		page_names[opt->pages], s->write.huge, walk_names[opt->walk], opt->walk_ahead,
 		opt->prefetch, opt->demote ? "true" : "false", (unsigned long long)opt->batch,
@@ -338,9 +338,8 @@ int main(int argc, char **argv)
 		.cpu = {0, 1}};
 	parse(&opt, argc, argv);
 	if (!valid(&opt)) {
-		fputs("copy_loop: mbufs must be a multiple of 32, the ring a power of two of 128K "
-		      "or "
-		      "more, the batch at most a quarter of it\n",
+		fputs("copy_loop: mbufs must be a multiple of 32, the ring a power of two of "
+		      "128K or more, the batch at most a quarter of it\n",
 			stderr);
 		return 2;
 	}

@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 		fail("pcap_loop", pcap_geterr(handle));
 	last = stats();
 	printf("{\"packets\": %llu, \"bytes\": %llu, \"received\": %u, \"dropped\": %u, "
-	       "\"ifdropped\": %u, \"received_before\": %u, \"dropped_before\": %u, "
-	       "\"seconds\": %.6f, \"user\": %.6f, \"system\": %.6f}\n",
+	       "\"ifdropped\": %u, \"received_before\": %u, \"dropped_before\": %u, \"seconds\": "
+	       "%.6f, \"user\": %.6f, \"system\": %.6f}\n",
 		(unsigned long long)packets, (unsigned long long)bytes,
 		last.ps_recv - first.ps_recv, last.ps_drop - first.ps_drop,
 		last.ps_ifdrop - first.ps_ifdrop, first.ps_recv, first.ps_drop, took,

@@ -33,11 +33,11 @@ static const struct section sections[] = {
 		"and merged in the order of time. ringtap:APP means all ports, also those that "
 		"are added later. 'tcpdump -D' and the like list them.\n\n"
 		"Programs that accept 15 characters only, or that make requests to the kernel "
-		"for the interface, need an alias: rt0p1 is port 1 of the first application "
-		"that 'ringtap list' prints, rt0 is all of its ports. 'ringtap list --json' and "
+		"for the interface, need an alias: rt0p1 is port 1 of the first application that "
+		"'ringtap list' prints, rt0 is all of its ports. 'ringtap list --json' and "
 		"'tcpdump -D' show the aliases. They change when applications start or end.\n\n"
-		"The first word that is not an option is the program; all words after it are "
-		"the program's. The environment variables LD_PRELOAD and LD_LIBRARY_PATH are "
+		"The first word that is not an option is the program; all words after it are the "
+		"program's. The environment variables LD_PRELOAD and LD_LIBRARY_PATH are "
 		"extended for the program and its children.\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "Print, record, analyse packets:\n\n"
@@ -49,15 +49,15 @@ static const struct section sections[] = {
 		     "A program that writes into packets, and one that needs an alias:\n\n"
 		     "  ringtap run --copy -- arpwatch -i ringtap:ovs:p0\n"
 		     "  ringtap run -- argus -i rt0p0 -w flows\n"},
-	{"LIMITS", "Programs that are linked statically, and those that gain privileges when they "
-		   "are started (set-user-ID, or file capabilities such as dumpcap's on many "
-		   "systems) ignore preloaded libraries, except for root: run those as root. A "
-		   "profile of AppArmor or SELinux can deny a program the application's socket. "
-		   "Packets are mapped read-only: without --copy, a program that writes into them "
-		   "is killed. Sending fails. More in docs/pcap.md.\n"},
+	{"LIMITS", "Programs that are linked statically, and those that gain privileges when "
+		   "they are started (set-user-ID, or file capabilities such as dumpcap's on "
+		   "many systems) ignore preloaded libraries, except for root: run those as "
+		   "root. A profile of AppArmor or SELinux can deny a program the application's "
+		   "socket. Packets are mapped read-only: without --copy, a program that writes "
+		   "into them is killed. Sending fails. More in docs/pcap.md.\n"},
 	{"EXIT STATUS",
-		"That of the program; 127 if it was not found, 126 if it could not be started, 125 "
-		"if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
+		"That of the program; 127 if it was not found, 126 if it could not be started, "
+		"125 if the libpcap drop-in is missing, 2 for a wrong command line.\n"},
 };
 /* clang-format on */
 

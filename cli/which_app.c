@@ -63,6 +63,12 @@ static void say_names(const char *command, const char *port, const char *const *
 		port ? ":" : "", port ? port : "");
 }
 
+static void say_unknown(const char *command, const char *port)
+{
+	say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
+		command, port);
+}
+
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port)
 {
@@ -70,8 +76,16 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	int found = -1;
 	unsigned having = 0;
 
-	if (count == 1)
-		return 0;
+	if (count == 1) {
+		const char *dir = ringtap_apps_dir(apps, 0);
+
+		/* The error of attaching would name this application, although APP:PORT may name
+		 * another one. */
+		if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
+			return 0;
+		say_unknown(command, port);
+		return -1;
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (app_has(ringtap_apps_dir(apps, i), port)) {
 			found = (int)i;
@@ -83,8 +97,7 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having || !port)
 		say_names(command, port, names, count);
 	else
-		say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
-			command, port);
+		say_unknown(command, port);
 	return -1;
 }
 

@@ -152,7 +152,7 @@ struct rt_msg_layout {
 /* Keeps collectors switched on for as long as the connection lasts; see common/stats.h. */
 struct rt_msg_monitor {
 	struct rt_msg_header h;
-	uint32_t collectors;    /* RT_INSTR_* */
+	uint32_t collectors;    /* RT_COLLECT_* */
 	uint32_t latency_every; /* one packet in so many is timed; 0: every one */
 };
 

@@ -35,15 +35,15 @@
 
 /* Collectors, switched on and off one by one. Each needs the hooks in place. */
 enum {
-	RT_INSTR_POLLS = 1 << 0,     /* burst sizes, empty polls */
-	RT_INSTR_BYTES = 1 << 1,     /* bytes on the wire: reads every packet's length */
-	RT_INSTR_BUSY = 1 << 2,      /* busy and idle cycles of the threads, microbursts */
-	RT_INSTR_GAPS = 1 << 3,      /* longest iterations: reads the TSC at every poll */
-	RT_INSTR_LATENCY = 1 << 4,   /* from receive to send */
-	RT_INSTR_ADDRESSES = 1 << 5, /* samples of buffer addresses */
-	RT_INSTR_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
-	RT_INSTR_COUNT = 7,
-	RT_INSTR_ALL = (1 << RT_INSTR_COUNT) - 1,
+	RT_COLLECT_POLLS = 1 << 0,     /* burst sizes, empty polls */
+	RT_COLLECT_BYTES = 1 << 1,     /* bytes on the wire: reads every packet's length */
+	RT_COLLECT_BUSY = 1 << 2,      /* busy and idle cycles of the threads, microbursts */
+	RT_COLLECT_GAPS = 1 << 3,      /* longest iterations: reads the TSC at every poll */
+	RT_COLLECT_LATENCY = 1 << 4,   /* from receive to send */
+	RT_COLLECT_ADDRESSES = 1 << 5, /* samples of buffer addresses */
+	RT_COLLECT_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
+	RT_COLLECT_COUNT = 7,
+	RT_COLLECT_ALL = (1 << RT_COLLECT_COUNT) - 1,
 };
 
 struct rt_stat_header {
@@ -65,9 +65,9 @@ struct rt_stat_header {
 	 * pairs with the acquire in take_count()). No other port or pool takes over an entry: those
 	 * that appear when all entries are taken are not shown (ports_beyond, pools_beyond).
 	 * Many threads take hooks, pairs and samplers at once: one of these is complete when its
-	 * life is not 0 (release; pairs with the acquires in meet_hook(), meet_pair() and
+	 * generation is not 0 (release; pairs with the acquires in meet_hook(), meet_pair() and
 	 * meet_sampler()). */
-	uint32_t collectors;             /* RT_INSTR_*, on at the moment */
+	uint32_t collectors;             /* RT_COLLECT_*, on at the moment */
 	uint32_t latency_every;          /* one packet in so many is timed */
 	uint32_t port_count, pool_count; /* control thread */
 	uint32_t hook_count, pair_count, sampler_count;
@@ -140,10 +140,10 @@ struct rt_stat_window {
 static_assert(sizeof(struct rt_stat_window) == 448, "window");
 
 /* A slot's new owner goes on counting in the entry and in the blocks of the slot: counters never
- * go back. It sets life, lcore and tid at its first hook call; what the control thread reads
+ * go back. It sets generation, lcore and tid at its first hook call; what the control thread reads
  * from the kernel follows within half a second. */
 struct rt_stat_thread {
-	uint32_t life;    /* 0: never used; changes when the slot has a new owner. Release */
+	uint32_t generation; /* 0: never used; changes when the slot has a new owner. Release */
 	uint32_t alive;   /* its thread lives; written by the control thread, like all that follows
 			     except lcore, tid */
 	uint32_t lcore;   /* EAL lcore, UINT32_MAX: not an EAL thread */
@@ -157,7 +157,7 @@ struct rt_stat_thread {
 	uint32_t reserved0[15];
 	/* Written by the thread. It reads the TSC only where polls with packets and empty polls
 	 * alternate, so the sums lack the current period: a reader adds now - since_tsc to the
-	 * sum that is_busy selects, while RT_INSTR_BUSY is on. since_tsc is 0 while the sums
+	 * sum that is_busy selects, while RT_COLLECT_BUSY is on. since_tsc is 0 while the sums
 	 * change (or there is no period) and never has the same value again: sums, is_busy and
 	 * since_tsc fit together if since_tsc is the same before and after reading them. */
 	uint64_t
@@ -180,14 +180,14 @@ static_assert(sizeof(struct rt_stat_thread) % 64 == 0, "thread entries are whole
 /* Counts of one thread at one (port, queue, direction). */
 struct rt_stat_hook {
 	uint32_t thread;     /* slot */
-	uint32_t life;       /* of the slot when the block was taken; 0: not yet */
+	uint32_t generation; /* of the slot when the block was taken; 0: not yet */
 	uint16_t port_index; /* entry of the port table */
 	uint16_t queue;
 	uint8_t direction; /* enum rt_direction */
 	uint8_t reserved0[3];
 	uint64_t big_polls;    /* bursts of more than RT_STAT_BURSTS packets */
 	uint64_t big_packets;  /* in them */
-	uint64_t bytes;        /* RT_INSTR_BYTES: of pkt_len, without frame check sequence */
+	uint64_t bytes;        /* RT_COLLECT_BYTES: of pkt_len, without frame check sequence */
 	uint64_t byte_packets; /* packets that bytes counts */
 	uint32_t max_burst;    /* largest burst requested (RX) */
 	uint32_t reserved1;
@@ -201,8 +201,8 @@ static_assert(sizeof(struct rt_stat_hook) % 64 == 0, "hook blocks are whole line
 #define RT_STAT_BUCKETS RT_LOG_BUCKETS(RT_STAT_SUB, RT_STAT_LAT_MAX)
 
 struct rt_stat_pair {
-	uint32_t thread; /* that sent */
-	uint32_t life;   /* as in rt_stat_hook */
+	uint32_t thread;     /* that sent */
+	uint32_t generation; /* as in rt_stat_hook */
 	uint16_t
 		rx_index; /* entry of the port table; UINT16_MAX: only unstamped and shared count */
 	uint16_t tx_index;
@@ -270,9 +270,9 @@ struct rt_stat_run {
 };
 
 struct rt_stat_sampler {
-	uint32_t thread; /* slot */
-	uint32_t life;   /* as in rt_stat_hook */
-	uint64_t done;   /* number of the last finished run */
+	uint32_t thread;     /* slot */
+	uint32_t generation; /* as in rt_stat_hook */
+	uint64_t done;       /* number of the last finished run */
 	uint8_t reserved[48];
 	struct rt_stat_run run[RT_STAT_RUNS];
 	uint8_t pad[32];

@@ -24,6 +24,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
 
 
+# They build packages, or need roots of other suites of Debian: `make test-deb`, devtools/other-dpdk.sh.
+collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"))
+                  if needs not in os.environ]
+
+
 def pytest_configure(config):
     """With -n, each worker has a sandbox; huge pages and turns are the controller's."""
     if not hasattr(config, "workerinput"):

@@ -41,8 +41,8 @@ static const struct option_def options[] = {
 	{OPT_VERSION, OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
 		"Wireshark's version (ignored)"},
 	{OPT_INTERFACE, OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
-		"The interface for the next options; without PORT, all ports of the "
-		"application, also those that appear later"},
+		"The interface for the next options; without PORT, all ports of the application, "
+		"also those that appear later"},
 	{OPT_DLTS, OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
 	{OPT_CONFIG, OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
 		"Print the options for capturing there"},

@@ -114,8 +114,9 @@ int print_config(const struct extcap *e)
 		return print_queues(e->interface);
 	if (e->reload)
 		return STATUS_OK;
-	printf("arg {number=%d}{call=--direction}{display=Direction}{type=selector}"
-	       "{tooltip=Received packets, sent packets, or both}\n"
+	printf("arg "
+	       "{number=%d}{call=--direction}{display=Direction}{type=selector}{tooltip=Received "
+	       "packets, sent packets, or both}\n"
 	       "value {arg=%d}{value=both}{display=received and sent}{default=true}\n"
 	       "value {arg=%d}{value=rx}{display=received}{default=false}\n"
 	       "value {arg=%d}{value=tx}{display=sent}{default=false}\n",
@@ -125,19 +126,17 @@ int print_config(const struct extcap *e)
 		ARG_QUEUE);
 	if (print_queues(e->interface))
 		return STATUS_FAILED;
-	printf("arg {number=%d}{call=--snaplen}{display=Bytes of each packet}{type=unsigned}"
-	       "{range=0,%d}{default=0}{tooltip=Capture at most so many; 0 means all}\n",
+	printf("arg {number=%d}{call=--snaplen}{display=Bytes of each "
+	       "packet}{type=unsigned}{range=0,%d}{default=0}{tooltip=Capture at most so many; 0 "
+	       "means all}\n",
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
-	printf("arg {number=%d}{call=--ring-size}{display=Ring size}{type=string}"
-	       "{validation=^[0-9]+[KMGkmg]?$}{placeholder=32M}"
-	       "{tooltip=Bytes for each polling thread of the application, with K, M or G. A "
-	       "larger "
-	       "ring bridges longer pauses of Wireshark; empty: the default}\n",
+	printf("arg {number=%d}{call=--ring-size}{display=Ring "
+	       "size}{type=string}{validation=^[0-9]+[KMGkmg]?$}{placeholder=32M}{tooltip=Bytes "
+	       "for each polling thread of the application, with K, M or G. A larger ring "
+	       "bridges longer pauses of Wireshark; empty: the default}\n",
 		ARG_RING_SIZE);
-	printf("arg {number=%d}{call=--timestamp}{display=Time stamps}{type=selector}"
-	       "{tooltip=Of the burst in which a packet came, by the CPU, or of the NIC if it "
-	       "gives "
-	       "any}\n"
+	printf("arg {number=%d}{call=--timestamp}{display=Time stamps}{type=selector}{tooltip=Of "
+	       "the burst in which a packet came, by the CPU, or of the NIC if it gives any}\n"
 	       "value {arg=%d}{value=tsc}{display=CPU}{default=true}\n"
 	       "value {arg=%d}{value=nic}{display=NIC}{default=false}\n",
 		ARG_TIMESTAMP, ARG_TIMESTAMP, ARG_TIMESTAMP);

@@ -183,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size = apply(&f, &data, size);
 	memset(&mon, 0, sizeof(mon));
 	mon.conn = &conn;
-	mon.collectors = RT_INSTR_ALL;
+	mon.collectors = RT_COLLECT_ALL;
 	mon.open_tsc = 1;
 	if (rt_stats_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {
 		(void)rt_clock_read(mon.fig.clock, &mon.line);

@@ -17,8 +17,8 @@ int gpu_map(struct memory *m)
 	RTE_GPU_FOREACH(gpu)
 	break;
 	if (gpu < 0 || !rte_gpu_is_valid(gpu)) {
-		say("--memory gpu: no GPU found; give its address with --pci, and install a driver "
-		    "such as librte_gpu_cuda");
+		say("--memory gpu: no GPU found; give its address with --pci, and install a "
+		    "driver such as librte_gpu_cuda");
 		return -ENODEV;
 	}
 	m->gpu = gpu;

@@ -69,8 +69,8 @@ static void calibrate(struct instant from)
 		hz = measure_hz(&from, &to);
 	} while (fabs(hz - before) > AGREE * hz && ++i < CALIBRATE_MAX);
 	if (i == CALIBRATE_MAX)
-		say("the TSC rate is inexact: measurements differ by %.0f ppm; times in the report "
-		    "may be off by as much",
+		say("the TSC rate is inexact: measurements differ by %.0f ppm; times in the "
+		    "report may be off by as much",
 			fabs(hz - before) / hz * 1e6);
 	run.hz = (uint64_t)((hz + before) / 2 + 0.5);
 }

@@ -239,8 +239,8 @@ int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *po
 	*m = (struct memory){.kind = c->memory, .order = c->order, .page_size = page_size(c)};
 	m->stride = RTE_ALIGN_CEIL(c->buffer_size, RTE_CACHE_LINE_SIZE);
 	if (c->pool_cache > c->pool_size * 2 / 3) {
-		say("--pool-cache %u: too large for a pool of %u buffers; give at most two thirds "
-		    "of --pool-size",
+		say("--pool-cache %u: too large for a pool of %u buffers; give at most two "
+		    "thirds of --pool-size",
 			c->pool_cache, c->pool_size);
 		return -EINVAL;
 	}

@@ -77,8 +77,7 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 			continue;
 		snprintf(err, errlen,
 			"the rings need %llu MiB, more than the limit of file sizes (ulimit -f); "
-			"raise "
-			"it, or try a smaller ring size",
+			"raise it, or try a smaller ring size",
 			(unsigned long long)l->bytes[i] >> 20);
 		return -EFBIG;
 	}

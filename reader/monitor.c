@@ -11,18 +11,19 @@
 #include "export.h"
 #include "monitor_state.h"
 
-static_assert((int)RINGTAP_POLLS == RT_INSTR_POLLS && (int)RINGTAP_BYTES == RT_INSTR_BYTES &&
-		      (int)RINGTAP_BUSY == RT_INSTR_BUSY && (int)RINGTAP_GAPS == RT_INSTR_GAPS &&
-		      (int)RINGTAP_LATENCY == RT_INSTR_LATENCY &&
-		      (int)RINGTAP_ADDRESSES == RT_INSTR_ADDRESSES &&
-		      (int)RINGTAP_POOLS == RT_INSTR_POOLS,
+static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT_COLLECT_BYTES &&
+		      (int)RINGTAP_BUSY == RT_COLLECT_BUSY &&
+		      (int)RINGTAP_GAPS == RT_COLLECT_GAPS &&
+		      (int)RINGTAP_LATENCY == RT_COLLECT_LATENCY &&
+		      (int)RINGTAP_ADDRESSES == RT_COLLECT_ADDRESSES &&
+		      (int)RINGTAP_POOLS == RT_COLLECT_POOLS,
 	"collectors go over the wire as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 {
 	snprintf(err, errlen,
-		"its probe (version %s) does not know statistics; restart it with that of ringtap "
-		"%s",
+		"its probe (version %s) does not know statistics; restart it with that of "
+		"ringtap %s",
 		mon->conn->app.probe, RINGTAP_VERSION);
 	return -EOPNOTSUPP;
 }
@@ -60,7 +61,7 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 	struct rt_msg_monitor m = {.collectors = collectors, .latency_every = latency_every};
 	int ret;
 
-	if (collectors & ~(unsigned)RT_INSTR_ALL) {
+	if (collectors & ~(unsigned)RT_COLLECT_ALL) {
 		snprintf(err, errlen, "there is no such collector");
 		return -EINVAL;
 	}

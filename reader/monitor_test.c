@@ -50,7 +50,7 @@ static int attach(void)
 {
 	return ringtap_monitor_open(&mon, peer.dir,
 		&(struct ringtap_monitor_options){.size = sizeof(struct ringtap_monitor_options),
-			.collectors = RT_INSTR_ALL,
+			.collectors = RT_COLLECT_ALL,
 			.latency_every = 16},
 		err, sizeof(err));
 }
@@ -89,10 +89,10 @@ static void test_what_is_wanted_reaches_the_probe(void **state)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 
 	must_attach();
-	assert_int_equal(peer.asked_for.collectors, RT_INSTR_ALL);
+	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_ALL);
 	assert_int_equal(peer.asked_for.latency_every, 16);
 	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
-	assert_int_equal(peer.asked_for.collectors, RT_INSTR_POLLS);
+	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_POLLS);
 	assert_int_equal(ringtap_monitor_app(mon, &info), 0);
 	assert_string_equal(info.prefix, "test");
 }
@@ -219,7 +219,7 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 4 * 32 + RT_STAT_BURSTS + 2000);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->bytes, 640);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->max_burst, 64);
-	assert_int_equal(f->collectors, RT_INSTR_ALL);
+	assert_int_equal(f->collectors, RT_COLLECT_ALL);
 }
 
 static void test_the_period_that_lasts_counts(void **state)
@@ -381,7 +381,7 @@ static void test_a_slots_new_owner_counts_on(void **state)
 	h->burst[1] = 5;
 	fig.threads[3].busy_cycles = 500;
 	must_attach();
-	fig.threads[3].life = 8;
+	fig.threads[3].generation = 8;
 	fig.threads[3].busy_cycles = 503;
 	h->burst[1] = 6;
 	assert_int_equal(look_again(), 0);
@@ -393,9 +393,9 @@ static void test_a_slots_new_owner_counts_on(void **state)
 
 static void test_a_block_that_is_not_complete_is_left_out(void **state)
 {
-	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->life = 0;
+	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->generation = 0;
 	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
-	test_pair(&fig, 3, 999, 0)->life = 0;
+	test_pair(&fig, 3, 999, 0)->generation = 0;
 	test_sample_run(&fig, 1, 4, 10);
 	must_attach();
 	assert_int_equal(f->queue_count, 1);
@@ -404,7 +404,7 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 	assert_int_equal(f->sample_run_count, 1);
 	/* It comes behind those that were there. */
 	fig.hooks[0].port_index = 0;
-	fig.hooks[0].life = 7;
+	fig.hooks[0].generation = 7;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->queue_count, 2);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
@@ -414,7 +414,7 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 static void test_ports_and_threads_that_appear(void **state)
 {
 	must_attach();
-	fig.threads[60].life = 1;
+	fig.threads[60].generation = 1;
 	test_hook(&fig, 60, 2, 0, RT_DIR_RX);
 	fig.h->port_count = 3;
 	assert_int_equal(look_again(), 0);

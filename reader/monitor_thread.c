@@ -166,16 +166,16 @@ bool rt_thread_read(
 {
 	struct ringtap_thread_stats *o = &out->pub;
 	const struct rt_stat_thread *t = &mon->fig.threads[slot];
-	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_INSTR_BUSY;
+	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_COLLECT_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
 		/* Pairs with the release in introduce(), by the thread that took the slot. */
-		uint32_t life = rt_load_acquire(&t->life);
+		uint32_t generation = rt_load_acquire(&t->generation);
 
-		if (!life)
+		if (!generation)
 			return false;
 		o->slot = slot;
-		o->generation = life;
+		o->generation = generation;
 		o->alive = !mon->dead && rt_load(&t->alive);
 		read_kernel(t, o);
 		read_cycles(t, o->alive && busy_on, o);
@@ -185,7 +185,7 @@ bool rt_thread_read(
 		rt_copy_words(o->gaps_busy, t->gaps_busy, sizeof(o->gaps_busy));
 		rt_copy_words(o->gaps_idle, t->gaps_idle, sizeof(o->gaps_idle));
 		read_worst(mon, t, tsc_hz, out);
-		if (rt_load(&t->life) == life)
+		if (rt_load(&t->generation) == generation)
 			return true;
 	}
 	return false;

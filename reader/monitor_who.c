@@ -31,7 +31,7 @@ static bool known_port(struct ringtap_monitor *mon, uint32_t index)
 /* So was its thread. */
 static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *index)
 {
-	if (slot >= RT_STAT_THREADS || !rt_load_acquire(&mon->fig.threads[slot].life))
+	if (slot >= RT_STAT_THREADS || !rt_load_acquire(&mon->fig.threads[slot].generation))
 		return -EBADMSG;
 	if (!mon->slot_met[slot]) {
 		mon->slot_met[slot] = true;
@@ -46,7 +46,7 @@ static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 {
 	const struct rt_stat_hook *h = &mon->fig.hooks[block];
 
-	if (!rt_load_acquire(&h->life)) /* pairs with rt_stat_claim_block() */
+	if (!rt_load_acquire(&h->generation)) /* pairs with rt_stat_claim_block() */
 		return -EAGAIN;
 	o->port = rt_load(&h->port_index);
 	o->queue = rt_load(&h->queue);
@@ -61,7 +61,7 @@ static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 	const struct rt_stat_pair *p = &mon->fig.pairs[block];
 	uint16_t rx;
 
-	if (!rt_load_acquire(&p->life)) /* likewise */
+	if (!rt_load_acquire(&p->generation)) /* likewise */
 		return -EAGAIN;
 	rx = rt_load(&p->rx_index);
 	o->rx_port = rx == UINT16_MAX ? RINGTAP_NO_INDEX : rx;
@@ -75,7 +75,7 @@ static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_o
 {
 	const struct rt_stat_sampler *s = &mon->fig.samplers[block];
 
-	if (!rt_load_acquire(&s->life)) /* likewise */
+	if (!rt_load_acquire(&s->generation)) /* likewise */
 		return -EAGAIN;
 	return owner_thread(mon, rt_load(&s->thread), &o->thread);
 }

@@ -27,7 +27,7 @@ static int set_up(void **state)
 	test_peer_start(&peer, true);
 	return ringtap_monitor_open(&mon, peer.dir,
 		&(struct ringtap_monitor_options){.size = sizeof(struct ringtap_monitor_options),
-			.collectors = RT_INSTR_ALL,
+			.collectors = RT_COLLECT_ALL,
 			.latency_every = 1},
 		err, sizeof(err));
 }
@@ -102,7 +102,7 @@ static void test_new_entries_count_from_zero(void **state)
 	take(&before);
 	test_hook(&fig, 3, 1, 0, RT_DIR_TX)->burst[4] = 15;
 	test_pair(&fig, 3, 0, 1)->bucket[4] = 15;
-	fig.threads[5].life = 1;
+	fig.threads[5].generation = 1;
 	fig.threads[5].idle_cycles = 11;
 	take(&after);
 	ringtap_snapshot_since(after, before);

@@ -293,7 +293,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 	f->taken_mono_ns = pic->mono_ns;
 	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
 	f->switched = rt_load_acquire(&live->switched);
-	f->collectors = rt_load(&live->collectors) & RT_INSTR_ALL;
+	f->collectors = rt_load(&live->collectors) & RT_COLLECT_ALL;
 	f->latency_every = rt_load(&live->latency_every);
 	f->no_thread_polls = rt_load(&live->no_thread_polls);
 	f->no_block_polls = rt_load(&live->no_block_polls);

@@ -75,9 +75,8 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 
 	if (json_is_null(body)) {
 		snprintf(err, errlen,
-			"the application runs without the ringtap probe; start it with EAL option "
-			"-d "
-			"libringtap-probe.so");
+			"the application runs without the ringtap probe; start it with EAL "
+			"option -d libringtap-probe.so");
 		ret = -EPROTONOSUPPORT;
 	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
 		snprintf(err, errlen, "its telemetry socket answers nonsense");

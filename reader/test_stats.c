@@ -70,7 +70,7 @@ static void put_honest(struct test_stats *f)
 	}
 	f->h->port_count = 2;
 	f->h->thread_count = 8;
-	f->threads[3].life = 7;
+	f->threads[3].generation = 7;
 	f->threads[3].alive = 1;
 	f->threads[3].lcore = 1;
 	memcpy(f->threads[3].name, "lcore-worker-1", 15);
@@ -83,7 +83,7 @@ void test_stats_make(struct test_stats *f)
 		.version = RT_STAT_VERSION,
 		.header_size = sizeof(h),
 		.tsc_hz = (uint64_t)(1e9 / clock->rate),
-		.collectors = RT_INSTR_ALL,
+		.collectors = RT_COLLECT_ALL,
 		.latency_every = 1,
 		.switched = 1};
 	void *base;
@@ -112,7 +112,7 @@ struct rt_stat_hook *test_hook(
 	struct rt_stat_hook *h = &f->hooks[f->h->hook_count];
 
 	h->thread = slot;
-	h->life = f->threads[slot].life;
+	h->generation = f->threads[slot].generation;
 	h->port_index = port;
 	h->queue = queue;
 	h->direction = direction;
@@ -126,7 +126,7 @@ struct rt_stat_pair *test_pair(
 	struct rt_stat_pair *p = &f->pairs[f->h->pair_count];
 
 	p->thread = slot;
-	p->life = f->threads[slot].life;
+	p->generation = f->threads[slot].generation;
 	p->rx_index = rx_port;
 	p->tx_index = tx_port;
 	p->min = UINT64_MAX;
@@ -141,7 +141,7 @@ void test_sample_run(struct test_stats *f, uint32_t sampler, uint64_t number, ui
 
 	rt_store(&st->number, 0);
 	s->thread = 3;
-	s->life = f->threads[3].life;
+	s->generation = f->threads[3].generation;
 	st->tsc = rt_tsc();
 	st->count = count;
 	for (uint64_t i = 0; i < count && i < RT_STAT_RUN; i++)

@@ -18,8 +18,8 @@ struct test_stats {
 	struct rt_stat_sampler *samplers;
 };
 
-/* Two ports, thread 3 (life 7, lcore 1), and nothing that it did; all collectors on. The clock is
- * that of this machine. Aborts where memory is missing. */
+/* Two ports, thread 3 (generation 7, lcore 1), and nothing that it did; all collectors on. The
+ * clock is that of this machine. Aborts where memory is missing. */
 void test_stats_make(struct test_stats *f);
 void test_stats_free(struct test_stats *f);
 

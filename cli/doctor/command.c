@@ -23,20 +23,21 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap doctor watches running DPDK applications for some seconds and prints what "
-		"is wrong with them, with the evidence and what to try next. Of several verdicts "
-		"the gravest is the first. Without APP it examines all applications of the host "
-		"that have the probe.\n"},
+		"ringtap doctor watches running DPDK applications for some seconds and prints "
+		"what is wrong with them, with the evidence and what to try next. Of several "
+		"verdicts the gravest is the first. Without APP it examines all applications of "
+		"the host that have the probe.\n"},
 	{"VERDICTS",
-		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than a "
-		"burst.\n\n"
+		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than "
+		"a burst.\n\n"
 		"too_slow: the NIC's queue was full (imissed), and the threads that poll it work "
 		"all the time or find full bursts.\n\n"
 		"tx_refused: packets that were handed to TX were not sent.\n\n"
-		"preempted: a polling thread had no CPU, or was held up though it had no work.\n\n"
+		"preempted: a polling thread had no CPU, or was held up though it had no work.\n"
+		"\n"
 		"small_bursts: a thread has no time left, and a few packets a poll only.\n\n"
-		"uneven_queues: one queue has far more than its share. A note only, as long as its "
-		"thread has time left.\n\n"
+		"uneven_queues: one queue has far more than its share. A note only, as long as "
+		"its thread has time left.\n\n"
 		"scattered_buffers: received packets lie on so many pages that translations "
 		"miss.\n\n"
 		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
@@ -135,7 +136,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "find out what is wrong with running DPDK applications",
+	.summary = "list faults of running DPDK applications, and remedies",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

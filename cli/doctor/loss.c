@@ -177,8 +177,8 @@ static const char slow_advice[] =
 	"profile (perf record -t TID) shows where the cycles go. Longer RX queues only delay the "
 	"loss";
 static const char overflow_advice[] =
-	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: --rxd), "
-	"or poll more evenly; 'ringtap top -v gaps' shows what kept the threads away";
+	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: "
+	"--rxd), or poll more evenly; 'ringtap top -v gaps' shows what kept the threads away";
 
 void rule_missed(const struct examination *e, struct diagnosis *d)
 {
@@ -235,9 +235,9 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 }
 
 static const char unsent_advice[] =
-	"The receiver is slower than the application: check link speed, pause frames and the peer; "
-	"more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to refused "
-	"packets: the application must free them, or offer them again for a bounded time";
+	"The receiver is slower than the application: check link speed, pause frames and the "
+	"peer; more TX descriptors (testpmd: --txd) bridge bursts only. Decide what happens to "
+	"refused packets: the application must free them, or offer them again for a bounded time";
 
 void rule_unsent(const struct examination *e, struct diagnosis *d)
 {

@@ -5,7 +5,7 @@
 #include "doctor.h"
 #include "base/json.h"
 
-#define WIDTH 96
+#define WIDTH 80
 
 /* With line breaks, behind an indent. */
 static void print_wrapped(const char *lead, const char *text)

@@ -146,8 +146,8 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 		verdict_say(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
 		verdict_say(v,
-			"%s times it did not poll for over %.2g ms though there was no work, where "
-			"an empty poll takes %.0f ns: %.1f %% of the time",
+			"%s times it did not poll for over %.2g ms though there was no work, "
+			"where an empty poll takes %.0f ns: %.1f %% of the time",
 			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
 	if (!waits)
 		verdict_say(v,
@@ -270,9 +270,9 @@ static const char uneven_advice[] =
 	"redirection table; tunnels and few flows leave it nothing to spread by: hash inner "
 	"headers, use rte_flow, or distribute in software";
 
-static const char unpolled_advice[] = "Packets that the NIC puts there are never fetched: poll all "
-				      "queues, or configure fewer (and a redirection table without "
-				      "them)";
+static const char unpolled_advice[] = "Packets that the NIC puts there are never fetched: poll "
+				      "all queues, or configure fewer (and a redirection table "
+				      "without them)";
 
 static void judge_unpolled(
 	const struct examination *e, uint32_t port, const struct shares *s, struct diagnosis *d)

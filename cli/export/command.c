@@ -16,8 +16,9 @@ enum { OPT_LISTEN = 1, OPT_COLLECTORS, OPT_EVERY };
 
 static const struct option_def options[] = {
 	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
-		"Where to answer (default " LISTEN_DEFAULT "). Port 0 takes a free one; :PORT "
-		"answers at all addresses of the host, to all clients"},
+		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
+		":PORT listens at all addresses "
+		"of the host, for all clients"},
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
@@ -29,15 +30,15 @@ static const struct option_def options[] = {
 /* clang-format off: it would break the texts at odd places */
 static const struct section sections[] = {
 	{"DESCRIPTION",
-		"ringtap export lets Prometheus read the statistics of running DPDK applications: "
-		"it answers HTTP requests for /metrics in Prometheus' text format or, on request, "
-		"in OpenMetrics. Without APP it exports all applications of the host that have the "
-		"probe, and those that start meanwhile. It runs until SIGINT or SIGTERM; "
-		"applications count only while it does.\n\n"
-		"Metrics begin with ringtap_ and have the label app, an application's file-prefix; "
-		"docs/statistics.md lists them. Where they are counters of the probe, they begin "
-		"at zero when the first monitor attaches; those of drivers count from the "
-		"application's start.\n\n"
+		"ringtap export serves the statistics of running DPDK applications to "
+		"Prometheus: it answers HTTP requests for /metrics in Prometheus' text format "
+		"or, on request, in OpenMetrics. Without APP it exports all applications of the "
+		"host that have the probe, and those that start meanwhile. It runs until SIGINT "
+		"or SIGTERM; applications count only while it does.\n\n"
+		"Metrics begin with ringtap_ and have the label app, an application's "
+		"file-prefix; docs/statistics.md lists them. Where they are counters of the "
+		"probe, they begin at zero when the first monitor attaches; those of drivers "
+		"count from the application's start.\n\n"
 		"There is no access control: every client that reaches the address can read the "
 		"statistics.\n"},
 	{"EXAMPLES",
@@ -45,10 +46,8 @@ static const struct section sections[] = {
 		"  ringtap export &\n\n"
 		"  scrape_configs:\n"
 		"    - job_name: ringtap\n"
-		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n"
-		"\n"
-		"Packets received a second, for each application and port, in Prometheus:\n"
-		"\n"
+		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n\n"
+		"Packets received a second, for each application and port, in Prometheus:\n\n"
 		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n"
 		"\n"
 		"DATADIR/ringtap/dashboards/ringtap.json is a dashboard for Grafana, "
@@ -131,7 +130,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "let Prometheus read the statistics of DPDK applications",
+	.summary = "serve the statistics of DPDK applications to Prometheus",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

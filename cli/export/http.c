@@ -188,7 +188,8 @@ static int listen_at(const char *listen)
 	}
 	ret = open_socket(found);
 	if (ret < 0)
-		say("export: --listen %s: %s; choose another port", listen, strerror(-ret));
+		say("export: --listen %s: %s; choose another address or port", listen,
+			strerror(-ret));
 	freeaddrinfo(found);
 	return ret;
 }

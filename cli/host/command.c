@@ -45,15 +45,15 @@ static const struct option_def options[] = {
 		"Name of the application; by default host-IFACE, host-IFACE1-IFACE2 and so on"},
 	{.kind = OPTION_HEADING, .help = "Resources"},
 	{OPT_CPUS, OPTION_TEXT, 0, "cpus", "LIST", NULL, 0, 0,
-		"Receive on these CPUs, as in 2,4-6, with a thread on each (default: one "
-		"thread, on any CPU)"},
+		"Receive on these CPUs, as in 2,4-6, with a thread on each (default: one thread, "
+		"on any CPU)"},
 	{OPT_BUSY, OPTION_FLAG, 0, "busy-poll", NULL, NULL, 0, 0,
 		"Never sleep: for rates of millions of packets a second (default: sleep for 50 "
 		"to 500 us when no packets come)"},
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 65536, (uint64_t)1 << 30,
 		"af_packet: memory per queue for packets that wait to be received, with K, M or "
-		"G (default: 32M). The driver allocates the same again for sending, which is "
-		"not used"},
+		"G (default: 32M). The driver allocates the same again for sending, which is not "
+		"used"},
 	{OPT_FRAME, OPTION_NUMBER, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
 		"af_packet: longest packet; longer ones are cut (default: by the MTU, or 65342 "
 		"bytes where the kernel merges packets: GRO, LRO, TSO, GSO; see ethtool -k). "
@@ -72,32 +72,32 @@ static const struct section sections[] = {
 		"programs started by ringtap run, work on them as on any other port. Interface "
 		"eth0 becomes ringtap:host-eth0:eth0. It runs until a signal comes or the last "
 		"interface is removed.\n\n"
-		"With af_packet, packets of both directions are captured, as by tcpdump, and "
-		"all of them count as received: the driver does not mark those that the host "
-		"itself sent. A filter on addresses does ('ether src' the interface's own). On "
-		"lo every packet is captured twice, when it is sent and when it is received. "
-		"Packets that the kernel cannot store because the buffer is full are in the "
-		"counts as missed by the NIC (ifdrop).\n\n"
+		"With af_packet, packets of both directions are captured, as by tcpdump, and all "
+		"of them count as received: the driver does not mark those that the host itself "
+		"sent. A filter on addresses does ('ether src' the interface's own). On lo every "
+		"packet is captured twice, when it is sent and when it is received. Packets that "
+		"the kernel cannot store because the buffer is full are in the counts as missed "
+		"by the NIC (ifdrop).\n\n"
 		"With af_packet, time stamps are the kernel's own, in nanoseconds: a reply is "
 		"later than its request by the time that it took. Packets of all interfaces and "
 		"directions are in the order of these. To that end they are held for 1 ms; one "
 		"that the kernel delivers later still gets the time of the packet before it. "
 		"Where the system's clock is set back by more than a second, time stamps follow "
-		"it. --timestamp and tcpdump -j make no difference. With af_xdp the kernel "
-		"gives no time stamps: they are, as of other ports, those of the burst in which "
-		"a packet came, which sleeping makes up to 0.5 ms late.\n\n"
+		"it. --timestamp and tcpdump -j make no difference. With af_xdp the kernel gives "
+		"no time stamps: they are, as of other ports, those of the burst in which a "
+		"packet came, which sleeping makes up to 0.5 ms late.\n\n"
 		"With af_xdp, received packets are captured and taken away from the host; "
 		"packets that the host sends are not captured. If ringtap host is killed, the "
-		"host receives again; its XDP program stays on the interface and lets them "
-		"pass, until the next ringtap host ends or 'ip link set IFACE xdp off'.\n"},
+		"host receives again; its XDP program stays on the interface and lets them pass, "
+		"until the next ringtap host ends or 'ip link set IFACE xdp off'.\n"},
 	{"EXAMPLES", "Watch a web server's interface and two capture ports:\n\n"
 		     "  ringtap host eth0 &\n"
 		     "  ringtap run -- tcpdump -nn -i ringtap:host-eth0:eth0 tcp port 443\n\n"
 		     "  ringtap host --driver af_xdp --cpus 2,3 --busy-poll eth2 eth3 &\n"
 		     "  ringtap record -i host-eth2-eth3: -w all.pcapng\n"},
 	{"EXIT STATUS",
-		"0 if a signal ended it; 1 if it could not start, or its interfaces have gone; "
-		"2 for a wrong command line.\n"},
+		"0 if a signal ended it; 1 if it could not start, or its interfaces have gone; 2 "
+		"for a wrong command line.\n"},
 };
 /* clang-format on */
 
@@ -168,7 +168,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_host = {
 	.name = "host",
-	.summary = "make interfaces of the kernel ports that ringtap sees",
+	.summary = "capture on kernel network interfaces",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "IFACE...",

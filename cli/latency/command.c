@@ -16,12 +16,12 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
 	MEASURE_OPTION_INTERFACE,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"For so long; 10 seconds unless --packets is given. Ctrl-C ends it earlier"},
+		"Measure for SECONDS, or until Ctrl-C (default: 10; no limit with --packets)"},
 	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, UINT64_MAX,
-		"Until so many packets have been timed, or some more"},
+		"Measure until N packets, or some more, have been timed"},
 	{OPT_EVERY, OPTION_NUMBER, 0, "every", "N", NULL, 1, 1 << 20,
-		"Time one packet in N; every one by default. Where several measure at once, the "
-		"smallest N counts"},
+		"Time one packet in N (default: 1, every packet). Of several measurements at "
+		"once, the smallest N applies to all"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{OPT_HISTOGRAM, OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
 		"Print the whole distribution, too; with --csv, instead"},
@@ -35,34 +35,33 @@ static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap latency measures how long packets stay in a running DPDK application: "
 		"from the moment when a burst comes out of the driver until the moment when a "
-		"burst is handed to the driver. The probe writes the time stamp counter into every "
-		"packet that is received, and reads it when the packet is sent. Time in the queues "
-		"of NICs is not included; time in the application's own queues is.\n\n"
+		"burst is handed to the driver. The probe writes the time stamp counter into "
+		"every packet that is received, and reads it when the packet is sent. Time in "
+		"the queues of NICs is not included; time in the application's own queues is.\n\n"
 		"Percentiles come from a histogram of all packets, whose buckets are fine enough "
 		"for an error below 1 %. Minimum, maximum and mean are exact; where another "
 		"monitor measures since before this one, minimum and maximum are within 1 %.\n\n"
 		"Packets that the application made itself, clones, packets with several "
 		"references, and those that circulate without being received again, have no "
 		"receive time stamp: they are counted as not timed.\n\n"
-		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) lose "
-		"the flag of the time stamp. Their times are printed separately, as inferred: "
-		"right if the application sends what it receives, wrong if it frees that and fills "
-		"raw mbufs of the same pool (testpmd's flowgen).\n"},
+		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) "
+		"lose the flag of the time stamp. Their times are printed separately, as "
+		"inferred: right if the application sends what it receives, wrong if it frees "
+		"that and fills raw mbufs of the same pool (testpmd's flowgen).\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
 		"Ten seconds of the only application:\n\n"
 		"  ringtap latency\n\n"
-		"A million packets of application ovs, of what port p0 receives or sends, as a "
-		"snapshot:\n\n"
+		"A million packets of application ovs that port p0 receives or sends, as a "
+		"plot:\n\n"
 		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n\n"
 		"Fail a test if one packet in 1000 takes longer than 50 us:\n\n"
-		"  ringtap latency --json | jq -e '.pairs + .inferred | length > 0 and "
-		"all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
+		"  ringtap latency --json | jq -e \\\n"
+		"      '.pairs + .inferred | length > 0 and all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
 	{"EXIT STATUS",
-		"0: measured until a limit, a signal, or the end of the application; also if there "
-		"was no packet.\n\n"
-		"1: the application could not be attached to, or what was to be written could not "
-		"be.\n\n"
+		"0: measured until a limit, a signal, or the end of the application; also if "
+		"there was no packet.\n\n"
+		"1: attaching to the application failed, or the output could not be written.\n\n"
 		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
@@ -153,7 +152,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_latency = {
 	.name = "latency",
-	.summary = "how long packets stay in a running DPDK application",
+	.summary = "measure how long packets stay in a running DPDK application",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",

@@ -99,8 +99,8 @@ void latency_print(const struct latency *l, const struct measure *m)
 		puts("\n"
 		     "inferred: the application resets its mbufs' flags, and that of the time "
 		     "stamp with them. The times are\n"
-		     "right if it sends what it receives, and wrong if it frees that and fills raw "
-		     "mbufs (testpmd's flowgen).");
+		     "right if it sends what it receives, and wrong if it frees that and fills "
+		     "raw mbufs (testpmd's flowgen).");
 	if (!l->pair_count)
 		puts(l->untimed_count ? "\nNo packet could be timed in that time."
 				      : "\nNo packet was received and sent again in that time.");

@@ -17,10 +17,10 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
 	MEASURE_OPTION_INTERFACE,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"For so long. Ctrl-C ends it earlier"},
+		"Measure for SECONDS, or until Ctrl-C"},
 	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
-		"Until the buffers of so many packets have been seen, or some more. Without either "
-		"of the two: 32768 packets, but not longer than 10 seconds"},
+		"Measure until the buffers of N packets, or some more, have been sampled "
+		"(default, without --duration: 32768 packets, but at most 10 seconds)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{OPT_DISTANCES, OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},
@@ -37,29 +37,28 @@ static const struct option_def options[] = {
 static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap memory shows the mempools of a running DPDK application, and in which "
-		"order it uses their buffers. A device that writes packets to many different pages "
-		"needs many address translations, and those are cached in an IOTLB of some dozens "
-		"to thousands of entries: buffers that are used in the order of their addresses, "
-		"in large pages, cost less than scattered ones.\n\n"
-		"Of each polling thread some runs of consecutive received packets are sampled, up "
-		"to 8192 packets ten times a second. Pages and IOTLB are those of the buffers' "
-		"IOVAs, one access for each packet; where a pool has no IOVAs, of virtual "
-		"addresses. A step is sequential if the next packet's buffer is the neighbour, on "
-		"either side, of the one before. The IOTLB is a model: fully associative, least "
-		"recently used. Where Intel PCM's pcm-iio is installed and works, the hardware's "
-		"own count is printed beside it.\n"},
+		"order it uses their buffers. A device that writes packets to many different "
+		"pages needs many address translations, and those are cached in an IOTLB of some "
+		"dozens to thousands of entries: buffers that are used in the order of their "
+		"addresses, in large pages, cost less than scattered ones.\n\n"
+		"Of each polling thread some runs of consecutive received packets are sampled, "
+		"up to 8192 packets ten times a second. Pages and IOTLB are those of the "
+		"buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
+		"virtual addresses. A step is sequential if the next packet's buffer is the "
+		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
+		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
+		"works, the hardware's own count is printed beside it.\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES", "The only application:\n\n"
 		     "  ringtap memory\n\n"
-		     "A snapshot of where port p0 of application ovs puts its packets:\n\n"
+		     "A plot of the buffers into which port p0 of application ovs receives:\n\n"
 		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n\n"
 		     "Pools that are nearly empty:\n\n"
 		     "  ringtap memory --json | jq '.pools[] | select(.available < .size / 20)'\n"},
 	{"EXIT STATUS",
-		"0: measured until a limit, a signal, or the end of the application; also if there "
-		"was no packet.\n\n"
-		"1: the application could not be attached to, or what was to be written could not "
-		"be.\n\n"
+		"0: measured until a limit, a signal, or the end of the application; also if "
+		"there was no packet.\n\n"
+		"1: attaching to the application failed, or the output could not be written.\n\n"
 		"2: the command line is wrong; nothing was attached.\n"},
 };
 /* clang-format on */
@@ -185,7 +184,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_memory = {
 	.name = "memory",
-	.summary = "where a running DPDK application's packet buffers are, and in which order",
+	.summary = "show mempools and the order in which their buffers are used",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",

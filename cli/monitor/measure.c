@@ -18,8 +18,8 @@
 int measure_operand(struct measure_options *o, const char *command, const char *text)
 {
 	if (o->name) {
-		say("%s: %s: a second application; give one application at a time; see 'ringtap %s "
-		    "--help'",
+		say("%s: %s: a second application; give one application at a time; see 'ringtap "
+		    "%s --help'",
 			command, text, command);
 		return -EINVAL;
 	}

@@ -25,8 +25,18 @@ static void watched_free(struct watched *a)
 	free(a);
 }
 
+static bool wanted(const struct watch *w, const char *name)
+{
+	for (size_t i = 0; i < w->name_count; i++)
+		if (!strcmp(w->names[i], name))
+			return true;
+	return !w->name_count;
+}
+
 int watch_name(struct watch *w, const char *command, const char *name)
 {
+	if (w->name_count && wanted(w, name))
+		return 0;
 	if (w->name_count == WATCH_NAMES) {
 		say("%s: %s: more than %d applications; name fewer, or none for all", command, name,
 			WATCH_NAMES);
@@ -59,14 +69,6 @@ void watch_lock(struct watch *w)
 void watch_unlock(struct watch *w)
 {
 	pthread_mutex_unlock(&w->lock);
-}
-
-static bool wanted(const struct watch *w, const char *name)
-{
-	for (size_t i = 0; i < w->name_count; i++)
-		if (!strcmp(w->names[i], name))
-			return true;
-	return !w->name_count;
 }
 
 static struct watched *find(const struct watch *w, const char *dir)
@@ -392,8 +394,8 @@ static bool reason_of(const struct watched *a, char *line, size_t size)
 		snprintf(line, size, "%s: %s", a->name, a->why);
 	else if (a->now && a->now->ports_beyond)
 		snprintf(line, size,
-			"%s: ports without an entry: %u; entries become free when the last monitor "
-			"detaches",
+			"%s: ports without an entry: %u; entries become free when the last "
+			"monitor detaches",
 			a->name, a->now->ports_beyond);
 	else
 		return false;

@@ -48,7 +48,7 @@ struct watch {
 	bool started, stop, hurry; /* hurry: there is something to switch */
 };
 
-/* Adds an operand to names. 0, or -EINVAL after a message. */
+/* Adds an operand to names, once. 0, or -EINVAL after a message. */
 int watch_name(struct watch *w, const char *command, const char *name);
 void watch_init(struct watch *w);
 /* Attaches to applications that have started, forgets those that have ended. -errno if the folders

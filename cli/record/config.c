@@ -44,13 +44,13 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
 	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
 		"Record this port, given by its name or number; may be given several times. APP "
-		"is the application's file-prefix, needed only where there are several; alone "
-		"it means all its ports. Without -i: all ports of the only application, also "
-		"those that appear later"},
+		"is the application's file-prefix, needed only where there are several; alone it "
+		"means all its ports. Without -i: all ports of the only application, also those "
+		"that appear later"},
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
-		"option and the next five apply to all interfaces if they stand before the "
-		"first -i, else to the -i before them"},
+		"option and the next five apply to all interfaces if they stand before the first "
+		"-i, else to the -i before them"},
 	{OPT_SNAPLEN, OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Capture at most BYTES of each packet (default: 0, all)"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
@@ -70,14 +70,13 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
-		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the "
-		"current folder)"},
+		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
+		"folder)"},
 	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
-		"Go on to the next file after N seconds (duration:N), before a file exceeds N "
-		"kB of 1000 bytes (filesize:N), after N packets (packets:N), or when the time "
-		"of day is a multiple of N seconds (interval:N). files:N keeps the N newest "
-		"files. Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several "
-		"times"},
+		"Go on to the next file after N seconds (duration:N), before a file exceeds N kB "
+		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of "
+		"day is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
+		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
 	{OPT_GROUP, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
 	{OPT_PCAP, OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
@@ -91,12 +90,11 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
-		"Memory of the recorder for each polling thread of the application, with K, M "
-		"or G; rounded up to a power of two"},
+		"Memory of the recorder for each polling thread of the application, with K, M or "
+		"G; rounded up to a power of two"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the ring of a thread is full, drop its packets and count them (the "
-		"default), or let the application wait, for a bounded time: for laboratories "
-		"only"},
+		"default), or let the application wait, for a bounded time: for laboratories only"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
@@ -245,7 +243,7 @@ static int check_rotation(const struct record_config *c)
 	if (!c->rotating)
 		return 0;
 	if (!r->packets && !r->bytes && !r->duration_ns && !r->interval_ns)
-		say("record: -b files: says nothing of when to change files; add -b filesize:N, "
+		say("record: -b files: gives no condition for the next file; add -b filesize:N, "
 		    "duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
 		say("record: -b: standard output is no file; give -w FILE");

@@ -29,8 +29,8 @@ int filter_compile(struct filter *f, const char *expression, char *err, size_t e
 	}
 	if (ringtap_filter_check((const struct ringtap_insn *)prog.bf_insns, prog.bf_len)) {
 		snprintf(err, err_len,
-			"no application can run it: it has a loop (protochain), or "
-			"asks for what only the kernel knows of a packet (ifindex)");
+			"no application can run it: it has a loop (protochain), or needs what "
+			"only the kernel knows of a packet (ifindex)");
 		ret = -EINVAL;
 		goto out;
 	}

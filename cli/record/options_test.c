@@ -34,8 +34,8 @@ static void options_of_interfaces_have_their_place(void **state)
 {
 	struct record_config c;
 
-	assert_int_equal(parse(&c, "-s 96 -f arp -i a:0 -i b:1 -f ip -s 0 --queue 3 --direction tx "
-				   "--ifname up"),
+	assert_int_equal(parse(&c, "-s 96 -f arp -i a:0 -i b:1 -f ip -s 0 --queue 3 --direction "
+				   "tx --ifname up"),
 		0);
 	assert_int_equal(c.iface_count, 2);
 	assert_string_equal(c.ifaces[0].spec, "a:0");

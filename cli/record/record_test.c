@@ -240,6 +240,9 @@ static void which_application_is_meant(void **state)
 	fake.apps = 0;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
 	assert_non_null(strstr(said(), "no running DPDK application"));
+	fake.apps = 1;
+	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
 	fake.apps = 2;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
 	assert_non_null(strstr(said(), "several applications (app0, app1); name one, as in "

@@ -88,8 +88,8 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	}
 	count = ringtap_apps_count(t->apps);
 	if (!count) {
-		say("%s: no running DPDK application found; start it with -d %s, and run "
-		    "ringtap as its user or as root",
+		say("%s: no running DPDK application found; start it with -d %s, and run ringtap "
+		    "as its user or as root",
 			cfg->command, probe_path());
 		return -ENOENT;
 	}

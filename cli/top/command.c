@@ -29,8 +29,8 @@ enum {
 
 static const struct option_def options[] = {
 	{OPT_VIEW, OPTION_CHOICE, 'v', "view", "VIEW", VIEW_NAMES, 0, 0,
-		"The table to begin with: ports, queues, threads, pools, latency or gaps (default "
-		"ports)"},
+		"The table to begin with: ports, queues, threads, pools, latency or gaps "
+		"(default ports)"},
 	{OPT_SORT, OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{OPT_REVERSE, OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
@@ -55,17 +55,17 @@ static const struct option_def options[] = {
 static const struct section sections[] = {
 	{"DESCRIPTION",
 		"ringtap top shows what the polling threads of running DPDK applications do: "
-		"packets, bits and polls a second, how full bursts are, how much of their time is "
-		"work, what is lost and where, and how full mempools are. Without APP it shows all "
-		"applications of the host that have the probe, and those that start meanwhile. "
-		"Applications count only while it runs.\n\n"
+		"packets, bits and polls a second, how full bursts are, how much of their time "
+		"is work, what is lost and where, and how full mempools are. Without APP it "
+		"shows all applications of the host that have the probe, and those that start "
+		"meanwhile. Applications count only while it runs.\n\n"
 		"Packets are counted exactly, by the probe. Bits are the driver's statistics, if "
-		"it has any; with the collector bytes, which reads the length of every packet and "
-		"so costs more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' "
-		"counts, which are read twice a second. UNSENT are packets passed to TX less those "
-		"that the driver sent: refused packets, which the application may drop or offer "
-		"again, and those that the driver lost. A busy poll or call is one that had "
-		"packets.\n"},
+		"it has any; with the collector bytes, which reads the length of every packet "
+		"and so costs more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' "
+		"counts, which are read twice a second. UNSENT are packets passed to TX less "
+		"those that the driver sent: refused packets, which the application may drop or "
+		"offer again, and those that the driver lost. A busy poll or call is one that "
+		"had packets.\n"},
 	{"KEYS", "  p u t m l g   ports, queues, threads, mempools, latency, gaps\n"
 		 "  left right    previous, next view\n"
 		 "  < >           sort by the column before, after; o: the view's own order\n"
@@ -78,8 +78,8 @@ static const struct section sections[] = {
 	{"EXAMPLES", "The threads of one application, as a table for a report:\n\n"
 		     "  ringtap top --once -v threads my-app\n\n"
 		     "Received packets a second of each port, every ten seconds:\n\n"
-		     "  ringtap top --json -n 10 | jq -c '.applications[] | {name} + (.ports[]? | "
-		     "{port: .name, pps: .rx.packets_per_second})'\n"},
+		     "  ringtap top --json -n 10 | jq -c '.applications[] |\n"
+		     "      {name} + (.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
 	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
 			"command line.\n"},
 };
@@ -163,7 +163,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "show what the threads, ports and mempools of DPDK applications do",
+	.summary = "show live statistics of ports, queues, threads and mempools",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",

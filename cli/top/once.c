@@ -131,6 +131,8 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		return STATUS_FAILED;
 	}
 	watch_settle(w);
+	if (cfg->once)
+		watch_explain(w, "top");
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
 		say("top: cannot start a thread that finds applications: %s", strerror(errno));

@@ -303,8 +303,8 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 	int ret;
 
 	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
-		say("trace: gaps: the kernel's thread numbers are not those of this PID namespace; "
-		    "run ringtap outside of containers");
+		say("trace: gaps: the kernel's thread numbers are not those of this PID "
+		    "namespace; run ringtap outside of containers");
 		return STATUS_FAILED;
 	}
 	text = program_text(t->cfg);

@@ -299,8 +299,8 @@ static int record(struct lttng *l, unsigned collectors)
 	if (ret != STATUS_OK)
 		return ret;
 	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
-		say("trace: %s: it is not connected to LTTng; run ringtap as its user, or add that "
-		    "user to the group tracing",
+		say("trace: %s: it is not connected to LTTng; run ringtap as its user, or add "
+		    "that user to the group tracing",
 			t->app.name);
 		return STATUS_FAILED;
 	}

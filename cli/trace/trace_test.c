@@ -231,12 +231,14 @@ static void keys(void **state)
 
 static void maps_of_output(void **state)
 {
-	json_t *maps = maps_read("\n{\"type\": \"printf\", \"data\": \"x\"}\nnonsense\n"
-				 "{\"type\": \"map\", \"data\": {\"@a\": {\"1\": 5}}}\n[]\n"
-				 "{\"type\": \"hist\", \"data\": {\"@h\": {\"1\": ["
-				 "{\"min\": 4, \"max\": 7, \"count\": 2},"
-				 "{\"min\": 8, \"max\": 15, \"count\": 0},"
-				 "{\"min\": 16, \"count\": 3}]}}}");
+	json_t *maps = maps_read("\n"
+				 "{\"type\": \"printf\", \"data\": \"x\"}\n"
+				 "nonsense\n"
+				 "{\"type\": \"map\", \"data\": {\"@a\": {\"1\": 5}}}\n"
+				 "[]\n"
+				 "{\"type\": \"hist\", \"data\": {\"@h\": {\"1\": [{\"min\": 4, "
+				 "\"max\": 7, \"count\": 2},{\"min\": 8, \"max\": 15, \"count\": "
+				 "0},{\"min\": 16, \"count\": 3}]}}}");
 	json_t *h = maps_histogram(maps_get(maps, "@h", "1"), 0.5);
 
 	assert_int_equal(json_object_size(maps), 2);
@@ -292,13 +294,11 @@ static void namesakes_are_told_apart(void **state)
 	json_t *maps = maps_read(
 		"{\"type\": \"hist\", \"data\": {\"@gap\": {\"5,poll\": []}}}\n"
 		"{\"type\": \"map\", \"data\": {\"@process\": {\"71\": 71, \"73\": 72}}}\n"
-		"{\"type\": \"stats\", \"data\": {\"@long\": {"
-		"\"5,71,rt-hog\": {\"count\": 1, \"total\": 9},"
-		"\"5,73,rt-hog\": {\"count\": 2, \"total\": 8},"
-		"\"5,0,swapper/1\": {\"count\": 1, \"total\": 7},"
-		"\"5,999999999,gone\": {\"count\": 1, \"total\": 6},"
-		"\"5,0,\": {\"count\": 1, \"total\": 5},"
-		"\"6,71,rt-hog\": {\"count\": 1, \"total\": 4}}}}");
+		"{\"type\": \"stats\", \"data\": {\"@long\": {\"5,71,rt-hog\": {\"count\": 1, "
+		"\"total\": 9},\"5,73,rt-hog\": {\"count\": 2, \"total\": 8},\"5,0,swapper/1\": "
+		"{\"count\": 1, \"total\": 7},\"5,999999999,gone\": {\"count\": 1, \"total\": "
+		"6},\"5,0,\": {\"count\": 1, \"total\": 5},\"6,71,rt-hog\": {\"count\": 1, "
+		"\"total\": 4}}}}");
 	const struct trace_config cfg = {.long_us = 100};
 	const struct trace t = {.cfg = &cfg};
 	json_t *doc = json_object(), *list, *row;

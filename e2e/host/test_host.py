@@ -311,7 +311,7 @@ def test_sleeps_when_there_is_nothing_to_do(wire, host):
 
 @pytest.mark.parametrize("args,status,words", [
     (["no-such-if0"], FAILED, "no-such-if0: no such interface"),
-    (["an-interface-of-a-long-name"], FAILED, "longer than any interface's name"),
+    (["an-interface-of-a-long-name"], FAILED, "longer than an interface's name"),
     ([], USAGE, "no interface given"),
     (["lo", "lo"], USAGE, "given twice"),
     (["--name", "x" * 64, "lo"], USAGE, "at most 63"),

@@ -169,7 +169,8 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
         exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
         latency = re.compile(r"ringtap_latency_seconds_count")
-        until(lambda: cpu in exporter.series() and
+        gap = f'ringtap_thread_max_polling_gap_seconds{{app="{forwarding.prefix}",thread="lcore 1"}}'
+        until(lambda: {cpu, gap} <= set(exporter.series()) and
               any(latency.match(s) for s in exporter.series()), what="all series")
         found.append({s for s in exporter.series() if 'thread="lcore 1"' in s or
                       s.startswith("ringtap_latency_seconds_bucket")})

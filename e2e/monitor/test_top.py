@@ -210,6 +210,9 @@ def test_one_table(testpmd):
     for view in ("queues", "threads", "pools", "gaps"):
         text = until(lambda: re.search(r"[\s\S]*\n.", once(pmd, "-v", view, "-n", "0.2")), 20, view)
         assert "\x1b" not in text.string
+    done = run([RINGTAP, "top", "--once", "-n", "0.2", pmd.prefix, "nowhere"])
+    assert done.returncode == 0 and "net_ring1" in done.stdout
+    assert "no application is called 'nowhere'" in done.stderr
 
 
 def test_sorting(testpmd):

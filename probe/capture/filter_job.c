@@ -29,8 +29,8 @@ static void explain(struct rt_filter_job *j, uint32_t insn_count)
 	snprintf(j->err, sizeof(j->err),
 		"the application's DPDK refuses the filter (%u instructions): %s", insn_count,
 		j->ret == -ENOTSUP  ? "it has no rte_bpf with libpcap"
-		: j->ret == -EINVAL ? "it has loops or unknown instructions; record without it and "
-				      "filter the file"
+		: j->ret == -EINVAL ? "it has loops or unknown instructions; record without it "
+				      "and filter the file"
 				    : strerror(-j->ret));
 }
 

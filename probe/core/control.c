@@ -44,9 +44,9 @@ static struct {
 	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease; /* rt_control_query() */
-	uint64_t lease_ms[RT_INSTR_COUNT +
+	uint64_t lease_ms[RT_COLLECT_COUNT +
 			  1]; /* when the lease of each collector ends; the last entry: of any */
-	uint64_t life;        /* counts the control threads that have ended */
+	uint64_t generation;  /* counts the control threads that have ended */
 	pid_t pid;            /* of the process that last took the lock to start the thread */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
@@ -139,7 +139,7 @@ static uint32_t leased(uint64_t now_ms)
 {
 	uint32_t on = 0;
 
-	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+	for (unsigned i = 0; i < RT_COLLECT_COUNT; i++) {
 		if (ctl.lease_ms[i] > now_ms)
 			on |= 1u << i;
 	}
@@ -152,7 +152,7 @@ static void expire_lease(uint64_t now_ms)
 
 	if (!ctl.lease.attached)
 		return;
-	if (ctl.lease_ms[RT_INSTR_COUNT] <= now_ms)
+	if (ctl.lease_ms[RT_COLLECT_COUNT] <= now_ms)
 		rt_stats_detach(&ctl.lease, &ctl.clock.line);
 	else if (leased(now_ms) != ctl.lease.collectors)
 		rt_stats_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
@@ -389,7 +389,7 @@ static uint32_t run(void *arg)
 	if (ctl.reserve_fd >= 0)
 		close(ctl.reserve_fd);
 	ctl.running = ctl.leaving = ctl.quit = ctl.stay = false;
-	ctl.life++;
+	ctl.generation++;
 	pthread_cond_broadcast(&ctl.gone);
 	pthread_mutex_unlock(&ctl.lock);
 	return 0;
@@ -470,7 +470,7 @@ void rt_control_socket(char name[RT_SOCKET_NAME_MAX])
 /* Lock held. until: on CLOCK_MONOTONIC; NULL: no limit. */
 static void stop(const struct timespec *until)
 {
-	uint64_t one = 1, life = ctl.life;
+	uint64_t one = 1, generation = ctl.generation;
 	int ret = 0;
 
 	ctl.shut = true;
@@ -478,7 +478,7 @@ static void stop(const struct timespec *until)
 		return;
 	ctl.quit = true;
 	(void)!write(ctl.wake_fd, &one, sizeof(one));
-	while (ctl.life == life && !ret)
+	while (ctl.generation == generation && !ret)
 		ret = until ? pthread_cond_clockwait(&ctl.gone, &ctl.lock, CLOCK_MONOTONIC, until)
 			    : pthread_cond_wait(&ctl.gone, &ctl.lock);
 }
@@ -524,15 +524,15 @@ static int query(uint32_t collectors,
 
 	if (!ctl.running || ctl.leaving || rt_teardown_begun())
 		return -EAGAIN;
-	for (unsigned i = 0; i <= RT_INSTR_COUNT; i++) {
-		if (collectors & 1u << i || i == RT_INSTR_COUNT)
+	for (unsigned i = 0; i <= RT_COLLECT_COUNT; i++) {
+		if (collectors & 1u << i || i == RT_COLLECT_COUNT)
 			ctl.lease_ms[i] = now + RT_LEASE_MS;
 	}
 	ret = rt_stats_attach(&ctl.lease, leased(now), 1, &ctl.clock.line, err);
 	if (ret)
 		return ret;
 	since = rt_stat_current->begun_ns;
-	for (unsigned i = 0; i < RT_INSTR_COUNT; i++) {
+	for (unsigned i = 0; i < RT_COLLECT_COUNT; i++) {
 		if (collectors & 1u << i && rt_stat_current->on_ns[i] > since)
 			since = rt_stat_current->on_ns[i];
 	}

@@ -75,7 +75,7 @@ static int stop_probe(void **state)
 	return 0;
 }
 
-/* ---- life of the thread ---- */
+/* ---- start and end of the thread ---- */
 
 static void test_probe_starts_once_and_again_after_stop(void **state)
 {

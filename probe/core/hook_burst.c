@@ -185,7 +185,7 @@ static void visit_outside(struct rt_hook *h, unsigned n)
 static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
 {
 	if ((rt_load(&h->stats) || rt_load(&h->taps)) &&
-		rt_load(&rt_stat_mode.state) & RT_INSTR_TRACE)
+		rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE)
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	visit_outside(h, n);
 }
@@ -207,7 +207,7 @@ static __rte_noinline uint16_t visit(
 	/* Pairs with the release in replace(), hook.c. */
 	set = rt_load_acquire(&h->taps);
 	/* The callback is installed before there is a place to count in. */
-	if (rt_unlikely(state & RT_INSTR_TRACE) && (site || set))
+	if (rt_unlikely(state & RT_COLLECT_TRACE) && (site || set))
 		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
 	/* Compare with the site's own statistics: the mode may already belong to the next. Pairs
 	 * with the release in supply_threads(). */

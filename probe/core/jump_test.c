@@ -86,7 +86,7 @@ static void test_stats_leave_out_what_the_counter_went_back(void **state)
 	struct rt_stat_own *o;
 	uint64_t idle;
 
-	test_monitor(&m, RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS | RT_COLLECT_BUSY | RT_COLLECT_GAPS, 1);
 	poll_some(port);
 	test_port_poll(port, 32); /* idle from here on */
 	t = test_thread();

@@ -477,7 +477,7 @@ static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 	const struct rt_stat_port *p;
 	uint32_t index, blocks;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	index = test_port_index(port[1]);
 	p = &rt_stat_current->ports[index];

@@ -59,7 +59,7 @@ static void show_until_released(struct rt_stats *f, uint64_t since_ms, void *arg
 
 static void *hold_lock(void *arg)
 {
-	return (void *)(intptr_t)rt_control_query(RT_INSTR_POOLS, show_until_released, NULL);
+	return (void *)(intptr_t)rt_control_query(RT_COLLECT_POOLS, show_until_released, NULL);
 }
 
 static void test_late_control_thread_ends_without_dpdk(void **state)

@@ -119,7 +119,7 @@ static void test_nothing_starts_any_more(void **state)
 {
 	assert_int_equal(ringtap_probe_start(), -ESHUTDOWN);
 	assert_int_equal(rt_control_start(false), -ESHUTDOWN);
-	assert_int_equal(rt_control_query(RT_INSTR_POOLS, NULL, NULL), -ESHUTDOWN);
+	assert_int_equal(rt_control_query(RT_COLLECT_POOLS, NULL, NULL), -ESHUTDOWN);
 	assert_false(rt_teardown_hold());
 	ringtap_probe_stop();
 	assert_int_equal(ringtap_probe_start(), -ESHUTDOWN);

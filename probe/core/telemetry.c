@@ -21,15 +21,16 @@ static const struct command commands[] = {
 	{"/ringtap/ports", "Ports and their NIC counters. Parameters: port id (optional)", 0,
 		"ports", rt_telemetry_ports},
 	{"/ringtap/threads", "Polling threads, work and gaps. Takes no parameters",
-		RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, "threads", rt_telemetry_threads},
+		RT_COLLECT_POLLS | RT_COLLECT_BUSY | RT_COLLECT_GAPS, "threads",
+		rt_telemetry_threads},
 	{"/ringtap/polling", "Bursts by queue and thread. Parameters: port id (optional)",
-		RT_INSTR_POLLS, "queues", rt_telemetry_polling},
+		RT_COLLECT_POLLS, "queues", rt_telemetry_polling},
 	{"/ringtap/latency", "From receive to send. Parameters: receiving port id (optional)",
-		RT_INSTR_LATENCY, "pairs", rt_telemetry_latency},
-	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_INSTR_POOLS,
+		RT_COLLECT_LATENCY, "pairs", rt_telemetry_latency},
+	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_COLLECT_POOLS,
 		"mempools", rt_telemetry_mempools},
 	{"/ringtap/addresses", "Where received packets lie. Takes no parameters",
-		RT_INSTR_ADDRESSES | RT_INSTR_POOLS, "threads", rt_telemetry_addresses},
+		RT_COLLECT_ADDRESSES | RT_COLLECT_POOLS, "threads", rt_telemetry_addresses},
 };
 
 struct query {

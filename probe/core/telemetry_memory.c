@@ -116,7 +116,7 @@ void rt_telemetry_addresses(struct rt_stats *f, const char *port, struct rt_tel_
 		const struct rt_stat_sampler *s = &f->samplers[i];
 		struct rte_tel_data *d;
 
-		if (!rt_load_acquire(&s->life) || !copy_run(s, &st))
+		if (!rt_load_acquire(&s->generation) || !copy_run(s, &st))
 			continue;
 		d = rt_telemetry_dict();
 		if (!d)

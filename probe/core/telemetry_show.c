@@ -178,7 +178,8 @@ void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_li
 {
 	for (unsigned i = 0; i < f->threads_ready; i++) {
 		const struct rt_stat_thread *t = &f->threads[i];
-		struct rte_tel_data *d = rt_load_acquire(&t->life) ? rt_telemetry_dict() : NULL;
+		struct rte_tel_data *d =
+			rt_load_acquire(&t->generation) ? rt_telemetry_dict() : NULL;
 
 		if (!d)
 			continue;
@@ -247,7 +248,7 @@ void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_li
 	for (uint32_t i = 0; i < within(f->header->hook_count, RT_STAT_HOOKS); i++) {
 		const struct rt_stat_hook *b = &f->hooks[i];
 
-		if (rt_load_acquire(&b->life) && asked(&f->ports[b->port_index], port))
+		if (rt_load_acquire(&b->generation) && asked(&f->ports[b->port_index], port))
 			show_queue(f, b, port != NULL, out);
 	}
 }
@@ -284,7 +285,7 @@ static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pai
 	for (uint32_t i = first; i < n; i++) {
 		const struct rt_stat_pair *p = &f->pairs[i];
 
-		if (!rt_load_acquire(&p->life) || !same_pair(p, &f->pairs[first]))
+		if (!rt_load_acquire(&p->generation) || !same_pair(p, &f->pairs[first]))
 			continue;
 		s->sum += rt_load(&p->sum);
 		s->min = RTE_MIN(s->min, rt_load(&p->min));
@@ -338,10 +339,10 @@ void rt_telemetry_latency(struct rt_stats *f, const char *port, struct rt_tel_li
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rt_stat_pair *p = &f->pairs[i];
-		bool first = rt_load_acquire(&p->life) != 0;
+		bool first = rt_load_acquire(&p->generation) != 0;
 
 		for (uint32_t k = 0; k < i && first; k++)
-			first = !(f->pairs[k].life && same_pair(&f->pairs[k], p));
+			first = !(f->pairs[k].generation && same_pair(&f->pairs[k], p));
 		if (!first || (port && (p->rx_index >= RT_STAT_PORTS ||
 					       !asked(&f->ports[p->rx_index], port))))
 			continue;

@@ -190,7 +190,7 @@ static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 	rt_compat_tel_uint(d, "points_on", rt_trace_points_on());
 	rte_tel_data_add_dict_int(d, "lttng", rt_trace_find_lttng());
 	rte_tel_data_add_dict_int(
-		d, "bursts_traced", !!(rt_load(&rt_stat_mode.state) & RT_INSTR_TRACE));
+		d, "bursts_traced", !!(rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE));
 	show_buffers(d, text);
 	show_counts(d, counts);
 	free(text);

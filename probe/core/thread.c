@@ -127,7 +127,7 @@ static struct rt_thread *own_slot(struct rt_thread *t, uint32_t lcore)
 	rt_store(&t->epoch, (t->epoch + 1) & ~(uint64_t)1);
 	rt_store(&t->lcore, lcore);
 	rt_store(&t->tid, own_tid());
-	rt_store(&t->life, t->life + 1);
+	rt_store(&t->generation, t->generation + 1);
 	rt_store(&t->used, 1);
 	rt_thread_self = t;
 	/* Without a usable key the slot is never given back. */

@@ -30,9 +30,9 @@ struct rt_thread {
 			    its thread only */
 	uint32_t used;   /* claimed by a living thread */
 	uint32_t index;
-	uint32_t lcore;  /* EAL lcore id, UINT32_MAX: none */
-	uint32_t life;   /* counts its owners; written by them, like tid */
-	uint32_t tid;    /* the kernel's id, in the application's PID namespace; 0: unknown */
+	uint32_t lcore;      /* EAL lcore id, UINT32_MAX: none */
+	uint32_t generation; /* counts its owners; written by them, like tid */
+	uint32_t tid;        /* the kernel's id, in the application's PID namespace; 0: unknown */
 	uint32_t nested; /* calls within the visit of nested_epoch; written by its thread only */
 	uint64_t nested_epoch;
 } __attribute__((aligned(128)));

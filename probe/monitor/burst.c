@@ -37,7 +37,7 @@ struct rt_stat_hook *rt_stat_claim_block(struct rt_stat_site *s, const struct rt
 	b->port_index = (uint16_t)s->where;
 	b->queue = (uint16_t)(s->where >> 16);
 	b->direction = s->direction;
-	rt_store_release(&b->life, t->life); /* pairs with the acquire in meet_hook() */
+	rt_store_release(&b->generation, t->generation); /* pairs with the acquire in meet_hook() */
 	rt_stat_quick_of(s->column, t)->block = b;
 	return b;
 }
@@ -153,11 +153,11 @@ static void close_period(struct rt_stat_own *o)
 /* Publishes the owner of the slot, before anything that refers to it. */
 static void introduce(struct rt_stat_own *o, const struct rt_thread *t)
 {
-	if (o->pub->life == t->life)
+	if (o->pub->generation == t->generation)
 		return;
 	rt_store(&o->pub->lcore, rt_load(&t->lcore));
 	rt_store(&o->pub->tid, rt_load(&t->tid));
-	rt_store_release(&o->pub->life, t->life); /* pairs with rt_thread_read() */
+	rt_store_release(&o->pub->generation, t->generation); /* pairs with rt_thread_read() */
 }
 
 /* A thread that is new here, or collectors that have been switched. Time that was not observed
@@ -167,19 +167,19 @@ void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t s
 	uint32_t every = rt_load(&rt_stat_mode.latency_every) & ~RT_STAT_INFER;
 
 	introduce(o, t);
-	if (!(state & RT_INSTR_BUSY))
+	if (!(state & RT_COLLECT_BUSY))
 		close_period(o);
-	if (o->busy_life != rt_load(&rt_stat_mode.busy_life)) {
-		o->busy_life = rt_load(&rt_stat_mode.busy_life);
+	if (o->busy_generation != rt_load(&rt_stat_mode.busy_generation)) {
+		o->busy_generation = rt_load(&rt_stat_mode.busy_generation);
 		o->kind = RT_STAT_NONE; /* the period began before an unobserved time */
 		rt_store(&o->pub->since_tsc, 0);
 	}
-	if (o->gaps_life != rt_load(&rt_stat_mode.gaps_life)) {
-		o->gaps_life = rt_load(&rt_stat_mode.gaps_life);
+	if (o->gaps_generation != rt_load(&rt_stat_mode.gaps_generation)) {
+		o->gaps_generation = rt_load(&rt_stat_mode.gaps_generation);
 		o->last_tsc = 0;
 	}
-	if (o->addresses_life != rt_load(&rt_stat_mode.addresses_life)) {
-		o->addresses_life = rt_load(&rt_stat_mode.addresses_life);
+	if (o->addresses_generation != rt_load(&rt_stat_mode.addresses_generation)) {
+		o->addresses_generation = rt_load(&rt_stat_mode.addresses_generation);
 		o->filling = NULL; /* its packets would not be consecutive */
 	}
 	if (!o->countdown || o->countdown > every)
@@ -231,7 +231,7 @@ static struct rt_stat_sampler *claim_sampler(struct rt_stats *f, const struct rt
 		return NULL;
 	s = &f->samplers[i];
 	s->thread = t->index;
-	rt_store_release(&s->life, t->life); /* pairs with meet_sampler() */
+	rt_store_release(&s->generation, t->generation); /* pairs with meet_sampler() */
 	return s;
 }
 

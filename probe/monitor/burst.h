@@ -62,7 +62,7 @@ static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread 
 			return;
 		}
 	}
-	if (rt_likely(on & RT_INSTR_POLLS)) {
+	if (rt_likely(on & RT_COLLECT_POLLS)) {
 		if (rt_likely(n <= RT_STAT_BURSTS)) {
 			RT_STAT_ADD(b->burst[n], 1);
 		} else {
@@ -72,7 +72,7 @@ static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread 
 		if (rt_unlikely(asked > b->max_burst))
 			rt_store(&b->max_burst, asked);
 	}
-	if (on & RT_INSTR_BYTES) {
+	if (on & RT_COLLECT_BYTES) {
 		uint64_t bytes = rt_stat_bytes(pkts, n);
 
 		RT_STAT_ADD(b->bytes, bytes);
@@ -112,11 +112,11 @@ static inline void rt_stat_settle(struct rt_stat_site *s, const struct rt_thread
 {
 	struct rt_stat_quick *column = rt_load_acquire(&s->column), *q;
 	uint32_t more = s->direction == RT_DIR_RX
-				? RT_INSTR_BYTES | RT_INSTR_GAPS | RT_INSTR_LATENCY |
-					  RT_INSTR_ADDRESSES | RT_INSTR_TRACE
-				: RT_INSTR_BYTES | RT_INSTR_LATENCY | RT_INSTR_TRACE;
+				? RT_COLLECT_BYTES | RT_COLLECT_GAPS | RT_COLLECT_LATENCY |
+					  RT_COLLECT_ADDRESSES | RT_COLLECT_TRACE
+				: RT_COLLECT_BYTES | RT_COLLECT_LATENCY | RT_COLLECT_TRACE;
 
-	if (!column || !(state & RT_INSTR_POLLS) || state & more)
+	if (!column || !(state & RT_COLLECT_POLLS) || state & more)
 		return;
 	q = rt_stat_quick_of(column, t);
 	if (!q->block)
@@ -140,7 +140,7 @@ static inline bool rt_stat_rx_quick(
 		return false;
 	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_STAT_BURSTS))
 		return false;
-	if (state & RT_INSTR_BUSY) {
+	if (state & RT_COLLECT_BUSY) {
 		struct rt_stat_own *o = q->own;
 
 		if (rt_unlikely(o->kind != (n ? RT_STAT_BUSY : RT_STAT_IDLE)))
@@ -174,11 +174,11 @@ static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t,
 
 	if (rt_unlikely(on >> 32 != o->switching))
 		rt_stat_follow(o, t, on);
-	if (on & RT_INSTR_GAPS) {
+	if (on & RT_COLLECT_GAPS) {
 		tsc = rt_tsc();
 		rt_stat_gap(s, o, n, tsc);
 	}
-	if (on & RT_INSTR_BUSY) {
+	if (on & RT_COLLECT_BUSY) {
 		enum rt_stat_kind kind = n ? RT_STAT_BUSY : RT_STAT_IDLE;
 
 		if (rt_likely(kind == o->kind)) {
@@ -188,13 +188,13 @@ static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t,
 			rt_stat_turn(o, kind, n, tsc);
 		}
 	}
-	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
+	if (on & (RT_COLLECT_POLLS | RT_COLLECT_BYTES))
 		rt_stat_count(s, t, on, pkts, n, asked);
-	if (rt_unlikely(on & (RT_INSTR_LATENCY | RT_INSTR_ADDRESSES)) && n) {
+	if (rt_unlikely(on & (RT_COLLECT_LATENCY | RT_COLLECT_ADDRESSES)) && n) {
 		tsc = tsc ? tsc : rt_tsc();
-		if (on & RT_INSTR_LATENCY)
+		if (on & RT_COLLECT_LATENCY)
 			rt_stat_stamp(s, o, pkts, n, tsc);
-		if (on & RT_INSTR_ADDRESSES)
+		if (on & RT_COLLECT_ADDRESSES)
 			rt_stat_sample(s, o, t, pkts, n, tsc);
 	}
 }
@@ -206,9 +206,9 @@ static inline void rt_stat_tx(struct rt_stat_site *s, const struct rt_thread *t,
 
 	if (rt_unlikely(on >> 32 != o->switching))
 		rt_stat_follow(o, t, on);
-	if (on & (RT_INSTR_POLLS | RT_INSTR_BYTES))
+	if (on & (RT_COLLECT_POLLS | RT_COLLECT_BYTES))
 		rt_stat_count(s, t, on, pkts, n, 0);
-	if ((on & RT_INSTR_LATENCY) && n)
+	if ((on & RT_COLLECT_LATENCY) && n)
 		rt_stat_time(s, o, t, pkts, n);
 }
 

@@ -85,15 +85,15 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	struct poller p;
 	const struct rt_stat_thread *t;
 	uint64_t idle, since;
-	uint32_t life, slot, blocks;
+	uint32_t generation, slot, blocks;
 
-	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY | RT_INSTR_GAPS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS | RT_COLLECT_BUSY | RT_COLLECT_GAPS, 1);
 	start(&p, 10);
 	slot = p.slot->index;
 	t = &rt_stat_current->threads[slot];
-	life = t->life;
+	generation = t->generation;
 	since = t->since_tsc;
-	assert_true(life && since);
+	assert_true(generation && since);
 	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
@@ -107,7 +107,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	test_spin(1000000);
 	start(&p, 5);
 	assert_int_equal(p.slot->index, slot);
-	assert_int_not_equal(t->life, life);
+	assert_int_not_equal(t->generation, generation);
 	assert_int_equal(rt_stat_current->header->hook_count, blocks);
 	/* The time between belongs to neither. */
 	assert_int_equal(t->idle_cycles, idle);
@@ -126,13 +126,13 @@ static void test_new_owner_that_only_sends(void **state)
 {
 	struct poller p;
 	const struct rt_stat_thread *t;
-	uint32_t life, slot, tid;
+	uint32_t generation, slot, tid;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
 	start_both(&p, 0, 10);
 	slot = p.slot->index;
 	t = &rt_stat_current->threads[slot];
-	life = t->life;
+	generation = t->generation;
 	tid = t->tid;
 	test_stats_tick();
 	assert_int_equal(t->alive, 1);
@@ -141,8 +141,8 @@ static void test_new_owner_that_only_sends(void **state)
 	assert_int_equal(t->alive, 0);
 	start_both(&p, 0, 10);
 	assert_int_equal(p.slot->index, slot);
-	assert_int_not_equal(t->life, life);
-	assert_int_equal(t->life, p.slot->life);
+	assert_int_not_equal(t->generation, generation);
+	assert_int_equal(t->generation, p.slot->generation);
 	assert_int_equal(t->tid, p.slot->tid);
 	assert_int_not_equal(t->tid, tid);
 	test_stats_tick();
@@ -174,7 +174,7 @@ static void test_threads_without_slot_or_memory_are_counted(void **state)
 	unsigned without = 0;
 	uint64_t calls = 1;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
 	h = rt_stat_current->header;
 	test_port_poll(port, 32);
 	for (unsigned round = 0; h->hook_count < RT_MAX_THREADS; round++) {
@@ -198,7 +198,7 @@ static void test_threads_without_slot_or_memory_are_counted(void **state)
 
 static void test_calls_that_find_no_block_are_counted(void **state)
 {
-	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	rt_store(&rt_stat_current->header->hook_count, RT_STAT_HOOKS - 1);
 	test_stats_tick();
 	test_port_poll(port, 32);
@@ -224,7 +224,7 @@ static void test_addresses_are_those_of_the_packets(void **state)
 	static uint64_t expected[RT_STAT_RUN];
 	unsigned n = 0;
 
-	test_monitor(&mon, RT_INSTR_ADDRESSES, 1);
+	test_monitor(&mon, RT_COLLECT_ADDRESSES, 1);
 	test_stats_tick();
 	while (n < RT_STAT_RUN) {
 		unsigned burst = 1 + n % 32;
@@ -256,7 +256,7 @@ static void test_little_traffic_makes_short_runs(void **state)
 	const struct rt_stat_sampler *s;
 	uint64_t first;
 
-	test_monitor(&mon, RT_INSTR_ADDRESSES, 1);
+	test_monitor(&mon, RT_COLLECT_ADDRESSES, 1);
 	test_stats_tick();
 	first = rt_stat_mode.wanted;
 	for (unsigned i = 0; i < 8; i++) {
@@ -277,18 +277,18 @@ static void test_runs_end_with_the_instrument(void **state)
 	const struct rt_stat_sampler *s;
 	uint64_t first;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
-	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
+	test_monitor(&other, RT_COLLECT_POLLS | RT_COLLECT_ADDRESSES, 1);
 	test_stats_tick();
 	first = rt_stat_mode.wanted;
 	test_port_send(port, 7);
 	test_port_poll(port, 32);
 	s = &rt_stat_current->samplers[0];
 	assert_int_equal(s->run[first % RT_STAT_RUNS].count, 7);
-	test_monitor(&other, RT_INSTR_POLLS, 1);
+	test_monitor(&other, RT_COLLECT_POLLS, 1);
 	for (unsigned i = 0; i < 7; i++)
 		test_stats_tick();
-	test_monitor(&other, RT_INSTR_POLLS | RT_INSTR_ADDRESSES, 1);
+	test_monitor(&other, RT_COLLECT_POLLS | RT_COLLECT_ADDRESSES, 1);
 	test_port_send(port, 5);
 	test_port_poll(port, 32);
 	assert_int_equal(s->done, 0);
@@ -304,7 +304,7 @@ static void test_runs_end_with_the_instrument(void **state)
 
 static void test_threads_without_a_sampler_go_on(void **state)
 {
-	test_monitor(&mon, RT_INSTR_ADDRESSES | RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_ADDRESSES | RT_COLLECT_POLLS, 1);
 	rt_store(&rt_stat_current->header->sampler_count, RT_STAT_SAMPLERS);
 	test_stats_tick();
 	test_port_send(port, 3);
@@ -333,7 +333,7 @@ static void test_pools_are_described(void **state)
 	struct rte_mbuf *m[100];
 
 	assert_non_null(mp);
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	p = find_pool("mine", RT_IF_PRESENT);
 	assert_non_null(p);
 	assert_string_equal(p->ops, "ring_mp_mc");
@@ -375,7 +375,7 @@ static void test_pools_that_hold_no_packets(void **state)
 		"things", 63, 100, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	const struct rt_stat_pool *p;
 
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	p = find_pool("things", RT_IF_PRESENT);
 	assert_int_equal(p->buffer_bytes, 0);
 	assert_int_equal(p->size, 63);
@@ -388,7 +388,7 @@ static void test_pools_that_are_being_made_are_left_alone(void **state)
 	struct rte_mempool *mp = rte_mempool_create_empty("empty", 63, 100, 0, 0, SOCKET_ID_ANY, 0);
 
 	assert_non_null(mp);
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	assert_null(find_pool("empty", RT_IF_PRESENT));
 	assert_int_equal(rte_mempool_populate_default(mp), 63);
 	test_stats_tick();
@@ -405,7 +405,7 @@ static void test_pools_whose_mbufs_come_late(void **state)
 		SOCKET_ID_ANY, 0);
 
 	assert_non_null(mp);
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	assert_int_equal(find_pool("late", RT_IF_PRESENT)->buffer_bytes, 0);
 	assert_int_equal(rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL), 63);
 	test_stats_tick();
@@ -428,7 +428,7 @@ static void test_pinned_buffers_are_looked_at_where_they_are(void **state)
 	memset(ext.buf_ptr, 0, size);
 	mp = rte_pktmbuf_pool_create_extbuf("pinned", 63, 0, 0, 2048, SOCKET_ID_ANY, &ext, 1);
 	assert_non_null(mp);
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	p = find_pool("pinned", RT_IF_PRESENT);
 	assert_int_equal(p->pinned_external, 1);
 	assert_int_equal(p->memory, RT_MEM_EXTERNAL);
@@ -449,7 +449,7 @@ static void test_more_pools_than_the_table_holds(void **state)
 			name, 7, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 		assert_non_null(mp[i]);
 	}
-	test_monitor(&mon, RT_INSTR_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
 	assert_int_equal(rt_stat_current->header->pool_count, RT_STAT_POOLS);
 	test_stats_tick();
 	assert_int_equal(rt_stat_current->header->pool_count, RT_STAT_POOLS);
@@ -468,7 +468,7 @@ static void test_ports_that_come_and_go(void **state)
 	uint16_t other;
 	uint32_t index;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
 	rt_stats_scan_ports(
@@ -491,7 +491,7 @@ static void test_ports_beyond_the_table_are_left_alone(void **state)
 {
 	uint16_t other;
 
-	test_monitor(&mon, RT_INSTR_POLLS, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS, 1);
 	for (uint32_t i = rt_stat_current->header->port_count; i < RT_STAT_PORTS; i++)
 		rt_stat_current->ports[i].state = RT_IF_GONE;
 	rt_store(&rt_stat_current->header->port_count, RT_STAT_PORTS);
@@ -539,7 +539,7 @@ static void test_switching_and_leaving_under_traffic(void **state)
 		if (m->attached && rand_r(&seed) % 2)
 			rt_stats_detach(m, test_clock());
 		else
-			test_monitor(m, rand_r(&seed) % (RT_INSTR_ALL + 1), rand_r(&seed) % 3);
+			test_monitor(m, rand_r(&seed) % (RT_COLLECT_ALL + 1), rand_r(&seed) % 3);
 		if (i % 8 == 0)
 			sched_yield();
 		if (i % 16 == 0)

@@ -19,7 +19,7 @@ static void count_pairs(const struct rt_stats *f, uint64_t *certain, uint64_t *u
 		const struct rt_stat_pair *p = &f->pairs[i];
 
 		/* Pairs with the release in claim_pair(). */
-		if (!rt_load_acquire(&p->life))
+		if (!rt_load_acquire(&p->generation))
 			continue;
 		*unstamped += rt_load(&p->unstamped);
 		*certain += p->inferred ? 0 : rt_load(&p->count);
@@ -31,11 +31,11 @@ void rt_stats_infer(struct rt_stats *f)
 	uint32_t every = rt_stat_mode.latency_every;
 	uint64_t certain, unstamped;
 
-	if (!(rt_stat_mode.state & RT_INSTR_LATENCY) || every == 1 || every & RT_STAT_INFER)
+	if (!(rt_stat_mode.state & RT_COLLECT_LATENCY) || every == 1 || every & RT_STAT_INFER)
 		return;
 	count_pairs(f, &certain, &unstamped);
-	if (certain != f->infer_certain || f->infer_life != rt_stat_mode.latency_life) {
-		f->infer_life = rt_stat_mode.latency_life;
+	if (certain != f->infer_certain || f->infer_generation != rt_stat_mode.latency_generation) {
+		f->infer_generation = rt_stat_mode.latency_generation;
 		f->infer_certain = certain;
 		f->infer_unstamped = unstamped;
 	} else if (unstamped - f->infer_unstamped >= (uint64_t)ENOUGH * every) {

@@ -103,7 +103,7 @@ static void test_samples_are_inferred_when_no_flag_gets_through(void **state)
 	const uint32_t every = 7;
 	uint64_t seen = 0, chosen = 0;
 
-	test_monitor(&mon, RT_INSTR_LATENCY, every);
+	test_monitor(&mon, RT_COLLECT_LATENCY, every);
 	test_stats_tick();                           /* nothing was sent */
 	for (unsigned turn = 0; turn < 64; turn++) { /* 2,048 packets: 292 chosen */
 		take_in(in, BURST);
@@ -137,7 +137,7 @@ static void test_samples_are_inferred_when_no_flag_gets_through(void **state)
 
 static void test_samples_with_flags_are_not_inferred(void **state)
 {
-	test_monitor(&mon, RT_INSTR_LATENCY, 7);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 7);
 	for (unsigned turn = 0; turn < 64; turn++) {
 		take_in(in, BURST);
 		hand_over(out, pkts, BURST);
@@ -150,10 +150,10 @@ static void test_samples_with_flags_are_not_inferred(void **state)
 /* Not chosen, they have kept the time stamps of those that were dropped before. */
 static void test_time_stamps_of_a_sample_are_not_those_of_all(void **state)
 {
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	take_in(in, BURST);
-	test_monitor(&mon, RT_INSTR_LATENCY, 7);
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 7);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	set_port(in, BURST);
 	reset_flags(BURST);
 	hand_over(out, pkts, BURST);

@@ -45,9 +45,9 @@ static_assert(RT_STAT_PORTS < KEY_INFERRED, "no port is taken for an inferred on
 /* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
  * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
  * apart: copies from one pool to another do not collide in lockstep. The compiler multiplies. */
-static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t life)
+static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t generation)
 {
-	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + life);
+	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + generation);
 }
 
 /* Other holders may exist: then nothing in the mbuf may be written. */
@@ -64,7 +64,7 @@ static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
 static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 {
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 		if (rt_unlikely(is_shared(m)))
 			continue;
 		m->ol_flags |= flag;
-		*field_of(m, offset) = stamp | tag_of(m, life);
+		*field_of(m, offset) = stamp | tag_of(m, generation);
 	}
 }
 
@@ -83,7 +83,7 @@ static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n
 	uint32_t every, bool infer)
 {
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -96,13 +96,13 @@ static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n
 			continue;
 		if (rt_unlikely(chosen)) {
 			m->ol_flags |= flag;
-			*field_of(m, offset) = stamp | tag_of(m, life);
+			*field_of(m, offset) = stamp | tag_of(m, generation);
 			continue;
 		}
 		if (rt_unlikely(m->ol_flags & flag))
 			m->ol_flags &= ~flag;
 		if (rt_unlikely(infer))
-			*field_of(m, offset) = (uint16_t)~tag_of(m, life);
+			*field_of(m, offset) = (uint16_t)~tag_of(m, generation);
 	}
 }
 
@@ -136,18 +136,19 @@ static struct rt_stat_pair *claim_pair(
 	p->min = UINT64_MAX;
 	f->pair_keys[i] = key;
 	o->pairs[o->pair_count++] = (uint8_t)i;
-	rt_store_release(&p->life, t->life); /* pairs with the acquire in meet_pair() */
+	rt_store_release(&p->generation, t->generation); /* pairs with the acquire in meet_pair() */
 	return p;
 }
 
 /* min and max are since the collector was switched on. */
 static void renew(struct rt_stats *f, struct rt_stat_pair *p)
 {
-	uint32_t *life = &f->pair_lives[p - f->pairs], now = rt_load(&rt_stat_mode.latency_life);
+	uint32_t *generation = &f->pair_generations[p - f->pairs],
+		 now = rt_load(&rt_stat_mode.latency_generation);
 
-	if (*life == now)
+	if (*generation == now)
 		return;
-	*life = now;
+	*generation = now;
 	rt_store(&p->min, UINT64_MAX);
 	rt_store(&p->max, 0);
 }
@@ -159,7 +160,7 @@ static struct rt_stat_pair *find_pair(
 	struct rt_stat_pair *p = NULL;
 
 	if (rt_likely(o->pair && o->pair_key == key &&
-		      o->pair_life == rt_load(&rt_stat_mode.latency_life)))
+		      o->pair_generation == rt_load(&rt_stat_mode.latency_generation)))
 		return o->pair;
 	for (uint32_t i = 0; i < o->pair_count && !p; i++) {
 		if (f->pair_keys[o->pairs[i]] == key)
@@ -172,7 +173,7 @@ static struct rt_stat_pair *find_pair(
 	renew(f, p);
 	o->pair = p;
 	o->pair_key = key;
-	o->pair_life = rt_load(&rt_stat_mode.latency_life);
+	o->pair_generation = rt_load(&rt_stat_mode.latency_generation);
 	return p;
 }
 
@@ -259,13 +260,13 @@ static inline bool is_port_of(const struct rt_stats *f, const struct rte_mbuf *m
 /* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
  * again, or return its mbuf for the application to fill. False: it has none. */
 static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint64_t *stamp,
-	uint64_t flag, uint32_t life, int32_t offset)
+	uint64_t flag, uint32_t generation, int32_t offset)
 {
 	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
 
 	if (rt_likely(flags & flag))
 		m->ol_flags = flags - flag; /* the mbuf may circulate */
-	if (rt_unlikely((uint16_t)v != tag_of(m, life)))
+	if (rt_unlikely((uint16_t)v != tag_of(m, generation)))
 		return false;
 	*field = v ^ TAG_MASK;
 	*stamp = v >> PORT_SHIFT;
@@ -284,7 +285,7 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 	const uint32_t every = rt_load_acquire(&rt_stat_mode.latency_every);
 	const bool infer = every == 1 || every & RT_STAT_INFER;
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t life = rt_load(&rt_stat_mode.latency_life);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 	uint64_t tsc = rt_tsc(), stamp = 0, v;
 	uint32_t run = 0, unstamped = 0, shared = 0;
@@ -305,7 +306,7 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 			unstamped++;
 			continue;
 		}
-		if (rt_unlikely(!take_stamp(s->stats, m, &v, flag, life, offset))) {
+		if (rt_unlikely(!take_stamp(s->stats, m, &v, flag, generation, offset))) {
 			unstamped++;
 			continue;
 		}

@@ -35,7 +35,7 @@ static void test_every_packet_is_timed(void **state)
 	assert_int_equal(unstamped(out), 0);
 	assert_int_equal(shared(out), 0);
 	assert_int_equal(unstamped(in), BURST); /* that is where they were made */
-	assert_int_equal(p->life, test_thread()->life);
+	assert_int_equal(p->generation, test_thread()->generation);
 }
 
 /* Bursts that are mixed: from two ports, of two ages. */
@@ -216,10 +216,10 @@ static void test_time_stamps_of_an_earlier_monitoring_do_not_count(void **state)
 {
 	static struct rt_monitor keep;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
 	take_in(in, BURST);
 	test_monitor(&mon, 0, 1);
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	hand_over(out, pkts, BURST);
 	assert_int_equal(timed(in, out), 0);
 	assert_int_equal(unstamped(out), BURST);
@@ -231,12 +231,12 @@ static void test_flags_of_an_earlier_monitoring_are_replaced(void **state)
 	static struct rt_monitor keep;
 	uint64_t most;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
 	take_in(in, BURST);
 	test_monitor(&mon, 0, 1);
 	hand_over(out, pkts, BURST);
 	test_spin(STAY);
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	most = rt_tsc();
 	assert_int_equal(test_port_receive(out, pkts, BURST), BURST);
 	hand_over(in, pkts, BURST);
@@ -251,7 +251,7 @@ static void test_extremes_are_since_switching_on(void **state)
 	const struct rt_stat_pair *p;
 	uint64_t max;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
 	take_in(in, 1);
 	test_spin(STAY);
 	hand_over(out, pkts, 1);
@@ -259,7 +259,7 @@ static void test_extremes_are_since_switching_on(void **state)
 	max = p->max;
 	assert_true(max >= STAY);
 	test_monitor(&mon, 0, 1);
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	take_in(in, 1);
 	test_spin(2 * max);
 	hand_over(out, pkts, 1);
@@ -273,7 +273,7 @@ static void test_one_in_so_many_is_timed(void **state)
 {
 	uint64_t received = 0, chosen = 0;
 
-	test_monitor(&mon, RT_INSTR_LATENCY, 7);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 7);
 	rt_stat_current->rows[rt_thread_self->index].own.countdown = 7;
 	for (unsigned turn = 1; turn <= 50; turn++) {
 		take_in(in, BURST);
@@ -295,7 +295,7 @@ static void test_sampling_takes_no_old_flag_for_its_own(void **state)
 	hand_over(out, pkts, BURST);
 	for (unsigned i = 0; i < BURST; i++)
 		rte_mbuf_refcnt_update(pkts[i], -1);
-	test_monitor(&mon, RT_INSTR_LATENCY, 1000000);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1000000);
 	assert_int_equal(test_port_receive(out, pkts, BURST), BURST);
 	for (unsigned i = 1; i < BURST; i++)
 		assert_false(pkts[i]->ol_flags & rt_stat_mode.latency_flag);
@@ -319,7 +319,7 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 {
 	static struct rt_monitor keep;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
 	test_monitor(&mon, 0, 1);
 	take_in(in, BURST);
 	for (unsigned i = 0; i < BURST; i++)

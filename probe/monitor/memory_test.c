@@ -85,9 +85,9 @@ static uint64_t most(uint32_t collectors)
 
 	n += f->header->thread_count * sizeof(struct rt_stat_thread) + pages;
 	n += (f->header->hook_count + 16) * sizeof(struct rt_stat_hook) + pages;
-	if (collectors & RT_INSTR_LATENCY)
+	if (collectors & RT_COLLECT_LATENCY)
 		n += (f->header->pair_count + 4) * sizeof(struct rt_stat_pair) + pages;
-	if (collectors & RT_INSTR_ADDRESSES)
+	if (collectors & RT_COLLECT_ADDRESSES)
 		n += f->header->sampler_count * sizeof(struct rt_stat_sampler) + pages;
 	return n;
 }
@@ -106,12 +106,12 @@ static void check_memory(uint32_t collectors)
 
 static void test_memory_is_what_threads_and_queues_need(void **state)
 {
-	uint32_t usual = RT_INSTR_POLLS | RT_INSTR_BYTES | RT_INSTR_BUSY | RT_INSTR_GAPS;
+	uint32_t usual = RT_COLLECT_POLLS | RT_COLLECT_BYTES | RT_COLLECT_BUSY | RT_COLLECT_GAPS;
 
 	check_memory(usual);
 	assert_in_range(segment_bytes() + row_bytes(), 4096, 256 << 10);
-	check_memory(usual | RT_INSTR_LATENCY);
-	check_memory(usual | RT_INSTR_LATENCY | RT_INSTR_POOLS | RT_INSTR_ADDRESSES);
+	check_memory(usual | RT_COLLECT_LATENCY);
+	check_memory(usual | RT_COLLECT_LATENCY | RT_COLLECT_POOLS | RT_COLLECT_ADDRESSES);
 }
 
 /* As testpmd does. */
@@ -126,7 +126,7 @@ static void test_memory_of_an_application_that_locks_its_memory(void **state)
 	if ((geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY) ||
 		mlockall(MCL_FUTURE))
 		skip();
-	check_memory(RT_INSTR_POLLS);
+	check_memory(RT_COLLECT_POLLS);
 	munlockall();
 	assert_in_range(segment_bytes() + row_bytes(), 4096, 256 << 10);
 }
@@ -179,7 +179,7 @@ static long one_round(void)
 
 static void attach_and_tick(unsigned rounds)
 {
-	test_monitor(&mon, RT_INSTR_ALL, 1);
+	test_monitor(&mon, RT_COLLECT_ALL, 1);
 	for (unsigned i = 0; i < rounds; i++) {
 		one_round();
 		test_stats_tick();
@@ -220,7 +220,7 @@ static void test_threads_beyond_the_rows_of_their_stats(void **state)
 	uint32_t self, had;
 
 	forward(1); /* so that it has its slot */
-	test_monitor(&mon, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
+	test_monitor(&mon, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	self = rt_thread_self->index;
 	f = rt_stat_current;
 	had = f->threads_ready;

@@ -60,7 +60,7 @@ static uint32_t wanted_every(void)
 	uint32_t every = UINT32_MAX;
 
 	for (const struct rt_monitor *m = monitors; m; m = m->next) {
-		if ((m->collectors & RT_INSTR_LATENCY) && m->latency_every < every)
+		if ((m->collectors & RT_COLLECT_LATENCY) && m->latency_every < every)
 			every = m->latency_every;
 	}
 	return every == UINT32_MAX ? 1 : every;
@@ -69,7 +69,7 @@ static uint32_t wanted_every(void)
 /* Published together with the collectors, so that the same bursts are counted and traced. */
 static uint32_t tracing(void)
 {
-	return (monitors || rt_sessions) && rt_trace_listened() ? RT_INSTR_TRACE : 0;
+	return (monitors || rt_sessions) && rt_trace_listened() ? RT_COLLECT_TRACE : 0;
 }
 
 static void set_state(uint32_t on)
@@ -84,7 +84,7 @@ static void set_state(uint32_t on)
 
 void rt_stat_look_again(void)
 {
-	set_state((uint32_t)rt_stat_mode.state & RT_INSTR_ALL);
+	set_state((uint32_t)rt_stat_mode.state & RT_COLLECT_ALL);
 }
 
 static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t now_ns)
@@ -94,17 +94,17 @@ static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t n
 
 	if (f->header->switched && f->header->collectors == on && now_every == every)
 		return;
-	if (fresh & RT_INSTR_BUSY)
-		rt_store(&rt_stat_mode.busy_life, rt_stat_mode.busy_life + 1);
-	if (fresh & RT_INSTR_GAPS)
-		rt_store(&rt_stat_mode.gaps_life, rt_stat_mode.gaps_life + 1);
-	if (fresh & RT_INSTR_ADDRESSES)
-		rt_store(&rt_stat_mode.addresses_life, rt_stat_mode.addresses_life + 1);
-	if (fresh & RT_INSTR_LATENCY) {
-		rt_store(&rt_stat_mode.latency_life, rt_stat_mode.latency_life + 1);
+	if (fresh & RT_COLLECT_BUSY)
+		rt_store(&rt_stat_mode.busy_generation, rt_stat_mode.busy_generation + 1);
+	if (fresh & RT_COLLECT_GAPS)
+		rt_store(&rt_stat_mode.gaps_generation, rt_stat_mode.gaps_generation + 1);
+	if (fresh & RT_COLLECT_ADDRESSES)
+		rt_store(&rt_stat_mode.addresses_generation, rt_stat_mode.addresses_generation + 1);
+	if (fresh & RT_COLLECT_LATENCY) {
+		rt_store(&rt_stat_mode.latency_generation, rt_stat_mode.latency_generation + 1);
 		rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc());
 	}
-	if (fresh & RT_INSTR_LATENCY || now_every != every)
+	if (fresh & RT_COLLECT_LATENCY || now_every != every)
 		rt_stat_set_every(every);
 	set_state(on);
 	for (unsigned i = 0; i < RTE_DIM(f->on_ns); i++) {
@@ -155,23 +155,23 @@ static void apply(const struct rt_clock_line *clock)
 			end(f);
 		return;
 	}
-	if (on & ~f->header->collectors & RT_INSTR_POOLS)
+	if (on & ~f->header->collectors & RT_COLLECT_POOLS)
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
 	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));
-	rt_stats_link(f, on & RT_INSTR_HOOKS);
+	rt_stats_link(f, on & RT_COLLECT_HOOKS);
 }
 
 static int prepare(uint32_t collectors, const struct rt_clock_line *clock, char *err)
 {
 	int ret;
 
-	if (collectors & ~(uint32_t)RT_INSTR_ALL) {
+	if (collectors & ~(uint32_t)RT_COLLECT_ALL) {
 		snprintf(err, RT_TEXT_LEN, "request refused: unknown collector");
 		return -EINVAL;
 	}
-	if (collectors & RT_INSTR_LATENCY && (ret = register_field())) {
+	if (collectors & RT_COLLECT_LATENCY && (ret = register_field())) {
 		snprintf(err, RT_TEXT_LEN,
 			"latency needs 8 bytes and a flag in the application's mbufs: %s",
 			ret == -ENOENT || ret == -ENOSPC ? "all are taken" : strerror(-ret));
@@ -233,7 +233,7 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	struct rt_stats *f = rt_stat_current;
 	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
 
-	if ((rt_stat_mode.state & RT_INSTR_TRACE) != tracing())
+	if ((rt_stat_mode.state & RT_COLLECT_TRACE) != tracing())
 		rt_stat_look_again();
 	if (!f)
 		return;
@@ -254,7 +254,7 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	refresh_ms = now_ms;
 	rt_stats_refresh_ports(f, now_ns);
 	rt_stats_refresh_threads(f, now_ns);
-	if (rt_stat_mode.state & RT_INSTR_POOLS)
+	if (rt_stat_mode.state & RT_COLLECT_POOLS)
 		rt_stats_refresh_pools(f);
 	rt_stats_infer(f);
 	fold_losses(f);

@@ -17,10 +17,10 @@
 #include "common/proto.h"
 #include "probe/core/thread.h"
 
-/* In the low half of the mode's state, beside RT_INSTR_*: each burst is an event for a tracer
+/* In the low half of the mode's state, beside RT_COLLECT_*: each burst is an event for a tracer
  * beyond USDT. */
-#define RT_INSTR_TRACE (1u << 31)
-#define RT_INSTR_HOOKS (RT_INSTR_ALL & ~RT_INSTR_POOLS) /* collectors that need hooks */
+#define RT_COLLECT_TRACE (1u << 31)
+#define RT_COLLECT_HOOKS (RT_COLLECT_ALL & ~RT_COLLECT_POOLS) /* collectors that need hooks */
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
  * inferred, see latency.c. If every packet is timed they are inferred anyway. */
@@ -30,13 +30,13 @@ struct rt_hook;
 
 /* What hooks do now. A cache line of its own that polling threads only read. */
 struct rt_stat_mode {
-	/* Low half: RT_INSTR_*, high half: changes at every switching, and whenever hooks may
+	/* Low half: RT_COLLECT_*, high half: changes at every switching, and whenever hooks may
 	 * have more to do than counting. The fields below are complete when a thread has read it
 	 * (release; pairs with the acquires in visit(), rt_stat_rx_quick()). */
 	uint64_t state;
-	uint32_t busy_life, gaps_life,
-		addresses_life; /* change when that collector is switched on */
-	uint32_t latency_life;
+	uint32_t busy_generation, gaps_generation,
+		addresses_generation; /* change when that collector is switched on */
+	uint32_t latency_generation;
 	uint32_t latency_every; /* see RT_STAT_INFER */
 	uint32_t window;        /* number of the current one; changes at any time */
 	int32_t latency_field;  /* offset in the mbuf */
@@ -69,14 +69,14 @@ struct rt_stat_own {
 	/* The fields below are used less often. */
 	struct rt_stat_thread *pub;
 	uint64_t burst_min;
-	uint32_t busy_life, gaps_life, addresses_life;
+	uint32_t busy_generation, gaps_generation, addresses_generation;
 	struct rt_stat_sampler *sampler;
 	struct rt_stat_run *filling; /* NULL: none */
 	uint64_t run;                /* number of the last one begun */
 	uint64_t no_block_polls, no_pair_packets;
 	struct rt_stat_pair *pair; /* used last */
 	uint32_t pair_key;         /* of it: receiving port | sending port << 16 */
-	uint32_t pair_life;        /* as pair_lives of it */
+	uint32_t pair_generation;  /* as pair_generations of it */
 	uint32_t pair_count;
 	uint8_t pairs[RT_STAT_PAIRS]; /* its own ones */
 } __attribute__((aligned(128)));
@@ -151,7 +151,7 @@ struct rt_stats {
 	struct rt_stat_supply hook_supply, pair_supply, sampler_supply;
 	uint64_t no_row_polls; /* hook calls of threads from threads_ready on; atomic */
 	uint32_t pair_keys[RT_STAT_PAIRS];
-	uint32_t pair_lives[RT_STAT_PAIRS]; /* latency_life that min and max are of */
+	uint32_t pair_generations[RT_STAT_PAIRS]; /* latency_generation that min and max are of */
 	/* The segment. */
 	struct rt_stat_header *header;
 	struct rt_seg_clock *clock;
@@ -174,9 +174,9 @@ struct rt_stats {
 	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
 	uint64_t no_thread_base;
 	uint64_t infer_certain, infer_unstamped; /* packets, when one was last timed for certain */
-	uint32_t infer_life;                     /* latency_life that they are of */
+	uint32_t infer_generation;               /* latency_generation that they are of */
 	uint64_t begun_ns;                       /* since the epoch */
-	uint64_t on_ns[RT_INSTR_COUNT]; /* when each collector was switched on last, since the
+	uint64_t on_ns[RT_COLLECT_COUNT]; /* when each collector was switched on last, since the
 					   epoch */
 	struct rt_grace grace;
 	struct rt_stats *next; /* waiting for its grace period */

@@ -252,7 +252,7 @@ static uint64_t passed_to_tx(const struct rt_stats *f, uint32_t index)
 		const struct rt_stat_hook *b = &f->hooks[i];
 
 		/* Pairs with the release in rt_stat_claim_block(). */
-		if (!rt_load_acquire(&b->life) || b->port_index != index ||
+		if (!rt_load_acquire(&b->generation) || b->port_index != index ||
 			b->direction != RT_DIR_TX)
 			continue;
 		for (uint64_t k = 1; k <= RT_STAT_BURSTS; k++)

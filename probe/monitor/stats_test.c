@@ -20,7 +20,7 @@
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
 
-#define POLLING (RT_INSTR_POLLS | RT_INSTR_BUSY)
+#define POLLING (RT_COLLECT_POLLS | RT_COLLECT_BUSY)
 #define WORK    100000 /* cycles; more than a poll takes, less than a turn of the scheduler */
 
 static uint16_t port;
@@ -72,17 +72,17 @@ static void check_sizes(uint32_t collectors)
 		assert_int_equal(b->big_packets, 1113);
 	}
 	assert_int_equal(rx->max_burst, 700);
-	assert_int_equal(rx->life, test_thread()->life);
+	assert_int_equal(rx->generation, test_thread()->generation);
 	assert_int_equal(rx->byte_packets, 0);
 	test_monitor_end(&m);
 }
 
 static void test_bursts_are_counted_by_size(void **state)
 {
-	check_sizes(RT_INSTR_POLLS);
+	check_sizes(RT_COLLECT_POLLS);
 	check_sizes(POLLING);
-	check_sizes(RT_INSTR_POLLS | RT_INSTR_GAPS);
-	check_sizes(RT_INSTR_POLLS | RT_INSTR_LATENCY);
+	check_sizes(RT_COLLECT_POLLS | RT_COLLECT_GAPS);
+	check_sizes(RT_COLLECT_POLLS | RT_COLLECT_LATENCY);
 }
 
 /* A burst in two polls: one that requests fewer packets than there are, and one that gets the
@@ -111,7 +111,7 @@ static void test_bytes_are_those_of_the_packets(void **state)
 	static const uint16_t cuts[] = {100, 50};
 	struct rte_mbuf *p[2];
 
-	test_monitor(&m, RT_INSTR_BYTES, 1);
+	test_monitor(&m, RT_COLLECT_BYTES, 1);
 	p[0] = test_frame(1, 1000);
 	p[1] = test_chain(2, 300, cuts, 2);
 	assert_int_equal(rte_eth_tx_burst(port, 0, p, 2), 2);
@@ -130,9 +130,9 @@ static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **stat
 {
 	static struct rt_monitor a, b;
 
-	test_monitor(&a, RT_INSTR_POOLS, 1);
+	test_monitor(&a, RT_COLLECT_POOLS, 1);
 	assert_int_equal(test_port_callbacks(port), 0);
-	test_monitor(&b, RT_INSTR_POLLS, 1);
+	test_monitor(&b, RT_COLLECT_POLLS, 1);
 	assert_int_equal(test_port_callbacks(port), 2);
 	test_monitor(&a, POLLING, 1);
 	assert_int_equal(rt_stat_current->header->collectors, POLLING);
@@ -151,11 +151,11 @@ static void test_counters_go_on_for_the_others(void **state)
 	const struct rt_stat_hook *rx;
 	uint32_t switched;
 
-	test_monitor(&a, RT_INSTR_POLLS, 1);
+	test_monitor(&a, RT_COLLECT_POLLS, 1);
 	test_port_poll(port, 32);
 	rx = test_block(port, RT_DIR_RX);
 	switched = rt_stat_current->header->switched;
-	test_monitor(&b, RT_INSTR_POLLS | RT_INSTR_BYTES, 1);
+	test_monitor(&b, RT_COLLECT_POLLS | RT_COLLECT_BYTES, 1);
 	assert_int_not_equal(rt_stat_current->header->switched, switched);
 	test_port_poll(port, 32);
 	switched = rt_stat_current->header->switched;
@@ -171,11 +171,11 @@ static void test_most_eager_monitor_decides_how_many_are_timed(void **state)
 {
 	static struct rt_monitor a, b, c;
 
-	test_monitor(&a, RT_INSTR_LATENCY, 100);
+	test_monitor(&a, RT_COLLECT_LATENCY, 100);
 	assert_int_equal(rt_stat_current->header->latency_every, 100);
-	test_monitor(&b, RT_INSTR_LATENCY, 10);
+	test_monitor(&b, RT_COLLECT_LATENCY, 10);
 	assert_int_equal(rt_stat_current->header->latency_every, 10);
-	test_monitor(&c, RT_INSTR_POLLS, 1);
+	test_monitor(&c, RT_COLLECT_POLLS, 1);
 	assert_int_equal(rt_stat_current->header->latency_every, 10);
 	rt_stats_detach(&b, test_clock());
 	assert_int_equal(rt_stat_current->header->latency_every, 100);
@@ -188,7 +188,7 @@ static void test_unknown_collectors_are_refused(void **state)
 	static struct rt_monitor m;
 	char err[RT_TEXT_LEN] = "";
 
-	assert_int_equal(rt_stats_attach(&m, RT_INSTR_ALL + 1, 1, test_clock(), err), -EINVAL);
+	assert_int_equal(rt_stats_attach(&m, RT_COLLECT_ALL + 1, 1, test_clock(), err), -EINVAL);
 	assert_non_null(strstr(err, "collector"));
 	assert_false(m.attached);
 	assert_null(rt_stat_current);
@@ -257,7 +257,7 @@ static void test_time_without_watching_does_not_count(void **state)
 	const struct rt_stat_thread *t;
 	struct moment first, last;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
 	test_monitor(&m, POLLING, 1);
 	test_port_send(port, 1);
 	first = poll_at(1);
@@ -277,7 +277,7 @@ static void test_time_without_watching_does_not_count(void **state)
 	assert_int_equal(t->idle_cycles, 0);
 	/* But another one's switching does not disturb. */
 	first.before = first.after = t->since_tsc;
-	test_monitor(&keep, RT_INSTR_POLLS | RT_INSTR_BYTES, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS | RT_COLLECT_BYTES, 1);
 	poll_at(0);
 	assert_int_equal(t->since_tsc, first.after);
 	test_port_send(port, 1);
@@ -353,7 +353,7 @@ static void test_longest_gap_is_found(void **state)
 	struct moment from, to;
 	const struct rt_stat_thread *t;
 
-	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	test_stats_tick();
 	for (unsigned i = 0; i < 100; i++)
 		poll_at(0);
@@ -380,7 +380,7 @@ static void test_windows_begin_anew(void **state)
 	uint32_t number;
 	unsigned used = 0;
 
-	test_monitor(&m, POLLING | RT_INSTR_GAPS, 1);
+	test_monitor(&m, POLLING | RT_COLLECT_GAPS, 1);
 	for (unsigned i = 0; i < 2 * RT_STAT_WINDOWS; i++) {
 		test_stats_tick();
 		number = rt_stat_mode.window;
@@ -402,12 +402,12 @@ static void test_gaps_without_watching_do_not_count(void **state)
 {
 	static struct rt_monitor m, keep;
 
-	test_monitor(&keep, RT_INSTR_POLLS, 1);
-	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_monitor(&keep, RT_COLLECT_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	poll_at(0);
 	test_monitor(&m, 0, 1);
 	poll_at(0);
-	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	poll_at(0);
 	assert_int_equal(test_sum(test_thread()->gaps_idle, RT_STAT_GAP_SIZES), 0);
 	poll_at(0);
@@ -426,7 +426,7 @@ static void test_kernel_knows_the_thread(void **state)
 	test_monitor(&m, POLLING, 1);
 	poll_at(0);
 	t = test_thread();
-	assert_int_equal(t->life, rt_thread_self->life);
+	assert_int_equal(t->generation, rt_thread_self->generation);
 	assert_int_equal(t->tid, (uint32_t)syscall(SYS_gettid));
 	assert_int_equal(t->lcore, rte_lcore_id());
 	test_stats_tick();
@@ -445,7 +445,7 @@ static void test_ports_are_described(void **state)
 	uint64_t nic[RT_NIC_COUNTERS];
 
 	test_port_send(port, 5);
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	p = &rt_stat_current->ports[test_port_index(port)];
 	assert_string_equal(p->name, "net_ring_0");
 	assert_string_equal(p->driver, "net_ring");
@@ -483,7 +483,7 @@ static void test_stopped_ports_are_not_asked(void **state)
 	static struct rt_monitor m;
 	uint32_t n[2], index;
 
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	index = test_port_index(port);
 	assert_int_equal(rte_eth_dev_stop(port), 0);
 	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);

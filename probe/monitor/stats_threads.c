@@ -78,10 +78,11 @@ void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns)
 	for (unsigned i = 0; i < f->threads_ready; i++) {
 		struct rt_stat_thread *p = &f->threads[i];
 		/* Pairs with the release in introduce(): tid is this owner's. */
-		uint32_t life = rt_load_acquire(&p->life), tid = rt_load(&p->tid);
-		bool alive = rt_load(&rt_threads[i].used) && rt_load(&rt_threads[i].life) == life;
+		uint32_t generation = rt_load_acquire(&p->generation), tid = rt_load(&p->tid);
+		bool alive = rt_load(&rt_threads[i].used) &&
+			     rt_load(&rt_threads[i].generation) == generation;
 
-		if (!life)
+		if (!generation)
 			continue;
 		rt_store(&p->alive, alive);
 		if (!alive || !tid)

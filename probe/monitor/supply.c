@@ -96,7 +96,7 @@ void rt_stats_supply(struct rt_stats *f, uint32_t on)
 	struct rt_stat_header *h = f->header;
 	uint32_t ports = rt_load(&h->port_count);
 
-	if (!(on & RT_INSTR_HOOKS))
+	if (!(on & RT_COLLECT_HOOKS))
 		return;
 	supply_sites(f);
 	supply_threads(f);
@@ -104,12 +104,12 @@ void rt_stats_supply(struct rt_stats *f, uint32_t on)
 		enough(&f->hook_supply, rt_load(&h->hook_count), HOOKS_AHEAD,
 			RTE_MIN(rt_load(&f->site_count), HOOKS_FIRST)),
 		RT_STAT_HOOKS, f->hooks, sizeof(f->hooks[0]));
-	if (on & RT_INSTR_LATENCY)
+	if (on & RT_COLLECT_LATENCY)
 		extend(&f->pair_supply,
 			enough(&f->pair_supply, rt_load(&h->pair_count), PAIRS_AHEAD,
 				RTE_MIN(2 * ports, PAIRS_FIRST)),
 			RT_STAT_PAIRS, f->pairs, sizeof(f->pairs[0]));
-	if (on & RT_INSTR_ADDRESSES)
+	if (on & RT_COLLECT_ADDRESSES)
 		extend(&f->sampler_supply,
 			enough(&f->sampler_supply, rt_load(&h->sampler_count), 0, 1),
 			RT_STAT_SAMPLERS, f->samplers, sizeof(f->samplers[0]));

@@ -21,7 +21,7 @@ static inline int make_ports(void **state)
 {
 	in = test_port_make("net_ring_0");
 	out = test_port_make("net_ring_1");
-	test_monitor(&mon, RT_INSTR_LATENCY, 1);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	return 0;
 }
 

@@ -10,7 +10,7 @@ RT_USDT_SEMAPHORE(latency);
 
 bool rt_trace_wants_latency(void)
 {
-	return RT_USDT_LISTENED(latency) || rt_load(&rt_stat_mode.state) & RT_INSTR_TRACE;
+	return RT_USDT_LISTENED(latency) || rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE;
 }
 
 void rt_trace_latency_usdt(

@@ -49,7 +49,7 @@ void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_rea
 	tell(port, &state->imissed, s->imissed, RT_DROP_IMISSED);
 	tell(port, &state->ierrors, s->ierrors, RT_DROP_IERRORS);
 	tell(port, &state->rx_nombuf, s->rx_nombuf, RT_DROP_RX_NOMBUF);
-	if (rt_load(&rt_stat_mode.state) & RT_INSTR_POLLS)
+	if (rt_load(&rt_stat_mode.state) & RT_COLLECT_POLLS)
 		tell_refused(f, index, port, r);
 	else
 		state->polls_ns = 0;

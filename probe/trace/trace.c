@@ -22,7 +22,7 @@ struct tally {
 	struct rt_trace_count count[RT_TRACE_EVENTS];
 	uint64_t in_buffer[RT_TRACE_EVENTS]; /* emitted since its beginning */
 	uint32_t offset;                     /* in the buffer, after the last event of ringtap */
-	uint32_t life;                       /* of the thread's slot */
+	uint32_t generation;                 /* of the thread's slot */
 } __attribute__((aligned(128)));
 
 const char *const rt_trace_names[RT_TRACE_EVENTS] = {
@@ -117,7 +117,7 @@ static uint32_t buffer_offset(void)
 	return h && may_have_buffer() ? h->offset : 0;
 }
 
-/* Makes DPDK allocate a buffer if necessary, as DPDK would do anyway: once in a thread's life. */
+/* Makes DPDK allocate a buffer if necessary, as DPDK would do anyway: once per thread. */
 static bool ready_buffer(void)
 {
 	if (!may_have_buffer())
@@ -152,8 +152,8 @@ static void count(enum rt_trace_event event, uint32_t before)
 		return;
 	}
 	t = &tallies[self->index];
-	if (t->life != self->life) { /* with a buffer of its own */
-		t->life = self->life;
+	if (t->generation != self->generation) { /* with a buffer of its own */
+		t->generation = self->generation;
 		t->offset = 0;
 		memset(t->in_buffer, 0, sizeof(t->in_buffer));
 	}

@@ -22,7 +22,7 @@ enum rt_drop { RT_DROP_IMISSED = 16, RT_DROP_IERRORS = 17, RT_DROP_RX_NOMBUF = 1
  * packets that its drivers refuse: the hooks' events would repeat them. */
 extern const bool rt_trace_own_loop;
 
-/* In hooks, while a tracer beyond USDT listens (RT_INSTR_TRACE). */
+/* In hooks, while a tracer beyond USDT listens (RT_COLLECT_TRACE). */
 void rt_trace_burst(
 	enum rt_direction dir, uint16_t port, uint16_t queue, uint16_t asked, uint16_t got);
 

@@ -150,7 +150,7 @@ static void test_tracer_gets_what_is_counted(void **state)
 	static struct rt_monitor m;
 
 	told.on = true;
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
 	check_traffic();
 	assert_int_equal(test_block(port, RT_DIR_RX)->burst[32], 2);
@@ -163,10 +163,10 @@ static void test_nobody_listens(void **state)
 {
 	static struct rt_monitor m;
 
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
 	assert_int_equal(told.calls[RT_TRACE_rx_burst] + told.calls[RT_TRACE_tx_burst], 0);
-	assert_false(rt_stat_mode.state & RT_INSTR_TRACE);
+	assert_false(rt_stat_mode.state & RT_COLLECT_TRACE);
 	test_monitor_end(&m);
 }
 
@@ -175,7 +175,7 @@ static void test_tracer_comes_and_goes(void **state)
 {
 	static struct rt_monitor m;
 
-	test_monitor(&m, RT_INSTR_POLLS | RT_INSTR_BUSY, 1);
+	test_monitor(&m, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	traffic();
 	traffic();
 	told.on = true;
@@ -206,7 +206,7 @@ static void test_dpdk_gets_what_is_counted(void **state)
 	assert_int_equal(rt_trace_points_on(), 0);
 	assert_int_equal(rte_trace_pattern("ringtap.*", true), 1);
 	assert_int_equal(rt_trace_points_on(), RT_TRACE_EVENTS);
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
 	assert_int_equal(count_of(RT_TRACE_rx_burst).emitted - before.emitted, 3);
 	assert_int_equal(rte_trace_pattern("ringtap.rx_burst", false), 1);
@@ -326,7 +326,7 @@ static void test_latency_of_a_burst(void **state)
 	unsigned n;
 
 	told.on = true;
-	test_monitor(&m, RT_INSTR_LATENCY, 1);
+	test_monitor(&m, RT_COLLECT_LATENCY, 1);
 	test_port_send(port, 20);
 	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* created, not received */
 	n = test_port_receive(port, pkts, 32);
@@ -347,7 +347,7 @@ static void test_losses_of_the_driver(void **state)
 	static struct rt_monitor m;
 
 	assert_int_equal(rt_port_set_missed(port, 100), 0);
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_drop], 0);
 	rt_port_set_missed(port, 107);
@@ -386,7 +386,7 @@ static void test_refused_packets(void **state)
 {
 	static struct rt_monitor m;
 
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
 	test_port_send(port, 50);
 	test_stats_tick();
@@ -398,10 +398,10 @@ static void test_refused_packets(void **state)
 	assert_int_equal(told.loss.packets, 32);
 	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
 	/* Events while no tracer is attached are not reported. */
-	test_monitor(&m, RT_INSTR_GAPS, 1);
+	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	test_stats_tick();
 	assert_int_equal(overflow(), 32);
-	test_monitor(&m, RT_INSTR_POLLS, 1);
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
 	test_stats_tick();
 	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
