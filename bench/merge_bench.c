@@ -132,7 +132,7 @@ static double attach_and_drain(const struct options *o, struct fake_probe *p, st
 {
 	struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_capture *cap;
-	int err = ringtap_capture_create(&cap);
+	int err = ringtap_capture_create(&cap, NULL);
 	if (err != 0)
 		return err;
 	double rate = ringtap_capture_attach(cap, p->dir, &want, 1, NULL);

@@ -171,7 +171,7 @@ static void attach(const char *app)
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 
-	if (ringtap_capture_create(&capture) || ringtap_apps_find(&apps))
+	if (ringtap_capture_create(&capture, NULL) || ringtap_apps_find(&apps))
 		fail("starting: out of memory");
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		if (!strcmp(ringtap_apps_name(apps, i), app))
@@ -211,7 +211,7 @@ static void report(const struct writer *w, double seconds)
 
 	if (ringtap_capture_stats(capture, &s))
 		fail("no counters");
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		lost += s.total.lost[i];
 	printf("{\"seen\": %llu, \"captured\": %llu, \"filtered\": %llu, \"lost\": %llu, "
 	       "\"packets\": %llu, \"bytes\": %llu, \"writes\": %llu, \"touched\": %llu, "

@@ -82,7 +82,7 @@ static inline void rt_record_options(
 	while (left >= 4) {
 		uint32_t head, code, len;
 
-		memcpy(&head, p, 4);
+		head = rt_load((const uint32_t *)(const void *)p); /* once */
 		code = head & 0xffff;
 		len = head >> 16;
 		padded = (len + 3) & ~3u;

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	size_t which = 0;
 	int ret;
 
-	if (ringtap_apps_find(&apps) || ringtap_capture_create(&cap))
+	if (ringtap_apps_find(&apps) || ringtap_capture_create(&cap, NULL))
 		return fprintf(stderr, "not enough memory\n"), 1;
 	while (argc > 2 && which < ringtap_apps_count(apps) &&
 		strcmp(ringtap_apps_name(apps, which), argv[2]))

@@ -39,7 +39,7 @@ static Capture attach(const std::string &dir)
 	all.directions = RINGTAP_RX | RINGTAP_TX;
 	all.snaplen = 64;
 	ringtap_capture *raw;
-	if (ringtap_capture_create(&raw))
+	if (ringtap_capture_create(&raw, nullptr))
 		throw std::bad_alloc();
 	Capture capture(raw);
 	if (ringtap_capture_attach(raw, dir.c_str(), &all, 1, nullptr))

@@ -224,7 +224,7 @@ static void record(void)
 	struct ringtap_run runs[RUN_MAX];
 	struct ringtap_capture *cap;
 
-	if (ringtap_capture_create(&cap))
+	if (ringtap_capture_create(&cap, NULL))
 		return;
 	if (ringtap_capture_attach(cap, dir, &all, 1, NULL) == 0) {
 		int n = 0;

@@ -78,6 +78,8 @@ static void use_packets(const struct ringtap_run *run, enum ringtap_fields field
 		if (n == 3)
 			ringtap_packets_fields(it, fields);
 	}
+	if (n > run->packets || (n < run->packets && !ringtap_packets_error(it)))
+		abort();
 	ringtap_packets_free(it);
 }
 

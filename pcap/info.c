@@ -139,7 +139,7 @@ EXPORT int pcap_stats(pcap_t *p, struct pcap_stat *st)
 	if (!h->activated)
 		return handle_not_activated(h);
 	ringtap_capture_stats(h->cap, &all);
-	for (int i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (int i = 0; i < RINGTAP_LOST_MAX; i++)
 		lost += all.total.lost[i];
 	for (unsigned i = 0; i < ringtap_capture_interface_count(h->cap); i++) {
 		struct ringtap_interface f = {.size = sizeof(f)};

@@ -484,6 +484,24 @@ static void test_filter_for_what_has_been_fetched(void **state)
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 3);
 }
 
+static void change_the_mode(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
+{
+	if (++*(int *)user == 1)
+		set_filter("len = 70", 0);
+	else
+		assert_int_equal(pcap_setdirection(handle, PCAP_D_IN), 0);
+}
+
+/* They hold for the rest of the run, too. Its records have no direction. */
+static void test_filter_and_direction_set_in_a_callback(void **state)
+{
+	int seen = 0;
+
+	put(5, 60);
+	put(3, 70);
+	assert_int_equal(pcap_dispatch(handle, -1, change_the_mode, (u_char *)&seen), 2);
+}
+
 static void test_no_filter_is_none(void **state)
 {
 	int seen = 0;
@@ -568,6 +586,7 @@ int main(void)
 		opened(test_filter_that_fails_leaves_the_old_one),
 		opened(test_filter_that_only_the_kernel_can_run),
 		opened(test_filter_for_what_has_been_fetched),
+		opened(test_filter_and_direction_set_in_a_callback),
 		opened(test_no_filter_is_none),
 		opened(test_direction_of_a_record_that_does_not_tell),
 		closed(test_dump_knows_snapshot_length_and_precision),

@@ -116,6 +116,12 @@ static inline const u_char *data_of(const struct handle *h, const uint8_t *recor
 	return rt_likely(!h->copy) ? data : memcpy(h->copy, data, caplen);
 }
 
+/* A callback can change the filter and the direction, so the answer holds up to the next one. */
+static inline bool needs_check(const struct handle *h, const struct ringtap_run *run)
+{
+	return run->stale || h->filter_here || h->direction != PCAP_D_INOUT;
+}
+
 /* Hands out up to max fetched packets. Returns their number or PCAP_ERROR. */
 static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *user)
 {
@@ -123,7 +129,6 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 
 	for (; h->run_at < h->run_count; h->run_at++, h->offset = 0) {
 		const struct ringtap_run *run = &h->runs[h->run_at];
-		bool check = run->stale || h->filter_here || h->direction != PCAP_D_INOUT;
 
 		while (h->offset < run->bytes) {
 			const uint8_t *at = (const uint8_t *)run->records + h->offset;
@@ -134,7 +139,7 @@ static int hand_out(struct handle *h, int max, pcap_handler callback, u_char *us
 				rt_unlikely(r.cap_len > (uint32_t)h->snaplen))
 				return handle_fail(h, PCAP_ERROR, "the ring is corrupt");
 			h->offset += r.len;
-			if (rt_unlikely(check) && !passes(h, run, at, &r))
+			if (rt_unlikely(needs_check(h, run)) && !passes(h, run, at, &r))
 				continue;
 			if (r.ns != h->ns) /* packets of a burst have the same time */
 				set_time(h, r.ns);

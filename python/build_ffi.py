@@ -38,7 +38,7 @@ struct ringtap_target {
 };
 struct ringtap_capture_options { size_t size; uint64_t ring_size; int timeout_ms; ...; };
 struct ringtap_capture;
-int ringtap_capture_create(struct ringtap_capture **out);
+int ringtap_capture_create(struct ringtap_capture **out, const void *opts);
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *targets,
     size_t target_count, const struct ringtap_capture_options *opts);
 int ringtap_capture_start(struct ringtap_capture *cap);

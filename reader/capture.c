@@ -18,17 +18,27 @@
 #define NAP_MAX_NS           1000000ull
 #define FASTEST_BYTES_PER_NS 16 /* how fast we believe that a ring can fill */
 
-EXPORT int ringtap_capture_create(struct ringtap_capture **out)
+EXPORT int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
 {
-	struct ringtap_capture *cap = calloc(1, sizeof(*cap));
+	struct ringtap_capture_create_options o;
+	struct ringtap_capture *cap;
+	char unused[RT_TEXT_LEN];
+	int ret =
+		rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_capture_create_options, size),
+			opts, unused, sizeof(unused));
 
 	*out = NULL;
+	if (ret)
+		return ret;
+	cap = calloc(1, sizeof(*cap));
 	if (!cap)
 		return -ENOMEM;
 	cap->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cap->wake_fd < 0) {
+		ret = -errno;
 		free(cap);
-		return -errno;
+		return ret;
 	}
 	cap->batch_bytes = BATCH_MAX;
 	cap->nap_max_ns = NAP_MAX_NS;
@@ -86,8 +96,8 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	for (size_t i = 0; i < count; i++)
 		insns += wants[i].filter ? wants[i].filter_len : 0;
 	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
-	if (!count || count > RT_MAX_WANTS || len > RT_MSG_MAX)
-		return rt_capture_fail(cap, -E2BIG, "too many ports or too long filters");
+	if (len > RT_MSG_MAX)
+		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
@@ -180,6 +190,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	s->target_count = (uint32_t)count;
 	ret = send_open(cap, s->conn, wants, count, o);
 	if (!ret)
 		ret = open_session(cap, s, o->ring_size);
@@ -204,6 +215,22 @@ void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 		rt_capture_learn_if(cap, source, n - 1);
 }
 
+static int take_options(struct ringtap_capture *cap, const struct ringtap_capture_options *opts,
+	struct ringtap_capture_options *o)
+{
+	int ret =
+		rt_options_in(o, sizeof(*o), RT_END_OF(struct ringtap_capture_options, timeout_ms),
+			opts, cap->error, sizeof(cap->error));
+
+	if (ret)
+		return ret;
+	if (o->on_full != RINGTAP_DROP && o->on_full != RINGTAP_WAIT)
+		return rt_capture_fail(cap, -EINVAL, "on_full has an unknown value");
+	if (o->timestamp != RINGTAP_TSC && o->timestamp != RINGTAP_NIC)
+		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
+	return 0;
+}
+
 static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
 	size_t count, const struct ringtap_capture_options *opts)
 {
@@ -212,7 +239,9 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	int ret;
 
 	cap->error[0] = 0;
-	rt_copy_in(&o, opts, sizeof(o));
+	ret = take_options(cap, opts, &o);
+	if (ret)
+		return ret;
 	if (cap->source_count == RT_MAX_SOURCES)
 		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
@@ -237,17 +266,23 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	const struct ringtap_capture_options *opts)
 {
 	struct ringtap_target *own;
-	int ret;
+	int ret = 0;
 
-	if (size == sizeof(*own) || count > RT_MAX_WANTS)
+	if (!count || count > RT_MAX_WANTS)
+		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
+	if (size == sizeof(*own))
 		return attach(cap, dir, targets, count, opts);
-	own = calloc(count ? count : 1, sizeof(*own));
+	own = calloc(count, sizeof(*own));
 	if (!own)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	for (size_t i = 0; i < count; i++)
-		memcpy(&own[i], (const char *)targets + i * size,
-			size < sizeof(*own) ? size : sizeof(*own));
-	ret = attach(cap, dir, own, count, opts);
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = rt_copy_in(&own[i], sizeof(*own),
+			RT_END_OF(struct ringtap_target, filter_len),
+			(const char *)targets + i * size, size);
+	if (ret)
+		rt_capture_fail(cap, ret, "the targets are not of this version of libringtap");
+	else
+		ret = attach(cap, dir, own, count, opts);
 	free(own);
 	return ret;
 }
@@ -333,6 +368,18 @@ bool rt_capture_started(const struct ringtap_capture *cap)
 
 /* ---- the end ---- */
 
+/* Of all applications: the longest that one of them may take to answer. */
+static uint64_t patience_ns(const struct ringtap_capture *cap)
+{
+	int ms = cap->source_count ? 0 : rt_answer_ms;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (rt_conn_patience(cap->sources[i].conn) > ms)
+			ms = rt_conn_patience(cap->sources[i].conn);
+	}
+	return (uint64_t)ms * 1000000;
+}
+
 EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 {
 	int result = 0;
@@ -354,7 +401,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		else if (ret)
 			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
-	cap->stop_until_ns = rt_mono_ns() + (uint64_t)rt_answer_ms * 1000000ull;
+	cap->stop_until_ns = rt_mono_ns() + patience_ns(cap);
 	return result;
 }
 

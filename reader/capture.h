@@ -41,6 +41,7 @@ struct rt_source {
 	struct rt_clock_line line;
 	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */
 	uint32_t if_known;
+	uint32_t target_count;
 	bool started;
 	bool dead;      /* the connection has ended by itself */
 	bool stopped;   /* no producer will write again */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,7 +31,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap);
+	return ringtap_capture_create(&cap, NULL);
 }
 
 static int tear_down(void **state)
@@ -201,6 +202,21 @@ static void test_wants_are_bounded(void **state)
 		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_WANTS + 1, NULL), -E2BIG);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, many, 0, NULL), -E2BIG);
 	free(many);
+}
+
+/* No entry is read before the count is known to be possible. */
+static void test_too_many_wants_are_not_read(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	void *none = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(none, MAP_FAILED);
+	for (int change = -8; change <= 8; change += 8)
+		assert_int_equal(ringtap_capture_attach_sized(cap, peer.dir, none,
+					 sizeof(struct ringtap_target) + (size_t)change,
+					 RT_MAX_WANTS + 1, NULL),
+			-E2BIG);
+	munmap(none, (size_t)page);
 }
 
 static void test_filters_are_bounded(void **state)
@@ -425,6 +441,20 @@ static void test_names_of_ports_are_fit_for_a_terminal(void **state)
 	assert_int_equal(ringtap_capture_interface(cap, 2, &port), -ENOENT);
 }
 
+static void test_target_of_an_interface_is_in_range(void **state)
+{
+	struct ringtap_interface port = {.size = sizeof(port)};
+
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, 0);
+	session.ifs[1].want = 1;
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, RINGTAP_NO_INDEX);
+	session.ifs[1].want = UINT32_MAX - 1;
+	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
+	assert_int_equal(port.target, RINGTAP_NO_INDEX);
+}
+
 static void test_fill_of_a_ring_never_exceeds_it(void **state)
 {
 	struct ringtap_ring ring = {.size = sizeof(ring)};
@@ -473,7 +503,7 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 	assert_int_equal(packets, 20);
 	/* Handles into the second must go before it. */
 	ringtap_capture_close(cap);
-	assert_int_equal(ringtap_capture_create(&cap), 0);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	test_peer_stop(&second);
 	test_session_free(&other);
 }
@@ -493,6 +523,7 @@ int main(void)
 		before_attach(test_failed_attach_leaves_no_descriptor),
 		before_attach(test_capture_goes_on_after_a_failed_attach),
 		before_attach(test_wants_are_bounded),
+		before_attach(test_too_many_wants_are_not_read),
 		before_attach(test_filters_are_bounded),
 		before_attach(test_port_name_is_bounded),
 		started(test_next_waits_no_longer_than_told),
@@ -509,6 +540,7 @@ int main(void)
 		started(test_counts_are_summed_over_threads),
 		started(test_tap_of_an_unknown_interface_is_not_told_yet),
 		started(test_names_of_ports_are_fit_for_a_terminal),
+		started(test_target_of_an_interface_is_in_range),
 		started(test_fill_of_a_ring_never_exceeds_it),
 		before_attach(test_two_applications_are_merged_and_renumbered),
 	};

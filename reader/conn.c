@@ -20,26 +20,55 @@ EXPORT const char *ringtap_version(void)
 	return RINGTAP_VERSION;
 }
 
-void rt_copy_out(void *dst, const void *src, size_t size)
+#define SIZE_MAX_IN 4096u /* of a structure; a larger size was never set */
+
+int rt_copy_out(void *dst, const void *src, size_t size)
 {
 	size_t theirs;
 
 	memcpy(&theirs, dst, sizeof(theirs));
+	if (theirs < sizeof(theirs))
+		return -EINVAL;
 	if (theirs > size)
 		theirs = size;
-	if (theirs > sizeof(theirs))
-		memcpy((char *)dst + sizeof(theirs), (const char *)src + sizeof(theirs),
-			theirs - sizeof(theirs));
+	memcpy((char *)dst + sizeof(theirs), (const char *)src + sizeof(theirs),
+		theirs - sizeof(theirs));
+	return 0;
 }
 
-void rt_copy_in(void *dst, const void *src, size_t size)
+int rt_copy_in(void *dst, size_t size, size_t least, const void *src, size_t theirs)
 {
-	size_t theirs = 0;
+	const char *bytes = src;
 
 	memset(dst, 0, size);
-	if (src)
-		memcpy(&theirs, src, sizeof(theirs));
-	memcpy(dst, src ? src : dst, theirs < size ? theirs : size);
+	if (theirs < least)
+		return -EINVAL;
+	if (theirs > SIZE_MAX_IN)
+		return -E2BIG;
+	for (size_t i = size; i < theirs; i++) {
+		if (bytes[i])
+			return -E2BIG;
+	}
+	memcpy(dst, src, theirs < size ? theirs : size);
+	return 0;
+}
+
+int rt_options_in(void *dst, size_t size, size_t least, const void *src, char *err, size_t errlen)
+{
+	size_t theirs = 0;
+	int ret;
+
+	if (!src) {
+		memset(dst, 0, size);
+		return 0;
+	}
+	memcpy(&theirs, src, sizeof(theirs));
+	ret = rt_copy_in(dst, size, least, src, theirs);
+	if (ret)
+		snprintf(err, errlen, "%s",
+			ret == -EINVAL ? "the size of the options is too small: set it to sizeof"
+				       : "an option is of a later version of libringtap");
+	return ret;
 }
 
 /* Bytes of the UTF-8 character at s; 0: it is none, or a control character, C1 among them (U+009B
@@ -86,8 +115,7 @@ void rt_copy_text(char *dst, const char *src, size_t size)
 	clean(dst);
 }
 
-/* What a peer calls itself may go to a terminal. */
-static void terminate(char *s, size_t size)
+void rt_terminate(char *s, size_t size)
 {
 	s[size - 1] = 0;
 	for (char *c = s; *c; c++)
@@ -105,7 +133,7 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 		return -EPROTO;
 	}
 	memcpy(&e, &c->msg, sizeof(e));
-	terminate(e.text, sizeof(e.text));
+	rt_terminate(e.text, sizeof(e.text));
 	snprintf(err, errlen, "%s", e.text[0] ? e.text : "the probe refuses without a reason");
 	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
 }
@@ -158,10 +186,10 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 		return -EPROTO;
 	}
 	memcpy(&c->app, &c->msg, sizeof(c->app));
-	terminate(c->app.prefix, sizeof(c->app.prefix));
-	terminate(c->app.program, sizeof(c->app.program));
-	terminate(c->app.dpdk, sizeof(c->app.dpdk));
-	terminate(c->app.probe, sizeof(c->app.probe));
+	rt_terminate(c->app.prefix, sizeof(c->app.prefix));
+	rt_terminate(c->app.program, sizeof(c->app.program));
+	rt_terminate(c->app.dpdk, sizeof(c->app.dpdk));
+	rt_terminate(c->app.probe, sizeof(c->app.probe));
 	return 0;
 }
 
@@ -229,16 +257,26 @@ static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t 
 EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen)
 {
-	struct ringtap_conn *c = calloc(1, sizeof(*c));
 	struct ringtap_conn_options o;
+	char unused[RT_TEXT_LEN];
+	struct ringtap_conn *c;
 	int ret;
 
 	*out = NULL;
+	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	ret = rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_conn_options, timeout_ms), opts,
+		err, errlen);
+	if (!ret && o.timeout_ms < 0) {
+		snprintf(err, errlen, "the timeout is negative");
+		ret = -EINVAL;
+	}
+	if (ret)
+		return ret;
+	c = calloc(1, sizeof(*c));
 	if (!c) {
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
 	}
-	rt_copy_in(&o, opts, sizeof(o));
 	c->timeout_ms = o.timeout_ms;
 	ret = open_conn(c, dir, err, errlen);
 	if (ret < 0) {
@@ -267,8 +305,7 @@ EXPORT int ringtap_conn_app(const struct ringtap_conn *c, struct ringtap_app_inf
 	memcpy(i.program, c->app.program, sizeof(i.program));
 	memcpy(i.dpdk, c->app.dpdk, sizeof(i.dpdk));
 	memcpy(i.probe, c->app.probe, sizeof(i.probe));
-	rt_copy_out(out, &i, sizeof(i));
-	return 0;
+	return rt_copy_out(out, &i, sizeof(i));
 }
 
 static int take_ports(struct ringtap_conn *c, int len, struct ringtap_list *list)
@@ -293,11 +330,11 @@ static int take_ports(struct ringtap_conn *c, int len, struct ringtap_list *list
 			.stamps = p.stamps,
 			.rx_queues = p.nb_rx_queues,
 			.tx_queues = p.nb_tx_queues};
-		rt_str_set(
-			o->device, sizeof(o->device), (terminate(p.name, sizeof(p.name)), p.name));
+		rt_str_set(o->device, sizeof(o->device),
+			(rt_terminate(p.name, sizeof(p.name)), p.name));
 		rt_switch_name(c, p.port_id, o->device, o->name);
 		rt_str_set(o->driver, sizeof(o->driver),
-			(terminate(p.driver, sizeof(p.driver)), p.driver));
+			(rt_terminate(p.driver, sizeof(p.driver)), p.driver));
 		memcpy(o->mac, p.mac, sizeof(o->mac));
 	}
 	return 0;
@@ -325,7 +362,7 @@ static int take_sessions(struct ringtap_conn *c, int len, struct ringtap_list *l
 			.taps = s.taps,
 			.ring_size = s.ring_size,
 			.start_ns = s.start_ns};
-		terminate(s.reader, sizeof(s.reader));
+		rt_terminate(s.reader, sizeof(s.reader));
 		rt_str_set(o->reader, sizeof(o->reader), s.reader);
 	}
 	return 0;

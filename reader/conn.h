@@ -2,6 +2,8 @@
 #ifndef RINGTAP_READER_CONN_H
 #define RINGTAP_READER_CONN_H
 
+#include <stddef.h>
+
 #include "common/proto.h"
 #include "names.h"
 #include "ringtap/reader.h"
@@ -35,12 +37,34 @@ static inline int rt_conn_patience(const struct ringtap_conn *c)
 	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
 }
 
-/* Copies the caller's options, whose size their first field holds, to the library's version of
- * them; NULL: all zero. Both begin with size. */
-void rt_copy_in(void *dst, const void *src, size_t size);
+/* The size of a structure whose last field is this one, without padding: as of its first version.
+ */
+#define RT_END_OF(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* Copies what fits of a library structure to the caller's, whose size its first field tells. */
-void rt_copy_out(void *dst, const void *src, size_t size);
+/* Copies the caller's structure of `theirs` bytes to the library's version of it, of size bytes;
+ * the rest is zero. -EINVAL: theirs is less than least; -E2BIG: a byte beyond size is not zero. */
+int rt_copy_in(void *dst, size_t size, size_t least, const void *src, size_t theirs);
+
+/* The same for options, whose first field is their size; NULL: all zero. Errors have a sentence in
+ * err. */
+int rt_options_in(void *dst, size_t size, size_t least, const void *src, char *err, size_t errlen);
+
+/* Copies what fits of a library structure to the caller's, whose size its first field holds.
+ * -EINVAL: that is less than itself. */
+int rt_copy_out(void *dst, const void *src, size_t size);
+
+/* Points *err to a text of the library's own where the caller has passed none. Empties it. */
+static inline void rt_need_text(char **err, size_t *errlen, char *own, size_t size)
+{
+	if (!*err || !*errlen) {
+		*err = own;
+		*errlen = size;
+	}
+	**err = 0;
+}
+
+/* Ends a text that a peer has sent, and makes it fit for a terminal. */
+void rt_terminate(char *s, size_t size);
 
 /* Copies a field of text out of memory that the peer writes, terminated, control characters
  * replaced: it goes to terminals and files. */

@@ -28,8 +28,9 @@ static struct rt_msg_filter *make_request(const struct ringtap_insn *filter, uin
 /* The length of the answer to what was asked last, or -errno. */
 static int await(struct ringtap_capture *cap, struct rt_source *s)
 {
-	int ret = rt_conn_expect(s->conn, RT_MSG_FILTERED, NULL, 0, NULL, rt_filter_ms, cap->error,
-		sizeof(cap->error));
+	int limit_ms = s->conn->timeout_ms ? s->conn->timeout_ms : rt_filter_ms;
+	int ret = rt_conn_expect(
+		s->conn, RT_MSG_FILTERED, NULL, 0, NULL, limit_ms, cap->error, sizeof(cap->error));
 
 	if (ret >= 0 && ret != sizeof(struct rt_msg_filtered))
 		ret = rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
@@ -59,7 +60,7 @@ static int ask(struct ringtap_capture *cap, struct rt_source *s, const struct rt
 	memcpy(&answer, &s->conn->msg, sizeof(answer));
 	if (!answer.code)
 		return 0;
-	answer.text[sizeof(answer.text) - 1] = 0;
+	rt_terminate(answer.text, sizeof(answer.text));
 	return rt_capture_fail(
 		cap, answer.code < 0 && answer.code > -4096 ? answer.code : -EPROTO, answer.text);
 }

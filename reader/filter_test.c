@@ -31,7 +31,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap) ||
+	return ringtap_capture_create(&cap, NULL) ||
 	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
 }
 
@@ -83,6 +83,14 @@ static bool refuses(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
+static bool refuses_with_an_escape(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_FILTER)
+		return test_peer_answer(p, sock, type);
+	answer_filter(sock, -ENOTSUP, "no\x1b[2J\nway\xc2\x9b");
+	return true;
+}
+
 static bool answers_nonsense(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_FILTERED, NULL, 0); /* without its body */
@@ -129,6 +137,13 @@ static void test_refusal_is_told_and_goes_on(void **state)
 	put_some(0, 4);
 	assert_int_equal(read_all(packets), 0);
 	assert_int_equal(packets[false], 4);
+}
+
+static void test_refusal_is_fit_for_a_terminal(void **state)
+{
+	peer.answer = refuses_with_an_escape;
+	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ENOTSUP);
+	assert_string_equal(ringtap_capture_error(cap), "no [2J way??");
 }
 
 static void test_nonsense_ends_the_capture(void **state)
@@ -243,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		started(test_what_was_published_before_the_answer_is_stale),
 		started(test_refusal_is_told_and_goes_on),
+		started(test_refusal_is_fit_for_a_terminal),
 		started(test_nonsense_ends_the_capture),
 		started(test_late_answer_is_dropped),
 		started(test_late_answer_comes_while_reading),

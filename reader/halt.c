@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "export.h"
 #include "halt.h"
 #include "ringtap/reader.h"
@@ -132,5 +133,8 @@ bool rt_folder_halted(int folder, char *err, size_t errlen)
 
 EXPORT bool ringtap_process_halted(uint32_t pid, char *why, size_t size)
 {
+	char unused[RT_TEXT_LEN];
+
+	rt_need_text(&why, &size, unused, sizeof(unused));
 	return rt_halted((pid_t)pid, why, size);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is captured, and how well. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +24,9 @@ EXPORT int ringtap_capture_interface(
 	s = &cap->sources[cap->ifs[i].source];
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
-	v.target = f->want;
+	v.target = rt_load(&f->want);
+	if (v.target >= s->target_count)
+		v.target = RINGTAP_NO_INDEX;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
 	rt_copy_text(v.device, f->name, sizeof(v.device));
 	memcpy(v.name, cap->ifs[i].name[0] ? cap->ifs[i].name : v.device, sizeof(v.name));
@@ -39,9 +42,10 @@ EXPORT int ringtap_capture_interface(
 	v.nic_ierrors = rt_load(&f->ierrors);
 	v.nic_nombuf = rt_load(&f->rx_nombuf);
 	v.nic_oerrors = rt_load(&f->oerrors);
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }
+
+static_assert((int)RT_LOSS_COUNT <= RINGTAP_LOST_MAX, "room for all reasons");
 
 static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
 {
@@ -92,8 +96,7 @@ EXPORT int ringtap_capture_tap(
 		v.queue = s->seg.taps[i].queue;
 		v.direction = s->seg.taps[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
 		v.counts = sum_tap(&s->seg, i);
-		rt_copy_out(out, &v, sizeof(v));
-		return 0;
+		return rt_copy_out(out, &v, sizeof(v));
 	}
 	return -ENOENT;
 }
@@ -121,8 +124,7 @@ EXPORT int ringtap_capture_ring(
 	v.used = v.written - in->tail;
 	if (v.used > v.ring_size)
 		v.used = v.ring_size;
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }
 
 EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
@@ -141,6 +143,5 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 		v.apps_dead += cap->sources[i].dead;
 		v.queues_refused += rt_load(&seg->live->taps_refused);
 	}
-	rt_copy_out(out, &v, sizeof(v));
-	return 0;
+	return rt_copy_out(out, &v, sizeof(v));
 }

@@ -38,7 +38,7 @@ static int set_up(void **state)
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	memory = RT_MEMORY_NONE;
-	return ringtap_capture_create(&cap);
+	return ringtap_capture_create(&cap, NULL);
 }
 
 static int tear_down(void **state)

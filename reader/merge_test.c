@@ -32,7 +32,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	assert_int_equal(ringtap_capture_create(&cap), 0);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
 	return 0;
 }

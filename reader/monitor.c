@@ -80,6 +80,19 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 	return ret;
 }
 
+static int take_options(const struct ringtap_monitor_options *opts,
+	struct ringtap_monitor_options *o, char *err, size_t errlen)
+{
+	int ret = rt_options_in(o, sizeof(*o),
+		RT_END_OF(struct ringtap_monitor_options, timeout_ms), opts, err, errlen);
+
+	if (!ret && o->timeout_ms < 0) {
+		snprintf(err, errlen, "the timeout is negative");
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
 static int start(struct ringtap_monitor *mon, const char *dir,
 	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
@@ -87,9 +100,10 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 	struct ringtap_monitor_options o;
 	int ret;
 
-	rt_copy_in(&o, opts, sizeof(o));
+	ret = take_options(opts, &o, err, errlen);
 	co.timeout_ms = o.timeout_ms;
-	ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
+	if (!ret)
+		ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	if (ret)
@@ -106,9 +120,11 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
 	struct ringtap_monitor *mon = calloc(1, sizeof(*mon));
+	char unused[RT_TEXT_LEN];
 	int ret;
 
 	*out = NULL;
+	rt_need_text(&err, &errlen, unused, sizeof(unused));
 	if (!mon) {
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
@@ -131,15 +147,24 @@ EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
 	free(mon);
 }
 
-EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned collectors,
-	unsigned latency_every, char *err, size_t errlen)
+EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
 {
-	int ret = mon->dead ? -ECONNRESET : 0;
+	struct ringtap_monitor_options o;
+	char unused[RT_TEXT_LEN];
+	int ret;
 
+	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	ret = take_options(opts, &o, err, errlen);
 	if (ret)
+		return ret;
+	if (mon->dead) {
 		snprintf(err, errlen, "the application went away");
-	else
-		ret = ask(mon, collectors, latency_every, err, errlen);
+		return -ECONNRESET;
+	}
+	if (o.timeout_ms)
+		mon->conn->timeout_ms = o.timeout_ms;
+	ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	mon->dead |= ret == -ECONNRESET;
 	return ret;
 }

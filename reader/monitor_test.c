@@ -55,6 +55,13 @@ static int attach(void)
 		err, sizeof(err));
 }
 
+static int switch_to(unsigned collectors)
+{
+	const struct ringtap_monitor_options o = {.size = sizeof(o), .collectors = collectors};
+
+	return ringtap_monitor_switch(mon, &o, err, sizeof(err));
+}
+
 static void assert_refused(int code, const char *text)
 {
 	assert_int_equal(attach(), code);
@@ -84,7 +91,7 @@ static void test_what_is_wanted_reaches_the_probe(void **state)
 	must_attach();
 	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_ALL);
 	assert_int_equal(peer.asked_for.latency_every, 16);
-	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
+	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
 	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_POLLS);
 	assert_int_equal(ringtap_monitor_app(mon, &info), 0);
 	assert_string_equal(info.prefix, "test");
@@ -93,7 +100,9 @@ static void test_what_is_wanted_reaches_the_probe(void **state)
 static void test_unknown_collectors_are_refused(void **state)
 {
 	must_attach();
-	assert_int_equal(ringtap_monitor_switch(mon, 1u << 20, 0, err, sizeof(err)), -EINVAL);
+	assert_int_equal(switch_to(1u << 20), -EINVAL);
+	assert_int_equal(ringtap_monitor_switch(mon, &(struct ringtap_monitor_options){0}, NULL, 0),
+		-EINVAL);
 	assert_int_equal(look_again(), 0);
 }
 
@@ -358,7 +367,7 @@ static void test_runs(void **state)
 		ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->address, 1019);
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->iova, 5019);
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->port, 1);
-	assert_int_equal(ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), 0);
+	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->sample_run_count, 0);
 }
@@ -549,8 +558,7 @@ static void test_a_dead_applications_last_snapshot(void **state)
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 12);
 	assert_false(ringtap_snapshot_thread(f, 0)->alive);
 	assert_true(ringtap_snapshot_port(f, 0)->gone);
-	assert_int_equal(
-		ringtap_monitor_switch(mon, RINGTAP_POLLS, 0, err, sizeof(err)), -ECONNRESET);
+	assert_int_equal(switch_to(RINGTAP_POLLS), -ECONNRESET);
 	assert_int_equal(look_again(), -EPIPE);
 	test_peer_bury(&peer);
 	test_peer_start(&peer, true); /* for the tear-down */

@@ -208,6 +208,8 @@ EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringta
 	struct ringtap_run own[RUNS_MAX];
 	int n;
 
+	if (size < RT_END_OF(struct ringtap_run, interface_count))
+		return rt_capture_fail(cap, -EINVAL, "struct ringtap_run is too small");
 	if (size == sizeof(*runs))
 		return next_runs(cap, runs, max, timeout_ms);
 	n = next_runs(cap, own, max < RUNS_MAX ? max : RUNS_MAX, timeout_ms);

@@ -147,7 +147,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_packets_create(&it) || ringtap_capture_create(&cap) ||
+	return ringtap_packets_create(&it) || ringtap_capture_create(&cap, NULL) ||
 	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
 }
 

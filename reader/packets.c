@@ -14,6 +14,7 @@ struct rt_packets {
 	struct ringtap_packets pub;
 	const uint8_t *at;  /* the record behind the batch; pub.left bytes are there */
 	const uint8_t *end; /* of the run */
+	uint64_t packets;   /* of the run, behind the batch */
 	const uint32_t *interfaces;
 	uint32_t interface_count;
 	enum ringtap_fields fields;
@@ -45,6 +46,7 @@ EXPORT void ringtap_packets_start(struct ringtap_packets *pub, const struct ring
 
 	it->pub.next = it->pub.end = (const char *)it->batch;
 	it->pub.left = run->bytes;
+	it->packets = run->packets;
 	it->at = run->records;
 	it->end = it->at + run->bytes;
 	it->interfaces = run->interfaces;
@@ -63,6 +65,7 @@ EXPORT void ringtap_packets_fields(struct ringtap_packets *pub, enum ringtap_fie
 	if (pub->next == pub->end)
 		return;
 	/* Packets read ahead are read again. */
+	it->packets += (uint64_t)((const struct ringtap_packet *)pub->end - next);
 	it->at = next->data - RT_EPB_HEADER;
 	pub->left = (uint64_t)(it->end - it->at);
 	pub->end = pub->next;
@@ -118,13 +121,13 @@ __attribute__((always_inline)) static inline bool take(
 	return true;
 }
 
-/* Returns the number of packets; fewer than BATCH at the end, or before an invalid record. */
+/* Returns the number of packets, up to max; fewer at the end, or before an invalid record. */
 __attribute__((always_inline)) static inline unsigned take_batch(
-	struct source *s, struct ringtap_packet *batch, bool all)
+	struct source *s, struct ringtap_packet *batch, unsigned max, bool all)
 {
 	unsigned n = 0;
 
-	while (n < BATCH && s->left && rt_likely(take(s, &batch[n], all)))
+	while (n < max && s->left && rt_likely(take(s, &batch[n], all)))
 		n++;
 	return n;
 }
@@ -133,10 +136,13 @@ EXPORT bool ringtap_packets_fill(struct ringtap_packets *pub)
 {
 	struct rt_packets *it = (struct rt_packets *)pub;
 	struct source s = {it->at, pub->left, it->interfaces, it->interface_count};
-	unsigned n = it->fields == RINGTAP_FIELDS_BASIC ? take_batch(&s, it->batch, false)
-							: take_batch(&s, it->batch, true);
+	unsigned max = it->packets < BATCH ? (unsigned)it->packets : BATCH;
+	unsigned n = it->fields == RINGTAP_FIELDS_BASIC ? take_batch(&s, it->batch, max, false)
+							: take_batch(&s, it->batch, max, true);
 
-	if (rt_unlikely(n < BATCH && s.left)) {
+	it->packets -= n;
+	/* Invalid, or more or fewer records than when the run was handed out. */
+	if (rt_unlikely(s.left ? n < BATCH : it->packets != 0)) {
 		it->error = -EBADMSG;
 		s.left = 0;
 	}

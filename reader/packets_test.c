@@ -189,6 +189,44 @@ static void test_forged_record_ends_the_run(void **state)
 	assert_int_equal(ringtap_packets_error(it), 0);
 }
 
+/* An application that splits or merges records must not change the number of packets. */
+static void test_no_more_packets_than_announced(void **state)
+{
+	for (uint64_t n = 1; n < PACKETS; n += 9) {
+		run.packets = n;
+		ringtap_packets_start(it, &run);
+		assert_int_equal(count(), n);
+		assert_int_equal(ringtap_packets_error(it), -EBADMSG);
+		assert_false(ringtap_packets_more(it));
+	}
+}
+
+static void test_fewer_packets_than_announced_is_an_error(void **state)
+{
+	static const uint32_t records[] = {1, 63, 64, 65, 128, PACKETS};
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		run.packets = records[i] + 1;
+		run.bytes = (uint64_t)records[i] * LEN;
+		ringtap_packets_start(it, &run);
+		assert_int_equal(count(), records[i]);
+		assert_int_equal(ringtap_packets_error(it), -EBADMSG);
+	}
+}
+
+static void test_packets_that_are_read_again_count_once(void **state)
+{
+	for (uint32_t before = 0; before < 130; before++) {
+		ringtap_packets_fields(it, RINGTAP_FIELDS_BASIC);
+		ringtap_packets_start(it, &run);
+		for (uint32_t i = 0; i < before; i++)
+			assert_non_null(ringtap_packet_next(it));
+		ringtap_packets_fields(it, RINGTAP_FIELDS_ALL);
+		assert_int_equal(count(), PACKETS - before);
+		assert_int_equal(ringtap_packets_error(it), 0);
+	}
+}
+
 /* Also after packets were read again, which begins at a place in the batch. */
 static void test_forged_record_ends_the_run_with_other_fields(void **state)
 {
@@ -239,6 +277,9 @@ int main(void)
 		TEST(test_fields_hold_from_the_next_packet_on),
 		TEST(test_interfaces_are_file_wide),
 		TEST(test_forged_record_ends_the_run),
+		TEST(test_no_more_packets_than_announced),
+		TEST(test_fewer_packets_than_announced_is_an_error),
+		TEST(test_packets_that_are_read_again_count_once),
 		TEST(test_forged_record_ends_the_run_with_other_fields),
 		TEST(test_forged_options_stay_in_their_record),
 		TEST(test_packet_keeps_its_lengths_while_the_ring_changes),

@@ -40,6 +40,10 @@ EXPORT uint64_t ringtap_run_take(
 	struct rt_record r;
 
 	copy_run(part, rest);
+	if (!rest->packets || !rest->bytes) {
+		part->packets = part->bytes = 0;
+		return 0;
+	}
 	if (packets >= rest->packets && bytes >= rest->bytes) {
 		rest->packets = rest->bytes = 0;
 		return part->packets;
@@ -55,14 +59,17 @@ EXPORT uint64_t ringtap_run_take(
 	return part->packets;
 }
 
-/* The copy is private: what is checked here stays as it is. */
-static void renumber(const struct ringtap_run *run, uint8_t *blocks)
+/* The copy is private: what is checked here stays as it is. False: an interface is unknown. */
+static bool renumber(const struct ringtap_run *run, uint8_t *blocks)
 {
 	struct rt_record r;
 
-	for (uint64_t off = 0; !rt_record_read(blocks + off, run->bytes - off, &r); off += r.len)
-		((struct rt_epb *)(blocks + off))->if_index =
-			r.if_index < run->interface_count ? run->interfaces[r.if_index] : 0;
+	for (uint64_t off = 0; !rt_record_read(blocks + off, run->bytes - off, &r); off += r.len) {
+		if (r.if_index >= run->interface_count)
+			return false;
+		((struct rt_epb *)(blocks + off))->if_index = run->interfaces[r.if_index];
+	}
+	return true;
 }
 
 EXPORT const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size)
@@ -72,6 +79,5 @@ EXPORT const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, 
 	if (!buf || size < run->bytes)
 		return NULL;
 	memcpy(buf, run->records, run->bytes);
-	renumber(run, buf);
-	return buf;
+	return renumber(run, buf) ? buf : NULL;
 }

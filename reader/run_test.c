@@ -109,6 +109,21 @@ static void test_take_stops_where_a_record_has_become_invalid(void **state)
 	}
 }
 
+/* Records that have become longer: the bytes end before the packets. */
+static void test_take_ends_with_the_bytes(void **state)
+{
+	struct ringtap_run rest = run, part;
+
+	spoil_length(1, 36 + 40 + 44);
+	assert_int_equal(ringtap_run_take(&rest, 3, UINT64_MAX, &part), 2);
+	assert_int_equal(rest.bytes, 0);
+	assert_int_equal(rest.packets, 2);
+	assert_int_equal(ringtap_run_take(&rest, UINT64_MAX, UINT64_MAX, &part), 0);
+	assert_int_equal(part.packets, 0);
+	assert_int_equal(part.bytes, 0);
+	assert_int_equal(rest.packets, 2);
+}
+
 /* A program that was compiled when the structure was shorter. */
 static void test_take_writes_no_more_than_the_caller_has(void **state)
 {
@@ -120,7 +135,7 @@ static void test_take_writes_no_more_than_the_caller_has(void **state)
 	assert_int_equal(part.interface_count, 0x55555555);
 }
 
-static uint32_t ids[RT_MAX_IFS] = {10, 11, 12};
+static uint32_t ids[RT_MAX_IFS] = {10, 11, 12, 13};
 
 static uint32_t id_at(const uint32_t *copy, unsigned off)
 {
@@ -137,21 +152,29 @@ static void test_pcapng_renumbers_interfaces(void **state)
 	uint32_t copy[38];
 
 	run.interfaces = ids;
-	run.interface_count = 3;
+	run.interface_count = 4;
 	assert_null(ringtap_run_pcapng(&run, NULL, 0));
 	assert_null(ringtap_run_pcapng(&run, copy, sizeof(copy) - 1));
 	assert_ptr_equal(ringtap_run_pcapng(&run, copy, sizeof(copy)), copy);
 	assert_int_equal(id_at(copy, 0), 10);
 	assert_int_equal(id_at(copy, 32), 11);
 	assert_int_equal(id_at(copy, 68), 12);
-	/* Never beyond what is known. */
-	assert_int_equal(id_at(copy, 108), 0);
+	assert_int_equal(id_at(copy, 108), 13);
 	/* Only the ids. */
 	bytes[2] = 10;
 	bytes[32 / 4 + 2] = 11;
 	bytes[68 / 4 + 2] = 12;
-	bytes[108 / 4 + 2] = 0;
+	bytes[108 / 4 + 2] = 13;
 	assert_memory_equal(copy, bytes, sizeof(bytes));
+}
+
+static void test_pcapng_of_an_unknown_interface_is_none(void **state)
+{
+	uint32_t copy[38];
+
+	run.interfaces = ids;
+	run.interface_count = 3;
+	assert_null(ringtap_run_pcapng(&run, copy, sizeof(copy)));
 }
 
 static void test_pcapng_of_invalid_records_stays_within_its_bounds(void **state)
@@ -173,9 +196,11 @@ int main(void)
 		cmocka_unit_test_setup(test_take_sets_the_times, set_up),
 		cmocka_unit_test_setup(test_take_keeps_packets_whole, set_up),
 		cmocka_unit_test_setup(test_take_stops_where_a_record_has_become_invalid, set_up),
+		cmocka_unit_test_setup(test_take_ends_with_the_bytes, set_up),
 		cmocka_unit_test_setup(test_take_writes_no_more_than_the_caller_has, set_up),
 		cmocka_unit_test_setup(test_pcapng_of_the_only_application_is_in_place, set_up),
 		cmocka_unit_test_setup(test_pcapng_renumbers_interfaces, set_up),
+		cmocka_unit_test_setup(test_pcapng_of_an_unknown_interface_is_none, set_up),
 		cmocka_unit_test_setup(
 			test_pcapng_of_invalid_records_stays_within_its_bounds, set_up),
 	};

@@ -167,6 +167,8 @@ EXPORT int ringtap_telemetry(
 		*answer = NULL;
 	if (pid)
 		*pid = 0;
+	if (timeout_ms < 0 || (answer && !command))
+		return -EINVAL;
 	if (timeout_ms)
 		rt_telemetry_ms = timeout_ms;
 	ret = request(dir, command, answer, pid);

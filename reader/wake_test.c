@@ -33,7 +33,7 @@ static int set_up(void **state)
 	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap) ||
+	return ringtap_capture_create(&cap, NULL) ||
 	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
 }
 
@@ -269,7 +269,7 @@ static void test_many_come_and_go(void **state)
 		if (i % 2)
 			put_some(0, 1);
 		ringtap_capture_close(cap);
-		assert_int_equal(ringtap_capture_create(&cap), 0);
+		assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 		assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
 		assert_int_equal(ringtap_capture_start(cap), 0);
 	}

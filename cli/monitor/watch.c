@@ -155,6 +155,7 @@ static void forget(struct watch *w, size_t i)
 static void apply(struct watch *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
+		struct ringtap_monitor_options opts = {.size = sizeof(opts)};
 		struct watched *a = w->list[i];
 		char why[sizeof(a->why)] = "";
 		int ret;
@@ -167,7 +168,9 @@ static void apply(struct watch *w)
 		watch_unlock(w);
 		if (!a->switching)
 			continue;
-		ret = ringtap_monitor_switch(a->mon, a->on, a->on_every, why, sizeof(why));
+		opts.collectors = a->on;
+		opts.latency_every = a->on_every;
+		ret = ringtap_monitor_switch(a->mon, &opts, why, sizeof(why));
 		watch_lock(w);
 		a->error = ret;
 		memcpy(a->why, why, sizeof(why));

@@ -142,7 +142,7 @@ int recorder_run(struct recorder *r)
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
-	ret = ringtap_capture_create(&r->cap);
+	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
 		ret = output_init(&r->out, r->cfg);
 	if (ret) {

@@ -9,7 +9,7 @@ uint64_t counts_lost(const struct ringtap_counts *c)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		sum += c->lost[i];
 	return sum;
 }
@@ -20,7 +20,7 @@ static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *
 	sum->captured += c->captured;
 	sum->filtered += c->filtered;
 	sum->bytes += c->bytes;
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		sum->lost[i] += c->lost[i];
 }
 

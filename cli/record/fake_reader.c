@@ -171,7 +171,8 @@ void ringtap_list_free(struct ringtap_list *list)
 	free(list);
 }
 
-int ringtap_capture_create(struct ringtap_capture **out)
+int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
 {
 	*out = calloc(1, sizeof(**out));
 	return 0;
@@ -279,7 +280,8 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 	if (i == 0) {
 		out->counts.filtered = fake.filtered;
 		out->counts.lost[RINGTAP_LOST_FULL] = fake.lost;
-		out->counts.seen += fake.filtered + fake.lost;
+		out->counts.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
+		out->counts.seen += fake.filtered + fake.lost + fake.lost_later;
 	}
 	return 0;
 }
@@ -300,7 +302,8 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 		out->total.captured += cap->captured[i];
 	out->total.filtered = fake.filtered;
 	out->total.lost[RINGTAP_LOST_FULL] = fake.lost;
-	out->total.seen = out->total.captured + fake.filtered + fake.lost;
+	out->total.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
+	out->total.seen = out->total.captured + fake.filtered + fake.lost + fake.lost_later;
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;
 	return 0;

@@ -27,8 +27,8 @@ struct fake {
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
 	int attach_error;
-	int signal_at_end;       /* raised once instead of silence; 0: none */
-	uint64_t filtered, lost; /* counted on interface 0 besides */
+	int signal_at_end;                   /* raised once instead of silence; 0: none */
+	uint64_t filtered, lost, lost_later; /* counted on interface 0 besides */
 	/* Told back. */
 	unsigned attached, stops, released;
 	unsigned wants[4];

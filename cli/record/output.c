@@ -135,6 +135,8 @@ static int put_chunk(struct output *o, const struct ringtap_run *run)
 		len = (uint64_t)n;
 	} else {
 		data = ringtap_run_pcapng(run, o->scratch, SCRATCH);
+		if (!data)
+			return -EBADMSG;
 	}
 	ret = put_now(o, data, len);
 	o->bytes += len;

@@ -91,6 +91,14 @@ static void everything_is_in_the_file(void **state)
 	assert_int_equal(record("-w f --fail-on-loss -q"), STATUS_LOSS);
 }
 
+/* A later version of the library knows more reasons. */
+static void losses_without_a_name_count(void **state)
+{
+	fake.lost_later = 3;
+	assert_int_equal(record("-q -w f --fail-on-loss"), STATUS_LOSS);
+	assert_int_equal(test_blocks_read("f").stat_of[0][7], 3);
+}
+
 static void counts_are_exact(void **state)
 {
 	/* Within a run, at the border of two, of a batch, and the last packet of all. */
@@ -388,6 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECORD_TEST(everything_is_in_the_file),
+		RECORD_TEST(losses_without_a_name_count),
 		RECORD_TEST(counts_are_exact),
 		RECORD_TEST(files_of_a_ring_are_valid_and_complete),
 		RECORD_TEST(old_files_are_removed),

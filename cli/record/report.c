@@ -16,6 +16,11 @@ const char *const loss_names[RINGTAP_LOST_COUNT] = {
 	[RINGTAP_LOST_UNREADABLE] = "unreadable",
 };
 
+static const char *loss_name(unsigned reason)
+{
+	return reason < RINGTAP_LOST_COUNT ? loss_names[reason] : "other";
+}
+
 const char *end_name(enum end_reason why)
 {
 	static const char *const names[] = {
@@ -126,9 +131,9 @@ static void print_counts(
 		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
 		w->filtered, format_count(filtered, c->filtered), w->lost,
 		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		if (c->lost[i])
-			fprintf(f, "    lost, %s: %s\n", loss_names[i],
+			fprintf(f, "    lost, %s: %s\n", loss_name(i),
 				format_count(lost, c->lost[i]));
 }
 
@@ -231,7 +236,7 @@ static const char *advice(const struct ringtap_counts *c)
 
 	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
 		most = c->lost[i] > c->lost[most] ? i : most;
-	return texts[most];
+	return c->lost[most] ? texts[most] : "this version does not know the reason";
 }
 
 /* "1.6 %", with as many digits as it takes to be above zero. */
@@ -254,12 +259,12 @@ bool report_losses(const struct recorder *r)
 	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
 		return false;
 	lost = counts_lost(&s.total);
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++) {
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++) {
 		size_t at = strlen(reasons);
 
 		if (s.total.lost[i])
 			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
-				loss_names[i], format_count(count, s.total.lost[i]));
+				loss_name(i), format_count(count, s.total.lost[i]));
 	}
 	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
 		percent(share, lost, s.total.seen), reasons, advice(&s.total));

@@ -43,7 +43,7 @@ static int check_counts(struct ringtap_capture *cap, uint64_t packets)
 
 	ringtap_capture_stats(cap, &st);
 	sum = st.total.captured + st.total.filtered;
-	for (int i = 0; i < RINGTAP_LOST_COUNT; i++)
+	for (int i = 0; i < RINGTAP_LOST_MAX; i++)
 		sum += st.total.lost[i];
 	if (sum != st.total.seen || st.delivered != packets || st.total.captured != packets)
 		return complain("the counts do not add up", -EOVERFLOW, NULL);
@@ -68,7 +68,7 @@ static int cycle(const char *dir, unsigned i, uint64_t *total)
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX, .snaplen = 64};
 	struct ringtap_capture *cap;
 	uint64_t last_ns = 0, packets = 0;
-	int rc = ringtap_capture_create(&cap);
+	int rc = ringtap_capture_create(&cap, NULL);
 
 	if (rc)
 		return complain("creating", rc, NULL);

@@ -50,8 +50,10 @@ int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 	const struct ringtap_monitor_options *opts, char *err, size_t errlen);
 void ringtap_monitor_close(struct ringtap_monitor *mon);
 
-/* Changes what this monitor keeps switched on. */
-int ringtap_monitor_switch(struct ringtap_monitor *mon, unsigned collectors, unsigned latency_every,
+/* Changes what this monitor keeps switched on. opts as for ringtap_monitor_open(); a timeout_ms
+ * other than 0 holds from then on. 0, -EINVAL, -E2BIG, -ECONNRESET: the application is gone,
+ * -ETIMEDOUT, … */
+int ringtap_monitor_switch(struct ringtap_monitor *mon, const struct ringtap_monitor_options *opts,
 	char *err, size_t errlen);
 
 /* Who the application is; as ringtap_conn_app(). */

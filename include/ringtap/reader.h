@@ -5,8 +5,10 @@
  *
  * Errors: functions return 0 or a count, or -errno. The library never prints and never aborts.
  * A handle belongs to one thread at a time; different handles may be used in different threads.
- * Structures that the library fills begin with their size, set by the caller, so that they can
- * grow: fields beyond it are not touched.
+ * Structures begin with their size, set by the caller to sizeof, so that they can grow. Those that
+ * the library fills: fields beyond the size are not touched; -EINVAL: the size was not set. Options
+ * and targets: fields beyond the size are 0; -EINVAL: the size is less than in the first version,
+ * or a value is unknown; -E2BIG: a field that this version does not have is not 0.
  */
 #ifndef RINGTAP_READER_H
 #define RINGTAP_READER_H
@@ -75,7 +77,8 @@ struct ringtap_app_info {
 /* NULL stands for the defaults. */
 struct ringtap_conn_options {
 	size_t size;
-	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry */
+	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry;
+			 * -EINVAL: negative */
 };
 
 /* RX time stamps that a port's packets bring along. */
@@ -113,7 +116,7 @@ struct ringtap_session_info {
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
  * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
  * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
- * On error *out is NULL and a sentence for people is in err (up to errlen bytes). */
+ * On error *out is NULL and a sentence for people is in err (up to errlen bytes; NULL: none). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
@@ -146,7 +149,8 @@ static inline const struct ringtap_session_info *ringtap_list_session(
 /* Sends a command to DPDK's telemetry of the application whose runtime folder is dir, such as
  * "/ethdev/stats,0", and waits up to timeout_ms (0: 3 s) for the answer. *answer becomes its JSON
  * text; the caller frees it with free(). *pid, if not NULL, becomes the process that answers, in
- * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -ENOENT,
+ * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -EINVAL:
+ * the command is NULL and the answer is not, or a negative timeout; -ENOENT,
  * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
 int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
@@ -187,13 +191,22 @@ struct ringtap_capture_options {
 	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
-	int timeout_ms; /* as in struct ringtap_conn_options */
+	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. Making the
+	 * rings may take up to 60 s whatever it is. */
+	int timeout_ms;
 };
 
 struct ringtap_capture;
 
-/* A capture of one or several applications, merged. */
-int ringtap_capture_create(struct ringtap_capture **out);
+/* NULL stands for the defaults. */
+struct ringtap_capture_create_options {
+	size_t size;
+};
+
+/* A capture of one or several applications, merged. The caller closes *out with
+ * ringtap_capture_close(). 0, -EINVAL or -E2BIG: the options; -ENOMEM, -EMFILE, … */
+int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts);
 
 /* As ringtap_capture_attach(); size is that of the caller's struct ringtap_target. */
 int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
@@ -202,7 +215,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
- * -EINVAL: filter refused; -ENOMEM, … */
+ * -EINVAL: filter refused; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -255,14 +268,15 @@ void ringtap_capture_release(struct ringtap_capture *cap);
 
 /* Cuts the first packets off a run: at most `packets` of them, and at most `bytes` bytes as pcapng.
  * They become *part, the others stay in *rest. Returns part->packets, and 0 too where the records
- * have become invalid: the application can write to them. */
+ * have become invalid, or the bytes end before the packets: the application can write to them. */
 uint64_t ringtap_run_take(
 	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
 /* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
  * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
- * NULL: they do not, and buf is NULL or too small. Valid until ringtap_capture_release(). Only the
- * whole is checked: the application can write to blocks in place. */
+ * NULL: they do not, and buf is NULL or too small, or a packet has an unknown interface, as the
+ * application has overwritten it. Valid until ringtap_capture_release(). Only the whole is checked:
+ * the application can write to blocks in place. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
@@ -304,15 +318,16 @@ void ringtap_packets_start(struct ringtap_packets *it, const struct ringtap_run 
  * a few nanoseconds a packet. */
 void ringtap_packets_fields(struct ringtap_packets *it, enum ringtap_fields fields);
 
-/* 0, or -EBADMSG: ringtap_packet_next() ended early, as the application has overwritten records. */
+/* 0, or -EBADMSG: ringtap_packet_next() ended early, or found fewer or more packets than
+ * run->packets, as the application has overwritten records. */
 int ringtap_packets_error(const struct ringtap_packets *it);
 
 /* For ringtap_packet_next(). False: there are no more. */
 bool ringtap_packets_fill(struct ringtap_packets *it);
 
-/* The next packet of the run, NULL at its end. It lives until the next call; its data live until
- * ringtap_capture_release(). Its fields are consistent whatever the application does; the bytes of
- * its data may change. */
+/* The next packet of the run, NULL at its end: never more than run->packets of them. It lives until
+ * the next call; its data live until ringtap_capture_release(). Its fields are consistent whatever
+ * the application does; the bytes of its data may change. */
 static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
 {
 	const struct ringtap_packet *p;
@@ -377,7 +392,8 @@ void ringtap_capture_close(struct ringtap_capture *cap);
 struct ringtap_interface {
 	size_t size;
 	uint32_t app;    /* index in order of attaching */
-	uint32_t target; /* index of the target that chose it */
+	uint32_t target; /* index of the target that chose it; RINGTAP_NO_INDEX: unknown, as the
+			  * application has overwritten it */
 	char app_name[RINGTAP_NAME_LEN];
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -400,10 +416,10 @@ enum ringtap_loss {
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
 	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
-	RINGTAP_LOST_COUNT
+	RINGTAP_LOST_COUNT       /* of this version: for names of reasons, not for sums */
 };
 
-#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions */
+#define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions; sums add up all of it */
 
 /* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
  * lies within other structures and keeps its size; add up all of lost. */

@@ -187,7 +187,7 @@ static void test_drivers_are_called_seldom(void **state)
 	assert_int_equal(ringtap_probe_start(), 0);
 	forget_calls();
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(ringtap_capture_create(&cap[i]), 0);
+		assert_int_equal(ringtap_capture_create(&cap[i], NULL), 0);
 		if (ringtap_capture_attach(cap[i], dir, wants, 1, NULL))
 			fail_msg("%s", ringtap_capture_error(cap[i]));
 		assert_int_equal(ringtap_capture_start(cap[i]), 0);

@@ -214,7 +214,7 @@ struct ringtap_capture *test_capture(const char *dir)
 		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
 	struct ringtap_capture *cap;
 
-	assert_int_equal(ringtap_capture_create(&cap), 0);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	if (ringtap_capture_attach(cap, dir, &all, 1, &small))
 		fail_msg("%s", ringtap_capture_error(cap));
 	assert_int_equal(ringtap_capture_start(cap), 0);

@@ -35,7 +35,7 @@ class Mapping:
 
     def __init__(self):
         out = ffi.new("struct ringtap_capture **")
-        check(lib.ringtap_capture_create(out))
+        check(lib.ringtap_capture_create(out, ffi.NULL))
         self.cap = ffi.gc(out[0], lib.ringtap_capture_close)
 
     def keep(self, _):
