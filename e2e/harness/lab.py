@@ -30,6 +30,11 @@ def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=1200, cwd=None, wr
                           env={**os.environ, **environment(**env)})
 
 
+def messages(done):
+    """Lines on standard error. Each start reports what it removed of killed runs: another worker's test may kill some."""
+    return [line for line in done.stderr.splitlines() if not line.startswith("removed what a run before had left")]
+
+
 def remains(pid):
     """What a run of that process has left in the system."""
     return scope.remains(lambda name: name.startswith(f"{scope.KIND}-{pid}-"))

@@ -159,7 +159,7 @@ def test_other_settings_are_refused(tmp_path):
     assert sample(tmp_path, "--only", "one", "--repetitions", "1").returncode == 0
     done = sample(tmp_path, "--sample-last", "12")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "sample_last 10 instead of 12" in done.stderr
+    assert len(lab.messages(done)) == 1 and "sample_last 10 instead of 12" in done.stderr
     assert sample(tmp_path, "--sample-last", "12", "--fresh", "--only", "one", "--repetitions", "2"
                   ).returncode == 0
     assert measured(tmp_path) == [(0, "one"), (1, "one")]
@@ -173,7 +173,7 @@ def test_other_settings_are_refused(tmp_path):
 def test_one_line_reports_what_is_wrong(tmp_path, args, complaint):
     done = lab.run(*args, "-o", tmp_path / "out", program=SAMPLE, PATH="/nowhere")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("ringtap-lab: ")
+    assert [m.startswith("ringtap-lab: ") for m in lab.messages(done)] == [True]
     assert complaint in done.stderr
 
 
