@@ -495,11 +495,13 @@ static void change_the_mode(u_char *user, const struct pcap_pkthdr *h, const u_c
 /* They hold for the rest of the run, too. Its records have no direction. */
 static void test_filter_and_direction_set_in_a_callback(void **state)
 {
-	int seen = 0;
+	int seen = 0, n = 0;
 
 	put(5, 60);
 	put(3, 70);
-	assert_int_equal(pcap_dispatch(handle, -1, change_the_mode, (u_char *)&seen), 2);
+	while (n < 2) /* one call may not have fetched all of them */
+		n += pcap_dispatch(handle, -1, change_the_mode, (u_char *)&seen);
+	assert_int_equal(n, 2);
 }
 
 static void test_no_filter_is_none(void **state)
