@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdbool.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "atomics.h"
 #include "pages.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
+
+int rt_pages_populate(void *p, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)p & ~(page - 1);
+	uintptr_t end = ((uintptr_t)p + size + page - 1) & ~(page - 1);
+
+	if (!madvise((void *)begin, end - begin, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	/* A kernel before 5.14. */
+	for (uintptr_t at = begin; at < end; at += page)
+		rt_fetch_or((uint8_t *)at, 0);
+	return 0;
+}
 
 static bool advice_is_taken(void)
 {

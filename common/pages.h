@@ -9,6 +9,10 @@
 /* Smallest mapping that can use huge pages, and its alignment. */
 #define RT_HUGE_PAGE (2u << 20)
 
+/* Makes all pages that hold size bytes at p present and writable, so that no later access faults.
+ * Preserves their contents, also while other threads write to them. 0 or -errno. */
+int rt_pages_populate(void *p, size_t size);
+
 /* Makes a populated mapping of a memfd use huge pages where MADV_HUGEPAGE alone does not: where
  * shmem_enabled is "never" (Debian's default), a request for this very range still works. The
  * new pages are charged to the memory cgroup of the caller. The call can make the kernel wait

@@ -14,6 +14,7 @@ from harness.netns import Net
 from harness.ovs import Ovs
 from harness.paths import BUILD, E2E, RINGTAP, Plugin, private_folder
 from harness.play import Play
+from harness.proc import check
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
 
@@ -207,6 +208,16 @@ def ovs(plugin, net, closing):
         return closing(Ovs(net.hub, plugin, **kwargs))
 
     return start
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory):
+    """An installation in a folder of its own, which is also what its .pc files say."""
+    path = tmp_path_factory.mktemp("root")
+    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
+    for file in path.rglob("*.pc"):
+        file.write_text(file.read_text().replace("prefix=/", f"prefix={path}/", 1))
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,6 @@
 #include "common/pages.h"
 #include "memory.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define SEGMENT_SLACK (256u << 10) /* bytes; alignment of its tables, a page of 64 KiB */
 #define NODES_MAX     1024
 
@@ -113,18 +109,6 @@ static void prefer_node(void *p, uint64_t size, int32_t node)
 	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
 }
 
-/* Writes to every page. -errno. */
-static int fault_in(void *p, uint64_t size)
-{
-	if (madvise(p, size, MADV_POPULATE_WRITE)) {
-		if (errno != EINVAL)
-			return -errno; /* EINVAL: kernel before 5.14 */
-		for (uint64_t o = 0; o < size; o += page_size())
-			((volatile uint8_t *)p)[o] = 0;
-	}
-	return 0;
-}
-
 /* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
  * charges them to the process that does it. */
 static int fill_rings(int fd, const struct rt_msg_layout *l)
@@ -144,7 +128,7 @@ static int fill_rings(int fd, const struct rt_msg_layout *l)
 		prefer_node(ring, l->ring_size, l->node[i]);
 		if (l->ring_size >= RT_RING_SIZE_HUGE)
 			(void)madvise(ring, l->ring_size, MADV_HUGEPAGE);
-		ret = fault_in(ring, l->ring_size);
+		ret = rt_pages_populate(ring, l->ring_size);
 		if (!ret && l->ring_size >= RT_RING_SIZE_HUGE)
 			rt_pages_collapse(ring, l->ring_size);
 	}
@@ -159,7 +143,7 @@ static int fill_table(int fd, uint64_t size, struct rt_seg_tail **keep)
 
 	if (p == MAP_FAILED)
 		return -errno;
-	ret = fault_in(p, size);
+	ret = rt_pages_populate(p, size);
 	if (ret || !keep)
 		munmap(p, size);
 	else

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk
-from harness.paths import BUILD, LTTNG_PROVIDER, REPO
+from harness.paths import LTTNG_PROVIDER, REPO
 from harness.proc import Proc, check, run
 from harness.ringtap import listing
 
@@ -66,18 +66,8 @@ int main(void)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    """An installation in a folder of its own, which is also what its .pc files say."""
-    path = tmp_path_factory.mktemp("root")
-    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
-    for file in path.rglob("*.pc"):
-        file.write_text(file.read_text().replace("prefix=/", f"prefix={path}/", 1))
-    return path
-
-
-@pytest.fixture(scope="module")
-def pkg_config(root):
-    folder = next(root.rglob("pkgconfig"))
+def pkg_config(installation):
+    folder = next(installation.rglob("pkgconfig"))
 
     def flags(package, *which):
         env = {"PKG_CONFIG_PATH": str(folder)}
@@ -133,9 +123,9 @@ def test_link_in(pkg_config, tmp_path, library):
 
 @pytest.mark.parametrize("library,dpdk_loaded", [
     ("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)])
-def test_all_public_functions_of_the_probe_can_be_called(root, pkg_config, tmp_path, library, dpdk_loaded):
+def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_config, tmp_path, library, dpdk_loaded):
     """What the header declares is what the map lists, and both libraries have it."""
-    header = next(root.rglob("ringtap/probe.h")).read_text()
+    header = next(installation.rglob("ringtap/probe.h")).read_text()
     names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
     listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text(), re.M)
     assert names and sorted(names) == listed
@@ -149,45 +139,45 @@ def test_all_public_functions_of_the_probe_can_be_called(root, pkg_config, tmp_p
     assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
 
 
-def test_only_public_names_are_exported(root):
+def test_only_public_names_are_exported(installation):
     names = ["libringtap.so", "libringtap-probe.so"]
     if LTTNG_PROVIDER.exists():
         names.append(LTTNG_PROVIDER.name)
     for name in names:
-        lib = next(root.rglob(name))
+        lib = next(installation.rglob(name))
         for line in check(["nm", "-D", "--defined-only", lib]).splitlines():
             symbol = line.split()[-1].split("@")[0]
             assert symbol.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
 
 
-def test_drop_in_exports_libpcaps_names_only(root):
+def test_drop_in_exports_libpcaps_names_only(installation):
     """None of ours, and none that libpcap has not; and ioctl(), see pcap/ifreq.c."""
     def names(lib):
         return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
 
-    ours = names(next(root.rglob("libringtap-pcap.so")))
+    ours = names(next(installation.rglob("libringtap-pcap.so")))
     theirs = names(check(["sh", "-c", "ldd $(command -v tcpdump) | awk '/libpcap/{print $3}'"]).strip())
     assert len(ours) > 1 and ours <= theirs | {"ioctl"}
 
 
-def test_programs_that_load_libpcap_by_hand_find_the_drop_in(root, app):
+def test_programs_that_load_libpcap_by_hand_find_the_drop_in(installation, app):
     """By the installed folder alone, without preloading."""
-    shim = next(root.rglob("ringtap/libpcap.so*"))
+    shim = next(installation.rglob("ringtap/libpcap.so*"))
     listed = check(["tcpdump", "-D"], env={"LD_LIBRARY_PATH": str(shim.parent)})
     assert f"ringtap:{app.prefix}:net_ring_a" in listed
 
 
-def test_no_object_makes_stacks_executable(root):
+def test_no_object_makes_stacks_executable(installation):
     """Each has a GNU_STACK header without the flag E. The loader makes all stacks executable for one that has none."""
-    objects = [path for path in root.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    objects = [path for path in installation.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(objects) > 8
     for path in objects:
         flags = re.findall(r"GNU_STACK .* (\S+) +0x\w+$", check(["readelf", "-lW", path]), re.M)
         assert flags == ["RW"], path
 
 
-def test_binaries_run_from_the_installation(root):
-    assert check([next(root.rglob("bin/ringtap")), "--version"])
+def test_binaries_run_from_the_installation(installation):
+    assert check([next(installation.rglob("bin/ringtap")), "--version"])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from harness import pcap
-from harness.paths import BUILD, REPO
+from harness.paths import REPO
 from harness.proc import Proc, check, run, until
 from harness.ringtap import sessions
 
@@ -15,21 +15,11 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    """An installation in a folder of its own, which is also what its .pc files say."""
-    root = tmp_path_factory.mktemp("root")
-    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root])
-    for file in root.rglob("*.pc"):
-        file.write_text(file.read_text().replace("prefix=/", f"prefix={root}/", 1))
-    return root
-
-
-@pytest.fixture(scope="module")
-def env(root):
+def env(installation):
     """Where that installation is found."""
-    folder = next(root.rglob("pkgconfig"))
+    folder = next(installation.rglob("pkgconfig"))
     found = {"PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
-    for module in root.rglob("ringtap/_ringtap*.so"):
+    for module in installation.rglob("ringtap/_ringtap*.so"):
         found["PYTHONPATH"] = str(module.parent.parent)
     return found
 
@@ -96,10 +86,10 @@ def test_example_in_python(app, built, env, closing):
     assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
 
 
-def test_every_function_has_a_manual_page(root):
+def test_every_function_has_a_manual_page(installation):
     exported = re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
     inline = re.findall(r"^static inline .*?(ringtap_\w+)\(", (REPO / "include/ringtap/reader.h").read_text(), re.M)
-    folder = next(root.rglob("man3"))
+    folder = next(installation.rglob("man3"))
     for name in exported + inline:
         shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
                     cwd=folder.parent)

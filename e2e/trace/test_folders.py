@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk
-from harness.paths import LTTNG_PROVIDER, RINGTAP, copy_probe
+from harness.paths import RINGTAP, copy_probe
 from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED
-from harness.tracers import EVENTS, Ctf, Lttng, lttng_missing
+from harness.tracers import EVENTS, Ctf
 from harness.tracing import Tracing, tracing
 
 SENT = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1, ("empty_poll", 0, 0, 32): 17,
@@ -216,17 +216,6 @@ def test_folders_that_are_none(roomy, tmp_path):
 
 
 # ---- LTTng -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def lttng(closing, tmp_path):
-    """A session daemon of another user, in a folder of its own."""
-    reason = lttng_missing()
-    if not LTTNG_PROVIDER.exists():
-        reason = "built without LTTng"
-    if reason:
-        pytest.skip(reason)
-    return closing(Lttng(tmp_path))
 
 
 @pytest.fixture

@@ -16,17 +16,7 @@ from harness.fwd import FWD
 from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
 from harness.proc import check, until
 from harness.ringtap import sessions
-from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng, lttng_missing
-
-
-@pytest.fixture
-def lttng(closing, tmp_path):
-    reason = lttng_missing()
-    if not LTTNG_PROVIDER.exists():
-        reason = "built without LTTng"
-    if reason:
-        pytest.skip(reason)
-    return closing(Lttng(tmp_path))
+from harness.tracers import EVENTS, NO_QUEUE, Ctf
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/pages.h"
 #include "common/proto.h"
 #include "shm.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
 #endif
 
 static uint64_t round_up(uint64_t v, uint64_t to)
@@ -36,18 +34,6 @@ uint64_t rt_shm_ring_size(uint64_t wish)
 	while (size < page_size() || (size < wish && size < RT_RING_SIZE_MAX))
 		size *= 2;
 	return size;
-}
-
-/* A page fault in a polling thread is a defect: write to every page now. */
-static int fault_in(void *p, uint64_t size)
-{
-	if (madvise(p, size, MADV_POPULATE_WRITE)) {
-		if (errno != EINVAL)
-			return -errno; /* EINVAL: kernel before 5.14 */
-		for (uint64_t o = 0; o < size; o += page_size())
-			((volatile uint8_t *)p)[o] = 0;
-	}
-	return 0;
 }
 
 /* A truncation would kill a process that has mapped the memory with SIGBUS; a punched hole would
@@ -169,7 +155,7 @@ static int open_up(struct rt_shm *m, char *err)
 	}
 	for (uint32_t i = 0; i < 2 + m->ring_count; i++) {
 		if (mprotect(maps[i].at, maps[i].size, PROT_READ | PROT_WRITE) ||
-			fault_in(maps[i].at, maps[i].size)) {
+			rt_pages_populate(maps[i].at, maps[i].size)) {
 			int error = errno;
 
 			snprintf(err, RT_TEXT_LEN,

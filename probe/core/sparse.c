@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "common/atomics.h"
+#include "common/pages.h"
 #include "sparse.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 void *rt_sparse_map(int fd, uint64_t size)
 {
@@ -32,16 +26,9 @@ void *rt_sparse_map(int fd, uint64_t size)
 
 int rt_sparse_populate(void *p, uint64_t size)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)p & ~(page - 1);
-	uintptr_t end = ((uintptr_t)p + size + page - 1) & ~(page - 1);
+	int ret = rt_pages_populate(p, size);
 
-	if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE)) {
-		if (errno == ENOMEM || errno == EFAULT)
-			return -ENOMEM;
-		/* A kernel before 5.14. */
-		for (uintptr_t at = begin; at < end; at += page)
-			rt_fetch_or((uint8_t *)at, 0);
-	}
-	(void)mlock((void *)begin, end - begin);
-	return 0;
+	if (!ret)
+		(void)mlock(p, size);
+	return ret;
 }

@@ -10,7 +10,7 @@
 void *rt_sparse_map(int fd, uint64_t size);
 
 /* Populates the pages that hold size bytes at p, and locks them into memory if RLIMIT_MEMLOCK
- * allows it. Preserves their contents, also while other threads write to them. 0 or -ENOMEM. */
+ * allows it. Preserves their contents, also while other threads write to them. 0 or -errno. */
 int rt_sparse_populate(void *p, uint64_t size);
 
 #endif

@@ -89,7 +89,7 @@ static void *hold(void *arg)
 
 	assert_true(rt_teardown_hold());
 	pthread_barrier_wait(arg);
-	nanosleep(&slow, NULL); /* a query that takes its time */
+	nanosleep(&slow, NULL); /* a slow query */
 	rt_teardown_release();
 	return NULL;
 }
