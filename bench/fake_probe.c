@@ -25,11 +25,30 @@
 #define TAP_AT        (IF_AT + sizeof(struct rt_seg_if))
 #define RING_AT       1024u
 #define COUNT_AT      (RING_AT + RT_MAX_RINGS * sizeof(struct rt_seg_ring))
-#define SEGMENT_BYTES (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
+#define ORDER_AT      (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
+
+static uint32_t chunks(const struct fake_probe *p)
+{
+	return (uint32_t)(p->rings * p->ring_size / p->chunk_size);
+}
+
+static uint32_t order_count(const struct fake_probe *p)
+{
+	uint32_t n = 1;
+
+	while (n <= chunks(p))
+		n *= 2;
+	return n;
+}
+
+static size_t segment_bytes(const struct fake_probe *p)
+{
+	return ORDER_AT + sizeof(uint32_t) * p->rings * order_count(p);
+}
 
 static size_t bytes_of(const struct fake_probe *p, int which)
 {
-	size_t bytes = which == RT_FD_SEGMENT ? SEGMENT_BYTES
+	size_t bytes = which == RT_FD_SEGMENT ? segment_bytes(p)
 		       : which == RT_FD_DATA  ? p->rings * p->ring_size
 					      : p->rings * sizeof(struct rt_seg_tail);
 	return (bytes + 4095) & ~(size_t)4095;
@@ -62,8 +81,10 @@ static void describe(struct fake_probe *p)
 	*p->header = (struct rt_seg_header){.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
 		.header_size = sizeof(*p->header),
-		.segment_size = SEGMENT_BYTES,
-		.ring_size = p->ring_size,
+		.segment_size = segment_bytes(p),
+		.chunk_size = p->chunk_size,
+		.chunk_count = chunks(p),
+		.order_count = order_count(p),
 		.ring_count = p->rings,
 		.if_capacity = 1,
 		.tap_capacity = 1,
@@ -72,10 +93,17 @@ static void describe(struct fake_probe *p)
 		.tap_offset = TAP_AT,
 		.ring_offset = RING_AT,
 		.count_offset = COUNT_AT,
+		.order_offset = ORDER_AT,
 		.pid = (uint32_t)getpid(),
 		.state = RT_SEG_ARMED,
 		.if_count = 1,
 		.tap_count = 1};
+	for (uint32_t r = 0; r < p->rings; r++) {
+		uint32_t *order = (uint32_t *)(base + ORDER_AT) + r * order_count(p);
+
+		for (uint32_t i = 0; i < chunks(p) / p->rings; i++)
+			order[i] = r * (chunks(p) / p->rings) + i;
+	}
 	publish_clock(p);
 }
 
@@ -84,7 +112,9 @@ static void lay_out(const struct fake_probe *p, struct rt_msg_layout *l)
 	*l = (struct rt_msg_layout){.ring_count = p->rings,
 		.if_capacity = 1,
 		.tap_capacity = 1,
-		.ring_size = p->ring_size};
+		.chunk_count = chunks(p),
+		.order_count = order_count(p),
+		.chunk_size = p->chunk_size};
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		l->bytes[i] = bytes_of(p, i);
 	for (int i = 0; i < RT_MAX_RINGS; i++)
@@ -192,6 +222,9 @@ int fake_probe_start(struct fake_probe *p, uint32_t rings, uint64_t ring_size)
 	memset(p, 0, sizeof(*p));
 	p->rings = rings;
 	p->ring_size = ring_size;
+	p->chunk_size = ring_size / RT_CHUNKS_OF_RING;
+	if (p->chunk_size > RT_CHUNK_MAX)
+		p->chunk_size = RT_CHUNK_MAX;
 	int err = listen_there(p);
 	if (err == 0)
 		err = -pthread_create(&p->thread, NULL, serve, p);

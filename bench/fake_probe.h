@@ -15,12 +15,14 @@ struct fake_probe {
 	pthread_t thread;
 	uint32_t rings;
 	uint64_t ring_size;           /* bytes */
+	uint64_t chunk_size;          /* bytes */
 	struct rt_seg_header *header; /* this and what follows: NULL until a reader has attached */
 	struct rt_seg_ring *ring;     /* [rings] */
-	uint8_t *data;                /* rings * ring_size bytes, mapped once */
+	uint8_t *data;                /* rings * ring_size bytes: position p of a ring is at p */
 };
 
-/* Undo with fake_probe_stop(). 0 or -errno. */
+/* ring_size: a power of two, RT_CHUNKS_OF_RING * RT_CHUNK_MIN or more. Undo with fake_probe_stop().
+ * 0 or -errno. */
 int fake_probe_start(struct fake_probe *p, uint32_t rings, uint64_t ring_size);
 void fake_probe_stop(struct fake_probe *p);
 

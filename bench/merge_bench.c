@@ -27,8 +27,7 @@ struct options {
 };
 
 struct load {
-	uint64_t filled; /* bytes of each ring */
-	uint64_t burst_bytes;
+	uint64_t burst_bytes, chunk_bursts, chunk_size;
 	uint64_t bursts; /* of each ring */
 	uint64_t start_ns;
 	uint64_t packets; /* of all rings */
@@ -62,26 +61,44 @@ static void put_block(uint8_t *dst, uint32_t frame, uint64_t ns)
 	memcpy(dst + RT_EPB_HEADER + padded, trailer, sizeof(trailer));
 }
 
+/* Where burst b begins in its ring. */
+static uint64_t position(const struct load *l, uint64_t b)
+{
+	return b / l->chunk_bursts * l->chunk_size + b % l->chunk_bursts * l->burst_bytes;
+}
+
+static void fill_ring(const struct options *o, uint8_t *data, const struct load *l, uint32_t ring)
+{
+	uint64_t block = l->burst_bytes / o->burst;
+
+	for (uint64_t b = 0; b < l->bursts; b++) {
+		uint8_t *at = data + position(l, b);
+
+		for (uint32_t i = 0; i < o->burst; i++, at += block)
+			put_block(at, o->frame, burst_ns(o, l, b, ring));
+		memset(at, RT_CHUNK_END, 4); /* unless a burst follows */
+	}
+}
+
 static void fill(const struct options *o, struct fake_probe *p, struct load *l)
 {
 	uint64_t block = RT_EPB_HEADER + ((o->frame + 3) & ~3u) + TRAILER;
 	l->burst_bytes = o->burst * block;
-	l->bursts = (p->ring_size - RT_RING_GUARD) / l->burst_bytes;
-	l->filled = l->bursts * l->burst_bytes;
+	l->chunk_size = p->chunk_size;
+	l->chunk_bursts = (p->chunk_size - RT_CHUNK_GUARD) / l->burst_bytes;
+	l->bursts = p->ring_size / p->chunk_size * l->chunk_bursts;
 	l->packets = l->bursts * o->burst * o->rings;
 	l->start_ns = now_ns(CLOCK_REALTIME) - 60000000000u;
-	for (uint32_t r = 0; r < o->rings; r++) {
-		uint8_t *at = p->data + r * p->ring_size;
-		for (uint64_t i = 0; i < l->bursts * o->burst; i++, at += block)
-			put_block(at, o->frame, burst_ns(o, l, i / o->burst, r));
-	}
+	for (uint32_t r = 0; r < o->rings; r++)
+		fill_ring(o, p->data + r * p->ring_size, l, r);
 }
 
 static void publish(
 	const struct options *o, struct fake_probe *p, const struct load *l, uint64_t bursts)
 {
 	for (uint32_t r = 0; r < o->rings; r++)
-		fake_probe_publish(p, r, bursts * l->burst_bytes, burst_ns(o, l, bursts - 1, r));
+		fake_probe_publish(p, r, position(l, bursts - 1) + l->burst_bytes,
+			burst_ns(o, l, bursts - 1, r));
 }
 
 /* Takes what is visible. Packets, or -errno. */

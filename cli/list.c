@@ -128,8 +128,8 @@ static void print_app(const struct app_view *v)
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
-		printf("  session %u: %s, pid %u, %u rings of %s bytes, %u taps\n", s->id,
-			s->reader, s->reader_pid, s->rings, format_count(size, s->ring_size),
+		printf("  session %u: %s, pid %u, %u rings, %s bytes, %u taps\n", s->id,
+			s->reader, s->reader_pid, s->rings, format_count(size, s->buffer_size),
 			s->taps);
 	}
 }
@@ -170,7 +170,7 @@ static json_t *session_json(const struct ringtap_session_info *s)
 	json_object_set_new(j, "reader", json_text(s->reader));
 	json_object_set_new(j, "reader_pid", json_count(s->reader_pid));
 	json_object_set_new(j, "rings", json_count(s->rings));
-	json_object_set_new(j, "ring_size", json_count(s->ring_size));
+	json_object_set_new(j, "buffer_bytes", json_count(s->buffer_size));
 	json_object_set_new(j, "taps", json_count(s->taps));
 	json_object_set_new(j, "start_ns", json_count(s->start_ns));
 	return j;

@@ -107,7 +107,7 @@ static const char *advice(int error)
 	switch (error) {
 	case -EHOSTDOWN: return NULL;
 	case -EACCES: return "run ringtap as the application's user or as root";
-	case -ENOMEM: return "try a smaller --ring-size";
+	case -ENOMEM: return "try a smaller --buffer";
 	case -EPROTOTYPE: return "use the ringtap that the probe came with";
 	default: return "see 'ringtap list'";
 	}

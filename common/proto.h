@@ -13,7 +13,7 @@
 #include "segment.h"
 
 #define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
-#define RT_PROTO_VERSION    2
+#define RT_PROTO_VERSION    3
 #define RT_SOCKET_NAME      "ringtap.sock"
 #define RT_SOCKET_NAME_MAX  32  /* with its number */
 #define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
@@ -96,7 +96,7 @@ struct rt_msg_session {
 	char reader[RT_NAME_LEN];
 	uint32_t rings;
 	uint32_t taps;
-	uint64_t ring_size;
+	uint64_t buffer_size; /* bytes, for all rings */
 	uint64_t start_ns;
 };
 
@@ -134,8 +134,9 @@ struct rt_msg_open {
 	uint32_t want_count;
 	uint32_t insn_count;
 	uint32_t reserved;
-	uint64_t ring_size; /* bytes, rounded up by the probe; 0: default */
-			    /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
+	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
+	uint64_t buffer_most; /* bytes; limits the default */
+			      /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
 };
 
 /* The memory of the session that was requested; the reader makes it. */
@@ -144,9 +145,12 @@ struct rt_msg_layout {
 	struct rt_msg_header h;
 	uint32_t ring_count; /* 1 to RT_MAX_RINGS */
 	uint32_t if_capacity, tap_capacity;
-	uint64_t ring_size;          /* bytes: power of two, page multiple */
+	uint32_t chunk_count, order_count;
+	uint64_t chunk_size;         /* bytes: power of two, page multiple */
 	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
-	int32_t node[RT_MAX_RINGS];  /* NUMA node of the ring's thread, RT_NODE_UNKNOWN */
+	/* NUMA node of the ring's thread, RT_NODE_UNKNOWN. Ring r takes chunks from
+	 * r * chunk_count / ring_count on first. */
+	int32_t node[RT_MAX_RINGS];
 };
 
 /* Keeps collectors switched on for as long as the connection lasts; see common/stats.h. */

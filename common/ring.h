@@ -12,13 +12,15 @@
 #include "atomics.h"
 #include "segment.h"
 
+struct rt_chunks;
+
 struct rt_ring {
-	uint8_t *data;  /* mapped twice, back to back */
-	uint64_t mask;  /* size - 1 */
+	uint8_t *chunk; /* the one that holds head */
+	uint64_t mask;  /* chunk_size - 1 */
 	uint64_t head;  /* bytes written, also those not yet published */
-	uint64_t limit; /* head must not pass it; from the last tail that was looked at */
+	uint64_t limit; /* head must not pass it: the end of the chunk, less the guard */
 	uint64_t tail;  /* the last tail that was looked at */
-	bool own_ahead; /* ask for lines before they are written; a ring in the L2 cache is slowed
+	bool own_ahead; /* ask for lines before they are written; a buffer in the L2 cache is slowed
 			   by it */
 	bool held;      /* its thread receives packets that are stamped before: it stays busy */
 	uint64_t last_ns;
@@ -29,6 +31,11 @@ struct rt_ring {
 	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
 	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
 	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
+	uint32_t index;
+	struct rt_chunks *chunks; /* of the session; see probe/capture/chunks.h */
+	uint32_t *order;          /* chunk by its number in the ring, modulo order_count */
+	uint32_t *pub_order;      /* the same, for the reader */
+	uint64_t oldest;          /* number of the first chunk that the ring still has */
 } __attribute__((aligned(128)));
 
 /* Looks at the reader's tail. False: it is not between the last one and head. */
@@ -43,7 +50,6 @@ static inline bool rt_ring_refresh(struct rt_ring *r)
 		return false;
 	}
 	r->tail = tail;
-	r->limit = tail + r->mask + 1 - RT_RING_GUARD;
 	return true;
 }
 

@@ -6,7 +6,7 @@
  *
  * A session is three memfds, made by the reader, in this order:
  *   RT_FD_SEGMENT  described below; the reader maps it read-only
- *   RT_FD_DATA     ring_count data areas of ring_size bytes; read-only as well
+ *   RT_FD_DATA     chunk_count chunks of chunk_size bytes; read-only as well
  *   RT_FD_TAILS    one rt_seg_tail for each ring; an honest reader writes nothing else
  *
  * The probe takes no number back from this memory but tails, which it checks: the reader may have
@@ -19,17 +19,19 @@
 #include <stdint.h>
 
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
-#define RT_SEG_VERSION 2
+#define RT_SEG_VERSION 3
 
 #define RT_MAX_RINGS      256
 #define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
-#define RT_RING_SIZE_MIN  (64u << 10)  /* bytes; a jumbo frame and some more */
-#define RT_RING_SIZE_MAX  (4ull << 30) /* bytes */
-#define RT_RING_SIZE_HUGE (2u << 20)   /* rings of this size or more use huge pages */
-/* The producer may write this many bytes past what it publishes, and leaves them free: a ring
- * holds ring_size - RT_RING_GUARD bytes. */
-#define RT_RING_GUARD 128
+#define RT_CHUNK_MIN      (128u << 10)  /* bytes; the largest frame and some more */
+#define RT_CHUNK_MAX      (2u << 20)    /* bytes; chunks of this size are huge pages */
+#define RT_CHUNKS_OF_RING 2             /* that each ring has for itself, at least */
+#define RT_BUFFER_MAX     (64ull << 30) /* bytes of all chunks */
+/* The producer may write this many bytes past what it publishes, and leaves them free: a chunk
+ * holds chunk_size - RT_CHUNK_GUARD bytes of records, and a word that ends it. */
+#define RT_CHUNK_GUARD 128
+#define RT_CHUNK_END   0u /* in the place of a record's type: it is in the next chunk */
 
 #define RT_NAME_LEN 64
 
@@ -58,8 +60,8 @@ struct rt_seg_header {
 	uint32_t version;
 	uint32_t header_size;  /* sizeof(struct rt_seg_header) */
 	uint64_t segment_size; /* bytes of RT_FD_SEGMENT */
-	uint64_t ring_size;    /* bytes of each data area: power of two, page multiple */
-	uint32_t ring_count;   /* data areas, rt_seg_ring entries; counter rows are one more */
+	uint64_t chunk_size;   /* bytes: power of two, page multiple */
+	uint32_t ring_count;   /* rt_seg_ring entries; counter rows are one more */
 	uint32_t if_capacity;  /* entries in the interface table */
 	uint32_t tap_capacity; /* entries in the tap table */
 	uint32_t clock_offset; /* of struct rt_seg_clock; offsets are from the segment's start */
@@ -67,7 +69,10 @@ struct rt_seg_header {
 	uint64_t tap_offset;   /* of struct rt_seg_tap[tap_capacity] */
 	uint64_t ring_offset;  /* of struct rt_seg_ring[ring_count] */
 	uint64_t count_offset; /* of struct rt_seg_count[ring_count + 1][tap_capacity] */
-	uint32_t pid;          /* of the application, in its own PID namespace */
+	uint64_t order_offset; /* of uint32_t[ring_count][order_count] */
+	uint32_t chunk_count;
+	uint32_t order_count; /* power of two, more than chunk_count */
+	uint32_t pid;         /* of the application, in its own PID namespace */
 	uint32_t reserved0;
 	uint64_t start_ns; /* when the session was armed, ns since the epoch */
 	/* Written while the session runs, release; pairs with rt_segment_if_count() …. */
@@ -75,7 +80,7 @@ struct rt_seg_header {
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
 	uint32_t taps_refused; /* queues that found the tap table full: not captured */
-	uint8_t reserved1[144];
+	uint8_t reserved1[128];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -131,8 +136,10 @@ struct rt_seg_tap {
 };
 static_assert(sizeof(struct rt_seg_tap) == 16, "tap entry is 16 bytes");
 
-/* What one polling thread publishes. Positions count bytes since the session began and
- * never wrap; a position's place in the data area is position % ring_size. */
+/* What one polling thread publishes. Positions count bytes since the session began and never wrap.
+ * Position p is in chunk order[p / chunk_size % order_count], at p % chunk_size; an entry of order
+ * is valid once head is past its chunk's first byte. A record never crosses the end of a chunk:
+ * RT_CHUNK_END says that the next one is at the beginning of the next chunk. */
 struct rt_seg_ring {
 	uint64_t head;    /* end of the last finished record; release */
 	uint64_t last_ns; /* time of the last published burst */
@@ -162,7 +169,7 @@ struct rt_seg_tail {
 };
 static_assert(sizeof(struct rt_seg_tail) == 64, "tails are one cache line");
 
-/* A data area holds pcapng Enhanced Packet Blocks back to back (pcapng, section 4.3). */
+/* Chunks hold pcapng Enhanced Packet Blocks back to back (pcapng, section 4.3). */
 #define RT_EPB_TYPE   6u
 #define RT_EPB_HEADER 28u /* bytes before the packet */
 #define RT_EPB_MIN    32u /* header and trailing length */

@@ -18,7 +18,7 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 		.directions = e->directions ? e->directions : RINGTAP_RX | RINGTAP_TX,
 		.queue = e->queue};
 	cfg->iface_count = 1;
-	cfg->capture.ring_size = e->ring_size;
+	cfg->capture.buffer_size = e->buffer_size;
 	cfg->capture.timestamp = e->timestamp;
 	cfg->path = e->fifo;
 	cfg->quiet = true; /* Wireshark shows all of standard error as an error */

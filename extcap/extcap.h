@@ -21,7 +21,7 @@ struct extcap {
 	unsigned directions; /* RINGTAP_RX | RINGTAP_TX; 0: both */
 	int queue;           /* -1: all */
 	uint32_t snaplen;    /* bytes; 0: all */
-	uint64_t ring_size;  /* bytes; 0: the default */
+	uint64_t buffer_size; /* bytes; 0: the default */
 	enum ringtap_timestamp timestamp;
 };
 

@@ -13,8 +13,8 @@
 #include "base/util.h"
 #include "extcap.h"
 
-#define RING_SIZE_MIN 65536
-#define RING_SIZE_MAX (UINT64_C(4) << 30)
+#define BUFFER_MIN 65536
+#define BUFFER_MAX (UINT64_C(64) << 30)
 
 enum {
 	OPT_INTERFACES = 1,
@@ -29,7 +29,7 @@ enum {
 	OPT_DIRECTION,
 	OPT_QUEUE,
 	OPT_SNAPLEN,
-	OPT_RING_SIZE,
+	OPT_BUFFER,
 	OPT_TIMESTAMP,
 };
 
@@ -63,8 +63,8 @@ static const struct option_def options[] = {
 		"Only this queue; all by default"},
 	{OPT_SNAPLEN, OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"At most so many bytes of each packet; 0, the default, means all"},
-	{OPT_RING_SIZE, OPTION_TEXT, 0, "ring-size", "BYTES", NULL, 0, 0,
-		"Ring of each polling thread of the application, with K, M or G"},
+	{OPT_BUFFER, OPTION_TEXT, 0, "buffer", "BYTES", NULL, 0, 0,
+		"Memory for the packets of the application, with K, M or G"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
 };
@@ -125,13 +125,13 @@ static int set_queue(struct extcap *e, const char *text)
 }
 
 /* Wireshark's field may be left empty. */
-static int set_ring_size(struct extcap *e, const char *text)
+static int set_buffer(struct extcap *e, const char *text)
 {
-	e->ring_size = 0;
-	if (!*text || (!parse_size(text, &e->ring_size) && e->ring_size >= RING_SIZE_MIN &&
-			      e->ring_size <= RING_SIZE_MAX))
+	e->buffer_size = 0;
+	if (!*text || (!parse_size(text, &e->buffer_size) && e->buffer_size >= BUFFER_MIN &&
+			      e->buffer_size <= BUFFER_MAX))
 		return 0;
-	say("extcap: --ring-size %s: not a size; give 64K to 4G", text);
+	say("extcap: --buffer %s: not a size; give 64K to 64G", text);
 	return -EINVAL;
 }
 
@@ -152,7 +152,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_DIRECTION: e->directions = directions[v->number]; break;
 	case OPT_QUEUE: return set_queue(e, v->text);
 	case OPT_SNAPLEN: e->snaplen = (uint32_t)v->number; break;
-	case OPT_RING_SIZE: return set_ring_size(e, v->text);
+	case OPT_BUFFER: return set_buffer(e, v->text);
 	case OPT_TIMESTAMP: e->timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default: break;
 	}

@@ -15,7 +15,7 @@
 #define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
-enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_RING_SIZE, ARG_TIMESTAMP };
+enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP };
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
 static bool speakable(const char *name)
@@ -130,11 +130,11 @@ int print_config(const struct extcap *e)
 	       "packet}{type=unsigned}{range=0,%d}{default=0}{tooltip=Capture at most so many; 0 "
 	       "means all}\n",
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
-	printf("arg {number=%d}{call=--ring-size}{display=Ring "
-	       "size}{type=string}{validation=^[0-9]+[KMGkmg]?$}{placeholder=32M}{tooltip=Bytes "
-	       "for each polling thread of the application, with K, M or G. A larger ring "
+	printf("arg {number=%d}{call=--buffer}{display=Buffer "
+	       "size}{type=string}{validation=^[0-9]+[KMGkmg]?$}{placeholder=256M}{tooltip=Bytes "
+	       "for the packets of the application, with K, M or G. A larger buffer "
 	       "bridges longer pauses of Wireshark; empty: the default}\n",
-		ARG_RING_SIZE);
+		ARG_BUFFER);
 	printf("arg {number=%d}{call=--timestamp}{display=Time stamps}{type=selector}{tooltip=Of "
 	       "the burst in which a packet came, by the CPU, or of the NIC if it gives any}\n"
 	       "value {arg=%d}{value=tsc}{display=CPU}{default=true}\n"

@@ -188,7 +188,7 @@ static void set_up(void)
 	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))
 		abort();
 	atexit(clean_up);
-	test_session_make(&session, 2, RT_RING_SIZE_MIN);
+	test_session_make(&session, 2, TEST_RING);
 	for (uint32_t i = 0; i < 8; i++)
 		test_put(&session, i % 2, 1700000000000000000ull + i, i % 2, 60);
 	test_publish(&session, 0, 1700000000000000000ull);

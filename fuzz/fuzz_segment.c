@@ -35,7 +35,7 @@ static void overwrite(
 {
 	uint8_t *base[] = {(uint8_t *)s->h, s->data, (uint8_t *)s->tails, (uint8_t *)s->rings};
 	uint64_t room[] = {
-		lseek(s->fds[0], 0, SEEK_END), RINGS * RT_RING_SIZE_MIN, 4096, RINGS * 128};
+		lseek(s->fds[0], 0, SEEK_END), RINGS * TEST_RING, 4096, RINGS * 128};
 
 	offset %= room[where];
 	if (n > room[where] - offset)
@@ -116,7 +116,7 @@ static void use_info(const struct ringtap_capture *cap)
 	for (unsigned i = 0; i < ringtap_capture_tap_count(cap); i++)
 		(void)ringtap_capture_tap(cap, i, &tap);
 	for (unsigned i = 0; ringtap_capture_ring(cap, i, &ring) == 0; i++) {
-		if (ring.used > ring.ring_size)
+		if (ring.used > ring.buffer_size)
 			abort();
 	}
 	ringtap_capture_stats(cap, &stats);
@@ -154,12 +154,12 @@ static void capture(struct rt_segment *seg, struct ringtap_conn *conn)
 		.source_count = 1,
 		.ins = ins,
 		.in_count = seg->h.ring_count,
-		.batch_bytes = seg->h.ring_size / 4,
+		.batch_bytes = seg->h.chunk_size / 4,
 		.nap_max_ns = 1000,
 		.wake_fd = -1};
 
 	for (uint32_t i = 0; i < cap.in_count; i++)
-		ins[i] = (struct rt_in){.data = seg->data[i], .size = seg->h.ring_size, .index = i};
+		rt_in_init(&ins[i], seg, 0, i);
 	read_to_the_end(&cap);
 	free(cap.ifs);
 }
@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rt_segment seg;
 	char err[RT_TEXT_LEN] = "";
 
-	test_session_make(&s, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&s, RINGS, TEST_RING);
 	put_some(&s);
 	apply(&s, data, size);
 	if (rt_segment_map(&seg, s.fds, s.tails, err, sizeof(err)) == 0) {

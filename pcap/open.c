@@ -51,7 +51,7 @@ static int start(struct handle *h)
 
 	/* Some programs (dumpcap) set libpcap's default: they do not need this size. */
 	if (h->buffer_size != BUFFER_USUAL)
-		options.ring_size = (uint64_t)h->buffer_size;
+		options.buffer_size = (uint64_t)h->buffer_size;
 	ret = ringtap_capture_create(&h->cap, NULL);
 	if (ret)
 		return handle_fail(h, PCAP_ERROR, "cannot create a capture: %s", strerror(-ret));

@@ -43,7 +43,7 @@ static bool answer(struct test_peer *p, int sock, uint16_t type)
 /* An application "app" in a runtime folder. */
 static int set_up(void **state)
 {
-	test_session_make(&session, 2, RT_RING_SIZE_MIN);
+	test_session_make(&session, 2, TEST_RING);
 	peer = (struct test_peer){.session = &session, .answer = answer};
 	test_peer_start(&peer, true);
 	filters_refused_with = refusals = 0;
@@ -327,7 +327,7 @@ static void test_rings_are_read_round_and_round(void **state)
 		assert_int_equal(pcap_loop(handle, 20, count, (u_char *)&seen), 0);
 	}
 	assert_int_equal(seen, 10000);
-	assert_true(session.pos[0] > 50 * RT_RING_SIZE_MIN);
+	assert_true(session.pos[0] > 10 * TEST_RING);
 }
 
 /* The application overwrites a published record between two reads of it. */
@@ -346,7 +346,7 @@ static void test_lengths_that_change_meanwhile(void **state)
 
 		pcap_close(handle);
 		test_session_free(&session);
-		test_session_make(&session, 2, RT_RING_SIZE_MIN);
+		test_session_make(&session, 2, TEST_RING);
 		handle = pcap_open_live("ringtap:app:0", 0, 1, 20, err);
 		assert_non_null(handle);
 		put(2, 60);

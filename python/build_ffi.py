@@ -36,7 +36,7 @@ struct ringtap_target {
     const char *port; int queue; unsigned directions; uint32_t snaplen;
     const struct ringtap_insn *filter; uint32_t filter_len; ...;
 };
-struct ringtap_capture_options { size_t size; uint64_t ring_size; int timeout_ms; ...; };
+struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; ...; };
 struct ringtap_capture;
 int ringtap_capture_create(struct ringtap_capture **out, const void *opts);
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *targets,

@@ -104,7 +104,8 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	rt_msg_init(&m->h, RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
-	m->ring_size = o->ring_size;
+	m->buffer_size = o->buffer_size;
+	m->buffer_most = rt_memory_most();
 	m->want_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
 	ret = put_wants(cap, conn, wants, count, (struct rt_msg_want *)(m + 1),
@@ -122,30 +123,28 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 {
 	const struct rt_segment *seg = &cap->sources[source].seg;
 	uint32_t n = seg->h.ring_count;
+	uint64_t share = seg->h.chunk_size * seg->h.chunk_count / n;
 	struct rt_in *ins = realloc(cap->ins, (cap->in_count + n) * sizeof(*ins));
 
 	if (!ins)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->ins = ins;
 	for (uint32_t i = 0; i < n; i++)
-		ins[cap->in_count++] = (struct rt_in){.data = seg->data[i],
-			.size = seg->h.ring_size,
-			.source = source,
-			.index = i};
-	/* Give space back often enough, and sleep short enough, for the smallest ring. */
-	if (cap->lag_bytes > seg->h.ring_size / 4)
-		cap->lag_bytes = seg->h.ring_size / 4;
-	if (cap->batch_bytes > seg->h.ring_size / 4)
-		cap->batch_bytes = seg->h.ring_size / 4;
-	if (cap->nap_max_ns > seg->h.ring_size / FASTEST_BYTES_PER_NS / 4)
-		cap->nap_max_ns = seg->h.ring_size / FASTEST_BYTES_PER_NS / 4;
+		rt_in_init(&ins[cap->in_count++], seg, source, i);
+	/* Give space back often enough, and sleep short enough, for the smallest buffer. */
+	if (cap->lag_bytes > share / 4)
+		cap->lag_bytes = share / 4;
+	if (cap->batch_bytes > share / 4)
+		cap->batch_bytes = share / 4;
+	if (cap->nap_max_ns > share / FASTEST_BYTES_PER_NS / 4)
+		cap->nap_max_ns = share / FASTEST_BYTES_PER_NS / 4;
 	if (cap->nap_max_ns < RT_NAP_MIN_NS)
 		cap->nap_max_ns = RT_NAP_MIN_NS;
 	return 0;
 }
 
 /* Makes the memory that the probe requests and passes it. */
-static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t ring_size)
+static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
 {
 	struct rt_msg_layout layout;
 	struct rt_msg_header h;
@@ -157,7 +156,7 @@ static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_
 	if (ret != sizeof(layout))
 		return rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
 	memcpy(&layout, &s->conn->msg, sizeof(layout));
-	ret = rt_memory_make(&s->memory, &layout, ring_size, cap->error, sizeof(cap->error));
+	ret = rt_memory_make(&s->memory, &layout, buffer_size, cap->error, sizeof(cap->error));
 	if (ret)
 		return ret;
 	rt_msg_init(&h, RT_MSG_MEMORY, sizeof(h));
@@ -165,9 +164,9 @@ static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_
 	return ret ? rt_capture_fail(cap, ret, "cannot pass memory to the probe") : 0;
 }
 
-static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64_t ring_size)
+static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
 {
-	int ret = make_memory(cap, s, ring_size);
+	int ret = make_memory(cap, s, buffer_size);
 
 	if (!ret)
 		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL, rt_open_ms, cap->error,
@@ -193,7 +192,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	s->target_count = (uint32_t)count;
 	ret = send_open(cap, s->conn, wants, count, o);
 	if (!ret)
-		ret = open_session(cap, s, o->ring_size);
+		ret = open_session(cap, s, o->buffer_size);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;

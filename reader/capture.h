@@ -18,9 +18,15 @@
 
 /* One ring as the merge sees it. Positions as in docs/format.md. */
 struct rt_in {
-	const uint8_t *data;
-	uint64_t size;    /* power of two */
-	uint64_t tail;    /* released */
+	const uint8_t *data;   /* of all chunks */
+	const uint32_t *order; /* shared: believe nothing */
+	uint64_t size;         /* bytes of all chunks */
+	uint64_t mask;         /* bytes of a chunk - 1 */
+	uint32_t shift;        /* log2 of a chunk's bytes */
+	uint32_t chunk_count, order_mask;
+	const uint8_t *chunk; /* that holds pos, once it has been looked for */
+	uint64_t end;         /* position of its end; 0: none yet */
+	uint64_t tail;        /* released */
 	uint64_t pos;     /* handed out up to here */
 	uint64_t head;    /* published, from the last look */
 	uint64_t fetched; /* lines before it have been prefetched */
@@ -81,6 +87,9 @@ struct ringtap_capture {
 /* How long a thread that stands still inside of a hook holds up the merge; a variable for the
  * tests' sake. */
 extern uint64_t rt_hold_ns;
+
+/* The ring of this index, before anything was read. */
+void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);
 
 /* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
  * published later will bear a time not before it. now_ns must have been taken before; mono_ns, of

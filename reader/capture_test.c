@@ -28,7 +28,7 @@ static struct ringtap_run runs[RUN_MAX];
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	return ringtap_capture_create(&cap, NULL);
@@ -461,7 +461,7 @@ static void test_fill_of_a_ring_never_exceeds_it(void **state)
 
 	rt_store(&session.rings[2].head, UINT64_MAX);
 	assert_int_equal(ringtap_capture_ring(cap, 2, &ring), 0);
-	assert_int_equal(ring.used, ring.ring_size);
+	assert_int_equal(ring.used, ring.buffer_size);
 	assert_int_equal(ringtap_capture_ring(cap, RINGS, &ring), -ENOENT);
 }
 
@@ -474,7 +474,7 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 	uint64_t now = test_now(&session), last = 0;
 	int n, packets = 0;
 
-	test_session_make(&other, 1, RT_RING_SIZE_MIN);
+	test_session_make(&other, 1, TEST_RING);
 	test_peer_start(&second, true);
 	assert_int_equal(attach(), 0);
 	assert_int_equal(ringtap_capture_attach(cap, second.dir, &all, 1, NULL), 0);

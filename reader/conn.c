@@ -360,7 +360,7 @@ static int take_sessions(struct ringtap_conn *c, int len, struct ringtap_list *l
 			.reader_pid = s.reader_pid,
 			.rings = s.rings,
 			.taps = s.taps,
-			.ring_size = s.ring_size,
+			.buffer_size = s.buffer_size,
 			.start_ns = s.start_ns};
 		rt_terminate(s.reader, sizeof(s.reader));
 		rt_str_set(o->reader, sizeof(o->reader), s.reader);

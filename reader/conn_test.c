@@ -42,7 +42,7 @@ static void assert_fails(struct test_peer p, bool awake, int code, const char *t
 
 /* ---- telemetry ---- */
 
-#define WOKEN "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,\"socket\":\"ringtap.sock\"}}"
+#define WOKEN "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":\"ringtap.sock\"}}"
 
 static void test_sleeping_probe_is_woken(void **state)
 {
@@ -57,7 +57,7 @@ static void test_sleeping_probe_is_woken(void **state)
 
 static void test_woken_probe_names_its_socket(void **state)
 {
-	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,"
+	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,"
 					   "\"socket\":\"ringtap.sock:5\"}}",
 		.telemetry_wakes = true,
 		.socket = "ringtap.sock:5"};
@@ -76,7 +76,7 @@ static void test_name_that_leads_elsewhere_is_nonsense(void **state)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(answer, sizeof(answer),
-			"{\"/ringtap/attach\":{\"protocol\":2,\"status\":0,\"socket\":%s}}",
+			"{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":%s}}",
 			names[i]);
 		assert_fails((struct test_peer){.telemetry = answer, .telemetry_wakes = true},
 			false, -EPROTO, "answers nonsense");
@@ -109,13 +109,13 @@ static void test_probe_of_another_protocol_is_refused(void **state)
 {
 	assert_fails(
 		(struct test_peer){
-			.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0}}"},
-		false, -EPROTOTYPE, "version 3");
+			.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,\"status\":0}}"},
+		false, -EPROTOTYPE, "version 4");
 }
 
 static void test_probe_that_cannot_start_says_why(void **state)
 {
-	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":2,"
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
 						     "\"status\":-12}}"},
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
@@ -123,9 +123,9 @@ static void test_probe_that_cannot_start_says_why(void **state)
 static void test_status_that_is_no_errno_is_nonsense(void **state)
 {
 	static const char *const answers[] = {
-		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":5}}",
-		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":-5000000000}}",
-		"{\"/ringtap/attach\":{\"protocol\":2,\"status\":9223372036854775807}}",
+		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":5}}",
+		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":-5000000000}}",
+		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":9223372036854775807}}",
 	};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
@@ -137,7 +137,7 @@ static void test_telemetry_nonsense_is_named_so(void **state)
 {
 	static const char *const answers[] = {"x", "[]", "3", "{}", "{\"/ringtap/attach\":[]}",
 		"{\"/ringtap/attach\":{}}", "{\"/ringtap/attach\":{\"protocol\":\"1\"}}",
-		"{\"/ringtap/attach\":{\"protocol\":2", "{\"/ringtap/attach\":7}", "\xff\xfe",
+		"{\"/ringtap/attach\":{\"protocol\":3", "{\"/ringtap/attach\":7}", "\xff\xfe",
 		"[[[[[["};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
@@ -353,7 +353,7 @@ static bool list_two_ports(struct test_peer *p, int sock, uint16_t type)
 		struct rt_msg_header h;
 		uint32_t reserved;
 		struct rt_msg_session session;
-	} sessions = {.session = {.id = 9, .reader_pid = 8, .ring_size = 1u << 20}};
+	} sessions = {.session = {.id = 9, .reader_pid = 8, .buffer_size = 1u << 20}};
 
 	if (type != RT_MSG_LIST)
 		return test_peer_answer(p, sock, type);
@@ -411,7 +411,7 @@ static void test_ports_and_sessions_are_listed(void **state)
 	assert_int_equal(strlen(ringtap_list_port(l, 1)->name), RINGTAP_NAME_LEN - 1);
 	assert_int_equal(l->session_count, 1);
 	assert_int_equal(ringtap_list_session(l, 0)->id, 9);
-	assert_int_equal(ringtap_list_session(l, 0)->ring_size, 1u << 20);
+	assert_int_equal(ringtap_list_session(l, 0)->buffer_size, 1u << 20);
 	assert_int_equal(strlen(ringtap_list_session(l, 0)->reader), RINGTAP_NAME_LEN - 1);
 	ringtap_list_free(l);
 }

@@ -28,7 +28,7 @@ static struct ringtap_capture *cap;
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	return ringtap_capture_create(&cap, NULL) ||

@@ -119,11 +119,11 @@ EXPORT int ringtap_capture_ring(
 	pub = &cap->sources[in->source].seg.rings[in->index];
 	v.app = in->source;
 	v.lcore = rt_load(&pub->lcore);
-	v.ring_size = in->size;
+	v.buffer_size = in->size;
 	v.written = rt_load(&pub->head);
 	v.used = v.written - in->tail;
-	if (v.used > v.ring_size)
-		v.used = v.ring_size;
+	if (v.used > v.buffer_size)
+		v.used = v.buffer_size;
 	return rt_copy_out(out, &v, sizeof(v));
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/pages.h"
 #include "memory.h"
+#include "segment.h"
 
 #define SEGMENT_SLACK (256u << 10) /* bytes; alignment of its tables, a page of 64 KiB */
 #define NODES_MAX     1024
@@ -38,23 +39,25 @@ static uint64_t tables(const struct rt_msg_layout *l)
 	       sizeof(struct rt_seg_if) * l->if_capacity +
 	       sizeof(struct rt_seg_tap) * l->tap_capacity +
 	       sizeof(struct rt_seg_ring) * l->ring_count +
-	       sizeof(struct rt_seg_count) * l->tap_capacity * (l->ring_count + 1ull);
+	       sizeof(struct rt_seg_count) * l->tap_capacity * (l->ring_count + 1ull) +
+	       sizeof(uint32_t) * l->ring_count * l->order_count;
 }
 
 static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t errlen)
 {
-	uint64_t least = wish > RT_RING_SIZE_MIN ? wish : RT_RING_SIZE_MIN;
+	uint64_t most = (wish ? wish : RT_BUFFER_MAX) + l->chunk_size;
 
 	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || l->if_capacity > RT_MAX_IFS ||
 		l->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "numbers of rings or tables");
-	if (l->ring_size & (l->ring_size - 1) || l->ring_size < RT_RING_SIZE_MIN ||
-		l->ring_size > RT_RING_SIZE_MAX || l->ring_size % page_size())
-		return bad(err, errlen, "ring size");
-	/* It rounds up to a power of two. */
-	if (wish && l->ring_size / 2 >= least)
-		return bad(err, errlen, "rings that are larger than requested");
-	if (l->bytes[RT_FD_DATA] != l->ring_size * l->ring_count ||
+	if (!rt_chunks_valid(l->chunk_size, l->chunk_count, l->order_count, l->ring_count))
+		return bad(err, errlen, "numbers or sizes of chunks");
+	/* It rounds up to a chunk; each ring needs some. */
+	if (most < RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count)
+		most = RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count;
+	if (l->chunk_size * l->chunk_count > most)
+		return bad(err, errlen, "a buffer that is larger than requested");
+	if (l->bytes[RT_FD_DATA] != l->chunk_size * l->chunk_count ||
 		l->bytes[RT_FD_TAILS] != pages(sizeof(struct rt_seg_tail) * l->ring_count))
 		return bad(err, errlen, "rings of another size");
 	if (l->bytes[RT_FD_SEGMENT] < tables(l) || l->bytes[RT_FD_SEGMENT] % page_size() ||
@@ -72,8 +75,8 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 		if (getrlimit(RLIMIT_FSIZE, &limit) || l->bytes[i] <= limit.rlim_cur)
 			continue;
 		snprintf(err, errlen,
-			"the rings need %llu MiB, more than the limit of file sizes (ulimit -f); "
-			"raise it, or try a smaller ring size",
+			"the buffer needs %llu MiB, more than the limit of file sizes (ulimit -f); "
+			"raise it, or try a smaller buffer",
 			(unsigned long long)l->bytes[i] >> 20);
 		return -EFBIG;
 	}
@@ -90,9 +93,8 @@ static int check_available(const struct rt_msg_layout *l, char *err, size_t errl
 	if (need <= there / 2)
 		return 0;
 	snprintf(err, errlen,
-		"not enough memory for %u rings of %llu KiB: they need %llu MiB and may take "
-		"half of the %llu MiB that are available to this process",
-		l->ring_count, (unsigned long long)l->ring_size >> 10,
+		"not enough memory: the buffer needs %llu MiB and may take half of the %llu MiB "
+		"that are available to this process; try a smaller one",
 		(unsigned long long)need >> 20, (unsigned long long)there >> 20);
 	return -ENOMEM;
 }
@@ -109,6 +111,22 @@ static void prefer_node(void *p, uint64_t size, int32_t node)
 	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
 }
 
+/* The chunks that a ring takes first. */
+static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t ring)
+{
+	uint64_t first = ring * l->chunk_count / l->ring_count;
+	uint64_t end = (ring + 1) * l->chunk_count / l->ring_count;
+	uint8_t *at = data + first * l->chunk_size;
+	uint64_t size = (end - first) * l->chunk_size;
+	int ret;
+
+	prefer_node(at, size, l->node[ring]);
+	ret = rt_pages_populate(at, size);
+	if (!ret && l->chunk_size >= RT_HUGE_PAGE)
+		rt_pages_collapse(at, size);
+	return ret;
+}
+
 /* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
  * charges them to the process that does it. */
 static int fill_rings(int fd, const struct rt_msg_layout *l)
@@ -122,16 +140,10 @@ static int fill_rings(int fd, const struct rt_msg_layout *l)
 	at = base + (RT_HUGE_PAGE - (uintptr_t)base % RT_HUGE_PAGE) % RT_HUGE_PAGE;
 	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		ret = -errno;
-	for (uint32_t i = 0; i < l->ring_count && !ret; i++) {
-		uint8_t *ring = at + i * l->ring_size;
-
-		prefer_node(ring, l->ring_size, l->node[i]);
-		if (l->ring_size >= RT_RING_SIZE_HUGE)
-			(void)madvise(ring, l->ring_size, MADV_HUGEPAGE);
-		ret = rt_pages_populate(ring, l->ring_size);
-		if (!ret && l->ring_size >= RT_RING_SIZE_HUGE)
-			rt_pages_collapse(ring, l->ring_size);
-	}
+	if (!ret && l->chunk_size >= RT_HUGE_PAGE)
+		(void)madvise(at, size, MADV_HUGEPAGE);
+	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
+		ret = fill_share(at, l, i);
 	munmap(base, span);
 	return ret;
 }
@@ -170,6 +182,13 @@ static int make(struct rt_memory *m, const struct rt_msg_layout *l)
 	m->tails_size = l->bytes[RT_FD_TAILS];
 	ret = fill_table(m->fd[RT_FD_TAILS], m->tails_size, &m->tails);
 	return ret ? ret : fill_rings(m->fd[RT_FD_DATA], l);
+}
+
+uint64_t rt_memory_most(void)
+{
+	uint64_t most = rt_pages_available() / 4;
+
+	return most < RT_BUFFER_MAX ? most : RT_BUFFER_MAX;
 }
 
 int rt_memory_make(

@@ -17,9 +17,12 @@ struct rt_memory {
 /* No memory, for rt_memory_free(). */
 #define RT_MEMORY_NONE ((struct rt_memory){.fd = {-1, -1, -1}})
 
+/* Bytes that a buffer of the default size may have. */
+uint64_t rt_memory_most(void);
+
 /* Makes what a probe requests: all pages are there, each ring's near to its thread, huge ones if
- * possible, and none of the memories can change its size. wish: the ring size that was requested, 0
- * for the probe's default. -EBADMSG: an impossible request; -ENOMEM: more than half of what
+ * possible, and none of the memories can change its size. wish: the buffer size that was requested,
+ * 0 for the default. -EBADMSG: an impossible request; -ENOMEM: more than half of what
  * this process can have; -errno. A sentence is in err. Undo with rt_memory_free(). */
 int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l, uint64_t wish, char *err,
 	size_t errlen);

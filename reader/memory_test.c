@@ -33,7 +33,7 @@ static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	test_session_lay_out(&session, &layout);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
@@ -97,14 +97,13 @@ static void test_rings_prefer_the_node_of_their_thread(void **state)
 
 	layout.node[1] = 0;
 	assert_int_equal(make(0), 0);
-	p = mmap(NULL, RT_RING_SIZE_MIN, PROT_READ, MAP_SHARED, memory.fd[RT_FD_DATA],
-		RT_RING_SIZE_MIN);
+	p = mmap(NULL, TEST_RING, PROT_READ, MAP_SHARED, memory.fd[RT_FD_DATA], TEST_RING);
 	assert_ptr_not_equal(p, MAP_FAILED);
 	if (syscall(SYS_get_mempolicy, &mode, mask, 8 * sizeof(mask), p, 2 /* MPOL_F_ADDR */))
 		skip();            /* a kernel without NUMA */
 	assert_int_equal(mode, 1); /* MPOL_PREFERRED */
 	assert_int_equal(mask[0], 1);
-	munmap(p, RT_RING_SIZE_MIN);
+	munmap(p, TEST_RING);
 }
 
 static void test_nodes_that_are_not_there_are_no_error(void **state)
@@ -137,13 +136,21 @@ static void test_impossible_numbers_are_refused(void **state)
 	assert_impossible();
 	layout.tap_capacity = RT_MAX_TAPS + 1;
 	assert_impossible();
-	layout.ring_size = 0;
+	layout.chunk_size = 0;
 	assert_impossible();
-	layout.ring_size = RT_RING_SIZE_MIN / 2;
+	layout.chunk_size = RT_CHUNK_MIN / 2;
 	assert_impossible();
-	layout.ring_size = RT_RING_SIZE_MIN + 4096;
+	layout.chunk_size = RT_CHUNK_MIN + 4096;
 	assert_impossible();
-	layout.ring_size = RT_RING_SIZE_MAX * 2;
+	layout.chunk_size = RT_CHUNK_MAX * 2;
+	assert_impossible();
+	layout.chunk_count = RT_CHUNKS_OF_RING * RINGS - 1;
+	assert_impossible();
+	layout.chunk_count = UINT32_MAX;
+	assert_impossible();
+	layout.order_count = layout.chunk_count;
+	assert_impossible();
+	layout.order_count *= 4;
 	assert_impossible();
 }
 
@@ -157,7 +164,7 @@ static void test_sizes_that_do_not_fit_the_numbers_are_refused(void **state)
 				continue; /* tables may be aligned as the probe likes */
 			layout.bytes[i] += more[k];
 			assert_impossible();
-			layout.bytes[i] -= 4096;
+			layout.bytes[i] -= 8192;
 			assert_impossible();
 		}
 		layout.bytes[i] = 0;
@@ -166,33 +173,32 @@ static void test_sizes_that_do_not_fit_the_numbers_are_refused(void **state)
 }
 
 /* It rounds up, and no further. */
-static void test_rings_larger_than_requested_are_refused(void **state)
+static void test_buffers_larger_than_requested_are_refused(void **state)
 {
-	assert_int_equal(make(RT_RING_SIZE_MIN), 0);
+	assert_int_equal(make(RINGS * TEST_RING), 0);
 	rt_memory_free(&memory);
-	assert_int_equal(make(1), 0);
+	assert_int_equal(make(1), 0); /* each ring has the least */
 	rt_memory_free(&memory);
-	layout.ring_size *= 2;
-	layout.bytes[RT_FD_DATA] *= 2;
-	assert_int_equal(make(RT_RING_SIZE_MIN + 1), 0);
+	layout.chunk_count += 1;
+	layout.bytes[RT_FD_DATA] += RT_CHUNK_MIN;
+	assert_int_equal(make(RINGS * TEST_RING + 1), 0);
 	rt_memory_free(&memory);
-	assert_int_equal(make(RT_RING_SIZE_MIN), -EBADMSG);
+	assert_int_equal(make(RINGS * TEST_RING - 1), -EBADMSG);
 	assert_int_equal(make(1), -EBADMSG);
 }
 
 static void test_more_than_there_is_is_refused(void **state)
 {
-	uint64_t more =
-		(RT_MAX_RINGS - layout.ring_count) *
-		(sizeof(struct rt_seg_ring) + layout.tap_capacity * sizeof(struct rt_seg_count));
+	uint32_t before = layout.order_count;
 
-	if (rt_pages_available() / 2 >= RT_MAX_RINGS * RT_RING_SIZE_MAX)
+	if (rt_pages_available() / 2 >= RT_BUFFER_MAX)
 		skip();
-	layout.ring_size = RT_RING_SIZE_MAX;
-	layout.ring_count = RT_MAX_RINGS;
-	layout.bytes[RT_FD_DATA] = RT_MAX_RINGS * RT_RING_SIZE_MAX;
-	layout.bytes[RT_FD_TAILS] = RT_MAX_RINGS * sizeof(struct rt_seg_tail);
-	layout.bytes[RT_FD_SEGMENT] += (more + 4095) / 4096 * 4096;
+	layout.chunk_size = RT_CHUNK_MAX;
+	layout.chunk_count = RT_BUFFER_MAX / RT_CHUNK_MAX;
+	layout.order_count = 2 * layout.chunk_count;
+	layout.bytes[RT_FD_DATA] = RT_BUFFER_MAX;
+	layout.bytes[RT_FD_SEGMENT] +=
+		(RINGS * sizeof(uint32_t) * (layout.order_count - before) + 4095) / 4096 * 4096;
 	assert_int_equal(make(0), -ENOMEM);
 	assert_non_null(strstr(err, "not enough memory"));
 	assert_int_equal(memory.fd[0], -1);
@@ -303,7 +309,7 @@ int main(void)
 		with_peer(test_nodes_that_are_not_there_are_no_error),
 		with_peer(test_impossible_numbers_are_refused),
 		with_peer(test_sizes_that_do_not_fit_the_numbers_are_refused),
-		with_peer(test_rings_larger_than_requested_are_refused),
+		with_peer(test_buffers_larger_than_requested_are_refused),
 		with_peer(test_more_than_there_is_is_refused),
 		with_peer(test_limit_of_file_sizes),
 		with_peer(test_layout_of_another_length_is_nonsense),

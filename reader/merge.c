@@ -59,17 +59,75 @@ uint64_t rt_in_look(
 	return mono_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
 }
 
+void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index)
+{
+	*in = (struct rt_in){.data = seg->data,
+		.order = seg->orders + (size_t)index * seg->h.order_count,
+		.size = seg->h.chunk_size * seg->h.chunk_count,
+		.mask = seg->h.chunk_size - 1,
+		.shift = (uint32_t)__builtin_ctzll(seg->h.chunk_size),
+		.chunk_count = seg->h.chunk_count,
+		.order_mask = seg->h.order_count - 1,
+		.source = source,
+		.index = index};
+}
+
+/* ---- chunks ---- */
+
+static inline const uint8_t *at_pos(const struct rt_in *in, uint64_t pos)
+{
+	return in->chunk + (pos & in->mask);
+}
+
+/* What is published of the chunk that holds pos ends here. */
+static inline uint64_t stop_of(const struct rt_in *in)
+{
+	return in->head < in->end ? in->head : in->end;
+}
+
+static inline bool is_chunk_end(const struct rt_in *in, uint64_t pos)
+{
+	uint32_t type;
+
+	memcpy(&type, at_pos(in, pos), sizeof(type));
+	return type == RT_CHUNK_END;
+}
+
+/* Finds the chunk of in->pos, and goes on to the next one from an end. NULL, or what is wrong. */
+static const char *settle(struct rt_in *in)
+{
+	while (in->pos < in->head) {
+		if (rt_unlikely(in->pos >= in->end)) {
+			uint64_t number = in->pos >> in->shift;
+			uint32_t id = rt_load(&in->order[number & in->order_mask]);
+
+			if (id >= in->chunk_count)
+				return "impossible chunk";
+			in->chunk = in->data + ((uint64_t)id << in->shift);
+			in->end = (number + 1) << in->shift;
+		}
+		if (rt_likely(!is_chunk_end(in, in->pos)))
+			return NULL;
+		if (in->head < in->end)
+			return "a chunk ends before its end";
+		in->pos = in->end;
+	}
+	return NULL;
+}
+
+/* ---- walking ---- */
+
 /* Small records: every line holds one. */
 static inline void fetch_lines(struct rt_in *in, uint64_t pos)
 {
 	uint64_t to = pos + FETCH_AHEAD;
 
-	if (to > in->head)
-		to = in->head;
+	if (to > stop_of(in))
+		to = stop_of(in);
 	if (in->fetched < pos)
 		in->fetched = pos & ~(uint64_t)(RT_CACHE_LINE - 1);
 	for (; in->fetched < to; in->fetched += RT_CACHE_LINE)
-		__builtin_prefetch(in->data + (in->fetched & (in->size - 1)), 0, 3);
+		__builtin_prefetch(at_pos(in, in->fetched), 0, 3);
 }
 
 /* Large records: only their ends are looked at, and they will be where they are if the next ones
@@ -77,9 +135,9 @@ static inline void fetch_lines(struct rt_in *in, uint64_t pos)
 static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t last_len)
 {
 	uint64_t at = pos + (uint64_t)FETCH_RECORDS * last_len;
-	const uint8_t *p = in->data + ((at - 4) & (in->size - 1));
+	const uint8_t *p = at_pos(in, at - 4);
 
-	if (at + RT_EPB_HEADER > in->head)
+	if (at + RT_EPB_HEADER > stop_of(in))
 		return;
 	__builtin_prefetch(p, 0, 3);
 	__builtin_prefetch(p + RT_EPB_HEADER + 3, 0, 3);
@@ -89,8 +147,8 @@ static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t las
  * stumble over. */
 static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct rt_record *r)
 {
-	const uint8_t *at = in->data + (pos & (in->size - 1));
-	const char *why = rt_record_read(at, in->head - pos, r);
+	const uint8_t *at = at_pos(in, pos);
+	const char *why = rt_record_read(at, stop_of(in) - pos, r);
 	uint32_t trailer;
 
 	if (rt_unlikely(why != NULL))
@@ -122,11 +180,12 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 {
 	uint32_t known = cap->sources[in->source].if_known;
 	uint64_t pos = in->pos, key = in->key, last = cap->emitted_ns;
+	const uint64_t stop = stop_of(in);
 	uint32_t last_len = 0;
 	const char *why = NULL;
 
 	*run = (struct ringtap_run){.size = sizeof(*run),
-		.records = in->data + (pos & (in->size - 1)),
+		.records = at_pos(in, pos),
 		.form = RT_FORM_EPB,
 		.first_ns = key,
 		.app = in->source,
@@ -134,7 +193,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 	if (rt_unlikely(run->stale) && max_bytes > in->stale - pos)
 		max_bytes = in->stale - pos;
 	in->keyed = false;
-	while (pos < in->head && pos - in->pos < max_bytes) {
+	while (pos < stop && pos - in->pos < max_bytes) {
 		struct rt_record c;
 
 		if (last_len < FETCH_LARGE)
@@ -142,8 +201,11 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 		else
 			fetch_ends(in, pos, last_len);
 		why = inspect(in, pos, &c);
-		if (rt_unlikely(why != NULL))
+		if (rt_unlikely(why != NULL)) {
+			if (is_chunk_end(in, pos))
+				why = NULL; /* peek() goes on */
 			break;
+		}
 		if (rt_unlikely(c.if_index >= known)) {
 			if (!rt_capture_learn_if(cap, in->source, c.if_index)) {
 				why = "unknown interface";
@@ -186,7 +248,10 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 		return false;
 	if (in->keyed)
 		return true;
-	why = inspect(in, in->pos, &c);
+	why = settle(in);
+	if (!why && in->pos >= in->head)
+		return false;
+	why = why ?: inspect(in, in->pos, &c);
 	if (why) {
 		end_ring(cap, in, why);
 		return false;

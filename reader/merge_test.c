@@ -29,7 +29,7 @@ static int set_up(void **state)
 	static const struct ringtap_target all = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
@@ -295,7 +295,7 @@ static void test_rings_are_walked_round_and_round(void **state)
 		for (uint32_t r = 0; r < RINGS; r++)
 			assert_int_equal(rt_load(&session.tails[r].tail), session.pos[r]);
 	}
-	assert_true(session.pos[0] > 10 * RT_RING_SIZE_MIN);
+	assert_true(session.pos[0] > 4 * TEST_RING);
 }
 
 static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **state)
@@ -303,14 +303,14 @@ static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **stat
 	uint64_t bytes = 0;
 	unsigned n;
 
-	while (session.pos[0] < RT_RING_SIZE_MIN - 1000)
+	while (session.pos[0] < TEST_RING - 1000)
 		put(0, NOW);
 	publish_all(NOW);
 	look_at(NOW + 1000000);
 	n = merge(RT_FOREVER);
 	for (unsigned i = 0; i < n; i++)
 		bytes += runs[i].bytes;
-	assert_in_range(bytes, 1, RT_RING_SIZE_MIN / 4 + 200);
+	assert_in_range(bytes, 1, TEST_RING / 4 + 200);
 }
 
 /* ---- what a lying application can do ---- */
@@ -425,7 +425,7 @@ static void test_half_a_record_before_head_is_corrupt(void **state)
 
 static void test_first_record_corrupt_still_saves_other_rings(void **state)
 {
-	test_spoil(&session, 0, 0, 0);
+	test_spoil(&session, 0, 0, 1);
 	session.pos[0] = 96;
 	put(1, NOW + 100);
 	put(2, NOW + 200);
@@ -457,7 +457,7 @@ static void test_head_that_goes_back_is_corrupt(void **state)
 
 static void test_head_more_than_a_ring_ahead_is_corrupt(void **state)
 {
-	lying_head(RT_RING_SIZE_MIN + 4);
+	lying_head(RINGS * TEST_RING + 4);
 }
 
 static void test_head_near_overflow_is_corrupt(void **state)

@@ -31,10 +31,17 @@ struct producer {
 	uint64_t written, dropped;
 };
 
+/* The test's rings have RT_CHUNKS_OF_RING chunks, which they write in turn. */
+static bool fits(const struct producer *p)
+{
+	uint64_t freed = p->ring.tail / RT_CHUNK_MIN * RT_CHUNK_MIN;
+
+	return p->ring.head + 128 <= freed + TEST_RING - RT_CHUNK_GUARD;
+}
+
 static bool write_record(struct producer *p, uint64_t ns)
 {
-	if (p->ring.head + 128 > p->ring.limit &&
-		(!rt_ring_refresh(&p->ring) || p->ring.head + 128 > p->ring.limit))
+	if (!fits(p) && (!rt_ring_refresh(&p->ring) || !fits(p)))
 		return false;
 	session.pos[p->index] = p->ring.head;
 	test_put(&session, p->index, ns, 0, 60);
@@ -79,10 +86,7 @@ static void *produce(void *arg)
 static void start_producer(struct producer *p, uint32_t i)
 {
 	p->index = i;
-	p->ring = (struct rt_ring){.mask = RT_RING_SIZE_MIN - 1,
-		.limit = RT_RING_SIZE_MIN - RT_RING_GUARD,
-		.pub = &session.rings[i],
-		.peer = &session.tails[i]};
+	p->ring = (struct rt_ring){.pub = &session.rings[i], .peer = &session.tails[i]};
 	assert_int_equal(pthread_create(&p->thread, NULL, produce, p), 0);
 }
 
@@ -144,7 +148,7 @@ static int set_up(void **state)
 {
 	static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX};
 
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	return ringtap_packets_create(&it) || ringtap_capture_create(&cap, NULL) ||

@@ -48,6 +48,14 @@ bool rt_table_fits(
 	       count <= (segment_size - offset) / each;
 }
 
+bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t rings)
+{
+	return size >= RT_CHUNK_MIN && size <= RT_CHUNK_MAX && !(size & (size - 1)) &&
+	       size % (uint64_t)sysconf(_SC_PAGESIZE) == 0 && count >= rings * RT_CHUNKS_OF_RING &&
+	       count <= RT_BUFFER_MAX / size && order_count > count && order_count <= 2 * count &&
+	       !(order_count & (order_count - 1));
+}
+
 static int check_header(
 	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
 {
@@ -65,10 +73,9 @@ static int check_header(
 	if (!h->ring_count || h->ring_count > RT_MAX_RINGS || h->if_capacity > RT_MAX_IFS ||
 		h->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "impossible numbers of rings or tables");
-	if (h->ring_size & (h->ring_size - 1) || h->ring_size < RT_RING_SIZE_MIN ||
-		h->ring_size > RT_RING_SIZE_MAX || h->ring_size % (uint64_t)sysconf(_SC_PAGESIZE))
-		return bad(err, errlen, "impossible ring size");
-	if (h->ring_size * h->ring_count > (uint64_t)sizes[RT_FD_DATA] ||
+	if (!rt_chunks_valid(h->chunk_size, h->chunk_count, h->order_count, h->ring_count))
+		return bad(err, errlen, "impossible numbers or sizes of chunks");
+	if (h->chunk_size * h->chunk_count > (uint64_t)sizes[RT_FD_DATA] ||
 		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])
 		return bad(err, errlen, "the rings are shorter than it says");
 	if (!rt_table_fits(end, h->clock_offset, 1, sizeof(struct rt_seg_clock), 64) ||
@@ -77,37 +84,33 @@ static int check_header(
 		!rt_table_fits(
 			end, h->ring_offset, h->ring_count, sizeof(struct rt_seg_ring), 64) ||
 		!rt_table_fits(end, h->count_offset, rows * h->tap_capacity,
-			sizeof(struct rt_seg_count), 64))
+			sizeof(struct rt_seg_count), 64) ||
+		!rt_table_fits(end, h->order_offset, (uint64_t)h->ring_count * h->order_count,
+			sizeof(uint32_t), 64))
 		return bad(err, errlen, "a table lies outside of it");
 	return 0;
 }
 
 static int map_data(struct rt_segment *s, int fd)
 {
-	size_t huge = RT_RING_SIZE_HUGE, size = s->h.ring_size;
-	uint8_t *at;
+	size_t align = s->h.chunk_size, size = s->h.chunk_size * s->h.chunk_count;
+	void *at, *p;
 
-	s->data_span = 2 * size * s->h.ring_count + huge;
+	s->data_span = size + align;
 	s->data_base = mmap(NULL, s->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s->data_base == MAP_FAILED) {
 		s->data_base = NULL;
 		return -errno;
 	}
-	at = (uint8_t *)(((uintptr_t)s->data_base + huge - 1) / huge * huge);
-	for (uint32_t i = 0; i < s->h.ring_count; i++, at += 2 * size) {
-		for (int half = 0; half < 2; half++) {
-			void *p = mmap(at + (size_t)half * size, size, PROT_READ,
-				MAP_SHARED | MAP_FIXED, fd, (off_t)(i * size));
-
-			if (p == MAP_FAILED)
-				return -errno;
-			(void)madvise(p, size, MADV_POPULATE_READ); /* no faults while reading */
-		}
-		/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. One
-		 * half is enough, and does not count twice. */
-		(void)mlock(at, size);
-		s->data[i] = at;
-	}
+	/* Huge pages need an address that is aligned as they are. */
+	at = (void *)(((uintptr_t)s->data_base + align - 1) / align * align);
+	p = mmap(at, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	(void)madvise(p, size, MADV_POPULATE_READ); /* no faults while reading */
+	/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. */
+	(void)mlock(p, size);
+	s->data = p;
 	return 0;
 }
 
@@ -120,6 +123,7 @@ static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	s->taps = (const void *)(base + s->h.tap_offset);
 	s->rings = (const void *)(base + s->h.ring_offset);
 	s->counts = (const void *)(base + s->h.count_offset);
+	s->orders = (const void *)(base + s->h.order_offset);
 	s->tails = tails;
 	(void)mlock(s->live, s->h.segment_size);
 	(void)mlock(tails, sizeof(*tails) * s->h.ring_count);

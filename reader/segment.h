@@ -18,7 +18,8 @@ struct rt_segment {
 	const struct rt_seg_ring *rings;
 	const struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
-	const uint8_t *data[RT_MAX_RINGS]; /* mapped twice, back to back */
+	const uint32_t *orders; /* ring_count * order_count */
+	const uint8_t *data;    /* chunk_count * chunk_size bytes */
 	void *data_base;
 	size_t data_span;
 };
@@ -32,6 +33,9 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 void rt_segment_unmap(struct rt_segment *s);
 
 #define RT_SEG_HEADER 256 /* bytes; of every kind of segment */
+
+/* Can a session have such chunks? */
+bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t rings);
 
 /* The size of memory that cannot shrink under us (that would kill us with SIGBUS) and has been
  * filled, holes would be when we read them; else -1. */

@@ -21,7 +21,7 @@ static char why[256];
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, RT_RING_SIZE_MIN);
+	test_session_make(&session, RINGS, TEST_RING);
 	memset(why, 0, sizeof(why));
 	return 0;
 }
@@ -49,16 +49,14 @@ static void assert_refused(int code)
 static void test_honest_segment_is_mapped(void **state)
 {
 	session.data[5] = 99;
-	session.data[2 * RT_RING_SIZE_MIN + 7] = 98;
+	session.data[2 * TEST_RING + 7] = 98;
 	session.rings[1].lcore = 42;
 	assert_int_equal(map(), 0);
 	assert_int_equal(segment.h.ring_count, RINGS);
 	assert_int_equal(segment.rings[1].lcore, 42);
 	assert_string_equal(segment.ifs[1].name, "port1");
-	assert_int_equal(segment.data[0][5], 99);
-	assert_int_equal(segment.data[0][RT_RING_SIZE_MIN + 5], 99);
-	assert_int_equal(segment.data[2][7], 98);
-	assert_int_equal(segment.data[2][RT_RING_SIZE_MIN + 7], 98);
+	assert_int_equal(segment.data[5], 99);
+	assert_int_equal(segment.data[2 * TEST_RING + 7], 98);
 	segment.tails[2].tail = 12;
 	assert_int_equal(session.tails[2].tail, 12);
 	rt_segment_unmap(&segment);
@@ -112,16 +110,30 @@ static void test_impossible_ring_counts_are_refused(void **state)
 	}
 }
 
-static void test_impossible_ring_sizes_are_refused(void **state)
+static void test_impossible_chunks_are_refused(void **state)
 {
-	static const uint64_t sizes[] = {0, 1, 4096, RT_RING_SIZE_MIN / 2, RT_RING_SIZE_MIN + 4096,
-		RT_RING_SIZE_MIN * 2, RT_RING_SIZE_MAX, RT_RING_SIZE_MAX * 2, 1ull << 63,
-		UINT64_MAX};
+	static const uint64_t sizes[] = {0, 1, 4096, RT_CHUNK_MIN / 2, RT_CHUNK_MIN + 4096,
+		RT_CHUNK_MIN * 2, RT_CHUNK_MAX, RT_CHUNK_MAX * 2, 1ull << 63, UINT64_MAX};
+	static const uint32_t counts[] = {0, 1, RT_CHUNKS_OF_RING * RINGS - 1,
+		RT_CHUNKS_OF_RING * RINGS + 1, RT_BUFFER_MAX / RT_CHUNK_MIN, UINT32_MAX};
+	uint32_t before = session.h->chunk_count, order = session.h->order_count;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		session.h->ring_size = sizes[i];
+		session.h->chunk_size = sizes[i];
 		assert_refused(-EBADMSG);
 	}
+	session.h->chunk_size = RT_CHUNK_MIN;
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		session.h->chunk_count = counts[i];
+		assert_refused(-EBADMSG);
+	}
+	session.h->chunk_count = before;
+	session.h->order_count = order / 2;
+	assert_refused(-EBADMSG);
+	session.h->order_count = order * 2;
+	assert_refused(-EBADMSG);
+	session.h->order_count = order + 1;
+	assert_refused(-EBADMSG);
 }
 
 static void test_impossible_capacities_are_refused(void **state)
@@ -198,7 +210,8 @@ static void test_flipped_bits_never_crash(void **state)
 		if (map() == 0) {
 			volatile uint64_t sum = 0;
 
-			sum += segment.data[segment.h.ring_count - 1][segment.h.ring_size * 2 - 1];
+			sum += segment.data[segment.h.chunk_size * segment.h.chunk_count - 1];
+			sum += segment.orders[segment.h.ring_count * segment.h.order_count - 1];
 			sum += segment.rings[segment.h.ring_count - 1].head;
 			for (uint32_t t = 0; t < segment.h.tap_capacity; t++)
 				sum += segment.counts[segment.h.ring_count *
@@ -268,7 +281,7 @@ int main(void)
 		with_session(test_every_byte_of_the_magic_counts),
 		with_session(test_other_version_has_an_error_of_its_own),
 		with_session(test_impossible_ring_counts_are_refused),
-		with_session(test_impossible_ring_sizes_are_refused),
+		with_session(test_impossible_chunks_are_refused),
 		with_session(test_impossible_capacities_are_refused),
 		with_session(test_segment_longer_than_its_memory_is_refused),
 		with_session(test_segment_shorter_than_its_tables_is_refused),

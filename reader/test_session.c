@@ -61,10 +61,21 @@ static void fill_tables(struct test_session *s)
 	s->h->if_count = s->h->tap_count = 2;
 }
 
+static uint32_t order_entries(uint64_t chunks)
+{
+	uint32_t n = 1;
+
+	while (n <= chunks)
+		n *= 2;
+	return n;
+}
+
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size)
 {
 	uint64_t count_at = RING_AT + rings * sizeof(struct rt_seg_ring);
-	uint64_t size = count_at + (rings + 1) * TEST_TAPS * sizeof(struct rt_seg_count);
+	uint64_t order_at = count_at + (rings + 1) * TEST_TAPS * sizeof(struct rt_seg_count);
+	uint32_t order_count = order_entries(rings * ring_size / RT_CHUNK_MIN);
+	uint64_t size = order_at + rings * order_count * sizeof(uint32_t);
 	uint64_t tails_size = (rings * sizeof(struct rt_seg_tail) + 4095) / 4096 * 4096;
 	uint8_t *base;
 
@@ -83,11 +94,14 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	s->taps = (void *)(base + TAP_AT);
 	s->rings = (void *)(base + RING_AT);
 	s->counts = (void *)(base + count_at);
+	s->orders = (void *)(base + order_at);
 	*s->h = (struct rt_seg_header){.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
 		.header_size = sizeof(*s->h),
 		.segment_size = size,
-		.ring_size = ring_size,
+		.chunk_size = RT_CHUNK_MIN,
+		.chunk_count = (uint32_t)(rings * ring_size / RT_CHUNK_MIN),
+		.order_count = order_count,
 		.ring_count = rings,
 		.if_capacity = TEST_IFS,
 		.tap_capacity = TEST_TAPS,
@@ -96,6 +110,7 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 		.tap_offset = TAP_AT,
 		.ring_offset = RING_AT,
 		.count_offset = count_at,
+		.order_offset = order_at,
 		.state = RT_SEG_ARMED};
 	fill_tables(s);
 	start_clock(s);
@@ -117,8 +132,10 @@ void test_session_free(struct test_session *s)
 
 void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out)
 {
-	*out = (struct rt_msg_layout){.ring_size = s->ring_size,
-		.ring_count = (uint32_t)(size_of(s->fds[RT_FD_DATA]) / s->ring_size),
+	*out = (struct rt_msg_layout){.chunk_size = s->h->chunk_size,
+		.chunk_count = s->h->chunk_count,
+		.order_count = s->h->order_count,
+		.ring_count = s->h->ring_count,
 		.if_capacity = TEST_IFS,
 		.tap_capacity = TEST_TAPS};
 	for (int i = 0; i < RT_FD_COUNT; i++)
@@ -152,11 +169,12 @@ void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT])
 static void put_bytes(
 	struct test_session *s, uint32_t ring, uint64_t pos, const void *src, uint64_t len)
 {
-	uint64_t size = s->h->ring_size;
-	uint8_t *data = s->data + ring * size;
+	uint64_t number = pos / RT_CHUNK_MIN, of_ring = s->ring_size / RT_CHUNK_MIN;
+	uint32_t id = (uint32_t)(ring * of_ring + number % of_ring);
+	uint32_t *order = &s->orders[ring * s->h->order_count];
 
-	for (uint64_t i = 0; i < len; i++)
-		data[(pos + i) % size] = ((const uint8_t *)src)[i];
+	order[number % s->h->order_count] = id;
+	memcpy(s->data + (uint64_t)id * RT_CHUNK_MIN + pos % RT_CHUNK_MIN, src, len);
 }
 
 uint64_t test_put(
@@ -173,9 +191,15 @@ uint64_t test_put(
 	uint32_t trailer[2] = {0, total};
 	uint64_t pos = s->pos[ring];
 
+	if (pos % RT_CHUNK_MIN + total > RT_CHUNK_MIN - RT_CHUNK_GUARD) {
+		uint32_t end = RT_CHUNK_END;
+
+		put_bytes(s, ring, pos, &end, sizeof(end));
+		pos = (pos / RT_CHUNK_MIN + 1) * RT_CHUNK_MIN;
+	}
 	put_bytes(s, ring, pos, &e, sizeof(e));
 	put_bytes(s, ring, pos + total - TRAILER, trailer, TRAILER);
-	s->pos[ring] += total;
+	s->pos[ring] = pos + total;
 	return pos;
 }
 

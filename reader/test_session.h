@@ -10,6 +10,7 @@
 
 #define TEST_IFS  4
 #define TEST_TAPS 4
+#define TEST_RING ((uint64_t)RT_CHUNKS_OF_RING * RT_CHUNK_MIN) /* bytes; the smallest ring */
 
 struct test_session {
 	int fds[RT_FD_COUNT];
@@ -20,12 +21,14 @@ struct test_session {
 	struct rt_seg_ring *rings;
 	struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
+	uint32_t *orders;
 	uint8_t *data;
-	uint64_t ring_size;
+	uint64_t ring_size; /* bytes of chunks that each ring has, in rotation */
 	uint64_t pos[RT_MAX_RINGS]; /* written, published or not */
 };
 
-/* Aborts where memory is missing. Interfaces: two. The clock is that of this machine. */
+/* Aborts where memory is missing. Interfaces: two. The clock is that of this machine. ring_size: a
+ * multiple of RT_CHUNK_MIN, which chunks have. */
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
 void test_session_free(struct test_session *s);
 
@@ -39,7 +42,8 @@ void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT]);
 /* A memfd of size bytes with these seals. The caller closes it. */
 int test_memfd(uint64_t size, int seals);
 
-/* Appends a record of a packet of len bytes. Returns its position. */
+/* Appends a record of a packet of len bytes, in the next chunk if it does not fit. Returns its
+ * position. */
 uint64_t test_put(
 	struct test_session *s, uint32_t ring, uint64_t ns, uint32_t if_index, uint32_t len);
 

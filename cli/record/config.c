@@ -22,7 +22,7 @@ enum {
 	OPT_COMMENT,
 	OPT_COMPRESS,
 	OPT_NO_DIRECT,
-	OPT_RING_SIZE,
+	OPT_BUFFER,
 	OPT_ON_FULL,
 	OPT_TIMESTAMP,
 	OPT_QUIET,
@@ -89,11 +89,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_NO_DIRECT, OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
-	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
-		"Memory of the recorder for each polling thread of the application, with K, M or "
-		"G; rounded up to a power of two"},
+	{OPT_BUFFER, OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, UINT64_C(64) << 30,
+		"Memory of the recorder for the packets of each application, with K, M or G. The "
+		"default is 256M, 32M for each polling thread if that is more, but at most a "
+		"quarter of the memory that is available"},
+	{OPT_BUFFER, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(64) << 30,
+		"Another name of --buffer"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
-		"When the ring of a thread is full, drop its packets and count them (the "
+		"When the buffer is full, drop packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
@@ -220,7 +223,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_COMMENT: c->comment = v->text; break;
 	case OPT_COMPRESS: c->compress = (enum compress)v->number; break;
 	case OPT_NO_DIRECT: c->no_direct = true; break;
-	case OPT_RING_SIZE: c->capture.ring_size = v->number; break;
+	case OPT_BUFFER: c->capture.buffer_size = v->number; break;
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
 	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	case OPT_QUIET: c->quiet = true; break;

@@ -57,7 +57,8 @@ int config_set(void *ctx, int id, const struct option_value *v);
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 
-#define RECORD_OPTION_COUNT 31
+#define RECORD_OPTION_COUNT 32
+
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 
 #endif

@@ -65,7 +65,7 @@ static void limits_and_values(void **state)
 	assert_int_equal(
 		parse(&c,
 			"-a duration:1.5 -a filesize:7 -b filesize:5 -b files:3 -b interval:60 "
-			"-w x -c 12 --ring-size=2M --compress lz4 --on-full wait --timestamp nic"),
+			"-w x -c 12 --buffer=2M --compress lz4 --on-full wait --timestamp nic"),
 		0);
 	assert_int_equal(c.stop.duration_ns, 1500000000);
 	assert_int_equal(c.stop.bytes, 7000);
@@ -73,7 +73,7 @@ static void limits_and_values(void **state)
 	assert_int_equal(c.rotate.bytes, 5000);
 	assert_int_equal(c.rotate.files, 3);
 	assert_int_equal(c.rotate.interval_ns, 60000000000);
-	assert_int_equal(c.capture.ring_size, 2 << 20);
+	assert_int_equal(c.capture.buffer_size, 2 << 20);
 	assert_int_equal(c.compress, COMPRESS_LZ4);
 	assert_int_equal(c.capture.on_full, RINGTAP_WAIT);
 	assert_int_equal(c.capture.timestamp, RINGTAP_NIC);
@@ -109,7 +109,7 @@ static void mistakes_are_named(void **state)
 		{"-b filesize:3 -w -", "standard output"},
 		{"--direction up", "rx|tx|both"},
 		{"--queue 70000", "70000"},
-		{"--ring-size 1", "out of range"},
+		{"--buffer 1", "out of range"},
 		{"--ring-size 1Z", "1Z"},
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},

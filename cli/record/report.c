@@ -39,22 +39,25 @@ const char *end_name(enum end_reason why)
 	return names[why];
 }
 
-/* Of the fullest ring. */
-static unsigned ring_fill_percent(const struct recorder *r)
+/* Of the application whose buffer is fullest. Its rings come one after the other. */
+static unsigned buffer_fill_percent(const struct recorder *r)
 {
-	unsigned count = ringtap_capture_ring_count(r->cap);
-	unsigned most = 0;
+	unsigned count = ringtap_capture_ring_count(r->cap), most = 0;
+	uint32_t app = UINT32_MAX;
+	double used = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct ringtap_ring ring = {.size = sizeof(ring)};
 		unsigned percent;
 
-		if (ringtap_capture_ring(r->cap, i, &ring) || !ring.ring_size)
+		if (ringtap_capture_ring(r->cap, i, &ring) || !ring.buffer_size)
 			continue;
-		percent = (unsigned)(100.0 * (double)ring.used / (double)ring.ring_size);
+		used = (ring.app == app ? used : 0) + (double)ring.used;
+		app = ring.app;
+		percent = (unsigned)(100.0 * used / (double)ring.buffer_size);
 		most = percent > most ? percent : most;
 	}
-	return most;
+	return most < 100 ? most : 100;
 }
 
 void report_live(struct recorder *r, uint64_t now)
@@ -70,8 +73,8 @@ void report_live(struct recorder *r, uint64_t now)
 	format_count(packets, recorder_written(r));
 	format_si(rate, (double)(s.total.captured - r->report_captured) / seconds);
 	format_count(lost, counts_lost(&s.total));
-	len = fprintf(stderr, "%spackets: %s  rate: %s/s  ring: %u%%  lost: %s%s", tty ? "\r" : "",
-		packets, rate, ring_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
+	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s", tty ? "\r" : "",
+		packets, rate, buffer_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
 	fflush(stderr);
 	say_live(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
@@ -220,7 +223,7 @@ static const char *advice(const struct ringtap_counts *c)
 {
 	static const char *const texts[RINGTAP_LOST_COUNT] = {
 		[RINGTAP_LOST_FULL] =
-			"the recorder was too slow; try a larger --ring-size, -s or a filter",
+			"the recorder was too slow; try a larger --buffer, -s or a filter",
 		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
 					 "(record again), or there are more than 256",
 		[RINGTAP_LOST_WAIT] =

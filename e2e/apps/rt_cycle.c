@@ -63,7 +63,7 @@ static int finish(struct ringtap_capture *cap, uint64_t *last_ns, uint64_t *pack
 
 static int cycle(const char *dir, unsigned i, uint64_t *total)
 {
-	struct ringtap_capture_options opts = {.size = sizeof(opts), .ring_size = 256 << 10};
+	struct ringtap_capture_options opts = {.size = sizeof(opts), .buffer_size = 256 << 10};
 	struct ringtap_target want = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX, .snaplen = 64};
 	struct ringtap_capture *cap;

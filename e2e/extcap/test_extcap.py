@@ -109,7 +109,7 @@ def test_tshark_captures_what_was_played(testpmd, capture, corpus_files, tmp_pat
         check(["tcpdump", "-r", source, "-w", tmp_path / "wanted.pcap", expression])
         wanted = pcap.frames(tmp_path / "wanted.pcap")
     name = interface(pmd, "net_pcap0")
-    shark = capture(pmd, name, *preference(name, "ring-size", "64M"), *(["-f", expression] if expression else []))
+    shark = capture(pmd, name, *preference(name, "buffer", "64M"), *(["-f", expression] if expression else []))
     pmd.start()
     file = finish(shark, len(wanted))
     assert [p.data for p in file.packets] == wanted
@@ -122,10 +122,10 @@ def test_options_of_a_capture(play, capture):
     app = play()
     app.ring("a", rxq=2, txq=2)
     name = interface(app, "net_ring_a")
-    options = {"snaplen": 60, "direction": "tx", "queue": 1, "ring-size": "1M"}
+    options = {"snaplen": 60, "direction": "tx", "queue": 1, "buffer": "1M"}
     shark = capture(app, name, *(word for o in options.items() for word in preference(name, *o)))
     session, = sessions(app)
-    assert session["ring_size"] == 1 << 20
+    assert session["buffer_bytes"] == 1 << 20
     for queue in (0, 1):
         app.rx(0, queue, n=10, len=100)
         app.tx(0, queue, n=10, len=100)
@@ -136,7 +136,7 @@ def test_options_of_a_capture(play, capture):
 
 
 def test_tshark_names_the_end_of_the_application(app, capture):
-    shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "ring-size", ""))
+    shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "buffer", ""))
     app.rx(n=10)
     until(lambda: len(frames(shark.out, whole=False)) == 10, 20, "packets in the file")
     app.quit()
@@ -161,7 +161,7 @@ def test_configuration_follows_the_application(play):
     app = play()
     app.ring("a", rxq=2, txq=3)
     output = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
-    for option in ("direction", "queue", "snaplen", "ring-size", "timestamp"):
+    for option in ("direction", "queue", "snaplen", "buffer", "timestamp"):
         assert f"{{call=--{option}}}" in output
     reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
     values = ask(*reload, interface(app, "net_ring_a")).splitlines()
@@ -210,8 +210,8 @@ def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
      USAGE, "--snaplen z: not a size"),
     (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--queue", "z"],
      USAGE, "--queue z: not a queue"),
-    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--ring-size", "5"],
-     USAGE, "--ring-size 5: not a size; give 64K to 4G"),
+    (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:x:y", "--buffer", "5"],
+     USAGE, "--buffer 5: not a size; give 64K to 64G"),
     (["--capture", "--fifo", "/nonexistent/f", "--extcap-interface", "ringtap:APP:net_ring_a"], FAILED,
      "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
@@ -308,7 +308,7 @@ def test_snapshot_length(app, tmp_path, closing):
 
 def test_losses_are_reported(app, tmp_path, closing):
     """In the file, and at the end for Wireshark to show."""
-    fifo = closing(Fifo(app, tmp_path, "--ring-size", "64K"))
+    fifo = closing(Fifo(app, tmp_path, "--buffer", "64K"))
     app.rx(n=5000, len=500)  # more than pipe and ring hold, and nobody reads
     fifo.proc.send_signal(signal.SIGTERM)
     file = fifo.read()

@@ -78,7 +78,7 @@ def compare(recorders, reference):
 def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
     pmd = testpmd(f"net_pcap0,rx_pcap={reference.source},tx_pcap=/dev/null", "net_null1",
                   args=["--no-flush-rx", "--forward-mode=rxonly"])
-    recorders = {e: record(pmd, "--on-full", "wait", "--ring-size", "1M", "-f", e,
+    recorders = {e: record(pmd, "--on-full", "wait", "--buffer", "1M", "-f", e,
                            ports=["net_pcap0"]) for e in expressions}
     total = len(pcap.frames(reference.source))
     pmd.start()
@@ -108,7 +108,7 @@ def test_filters_see_tags_that_the_nic_handles(play, record, reference, frames, 
     app.ring("a")
     some = [f for f in frames if len(f) <= 2000][::9] + frames[-60:]
     source = pcap.write(reference.source.with_name("some.pcap"), some)
-    recorders = {e: record(app, "--on-full", "wait", "--ring-size", "1M", "-f", e)
+    recorders = {e: record(app, "--on-full", "wait", "--buffer", "1M", "-f", e)
                  for e in expressions}
     for data in some:
         bare, words = strip(data)

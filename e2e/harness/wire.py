@@ -8,7 +8,8 @@ import socket
 import struct
 import threading
 
-MAGIC, VERSION, SEG_VERSION = 0x70617472, 2, 2
+MAGIC, VERSION, SEG_VERSION = 0x70617472, 3, 3
+CHUNK, CHUNKS = 128 << 10, 2  # the smallest, and the least number
 HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER, MEMORY = range(1, 9)
 (WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED,
  LAYOUT) = range(65, 75)
@@ -32,12 +33,12 @@ def want(port="", queue=ALL, directions=3, snaplen=262144, first=NO_FILTER, coun
     return text(port) + struct.pack("<IIIII", queue, directions, snaplen, first, count)
 
 
-def open_request(wants=(want(),), insns=(), on_full=0, timestamp=0, ring_size=1 << 20,
+def open_request(wants=(want(),), insns=(), on_full=0, timestamp=0, buffer_size=1 << 20,
                  want_count=None, insn_count=None):
     head = struct.pack("<IIIII", on_full, timestamp,
                        len(wants) if want_count is None else want_count,
                        len(insns) if insn_count is None else insn_count, 0)
-    return message(OPEN, head + struct.pack("<Q", ring_size) + b"".join(wants)
+    return message(OPEN, head + struct.pack("<QQ", buffer_size, 1 << 36) + b"".join(wants)
                    + b"".join(struct.pack("<HBBI", *i) for i in insns))
 
 
@@ -53,19 +54,21 @@ def filtered(body):
 
 
 RINGS_MAX = 256
-LAYOUT_BODY = struct.Struct(f"<IIIQ3Q{RINGS_MAX}i")
+LAYOUT_BODY = struct.Struct(f"<5IQ3Q{RINGS_MAX}i")
 
 
 class Layout:
     """What a probe requests."""
 
     def __init__(self, body):
-        self.rings, self.interfaces, self.taps, self.ring_size, *rest = LAYOUT_BODY.unpack(body)
+        (self.rings, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size,
+         *rest) = LAYOUT_BODY.unpack(body)
         self.sizes, self.nodes = rest[:3], rest[3:]
 
 
-def layout(sizes, rings=1, interfaces=1, taps=1, ring_size=65536):
-    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, ring_size, *sizes, *[-1] * RINGS_MAX))
+def layout(sizes, rings=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS, chunk_size=CHUNK):
+    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, chunks, order, chunk_size, *sizes,
+                                            *[-1] * RINGS_MAX))
 
 
 def memfd(size, fill=True):
@@ -181,18 +184,19 @@ class Impostor:
         self.path.unlink(missing_ok=True)
 
 
-def segment(ring_size=65536, records=b"", head=None, **fields):
+def segment(records=b"", head=None, **fields):
     """A segment with one interface, one tap and one ring that holds the records: what a probe writes
     into the three memories. fields replace those of the header."""
     header = dict(magic=b"RINGTAP\0", version=SEG_VERSION, header_size=256, segment_size=0,
-                  ring_size=ring_size, ring_count=1, if_capacity=1, tap_capacity=1,
+                  chunk_size=CHUNK, ring_count=1, if_capacity=1, tap_capacity=1,
                   clock_offset=256, if_offset=4096, tap_offset=4096 + 256, ring_offset=8192,
-                  count_offset=8192 + 128, pid=os.getpid(), reserved=0, start_ns=1, state=1,
+                  count_offset=8192 + 128, order_offset=12288, chunk_count=CHUNKS,
+                  order_count=2 * CHUNKS, pid=os.getpid(), reserved=0, start_ns=1, state=1,
                   if_count=1, tap_count=1, refused=0)
     header["segment_size"] = 16384
     header.update(fields)
     out = bytearray(max(header["segment_size"], 16384) if header["segment_size"] < 1 << 20 else 16384)
-    struct.pack_into("<8sIIQQIIIIQQQQIIQIIII", out, 0, *header.values())
+    struct.pack_into("<8sIIQQIIIIQQQQQIIIIQIIII", out, 0, *header.values())
     struct.pack_into("<IIQQQ", out, 256, 0, 0, 0, 10**18, 1 << 40)
     struct.pack_into("<64s64s6sHIIIIII", out, 4096, text("port0"), text("net_fake"), b"\2" * 6, 0,
                      0, 262144, 1, 1, 0, 1)
@@ -201,7 +205,8 @@ def segment(ring_size=65536, records=b"", head=None, **fields):
     struct.pack_into("<QQII", out, 8192, end, 10**18, 0, 0)
     n = len(records)
     struct.pack_into("<QQ", out, 8192 + 128, n and 1, n and 1)
-    data = records.ljust(ring_size, b"\0")
+    struct.pack_into("<IIII", out, 12288, 0, 1, 0, 0)
+    data = records.ljust(CHUNKS * CHUNK, b"\0")
     return [bytes(out), data, bytes(4096)]
 
 

@@ -27,7 +27,7 @@ def capture(app, record, threads):
     """Has each thread send 50 packets; returns the file and what is lost. Rings are made for threads
     that poll within 150 ms: on a machine that stands still for so long it is tried again."""
     for _ in range(5):
-        recorder = record(app, "--ring-size", "64K")
+        recorder = record(app, "--buffer", "64K")
         assert app.one("crowd_send 50") == 50 * threads
         recorder.finish()
         file = recorder.file()

@@ -10,7 +10,7 @@ from harness.pcapng import RECEIVED, check_sums
 from harness.proc import until
 from harness.ringtap import LOSS
 
-TINY = ("--ring-size", "64K")
+TINY = ("--buffer", "64K")
 
 
 def dropped(file, interface):
@@ -115,7 +115,7 @@ def test_more_threads_than_rings(play, record):
     """Packets of a thread without a ring are a loss with a name, not a surprise."""
     app = play()
     app.plug("net_null0")
-    recorder = record(app, "--ring-size", "1M")
+    recorder = record(app, "--buffer", "1M")
     assert app.one("threads 0 0 count=100 n=50") == 5000
     output = recorder.finish()
     (seen, captured, lost), = check_sums(recorder.file())

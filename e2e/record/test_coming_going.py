@@ -51,7 +51,7 @@ def test_recorder_killed_while_it_attaches(busy, record):
 
 
 def test_stopped_reader_does_not_hold_up_the_application(busy, record):
-    recorder = record(busy, "--ring-size", "64K", "-s", "64")
+    recorder = record(busy, "--buffer", "64K", "-s", "64")
     recorder.proc.send_signal(signal.SIGSTOP)
     keeps_moving(busy)
     recorder.proc.send_signal(signal.SIGCONT)
@@ -65,7 +65,7 @@ def test_killed_application_leaves_a_whole_file(play, record):
     """Everything that was published is in the file, which ends properly and has the reason."""
     app = play()
     app.ring("a")
-    recorder = record(app, "--ring-size", "4M")
+    recorder = record(app, "--buffer", "4M")
     recorder.proc.send_signal(signal.SIGSTOP)  # so that all of it still is in the ring
     app.rx(n=3000, len=500)
     app.tx(n=3000, len=500)
@@ -144,7 +144,7 @@ def test_four_sessions_with_filters_of_their_own(play, record):
 
 
 def test_four_sessions_under_full_traffic(busy, record):
-    recorders = [record(busy, "-s", "64", "--ring-size", "1M", "-f", f, out="/dev/null")
+    recorders = [record(busy, "-s", "64", "--buffer", "1M", "-f", f, out="/dev/null")
                  for f in ("less 100", "greater 60", "not ip", "ether[0] = 0")]
     keeps_moving(busy)
     for recorder in recorders[::2]:

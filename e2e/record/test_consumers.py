@@ -76,7 +76,7 @@ class Tshark:
         self.out = out
         self.proc = wireshark.Tshark([
             *wireshark.preference(name, "snaplen", snaplen),
-            *wireshark.preference(name, "ring-size", RING), "-i", name, "-f", expression, "-w", out])
+            *wireshark.preference(name, "buffer", RING), "-i", name, "-f", expression, "-w", out])
 
     def finish(self, packets):
         until(lambda: self.out.exists() and len(pcapng.read(self.out, False).packets) >= packets, 30,
@@ -91,11 +91,11 @@ class Tshark:
 
 @pytest.mark.skipif(wireshark.missing() is not None, reason=str(wireshark.missing()))
 def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
-    short = record(app, "-f", "less 100", "-s", "60", "--ring-size", RING, "--json")
+    short = record(app, "-f", "less 100", "-s", "60", "--buffer", RING, "--json")
     middle = closing(Tcpdump(app, tmp_path / "tcpdump.pcap", "-s", "96", "len = 200"))
     long = closing(Tshark(app, tmp_path / "tshark.pcapng", "greater 300", 80))
-    stopped = record(app, "--ring-size", "64K")
-    killed = record(app, "--ring-size", RING)
+    stopped = record(app, "--buffer", "64K")
+    killed = record(app, "--buffer", RING)
     armed(app, 5)
     played = play_rounds(app, 0, 1)
     stopped.proc.send_signal(signal.SIGSTOP)
@@ -188,10 +188,10 @@ def test_count_of_a_libpcap_program(app, closing):
 def test_five_at_full_rate(busy, record, closing, tmp_path):
     """More than any reader can take: the application goes on, and all counts are right."""
     expressions = ["", "less 100", "ether[0] & 1 = 0"]
-    recorders = [record(busy, "-f", f, "-s", "64", "--ring-size", "4M", "--json", out="/dev/null")
+    recorders = [record(busy, "-f", f, "-s", "64", "--buffer", "4M", "--json", out="/dev/null")
                  for f in expressions]
     counter = count(busy, "net_null0", closing)
-    killed = record(busy, "--ring-size", "1M", out="/dev/null")
+    killed = record(busy, "--buffer", "1M", out="/dev/null")
     unfriendly = [tcpdump(busy, closing), extcap(busy, closing, tmp_path)]
     armed(busy, 7)
     before = pace(busy)

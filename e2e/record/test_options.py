@@ -288,7 +288,7 @@ def test_live_counts(busy, record):
 
 @pytest.mark.parametrize("option,status", [((), OK), (("--fail-on-loss",), LOSS)])
 def test_exit_status_reports_losses_only_on_request(app, record, option, status):
-    recorder = record(app, "--ring-size", "64K", *option)
+    recorder = record(app, "--buffer", "64K", *option)
     recorder.proc.send_signal(signal.SIGSTOP)
     app.rx(n=3000, len=500)
     recorder.proc.send_signal(signal.SIGCONT)
@@ -325,7 +325,7 @@ def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path)
 
 def test_summary_fits_a_terminal(busy, record):
     """Also after millions of packets, most of them lost."""
-    recorder = record(busy, "-c", "2000000", "--ring-size", "64K")
+    recorder = record(busy, "-c", "2000000", "--buffer", "64K")
     recorder.done()
     table = recorder.proc.output.split("\ninterface")[1].split("\nended by")[0].splitlines()
     assert any("lost, ring_full: " in line for line in table)

@@ -87,7 +87,7 @@ def test_socket_that_may_not_be_opened(tmp_path, play):
 @pytest.mark.parametrize("args", [
     ["-s", "x"], ["-s", "-5"], ["-c", "0"], ["-c", "9" * 30], ["-a", "duration"], ["-a", "moon:1"],
     ["-b", "filesize:0"], ["-b", "files:3"], ["--direction", "up"], ["--queue", "70000"],
-    ["--ring-size", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
+    ["--buffer", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
     ["--timestamp", "sundial"], ["--nonsense"], ["-i"], ["stray"], ["--ring-siz", "1M"]])
 def test_bad_options(tmp_path, args):
     """Refused before the search for applications."""
@@ -181,9 +181,12 @@ BROKEN = {
     "header size": dict(header_size=128),
     "larger than the file": dict(segment_size=1 << 40),
     "smaller than its header": dict(segment_size=16),
-    "ring size no power of two": dict(ring_size=65537),
-    "ring size zero": dict(ring_size=0),
-    "ring size beyond the data": dict(ring_size=1 << 30),
+    "chunk size no power of two": dict(chunk_size=wire.CHUNK + 4096),
+    "chunk size zero": dict(chunk_size=0),
+    "chunks beyond the data": dict(chunk_size=1 << 20),
+    "too few chunks": dict(chunk_count=wire.CHUNKS - 1),
+    "order too short": dict(order_count=wire.CHUNKS),
+    "order outside": dict(order_offset=16384),
     "ring count": dict(ring_count=1 << 20),
     "interface table outside": dict(if_offset=1 << 32),
     "interface table unaligned": dict(if_offset=(1 << 64) - 8),
@@ -196,12 +199,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_segments(tmp_path, impostor, what):
-    fields = dict(BROKEN[what])
-    contents = wire.segment(**{k: v for k, v in fields.items() if k != "ring_size"})
-    if "ring_size" in fields:
-        ring_size = struct.pack("<Q", fields["ring_size"])
-        contents[0] = contents[0][:24] + ring_size + contents[0][32:]
-    prefix = impostor("ringtap.sock", wire.fake_probe(contents))
+    prefix = impostor("ringtap.sock", wire.fake_probe(wire.segment(**BROKEN[what])))
     attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
 
 
@@ -226,12 +224,12 @@ def test_application_cannot_cut_off_the_memory(record, impostor):
 
 LAYOUTS = {
     "no rings": dict(sizes=[16384, 0, 4096], rings=0),
-    "too many rings": dict(sizes=[1 << 20, 257 << 16, 20480], rings=257),
-    "rings of 64 GiB each": dict(sizes=[16384, 1 << 36, 4096], ring_size=1 << 36),
-    "data larger than its rings": dict(sizes=[16384, 1 << 30, 4096]),
-    "tables without end": dict(sizes=[1 << 40, 65536, 4096]),
-    "too many taps": dict(sizes=[1 << 30, 65536, 4096], taps=1 << 20),
-    "wrong sum": dict(sizes=[16384, 65536, (1 << 64) - 4096]),
+    "too many rings": dict(sizes=[1 << 20, 514 * wire.CHUNK, 20480], rings=257, chunks=514, order=1024),
+    "a buffer of a TiB": dict(sizes=[16384, 1 << 40, 4096], chunks=1 << 23, order=1 << 24),
+    "data larger than its chunks": dict(sizes=[16384, 1 << 30, 4096]),
+    "tables without end": dict(sizes=[1 << 40, 2 * wire.CHUNK, 4096]),
+    "too many taps": dict(sizes=[1 << 30, 2 * wire.CHUNK, 4096], taps=1 << 20),
+    "wrong sum": dict(sizes=[16384, 2 * wire.CHUNK, (1 << 64) - 4096]),
 }
 
 
@@ -344,7 +342,7 @@ MESSAGES = {
     "direction": wire.open_request(wants=(wire.want(directions=0xFF),)),
     "policy": wire.open_request(on_full=9),
     "time stamps": wire.open_request(timestamp=9),
-    "ring size": wire.open_request(ring_size=1 << 60),
+    "buffer size": wire.open_request(buffer_size=1 << 60),
     "name without end": wire.open_request(wants=(b"A" * 64 + wire.want()[64:],)),
     "memory without a session": wire.message(wire.MEMORY),
     "filter without a session": wire.filter_request(insns=((6, 0, 0, 1),)),

@@ -28,7 +28,7 @@ def page_tables(pid):
 # ---- Limits of memory ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit, args", [(80, []), (450, ["--ring-size", "256M"])])
+@pytest.mark.parametrize("limit, args", [(80, []), (450, ["--buffer", "512M"])])
 def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit, args):
     """The rings would not fit into the application's limit."""
     group = memory_limit(limit * MIB)
@@ -44,7 +44,7 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit,
     recorder = record(pmd, "-s", "64", *args, out="/dev/null")
     start = pmd.stats(0)["RX-packets"]
     until(lambda: pmd.stats(0)["RX-packets"] > start + 1_000_000, 30, "traffic under a session")
-    assert sessions(pmd)[0]["rings"] * sessions(pmd)[0]["ring_size"] > limit * MIB
+    assert sessions(pmd)[0]["buffer_bytes"] > limit * MIB
     grown = group.usage - before - (page_tables(pmd.pid) - tables)
     assert grown < GROWTH, f"{grown} bytes more"
     recorder.finish()
@@ -56,9 +56,9 @@ def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
     """It is the one that is refused, before the kernel kills it; the application goes on."""
     group = memory_limit(64 * MIB)
     out = tmp_path / "none.pcapng"
-    done = run([*group.prefix, RINGTAP, "record", "-i", f"{app.prefix}:", "-w", out])
+    done = run([*group.prefix, RINGTAP, "record", "-i", f"{app.prefix}:", "-w", out, "--buffer", "64M"])
     assert done.returncode == FAILED
-    assert "not enough memory for" in done.stderr and "--ring-size" in done.stderr
+    assert "not enough memory: " in done.stderr and "--buffer" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not out.exists()
     assert group.oom_kills == 0
@@ -83,14 +83,14 @@ def test_limits_of_version_2_groups(app, tmp_path, files, left):
     script = (f"mount --bind {tmp_path}/cgroup /sys/fs/cgroup && "
               f"mount --bind {tmp_path}/mine /proc/$$/cgroup && exec \"$@\"")
     done = run(["unshare", "-m", "sh", "-c", script, "sh", RINGTAP, "record", "-i",
-                f"{app.prefix}:", "-w", tmp_path / "none.pcapng"])
+                f"{app.prefix}:", "-w", tmp_path / "none.pcapng", "--buffer", "64M"])
     assert done.returncode == FAILED
     assert f"half of the {left} MiB that are available" in done.stderr
 
 
 def test_recorder_with_just_enough_memory(memory_limit, app, record):
     group = memory_limit(64 * MIB)
-    recorder = record(app, "--ring-size", "1M", prefix=group.prefix)
+    recorder = record(app, "--buffer", "1M", prefix=group.prefix)
     app.rx(n=100)
     recorder.finish()
     assert len(recorder.file().packets) == 100
@@ -102,7 +102,7 @@ def test_recorder_with_just_enough_memory(memory_limit, app, record):
 
 def test_application_that_locks_its_memory(app, record):
     app.do("lock")
-    recorder = record(app, "--ring-size", "1M")
+    recorder = record(app, "--buffer", "1M")
     app.rx(n=500)
     recorder.finish()
     assert len(recorder.file().packets) == 500
@@ -187,7 +187,7 @@ def test_sparse_memory_is_not_filled(memory_limit, play, closing):
     listing()
     before = group.usage
     it = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
-    it.fds = [wire.memfd(size, fill=False) for size in it.ask(ring_size=16 * MIB).sizes]
+    it.fds = [wire.memfd(size, fill=False) for size in it.ask(buffer_size=16 * MIB).sizes]
     assert it.pass_memory(it.fds)[0] == wire.ERROR
     assert [os.fstat(fd).st_blocks for fd in it.fds] == [0, 0, 0]
     assert group.usage - before < GROWTH
@@ -232,7 +232,7 @@ def test_memory_cannot_be_taken_away(app, reader, record):
 def test_scribbling_reader_spoils_only_its_own_capture(app, reader, record, tails):
     good = record(app)
     it = reader()
-    it.open(ring_size=1 << 16)
+    it.open(buffer_size=1 << 16)
     noise = [random.Random(i).randbytes(len(m)) for i, m in enumerate(it.maps)]
     victims = list(zip(it.maps, noise))[:3 if tails else 2]
     done = threading.Event()

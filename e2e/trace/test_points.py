@@ -16,7 +16,7 @@ from harness.proc import check, until
 from harness.ringtap import LOSS, sessions
 from harness.tracers import EVENTS, NO_QUEUE, Bpftrace, bpftrace_missing, usdt_sites
 
-TINY = ("--ring-size", "64K")
+TINY = ("--buffer", "64K")
 RING_FULL, NO_RING = 0, 1
 LOST = 7  # option of an ISB
 
@@ -174,7 +174,7 @@ def test_threads_without_ring_lose(play, record, listen):
     app = play()
     app.plug("net_null0")
     b = listen(app, "drop")
-    recorder = record(app, "--ring-size", "1M")
+    recorder = record(app, "--buffer", "1M")
     assert app.one("threads 0 0 count=100 n=50") == 5000
     recorder.finish()
     drops = of(b.counts(), "drop")

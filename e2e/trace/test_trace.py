@@ -167,7 +167,7 @@ def test_latency(plugin, closing, trace, tmp_path):
 
 def test_what_a_recording_loses(app, record, trace):
     it = trace(app, "drops", "--json", "--duration", "60")
-    recorder = record(app, "--ring-size", "64K", "--fail-on-loss")
+    recorder = record(app, "--buffer", "64K", "--fail-on-loss")
     app.rx(n=20000, len=200)
     recorder.finish(status=LOSS)
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)

@@ -108,8 +108,8 @@ struct ringtap_session_info {
 	char reader[RINGTAP_NAME_LEN];
 	uint32_t rings;
 	uint32_t taps;
-	uint64_t ring_size; /* bytes */
-	uint64_t start_ns;  /* since the epoch; 0: not armed yet */
+	uint64_t buffer_size; /* bytes, of all rings */
+	uint64_t start_ns;    /* since the epoch; 0: not armed yet */
 };
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
@@ -188,7 +188,10 @@ enum ringtap_timestamp { RINGTAP_TSC, RINGTAP_NIC };
 
 struct ringtap_capture_options {
 	size_t size;
-	uint64_t ring_size; /* bytes of this process per polling thread; 0: default */
+	/* Bytes of this process for an application's packets, shared by its polling threads and
+	 * rounded up to what these need; 0: 256 MiB, 32 MiB for each thread if that is more, but at
+	 * most a quarter of the memory that is available. */
+	uint64_t buffer_size;
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
 	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. Making the
@@ -444,9 +447,9 @@ struct ringtap_ring {
 	size_t size;
 	uint32_t app;
 	uint32_t lcore;     /* UINT32_MAX: unknown or unused */
-	uint64_t ring_size; /* bytes */
-	uint64_t used;      /* bytes not yet released */
-	uint64_t written;   /* bytes since the beginning */
+	uint64_t buffer_size; /* bytes, shared with the application's other rings */
+	uint64_t used;        /* bytes not yet released */
+	uint64_t written;     /* bytes since the beginning */
 };
 unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap);
 int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out);

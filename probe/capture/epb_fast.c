@@ -149,7 +149,7 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 
 	for (; c.pkts != c.last; c.pkts++) {
 		struct rte_mbuf **from = c.pkts;
-		uint8_t *start = r->data + (r->head & r->mask);
+		uint8_t *start = r->chunk + (r->head & r->mask);
 
 		c.at = start;
 		c.end = start + (r->limit > r->head ? r->limit - r->head : 0);

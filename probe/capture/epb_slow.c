@@ -80,6 +80,7 @@ void rt_epb_mend(struct rt_ring *r)
 	struct rt_seg_count *c = &r->counts[r->open - 1];
 	uint64_t missing = c->seen - c->captured - c->filtered;
 
+	rt_chunks_mend(r);
 	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)
 		missing -= c->lost[i];
 	c->lost[RT_LOSS_NO_RING] += missing;
@@ -93,7 +94,7 @@ static bool fits(const struct rt_ring *r, uint64_t need)
 }
 
 /* Only for labs: the application stands still until the reader has caught up. */
-static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
+static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap)
 {
 	uint64_t start = rte_rdtsc(), most = rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
 
@@ -104,7 +105,7 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t 
 	while (!rt_load(&tap->session->stopping)) {
 		if (!rt_ring_refresh(r))
 			return false;
-		if (fits(r, need))
+		if (rt_chunks_next(r))
 			return true;
 		/* Also when the counter has gone back. */
 		if (rte_rdtsc() - start > most)
@@ -117,15 +118,17 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t 
 
 enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
-	if (need > r->mask + 1 - RT_RING_GUARD)
+	if (fits(r, need))
+		return RT_ROOM_OK;
+	if (need > r->mask + 1 - RT_CHUNK_GUARD)
 		return RT_ROOM_NEVER;
 	if (!rt_ring_refresh(r))
 		return RT_ROOM_NONE;
-	if (fits(r, need)) {
+	if (rt_chunks_next(r)) {
 		r->gave_up = 0;
 		return RT_ROOM_OK;
 	}
-	return tap->wait && wait_for_room(r, tap, need) ? RT_ROOM_OK : RT_ROOM_NONE;
+	return tap->wait && wait_for_room(r, tap) ? RT_ROOM_OK : RT_ROOM_NONE;
 }
 
 unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t tags[8])
@@ -226,14 +229,14 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 		rt_epb_unreadable(r, tap, 1);
 		return true;
 	}
-	room = fits(r, need) ? RT_ROOM_OK : rt_epb_room(r, tap, need);
+	room = rt_epb_room(r, tap, need);
 	if (room == RT_ROOM_NEVER || wire > UINT32_MAX) {
 		bad_mbuf(r, tap);
 		return true;
 	}
 	if (room == RT_ROOM_NONE)
 		return false;
-	p = r->data + (r->head & r->mask);
+	p = r->chunk + (r->head & r->mask);
 	memset(p + RT_EPB_HEADER + padded - (padded ? 4 : 0), 0, 4);
 	if (!copy_frame(p + RT_EPB_HEADER, m, tags, tag_len, cap)) {
 		bad_mbuf(r, tap);

@@ -180,8 +180,8 @@ static void test_packet_larger_than_the_ring_is_counted_as_broken(void **state)
 	struct rte_mbuf *m = test_frame(3, 9000);
 	struct test_ring tiny;
 
-	test_ring_make(&tiny, RT_RING_SIZE_MIN);
-	m->pkt_len = RT_RING_SIZE_MIN;
+	test_ring_make(&tiny, TEST_RING);
+	m->pkt_len = TEST_RING;
 	test_ring_push(&tiny, RT_DIR_RX, &m, 1, NS);
 	assert_int_equal(tiny.ring.counts[0].lost[RT_LOSS_BAD_MBUF], 1);
 	m->pkt_len = 9000;

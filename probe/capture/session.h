@@ -12,6 +12,7 @@
 #include "common/proto.h"
 #include "common/segment.h"
 #include "probe/core/ports.h"
+#include "chunks.h"
 #include "common/ring.h"
 #include "probe/core/shm.h"
 #include "probe/core/thread.h"
@@ -83,7 +84,7 @@ struct rt_session {
 	uint32_t id;
 	uint32_t on_full, timestamp;
 	uint32_t want_count;
-	uint64_t ring_size;
+	uint64_t buffer_size, buffer_most; /* as requested */
 	struct rt_msg_want *wants;
 	struct rt_filter **filters; /* by want; NULL entries */
 	struct rt_filter *
@@ -93,6 +94,8 @@ struct rt_session {
 	struct rt_session_if *ifs;    /* if_room */
 	struct rt_tap **taps;         /* tap_capacity */
 	uint64_t *pending;            /* ring_count * tap_capacity */
+	uint32_t *orders;             /* ring_count * order_count */
+	struct rt_chunks chunks;
 	struct rt_thread_set polling; /* threads that polled when the memory was laid out */
 	struct rt_shm shm;
 	struct rt_grace grace;

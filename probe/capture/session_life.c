@@ -24,8 +24,9 @@
 #define OBSERVE_MAX_MS  150 /* ports that no thread polls end the wait here */
 /* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
  * reader: docs/performance.md. */
-#define RING_SIZE_DEFAULT  (32u << 20)
-#define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
+#define BUFFER_DEFAULT   (256ull << 20) /* bytes */
+#define BUFFER_OF_THREAD (32ull << 20)
+#define OWN_AHEAD_MIN    (4u << 20) /* what is smaller stays in the L2 cache */
 
 uint64_t rt_now_ms(void)
 {
@@ -113,8 +114,8 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->on_full = req->open.on_full;
 	s->timestamp = req->open.timestamp;
 	s->want_count = req->open.want_count;
-	s->ring_size =
-		rt_shm_ring_size(req->open.ring_size ? req->open.ring_size : RING_SIZE_DEFAULT);
+	s->buffer_size = req->open.buffer_size;
+	s->buffer_most = req->open.buffer_most;
 	s->reader_pid = req->reader_pid;
 	memcpy(s->reader, req->reader, sizeof(s->reader));
 	snprintf(err, RT_TEXT_LEN, "not enough memory");
@@ -159,15 +160,16 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 	struct rt_ring *r = &s->rings[i];
 
 	*r = (struct rt_ring){
-		.data = s->shm.data[i],
-		.mask = s->ring_size - 1,
-		.limit = s->ring_size - RT_RING_GUARD,
-		.own_ahead = s->ring_size >= OWN_AHEAD_MIN_RING,
+		.own_ahead = s->chunks.window * s->chunks.size >= OWN_AHEAD_MIN,
+		.index = i,
+		.order = &s->orders[(size_t)i * s->shm.order_count],
+		.pub_order = &s->shm.orders[(size_t)i * s->shm.order_count],
 		.pub = &s->shm.rings[i],
 		.peer = &s->shm.tails[i],
 		.counts = &s->shm.counts[(size_t)i * s->tap_capacity],
 		.pending = &s->pending[(size_t)i * s->tap_capacity],
 	};
+	rt_chunks_begin(&s->chunks, r);
 }
 
 static struct rt_thread_set threads_seen(const struct rt_session *s)
@@ -194,17 +196,31 @@ static uint32_t rings_needed(const struct rt_thread_set *seen)
 	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
 }
 
+/* More for many threads, each of which may be as far ahead of the reader. */
+static uint64_t buffer_wanted(const struct rt_session *s)
+{
+	uint64_t threads = rt_thread_set_count(&s->polling), size = BUFFER_DEFAULT;
+
+	if (s->buffer_size)
+		return s->buffer_size;
+	if (size < threads * BUFFER_OF_THREAD)
+		size = threads * BUFFER_OF_THREAD;
+	return size < s->buffer_most ? size : s->buffer_most;
+}
+
 void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 {
 	uint32_t n = 0;
 
 	s->polling = threads_seen(s);
-	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), s->ring_size, s->tap_capacity);
+	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), buffer_wanted(s), s->tap_capacity);
 	s->state = RT_SESSION_LAID_OUT;
 	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
 		.if_capacity = s->shm.h.if_capacity,
 		.tap_capacity = s->shm.tap_capacity,
-		.ring_size = s->shm.ring_size};
+		.chunk_count = s->shm.chunk_count,
+		.order_count = s->shm.order_count,
+		.chunk_size = s->shm.chunk_size};
 	memcpy(out->bytes, s->shm.bytes, sizeof(out->bytes));
 	/* In the order in which make_rings() assigns them. */
 	for (uint32_t t = 0; t < RT_MAX_THREADS && n < RT_MAX_RINGS; t++) {
@@ -231,7 +247,11 @@ static int make_rings(struct rt_session *s)
 
 	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
 	s->pending = populated_zeros((size_t)n * s->tap_capacity * sizeof(*s->pending));
-	if (!s->rings || !s->pending)
+	s->orders = populated_zeros((size_t)n * s->shm.order_count * sizeof(*s->orders));
+	if (!s->rings || !s->pending || !s->orders)
+		return -ENOMEM;
+	if (rt_chunks_init(&s->chunks, s->shm.data, s->shm.chunk_size, s->shm.chunk_count, n,
+		    s->shm.order_count))
 		return -ENOMEM;
 	s->ring_count = n;
 	for (uint32_t i = 0; i < n; i++)
@@ -336,6 +356,8 @@ void rt_session_free(struct rt_session *s)
 	free(s->ifs);
 	free(s->wants);
 	free(s->pending);
+	free(s->orders);
+	rt_chunks_free(&s->chunks);
 	free(s->rings);
 	free(s);
 }

@@ -95,7 +95,7 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
-	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING};
 
 	snprintf(want.port, sizeof(want.port), "%s", port);
 	return test_session_open(&open, &want, none);

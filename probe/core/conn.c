@@ -98,7 +98,7 @@ static bool send_sessions(struct rt_conn *c)
 			.reader_pid = s->reader_pid,
 			.rings = s->ring_count,
 			.taps = s->tap_count,
-			.ring_size = s->ring_size,
+			.buffer_size = s->shm.bytes[RT_FD_DATA],
 			.start_ns = s->start_ns};
 		memcpy(m.session[n].reader, s->reader, sizeof(s->reader));
 	}

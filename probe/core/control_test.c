@@ -31,7 +31,7 @@
 
 static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const struct ringtap_capture_options small = {
-	.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
+	.size = sizeof(small), .buffer_size = TEST_RING};
 static const char *dir;
 static pthread_t poller;
 static uint32_t quit;

@@ -140,7 +140,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 
 	for (unsigned i = first; i < last; i++) {
 		ring[i] = ring_of(set->tap[i]->session, t);
-		if (rt_unlikely(ring[i]->data == NULL))
+		if (rt_unlikely(ring[i]->chunk == NULL))
 			continue;
 		if (rt_unlikely(ring[i]->open))
 			rt_epb_mend(ring[i]);
@@ -150,7 +150,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	line = rt_latch_read(&rt_hook_clock);
 	ns = rt_clock_now(&line);
 	for (unsigned i = first; i < last; i++) {
-		if (rt_unlikely(ring[i]->data == NULL)) {
+		if (rt_unlikely(ring[i]->chunk == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
 			continue;
 		}

@@ -69,7 +69,7 @@ static struct rt_session *open_session(const char *port, enum rt_on_full on_full
 		.directions = RT_WANT_RX,
 		.snaplen = 64,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING, .on_full = on_full};
 
 	snprintf(want.port, sizeof(want.port), "%s", port);
 	return test_session_open(&open, &want, NULL);
@@ -248,7 +248,7 @@ static void fill(struct rt_session *s, uint16_t port)
 	order(port, UINT32_MAX);
 	while (!rt_load(&s->ring_of[app.slot->index]))
 		sched_yield();
-	while (head(s) < s->ring_size - RT_RING_GUARD - largest)
+	while (head(s) < TEST_RING - RT_CHUNK_GUARD - largest)
 		sched_yield();
 	while (!rt_load(&ring_of_app(s)->pub->busy))
 		sched_yield();
@@ -265,12 +265,18 @@ static void give_room(struct rt_session *s)
 static uint64_t count_records(struct rt_session *s, uint64_t at, uint64_t end)
 {
 	const struct rt_ring *r = ring_of_app(s);
+	const uint64_t size = s->shm.chunk_size;
 	uint64_t n = 0;
 
 	for (; at < end; n++) {
-		const struct rt_epb *e = (const void *)(r->data + (at & r->mask));
-		uint32_t trailer;
+		uint32_t id = r->pub_order[at / size % s->shm.order_count], trailer;
+		const struct rt_epb *e = (const void *)(s->shm.data + id * size + at % size);
 
+		if (e->type == RT_CHUNK_END) {
+			at = (at / size + 1) * size;
+			n--;
+			continue;
+		}
 		assert_int_equal(e->type, RT_EPB_TYPE);
 		assert_in_range(e->total_len, RT_EPB_MIN, end - at);
 		memcpy(&trailer, (const uint8_t *)e + e->total_len - 4, 4);

@@ -25,7 +25,7 @@ static struct rt_session *open_session(void)
 		.directions = RT_WANT_RX | RT_WANT_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING};
 
 	return test_session_open(&open, &want, NULL);
 }

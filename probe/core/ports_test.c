@@ -94,13 +94,13 @@ static int remove_ports(void **state)
 	return 0;
 }
 
-static struct rt_session *open_session(const char *name, uint64_t ring_size)
+static struct rt_session *open_session(const char *name, uint64_t buffer_size)
 {
 	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
 		.directions = RT_WANT_RX | RT_WANT_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ring_size = ring_size};
+	const struct rt_msg_open open = {.buffer_size = buffer_size};
 	struct rt_session *s;
 
 	snprintf(want.port, sizeof(want.port), "%s", name);
@@ -136,7 +136,7 @@ static void test_ports_that_are_not_captured_are_not_called(void **state)
 	struct rt_session *s;
 
 	forget_calls();
-	s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	s = open_session("net_ring_0", TEST_RING);
 	assert_true(called(port[0], CALL_INFO) > 0);
 	forget_calls();
 	for (unsigned i = 0; i < LOOKS; i++)
@@ -146,7 +146,7 @@ static void test_ports_that_are_not_captured_are_not_called(void **state)
 		rt_session_refresh(s, 450);
 	assert_in_range(calls_of(port[0]), 0, 1);
 	end_session(s);
-	s = open_session("0", RT_RING_SIZE_MIN); /* its number */
+	s = open_session("0", TEST_RING); /* its number */
 	for (unsigned i = 0; i < LOOKS; i++)
 		rt_session_rescan(s);
 	end_session(s);
@@ -225,7 +225,7 @@ static void test_drivers_are_called_seldom(void **state)
 /* Between two scans: only memory shows it. */
 static void test_other_numbers_of_queues_are_noticed(void **state)
 {
-	struct rt_session *s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	struct rt_session *s = open_session("net_ring_0", TEST_RING);
 	uint32_t n[2];
 
 	assert_int_equal(s->tap_count, 2);
@@ -281,7 +281,7 @@ static void test_as_many_ports_as_ethdev_has_room_for(void **state)
 
 	for (unsigned i = 2; i < RTE_MAX_ETHPORTS; i++)
 		assert_int_equal(make_null(i), i);
-	s = open_session("", RT_RING_SIZE_MIN);
+	s = open_session("", TEST_RING);
 	assert_int_equal(s->shm.header->if_count, RTE_MAX_ETHPORTS);
 	assert_int_equal(s->shm.header->tap_count, 2 * RTE_MAX_ETHPORTS);
 	for (uint16_t i = 2; i < RTE_MAX_ETHPORTS; i++)
@@ -314,7 +314,7 @@ static void test_counters_of_a_stopped_port_begin_with_the_session(void **state)
 
 	test_port_send(port[0], 5);
 	assert_int_equal(rte_eth_dev_stop(port[0]), 0);
-	s = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	s = open_session("net_ring_0", TEST_RING);
 	assert_int_equal(nic_opackets(s), 0);
 	assert_int_equal(rte_eth_dev_start(port[0]), 0);
 	test_port_send(port[0], 3); /* before the first scan */
@@ -338,7 +338,7 @@ static void rescan(void)
 
 static void test_counters_of_a_port_that_comes_back_go_on(void **state)
 {
-	watched = open_session("net_ring_0", RT_RING_SIZE_MIN);
+	watched = open_session("net_ring_0", TEST_RING);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	for (unsigned i = 1; i <= 3; i++) {
 		test_port_send(port[0], 7);
@@ -404,7 +404,7 @@ static void test_port_that_comes_back_under_another_id(void **state)
 {
 	const uint16_t id[2] = {port[0], port[1]};
 
-	watched = open_session("", RT_RING_SIZE_MIN);
+	watched = open_session("", TEST_RING);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	test_port_remove(port[0]);
 	test_port_remove(port[1]);
@@ -430,7 +430,7 @@ static void test_more_ports_than_entries_are_counted(void **state)
 {
 	const uint32_t beyond = 3;
 
-	watched = open_session("", RT_RING_SIZE_MIN);
+	watched = open_session("", TEST_RING);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	for (uint32_t i = 2; i < RT_MAX_IFS + beyond; i++) {
 		uint16_t id = make_null(i);

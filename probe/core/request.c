@@ -39,8 +39,8 @@ static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 		return refuse(err, "unknown option");
 	if (!o->want_count || o->want_count > RT_MAX_WANTS)
 		return refuse(err, "too few or too many ports");
-	if (o->ring_size > RT_RING_SIZE_MAX)
-		return refuse(err, "ring size is above 4 GiB");
+	if (o->buffer_size > RT_BUFFER_MAX || o->buffer_most > RT_BUFFER_MAX)
+		return refuse(err, "buffer is above 64 GiB");
 	if (o->insn_count > RT_MSG_MAX / sizeof(struct rt_insn) ||
 		len != sizeof(*o) + o->want_count * sizeof(struct rt_msg_want) +
 				o->insn_count * sizeof(struct rt_insn))

@@ -23,7 +23,7 @@ struct message {
 static struct message good(void)
 {
 	struct message m = {
-		.open = {.want_count = WANTS, .insn_count = INSNS, .ring_size = 1 << 20},
+		.open = {.want_count = WANTS, .insn_count = INSNS, .buffer_size = 1 << 20},
 		.want = {{.port = "net_null0",
 				 .queue = RT_QUEUE_ALL,
 				 .directions = RT_WANT_RX | RT_WANT_TX,
@@ -70,7 +70,7 @@ static void test_good_request_is_copied(void **state)
 	struct message m = good();
 
 	assert_int_equal(parse_len(&m, sizeof(m)), 0);
-	assert_int_equal(req.open.ring_size, 1 << 20);
+	assert_int_equal(req.open.buffer_size, 1 << 20);
 	assert_memory_equal(req.wants, m.want, sizeof(m.want));
 	assert_memory_equal(req.insns, m.insn, sizeof(m.insn));
 	rt_request_free(&req);
@@ -122,9 +122,9 @@ static void test_options_are_checked(void **state)
 	m.open.timestamp = RT_TIMESTAMP_NIC + 1;
 	assert_int_equal(parse(&m), -EINVAL);
 	m = good();
-	m.open.ring_size = RT_RING_SIZE_MAX + 1;
+	m.open.buffer_size = RT_BUFFER_MAX + 1;
 	assert_int_equal(parse(&m), -EINVAL);
-	m.open.ring_size = RT_RING_SIZE_MAX;
+	m.open.buffer_size = RT_BUFFER_MAX;
 	assert_int_equal(parse(&m), 0);
 }
 

@@ -53,7 +53,7 @@ static struct rt_session *open_session(void)
 		.directions = RT_WANT_RX | RT_WANT_TX,
 		.snaplen = 600,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING};
 	struct rt_session *s = test_session_open(&open, &want, NULL);
 
 	poll_once(0);
@@ -92,8 +92,7 @@ static void *scribble(void *arg)
 
 	while (!rt_load(&w->quit)) {
 		scribble_over(w, w->shm->header, w->shm->bytes[RT_FD_SEGMENT]);
-		for (uint32_t i = 0; i < w->shm->ring_count; i++)
-			scribble_over(w, w->shm->data[i], w->shm->ring_size);
+		scribble_over(w, w->shm->data, w->shm->bytes[RT_FD_DATA]);
 		if (w->tails)
 			scribble_over(w, w->shm->tails, w->shm->bytes[RT_FD_TAILS]);
 		rt_store_release(&w->rounds, w->rounds + 1);

@@ -27,15 +27,6 @@ static uint64_t page_size(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-uint64_t rt_shm_ring_size(uint64_t wish)
-{
-	uint64_t size = RT_RING_SIZE_MIN;
-
-	while (size < page_size() || (size < wish && size < RT_RING_SIZE_MAX))
-		size *= 2;
-	return size;
-}
-
 /* A truncation would kill a process that has mapped the memory with SIGBUS; a punched hole would
  * be filled, and charged, at the next access. The seal against new writers forbids holes. */
 int rt_shm_seal(int fd)
@@ -80,29 +71,21 @@ static int check_kind(int fd, int which, char *err)
 	return 0;
 }
 
-/* Maps every ring twice in a row. Huge pages need addresses that are multiples of their size. */
+/* Huge pages need addresses that are multiples of their size. */
 static int map_data(struct rt_shm *m, int fd)
 {
-	uint64_t align = m->ring_size >= RT_RING_SIZE_HUGE ? RT_RING_SIZE_HUGE : page_size();
-	uint8_t *at;
+	void *at;
 
-	m->data_span = (uint64_t)m->ring_count * m->ring_size * 2 + align;
+	m->data_span = m->bytes[RT_FD_DATA] + m->chunk_size;
 	m->data_base = mmap(NULL, m->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m->data_base == MAP_FAILED) {
 		m->data_base = NULL;
 		return -errno;
 	}
-	at = (uint8_t *)round_up((uintptr_t)m->data_base, align);
-	for (uint32_t i = 0; i < m->ring_count; i++, at += 2 * m->ring_size) {
-		for (int half = 0; half < 2; half++) {
-			void *p = mmap(at + (uint64_t)half * m->ring_size, m->ring_size, PROT_NONE,
-				MAP_SHARED | MAP_FIXED, fd, (off_t)(i * m->ring_size));
-
-			if (p == MAP_FAILED)
-				return -errno;
-		}
-		m->data[i] = at;
-	}
+	at = (void *)round_up((uintptr_t)m->data_base, m->chunk_size);
+	if (mmap(at, m->bytes[RT_FD_DATA], PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return -errno;
+	m->data = at;
 	return 0;
 }
 
@@ -143,19 +126,11 @@ static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 /* All pages exist already: this needs page tables and no other memory. */
 static int open_up(struct rt_shm *m, char *err)
 {
-	struct {
-		void *at;
-		uint64_t size;
-	} maps[2 + RT_MAX_RINGS] = {
-		{m->header, m->bytes[RT_FD_SEGMENT]}, {m->tails, m->bytes[RT_FD_TAILS]}};
+	void *const at[RT_FD_COUNT] = {m->header, m->data, m->tails};
 
-	for (uint32_t i = 0; i < m->ring_count; i++) {
-		maps[2 + i].at = m->data[i];
-		maps[2 + i].size = 2 * m->ring_size;
-	}
-	for (uint32_t i = 0; i < 2 + m->ring_count; i++) {
-		if (mprotect(maps[i].at, maps[i].size, PROT_READ | PROT_WRITE) ||
-			rt_pages_populate(maps[i].at, maps[i].size)) {
+	for (uint32_t i = 0; i < RT_FD_COUNT; i++) {
+		if (mprotect(at[i], m->bytes[i], PROT_READ | PROT_WRITE) ||
+			rt_pages_populate(at[i], m->bytes[i])) {
 			int error = errno;
 
 			snprintf(err, RT_TEXT_LEN,
@@ -165,22 +140,41 @@ static int open_up(struct rt_shm *m, char *err)
 		}
 		/* khugepaged charges a collapsed page to the process whose mapping it scans:
 		 * keep it away from this one. Existing huge mappings stay. */
-		(void)madvise(maps[i].at, maps[i].size, MADV_NOHUGEPAGE);
+		(void)madvise(at[i], m->bytes[i], MADV_NOHUGEPAGE);
 	}
 	return 0;
 }
 
-void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps)
+/* Chunks are as large as is good for the TLB, but at least four for a ring. */
+static void cut(struct rt_shm *m, uint64_t buffer_size)
+{
+	uint64_t size = RT_CHUNK_MAX, least = m->ring_count * RT_CHUNKS_OF_RING;
+
+	while (size > RT_CHUNK_MIN && size > page_size() && buffer_size / size < 2 * least)
+		size /= 2;
+	m->chunk_size = size;
+	m->chunk_count = (uint32_t)(round_up(buffer_size, size) / size);
+	if (m->chunk_count < least)
+		m->chunk_count = (uint32_t)least;
+	m->order_count = 1;
+	while (m->order_count <= m->chunk_count)
+		m->order_count *= 2;
+}
+
+void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps)
 {
 	struct rt_seg_header *h = &m->h;
 	uint64_t at = sizeof(*h);
 
-	*m = (struct rt_shm){.ring_size = ring_size, .ring_count = rings, .tap_capacity = taps};
+	*m = (struct rt_shm){.ring_count = rings, .tap_capacity = taps};
+	cut(m, buffer_size);
 	*h = (struct rt_seg_header){
 		.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
 		.header_size = sizeof(*h),
-		.ring_size = ring_size,
+		.chunk_size = m->chunk_size,
+		.chunk_count = m->chunk_count,
+		.order_count = m->order_count,
 		.ring_count = rings,
 		.if_capacity = RT_MAX_IFS,
 		.tap_capacity = taps,
@@ -196,9 +190,11 @@ void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32
 	at += sizeof(struct rt_seg_ring) * rings;
 	h->count_offset = at;
 	at += sizeof(struct rt_seg_count) * taps * (rings + 1);
+	h->order_offset = at;
+	at += sizeof(uint32_t) * rings * m->order_count;
 	h->segment_size = round_up(at, page_size());
 	m->bytes[RT_FD_SEGMENT] = h->segment_size;
-	m->bytes[RT_FD_DATA] = ring_size * rings;
+	m->bytes[RT_FD_DATA] = m->chunk_size * m->chunk_count;
 	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * rings, page_size());
 }
 
@@ -212,6 +208,7 @@ static void fill_in(struct rt_shm *m)
 	m->taps = (void *)(base + m->h.tap_offset);
 	m->rings = (void *)(base + m->h.ring_offset);
 	m->counts = (void *)(base + m->h.count_offset);
+	m->orders = (void *)(base + m->h.order_offset);
 	for (uint32_t i = 0; i < m->ring_count; i++)
 		m->rings[i].lcore = UINT32_MAX;
 }

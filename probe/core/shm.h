@@ -20,12 +20,14 @@ struct rt_shm {
 	struct rt_seg_ring *rings;
 	struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
-	uint8_t *data[RT_MAX_RINGS]; /* ring_count areas, each mapped twice back to back */
+	uint32_t *orders;            /* ring_count * order_count */
+	uint8_t *data;               /* chunk_count * chunk_size */
 	struct rt_seg_header h;      /* as laid out; private */
 	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
-	uint64_t ring_size;
+	uint64_t chunk_size;
+	uint32_t chunk_count, order_count;
 	uint32_t ring_count, tap_capacity;
-	void *data_base; /* reservation that holds all data areas */
+	void *data_base; /* reservation that holds the data, aligned */
 	uint64_t data_span;
 };
 
@@ -33,11 +35,9 @@ struct rt_shm {
  * -errno. */
 int rt_shm_seal(int fd);
 
-/* Rounds a requested size to a ring size: a power of two, at least RT_RING_SIZE_MIN and a page. */
-uint64_t rt_shm_ring_size(uint64_t wish);
-
-/* Fills in sizes and offsets; nothing is allocated. */
-void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+/* Fills in sizes and offsets; nothing is allocated. The buffer is rounded up to whole chunks, and to
+ * RT_CHUNKS_OF_RING for each ring. */
+void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps);
 
 /* Maps, seals and checks the reader's memory, makes all of it present in the page tables, and fills
  * in header and tables; clock and counters are left as they are. fds stay the caller's and are not

@@ -30,7 +30,7 @@ static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	rt_shm_lay_out(&m, RINGS, RT_RING_SIZE_MIN, TAPS);
+	rt_shm_lay_out(&m, RINGS, RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN, TAPS);
 	test_shm_memory(&m, fds);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -267,8 +267,7 @@ static void race(void **state, void *(*spoil)(void *))
 		rt_store(&quit, 0);
 		assert_int_equal(pthread_create(&thread, NULL, spoil, &size), 0);
 		if (rt_shm_attach(&m, fds, err) == 0) {
-			for (uint32_t r = 0; r < RINGS; r++)
-				memset(m.data[r], 7, 2 * RT_RING_SIZE_MIN);
+			memset(m.data, 7, m.bytes[RT_FD_DATA]);
 			assert_int_equal(used(fds[RT_FD_DATA]), m.bytes[RT_FD_DATA]);
 		}
 		rt_store(&quit, 1);
@@ -309,7 +308,7 @@ static int locked_child(bool sparse, rlim_t limit)
 		else
 			status = strstr(err, "RLIMIT_MEMLOCK") ? 20 : 13;
 	} else {
-		memset(m.data[0], 1, RT_RING_SIZE_MIN);
+		memset(m.data, 1, RT_CHUNK_MIN);
 	}
 	return status;
 }

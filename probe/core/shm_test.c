@@ -19,6 +19,7 @@
 
 #define RINGS 3u
 #define TAPS  10u
+#define BUFFER ((uint64_t)RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN)
 
 static struct rt_shm m;
 static int fds[RT_FD_COUNT];
@@ -26,7 +27,7 @@ static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	rt_shm_lay_out(&m, RINGS, RT_RING_SIZE_MIN, TAPS);
+	rt_shm_lay_out(&m, RINGS, BUFFER, TAPS);
 	test_shm_memory(&m, fds);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -53,15 +54,29 @@ static uint64_t size_of(int which)
 	return (uint64_t)st.st_size;
 }
 
-static void test_ring_sizes_are_powers_of_two_within_bounds(void **state)
+static void assert_chunks(uint32_t rings, uint64_t buffer, uint64_t size, uint32_t count)
 {
-	assert_int_equal(rt_shm_ring_size(0), RT_RING_SIZE_MIN);
-	assert_int_equal(rt_shm_ring_size(1), RT_RING_SIZE_MIN);
-	assert_int_equal(rt_shm_ring_size(RT_RING_SIZE_MIN), RT_RING_SIZE_MIN);
-	assert_int_equal(rt_shm_ring_size(RT_RING_SIZE_MIN + 1), RT_RING_SIZE_MIN * 2);
-	assert_int_equal(rt_shm_ring_size(1000000), 1u << 20);
-	assert_int_equal(rt_shm_ring_size(RT_RING_SIZE_MAX), RT_RING_SIZE_MAX);
-	assert_int_equal(rt_shm_ring_size(UINT64_MAX), RT_RING_SIZE_MAX);
+	struct rt_shm s;
+
+	rt_shm_lay_out(&s, rings, buffer, TAPS);
+	assert_int_equal(s.chunk_size, size);
+	assert_int_equal(s.chunk_count, count);
+	assert_int_equal(s.bytes[RT_FD_DATA], size * count);
+	assert_in_range(s.order_count, count + 1, 2 * count);
+	assert_int_equal(s.order_count & (s.order_count - 1), 0);
+}
+
+static void test_buffers_are_cut_into_chunks(void **state)
+{
+	assert_chunks(1, 0, RT_CHUNK_MIN, 2);
+	assert_chunks(1, 1, RT_CHUNK_MIN, 2);
+	assert_chunks(1, 3 * RT_CHUNK_MIN + 1, RT_CHUNK_MIN, 4);
+	assert_chunks(4, 1 << 20, RT_CHUNK_MIN, 8);
+	assert_chunks(4, 4 << 20, 256 << 10, 16);
+	assert_chunks(4, 32 << 20, RT_CHUNK_MAX, 16);
+	assert_chunks(4, 256 << 20, RT_CHUNK_MAX, 128);
+	assert_chunks(256, 256 << 20, 256 << 10, 1024);
+	assert_chunks(1, RT_BUFFER_MAX, RT_CHUNK_MAX, RT_BUFFER_MAX / RT_CHUNK_MAX);
 }
 
 static void test_sizes_agree_with_the_header(void **state)
@@ -69,10 +84,10 @@ static void test_sizes_agree_with_the_header(void **state)
 	assert_memory_equal(m.header->magic, RT_SEG_MAGIC, 8);
 	assert_int_equal(m.header->version, RT_SEG_VERSION);
 	assert_int_equal(m.header->ring_count, RINGS);
-	assert_int_equal(m.header->ring_size, RT_RING_SIZE_MIN);
+	assert_int_equal(m.header->chunk_size * m.header->chunk_count, BUFFER);
 	assert_int_equal(m.header->tap_capacity, TAPS);
 	assert_int_equal(size_of(RT_FD_SEGMENT), m.header->segment_size);
-	assert_int_equal(size_of(RT_FD_DATA), RINGS * RT_RING_SIZE_MIN);
+	assert_int_equal(size_of(RT_FD_DATA), BUFFER);
 	assert_true(size_of(RT_FD_TAILS) >= RINGS * sizeof(struct rt_seg_tail));
 }
 
@@ -90,6 +105,8 @@ static void test_tables_do_not_overlap(void **state)
 		{h->ring_offset, h->ring_offset + RINGS * sizeof(struct rt_seg_ring)},
 		{h->count_offset,
 			h->count_offset + (RINGS + 1) * TAPS * sizeof(struct rt_seg_count)},
+		{h->order_offset,
+			h->order_offset + RINGS * h->order_count * sizeof(uint32_t)},
 		{h->segment_size, UINT64_MAX}};
 
 	for (unsigned i = 0; i + 1 < sizeof(r) / sizeof(r[0]); i++)
@@ -114,44 +131,23 @@ static void test_tables_begin_empty(void **state)
 	assert_int_equal(m.header->tap_count, 0);
 }
 
-static void test_every_ring_is_mapped_twice(void **state)
-{
-	for (uint32_t i = 0; i < RINGS; i++) {
-		volatile uint8_t *d = m.data[i]; /* volatile: the memory has two mappings */
-
-		d[RT_RING_SIZE_MIN + 5] = (uint8_t)(i + 1);
-		assert_int_equal(d[5], i + 1);
-		d[RT_RING_SIZE_MIN - 1] = (uint8_t)(i + 11);
-		assert_int_equal(d[2 * RT_RING_SIZE_MIN - 1], i + 11);
-	}
-	for (uint32_t i = 0; i < RINGS; i++)
-		assert_int_equal(m.data[i][5], i + 1);
-}
-
 /* A page fault in a polling thread is a defect. */
 static void test_all_pages_are_there(void **state)
 {
-	unsigned char there[2 * RT_RING_SIZE_MIN / 4096];
+	unsigned char there[BUFFER / 4096];
 
-	for (uint32_t i = 0; i < RINGS; i++) {
-		assert_int_equal(mincore(m.data[i], 2 * RT_RING_SIZE_MIN, there), 0);
-		for (size_t p = 0; p < sizeof(there); p++)
-			assert_true(there[p] & 1);
-	}
+	assert_int_equal(mincore(m.data, BUFFER, there), 0);
+	for (size_t p = 0; p < sizeof(there); p++)
+		assert_true(there[p] & 1);
 }
 
-static void test_large_rings_are_aligned_for_huge_pages(void **state)
+static void test_large_chunks_are_aligned_for_huge_pages(void **state)
 {
 	struct rt_shm big;
 
-	test_shm_make(&big, 2, RT_RING_SIZE_HUGE, 1);
-	for (int i = 0; i < 2; i++) {
-		volatile uint8_t *d = big.data[i];
-
-		assert_int_equal((uintptr_t)d % RT_RING_SIZE_HUGE, 0);
-		d[RT_RING_SIZE_HUGE] = 7;
-		assert_int_equal(d[0], 7);
-	}
+	test_shm_make(&big, 2, 8 * RT_CHUNK_MAX, 1);
+	assert_int_equal(big.chunk_size, RT_CHUNK_MAX);
+	assert_int_equal((uintptr_t)big.data % RT_CHUNK_MAX, 0);
 	rt_shm_destroy(&big);
 }
 
@@ -255,14 +251,13 @@ static void test_old_mappings_of_the_reader_punch_no_holes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring_sizes_are_powers_of_two_within_bounds),
+		cmocka_unit_test(test_buffers_are_cut_into_chunks),
 		with_shm(test_sizes_agree_with_the_header),
 		with_shm(test_tables_do_not_overlap),
 		with_shm(test_lines_of_producers_are_their_own),
 		with_shm(test_tables_begin_empty),
-		with_shm(test_every_ring_is_mapped_twice),
 		with_shm(test_all_pages_are_there),
-		cmocka_unit_test(test_large_rings_are_aligned_for_huge_pages),
+		cmocka_unit_test(test_large_chunks_are_aligned_for_huge_pages),
 		with_shm(test_no_part_can_shrink),
 		with_shm(test_no_part_can_grow),
 		with_shm(test_seals_are_final),

@@ -134,12 +134,14 @@ void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT])
 	struct rt_msg_layout l = {.ring_count = m->ring_count,
 		.if_capacity = m->h.if_capacity,
 		.tap_capacity = m->tap_capacity,
-		.ring_size = m->ring_size};
+		.chunk_count = m->chunk_count,
+		.order_count = m->order_count,
+		.chunk_size = m->chunk_size};
 	struct rt_memory memory;
 	char err[RT_TEXT_LEN];
 
 	memcpy(l.bytes, m->bytes, sizeof(l.bytes));
-	if (rt_memory_make(&memory, &l, m->ring_size, err, sizeof(err)))
+	if (rt_memory_make(&memory, &l, m->bytes[RT_FD_DATA], err, sizeof(err)))
 		abort();
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		fds[i] = memory.fd[i];
@@ -148,12 +150,12 @@ void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT])
 	rt_memory_free(&memory);
 }
 
-void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps)
+void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps)
 {
 	int fds[RT_FD_COUNT];
 	char err[RT_TEXT_LEN];
 
-	rt_shm_lay_out(m, rings, ring_size, taps);
+	rt_shm_lay_out(m, rings, buffer_size, taps);
 	test_shm_memory(m, fds);
 	if (rt_shm_attach(m, fds, err))
 		abort();
@@ -211,7 +213,7 @@ struct ringtap_capture *test_capture(const char *dir)
 	static const struct ringtap_target all = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	static const struct ringtap_capture_options small = {
-		.size = sizeof(small), .ring_size = RT_RING_SIZE_MIN};
+		.size = sizeof(small), .buffer_size = TEST_RING};
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
@@ -235,13 +237,17 @@ void test_ring_make(struct test_ring *t, uint64_t size)
 	test_shm_make(&t->shm, 1, size, 2);
 	t->session = aligned_alloc(128, (sizeof(*t->session) + 127) / 128 * 128);
 	memset(t->session, 0, sizeof(*t->session));
-	t->ring = (struct rt_ring){.data = t->shm.data[0],
-		.mask = size - 1,
-		.limit = size - RT_RING_GUARD,
+	if (rt_chunks_init(&t->chunks, t->shm.data, t->shm.chunk_size, t->shm.chunk_count, 1,
+		    t->shm.order_count))
+		abort();
+	t->order = calloc(t->shm.order_count, sizeof(*t->order));
+	t->ring = (struct rt_ring){.order = t->order,
+		.pub_order = t->shm.orders,
 		.pub = &t->shm.rings[0],
 		.peer = &t->shm.tails[0],
 		.counts = t->shm.counts,
 		.pending = t->pending};
+	rt_chunks_begin(&t->chunks, &t->ring);
 	set_up_tap(t, RT_DIR_RX);
 	set_up_tap(t, RT_DIR_TX);
 }
@@ -249,6 +255,8 @@ void test_ring_make(struct test_ring *t, uint64_t size)
 void test_ring_free(struct test_ring *t)
 {
 	rt_shm_destroy(&t->shm);
+	rt_chunks_free(&t->chunks);
+	free(t->order);
 	free(t->session);
 }
 
@@ -317,15 +325,26 @@ static void take_options(struct test_record *r, const uint8_t *p, const uint8_t 
 	assert_ptr_equal(p, end);
 }
 
+const uint8_t *test_ring_at(const struct test_ring *t, uint64_t pos)
+{
+	uint64_t size = t->shm.chunk_size, number = pos / size;
+
+	return t->shm.data + t->shm.orders[number % t->shm.order_count] * size + pos % size;
+}
+
 bool test_ring_next(struct test_ring *t, struct test_record *r)
 {
 	uint64_t head = rt_load_acquire(&t->shm.rings[0].head);
-	const uint8_t *p = t->shm.data[0] + t->read % t->shm.ring_size;
+	const uint8_t *p = test_ring_at(t, t->read);
 	uint32_t padded;
 
 	memset(r, 0, sizeof(*r));
 	if (t->read == head)
 		return false;
+	if (word(p) == RT_CHUNK_END) {
+		t->read = (t->read / t->shm.chunk_size + 1) * t->shm.chunk_size;
+		p = test_ring_at(t, t->read);
+	}
 	assert_int_equal(word(p), 6);
 	r->total = word(p + 4);
 	assert_int_equal(r->total % 4, 0);

@@ -29,7 +29,7 @@ struct rte_mbuf *test_chain(uint32_t seed, uint32_t len, const uint16_t *cuts, u
 void test_drop(struct rte_mbuf *m);
 
 /* A session's memory, laid out and attached. Aborts where there is none. */
-void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t ring_size, uint32_t taps);
+void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps);
 /* What a reader makes of a layout; the caller closes fds. */
 void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT]);
 
@@ -58,12 +58,16 @@ uint32_t test_random(void);
 /* One ring with one session and some taps, outside of any hook. */
 struct test_ring {
 	struct rt_shm shm;
+	struct rt_chunks chunks;
+	uint32_t *order;
 	struct rt_ring ring;
 	struct rt_session *session;
 	struct rt_tap tap[2]; /* RX and TX of one queue */
 	uint64_t pending[2];
 	uint64_t read; /* test_ring_next() is here */
 };
+
+#define TEST_RING ((uint64_t)RT_CHUNKS_OF_RING * RT_CHUNK_MIN) /* bytes; the smallest ring */
 
 void test_ring_make(struct test_ring *t, uint64_t size);
 void test_ring_free(struct test_ring *t);
@@ -82,6 +86,9 @@ struct test_record {
 /* The next record of the ring, taken apart and checked against the pcapng format (fails the test).
  * False: there is none. */
 bool test_ring_next(struct test_ring *t, struct test_record *r);
+
+/* The byte at a position of the ring. */
+const uint8_t *test_ring_at(const struct test_ring *t, uint64_t pos);
 
 /* Gives back to the producer what has been read. */
 void test_ring_release(struct test_ring *t);

@@ -60,10 +60,10 @@ class Capture:
     applications. As a context manager it is closed at the end. Threads may share it; one at a time iterates.
     After os.fork() it is the parent's: the child can neither iterate nor end it."""
 
-    def __init__(self, targets, filter, direction, queue, snaplen, ring_size, duration, timeout_ms):
+    def __init__(self, targets, filter, direction, queue, snaplen, buffer_size, duration, timeout_ms):
         self._session = session = Session(duration)
         insns, count, program = compile_filter(filter)
-        options = ffi.new("struct ringtap_capture_options *", {"ring_size": ring_size, "timeout_ms": timeout_ms})
+        options = ffi.new("struct ringtap_capture_options *", {"buffer_size": buffer_size, "timeout_ms": timeout_ms})
         options.size = ffi.sizeof("struct ringtap_capture_options")
         for app, ports in targets.items():
             names = [ffi.NULL if port is None else ffi.new("char[]", port.encode()) for port in ports]
@@ -154,14 +154,14 @@ def _by_app(sources):
     return found
 
 
-def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, ring_size=0, duration=None, timeout=0):
+def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0):
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
     filter     a libpcap expression; the application runs it
     direction  "rx", "tx" or "both"
     queue      a number; None: all
     snaplen    bytes to keep of each packet; 0: all
-    ring_size  bytes per polling thread of the application; 0: the default
+    buffer_size  bytes for an application's packets; 0: the default
     duration   seconds; None: until stop() or the end of the applications
     timeout    seconds for each answer of an application; 0: the default
     Returns a Capture; packets flow from then on.
@@ -173,4 +173,4 @@ def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, rin
     sources = [source] if isinstance(source, str) else list(source)
     if not sources:
         raise ValueError("no application to capture from: the list is empty")
-    return Capture(_by_app(sources), filter, direction, queue, snaplen, ring_size, duration, timeout_ms(timeout))
+    return Capture(_by_app(sources), filter, direction, queue, snaplen, buffer_size, duration, timeout_ms(timeout))
