@@ -25,7 +25,7 @@
 #define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
 #define RT_CHUNK_MIN      (128u << 10)  /* bytes; the largest frame and some more */
-#define RT_CHUNK_MAX      (2u << 20)    /* bytes; chunks of this size are huge pages */
+#define RT_CHUNK_MAX      (2u << 20)    /* bytes; a huge page */
 #define RT_CHUNKS_OF_RING 2             /* that each ring has for itself, at least */
 #define RT_BUFFER_MAX     (64ull << 30) /* bytes of all chunks */
 /* The producer may write this many bytes past what it publishes, and leaves them free: a chunk

@@ -70,6 +70,9 @@ struct ringtap_capture {
 	uint32_t if_count;
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
+	uint64_t most_used, most_used_of; /* bytes, of a buffer of so many */
+	uint64_t looked_ns;               /* CLOCK_MONOTONIC, of the last look at the rings */
+	uint64_t longest_pause_ns;
 	uint64_t lag_bytes;  /* to fall behind before taking more */
 	uint64_t dry_ns;     /* CLOCK_MONOTONIC, when there was nothing left */
 	bool dry;            /* it took all that there was */

@@ -129,7 +129,11 @@ EXPORT int ringtap_capture_ring(
 
 EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
 {
-	struct ringtap_stats v = {.delivered = cap->delivered, .reordered = cap->reordered};
+	struct ringtap_stats v = {.delivered = cap->delivered,
+		.reordered = cap->reordered,
+		.buffer_size = cap->most_used_of,
+		.buffer_most_used = cap->most_used,
+		.longest_pause_ns = cap->longest_pause_ns};
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		const struct rt_segment *seg = &cap->sources[i].seg;

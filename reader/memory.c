@@ -118,13 +118,9 @@ static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t rin
 	uint64_t end = (ring + 1) * l->chunk_count / l->ring_count;
 	uint8_t *at = data + first * l->chunk_size;
 	uint64_t size = (end - first) * l->chunk_size;
-	int ret;
 
 	prefer_node(at, size, l->node[ring]);
-	ret = rt_pages_populate(at, size);
-	if (!ret && l->chunk_size >= RT_HUGE_PAGE)
-		rt_pages_collapse(at, size);
-	return ret;
+	return rt_pages_populate(at, size);
 }
 
 /* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
@@ -140,10 +136,12 @@ static int fill_rings(int fd, const struct rt_msg_layout *l)
 	at = base + (RT_HUGE_PAGE - (uintptr_t)base % RT_HUGE_PAGE) % RT_HUGE_PAGE;
 	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		ret = -errno;
-	if (!ret && l->chunk_size >= RT_HUGE_PAGE)
+	if (!ret && size >= RT_HUGE_PAGE)
 		(void)madvise(at, size, MADV_HUGEPAGE);
 	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
 		ret = fill_share(at, l, i);
+	if (!ret && size >= RT_HUGE_PAGE)
+		rt_pages_collapse(at, size);
 	munmap(base, span);
 	return ret;
 }

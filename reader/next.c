@@ -72,10 +72,34 @@ static void look_at_sources(struct ringtap_capture *cap)
 	cap->checked_ns = rt_mono_ns();
 }
 
+static void note_look(struct ringtap_capture *cap, uint64_t mono)
+{
+	uint64_t pause = cap->looked_ns ? mono - cap->looked_ns : 0;
+
+	if (pause > cap->longest_pause_ns)
+		cap->longest_pause_ns = pause;
+	cap->looked_ns = mono;
+}
+
+static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SOURCES])
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_seg_header *h = &cap->sources[i].seg.h;
+		uint64_t size = h->chunk_size * h->chunk_count;
+
+		if (used[i] <= cap->most_used)
+			continue;
+		cap->most_used = used[i] < size ? used[i] : size;
+		cap->most_used_of = size;
+	}
+}
+
 static uint64_t look_at_rings(struct ringtap_capture *cap)
 {
 	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER, mono = rt_mono_ns();
+	uint64_t used[RT_MAX_SOURCES] = {0};
 
+	note_look(cap, mono);
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
@@ -85,11 +109,14 @@ static uint64_t look_at_rings(struct ringtap_capture *cap)
 		now[i] = rt_clock_now(&s->line);
 	}
 	for (uint32_t i = 0; i < cap->in_count; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now[cap->ins[i].source], mono);
+		struct rt_in *in = &cap->ins[i];
+		uint64_t m = rt_in_look(cap, in, now[in->source], mono);
 
+		used[in->source] += in->head - in->tail;
 		if (m < mark)
 			mark = m;
 	}
+	note_used(cap, used);
 	return mark;
 }
 

@@ -93,7 +93,7 @@ static int check_header(
 
 static int map_data(struct rt_segment *s, int fd)
 {
-	size_t align = s->h.chunk_size, size = s->h.chunk_size * s->h.chunk_count;
+	size_t align = RT_CHUNK_MAX, size = s->h.chunk_size * s->h.chunk_count;
 	void *at, *p;
 
 	s->data_span = size + align;

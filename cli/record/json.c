@@ -113,6 +113,10 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "reordered", json_count(s.reordered));
 	json_object_set_new(j, "queues_refused", json_count(s.queues_refused));
 	json_object_set_new(j, "applications_ended", json_count(s.apps_dead));
+	json_object_set_new(j, "buffer_bytes", json_count(s.buffer_size));
+	json_object_set_new(j, "buffer_most_used_bytes", json_count(s.buffer_most_used));
+	json_object_set_new(j, "longest_pause_ns", json_count(s.longest_pause_ns));
+	json_object_set_new(j, "cpu_wait_ns", json_count(r->waited_ns));
 	json_object_set_new(j, "duration_s", json_real(seconds));
 	json_object_set_new(
 		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));

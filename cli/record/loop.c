@@ -62,6 +62,7 @@ static void start_clocks(struct recorder *r)
 
 	r->start_ns = now_ns(CLOCK_REALTIME);
 	r->start_mono_ns = now_ns(CLOCK_MONOTONIC);
+	r->waited_ns = thread_waited_ns();
 	r->next_tick_ns = r->start_mono_ns + TICK_NS;
 	r->next_isb_ns = r->start_mono_ns + ISB_NS;
 	r->report_ns = r->start_mono_ns;
@@ -184,6 +185,7 @@ void recorder_loop(struct recorder *r)
 	recorder_end(r, END_APPLICATION, false);
 	r->end_ns = now_ns(CLOCK_REALTIME);
 	r->end_mono_ns = now_ns(CLOCK_MONOTONIC);
+	r->waited_ns = thread_waited_ns() - r->waited_ns;
 	if (r->out.sink)
 		check(r, file_end(r, n == -EPIPE));
 	shares_update(r);

@@ -60,6 +60,7 @@ struct recorder {
 	uint64_t next_interval_ns; /* CLOCK_REALTIME; 0: none */
 	/* of the last live report */
 	uint64_t report_ns, report_captured;
+	uint64_t waited_ns; /* that this thread was runnable without a CPU, during the recording */
 };
 
 /* ---- command.c */
@@ -119,6 +120,12 @@ void report_json(const struct recorder *r, FILE *f);
 /* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
 const char *end_name(enum end_reason why);
+
+/* ---- loss.c */
+/* Nanoseconds that this thread has been runnable without a CPU so far; 0: unknown. */
+uint64_t thread_waited_ns(void);
+/* Why the buffer was full, and what would have saved the packets. */
+void explain_full_buffer(const struct recorder *r, char *out, size_t size);
 extern const char *const loss_names[RINGTAP_LOST_COUNT];
 
 /* ---- statistics.c: -S. Returns enum status. */

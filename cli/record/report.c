@@ -218,12 +218,11 @@ void report_summary(const struct recorder *r, FILE *f)
 	print_files(r, f);
 }
 
-/* Advice on the largest loss. */
-static const char *advice(const struct ringtap_counts *c)
+/* Advice on the largest loss; full: on a full buffer. */
+static const char *advice(const struct ringtap_counts *c, const char *full)
 {
-	static const char *const texts[RINGTAP_LOST_COUNT] = {
-		[RINGTAP_LOST_FULL] =
-			"the recorder was too slow; try a larger --buffer, -s or a filter",
+	const char *const texts[RINGTAP_LOST_COUNT] = {
+		[RINGTAP_LOST_FULL] = full,
 		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
 					 "(record again), or there are more than 256",
 		[RINGTAP_LOST_WAIT] =
@@ -256,7 +255,7 @@ static const char *percent(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
 bool report_losses(const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "";
+	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "", full[256];
 	uint64_t lost;
 
 	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
@@ -269,7 +268,8 @@ bool report_losses(const struct recorder *r)
 			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
+	explain_full_buffer(r, full, sizeof(full));
 	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
-		percent(share, lost, s.total.seen), reasons, advice(&s.total));
+		percent(share, lost, s.total.seen), reasons, advice(&s.total, full));
 	return true;
 }

@@ -65,7 +65,7 @@ def test_killed_application_leaves_a_whole_file(play, record):
     """Everything that was published is in the file, which ends properly and has the reason."""
     app = play()
     app.ring("a")
-    recorder = record(app, "--buffer", "4M")
+    recorder = record(app, "--buffer", "16M")
     recorder.proc.send_signal(signal.SIGSTOP)  # so that all of it still is in the ring
     app.rx(n=3000, len=500)
     app.tx(n=3000, len=500)

@@ -461,6 +461,12 @@ struct ringtap_stats {
 	uint64_t reordered;      /* of them, packets handed out later than their time */
 	uint64_t apps_dead;      /* applications that went away by themselves */
 	uint64_t queues_refused; /* not captured: more queues than the segment has room for */
+	/* Of the application whose buffer was fullest, whenever ringtap_capture_next() looked. */
+	uint64_t buffer_size;      /* bytes */
+	uint64_t buffer_most_used; /* bytes */
+	/* The longest time from a look at the rings to the next: the caller was busy with packets,
+	 * or had no CPU. */
+	uint64_t longest_pause_ns;
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
 

@@ -76,13 +76,13 @@ static int map_data(struct rt_shm *m, int fd)
 {
 	void *at;
 
-	m->data_span = m->bytes[RT_FD_DATA] + m->chunk_size;
+	m->data_span = m->bytes[RT_FD_DATA] + RT_CHUNK_MAX;
 	m->data_base = mmap(NULL, m->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m->data_base == MAP_FAILED) {
 		m->data_base = NULL;
 		return -errno;
 	}
-	at = (void *)round_up((uintptr_t)m->data_base, m->chunk_size);
+	at = (void *)round_up((uintptr_t)m->data_base, RT_CHUNK_MAX);
 	if (mmap(at, m->bytes[RT_FD_DATA], PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return -errno;
 	m->data = at;
@@ -145,12 +145,13 @@ static int open_up(struct rt_shm *m, char *err)
 	return 0;
 }
 
-/* Chunks are as large as is good for the TLB, but at least four for a ring. */
+/* Chunks are as large as is good for the TLB, but at least eight for a ring: what idle rings keep
+ * for themselves is missing elsewhere. */
 static void cut(struct rt_shm *m, uint64_t buffer_size)
 {
 	uint64_t size = RT_CHUNK_MAX, least = m->ring_count * RT_CHUNKS_OF_RING;
 
-	while (size > RT_CHUNK_MIN && size > page_size() && buffer_size / size < 2 * least)
+	while (size > RT_CHUNK_MIN && size > page_size() && buffer_size / size < 4 * least)
 		size /= 2;
 	m->chunk_size = size;
 	m->chunk_count = (uint32_t)(round_up(buffer_size, size) / size);

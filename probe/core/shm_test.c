@@ -72,10 +72,10 @@ static void test_buffers_are_cut_into_chunks(void **state)
 	assert_chunks(1, 1, RT_CHUNK_MIN, 2);
 	assert_chunks(1, 3 * RT_CHUNK_MIN + 1, RT_CHUNK_MIN, 4);
 	assert_chunks(4, 1 << 20, RT_CHUNK_MIN, 8);
-	assert_chunks(4, 4 << 20, 256 << 10, 16);
-	assert_chunks(4, 32 << 20, RT_CHUNK_MAX, 16);
+	assert_chunks(4, 4 << 20, 128 << 10, 32);
+	assert_chunks(4, 32 << 20, 1 << 20, 32);
 	assert_chunks(4, 256 << 20, RT_CHUNK_MAX, 128);
-	assert_chunks(256, 256 << 20, 256 << 10, 1024);
+	assert_chunks(256, 256 << 20, 128 << 10, 2048);
 	assert_chunks(1, RT_BUFFER_MAX, RT_CHUNK_MAX, RT_BUFFER_MAX / RT_CHUNK_MAX);
 }
 
@@ -145,7 +145,7 @@ static void test_large_chunks_are_aligned_for_huge_pages(void **state)
 {
 	struct rt_shm big;
 
-	test_shm_make(&big, 2, 8 * RT_CHUNK_MAX, 1);
+	test_shm_make(&big, 2, 16 * RT_CHUNK_MAX, 1);
 	assert_int_equal(big.chunk_size, RT_CHUNK_MAX);
 	assert_int_equal((uintptr_t)big.data % RT_CHUNK_MAX, 0);
 	rt_shm_destroy(&big);
