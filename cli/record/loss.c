@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why packets found the buffer full: the recorder paused, or is slower than they come. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/util.h"
@@ -19,11 +20,11 @@ uint64_t thread_waited_ns(void)
 	return waited;
 }
 
-/* Bytes a second that the applications wrote, or would have written. */
-static double fill_rate(const struct recorder *r, const struct ringtap_stats *s)
+/* Bytes that a captured packet takes in the buffer. */
+static double packet_bytes(const struct recorder *r, const struct ringtap_stats *s)
 {
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S, bytes = 0;
 	unsigned count = ringtap_capture_ring_count(r->cap);
+	double bytes = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct ringtap_ring ring = {.size = sizeof(ring)};
@@ -31,18 +32,25 @@ static double fill_rate(const struct recorder *r, const struct ringtap_stats *s)
 		if (!ringtap_capture_ring(r->cap, i, &ring))
 			bytes += (double)ring.written;
 	}
-	if (seconds <= 0 || !s->total.captured)
-		return 0;
-	return bytes / (double)s->total.captured *
-	       (double)(s->total.captured + s->total.lost[RINGTAP_LOST_FULL]) / seconds;
+	return s->total.captured ? bytes / (double)s->total.captured : 0;
 }
 
-/* The size that would have held what came meanwhile, and half as much again: a power of two. */
-static uint64_t enough(double bytes)
+/* Did so much come during the longest pause that it explains a full buffer? */
+static bool paused(const struct recorder *r, const struct ringtap_stats *s)
+{
+	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+	double packets = (double)(s->total.captured + s->total.lost[RINGTAP_LOST_FULL]);
+	double pause = (double)s->longest_pause_ns / NS_PER_S;
+
+	return seconds > 0 &&
+	       packets * packet_bytes(r, s) * pause / seconds > (double)s->buffer_size / 2;
+}
+
+static uint64_t power_of_two(double bytes)
 {
 	uint64_t size = 1 << 20;
 
-	while (size < UINT64_C(1) << 50 && (double)size < 1.5 * bytes)
+	while (size < UINT64_C(1) << 50 && (double)size < bytes)
 		size *= 2;
 	return size;
 }
@@ -50,23 +58,23 @@ static uint64_t enough(double bytes)
 void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	uint64_t need;
-	double came;
+	uint64_t enough;
+	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
-	came = fill_rate(r, &s) * (double)s.longest_pause_ns / NS_PER_S;
-	need = enough(came);
-	if (came < (double)s.buffer_size / 2 || need <= s.buffer_size) {
+	if (!paused(r, &s)) {
 		snprintf(out, size,
 			"packets come faster than the recorder takes them; try -s or a filter");
 		return;
 	}
+	/* Whatever the number of pauses. */
+	enough = power_of_two((double)s.buffer_size +
+			      (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s));
+	/* Else it was stopped, or its output took nothing. */
+	no_cpu = r->waited_ns >= s.longest_pause_ns / 2;
 	snprintf(out, size,
-		"the recorder paused for up to %" PRIu64 " ms, %s; try --buffer %" PRIu64 "M%s",
-		s.longest_pause_ns / 1000000,
-		r->waited_ns >= s.longest_pause_ns / 2 ? "as other programs had its CPU"
-						       : "as the output took no more",
-		need >> 20,
-		r->waited_ns >= s.longest_pause_ns / 2 ? " or a CPU for it alone"
-						       : ", -s or a filter");
+		"the recorder paused for up to %" PRIu64 " ms%s; --buffer %" PRIu64
+		"M would have held them%s",
+		s.longest_pause_ns / 1000000, no_cpu ? ", as other programs had its CPU" : "",
+		enough >> 20, no_cpu ? ", or try a CPU for it alone" : "");
 }

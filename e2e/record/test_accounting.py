@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """seen = captured + filtered + lost, for each queue and direction, whatever happens."""
 import json
+import re
 import signal
 
 import pytest
@@ -137,3 +138,29 @@ def test_nic_counters_stand_next_to_ours(play, record):
     iface = recorder.file().interfaces[0]
     assert pcapng.stat(iface, RECEIVED) == 3200
     assert pcapng.stat(iface, 5) == 0  # the NIC dropped nothing
+
+
+def lost_while_stopped(app, record, packets, *args):
+    """What `record` reports of a recorder that is stopped while so many packets come."""
+    recorder = record(app, *args, "--json", out="/dev/null")
+    recorder.proc.send_signal(signal.SIGSTOP)
+    app.rx(n=packets, len=60)
+    recorder.proc.send_signal(signal.SIGCONT)
+    recorder.finish()
+    summary = summary_of(recorder.proc.output)
+    assert summary["seen"] == packets
+    return summary["lost_total"], recorder.proc.output
+
+
+def test_default_buffer_holds_what_comes_in_a_pause(app, record):
+    """100 MB; one thread has the memory that others do not need."""
+    assert lost_while_stopped(app, record, 900_000, "-s", "60")[0] == 0
+
+
+def test_size_that_would_have_held_what_was_lost(app, record):
+    lost, output = lost_while_stopped(app, record, 100_000, "--buffer", "1M")
+    assert lost > 50_000
+    advice = re.search(r"ring_full [0-9,]+; the recorder paused for up to \d+ ms"
+                       r".*; --buffer (\d+M) would have held them", output)
+    assert advice, output
+    assert lost_while_stopped(app, record, 100_000, "--buffer", advice[1])[0] == 0
