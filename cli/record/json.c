@@ -102,7 +102,6 @@ static json_t *json_applications(const struct recorder *r)
 static void set_totals(json_t *j, const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 
 	ringtap_capture_stats(r->cap, &s);
 	set_counts(j, &s.total);
@@ -113,9 +112,8 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "reordered", json_count(s.reordered));
 	json_object_set_new(j, "queues_refused", json_count(s.queues_refused));
 	json_object_set_new(j, "applications_ended", json_count(s.apps_dead));
-	json_object_set_new(j, "duration_s", json_real(seconds));
-	json_object_set_new(
-		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));
+	json_object_set_new(j, "duration_s", json_real(recorder_seconds(r)));
+	json_object_set_new(j, "rate_pps", json_real(recorder_rate(r)));
 }
 
 void report_json(const struct recorder *r, FILE *f)

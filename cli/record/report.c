@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reports on standard error. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,15 @@ const char *end_name(enum end_reason why)
 	};
 
 	return names[why];
+}
+
+/* For people; --json has end_name(). */
+static const char *end_text(const struct recorder *r)
+{
+	if (r->end != END_OUTPUT)
+		return end_name(r->end);
+	return r->error == -EPIPE ? "the reader of the output has closed it"
+				  : "an error of the output";
 }
 
 /* Of the fullest ring. */
@@ -190,7 +200,6 @@ static void print_files(const struct recorder *r, FILE *f)
 void report_summary(const struct recorder *r, FILE *f)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
 	struct widths w;
 
@@ -206,8 +215,7 @@ void report_summary(const struct recorder *r, FILE *f)
 		format_count(written, r->written),
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),
-		seconds, format_si(rate, seconds > 0 ? (double)s.total.captured / seconds : 0),
-		end_name(r->end));
+		recorder_seconds(r), format_si(rate, recorder_rate(r)), end_text(r));
 	if (s.reordered)
 		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);
 	if (s.queues_refused)
