@@ -228,6 +228,13 @@ char *text_cell(char *buf, size_t size, const char *text, size_t columns)
 	return buf;
 }
 
+void text_list_add(char *buf, size_t size, const char *text)
+{
+	size_t len = strlen(buf);
+
+	snprintf(buf + len, size - len, "%s%s", len ? ", " : "", text);
+}
+
 uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;

@@ -53,6 +53,10 @@ char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 /* The same, padded with blanks to this number of columns (printf() would count bytes). */
 char *text_cell(char *buf, size_t size, const char *text, size_t columns);
 
+/* Puts text behind what stands in buf, behind a comma if that is not empty. What does not fit is
+ * cut off. */
+void text_list_add(char *buf, size_t size, const char *text);
+
 uint64_t now_ns(clockid_t clock);
 
 #endif
