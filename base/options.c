@@ -171,7 +171,8 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		say("%s%s: not an option; see '%s --help'", prefix(cmd), argv[optind], call(cmd));
+		say("%s%s: unexpected argument; see '%s --help'", prefix(cmd), argv[optind],
+			call(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)
