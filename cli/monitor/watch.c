@@ -219,10 +219,8 @@ int watch_refresh(struct watch *w)
 
 int watch_find(struct watch *w, const char *command)
 {
-	int ret = stop_catch();
+	int ret = watch_refresh(w);
 
-	if (!ret)
-		ret = watch_refresh(w);
 	if (ret)
 		say("%s: cannot find applications: %s", command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;

@@ -55,8 +55,7 @@ void watch_init(struct watch *w);
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
-/* The same, for commands that end on a signal. Returns enum status, after a message where it fails.
- */
+/* The same. Returns enum status, after a message where it fails. */
 int watch_find(struct watch *w, const char *command);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);

@@ -153,7 +153,10 @@ static int run(const struct command *self, int argc, char **argv)
 	c.cfg.collectors = w->collectors;
 	w->collectors |= views[c.cfg.view].needs;
 	watch_init(w);
-	ret = watch_find(w, "top");
+	ret = stop_catch();
+	if (ret)
+		say("top: cannot wait for signals: %s", strerror(-ret));
+	ret = ret ? STATUS_FAILED : watch_find(w, "top");
 	if (ret == STATUS_OK)
 		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)
 								  : top_screen(w, &c.cfg);
