@@ -126,10 +126,13 @@ static int operand(void *ctx, const char *text)
 static int check(const struct top_config *cfg)
 {
 	const struct view *v = &views[cfg->view];
+	char titles[256] = "";
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		say("top: --sort %s: the view %s has no such column; give the title of one",
-			cfg->sort, v->name);
+		for (unsigned i = 0; i < v->column_count; i++)
+			text_list_add(titles, sizeof(titles), v->columns[i].title);
+		say("top: --sort %s: the view %s has no such column; choose from %s", cfg->sort,
+			v->name, titles);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {

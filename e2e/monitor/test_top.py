@@ -246,6 +246,8 @@ def test_names_cannot_speak_to_the_terminal(play):
 @pytest.mark.parametrize("args,status,says", [
     (["-n", "0"], USAGE, "--interval"), (["-n", "0.01"], USAGE, "--interval"),
     (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
+    (["--once", "--view", "gaps", "--sort", "moon"], USAGE,
+     "choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"),
     (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
     (["--once", "no-such-application"], FAILED, "no application is called")])
 def test_mistakes(args, status, says):
