@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap top`: its statistics are those of the application, and it works in any terminal."""
 import json
+import os
 import re
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -371,6 +373,35 @@ def test_application_comes_and_goes(play, terminal):
     app.proc.kill()
     until(lambda: not any(app.prefix in line for line in window.screen()), 20, "its end")
     assert any(other.prefix in line for line in window.screen())
+
+
+def test_end_during_a_pause(play, terminal):
+    """It is shown at once, while the other statistics stand still."""
+    ends, stays = play(), play()
+    ends.ring("a")
+    stays.ring("b")
+    window = terminal(ends.prefix, stays.prefix)
+    window.shows("net_ring_a")
+    window.shows("net_ring_b")
+    window.keys("Space")
+    window.shows("PAUSED")
+    ends.proc.kill()
+    screen = "\n".join(window.shows(f"{ends.prefix}: the application has ended"))
+    assert "1 application  PAUSED" in screen and "net_ring_b" in screen and "net_ring_a" not in screen
+
+
+def test_a_pause_needs_no_cpu(app, terminal):
+    window = terminal(app.prefix)
+    window.shows("net_ring_a")
+    window.keys("Space")
+    window.shows("PAUSED")
+    pid = int(check(["pgrep", "-P", window.pid()]))
+
+    def ticks():
+        return sum(int(n) for n in Path(f"/proc/{pid}/stat").read_text().split()[13:15])
+    before, due = ticks(), time.monotonic() + 2
+    until(lambda: time.monotonic() > due, what="a pause")
+    assert ticks() - before < 0.1 * os.sysconf("SC_CLK_TCK")
 
 
 def test_waits_for_a_named_application(testpmd, terminal):
