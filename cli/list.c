@@ -168,8 +168,8 @@ static void print_app(const struct app_view *v)
 			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
-	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
-		v->info.dpdk, v->info.probe);
+	text_wrapf(stdout, 4, "%s  (%s, pid %u, %s, probe %s)", v->name, v->info.program,
+		v->info.pid, v->info.dpdk, v->info.probe);
 	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
 		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
@@ -178,8 +178,8 @@ static void print_app(const struct app_view *v)
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
-		printf("  session %u: %s, pid %u, %u rings of %s bytes, %u taps\n", s->id,
-			s->reader, s->reader_pid, s->rings, format_count(size, s->ring_size),
+		text_wrapf(stdout, 4, "  session %u: %s, pid %u, %u rings of %s bytes, %u taps",
+			s->id, s->reader, s->reader_pid, s->rings, format_count(size, s->ring_size),
 			s->taps);
 	}
 }

@@ -88,6 +88,8 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
+#define NAME_MIN (int)strlen("  rx queue 0000")
+
 /* Widths of the summary's columns: no wider than their texts, to fit a terminal. */
 struct widths {
 	int name, seen, captured, filtered, lost;
@@ -113,7 +115,8 @@ static void label(const struct recorder *r, const struct ringtap_interface *info
 
 static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
 {
-	struct widths w = {.name = (int)strlen("  rx queue 0000"),
+	int room;
+	struct widths w = {.name = NAME_MIN,
 		.seen = width("seen", total->seen),
 		.captured = width("captured", total->captured),
 		.filtered = width("filtered", total->filtered),
@@ -126,8 +129,12 @@ static struct widths measure(const struct recorder *r, const struct ringtap_coun
 		if (ringtap_capture_interface(r->cap, i, &info))
 			continue;
 		label(r, &info, what);
-		w.name = (int)strlen(what) > w.name ? (int)strlen(what) : w.name;
+		w.name = (int)text_columns(what) > w.name ? (int)text_columns(what) : w.name;
 	}
+	/* Four gaps, and the column of bytes. */
+	room = TEXT_WIDTH - 4 * 2 - 10 - w.seen - w.captured - w.filtered - w.lost;
+	if (w.name > room)
+		w.name = room > NAME_MIN ? room : NAME_MIN;
 	return w;
 }
 
@@ -135,9 +142,10 @@ static void print_counts(
 	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
 {
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
-		bytes[FORMAT_LEN];
+		bytes[FORMAT_LEN], name[2 * RINGTAP_NAME_LEN + 8];
 
-	fprintf(f, "%-*s  %*s  %*s  %*s  %*s %8sB\n", w->name, what, w->seen,
+	fprintf(f, "%s  %*s  %*s  %*s  %*s %8sB\n",
+		text_cell(name, sizeof(name), what, (size_t)w->name), w->seen,
 		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
 		w->filtered, format_count(filtered, c->filtered), w->lost,
 		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
@@ -175,9 +183,9 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 	print_counts(f, w, what, &r->shares[i].counts);
 	print_taps(r, f, w, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
-		fprintf(f,
+		text_wrapf(f, 4,
 			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
-			", oerrors %" PRIu64 "\n",
+			", oerrors %" PRIu64,
 			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
 }
 

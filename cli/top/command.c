@@ -17,6 +17,7 @@
 
 enum {
 	OPT_ONCE = 1,
+	OPT_WIDE,
 	OPT_JSON,
 	OPT_INTERVAL,
 	OPT_COUNT,
@@ -38,6 +39,9 @@ static const struct option_def options[] = {
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
+	{OPT_WIDE, OPTION_FLAG, 'w', "wide", NULL, NULL, 0, 0,
+		"With --once: all columns, and names in full (default: what fits COLUMNS, the "
+		"terminal, or 80 columns)"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON with all statistics: a line each interval, or one document with "
 		"--once"},
@@ -106,6 +110,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	switch (id) {
 	case OPT_ONCE: cfg->once = true; return 0;
+	case OPT_WIDE: cfg->wide = true; return 0;
 	case OPT_JSON: cfg->json = true; return 0;
 	case OPT_INTERVAL: return set_interval(cfg, v->text);
 	case OPT_COUNT: cfg->count = v->number; return 0;

@@ -136,7 +136,7 @@ def test_mempool_with_enough_left(testpmd, closing):
     pmd.start("start tx_first 10")
     until(lambda: exporter.value("ringtap_queue_packets_total", port="net_ring0", queue="0",
                                  direction="rx") > 1000, what="traffic")
-    shown = check([RINGTAP, "top", "--once", "-n", "0.2", "-v", "queues", pmd.prefix])
+    shown = check([RINGTAP, "top", "--once", "--wide", "-n", "0.2", "-v", "queues", pmd.prefix])
     assert re.search(r"\b512\b", shown), shown
     found = Diagnosis(pmd)
     assert found.sound() in ("healthy", None)

@@ -206,7 +206,7 @@ def test_one_table(testpmd):
     pmd = testpmd("net_null0", "net_ring1")
     pmd.start()
     document(pmd, good=worked)
-    head, *rows = once(pmd).splitlines()
+    head, *rows = once(pmd, "--wide").splitlines()
     assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
     assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1"]
     for view in ("queues", "threads", "pools", "gaps"):
@@ -241,8 +241,8 @@ def test_bars_in_utf8_and_ascii(testpmd):
 def test_names_cannot_speak_to_the_terminal(play):
     app = play()
     app.plug("net_null\x1b[31m5")
-    assert "\x1b" not in once(app)
-    assert "net_null?[31m5" in once(app)
+    shown = once(app, "--wide")
+    assert "\x1b" not in shown and "net_null?[31m5" in shown
 
 
 @pytest.mark.parametrize("args,status,says", [
