@@ -11,7 +11,6 @@
 
 #define OPTIONS_MAX 64
 #define HELP_INDENT 30
-#define HELP_WIDTH  80
 
 static const struct option_def help_option = {
 	.kind = OPTION_FLAG, .letter = 'h', .name = "help", .help = "Print this help and exit"};
@@ -171,7 +170,8 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		say("%s%s: not an option; see '%s --help'", prefix(cmd), argv[optind], call(cmd));
+		say("%s%s: unexpected argument; see '%s --help'", prefix(cmd), argv[optind],
+			call(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)
@@ -214,23 +214,6 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 	return operands(cmd, argc, argv, ctx);
 }
 
-/* Prints text with line breaks, each line but the first behind HELP_INDENT blanks. */
-static void print_wrapped(const char *text, int column)
-{
-	while (*text) {
-		int len = (int)strcspn(text, " \n");
-
-		if (column > HELP_INDENT && column + 1 + len > HELP_WIDTH) {
-			printf("\n%*s", HELP_INDENT, "");
-			column = HELP_INDENT;
-		}
-		column += printf("%s%.*s", column > HELP_INDENT ? " " : "", len, text);
-		text += len;
-		text += strspn(text, " \n");
-	}
-	putchar('\n');
-}
-
 static void help_line(const struct option_def *o)
 {
 	char left[96];
@@ -253,7 +236,7 @@ static void help_line(const struct option_def *o)
 	if (n >= HELP_INDENT)
 		printf("\n%*s", HELP_INDENT - 1, "");
 	putchar(' ');
-	print_wrapped(o->help, HELP_INDENT);
+	text_wrap(stdout, HELP_INDENT, HELP_INDENT, o->help);
 }
 
 void options_help(const struct command *cmd)

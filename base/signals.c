@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -25,13 +26,40 @@ int stop_catch(void)
 	return fd < 0 ? -errno : 0;
 }
 
+/* The signal's default action stands already. */
+static void on_signal(int number)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	(void)!write(fd, &one, sizeof(one));
+	errno = saved;
+}
+
+int stop_catch_first(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	signal(SIGPIPE, SIG_IGN);
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], &action, NULL))
+			return -errno;
+	return 0;
+}
+
 bool stop_wait(uint64_t ns)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	/* Not read: it stays so. */
-	return ppoll(&p, 1, &ts, NULL) > 0;
+	if (ppoll(&p, 1, &ts, NULL) < 0)
+		return poll(&p, 1, 0) > 0; /* interrupted by the signal, or by another one */
+	return p.revents;
 }
 
 int stop_fd(void)

@@ -9,6 +9,8 @@
 /* From here on these signals only wake stop_wait(); SIGPIPE is ignored. They are blocked in threads
  * that begin later, so call it first. 0 or -errno. */
 int stop_catch(void);
+/* The same for the first of each of them: the next one ends the process. */
+int stop_catch_first(void);
 /* Waits; true if a signal came, also earlier. */
 bool stop_wait(uint64_t ns);
 /* Becomes readable when a signal came. */

@@ -228,6 +228,59 @@ char *text_cell(char *buf, size_t size, const char *text, size_t columns)
 	return buf;
 }
 
+static int word_columns(const char *word, size_t len)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += begins_character(word[i]);
+	return n;
+}
+
+void text_wrap(FILE *f, int column, int indent, const char *text)
+{
+	bool first = true; /* of its line */
+
+	for (;;) {
+		int blanks = (int)strspn(text, " \n"), columns;
+		size_t len;
+
+		text += blanks;
+		len = strcspn(text, " \n");
+		if (!len)
+			break;
+		columns = word_columns(text, len);
+		if (!first && column + blanks + columns > TEXT_WIDTH) {
+			fputc('\n', f);
+			column = 0;
+			blanks = indent;
+		}
+		fprintf(f, "%*s%.*s", blanks, "", (int)len, text);
+		column += blanks + columns;
+		text += len;
+		first = false;
+	}
+	fputc('\n', f);
+}
+
+void text_wrapf(FILE *f, int indent, const char *format, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	text_wrap(f, 0, indent, text);
+}
+
+void text_list_add(char *buf, size_t size, const char *text)
+{
+	size_t len = strlen(buf);
+
+	snprintf(buf + len, size - len, "%s%s", len ? ", " : "", text);
+}
+
 uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;

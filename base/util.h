@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 enum status {
@@ -52,6 +53,16 @@ size_t text_columns(const char *text);
 char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 /* The same, padded with blanks to this number of columns (printf() would count bytes). */
 char *text_cell(char *buf, size_t size, const char *text, size_t columns);
+
+#define TEXT_WIDTH 80 /* of a terminal, and of tables that go elsewhere */
+/* Prints text and a line end, with breaks at blanks to stay within TEXT_WIDTH; the lines after the
+ * first begin behind indent blanks. column: what stands in its first line already. */
+void text_wrap(FILE *f, int column, int indent, const char *text);
+/* The same of a format; at most 1023 bytes of it. */
+void text_wrapf(FILE *f, int indent, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Puts text behind what stands in buf, behind a comma if that is not empty. What does not fit is
+ * cut off. */
+void text_list_add(char *buf, size_t size, const char *text);
 
 uint64_t now_ns(clockid_t clock);
 

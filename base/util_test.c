@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -36,10 +37,57 @@ static void names_are_shortened_in_their_middle(void **state)
 	}
 }
 
+static void assert_wrapped(int column, int indent, const char *text, const char *shown)
+{
+	char *data = NULL;
+	size_t len;
+	FILE *f = open_memstream(&data, &len);
+
+	text_wrap(f, column, indent, text);
+	fclose(f);
+	assert_string_equal(data, shown);
+	free(data);
+}
+
+static void texts_are_broken_at_blanks(void **state)
+{
+	char word[100] = "", text[300], shown[300];
+
+	assert_wrapped(0, 2, "a b", "a b\n");
+	assert_wrapped(0, 2, "  - a  b ", "  - a  b\n");
+	assert_wrapped(0, 2, "", "\n");
+	/* 80 columns are filled; characters count, not bytes. */
+	memset(word, 'x', 78);
+	snprintf(text, sizeof(text), "%s ä b", word);
+	snprintf(shown, sizeof(shown), "%s ä\n  b\n", word);
+	assert_wrapped(0, 2, text, shown);
+	snprintf(shown, sizeof(shown), "%s\n  ä b\n", word);
+	assert_wrapped(1, 2, text, shown);
+	/* What does not fit any line has one of its own. */
+	memset(word, 'x', 90);
+	snprintf(text, sizeof(text), "a %s b", word);
+	snprintf(shown, sizeof(shown), "a\n    %s\n    b\n", word);
+	assert_wrapped(0, 4, text, shown);
+}
+
+static void lists_are_cut_where_they_end(void **state)
+{
+	char list[8] = "";
+
+	text_list_add(list, sizeof(list), "a");
+	assert_string_equal(list, "a");
+	text_list_add(list, sizeof(list), "b");
+	assert_string_equal(list, "a, b");
+	text_list_add(list, sizeof(list), "long");
+	assert_string_equal(list, "a, b, l");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shortened_in_their_middle),
+		cmocka_unit_test(texts_are_broken_at_blanks),
+		cmocka_unit_test(lists_are_cut_where_they_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

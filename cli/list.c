@@ -42,15 +42,65 @@ static const struct section sections[] = {
 		     "  ringtap list --json |\n"
 		     "      jq -r '.applications[].ports[]? | select(.link_up).name'\n"},
 	{"EXIT STATUS",
-		"0, also without any application; 1: the folders cannot be read or the output "
-		"cannot be written; 2: a wrong command line.\n"},
+		"0, also without any application; 1: the folders cannot be read, the output "
+		"cannot be written, or APP does not run; 2: a wrong command line.\n"},
 };
 /* clang-format on */
 
+#define NAMES_MAX 64
+
+struct config {
+	enum form form;
+	const char *names[NAMES_MAX]; /* of the applications to list; none: all */
+	bool found[NAMES_MAX];
+	size_t name_count;
+};
+
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	*(enum form *)ctx = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
+	((struct config *)ctx)->form = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
 	return 0;
+}
+
+static int operand(void *ctx, const char *text)
+{
+	struct config *c = ctx;
+
+	if (c->name_count == NAMES_MAX) {
+		say("list: %s: more than %d applications; name fewer, or none for all", text,
+			NAMES_MAX);
+		return -EINVAL;
+	}
+	c->names[c->name_count++] = text;
+	return 0;
+}
+
+static bool wanted(struct config *c, const char *app)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < c->name_count; i++) {
+		if (strcmp(c->names[i], app))
+			continue;
+		c->found[i] = true;
+		named = true;
+	}
+	return named || !c->name_count;
+}
+
+/* Names that no application has. Returns whether there are any. */
+static bool say_unknown(const struct config *c)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->name_count; i++) {
+		if (c->found[i])
+			continue;
+		say("list: no application is called '%s'; 'ringtap list' shows what there is",
+			c->names[i]);
+		any = true;
+	}
+	return any;
 }
 
 /* What the columns of fixed width leave of 80 for names and drivers. */
@@ -118,8 +168,8 @@ static void print_app(const struct app_view *v)
 			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
-	printf("%s  (%s, pid %u, %s, probe %s)\n", v->name, v->info.program, v->info.pid,
-		v->info.dpdk, v->info.probe);
+	text_wrapf(stdout, 4, "%s  (%s, pid %u, %s, probe %s)", v->name, v->info.program,
+		v->info.pid, v->info.dpdk, v->info.probe);
 	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
 		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
@@ -128,8 +178,8 @@ static void print_app(const struct app_view *v)
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
-		printf("  session %u: %s, pid %u, %u rings, %s bytes, %u taps\n", s->id,
-			s->reader, s->reader_pid, s->rings, format_count(size, s->buffer_size),
+		text_wrapf(stdout, 4, "  session %u: %s, pid %u, %u rings, %s bytes, %u taps",
+			s->id, s->reader, s->reader_pid, s->rings, format_count(size, s->buffer_size),
 			s->taps);
 	}
 }
@@ -206,7 +256,7 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	return j;
 }
 
-static int list(enum form form)
+static int list(struct config *c)
 {
 	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
@@ -221,10 +271,12 @@ static int list(enum form form)
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
+		if (!wanted(c, ringtap_apps_name(apps, i)))
+			continue;
 		app_view_get(&v, apps, i, 0);
-		if (form == FORM_JSON)
+		if (c->form == FORM_JSON)
 			json_array_append_new(array, app_json(&v, i));
-		else if (form == FORM_NAMES)
+		else if (c->form == FORM_NAMES)
 			print_names(&v);
 		else
 			print_app(&v);
@@ -234,10 +286,10 @@ static int list(enum form form)
 		say("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
-	if (form == FORM_TEXT && !ringtap_apps_count(apps))
+	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
 		say("list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
-	if (form == FORM_JSON)
+	if (c->form == FORM_JSON)
 		ret = json_print(
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
@@ -246,17 +298,17 @@ static int list(enum form form)
 		say("list: writing standard output: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	return STATUS_OK;
+	return say_unknown(c) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	enum form form = FORM_TEXT;
-	int ret = options_parse(self, argc, argv, &form);
+	struct config c = {.form = FORM_TEXT};
+	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	return list(form);
+	return list(&c);
 }
 
 const struct command cmd_list = {
@@ -264,6 +316,9 @@ const struct command cmd_list = {
 	.summary = "list running DPDK applications, their ports and captures",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP]...",
+	.listed = LIST_APPS,
+	.operand = operand,
 	.sections = sections,
 	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,

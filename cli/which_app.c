@@ -32,32 +32,43 @@ bool target_port_matches(const struct ringtap_port_info *p, const char *port)
 	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
 }
 
-/* Whether an application carries the probe and, if port is not NULL, has that port. */
-static bool app_has(const char *dir, const char *port)
+struct ringtap_list *target_ports(const char *dir)
 {
 	struct ringtap_list *list = NULL;
 	struct ringtap_conn *conn;
-	char err[256];
-	bool found = !port;
 
-	if (ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)))
-		return false;
-	if (port && !ringtap_conn_list(conn, &list))
-		for (size_t i = 0; i < list->port_count; i++)
-			found = found || target_port_matches(ringtap_list_port(list, i), port);
-	ringtap_list_free(list);
+	if (ringtap_conn_open(&conn, dir, NULL, NULL, 0))
+		return NULL;
+	if (ringtap_conn_list(conn, &list))
+		list = NULL;
 	ringtap_conn_close(conn);
+	return list;
+}
+
+bool target_has_port(const struct ringtap_list *list, const char *port)
+{
+	for (size_t i = 0; i < list->port_count; i++)
+		if (target_port_matches(ringtap_list_port(list, i), port))
+			return true;
+	return false;
+}
+
+/* Whether an application carries the probe and, if port is not NULL, has that port. */
+static bool app_has(const char *dir, const char *port)
+{
+	struct ringtap_list *list = target_ports(dir);
+	bool found = list && (!port || target_has_port(list, port));
+
+	ringtap_list_free(list);
 	return found;
 }
 
 static void say_names(const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
-	size_t at = 0;
 
-	for (size_t i = 0; i < count && at < sizeof(list); i++)
-		at += (size_t)snprintf(
-			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
+	for (size_t i = 0; i < count; i++)
+		text_list_add(list, sizeof(list), names[i]);
 	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
 		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
 		port ? ":" : "", port ? port : "");
@@ -99,6 +110,21 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	else
 		say_unknown(command, port);
 	return -1;
+}
+
+void say_no_port(
+	const char *command, const char *app, const char *port, const struct ringtap_list *list)
+{
+	char ports[1024] = "";
+
+	for (size_t i = 0; list && i < list->port_count; i++)
+		text_list_add(ports, sizeof(ports), ringtap_list_port(list, i)->name);
+	if (list)
+		say("%s: application '%s' has no port '%s'; there is %s", command, app, port,
+			*ports ? ports : "none");
+	else
+		say("%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
+			command, app, port);
 }
 
 /* NULL: the reason says it already. */

@@ -43,9 +43,9 @@ void report_second(const struct app *a, const struct second *s)
 	const struct counters *c = &s->counters;
 	char name[ROLE_TEXT], rx[FORMAT_LEN], tx[FORMAT_LEN];
 
-	fprintf(f,
+	text_wrapf(f, 4,
 		"%6.1f s  %s: rx %spps, %.1f per burst, %.1f per non-zero burst (%" PRIu64
-		" of %" PRIu64 "); tx %spps, dropped %" PRIu64 "\n",
+		" of %" PRIu64 "); tx %spps, dropped %" PRIu64,
 		s->at, role_text(a->roles[s->role], name),
 		format_si(rx, (double)c->rx_packets / s->seconds),
 		ratio(c->rx_packets, rx_bursts(c)), ratio(c->rx_packets, c->rx_nonzero),
@@ -60,16 +60,18 @@ static void text_histogram(const char *what, const struct histogram *h)
 
 	if (!h->count)
 		return;
-	printf("  %s: mean %.0f, p50 %.0f, p90 %.0f, p99 %.0f, max %" PRIu64
-	       " cycles; mean %.0f, p50 %.0f, p99 %.0f, max %.0f ns; of %" PRIu64 "\n",
+	text_wrapf(stdout, 4,
+		"  %s: mean %.0f, p50 %.0f, p90 %.0f, p99 %.0f, max %" PRIu64
+		" cycles; mean %.0f, p50 %.0f, p99 %.0f, max %.0f ns; of %" PRIu64,
 		what, histogram_mean(h), p50, histogram_percentile(h, 90), p99, h->max,
 		ns_of(histogram_mean(h)), ns_of(p50), ns_of(p99), ns_of((double)h->max), h->count);
 }
 
 static void text_sequence(const struct sequence *q)
 {
-	printf("  sequence: %" PRIu64 " received, %" PRIu64 " lost, %" PRIu64
-	       " duplicated, %" PRIu64 " reordered, %" PRIu64 " stale\n",
+	text_wrapf(stdout, 4,
+		"  sequence: %" PRIu64 " received, %" PRIu64 " lost, %" PRIu64
+		" duplicated, %" PRIu64 " reordered, %" PRIu64 " stale",
 		q->received, sequence_lost(q), q->duplicated, q->reordered, q->stale);
 }
 
@@ -81,8 +83,9 @@ static void text_generator(const struct role *r)
 		char requested[FORMAT_LEN];
 		uint64_t rate = r->config->stages[i].rate;
 
-		printf("  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
-		       " refused, %" PRIu64 " without buffer, %" PRIu64 " not reached\n",
+		text_wrapf(stdout, 4,
+			"  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
+			" refused, %" PRIu64 " without buffer, %" PRIu64 " not reached",
 			i, rate == RATE_UNLIMITED ? "max" : format_count(requested, rate),
 			stage_rate(r, i), r->counters[i].refused, r->counters[i].no_buffer,
 			r->counters[i].not_reached);
@@ -99,18 +102,20 @@ static void text_role(struct app *a, struct role *r)
 	struct counters c;
 
 	role_total(r, &c);
-	printf("%s (CPU %d)\n", role_text(r, name), r->cpu);
+	text_wrapf(stdout, 4, "%s (CPU %d)", role_text(r, name), r->cpu);
 	if (r->from)
-		printf("  received %s in %" PRIu64 " of %" PRIu64
-		       " bursts: %.2f per burst, %.2f per non-zero burst\n",
+		text_wrapf(stdout, 4,
+			"  received %s in %" PRIu64 " of %" PRIu64
+			" bursts: %.2f per burst, %.2f per non-zero burst",
 			format_count(rx, c.rx_packets), c.rx_nonzero, rx_bursts(&c),
 			ratio(c.rx_packets, rx_bursts(&c)), ratio(c.rx_packets, c.rx_nonzero));
 	if (r->to)
-		printf("  sent %s, dropped %" PRIu64 ", retries %" PRIu64
-		       ", unsent at the end %" PRIu64 "\n",
+		text_wrapf(stdout, 4,
+			"  sent %s, dropped %" PRIu64 ", retries %" PRIu64
+			", unsent at the end %" PRIu64,
 			format_count(tx, c.tx_packets), c.tx_dropped, c.tx_retried, c.tx_unsent);
 	if (c.tx_errors)
-		printf("  rejected by the kernel %" PRIu64 ": %s\n", c.tx_errors,
+		text_wrapf(stdout, 4, "  rejected by the kernel %" PRIu64 ": %s", c.tx_errors,
 			strerror(r->to->error));
 	if (r->generator)
 		text_generator(r);
@@ -137,8 +142,9 @@ static void text_ports(const struct app *a)
 		if (rte_eth_stats_get(a->ports.ids[i], &s))
 			continue;
 		rte_eth_dev_get_name_by_port(a->ports.ids[i], name);
-		printf("port %u %s: in %" PRIu64 ", out %" PRIu64 ", missed %" PRIu64
-		       ", without buffer %" PRIu64 ", errors %" PRIu64 " in, %" PRIu64 " out\n",
+		text_wrapf(stdout, 4,
+			"port %u %s: in %" PRIu64 ", out %" PRIu64 ", missed %" PRIu64
+			", without buffer %" PRIu64 ", errors %" PRIu64 " in, %" PRIu64 " out",
 			a->ports.ids[i], name, s.ipackets, s.opackets, s.imissed, s.rx_nombuf,
 			s.ierrors, s.oerrors);
 	}
@@ -149,7 +155,8 @@ static void text_sockets(const struct app *a)
 {
 	for (unsigned i = 0; a->config->plane != PLANE_DPDK && i < a->role_count; i++)
 		if (a->roles[i]->from)
-			printf("socket on %s: missed %" PRIu64 "\n", a->roles[i]->from->name,
+			text_wrapf(stdout, 4, "socket on %s: missed %" PRIu64,
+				a->roles[i]->from->name,
 				plane_ops(a->config->plane)->missed(a->roles[i]->from));
 }
 
@@ -159,8 +166,9 @@ static void text_memory(const struct app *a)
 
 	if (a->config->plane != PLANE_DPDK)
 		return;
-	printf("memory %s, order %s: %u buffers, %" PRIu64 " kB in pages of %" PRIu64
-	       " kB (huge: %" PRIu64 " kB, transparent huge: %" PRIu64 " kB)\n",
+	text_wrapf(stdout, 4,
+		"memory %s, order %s: %u buffers, %" PRIu64 " kB in pages of %" PRIu64
+		" kB (huge: %" PRIu64 " kB, transparent huge: %" PRIu64 " kB)",
 		memory_names[m->kind], order_names[m->order], a->config->pool_size, m->bytes >> 10,
 		m->page_size >> 10, m->smaps.hugetlb_kb, m->smaps.anon_huge_kb);
 }

@@ -6,17 +6,17 @@
 #include "cli/commands.h"
 #include "doctor.h"
 #include "base/json.h"
+#include "base/signals.h"
 #include "base/util.h"
 
-#define DURATION_MIN_NS NS_PER_S
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 
 enum { OPT_DURATION = 1, OPT_JSON };
 
 static const struct option_def options[] = {
 	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
-		"How long to watch, 1 to 3600 (default 5); addresses of buffers are sampled for "
-		"one more second"},
+		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
+		"are sampled for one more second"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 };
 
@@ -72,7 +72,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 		c->json = true;
 		return 0;
 	}
-	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DURATION_MIN_NS &&
+	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DOCTOR_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
 	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
@@ -97,14 +97,35 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 		doctor_print(e, d);
 }
 
-static int examine(struct context *c)
+/* Returns enum status. */
+static int watch(struct context *c)
 {
-	int ret;
+	int ret = stop_catch_first();
 
-	if (!doctor_watch(&c->watch, c->duration_ns, take, c)) {
-		say("doctor: interrupted");
+	if (ret) {
+		say("doctor: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
+	switch (doctor_watch(&c->watch, c->duration_ns, take, c)) {
+	case DOCTOR_WHOLE: return STATUS_OK;
+	case DOCTOR_CUT:
+		say("doctor: interrupted: the verdicts are those until then, without a look at "
+		    "buffer addresses");
+		return STATUS_OK;
+	case DOCTOR_TOO_SHORT:
+		say("doctor: interrupted before it had watched for a second: no verdict");
+		break;
+	case DOCTOR_FAILED: say("doctor: not enough memory"); break;
+	}
+	return STATUS_FAILED;
+}
+
+static int examine(struct context *c)
+{
+	int ret = watch(c);
+
+	if (ret != STATUS_OK)
+		return ret;
 	watch_explain(&c->watch, "doctor");
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
 	if (ret || fflush(stdout) || ferror(stdout)) {

@@ -104,8 +104,15 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 /* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
  * of before, as those by which testpmd empties its queues, do not count. */
 unsigned doctor_burst(const struct watched *a);
-/* Watches for duration_ns, then calls take for each application. False: a signal came. */
-bool doctor_watch(struct watch *w, uint64_t duration_ns,
+#define DOCTOR_MIN_NS NS_PER_S /* to watch: drivers and the kernel are read twice a second */
+enum doctor_end {
+	DOCTOR_WHOLE,
+	DOCTOR_CUT,       /* by a signal: on the time until then, without buffer addresses */
+	DOCTOR_TOO_SHORT, /* by a signal, before DOCTOR_MIN_NS; take was not called */
+	DOCTOR_FAILED,    /* out of memory */
+};
+/* Watches for duration_ns, or until a signal comes, then calls take for each application. */
+enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
 
 /* ---- report.c */

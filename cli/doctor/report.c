@@ -5,43 +5,22 @@
 #include "doctor.h"
 #include "base/json.h"
 
-#define WIDTH 80
-
-/* With line breaks, behind an indent. */
-static void print_wrapped(const char *lead, const char *text)
-{
-	int indent = (int)strlen(lead), column = indent;
-
-	fputs(lead, stdout);
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column > indent && column + 1 + len > WIDTH) {
-			printf("\n%*s", indent, "");
-			column = indent;
-		}
-		column += printf("%s%.*s", column > indent ? " " : "", len, text);
-		text += len;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
-
 static void print_verdict(const struct verdict *v)
 {
-	printf("  %s: %s%s%s\n", grade_names[v->grade], verdict_titles[v->id],
+	text_wrapf(stdout, 4, "  %s: %s%s%s", grade_names[v->grade], verdict_titles[v->id],
 		*v->where ? ": " : "", v->where);
 	for (unsigned i = 0; i < v->evidence_count; i++)
-		print_wrapped("    - ", v->evidence[i]);
+		text_wrapf(stdout, 6, "    - %s", v->evidence[i]);
 	if (v->grade != GRADE_OK)
-		print_wrapped("    next: ", v->advice);
+		text_wrapf(stdout, 10, "    next: %s", v->advice);
 }
 
 void doctor_print(const struct examination *e, const struct diagnosis *d)
 {
 	char name[64];
 
-	printf("%s, watched for %.1f s:\n", printable(name, sizeof(name), e->app->name),
+	text_wrapf(stdout, 2,
+		"%s, watched for %.1f s:", printable(name, sizeof(name), e->app->name),
 		e->span.seconds);
 	for (unsigned i = 0; i < d->count; i++)
 		print_verdict(&d->verdict[i]);

@@ -60,32 +60,36 @@ static void look(struct watch *w, struct look *looks)
 			look_at_pools(&looks[i], w->list[i]);
 }
 
-static bool watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)
+static enum doctor_end watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)
 {
-	uint64_t end;
+	uint64_t begin, age = 0;
+	bool stopped;
 
 	watch_settle(w);
 	watch_mark(w);
-	end = now_ns(CLOCK_MONOTONIC) + duration_ns;
-	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w)) {
-		if (stop_wait(LOOK_NS))
-			return false;
+	begin = now_ns(CLOCK_MONOTONIC);
+	stopped = stop_wait(0);
+	while (age < duration_ns && !stopped && watch_attached(w)) {
+		stopped = stop_wait(LOOK_NS);
 		look(w, looks);
+		age = now_ns(CLOCK_MONOTONIC) - begin;
 	}
-	return true;
+	if (!stopped)
+		return DOCTOR_WHOLE;
+	return age < DOCTOR_MIN_NS ? DOCTOR_TOO_SHORT : DOCTOR_CUT;
 }
 
 /* Goes on until every sampled thread had time for a run. Its drivers' readings are not of
  * interest any more. */
-static bool watch_addresses(struct watch *w)
+static enum doctor_end watch_addresses(struct watch *w)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 
 	watch_switch(w, DOCTOR_COLLECTORS | RINGTAP_ADDRESSES, 1);
 	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
 		if (stop_wait(LOOK_NS))
-			return false;
-	return true;
+			return DOCTOR_CUT;
+	return DOCTOR_WHOLE;
 }
 
 static bool examine(const struct watched *a, const struct look *l, struct examination *e)
@@ -119,19 +123,21 @@ static void judge(const struct watched *a, const struct look *l,
 	free(d);
 }
 
-bool doctor_watch(struct watch *w, uint64_t duration_ns,
+enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
 	struct look *looks = calloc(w->count + 1, sizeof(*looks));
-	bool whole;
+	enum doctor_end end;
 
 	if (!looks)
-		return false;
-	whole = watch_polling(w, looks, duration_ns) && watch_addresses(w);
-	for (size_t i = 0; whole && i < w->count; i++)
+		return DOCTOR_FAILED;
+	end = watch_polling(w, looks, duration_ns);
+	if (end == DOCTOR_WHOLE)
+		end = watch_addresses(w);
+	for (size_t i = 0; end != DOCTOR_TOO_SHORT && i < w->count; i++)
 		judge(w->list[i], &looks[i], take, ctx);
 	for (size_t i = 0; i < w->count; i++)
 		free(looks[i].pools);
 	free(looks);
-	return whole;
+	return end;
 }

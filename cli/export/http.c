@@ -167,25 +167,43 @@ static void describe(int fd, char *url, size_t size)
 		port);
 }
 
-static int listen_at(const char *listen)
+static const char accepted[] = "give PORT, ADDRESS:PORT, [IPV6]:PORT or :PORT";
+
+/* 0, or -EINVAL after a message. The caller frees *found with freeaddrinfo(). */
+static int find_address(const char *listen, struct addrinfo **found)
 {
 	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM};
-	struct addrinfo *found = NULL;
 	const char *port;
 	uint64_t number;
 	char host[256];
 	int ret;
 
-	/* getaddrinfo() takes the lower 16 bits of any number. */
-	ret = split(listen, host, sizeof(host), &port) || parse_number(port, 65535, &number)
-		      ? EAI_SERVICE
-		      : getaddrinfo(*host ? host : NULL, port, &hints, &found);
-	if (ret) {
-		say("export: --listen %s: %s; give HOST:PORT", listen, gai_strerror(ret));
+	if (split(listen, host, sizeof(host), &port)) {
+		say("export: --listen %s: the address is too long; %s", listen, accepted);
 		return -EINVAL;
 	}
+	/* getaddrinfo() takes the lower 16 bits of any number. */
+	if (parse_number(port, 65535, &number)) {
+		say("export: --listen %s: '%s' is no port number from 0 to 65535; %s", listen, port,
+			accepted);
+		return -EINVAL;
+	}
+	ret = getaddrinfo(*host ? host : NULL, port, &hints, found);
+	if (ret)
+		say("export: --listen %s: cannot resolve '%s': %s; %s", listen, host,
+			gai_strerror(ret), accepted);
+	return ret ? -EINVAL : 0;
+}
+
+static int listen_at(const char *listen)
+{
+	struct addrinfo *found = NULL;
+	int ret = find_address(listen, &found);
+
+	if (ret)
+		return ret;
 	ret = open_socket(found);
 	if (ret < 0)
 		say("export: --listen %s: %s; choose another address or port", listen,

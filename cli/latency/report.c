@@ -51,13 +51,15 @@ static void print_untimed(const struct latency *l)
 		const struct latency_untimed *u = &l->untimed[i];
 
 		if (u->unstamped)
-			printf("not timed: %s packets sent by %s, no receive time stamp: made by "
-			       "the application, or their mbufs were reset%s\n",
+			text_wrapf(stdout, 2,
+				"not timed: %s packets sent by %s, no receive time stamp: made by "
+				"the application, or their mbufs were reset%s",
 				format_count(n, u->unstamped), u->port,
 				l->every > 1 ? ", or not chosen by --every" : "");
 		if (u->shared)
-			printf("not timed: %s packets sent by %s, cloned or referenced more than "
-			       "once\n",
+			text_wrapf(stdout, 2,
+				"not timed: %s packets sent by %s, cloned or referenced more than "
+				"once",
 				format_count(n, u->shared), u->port);
 	}
 	if (l->no_room)
@@ -71,8 +73,10 @@ static void print_pair(const struct latency *l, const struct latency_pair *p)
 		"min", "mean", "p50", "p90", "p99", "p99.9", "max"};
 	char n[FORMAT_LEN];
 
-	printf("\n%s > %s: %s packets%s\n          ", p->from, p->to, format_count(n, p->count),
+	putchar('\n');
+	text_wrapf(stdout, 2, "%s > %s: %s packets%s", p->from, p->to, format_count(n, p->count),
 		p->inferred ? ", inferred" : "");
+	printf("%10s", "");
 	for (int c = 0; c < COLUMNS; c++)
 		printf(" %*s", COLUMN_WIDTH, titles[c]);
 	putchar('\n');
@@ -82,13 +86,13 @@ static void print_pair(const struct latency *l, const struct latency_pair *p)
 
 void latency_print(const struct latency *l, const struct measure *m)
 {
+	char share[48] = "every packet timed";
 	bool inferred = false;
 
-	printf("%s: %.1f s, ", m->app.name, (double)m->last->interval_ns / NS_PER_S);
 	if (l->every > 1)
-		printf("one packet in %" PRIu32 " timed\n", l->every);
-	else
-		puts("every packet timed");
+		snprintf(share, sizeof(share), "one packet in %" PRIu32 " timed", l->every);
+	text_wrapf(stdout, 2, "%s: %.1f s, %s", m->app.name,
+		(double)m->last->interval_ns / NS_PER_S, share);
 	if (m->first->latency_every != m->last->latency_every)
 		puts("(now; another monitor has changed that meanwhile)");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
@@ -97,10 +101,9 @@ void latency_print(const struct latency *l, const struct measure *m)
 	}
 	if (inferred)
 		puts("\n"
-		     "inferred: the application resets its mbufs' flags, and that of the time "
-		     "stamp with them. The times are\n"
-		     "right if it sends what it receives, and wrong if it frees that and fills "
-		     "raw mbufs (testpmd's flowgen).");
+		     "inferred: the application resets its mbufs' flags, and that of the time\n"
+		     "stamp with them. The times are right if it sends what it receives, and "
+		     "wrong\nif it frees that and fills raw mbufs (testpmd's flowgen).");
 	if (!l->pair_count)
 		puts(l->untimed_count ? "\nNo packet could be timed in that time."
 				      : "\nNo packet was received and sent again in that time.");
@@ -148,8 +151,10 @@ void latency_print_histogram(const struct latency *l)
 
 		for (uint32_t r = 0; r < rows; r++)
 			most = row_count(p, r) > most ? row_count(p, r) : most;
-		printf("\n%s > %s%s\n%27s %16s\n", p->from, p->to, p->inferred ? " (inferred)" : "",
-			"ns", "packets");
+		putchar('\n');
+		text_wrapf(
+			stdout, 2, "%s > %s%s", p->from, p->to, p->inferred ? " (inferred)" : "");
+		printf("%27s %16s\n", "ns", "packets");
 		for (uint32_t r = 0; r < rows; r++) {
 			uint64_t n = row_count(p, r);
 

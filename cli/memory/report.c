@@ -9,10 +9,10 @@
 
 #define HUGE_FROM (64u << 10) /* bytes: ordinary pages of some machines have so many */
 
-/* Columns of a table that is 80 wide. */
-#define WIDTH            80
+/* Columns of a table that is TEXT_WIDTH wide. */
 #define POOL_WIDTH       14
 #define PORT_WIDTH       14
+#define OPS_WIDTH        11
 #define QUEUE_POOL_WIDTH 12
 
 const char *memory_kind(const struct ringtap_pool_stats *p)
@@ -67,7 +67,8 @@ static void print_details(const struct ringtap_pool_stats *p)
 		if (!p->cache[i])
 			continue;
 		column += printf("%s", first ? "; caches:" : ",");
-		if (column + snprintf(text, sizeof(text), " lcore %u: %u", i, p->cache[i]) >= WIDTH)
+		if (column + snprintf(text, sizeof(text), " lcore %u: %u", i, p->cache[i]) >=
+			TEXT_WIDTH)
 			column = printf("\n   ") - 1;
 		column += printf("%s", text);
 		first = false;
@@ -80,19 +81,20 @@ static void print_details(const struct ringtap_pool_stats *p)
 static void print_pools(const struct ringtap_snapshot *f)
 {
 	char size[FORMAT_LEN], used[FORMAT_LEN], lowest[FORMAT_LEN], object[FORMAT_LEN],
-		buffer[FORMAT_LEN], page[FORMAT_LEN], name[4 * POOL_WIDTH];
+		buffer[FORMAT_LEN], page[FORMAT_LEN], name[4 * POOL_WIDTH], ops[4 * OPS_WIDTH];
 
-	printf("%-*s %10s %10s %10s %-11s %6s %6s %6s\n", POOL_WIDTH, "pool", "size", "in use",
-		"least free", "ops", "page", "object", "buffer");
+	printf("%-*s %10s %10s %10s %-*s %6s %6s %6s\n", POOL_WIDTH, "pool", "size", "in use",
+		"least free", OPS_WIDTH, "ops", "page", "object", "buffer");
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		if (p->gone && f->pool_count > 1)
 			continue;
-		printf("%s %10s %10s %10s %-11s %6s %6s %6s\n",
+		printf("%s %10s %10s %10s %s %6s %6s %6s\n",
 			text_cell(name, sizeof(name), p->name, POOL_WIDTH),
 			format_count(size, p->size), format_count(used, memory_in_use(p)),
-			p->lowest > p->size ? "-" : format_count(lowest, p->lowest), p->ops,
+			p->lowest > p->size ? "-" : format_count(lowest, p->lowest),
+			text_cell(ops, sizeof(ops), p->ops, OPS_WIDTH),
 			page_text(page, p->page_bytes), format_count(object, p->object_bytes),
 			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-");
 		print_details(p);
@@ -202,10 +204,10 @@ static void print_pcm(const struct pcm_iio *pcm)
 	char misses[FORMAT_LEN], lookups[FORMAT_LEN];
 
 	if (pcm->why)
-		printf("IOTLB of the hardware: not known, %s\n", pcm->why);
+		text_wrapf(stdout, 2, "IOTLB of the hardware: not known, %s", pcm->why);
 	else if (pcm->has_lookups && pcm->lookups)
-		printf("IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in "
-		       "100)\n",
+		text_wrapf(stdout, 2,
+			"IOTLB of the hardware, all devices: %s misses in %s lookups (%.3f in 100)",
 			format_count(misses, pcm->misses), format_count(lookups, pcm->lookups),
 			100.0 * (double)pcm->misses / (double)pcm->lookups);
 	else
@@ -217,7 +219,8 @@ void memory_print(const struct memory *mem)
 {
 	const struct measure *m = mem->m;
 
-	printf("%s: %.1f s\n\n", m->app.name, (double)m->last->interval_ns / NS_PER_S);
+	text_wrapf(stdout, 2, "%s: %.1f s", m->app.name, (double)m->last->interval_ns / NS_PER_S);
+	putchar('\n');
 	print_pools(m->last);
 	if (!mem->samples->count) {
 		puts("\nToo few packets were received in that time: there are no samples.");

@@ -80,6 +80,7 @@ static int attach(struct measure *m)
 
 static int begin(struct measure *m)
 {
+	struct ringtap_list *ports;
 	const char *missing;
 	int ret = ringtap_monitor_read(m->mon, &m->first);
 
@@ -90,8 +91,9 @@ static int begin(struct measure *m)
 	}
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
-		say("%s: -i %s: %s has no such port; see 'ringtap list'", m->command, missing,
-			m->app.name);
+		ports = target_ports(m->app.dir);
+		say_no_port(m->command, m->app.name, missing, ports);
+		ringtap_list_free(ports);
 		return STATUS_FAILED;
 	}
 	/* Only now: until here there is nothing to print, and a signal may end it all. */

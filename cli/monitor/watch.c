@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/command.h"
 #include "base/signals.h"
@@ -59,6 +62,7 @@ void watch_init(struct watch *w)
 	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->changed, &cond);
 	pthread_condattr_destroy(&cond);
+	w->ends = epoll_create1(EPOLL_CLOEXEC);
 }
 
 void watch_lock(struct watch *w)
@@ -118,6 +122,7 @@ static void attach(struct watch *w, struct watched *a)
 	struct ringtap_monitor *mon = NULL;
 	char why[sizeof(a->why)] = "";
 	struct ringtap_monitor_options opts = {.size = sizeof(opts)};
+	struct epoll_event end = {.events = EPOLLIN};
 	int ret;
 
 	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
@@ -137,6 +142,8 @@ static void attach(struct watch *w, struct watched *a)
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));
 	a->retry_ns = now_ns(CLOCK_MONOTONIC) + patience_ns(ret);
+	if (mon)
+		epoll_ctl(w->ends, EPOLL_CTL_ADD, ringtap_monitor_fd(mon), &end);
 	watch_unlock(w);
 }
 
@@ -219,10 +226,8 @@ int watch_refresh(struct watch *w)
 
 int watch_find(struct watch *w, const char *command)
 {
-	int ret = stop_catch();
+	int ret = watch_refresh(w);
 
-	if (!ret)
-		ret = watch_refresh(w);
 	if (ret)
 		say("%s: cannot find applications: %s", command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
@@ -274,11 +279,13 @@ void watch_free(struct watch *w)
 	for (size_t i = 0; i < w->count; i++)
 		watched_free(w->list[i]);
 	free(w->list);
+	if (w->ends >= 0)
+		close(w->ends);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->changed);
 }
 
-static void step(struct watched *a)
+static void step(struct watch *w, struct watched *a)
 {
 	struct ringtap_snapshot *last = a->now, *f = NULL;
 	int ret;
@@ -287,9 +294,11 @@ static void step(struct watched *a)
 		return;
 	ret = ringtap_monitor_read(a->mon, &f);
 	a->ended = ret == -EPIPE || ret == -EBADMSG;
-	if (a->ended)
+	if (a->ended) {
 		snprintf(a->why, sizeof(a->why), "%s",
 			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
+		epoll_ctl(w->ends, EPOLL_CTL_DEL, ringtap_monitor_fd(a->mon), NULL);
+	}
 	a->error = ret;
 	if (!f)
 		return;
@@ -306,7 +315,27 @@ void watch_step(struct watch *w)
 {
 	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++)
-		step(w->list[i]);
+		step(w, w->list[i]);
+	watch_unlock(w);
+}
+
+int watch_fd(const struct watch *w)
+{
+	return w->ends;
+}
+
+void watch_ends(struct watch *w)
+{
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++) {
+		struct watched *a = w->list[i];
+		struct pollfd p = {
+			.fd = a->mon ? ringtap_monitor_fd(a->mon) : -1, .events = POLLIN};
+
+		/* While collectors are switched an answer is readable, too; step() leaves it. */
+		if (poll(&p, 1, 0) > 0)
+			step(w, a);
+	}
 	watch_unlock(w);
 }
 

@@ -12,7 +12,8 @@
 #include "ringtap/monitor.h"
 #include "base/util.h"
 
-/* The longest time between two snapshots: the end of an application is noticed by one. */
+/* The longest time between two snapshots. Without watch_fd(), the end of an application is noticed
+ * by one. */
 #define WATCH_STEP_NS NS_PER_S
 #define WATCH_NAMES   64
 
@@ -46,6 +47,7 @@ struct watch {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool started, stop, hurry; /* hurry: there is something to switch */
+	int ends;                  /* epoll: the monitors that are attached */
 };
 
 /* Adds an operand to names, once. 0, or -EINVAL after a message. */
@@ -55,8 +57,7 @@ void watch_init(struct watch *w);
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
-/* The same, for commands that end on a signal. Returns enum status, after a message where it fails.
- */
+/* The same. Returns enum status, after a message where it fails. */
 int watch_find(struct watch *w, const char *command);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);
@@ -68,6 +69,10 @@ void watch_lock(struct watch *w);
 void watch_unlock(struct watch *w);
 /* A new snapshot of each application. */
 void watch_step(struct watch *w);
+/* Readable while an application has ended whose last snapshot is not taken; -1: none. */
+int watch_fd(const struct watch *w);
+/* The last snapshot of each application that has ended. */
+void watch_ends(struct watch *w);
 /* Ends the interval; the next one begins with the last snapshot. */
 void watch_mark(struct watch *w);
 /* Steps until the probes have read drivers and kernel once more since the mark, so that an interval

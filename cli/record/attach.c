@@ -1,20 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+
 #include "cli/which_app.h"
 #include "record.h"
 #include "base/util.h"
+
+/* Ports of all -i, by whether they have the queue of --queue. */
+struct queue_check {
+	bool any;       /* a port is captured */
+	char none[512]; /* those without the queue, and what they have */
+};
+
+static const char *queue_range(char buf[24], uint32_t count)
+{
+	snprintf(buf, 24, count > 1 ? "0-%u" : count ? "0" : "none", count - 1);
+	return buf;
+}
+
+static bool has_queue(const struct ringtap_target *want, const struct ringtap_port_info *p)
+{
+	uint32_t queue = (uint32_t)want->queue;
+
+	return want->queue < 0 || (want->directions & RINGTAP_RX && queue < p->rx_queues) ||
+	       (want->directions & RINGTAP_TX && queue < p->tx_queues);
+}
+
+static void check_port(
+	struct queue_check *c, const struct target *t, const struct ringtap_port_info *p)
+{
+	static const char *const kinds[] = {
+		[RINGTAP_RX] = "RX ", [RINGTAP_TX] = "TX ", [RINGTAP_RX | RINGTAP_TX] = ""};
+	const struct ringtap_target *want = t->wants, *end = t->wants + t->want_count;
+	char text[RINGTAP_NAME_LEN + 96], rx[24], tx[24];
+
+	while (want < end && want->port && !target_port_matches(p, want->port))
+		want++;
+	if (want == end)
+		return;
+	if (has_queue(want, p)) {
+		c->any = true;
+		return;
+	}
+	snprintf(text, sizeof(text), "%s has no %squeue %d (RX %s, TX %s)", p->name,
+		kinds[want->directions & 3], want->queue, queue_range(rx, p->rx_queues),
+		queue_range(tx, p->tx_queues));
+	text_list_add(c->none, sizeof(c->none), text);
+}
+
+/* An application that does not answer now is reported by attaching to it. */
+static void check_target(struct queue_check *c, const struct target *t)
+{
+	struct ringtap_list *list;
+	bool named = false;
+
+	for (unsigned i = 0; i < t->want_count; i++)
+		named |= t->wants[i].queue >= 0;
+	c->any |= !named;
+	list = named ? target_ports(t->dir) : NULL;
+	for (size_t i = 0; list && i < list->port_count; i++)
+		check_port(c, t, ringtap_list_port(list, i));
+	ringtap_list_free(list);
+}
+
+static int check_queues(const struct recorder *r)
+{
+	struct queue_check c = {0};
+
+	for (unsigned i = 0; i < r->targets.count; i++)
+		check_target(&c, &r->targets.list[i]);
+	if (!*c.none)
+		return 0;
+	say("%s: --queue: %s; %s", r->cfg->command, c.none,
+		c.any ? "nothing of it is captured" : "there is nothing to capture");
+	return c.any ? 0 : -ENODEV;
+}
+
+/* The probe's own sentence names the port as ethdev does. */
+static void say_missing(const struct recorder *r, const struct target *t, int error)
+{
+	struct ringtap_list *list = target_ports(t->dir);
+	const char *missing = NULL;
+
+	for (unsigned i = 0; list && i < t->want_count && !missing; i++)
+		if (t->wants[i].port && !target_has_port(list, t->wants[i].port))
+			missing = t->wants[i].port;
+	if (missing)
+		say_no_port(r->cfg->command, t->name, missing, list);
+	else
+		say_not_attached(r->cfg->command, t->name, error, ringtap_capture_error(r->cap));
+	ringtap_list_free(list);
+}
 
 static int attach(struct recorder *r, const struct target *t)
 {
 	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
 
-	if (ret)
+	if (ret == -ENODEV)
+		say_missing(r, t, ret);
+	else if (ret)
 		say_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
 	return ret;
 }
 
 int recorder_attach(struct recorder *r)
 {
-	int ret = 0;
+	int ret = check_queues(r);
 
 	for (unsigned i = 0; i < r->targets.count && !ret; i++)
 		ret = attach(r, &r->targets.list[i]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "record.h"
 
 uint64_t counts_lost(const struct ringtap_counts *c)
@@ -75,6 +76,18 @@ int shares_discard(struct recorder *r, const struct ringtap_run *run)
 uint64_t recorder_written(const struct recorder *r)
 {
 	return r->written + (r->out.sink ? r->out.packets : 0);
+}
+
+double recorder_seconds(const struct recorder *r)
+{
+	return (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+}
+
+double recorder_rate(const struct recorder *r)
+{
+	double seconds = recorder_seconds(r);
+
+	return seconds > 0 ? (double)r->written / seconds : 0;
 }
 
 void recorder_end(struct recorder *r, enum end_reason why, bool discard)

@@ -158,7 +158,8 @@ int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *o
 int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out)
 {
 	static const struct ringtap_port_info ports[] = {
-		{.name = "p0"}, {.name = "p1", .port_id = 1}};
+		{.name = "p0", .rx_queues = 4, .tx_queues = 1},
+		{.name = "p1", .port_id = 1, .rx_queues = 1, .tx_queues = 2}};
 
 	*out = calloc(1, sizeof(**out));
 	(*out)->port_count = 2;

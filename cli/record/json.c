@@ -102,7 +102,6 @@ static json_t *json_applications(const struct recorder *r)
 static void set_totals(json_t *j, const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 
 	ringtap_capture_stats(r->cap, &s);
 	set_counts(j, &s.total);
@@ -117,9 +116,8 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "buffer_most_used_bytes", json_count(s.buffer_most_used));
 	json_object_set_new(j, "longest_pause_ns", json_count(s.longest_pause_ns));
 	json_object_set_new(j, "cpu_wait_ns", json_count(r->waited_ns));
-	json_object_set_new(j, "duration_s", json_real(seconds));
-	json_object_set_new(
-		j, "rate_pps", json_real(seconds > 0 ? (double)s.total.captured / seconds : 0));
+	json_object_set_new(j, "duration_s", json_real(recorder_seconds(r)));
+	json_object_set_new(j, "rate_pps", json_real(recorder_rate(r)));
 }
 
 void report_json(const struct recorder *r, FILE *f)

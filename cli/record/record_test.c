@@ -261,11 +261,39 @@ static void refused_attach_leaves_no_file(void **state)
 {
 	fake.attach_error = -ENODEV;
 	assert_int_equal(record("-w f -i 7"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "application 'app0' has no port '7'; there is p0, p1"));
+	fake.attach_error = -ENOTSUP;
+	assert_int_equal(record("-w f -i p1"), STATUS_FAILED);
 	assert_non_null(strstr(said(), "fake error"));
 	assert_int_equal(access("f", F_OK), -1);
 	test_write("f", "precious", 8);
 	assert_int_equal(record("-w f"), STATUS_FAILED);
 	assert_int_equal(access("f", F_OK), 0);
+}
+
+static void a_queue_that_no_port_has(void **state)
+{
+	assert_int_equal(record("-q -w f --queue 99"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "--queue: p0 has no queue 99 (RX 0-3, TX 0), p1 has no "
+				       "queue 99 (RX 0, TX 0-1); there is nothing to capture"));
+	assert_int_equal(access("f", F_OK), -1);
+	assert_int_equal(fake.attached, 0);
+	assert_int_equal(record("-q -w f -i p0 --queue 1 --direction tx"), STATUS_FAILED);
+	assert_non_null(strstr(said(), "p0 has no TX queue 1 (RX 0-3, TX 0)"));
+}
+
+static void a_queue_that_some_ports_have(void **state)
+{
+	fake.end = -EBADMSG; /* whose message comes last */
+	assert_int_equal(record("-q -w f -i p0 --queue 2 -i p1 --queue 1"), STATUS_FAILED);
+	assert_null(strstr(said(), "--queue"));
+	fake.end = 0;
+	fake.wait_for_stop = true;
+	assert_int_equal(record("-q -w f --queue 2 -c 10"), STATUS_OK);
+	assert_non_null(strstr(
+		said(), "--queue: p1 has no queue 2 (RX 0, TX 0-1); nothing of it is captured"));
+	assert_int_equal(record("-q -w f -i p0 -i p1 --queue 2 -c 10"), STATUS_OK);
+	assert_non_null(strstr(said(), "p1 has no queue 2"));
 }
 
 static void death_of_the_application_is_no_failure(void **state)
@@ -365,6 +393,7 @@ static void summary_as_json(void **state)
 {
 	int out = dup(STDOUT_FILENO);
 	json_t *j, *file, *tap;
+	double rate, seconds;
 
 	fake.lost = 9;
 	fflush(stdout);
@@ -375,6 +404,9 @@ static void summary_as_json(void **state)
 	close(out);
 	j = json_load_file("json", 0, NULL);
 	assert_non_null(j);
+	rate = json_real_value(json_object_get(j, "rate_pps"));
+	seconds = json_real_value(json_object_get(j, "duration_s"));
+	assert_true(rate * seconds > 119 && rate * seconds < 121);
 	assert_int_equal(number(j, "captured"), TOTAL);
 	assert_int_equal(number(j, "seen"), TOTAL + 9);
 	assert_int_equal(number(j, "written"), 120);
@@ -406,6 +438,8 @@ int main(void)
 		RECORD_TEST(interfaces_are_described_before_their_packets),
 		RECORD_TEST(which_application_is_meant),
 		RECORD_TEST(refused_attach_leaves_no_file),
+		RECORD_TEST(a_queue_that_no_port_has),
+		RECORD_TEST(a_queue_that_some_ports_have),
 		RECORD_TEST(death_of_the_application_is_no_failure),
 		RECORD_TEST(corruption_saves_what_was_good),
 		RECORD_TEST(signals_end_the_capture),

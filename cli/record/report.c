@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reports on standard error. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,15 @@ const char *end_name(enum end_reason why)
 	};
 
 	return names[why];
+}
+
+/* For people; --json has end_name(). */
+static const char *end_text(const struct recorder *r)
+{
+	if (r->end != END_OUTPUT)
+		return end_name(r->end);
+	return r->error == -EPIPE ? "the reader of the output has closed it"
+				  : "an error of the output";
 }
 
 /* Of the application whose buffer is fullest. Its rings come one after the other. */
@@ -81,6 +91,8 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
+#define NAME_MIN (int)strlen("  rx queue 0000")
+
 /* Widths of the summary's columns: no wider than their texts, to fit a terminal. */
 struct widths {
 	int name, seen, captured, filtered, lost;
@@ -106,7 +118,8 @@ static void label(const struct recorder *r, const struct ringtap_interface *info
 
 static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
 {
-	struct widths w = {.name = (int)strlen("  rx queue 0000"),
+	int room;
+	struct widths w = {.name = NAME_MIN,
 		.seen = width("seen", total->seen),
 		.captured = width("captured", total->captured),
 		.filtered = width("filtered", total->filtered),
@@ -119,8 +132,12 @@ static struct widths measure(const struct recorder *r, const struct ringtap_coun
 		if (ringtap_capture_interface(r->cap, i, &info))
 			continue;
 		label(r, &info, what);
-		w.name = (int)strlen(what) > w.name ? (int)strlen(what) : w.name;
+		w.name = (int)text_columns(what) > w.name ? (int)text_columns(what) : w.name;
 	}
+	/* Four gaps, and the column of bytes. */
+	room = TEXT_WIDTH - 4 * 2 - 10 - w.seen - w.captured - w.filtered - w.lost;
+	if (w.name > room)
+		w.name = room > NAME_MIN ? room : NAME_MIN;
 	return w;
 }
 
@@ -128,9 +145,10 @@ static void print_counts(
 	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
 {
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
-		bytes[FORMAT_LEN];
+		bytes[FORMAT_LEN], name[2 * RINGTAP_NAME_LEN + 8];
 
-	fprintf(f, "%-*s  %*s  %*s  %*s  %*s %8sB\n", w->name, what, w->seen,
+	fprintf(f, "%s  %*s  %*s  %*s  %*s %8sB\n",
+		text_cell(name, sizeof(name), what, (size_t)w->name), w->seen,
 		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
 		w->filtered, format_count(filtered, c->filtered), w->lost,
 		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
@@ -168,9 +186,9 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 	print_counts(f, w, what, &r->shares[i].counts);
 	print_taps(r, f, w, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
-		fprintf(f,
+		text_wrapf(f, 4,
 			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
-			", oerrors %" PRIu64 "\n",
+			", oerrors %" PRIu64,
 			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
 }
 
@@ -193,7 +211,6 @@ static void print_files(const struct recorder *r, FILE *f)
 void report_summary(const struct recorder *r, FILE *f)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
 	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
 	struct widths w;
 
@@ -209,8 +226,7 @@ void report_summary(const struct recorder *r, FILE *f)
 		format_count(written, r->written),
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),
-		seconds, format_si(rate, seconds > 0 ? (double)s.total.captured / seconds : 0),
-		end_name(r->end));
+		recorder_seconds(r), format_si(rate, recorder_rate(r)), end_text(r));
 	if (s.reordered)
 		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);
 	if (s.queues_refused)

@@ -17,6 +17,7 @@
 
 enum {
 	OPT_ONCE = 1,
+	OPT_WIDE,
 	OPT_JSON,
 	OPT_INTERVAL,
 	OPT_COUNT,
@@ -38,6 +39,9 @@ static const struct option_def options[] = {
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
+	{OPT_WIDE, OPTION_FLAG, 'w', "wide", NULL, NULL, 0, 0,
+		"With --once: all columns, and names in full (default: what fits COLUMNS, the "
+		"terminal, or 80 columns)"},
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON with all statistics: a line each interval, or one document with "
 		"--once"},
@@ -106,6 +110,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	switch (id) {
 	case OPT_ONCE: cfg->once = true; return 0;
+	case OPT_WIDE: cfg->wide = true; return 0;
 	case OPT_JSON: cfg->json = true; return 0;
 	case OPT_INTERVAL: return set_interval(cfg, v->text);
 	case OPT_COUNT: cfg->count = v->number; return 0;
@@ -126,10 +131,13 @@ static int operand(void *ctx, const char *text)
 static int check(const struct top_config *cfg)
 {
 	const struct view *v = &views[cfg->view];
+	char titles[256] = "";
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		say("top: --sort %s: the view %s has no such column; give the title of one",
-			cfg->sort, v->name);
+		for (unsigned i = 0; i < v->column_count; i++)
+			text_list_add(titles, sizeof(titles), v->columns[i].title);
+		say("top: --sort %s: the view %s has no such column; choose from %s", cfg->sort,
+			v->name, titles);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
@@ -153,7 +161,10 @@ static int run(const struct command *self, int argc, char **argv)
 	c.cfg.collectors = w->collectors;
 	w->collectors |= views[c.cfg.view].needs;
 	watch_init(w);
-	ret = watch_find(w, "top");
+	ret = stop_catch();
+	if (ret)
+		say("top: cannot wait for signals: %s", strerror(-ret));
+	ret = ret ? STATUS_FAILED : watch_find(w, "top");
 	if (ret == STATUS_OK)
 		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)
 								  : top_screen(w, &c.cfg);

@@ -2,8 +2,10 @@
 /* Without a terminal: one table, or JSON documents. */
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,8 +14,6 @@
 #include "base/signals.h"
 #include "top.h"
 #include "base/util.h"
-
-#define WIDTH_PLAIN 200 /* of a file or pipe */
 
 /* row NULL: the titles. */
 static void print_row(
@@ -52,13 +52,19 @@ static void print_table(const struct table *t, unsigned room)
 		print_row(t, &t->rows[r], width, utf8);
 }
 
-static unsigned room(void)
+static unsigned room(bool wide)
 {
+	const char *columns = getenv("COLUMNS");
 	struct winsize size;
+	uint64_t n;
 
+	if (wide)
+		return INT_MAX;
+	if (columns && !parse_number(columns, INT_MAX, &n) && n)
+		return (unsigned)n;
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
-	return WIDTH_PLAIN;
+	return TEXT_WIDTH;
 }
 
 static void print_view(const struct watch *w, const struct top_config *cfg)
@@ -73,7 +79,7 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	if (sort < v->column_count)
 		table_sort(&t, sort, cfg->reverse);
 	if (t.row_count)
-		print_table(&t, room());
+		print_table(&t, room(cfg->wide));
 	else
 		printf("%s\n", v->empty);
 	table_free(&t);

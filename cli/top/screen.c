@@ -18,6 +18,7 @@
 enum { PAIR_ALARM = 1, PAIR_QUIET };
 #define HEAD_LINES 3              /* title, views, column titles */
 #define FIRST_NS   (NS_PER_S / 5) /* between updates while the table is empty */
+#define PAUSE_NS   (3600 * NS_PER_S)
 
 struct screen {
 	struct watch *w;
@@ -284,17 +285,17 @@ static void take_key(struct screen *s, int key)
 	}
 }
 
-/* Keys, signals, or time. True if there is something to draw. */
+/* Keys, signals, the end of an application, or time. True if there is something to draw. */
 static bool wait_input(struct screen *s, uint64_t ns)
 {
-	struct pollfd p[2] = {
-		{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = stop_fd(), .events = POLLIN}};
+	struct pollfd p[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = stop_fd(), .events = POLLIN}, {.fd = watch_fd(s->w), .events = POLLIN}};
 	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 	bool any = false;
 	int key;
 
 	/* Interrupted by SIGWINCH, of which ncurses makes a key. */
-	ppoll(p, 2, &ts, NULL);
+	ppoll(p, 3, &ts, NULL);
 	if (p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		s->quit = true;
 	while (!s->quit && (key = getch()) != ERR) {
@@ -304,7 +305,22 @@ static bool wait_input(struct screen *s, uint64_t ns)
 		watch_unlock(s->w);
 		any = true;
 	}
+	if (p[2].revents) {
+		watch_lock(s->w);
+		watch_ends(s->w);
+		refill(s);
+		watch_unlock(s->w);
+		any = true;
+	}
 	return any;
+}
+
+/* Until the next step; keys and ends wake a pause. */
+static uint64_t pause_ns(const struct screen *s, uint64_t now, uint64_t until)
+{
+	if (s->paused)
+		return PAUSE_NS;
+	return now < until ? until - now : 0;
 }
 
 static void loop(struct screen *s)
@@ -317,7 +333,7 @@ static void loop(struct screen *s)
 
 		if (next < until)
 			until = next;
-		changed = wait_input(s, now < until ? until - now : 0);
+		changed = wait_input(s, pause_ns(s, now, until));
 		now = now_ns(CLOCK_MONOTONIC);
 		watch_lock(s->w);
 		if (!s->paused && now >= until) {

@@ -32,6 +32,7 @@ struct top_config {
 	uint64_t interval_ns;
 	uint64_t count; /* intervals; 0: no limit */
 	bool once, json;
+	bool wide; /* without a screen: all columns */
 	enum top_view view;
 	const char *sort; /* a column's title; NULL: the view's own order */
 	bool reverse;

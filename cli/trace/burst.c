@@ -146,23 +146,23 @@ static json_t *histogram(const json_t *row)
 static void print_row(const json_t *row)
 {
 	char calls[FORMAT_LEN], packets[FORMAT_LEN], empty[FORMAT_LEN];
-	char name[MAPS_TEXT_LEN];
+	char name[MAPS_TEXT_LEN], mean[48] = "";
 	json_int_t n = json_integer_value(number(row, "calls"));
 	json_int_t p = json_integer_value(number(row, "packets"));
 	json_t *bars = histogram(row);
 
-	printf("\n%s queue %lld %s: %s bursts, %s packets",
+	if (n)
+		snprintf(mean, sizeof(mean), ", %.1f packets a burst", (double)p / (double)n);
+	putchar('\n');
+	text_wrapf(stdout, 2, "%s queue %lld %s: %s bursts, %s packets%s",
 		maps_text(name, row, "name", "(unknown port)"),
 		(long long)json_integer_value(number(row, "queue")),
 		json_string_value(number(row, "direction")), format_count(calls, (uint64_t)n),
-		format_count(packets, (uint64_t)p));
-	if (n)
-		printf(", %.1f packets a burst", (double)p / (double)n);
+		format_count(packets, (uint64_t)p), mean);
 	if (number(row, "empty_calls"))
-		printf("\n  %s empty polls",
+		printf("  %s empty polls\n",
 			format_count(
 				empty, (uint64_t)json_integer_value(number(row, "empty_calls"))));
-	putchar('\n');
 	maps_print_histogram(bars, false);
 	json_decref(bars);
 }

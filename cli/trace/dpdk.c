@@ -187,12 +187,11 @@ static void print(const json_t *doc)
 	{
 		json_int_t gone = json_integer_value(json_object_get(lost, event));
 
-		printf("  %-14s %15s", printable(name, sizeof(name), event),
+		printf("  %-14s %15s\n", printable(name, sizeof(name), event),
 			format_count(count, (uint64_t)json_integer_value(n)));
 		if (gone)
-			printf(", of which %s are not in the trace: its buffers were full",
+			printf("    of which %s are not in the trace: its buffers were full\n",
 				format_count(count, (uint64_t)gone));
-		putchar('\n');
 	}
 	if (json_object_size(lost))
 		printf("Larger buffers: start the application with EAL's --trace-bufsz=64M\n");

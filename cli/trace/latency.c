@@ -56,7 +56,8 @@ static void print_row(const json_t *row)
 	char count[FORMAT_LEN], mean[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
 	const json_t *ns = json_object_get(row, "ns");
 
-	printf("\nsent by %s queue %lld: %s packets, mean %s, longest %s\n",
+	putchar('\n');
+	text_wrapf(stdout, 2, "sent by %s queue %lld: %s packets, mean %s, longest %s",
 		maps_text(name, row, "name", "(unknown port)"),
 		(long long)json_integer_value(json_object_get(row, "queue")),
 		format_count(count, (uint64_t)json_integer_value(json_object_get(row, "packets"))),

@@ -275,8 +275,12 @@ def test_wrong_command_lines(known, command):
 def test_ports_that_are_not_there(known, testpmd):
     for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
         done = run([RINGTAP, "latency", "-i", spec, "--duration", "1"])
-        assert done.returncode == 1 and "has no such port" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        recorded = run([RINGTAP, "record", "-i", spec, "-w", "/dev/null"])
+        port = spec.split(":")[1]
+        assert f"application '{known.prefix}' has no port '{port}'; there is net_ring_a, " in done.stderr
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+        assert recorded.returncode == 1
+        assert recorded.stderr == done.stderr.replace("latency:", "record:")
     bare = testpmd("net_null0", plugin=None)
     done = run([RINGTAP, "latency", bare.prefix, "--duration", "1"])
     assert done.returncode == 1 and "probe" in done.stderr

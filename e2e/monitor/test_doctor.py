@@ -4,10 +4,11 @@ import json
 import re
 import signal
 import struct
+import time
 
 import pytest
 
-from harness.doctor import Diagnosis
+from harness.doctor import FAULT, Diagnosis
 from harness.paths import RINGTAP
 from harness.pcap import frame
 from harness.prometheus import Exporter
@@ -135,7 +136,7 @@ def test_mempool_with_enough_left(testpmd, closing):
     pmd.start("start tx_first 10")
     until(lambda: exporter.value("ringtap_queue_packets_total", port="net_ring0", queue="0",
                                  direction="rx") > 1000, what="traffic")
-    shown = check([RINGTAP, "top", "--once", "-n", "0.2", "-v", "queues", pmd.prefix])
+    shown = check([RINGTAP, "top", "--once", "--wide", "-n", "0.2", "-v", "queues", pmd.prefix])
     assert re.search(r"\b512\b", shown), shown
     found = Diagnosis(pmd)
     assert found.sound() in ("healthy", None)
@@ -293,6 +294,33 @@ def test_application_that_ends_meanwhile(play):
         doctor.wait()
     finally:
         doctor.close()
+
+
+def interrupted(app, seconds):
+    """A doctor for ten minutes that gets Ctrl-C after some seconds: its status and what it printed."""
+    doctor = Proc([RINGTAP, "doctor", "-d", 600, app.prefix])
+    try:
+        until(lambda: app.one("callbacks 0") > 0, what="attached doctor")
+        due = time.monotonic() + seconds
+        until(lambda: time.monotonic() > due, what="time to watch")
+        doctor.send_signal(signal.SIGINT)
+        return doctor.wait(), doctor.output
+    finally:
+        doctor.close()
+
+
+def test_interrupted_doctor_has_a_verdict(app):
+    """On what it has seen, once that is a second; on a busy machine it begins late."""
+    for seconds in range(0, 40, 4):
+        status, output = interrupted(app, seconds)
+        if status not in (FAILED, -signal.SIGINT):
+            break
+        # While it attaches there is nothing to say.
+        too_early = "interrupted before it had watched for a second: no verdict\n"
+        assert output.endswith(too_early if status == FAILED else ""), (status, output)
+    assert status in (0, FAULT)
+    assert re.search(rf"^{app.prefix}, watched for [1-9]\d*\.\d s:\n  \w+: ", output, re.MULTILINE)
+    assert "interrupted: the verdicts are those until then" in output
 
 
 def test_killed_doctor_leaves_nothing(play):

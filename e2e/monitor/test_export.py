@@ -270,11 +270,15 @@ def test_address_in_use(app, export):
     assert "Address already in use" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("listen", ["nowhere.invalid:1", "127.0.0.1:x", "127.0.0.1:99999", "[::1"])
-def test_bad_addresses(listen):
+@pytest.mark.parametrize("listen,wrong", [
+    ("nowhere.invalid:1", "cannot resolve 'nowhere.invalid'"), ("127.0.0.1:x", "'x' is no port number"),
+    ("127.0.0.1:99999", "'99999' is no port number"), ("[::1", "cannot resolve '[:'"),
+    ("foo", "'foo' is no port number"), ("x" * 300 + ":1", "too long")])
+def test_bad_addresses(listen, wrong):
     done = run([RINGTAP, "export", "--listen", listen])
     assert done.returncode == USAGE, done.stderr
-    assert "--listen" in done.stderr
+    assert f"--listen {listen}: " in done.stderr and wrong in done.stderr
+    assert done.stderr.endswith("; give PORT, ADDRESS:PORT, [IPV6]:PORT or :PORT\n")
 
 
 def test_only_this_host_by_default(app, net, closing):

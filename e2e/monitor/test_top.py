@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap top`: its statistics are those of the application, and it works in any terminal."""
 import json
+import os
 import re
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -204,7 +206,7 @@ def test_one_table(testpmd):
     pmd = testpmd("net_null0", "net_ring1")
     pmd.start()
     document(pmd, good=worked)
-    head, *rows = once(pmd).splitlines()
+    head, *rows = once(pmd, "--wide").splitlines()
     assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
     assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1"]
     for view in ("queues", "threads", "pools", "gaps"):
@@ -239,13 +241,15 @@ def test_bars_in_utf8_and_ascii(testpmd):
 def test_names_cannot_speak_to_the_terminal(play):
     app = play()
     app.plug("net_null\x1b[31m5")
-    assert "\x1b" not in once(app)
-    assert "net_null?[31m5" in once(app)
+    shown = once(app, "--wide")
+    assert "\x1b" not in shown and "net_null?[31m5" in shown
 
 
 @pytest.mark.parametrize("args,status,says", [
     (["-n", "0"], USAGE, "--interval"), (["-n", "0.01"], USAGE, "--interval"),
     (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
+    (["--once", "--view", "gaps", "--sort", "moon"], USAGE,
+     "choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"),
     (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
     (["--once", "no-such-application"], FAILED, "no application is called")])
 def test_mistakes(args, status, says):
@@ -369,6 +373,35 @@ def test_application_comes_and_goes(play, terminal):
     app.proc.kill()
     until(lambda: not any(app.prefix in line for line in window.screen()), 20, "its end")
     assert any(other.prefix in line for line in window.screen())
+
+
+def test_end_during_a_pause(play, terminal):
+    """It is shown at once, while the other statistics stand still."""
+    ends, stays = play(), play()
+    ends.ring("a")
+    stays.ring("b")
+    window = terminal(ends.prefix, stays.prefix)
+    window.shows("net_ring_a")
+    window.shows("net_ring_b")
+    window.keys("Space")
+    window.shows("PAUSED")
+    ends.proc.kill()
+    screen = "\n".join(window.shows(f"{ends.prefix}: the application has ended"))
+    assert "1 application  PAUSED" in screen and "net_ring_b" in screen and "net_ring_a" not in screen
+
+
+def test_a_pause_needs_no_cpu(app, terminal):
+    window = terminal(app.prefix)
+    window.shows("net_ring_a")
+    window.keys("Space")
+    window.shows("PAUSED")
+    pid = int(check(["pgrep", "-P", window.pid()]))
+
+    def ticks():
+        return sum(int(n) for n in Path(f"/proc/{pid}/stat").read_text().split()[13:15])
+    before, due = ticks(), time.monotonic() + 2
+    until(lambda: time.monotonic() > due, what="a pause")
+    assert ticks() - before < 0.1 * os.sysconf("SC_CLK_TCK")
 
 
 def test_waits_for_a_named_application(testpmd, terminal):

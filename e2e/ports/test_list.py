@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap list`: applications, ports, sessions; for people and as JSON."""
+import json
 import os
 import signal
 from pathlib import Path
@@ -42,6 +43,20 @@ def test_for_people(play):
     app.ring("a")
     output = check([RINGTAP, "list"])
     assert app.prefix in output and "net_ring_a" in output
+
+
+def test_only_named_applications(play):
+    apps = [play(), play(), play()]
+    names = [app.prefix for app in apps]
+    found = json.loads(check([RINGTAP, "list", "--json", names[2], names[0]]))["applications"]
+    assert sorted(a["name"] for a in found) == sorted([names[0], names[2]])
+    assert check([RINGTAP, "list", "--names", names[1]]).split() == [names[1]]
+    done = run([RINGTAP, "list", names[1], "no-such-application"])
+    assert done.returncode == FAILED and names[1] in done.stdout and names[0] not in done.stdout
+    assert "no application is called 'no-such-application'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    # Aliases count all applications.
+    assert [a["alias"] for a in found] == [a["alias"] for a in listing() if a["name"] in (names[0], names[2])]
 
 
 def test_listing_hooks_nothing(play):
@@ -138,6 +153,7 @@ def test_names_and_completion(app):
     assert app.prefix in names and port in names
     assert completed("ringtap", "record", "-i", app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
     assert port in completed("ringtap", "record", "-i", "")
+    assert app.prefix in completed("ringtap", "list", "")
     assert app.prefix in completed("ringtap", "top", "") and port not in completed("ringtap", "top", "")
     assert "lo" in completed("ringtap", "host", "l")
     assert "record" in completed("ringtap", "help", "re")

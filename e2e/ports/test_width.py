@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables fit a terminal of 80 columns; names that do not are shortened, and whole in --json."""
+import re
 import signal
 
 import pytest
 
+from harness import dpdk
+from harness.doctor import FAULT
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
-from harness.ringtap import listing
+from harness.ringtap import OK, listing
 from harness.tracers import bpftrace_missing
 
 LONG = "net_null_of_the_second_floor_on_the_left_9"
@@ -57,6 +60,44 @@ def test_trace_list(app):
     assert "uint64 arg4=greatest\n" in said
 
 
+LONGEST = ["net_null_" + c * 51 for c in "ab"]
+
+
+@pytest.fixture
+def all_names_long(testpmd):
+    pmd = testpmd(*LONGEST, prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get"))
+    pmd.start()
+    return pmd
+
+
+REPORTS = [["list"], ["latency", "--histogram", "--duration", "0.3"], ["memory", "--distances", "--duration", "0.3"],
+           ["doctor", "-d", "1"], *(["top", "--once", "-v", view] for view in
+                                    ("ports", "queues", "threads", "pools", "latency", "gaps"))]
+
+
+@pytest.mark.parametrize("what", REPORTS, ids=lambda w: "-".join(w[:4]))
+def test_reports_of_long_names(all_names_long, what):
+    done = run(["env", "-u", "COLUMNS", RINGTAP, *what, all_names_long.prefix])
+    assert done.returncode in (OK, FAULT) and len(done.stdout.splitlines()) > 1
+    assert_fits(done.stdout)
+
+
+def test_summary_of_long_names(all_names_long):
+    said = run([RINGTAP, "record", "-i", f"{all_names_long.prefix}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
+    assert_fits(said[said.index("\ninterface"):])
+
+
+def test_columns_of_top(all_names_long):
+    def titles(*args, columns):
+        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "-n", "0.2", *args, all_names_long.prefix])
+        return shown, shown.splitlines()[0].split()
+    assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
+    assert "NOMBUF" in titles(columns=200)[1]
+    shown, all_titles = titles("--wide", columns=80)
+    assert "NOMBUF" in all_titles and "ID" in all_titles
+    assert all_names_long.prefix in shown and LONGEST[0] in shown
+
+
 @pytest.mark.parametrize("what", [["latency", "--histogram"], ["memory", "--distances"], ["record", "-w", "/dev/null"]],
                          ids=lambda w: w[0])
 def test_reports(testpmd, what):
@@ -67,6 +108,24 @@ def test_reports(testpmd, what):
     done = run([RINGTAP, *what, *limit])
     assert done.returncode == 0 and "net_null1" in done.stdout + done.stderr
     assert_fits(done.stdout if what[0] != "record" else done.stderr)
+
+
+def test_report_of_the_forwarder(fwd):
+    """And its lines of each second."""
+    ring = "ring-of-the-left"
+    it = fwd("--ring", ring, "--role", f"generate:{ring}@0", "--role", f"sink:{ring}@1", "--stages", "10k:1.5s",
+             "--stats", "1", json_out=False)
+    said = it.done()
+    assert "sequence: " in said and re.search(r"^ +1\.\d s  sink", said, re.MULTILINE)
+    assert_fits(said[said.index("running"):])
+
+
+@pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
+@pytest.mark.parametrize("what", [["burst", "--empty"], ["latency"], ["drops"], ["gaps"]], ids=lambda w: w[0])
+def test_trace_of_long_names(all_names_long, what):
+    said = check([RINGTAP, "trace", *what, "--duration", "0.3", all_names_long.prefix])
+    assert all_names_long.prefix in said
+    assert_fits(said)
 
 
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))

@@ -10,7 +10,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
-from harness.ringtap import LOSS, OK, USAGE, Recorder, sessions
+from harness.ringtap import FAILED, LOSS, OK, USAGE, Recorder, sessions
 
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
 
@@ -306,6 +306,22 @@ def test_statistics(busy, closing):
     stats.proc.expect(r"net_null0\s+\d+", 10)
     stats.proc.send_signal(signal.SIGINT)
     stats.proc.wait()
+
+
+def test_a_queue_that_does_not_exist(play, record, tmp_path):
+    app = play()
+    app.ring("a", rxq=3, txq=2)
+    app.ring("b")
+    wrong = record(app, "--queue", "99", attach=False)
+    assert "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);" \
+           " there is nothing to capture" in wrong.done(status=FAILED)
+    assert not list(tmp_path.iterdir())
+    recorder = record(app, "--queue", "2", "-c", "5")
+    for queue in range(3):
+        app.rx(0, queue, n=5)
+    said = recorder.done()
+    assert "--queue: net_ring_b has no queue 2 (RX 0, TX 0); nothing of it is captured" in said
+    assert {p.queue for p in recorder.file().packets} == {2}
 
 
 def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path):
