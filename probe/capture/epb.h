@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) unsigned rt_epb_vlan(
 		v |= (uint64_t)(0x8100u << 16 | m->vlan_tci) << (32 - 8 * len);
 		len += 4;
 	}
-	*tags = rte_cpu_to_be_64(v);
+	*tags = RTE_BE64(v);
 	return len;
 }
 
