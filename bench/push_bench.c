@@ -24,6 +24,8 @@
 #define SEGMENTS    3u
 #define UNLIMITED   262144u
 #define HUGE_BYTES  ((size_t)2 << 20)
+#define L2_BYTES    (2u << 20)
+#define CHUNKS      8u /* of the ring */
 
 struct shape {
 	const char *name;
@@ -56,6 +58,8 @@ struct bench {
 	struct ring_mem mem;
 	struct rt_session session;
 	struct rt_ring ring;
+	struct rt_chunks chunks;
+	uint32_t order[2 * CHUNKS], pub_order[2 * CHUNKS];
 	struct rt_tap tap;
 	struct rt_seg_ring pub;
 	struct rt_seg_tail tail;
@@ -211,14 +215,17 @@ static int set_up(struct bench *b, size_t ring_size)
 		return -ENOMEM;
 	madvise(b->pool, bytes, MADV_HUGEPAGE);
 	memset(b->pool, 0x5a, bytes);
-	b->ring = (struct rt_ring){.data = b->mem.data,
-		.mask = ring_size - 1,
-		.limit = ring_size - RT_RING_GUARD,
-		.own_ahead = ring_size > RT_RING_SIZE_HUGE,
+	b->ring = (struct rt_ring){.own_ahead = ring_size > L2_BYTES,
+		.order = b->order,
+		.pub_order = b->pub_order,
 		.pub = &b->pub,
 		.peer = &b->tail,
 		.counts = &b->count,
 		.pending = &b->pending};
+	ret = rt_chunks_init(&b->chunks, b->mem.data, ring_size / CHUNKS, CHUNKS, 1, 2 * CHUNKS);
+	if (ret)
+		return ret;
+	rt_chunks_begin(&b->chunks, &b->ring);
 	b->tap = (struct rt_tap){.session = &b->session, .nic_ts_offset = -1};
 	rt_epb_prepare(&b->tap);
 	return 0;
@@ -251,7 +258,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!b.samples || !b.mbufs || b.mbufs % (BURST * SEGMENTS) ||
-		ring_size < RT_RING_SIZE_MIN || (ring_size & (ring_size - 1))) {
+		ring_size < CHUNKS * 4096 || (ring_size & (ring_size - 1))) {
 		fputs(usage, stderr);
 		return 2;
 	}

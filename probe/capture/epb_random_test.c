@@ -31,6 +31,7 @@ static struct test_ring t;
 static struct packet packets[BURST];
 static uint8_t expected[RING]; /* what the ring has to hold */
 static uint64_t head;          /* of expected */
+static uint64_t released;      /* of it */
 static uint64_t pending[2];
 static struct rt_seg_count counts[2];
 static uint8_t far[BURST * SEGMENTS][JUMBO]; /* external buffers */
@@ -40,7 +41,7 @@ static int set_up(void **state)
 {
 	test_ring_make(&t, RING);
 	rt_readable_look(5000);
-	head = 0;
+	head = released = 0;
 	memset(pending, 0, sizeof(pending));
 	memset(counts, 0, sizeof(counts));
 	return 0;
@@ -288,16 +289,44 @@ static uint32_t random_snaplen(void)
 	}
 }
 
-/* All that has not been released, so that nothing is written before the head. */
+static uint32_t word_at(uint64_t pos)
+{
+	uint32_t v;
+
+	memcpy(&v, test_ring_at(&t, pos), sizeof(v));
+	return v;
+}
+
+/* All that has not been released, so that nothing is written before the head. Ends of chunks are
+ * not expected: they come where the next record may not fit. */
 static void check_ring(void)
 {
-	uint64_t tail = t.shm.tails[0].tail;
+	uint64_t pos = t.shm.tails[0].tail, at = released;
 
-	assert_int_equal(t.ring.head, head);
-	for (uint64_t n; tail < head; tail += n) {
-		n = RTE_MIN(head - tail, RING - tail % RING);
-		assert_memory_equal(t.ring.data + tail % RING, expected + tail % RING, n);
+	while (pos < t.ring.head) {
+		const uint8_t *record = test_ring_at(&t, pos);
+		uint32_t len, first;
+
+		if (word_at(pos) == RT_CHUNK_END) {
+			pos = (pos / t.shm.chunk_size + 1) * t.shm.chunk_size;
+			continue;
+		}
+		len = word_at(pos + 4);
+		assert_in_range(len, RT_EPB_MIN, RTE_MIN(t.ring.head - pos, head - at));
+		first = (uint32_t)RTE_MIN(len, RING - at % RING);
+		assert_memory_equal(record, expected + at % RING, first);
+		assert_memory_equal(record + first, expected, len - first);
+		pos += len;
+		at += len;
 	}
+	assert_int_equal(pos, t.ring.head);
+	assert_int_equal(at, head);
+}
+
+static void release(void)
+{
+	released = head;
+	rt_store_release(&t.shm.tails[0].tail, t.ring.head);
 }
 
 static void check_counts(void)
@@ -339,8 +368,8 @@ static void test_random_packets_are_as_a_simple_encoder_makes_them(void **state)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		push_burst(one_in(3) ? RT_DIR_TX : RT_DIR_RX, (uint64_t)test_random() << 32 | i);
 		check_ring();
-		if (head - t.shm.tails[0].tail > RING / 2)
-			rt_store_release(&t.shm.tails[0].tail, head);
+		if (head - released > RING / 2)
+			release();
 	}
 	check_counts();
 	assert_true(head > 20 * RING);
