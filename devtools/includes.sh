@@ -21,7 +21,7 @@ BEGIN {
 	allow("cli", "base common include")
 	allow("cli/monitor", "base common include")
 	allow("extcap", "cli base include")
-	allow("bench", "common include")
+	allow("bench", "common include probe")
 	allow("examples", "include")
 	allow("e2e", "include")
 	allow("fuzz", "common include reader probe")

@@ -8,12 +8,14 @@
  * or, where the NIC delivered an RSS hash,
  *   36  epb_flags, epb_queue, epb_hash (Toeplitz), opt_endofopt, total length
  *
- * (pcapng, sections 3.5 and 4.3; option codes 2, 6, 3.) The slow path in epb_slow.c adds
- * epb_dropcount and handles everything unusual.
+ * (pcapng, sections 3.5 and 4.3; option codes 2, 6, 3.) The slow path in epb_slow.c handles any
+ * packet: it adds epb_dropcount, uses NIC time stamps, and finds out what is wrong with broken
+ * ones.
  */
 #ifndef RINGTAP_PROBE_CAPTURE_EPB_H
 #define RINGTAP_PROBE_CAPTURE_EPB_H
 
+#include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
 #include "session.h"
@@ -61,8 +63,41 @@ extern rt_epb_push_fn rt_epb_push;
 /* Picks the copy for this CPU. */
 void rt_epb_init(void);
 
+#define RT_MAC_BYTES 12u
+
+/* The mbuf flags of tags that belong to the frame but are not in its bytes. */
+static inline __attribute__((always_inline)) uint64_t rt_epb_tag_flags(enum rt_direction dir)
+{
+	return dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
+				: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
+}
+
 /* Restores stripped VLAN tags: fills tags with the bytes to insert after the MAC addresses and
- * returns their number: 0, 4 or 8. */
-unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t tags[8]);
+ * returns their number: 0, 4 or 8. The others are zero. */
+static inline __attribute__((always_inline)) unsigned rt_epb_vlan(
+	const struct rte_mbuf *m, enum rt_direction dir, uint64_t *tags)
+{
+	uint64_t qinq = dir == RT_DIR_RX ? RTE_MBUF_F_RX_QINQ_STRIPPED : RTE_MBUF_F_TX_QINQ;
+	/* On receipt each flag stands for the one tag that the NIC has stripped. */
+	uint64_t vlan = dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED
+					 : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
+	uint64_t v = 0;
+	unsigned len = 0;
+
+	*tags = 0;
+	if (m->pkt_len < RT_MAC_BYTES)
+		return 0;
+	/* IEEE 802.1ad service tag outside, 802.1Q customer tag inside. */
+	if (m->ol_flags & qinq) {
+		v = (uint64_t)(0x88a8u << 16 | m->vlan_tci_outer) << 32;
+		len = 4;
+	}
+	if (m->ol_flags & vlan) {
+		v |= (uint64_t)(0x8100u << 16 | m->vlan_tci) << (32 - 8 * len);
+		len += 4;
+	}
+	*tags = RTE_BE64(v);
+	return len;
+}
 
 #endif

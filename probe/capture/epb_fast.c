@@ -4,13 +4,18 @@
 #include "epb.h"
 #include "readable.h"
 
-#define PREFETCH_AHEAD 6    /* packets */
-#define OWN_AHEAD      8192 /* bytes; docs/performance.md */
+#define PREFETCH_AHEAD 6 /* packets */
+/* Of chains, by packets: where the second segment is, that segment, and its data. */
+#define NEXT_AHEAD   8
+#define SECOND_AHEAD 5
+#define DATA_AHEAD   3
+#define OWN_AHEAD    8192 /* bytes; docs/performance.md */
 
 /* 32 bytes: one register where there is AVX2, two where there is not. */
 typedef uint32_t v8 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint8_t v16 __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t u32 __attribute__((aligned(1), may_alias));
+typedef uint64_t u64 __attribute__((aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -27,31 +32,48 @@ INLINE void copy_short(uint8_t *d, const uint8_t *s, uint32_t n)
 	if (n >= 16) {
 		*(v16 *)d = *(const v16 *)s;
 		*(v16 *)(d + n - 16) = *(const v16 *)(s + n - 16);
-		return;
+	} else if (n >= 8) {
+		*(u64 *)d = *(const u64 *)s;
+		*(u64 *)(d + n - 8) = *(const u64 *)(s + n - 8);
+	} else if (n >= 4) {
+		*(u32 *)d = *(const u32 *)s;
+		*(u32 *)(d + n - 4) = *(const u32 *)(s + n - 4);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			d[i] = s[i];
 	}
-	for (uint32_t i = 0; i < n; i++)
-		d[i] = s[i];
+}
+
+/* wide: there are registers of 32 bytes. GCC moves a v8 over the stack where there are none. */
+INLINE void copy32(uint8_t *d, const uint8_t *s, const bool wide)
+{
+	if (wide)
+		*(v8 *)d = *(const v8 *)s;
+	else
+		memcpy(d, s, 32);
 }
 
 /* Copies exactly n bytes: reading past the mbuf could leave its page, writing past the record
- * would need more guard. The last store overlaps the one before it. */
-INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n)
+ * would need more guard. The last stores overlap those before them. */
+INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n, const bool wide)
 {
-	uint32_t i = 0;
-
 	if (rt_unlikely(n < 32)) {
 		copy_short(d, s, n);
 		return;
 	}
-	if (n > 64) {
+	copy32(d, s, wide);
+	if (n > 128) {
 		/* Stores that split a cache line cost more than loads that do. */
-		*(v8 *)d = *(const v8 *)s;
-		i = 32 - ((uintptr_t)d & 31);
+		for (uint32_t i = 32 - ((uintptr_t)d & 31); i + 64 <= n; i += 64) {
+			copy32(d + i, s + i, wide);
+			copy32(d + i + 32, s + i + 32, wide);
+		}
+	} else if (n > 64) {
+		copy32(d + 32, s + 32, wide);
 	}
-	for (; i + 32 <= n; i += 32)
-		*(v8 *)(d + i) = *(const v8 *)(s + i);
-	if (i < n)
-		*(v8 *)(d + n - 32) = *(const v8 *)(s + n - 32);
+	if (n > 64)
+		copy32(d + n - 64, s + n - 64, wide);
+	copy32(d + n - 32, s + n - 32, wide);
 }
 
 /* To write a cache line costs a transfer from the reader's core, which has read it: request it
@@ -64,70 +86,165 @@ INLINE void own_ahead(const uint8_t *at, uint32_t len)
 		__builtin_prefetch(at + o, 1, 3);
 }
 
-/* The record at p has no options yet; an RSS hash goes with them. Returns its length. */
-static __attribute__((noinline)) uint32_t finish_hash(
-	uint8_t *p, uint32_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
+/* Whether the first bytes of a segment can be read; bytes is not more than it has. */
+INLINE bool is_readable(const struct rte_mbuf *m, uint32_t bytes)
 {
-	uint32_t total = options_at + RT_TRAILER_HASH;
+	return rt_likely(rt_readable_own(m) && !(m->ol_flags & RTE_MBUF_F_EXTERNAL)) ||
+	       rt_readable_chain(m, bytes);
+}
+
+/* Copies n bytes from off on, which is in the first segment. False: the slow path finds out why. */
+INLINE bool copy_chain(
+	uint8_t *d, const struct rte_mbuf *m, uint32_t off, uint32_t n, const bool wide)
+{
+	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
+		uint32_t k = RTE_MIN(m->data_len - off, n);
+
+		if (rt_unlikely(!is_readable(m, off + k)))
+			return false;
+		copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), k, wide);
+		d += k;
+		n -= k;
+		if (!n)
+			return true;
+		off = 0;
+	}
+	return !n;
+}
+
+/* The second segment, if the copy needs it. */
+INLINE const struct rte_mbuf *second(const struct rte_mbuf *m, uint32_t snaplen)
+{
+	return m->nb_segs > 1 && m->data_len < RTE_MIN(m->pkt_len, snaplen) ? m->next : NULL;
+}
+
+/* For the packets that follow a chain, perhaps chains, too. Each address is found in memory that
+ * the one before leads to. */
+INLINE void prefetch_chains(struct rte_mbuf **pkts, uint64_t left, uint32_t snaplen)
+{
+	const struct rte_mbuf *m;
+
+	if (left > NEXT_AHEAD)
+		__builtin_prefetch(&pkts[NEXT_AHEAD]->next);
+	if (left > SECOND_AHEAD && (m = second(pkts[SECOND_AHEAD], snaplen))) {
+		__builtin_prefetch(m);
+		__builtin_prefetch(&m->next);
+	}
+	if (left > DATA_AHEAD && (m = second(pkts[DATA_AHEAD], snaplen))) {
+		__builtin_prefetch(rte_pktmbuf_mtod(m, void *));
+		__builtin_prefetch(m->next);
+	}
+}
+
+/* Copies the MAC addresses and puts tags behind them. False: the slow path does it, or finds out
+ * why not. */
+INLINE bool put_tags(uint8_t *d, const struct rte_mbuf *m, uint64_t tags, uint32_t cap)
+{
+	const uint8_t *s = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (rt_unlikely(cap < RT_MAC_BYTES + sizeof(tags) || m->data_len < RT_MAC_BYTES ||
+			!m->nb_segs || !is_readable(m, RT_MAC_BYTES)))
+		return false;
+	*(u64 *)d = *(const u64 *)s;
+	*(u32 *)(d + 8) = *(const u32 *)(s + 8);
+	*(u64 *)(d + RT_MAC_BYTES) = tags;
+	return true;
+}
+
+/* Replaces the trailer by that with an RSS hash. Returns the end of the record at p. */
+INLINE uint8_t *put_hash(
+	uint8_t *p, uint64_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
+{
+	uint32_t total = (uint32_t)options_at + RT_TRAILER_HASH;
 	uint8_t *t = p + options_at;
 
 	((u32 *)p)[1] = total;
-	memcpy(t, tap->trailer_hash, RT_TRAILER_HASH);
+	*(v8 *)t = *(const v8 *)tap->trailer_hash;
 	*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
 	*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
-	return total;
+	return p + total;
 }
 
-/* Copies plain packets until one is not plain or does not fit. Values that cannot change within
+/* What packets of one length have in common. */
+struct record {
+	v8 head, tail;
+	uint64_t options_at; /* 64 bits: a broken mbuf may have any length */
+	uint32_t cap;        /* bytes captured */
+};
+
+INLINE void set_lengths(struct record *r, uint32_t wire, uint32_t snaplen)
+{
+	r->cap = RTE_MIN(wire, snaplen);
+	r->options_at = RT_EPB_HEADER + (((uint64_t)r->cap + 3) & ~3ull);
+	r->head[1] = r->tail[RT_TRAILER_LEN_AT / 4] = (uint32_t)r->options_at + RT_TRAILER;
+	r->head[5] = r->cap;
+	r->head[6] = wire;
+}
+
+/* Copies packets until one does not fit, or needs the slow path. Values that cannot change within
  * a burst are in locals: the compiler must assume that stores into the ring alias everything
  * else. */
-INLINE void push_plain(
-	struct cursor *cursor, const struct rt_tap *tap, uint64_t ns, const uint32_t ahead)
+INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t ns,
+	const uint32_t ahead, const bool wide)
 {
-	const uint64_t slow_flags = tap->slow_flags;
-	const uint64_t odd_flags =
-		slow_flags | (tap->direction == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0);
+	const enum rt_direction dir = tap->direction;
+	const uint64_t tag_flags = rt_epb_tag_flags(dir);
+	const uint64_t odd_flags = tag_flags | RTE_MBUF_F_EXTERNAL;
+	const uint64_t hash_flag = dir == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
 	const uint32_t snaplen = tap->snaplen;
 	struct rte_mbuf **pkts = cursor->pkts, **const last = cursor->last;
 	const uint8_t *const end = cursor->end - (RT_TRAILER_HASH - RT_TRAILER);
 	uint8_t *at = cursor->at;
-	v8 head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns};
-	v8 tail = *(const v8 *)tap->trailer;
-	uint32_t last_len = UINT32_MAX, options_at = 0;
-	uint64_t bytes = 0;
+	struct record r = {
+		.head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns},
+		.tail = *(const v8 *)tap->trailer};
+	uint64_t last_wire = UINT64_MAX, bytes = 0;
 
 	for (; pkts != last; pkts++) {
 		const struct rte_mbuf *m = *pkts;
-		uint64_t flags = m->ol_flags;
-		uint32_t len = m->data_len;
+		uint64_t odd = m->ol_flags & odd_flags, tags = 0;
+		uint32_t wire = m->pkt_len, tag_len = 0, off = 0, n;
+		uint8_t *d = at + RT_EPB_HEADER;
 
 		if (pkts + PREFETCH_AHEAD < last)
 			__builtin_prefetch(rte_pktmbuf_mtod(pkts[PREFETCH_AHEAD], void *));
-		if (rt_unlikely(m->nb_segs != 1 || len != m->pkt_len || len > snaplen ||
-				!rt_readable_own(m)))
-			break;
-		if (rt_unlikely(len != last_len)) {
-			last_len = len;
-			options_at = RT_EPB_HEADER + ((len + 3) & ~3u);
-			head[1] = tail[RT_TRAILER_LEN_AT / 4] = options_at + RT_TRAILER;
-			head[5] = head[6] = len;
+		if (rt_unlikely(odd) && (odd & tag_flags)) {
+			tag_len = rt_epb_vlan(m, dir, &tags);
+			wire += tag_len;
 		}
-		if (rt_unlikely(at + options_at + RT_TRAILER > end))
+		if (rt_unlikely(wire != last_wire)) {
+			last_wire = wire;
+			set_lengths(&r, wire, snaplen);
+		}
+		if (rt_unlikely(at + r.options_at + RT_TRAILER > end))
 			break;
 		if (ahead)
-			own_ahead(at + ahead, options_at + RT_TRAILER);
-		if (rt_unlikely(flags & odd_flags) && (flags & slow_flags))
-			break;
-		*(v8 *)at = head;
-		*(u32 *)(at + options_at - 4) =
+			own_ahead(at + ahead, (uint32_t)r.options_at + RT_TRAILER);
+		*(v8 *)at = r.head;
+		*(u32 *)(at + r.options_at - 4) =
 			0; /* zero the padding first; the packet overwrites what is not padding */
-		copy(at + RT_EPB_HEADER, rte_pktmbuf_mtod(m, const uint8_t *), len);
-		bytes += len;
-		if (rt_likely(!(flags & odd_flags))) {
-			*(v8 *)(at + options_at) = tail;
-			at += options_at + RT_TRAILER;
+		n = r.cap;
+		if (rt_unlikely(odd) && (odd & tag_flags)) {
+			if (!put_tags(d, m, tags, n))
+				break;
+			off = RT_MAC_BYTES;
+			d += RT_MAC_BYTES + tag_len;
+			n -= RT_MAC_BYTES + tag_len;
+		}
+		if (rt_likely(off + n <= m->data_len && m->nb_segs && rt_readable_own(m) &&
+			      (!odd || !(odd & RTE_MBUF_F_EXTERNAL)))) {
+			copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), n, wide);
 		} else {
-			at += finish_hash(at, options_at, tap, m);
+			prefetch_chains(pkts, (uint64_t)(last - pkts), snaplen);
+			if (!copy_chain(d, m, off, n, wide))
+				break;
+		}
+		bytes += wire;
+		if (rt_unlikely(m->ol_flags & hash_flag)) {
+			at = put_hash(at, r.options_at, tap, m);
+		} else {
+			*(v8 *)(at + r.options_at) = r.tail;
+			at += r.options_at + RT_TRAILER;
 		}
 	}
 	cursor->pkts = pkts;
@@ -142,7 +259,7 @@ INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
 }
 
 INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
-	uint64_t ns)
+	uint64_t ns, const bool wide)
 {
 	struct rt_seg_count *count = &r->counts[tap->index];
 	struct cursor c = {.pkts = pkts, .last = pkts + n};
@@ -156,9 +273,9 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 		if (rt_unlikely(r->pending[tap->index]))
 			; /* the slow path records the gap */
 		else if (rt_likely(may_own_ahead(r, &c)))
-			push_plain(&c, tap, ns, OWN_AHEAD);
+			push_fast(&c, tap, ns, OWN_AHEAD, wide);
 		else
-			push_plain(&c, tap, ns, 0);
+			push_fast(&c, tap, ns, 0, wide);
 		rt_compiler_barrier(); /* the records are complete: see rt_epb_mend() */
 		r->head += (uint64_t)(c.at - start);
 		count->captured += (uint64_t)(c.pkts - from);
@@ -175,7 +292,7 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 static void push_generic(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
 	unsigned n, uint64_t ns)
 {
-	push(r, tap, pkts, n, ns);
+	push(r, tap, pkts, n, ns, false);
 }
 
 rt_epb_push_fn rt_epb_push = push_generic;
@@ -185,7 +302,7 @@ rt_epb_push_fn rt_epb_push = push_generic;
 __attribute__((target("avx2,prfchw,tune=haswell"))) static void push_avx2(struct rt_ring *r,
 	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
-	push(r, tap, pkts, n, ns);
+	push(r, tap, pkts, n, ns, true);
 }
 #endif
 

@@ -18,7 +18,6 @@
 #define HASH_TOEPLITZ 5
 #define FLAG_INBOUND  1u
 #define FLAG_OUTBOUND 2u
-#define MAC_BYTES     12u
 #define OPTIONS_MAX   48u
 
 uint32_t rt_epb_wait_ms = 5000;
@@ -128,26 +127,6 @@ enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t n
 	return tap->wait && wait_for_room(r, tap, need) ? RT_ROOM_OK : RT_ROOM_NONE;
 }
 
-unsigned rt_epb_vlan(const struct rte_mbuf *m, enum rt_direction dir, uint8_t tags[8])
-{
-	uint64_t vlan = dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED : RTE_MBUF_F_TX_VLAN;
-	uint64_t qinq = dir == RT_DIR_RX ? RTE_MBUF_F_RX_QINQ_STRIPPED : RTE_MBUF_F_TX_QINQ;
-	uint8_t *p = tags;
-
-	if (m->pkt_len < MAC_BYTES)
-		return 0;
-	/* IEEE 802.1ad service tag outside, 802.1Q customer tag inside. */
-	if (m->ol_flags & qinq) {
-		uint16_t tci = rte_cpu_to_be_16(m->vlan_tci_outer);
-
-		p = put16(p, rte_cpu_to_be_16(0x88a8), tci);
-	}
-	/* On receipt each flag stands for the one tag that the NIC has stripped. */
-	if (m->ol_flags & (dir == RT_DIR_RX ? vlan : vlan | qinq))
-		p = put16(p, rte_cpu_to_be_16(0x8100), rte_cpu_to_be_16(m->vlan_tci));
-	return (unsigned)(p - tags);
-}
-
 /* Copies len bytes from off on out of a segment chain. False: the chain ends before that. Stops
  * at nb_segs, as rt_readable_chain() does. */
 static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
@@ -170,13 +149,13 @@ static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uin
 
 /* The frame as on the wire, with tags put back, cut to cap bytes. */
 static bool copy_frame(
-	uint8_t *dst, const struct rte_mbuf *m, const uint8_t *tags, uint32_t tag_len, uint32_t cap)
+	uint8_t *dst, const struct rte_mbuf *m, uint64_t tags, uint32_t tag_len, uint32_t cap)
 {
-	uint32_t macs = RTE_MIN(cap, MAC_BYTES), t = RTE_MIN(cap - macs, tag_len);
+	uint32_t macs = RTE_MIN(cap, RT_MAC_BYTES), t = RTE_MIN(cap - macs, tag_len);
 
 	if (!tag_len)
 		return copy_chain(dst, m, 0, cap);
-	memcpy(dst + macs, tags, t);
+	memcpy(dst + macs, &tags, t);
 	return copy_chain(dst, m, 0, macs) && copy_chain(dst + macs + t, m, macs, cap - macs - t);
 }
 
@@ -214,13 +193,14 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
 {
 	struct rt_seg_count *c = &r->counts[tap->index];
-	uint8_t tags[8], *p;
-	uint32_t tag_len = rt_epb_vlan(m, tap->direction, tags);
+	uint64_t tags;
+	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
 	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
 	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
 	uint64_t need = (uint64_t)RT_EPB_HEADER + padded + OPTIONS_MAX + 4;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
 	enum rt_room room;
+	uint8_t *p;
 
 	if (rt_unlikely(!rt_readable(m, cap))) {
 		rt_epb_unreadable(r, tap, 1);

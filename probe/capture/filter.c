@@ -15,8 +15,6 @@
 #include "readable.h"
 #include "common/program.h"
 
-#define MAC_BYTES 12u
-
 #define WORDS 16u /* of scratch memory */
 
 struct rt_filter {
@@ -186,17 +184,17 @@ static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
 
 /* Runs on a view of the frame: MAC addresses and tags in a segment of its own, the rest behind. */
 static bool run_tagged(
-	const struct rt_filter *f, const struct rte_mbuf *m, const uint8_t *tags, unsigned tag_len)
+	const struct rt_filter *f, const struct rte_mbuf *m, uint64_t tags, unsigned tag_len)
 {
-	uint8_t macs[MAC_BYTES], head[MAC_BYTES + 8];
+	uint8_t macs[RT_MAC_BYTES], head[RT_MAC_BYTES + 8];
 	struct rte_mbuf first = *m, rest;
-	uint32_t skip = MAC_BYTES;
+	uint32_t skip = RT_MAC_BYTES;
 
-	memcpy(head, rte_pktmbuf_read(m, 0, MAC_BYTES, macs), MAC_BYTES);
-	memcpy(head + MAC_BYTES, tags, tag_len);
+	memcpy(head, rte_pktmbuf_read(m, 0, RT_MAC_BYTES, macs), RT_MAC_BYTES);
+	memcpy(head + RT_MAC_BYTES, &tags, tag_len);
 	first.buf_addr = head;
 	first.data_off = 0;
-	first.data_len = (uint16_t)(MAC_BYTES + tag_len);
+	first.data_len = (uint16_t)(RT_MAC_BYTES + tag_len);
 	first.pkt_len = m->pkt_len + tag_len;
 	for (; skip >= m->data_len && m->next; m = m->next)
 		skip -= m->data_len;
@@ -221,18 +219,11 @@ static bool is_whole(const struct rte_mbuf *m)
 	return false;
 }
 
-/* The mbuf flags of tags that belong to the frame but are not in its bytes. */
-static inline uint64_t tag_flags(enum rt_direction dir)
-{
-	return dir == RT_DIR_RX ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
-				: RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ;
-}
-
 static bool passes(
 	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable)
 {
 	unsigned len = 0;
-	uint8_t tags[8];
+	uint64_t tags;
 
 	if (rt_unlikely(!rt_readable(m, UINT32_MAX))) {
 		++*unreadable;
@@ -241,15 +232,15 @@ static bool passes(
 	/* The copy finds it broken, too, and counts it. */
 	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
 		return true;
-	if (rt_unlikely(m->ol_flags & tag_flags(dir)))
-		len = rt_epb_vlan(m, dir, tags);
+	if (rt_unlikely(m->ol_flags & rt_epb_tag_flags(dir)))
+		len = rt_epb_vlan(m, dir, &tags);
 	return len ? run_tagged(f, m, tags, len) : run(f, m);
 }
 
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass, unsigned *unreadable)
 {
-	const uint64_t slow_flags = tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
+	const uint64_t slow_flags = rt_epb_tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
 	uint64_t (*quick)(void *packet);
 	uint32_t reach;
 	unsigned k = 0;

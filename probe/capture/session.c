@@ -59,11 +59,7 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.queue = queue,
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
-		.nic_ts_offset = -1,
-		.slow_flags = dir == RT_DIR_RX
-				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
-				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
-	t->slow_flags |= RTE_MBUF_F_EXTERNAL; /* see readable.h */
+		.nic_ts_offset = -1};
 	if (f->nic_clock && dir == RT_DIR_RX &&
 		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
 		t->nic_clock = f->nic_clock;

@@ -27,8 +27,7 @@ struct rt_tap {
 	struct rt_session *session;
 	const struct rt_filter *filter; /* NULL: everything passes; read once per burst */
 	struct rt_hook *hook;
-	uint64_t slow_flags; /* mbuf flags that the fast copy cannot handle */
-	uint32_t index;      /* in the segment's tap table */
+	uint32_t index; /* in the segment's tap table */
 	uint32_t if_index;
 	uint32_t snaplen; /* bytes */
 	uint16_t port, queue;

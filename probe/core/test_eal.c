@@ -121,11 +121,7 @@ static void set_up_tap(struct test_ring *t, enum rt_direction dir)
 		.snaplen = 262144,
 		.queue = 77,
 		.direction = dir,
-		.nic_ts_offset = -1,
-		.slow_flags = dir == RT_DIR_RX
-				      ? RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED
-				      : RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ};
-	t->tap[dir].slow_flags |= RTE_MBUF_F_EXTERNAL;
+		.nic_ts_offset = -1};
 	rt_epb_prepare(&t->tap[dir]);
 }
 

@@ -73,6 +73,12 @@ def _copies(store):
             "ratio without testpmd's own time"], rows
 
 
+def _pushes(store):
+    """In the order of the program's output."""
+    rows = [[k[1], cell(series, 1e9, 2)] for k, series in store.series.items() if k[0] == "push"]
+    return ["packets of bytes", "ns per packet"], rows
+
+
 def _merges(store):
     keys = sorted(k for k in store.series if k[0] == "merge")
     return ["rings", "taking turns by", "Mpps on one core"], [[k[2], k[1], cell(store.series[k], M)] for k in keys]
@@ -207,7 +213,9 @@ def markdown(store, machine, commands, skipped):
         ("Aims", "", _aims(store)), ("To /dev/null", "", _captures(store, "null")), ("To a file", "", _captures(store, "disk")),
         ("Speed of the file", f"dd oflag=direct in the same folder: {cell(store.get('dd'), M, 0)} MB/s. Until all is on the disk:",
          _files(store)),
-        ("Bare copy loop, and capturing from net_null to /dev/null", "", _copies(store)), ("Merging", "", _merges(store)),
+        ("Bare copy loop, and capturing from net_null to /dev/null", "", _copies(store)),
+        ("The copy into a ring, alone (bench/push_bench)", "Lower quartiles of many short samples.", _pushes(store)),
+        ("Merging", "", _merges(store)),
         ("A libpcap program that counts (bench/pcap_count)", "", _pcaps(store)),
         (f"A filter in the application ({libpcap.EXPRESSION})", own_time, _filters(store)),
         (f"Collectors, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",

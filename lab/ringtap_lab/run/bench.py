@@ -22,7 +22,7 @@ from .lab import Lab
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 SIZES, QUICK_SIZES = [64, 128, 256, 320, 384, 512, 1518], [64, 512, 1518]
-PARTS = ["net_null", "net_ring", "disk", "copy", "merge", "pcap", "collectors", "forwarders"]
+PARTS = ["net_null", "net_ring", "disk", "copy", "push", "merge", "pcap", "collectors", "forwarders"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
 SPARE_MB = 128  # huge pages that a secondary process allocates
 DD_MB, DD_BLOCK_MB = 2048, 4
@@ -108,8 +108,8 @@ class Bench:
         except Exception as e:  # any: the rest is worth measuring
             self.store.error(what, e)
 
-    def own(self, part, name, argv, *key, prefix=()):
-        """One of our benchmark programs, which prints its median."""
+    def own(self, part, name, argv, add, prefix=()):
+        """One of our benchmark programs: add(line) gets each line that it prints."""
         path = self.o.build / "bench" / name
         if part in self.o.only and not path.exists():
             self.skip(f"{name} is not built")
@@ -118,8 +118,13 @@ class Bench:
                 status, out, err = process.run([*prefix, str(path), *map(str, argv)])
                 if status != 0:
                     raise RuntimeError(f"{name} ended with status {status}: {err.strip()}")
-                self.store.add(json.loads(out)["mpps_median"] * 1e6, part, *key)
+                for line in out.splitlines():
+                    add(json.loads(line))
             self.try_to(name, once)
+
+    def rate(self, part, *key):
+        """For own(): the median."""
+        return lambda line: self.store.add(line["mpps_median"] * 1e6, part, *key)
 
     def dd(self):
         """Bytes per second that dd writes with O_DIRECT into a new file."""
@@ -138,10 +143,13 @@ class Bench:
     def yardsticks(self):
         """What the machine can do at most."""
         for size in self.o.sizes:
-            self.own("copy", "copy_loop", ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100], None, size)
+            self.own("copy", "copy_loop", ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100],
+                     self.rate("copy", None, size))
+        self.own("push", "push_bench", [], lambda line: self.store.add(line["ns_quartile"] * 1e-9, "push", line["packets"]),
+                 attached.on_cpu(self.lab))
         for rings, burst in MERGE:
-            self.own("merge", "merge_bench", ["-r", rings, "-b", burst], f"bursts of {burst}", rings,
-                     prefix=attached.on_cpu(self.lab))
+            self.own("merge", "merge_bench", ["-r", rings, "-b", burst], self.rate("merge", f"bursts of {burst}", rings),
+                     attached.on_cpu(self.lab))
         if "disk" in self.o.only:
             self.try_to("dd", self.dd)
 

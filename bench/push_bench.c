@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The copy of packets into a ring, alone: one thread, which moves the ring's tail itself. Bursts
+ * are of mbufs in random order, out of more than the L2 cache holds. Prints one line of JSON for
+ * each kind of packets: nanoseconds per packet, the least and the lower quartile of many short
+ * samples. Other programs on the CPU can only make a sample longer.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <rte_mbuf.h>
+
+#include "probe/capture/epb.h"
+#include "ring_mem.h"
+
+#define BURST       32u
+#define MBUF_STRIDE 2432u /* what an mbuf of 2048 bytes of room takes in its pool */
+#define SAMPLE_NS   100000.0
+#define SEGMENTS    3u
+#define UNLIMITED   262144u
+#define HUGE_BYTES  ((size_t)2 << 20)
+
+struct shape {
+	const char *name;
+	uint16_t segment[SEGMENTS]; /* bytes; the first 0: a mix of sizes */
+	uint32_t snaplen;           /* 0: none */
+	uint64_t flags;
+};
+
+#define VLAN RTE_MBUF_F_RX_VLAN_STRIPPED
+#define QINQ (VLAN | RTE_MBUF_F_RX_QINQ_STRIPPED)
+#define HASH RTE_MBUF_F_RX_RSS_HASH
+
+static const struct shape shapes[] = {
+	{"64", {64}, 0, 0},
+	{"64, hash", {64}, 0, HASH},
+	{"64, stripped tag", {64}, 0, VLAN},
+	{"64, two stripped tags", {64}, 0, QINQ},
+	{"64, tag and hash", {64}, 0, VLAN | HASH},
+	{"64 to 1518", {0}, 0, 0},
+	{"64 to 1518, hash", {0}, 0, HASH},
+	{"1518", {1518}, 0, 0},
+	{"1518, -s 64", {1518}, 64, 0},
+	{"1518, -s 128", {1518}, 128, 0},
+	{"64 to 1518, -s 128", {0}, 128, 0},
+	{"21 + 22 + 21", {21, 22, 21}, 0, 0},
+	{"500 + 500 + 500", {500, 500, 500}, 0, 0},
+};
+
+struct bench {
+	struct ring_mem mem;
+	struct rt_session session;
+	struct rt_ring ring;
+	struct rt_tap tap;
+	struct rt_seg_ring pub;
+	struct rt_seg_tail tail;
+	struct rt_seg_count count;
+	uint64_t pending, pushed;
+	uint8_t *pool;
+	struct rte_mbuf **pkts;
+	uint32_t mbufs, pkt_count, next; /* next: packet of the next burst */
+	unsigned samples;
+};
+
+static uint32_t random_below(uint32_t n)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((seed >> 33) % n);
+}
+
+/* IMIX, simple: 7 of 12 packets have 64 bytes, 4 have 594, and one has 1518. */
+static uint16_t mixed_size(void)
+{
+	uint32_t of = random_below(12);
+
+	return of < 7 ? 64 : of < 11 ? 594 : 1518;
+}
+
+static struct rte_mbuf *make_segment(uint8_t *at, uint16_t len)
+{
+	struct rte_mbuf *m = (struct rte_mbuf *)at;
+
+	memset(m, 0, sizeof(*m));
+	m->buf_addr = m + 1;
+	m->buf_len = RTE_MBUF_DEFAULT_BUF_SIZE;
+	m->data_off = RTE_PKTMBUF_HEADROOM;
+	m->refcnt = m->nb_segs = 1;
+	m->data_len = len;
+	m->pkt_len = len;
+	return m;
+}
+
+static void shuffle(uint32_t *v, uint32_t n)
+{
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t k = random_below(i), swap = v[i - 1];
+
+		v[i - 1] = v[k];
+		v[k] = swap;
+	}
+}
+
+static struct rte_mbuf *make_packet(struct bench *b, const struct shape *s, const uint32_t *places)
+{
+	struct rte_mbuf *head = NULL, **link = &head;
+
+	for (unsigned i = 0; i < SEGMENTS && (!i || s->segment[i]); i++) {
+		uint16_t len = s->segment[0] ? s->segment[i] : mixed_size();
+
+		*link = make_segment(b->pool + (size_t)places[i] * MBUF_STRIDE, len);
+		if (i) {
+			head->pkt_len += len;
+			head->nb_segs++;
+		}
+		link = &(*link)->next;
+	}
+	head->ol_flags = s->flags;
+	head->vlan_tci = 0x123;
+	head->vlan_tci_outer = 0x456;
+	head->hash.rss = 0xcafef00d;
+	return head;
+}
+
+static int make_packets(struct bench *b, const struct shape *s)
+{
+	uint32_t *places = calloc(b->mbufs, sizeof(*places)), segments = 1;
+
+	if (!places)
+		return -ENOMEM;
+	while (segments < SEGMENTS && s->segment[segments])
+		segments++;
+	for (uint32_t i = 0; i < b->mbufs; i++)
+		places[i] = i;
+	shuffle(places, b->mbufs);
+	b->pkt_count = b->mbufs / segments;
+	for (uint32_t i = 0; i < b->pkt_count; i++)
+		b->pkts[i] = make_packet(b, s, places + (size_t)i * segments);
+	b->next = 0;
+	free(places);
+	return 0;
+}
+
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+/* Nanoseconds per packet. */
+static double sample(struct bench *b, unsigned bursts)
+{
+	double start = now_ns();
+
+	for (unsigned i = 0; i < bursts; i++) {
+		rt_epb_push(&b->ring, &b->tap, b->pkts + b->next, BURST, 4711);
+		rt_ring_publish(&b->ring);
+		b->tail.tail = b->ring.head;
+		b->next = b->next + BURST == b->pkt_count ? 0 : b->next + BURST;
+	}
+	b->pushed += bursts * BURST;
+	return (now_ns() - start) / (bursts * BURST);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int measure(struct bench *b, const struct shape *s)
+{
+	double *ns = calloc(b->samples, sizeof(*ns));
+	unsigned bursts = b->mbufs / BURST;
+
+	if (!ns || make_packets(b, s)) {
+		free(ns);
+		return -ENOMEM;
+	}
+	b->tap.snaplen = s->snaplen ? s->snaplen : UNLIMITED;
+	sample(b, bursts);
+	bursts = (unsigned)(SAMPLE_NS / sample(b, bursts) / BURST) + 1;
+	for (unsigned i = 0; i < b->samples; i++)
+		ns[i] = sample(b, bursts);
+	qsort(ns, b->samples, sizeof(*ns), by_value);
+	printf("{\"packets\": \"%s\", \"ns_min\": %.2f, \"ns_quartile\": %.2f, \"samples\": %u}\n",
+		s->name, ns[0], ns[b->samples / 4], b->samples);
+	free(ns);
+	return 0;
+}
+
+static int set_up(struct bench *b, size_t ring_size)
+{
+	size_t bytes = (size_t)b->mbufs * MBUF_STRIDE;
+	int ret = ring_mem_open(&b->mem, ring_size, RING_PAGES_THP);
+
+	if (ret)
+		return ret;
+	b->pkts = calloc(b->mbufs, sizeof(*b->pkts));
+	b->pool = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+	if (!b->pkts || !b->pool)
+		return -ENOMEM;
+	madvise(b->pool, bytes, MADV_HUGEPAGE);
+	memset(b->pool, 0x5a, bytes);
+	b->ring = (struct rt_ring){.data = b->mem.data,
+		.mask = ring_size - 1,
+		.limit = ring_size - RT_RING_GUARD,
+		.own_ahead = ring_size > RT_RING_SIZE_HUGE,
+		.pub = &b->pub,
+		.peer = &b->tail,
+		.counts = &b->count,
+		.pending = &b->pending};
+	b->tap = (struct rt_tap){.session = &b->session, .nic_ts_offset = -1};
+	rt_epb_prepare(&b->tap);
+	return 0;
+}
+
+static const char usage[] = "push_bench: packets into a ring, a line of JSON for each kind\n"
+			    "  -p NAME   only this kind of packets\n"
+			    "  -r KIB    ring size (4096)\n"
+			    "  -m N      mbufs, a multiple of 96 (4032)\n"
+			    "  -n N      samples (1000)\n"
+			    "  -g        the copy for CPUs without AVX2\n";
+
+int main(int argc, char **argv)
+{
+	static struct bench b = {.mbufs = 4032, .samples = 1000};
+	size_t ring_size = 4 << 20;
+	const char *only = NULL;
+	bool generic = false;
+	int o, ret;
+
+	while ((o = getopt(argc, argv, "p:r:m:n:gh")) != -1) {
+		switch (o) {
+		case 'p': only = optarg; break;
+		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
+		case 'm': b.mbufs = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'g': generic = true; break;
+		case 'h': fputs(usage, stdout); return 0;
+		default: fputs(usage, stderr); return 2;
+		}
+	}
+	if (!b.samples || !b.mbufs || b.mbufs % (BURST * SEGMENTS) ||
+		ring_size < RT_RING_SIZE_MIN || (ring_size & (ring_size - 1))) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (!generic)
+		rt_epb_init();
+	ret = set_up(&b, ring_size);
+	for (size_t i = 0; i < RTE_DIM(shapes) && !ret; i++) {
+		if (!only || !strcmp(only, shapes[i].name))
+			ret = measure(&b, &shapes[i]);
+	}
+	if (!ret && b.count.captured != b.pushed)
+		ret = -EIO;
+	if (ret)
+		fprintf(stderr, "push_bench: %s\n", strerror(-ret));
+	return ret != 0;
+}
