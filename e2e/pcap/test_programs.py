@@ -115,12 +115,13 @@ def play_to(closing):
     return start
 
 
-def until_printed(side, proc, pattern):
-    """For programs that lose what comes before they have set their filter."""
+def until_printed(side, proc, *patterns):
+    """For programs that lose what comes before they have set their filter. That may be the first of the frames
+    alone, so all that is to be printed is waited for."""
     def printed():
         side.send(FRAMES)
-        return re.search(pattern, proc.output) or not proc.alive()
-    until(printed, 30, pattern)
+        return all(re.search(pattern, proc.output) for pattern in patterns) or not proc.alive()
+    until(printed, 30, patterns)
     proc.stop(signal.SIGINT)
     return proc.output
 
@@ -189,7 +190,7 @@ def test_netdiscover(sides, play_to):
     out = []
     for side in sides:
         proc = play_to(side, "netdiscover", "-p", "-P", "-N", "-i", "{alias}")
-        text = until_printed(side, proc, r"10\.1\.0\.2 .*\n")
+        text = until_printed(side, proc, *(rf"{host[1]} .*\n" for host in (A, B)))
         out.append({tuple(line.split()[:2]) for line in text.splitlines() if line.strip()})
     assert out[0] == out[1] == {(A[1], A[0]), (B[1], B[0])}
 
@@ -249,7 +250,7 @@ def test_arpalert(sides, play_to, private_dir):
         lock, leases, conf = (private_dir / f"{i}.{what}" for what in ("lock", "leases", "conf"))
         conf.write_text(ARPALERT.read_text() + f"\nlock file = {lock}\nmaclist leases file = {leases}\nuser = root\nlog level = 6\n")
         proc = play_to(side, "arpalert", "-F", "-f", conf, "-i", "{alias}", tty=True)
-        text = until_printed(side, proc, "ip=10.1.0.2.*\n")
+        text = until_printed(side, proc, *(rf"ip={host[1]}, type=new.*\n" for host in (A, B)))
         out.append(set(re.findall("mac=([^,]*), ip=([^,]*), type=new", text)))
     assert out[0] == out[1] == {A, B}
 
