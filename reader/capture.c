@@ -231,6 +231,19 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	return 0;
 }
 
+static int check_targets(
+	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		unsigned d = targets[i].directions;
+
+		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
+			return rt_capture_fail(cap, -EINVAL,
+				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
+	}
+	return 0;
+}
+
 static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
 	size_t count, const struct ringtap_capture_options *opts)
 {
@@ -240,6 +253,8 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 
 	cap->error[0] = 0;
 	ret = take_options(cap, opts, &o);
+	if (!ret)
+		ret = check_targets(cap, wants, count);
 	if (ret)
 		return ret;
 	if (cap->source_count == RT_MAX_SOURCES)

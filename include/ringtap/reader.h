@@ -177,7 +177,7 @@ enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
-	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
+	unsigned directions; /* RINGTAP_RX, RINGTAP_TX or both */
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
 	const struct ringtap_insn *filter; /* NULL: all packets; copied */
 	uint32_t filter_len;               /* instructions */
@@ -215,7 +215,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
- * -EINVAL: filter refused; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
+ * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
