@@ -273,10 +273,11 @@ uint64_t ringtap_run_take(
 	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
 /* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
- * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
- * NULL: they do not, and buf is NULL or too small, or a packet has an unknown interface, as the
- * application has overwritten it. Valid until ringtap_capture_release(). Only the whole is checked:
- * the application can write to blocks in place. */
+ * ids: in place where they lie in the ring in this form, else checked and written to buf, of size
+ * bytes. NULL: they are not in place, and buf is NULL or size is less than run->bytes; or, with
+ * room enough, the application has overwritten them: their lengths, their number or an interface
+ * are wrong, and what is in buf is undefined. Valid until ringtap_capture_release(). Blocks in
+ * place are not checked again: the application can write to them at any time. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
