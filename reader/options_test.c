@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a program of another version, or with a fault, passes: sizes, values, times, NULL. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -239,6 +240,18 @@ static void test_negative_timeouts_are_refused(void **state)
 	assert_null(answer);
 }
 
+static void test_reasons_of_loss_have_names(void **state)
+{
+	unsigned count = 0;
+
+	while (ringtap_loss_name(count))
+		assert_true(*ringtap_loss_name(count++));
+	assert_int_equal(count, RT_LOSS_COUNT);
+	assert_string_equal(ringtap_loss_name(RINGTAP_LOST_BAD), "bad_mbuf");
+	assert_null(ringtap_loss_name(RINGTAP_LOST_MAX));
+	assert_null(ringtap_loss_name(UINT_MAX));
+}
+
 /* ---- times ---- */
 
 static bool answers_the_start_only(struct test_peer *p, int sock, uint16_t type)
@@ -315,6 +328,7 @@ int main(void)
 		TEST(test_unknown_values_are_refused),
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
+		TEST(test_reasons_of_loss_have_names),
 		TEST(test_limit_of_a_capture_holds_for_its_filter),
 		TEST(test_limit_of_a_capture_holds_for_its_end),
 		TEST(test_text_of_an_error_is_not_required),

@@ -417,10 +417,13 @@ enum ringtap_loss {
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
 	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
-	RINGTAP_LOST_COUNT       /* of this version: for names of reasons, not for sums */
 };
 
 #define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions; sums add up all of it */
+
+/* A reason of loss as a word ("ring_full", "no_ring", …), as `ringtap record` prints it. NULL: this
+ * version has no reason of that number, nor of any above. Static. */
+const char *ringtap_loss_name(unsigned reason);
 
 /* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
  * lies within other structures and keeps its size; add up all of lost. */
