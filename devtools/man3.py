@@ -46,7 +46,7 @@ def blocks(text):
 def declarations(code):
     """Prototypes, inline functions without their body, structures and enumerations."""
     functions = []
-    for match in re.finditer(r"^(?:static inline )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
+    for match in re.finditer(r"^(?:static inline |RINGTAP_INLINE )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
                              code, re.M | re.S):
         functions.append(" ".join(match.group(1).split()) + ";")
     types = re.findall(r"^(?:(?:struct|enum) \w+|enum) \{(?:[^}\n]*\};|\n.*?^\};)", code, re.M | re.S)

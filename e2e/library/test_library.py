@@ -86,14 +86,50 @@ def test_example_in_python(app, built, env, closing):
     assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
 
 
+def exported():
+    return re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
+
+
+def inline(how):
+    text = "".join((REPO / "include/ringtap" / name).read_text() for name in ("reader.h", "monitor.h"))
+    return re.findall(rf"^{how} .*?(ringtap_\w+)\(", text, re.M)
+
+
 def test_every_function_has_a_manual_page(installation):
-    exported = re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
-    inline = re.findall(r"^static inline .*?(ringtap_\w+)\(", (REPO / "include/ringtap/reader.h").read_text(), re.M)
     folder = next(installation.rglob("man3"))
-    for name in exported + inline:
+    for name in exported() + inline("static inline"):
         shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
                     cwd=folder.parent)
         assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
+
+
+def test_every_accessor_is_a_symbol():
+    accessors = inline("RINGTAP_INLINE")
+    assert len(accessors) > 10 and set(accessors) <= set(exported())
+
+
+FOREIGN = """
+import ctypes, sys
+lib = ctypes.CDLL("libringtap.so.0")
+for name in ("list_port", "list_session", "apps_dir", "apps_name"):
+    getattr(lib, "ringtap_" + name).restype = ctypes.c_char_p  # ports begin with their name
+pointer = ctypes.c_void_p
+conn, apps, found = pointer(), pointer(), pointer()
+lib.ringtap_apps_find(ctypes.byref(apps))
+folders = {lib.ringtap_apps_name(apps, i): lib.ringtap_apps_dir(apps, i) for i in range(lib.ringtap_apps_count(apps))}
+assert lib.ringtap_conn_open(ctypes.byref(conn), folders[sys.argv[1].encode()], None, None, 0) == 0
+assert lib.ringtap_conn_list(conn, ctypes.byref(found)) == 0
+count = ctypes.cast(found, ctypes.POINTER(ctypes.c_size_t))[0]
+print([lib.ringtap_list_port(found, ctypes.c_size_t(i)).decode() for i in range(count)])
+"""
+
+
+def test_accessors_without_a_compiler(play, env):
+    app = play()
+    app.ring("a")
+    app.ring("b")
+    done = run([PYTHON, "-c", FOREIGN, app.prefix], env=env)
+    assert done.returncode == 0 and done.stdout == "['net_ring_a', 'net_ring_b']\n", (done.stdout, done.stderr)
 
 
 PACKETS = """

@@ -17,6 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Inline in C and C++; the library has these functions as symbols, too, for languages that cannot
+ * include this. Those that pass the size of a structure of the caller's are inline only. */
+#ifndef RINGTAP_INLINE
+#define RINGTAP_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,7 +38,7 @@ struct ringtap_array {
 	size_t stride; /* bytes from one entry to the next */
 };
 
-static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
+RINGTAP_INLINE const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
 {
 	return (const char *)a->first + i * a->stride;
 }
@@ -134,13 +140,13 @@ int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out);
 void ringtap_list_free(struct ringtap_list *list);
 
 /* Entry i of a list, less than the count. Lives as long as the list. */
-static inline const struct ringtap_port_info *ringtap_list_port(
+RINGTAP_INLINE const struct ringtap_port_info *ringtap_list_port(
 	const struct ringtap_list *l, size_t i)
 {
 	return (const struct ringtap_port_info *)ringtap_array_at(&l->ports, i);
 }
 
-static inline const struct ringtap_session_info *ringtap_list_session(
+RINGTAP_INLINE const struct ringtap_session_info *ringtap_list_session(
 	const struct ringtap_list *l, size_t i)
 {
 	return (const struct ringtap_session_info *)ringtap_array_at(&l->sessions, i);
@@ -215,7 +221,8 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
- * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
+ * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or
+ * filters too long; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -329,7 +336,7 @@ bool ringtap_packets_fill(struct ringtap_packets *it);
 /* The next packet of the run, NULL at its end: never more than run->packets of them. It lives until
  * the next call; its data live until ringtap_capture_release(). Its fields are consistent whatever
  * the application does; the bytes of its data may change. */
-static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
+RINGTAP_INLINE const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
 {
 	const struct ringtap_packet *p;
 
@@ -341,7 +348,7 @@ static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_pa
 }
 
 /* Does ringtap_packet_next() have packets left? It may still find that they are invalid. */
-static inline bool ringtap_packets_more(const struct ringtap_packets *it)
+RINGTAP_INLINE bool ringtap_packets_more(const struct ringtap_packets *it)
 {
 	return it->next != it->end || it->left;
 }
