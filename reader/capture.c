@@ -207,6 +207,11 @@ static void close_source(struct rt_source *s)
 	free(s->if_ids);
 }
 
+uint32_t rt_capture_applications(const struct ringtap_capture *cap)
+{
+	return cap->source_count;
+}
+
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 {
 	uint32_t n = rt_segment_if_count(&cap->sources[source].seg);

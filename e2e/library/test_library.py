@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from harness import pcap
+from harness import pcap, pcapng
 from harness.paths import REPO
 from harness.proc import Proc, check, run, until
 from harness.ringtap import sessions
@@ -72,6 +72,27 @@ def test_examples_of_captures(app, built, env, closing, name, expected):
     text = finish(program)
     for line in expected:
         assert line in text
+
+
+def test_example_that_writes_a_file(play, built, env, closing, tmp_path):
+    """The file is whole for foreign readers, also with a port that appears while it is written."""
+    app, out = play(), tmp_path / "out.pcapng"
+    app.ring("a")
+    program = closing(Proc([*built("save.c"), out, "6", app.prefix], env=env))
+    traffic(app)
+    app.ring("b")
+    until(lambda: app.one("callbacks 1") > 0, 10, "the new port is captured")
+    app.rx(1, n=5, len=60)
+    finish(program)
+    file = pcapng.read(out)
+    assert [i.name for i in file.interfaces] == ["net_ring_a", "net_ring_b"]
+    assert [len([p for p in file.packets if p.interface == i]) for i in (0, 1)] == [19, 5]
+    assert file.section[4] == [b"save"] and file.section[1] == [b"an example"]
+    assert [pcapng.stat(i, 4) for i in file.interfaces] == [19, 5]
+    for reader in (["capinfos", out], ["tshark", "-r", out]):
+        done = run(reader)
+        assert done.returncode == 0 and "cut short" not in done.stdout + done.stderr, done.stderr
+    assert len(done.stdout.splitlines()) == 24
 
 
 def test_example_of_statistics(busy, built, env, closing):

@@ -472,6 +472,53 @@ struct ringtap_stats {
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
 
+/* ---- Pcapng: write the blocks around the packets of a file -----------------------------------
+ *
+ * A file is one section block, a block for each interface of the capture in the order of their ids,
+ * and packets (ringtap_run_pcapng()). An interface that appears later has its block before its
+ * first packet: after each ringtap_capture_next(), write those that the file lacks. Statistics of
+ * an interface may follow anywhere behind its block, and end the file.
+ *
+ * These functions write one block to buf, of size bytes, and return its length. If that is more
+ * than size, what is in buf is undefined: call again with more room. buf may be NULL if size is 0,
+ * and opts may be NULL. -EMSGSIZE: a text is longer than 65534 bytes; -EINVAL, -E2BIG: opts. */
+
+/* Texts that are NULL have the defaults; those that are empty are left out. */
+struct ringtap_pcapng_section_options {
+	size_t size;
+	const char *application; /* that writes the file; by default libringtap and its version */
+	const char *comment;
+};
+
+/* The section block, with which a file begins. */
+int ringtap_pcapng_section(
+	void *buf, size_t size, const struct ringtap_pcapng_section_options *opts);
+
+struct ringtap_pcapng_interface_options {
+	size_t size;
+	const char *name; /* by default the port's, "APP:PORT" if there are several applications */
+	const char *description; /* by default its number, its application, ethdev's name */
+	const char *filter;      /* the libpcap expression that its packets have passed */
+};
+
+/* The block of interface i of a capture. -ENOENT: there is none. */
+int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned i, void *buf, size_t size,
+	const struct ringtap_pcapng_interface_options *opts);
+
+struct ringtap_pcapng_statistics_options {
+	size_t size;
+	uint64_t start_ns; /* since the epoch: when the capture began; 0: left out */
+	uint64_t end_ns;   /* likewise, when it ended; 0: it goes on */
+	bool has_delivered;
+	uint64_t delivered;  /* packets of the interface in the file, if has_delivered */
+	const char *comment; /* another one than that with the NIC's counters; cut at 200 bytes */
+};
+
+/* Statistics of interface i: packets seen, filtered out, lost by the capture and by the NIC. They
+ * are exact once ringtap_capture_next() has returned -EPIPE. -ENOENT: there is no interface i. */
+int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf, size_t size,
+	const struct ringtap_pcapng_statistics_options *opts);
+
 #ifdef __cplusplus
 }
 #endif
