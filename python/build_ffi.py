@@ -47,6 +47,7 @@ int ringtap_capture_next(struct ringtap_capture *cap, struct ringtap_run *runs, 
 void ringtap_capture_release(struct ringtap_capture *cap);
 void ringtap_capture_break(struct ringtap_capture *cap);
 int ringtap_capture_stop(struct ringtap_capture *cap);
+void ringtap_capture_detach(struct ringtap_capture *cap);
 void ringtap_capture_close(struct ringtap_capture *cap);
 
 struct ringtap_packet {

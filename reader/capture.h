@@ -74,6 +74,7 @@ struct ringtap_capture {
 	int wake_fd;
 	struct rt_waker *waker; /* NULL: nobody has asked for a descriptor */
 	uint32_t broken;        /* ringtap_capture_break() was called */
+	bool detached;          /* ringtap_capture_detach() was called */
 	int corrupt;            /* -errno: a ring is unusable from some place on */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };

@@ -236,12 +236,18 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	return 0;
 }
 
+void rt_conn_hang_up(struct ringtap_conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
 EXPORT void ringtap_conn_close(struct ringtap_conn *c)
 {
 	if (!c)
 		return;
-	if (c->fd >= 0)
-		close(c->fd);
+	rt_conn_hang_up(c);
 	rt_names_free(&c->names);
 	free(c);
 }

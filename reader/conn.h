@@ -32,6 +32,9 @@ struct ringtap_conn {
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
 
+/* Closes the connection; what is known of the application stays. */
+void rt_conn_hang_up(struct ringtap_conn *c);
+
 /* How long the probe may take for an answer. */
 static inline int rt_conn_patience(const struct ringtap_conn *c)
 {

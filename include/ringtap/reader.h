@@ -390,6 +390,13 @@ void ringtap_capture_rearm(struct ringtap_capture *cap, bool more);
  * meanwhile.) */
 int ringtap_capture_stop(struct ringtap_capture *cap);
 
+/* Closes the connections, which ends the sessions in the applications. Runs that have been handed
+ * out stay readable until ringtap_capture_close(), and counters keep their values; nothing more is
+ * handed out (-EPIPE). In a child process after fork() it closes the child's copies only: the
+ * parent's sessions go on. If the parent is killed, they last as long as another process has a
+ * copy, so a child that keeps runs, or does not close the capture, calls it at once. */
+void ringtap_capture_detach(struct ringtap_capture *cap);
+
 /* Detaches and frees. Runs become invalid. */
 void ringtap_capture_close(struct ringtap_capture *cap);
 
