@@ -122,7 +122,6 @@ void report_json(const struct recorder *r, FILE *f);
 /* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
 const char *end_name(enum end_reason why);
-extern const char *const loss_names[RINGTAP_LOST_COUNT];
 
 /* ---- statistics.c: -S. Returns enum status. */
 int statistics_run(struct recorder *r);

@@ -6,20 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/segment.h"
 #include "record.h"
 #include "base/util.h"
 
-const char *const loss_names[RINGTAP_LOST_COUNT] = {
-	[RINGTAP_LOST_FULL] = "ring_full",
-	[RINGTAP_LOST_NO_RING] = "no_ring",
-	[RINGTAP_LOST_WAIT] = "wait",
-	[RINGTAP_LOST_BAD] = "bad_mbuf",
-	[RINGTAP_LOST_UNREADABLE] = "unreadable",
-};
-
 static const char *loss_name(unsigned reason)
 {
-	return reason < RINGTAP_LOST_COUNT ? loss_names[reason] : "other";
+	return ringtap_loss_name(reason) ? ringtap_loss_name(reason) : "other";
 }
 
 const char *end_name(enum end_reason why)
@@ -234,7 +227,7 @@ void report_summary(const struct recorder *r, FILE *f)
 /* Advice on the largest loss. */
 static const char *advice(const struct ringtap_counts *c)
 {
-	static const char *const texts[RINGTAP_LOST_COUNT] = {
+	static const char *const texts[] = {
 		[RINGTAP_LOST_FULL] =
 			"the recorder was too slow; try a larger --ring-size, -s or a filter",
 		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
@@ -248,9 +241,9 @@ static const char *advice(const struct ringtap_counts *c)
 	};
 	unsigned most = 0;
 
-	static_assert(RINGTAP_LOST_COUNT == 5, "advice on each reason");
+	static_assert(sizeof(texts) / sizeof(texts[0]) == RT_LOSS_COUNT, "advice on each reason");
 
-	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 1; i < RT_LOSS_COUNT; i++)
 		most = c->lost[i] > c->lost[most] ? i : most;
 	return c->lost[most] ? texts[most] : "this version does not know the reason";
 }
