@@ -74,7 +74,7 @@ lint:
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
 
-# Is the binary interface of the libraries what devtools/abi holds? abi-update writes it anew.
+# Is the interface of the libraries, in binaries and in headers, what devtools/abi holds? abi-update writes it anew.
 abi abi-update: all
 	devtools/deps.sh lint
 	devtools/abi.sh $(if $(findstring update,$@),update,check) $(BUILD)

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/pcapng.h"
+#include "common/segment.h"
 #include "ringtap/reader.h"
 
 #define RUNS_MAX 256
@@ -148,19 +148,13 @@ static void each_touched(struct writer *w, const struct ringtap_run *run)
 /* What stands before the packets: the interfaces as they are when capturing begins. */
 static void put_head(struct writer *w)
 {
-	struct rt_pcapng_shb shb = {.application = "write_modes"};
-	ssize_t n = rt_pcapng_shb(w->buffer, BUFFER, &shb);
+	int n = ringtap_pcapng_section(w->buffer, BUFFER, NULL);
 
-	for (unsigned i = 0; n > 0; i++) {
-		struct ringtap_interface info = {.size = sizeof(info)};
-		struct rt_pcapng_idb idb = {.name = info.name};
-
+	for (unsigned i = 0; n > 0 && (unsigned)n <= BUFFER; i++) {
 		put(w, w->buffer, (size_t)n);
 		if (i == ringtap_capture_interface_count(capture))
 			return;
-		if (ringtap_capture_interface(capture, i, &info))
-			break;
-		n = rt_pcapng_idb(w->buffer, BUFFER, &idb);
+		n = ringtap_pcapng_interface(capture, i, w->buffer, BUFFER, NULL);
 	}
 	fail("the file's head does not fit");
 }

@@ -27,7 +27,8 @@ enum {
 	ISB_USRDELIV = 8,
 };
 
-/* A block under construction. The first error sticks. */
+/* A block under construction. Its length grows also where the buffer ends. The first error sticks.
+ */
 struct block {
 	uint8_t *buf;
 	size_t size;
@@ -35,19 +36,24 @@ struct block {
 	int error;
 };
 
+/* The place of the next len bytes, and of their padding; NULL: they do not fit. */
+static uint8_t *take(struct block *b, size_t len)
+{
+	size_t at = b->len, padded = (len + 3) & ~(size_t)3;
+
+	b->len += padded;
+	if (b->len > b->size)
+		return NULL;
+	memset(b->buf + at, 0, padded);
+	return b->buf + at;
+}
+
 static void put(struct block *b, const void *data, size_t len)
 {
-	size_t padded = (len + 3) & ~(size_t)3;
+	uint8_t *at = take(b, len);
 
-	if (b->error)
-		return;
-	if (padded > b->size - b->len) {
-		b->error = -ENOSPC;
-		return;
-	}
-	memcpy(b->buf + b->len, data, len);
-	memset(b->buf + b->len + len, 0, padded - len);
-	b->len += padded;
+	if (at)
+		memcpy(at, data, len);
 }
 
 static void put16x2(struct block *b, uint16_t first, uint16_t second)
@@ -108,7 +114,8 @@ static ssize_t end(struct block *b)
 	put32(b, total);
 	if (b->error)
 		return b->error;
-	memcpy(b->buf + 4, &total, sizeof(total));
+	if (b->len <= b->size)
+		memcpy(b->buf + 4, &total, sizeof(total));
 	return (ssize_t)b->len;
 }
 
@@ -131,20 +138,14 @@ ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb)
 static void option_filter(struct block *b, const char *text)
 {
 	size_t len = strlen(text);
-	size_t at = b->len + 5;
+	uint8_t *at;
 
 	if (len + 1 > RT_PCAPNG_TEXT_MAX && !b->error)
 		b->error = -EMSGSIZE;
 	put16x2(b, IF_FILTER, (uint16_t)(len + 1));
-	if (b->error)
-		return;
-	if (((len + 4) & ~(size_t)3) > b->size - b->len) {
-		b->error = -ENOSPC;
-		return;
-	}
-	memset(b->buf + b->len, 0, (len + 4) & ~(size_t)3);
-	memcpy(b->buf + at, text, len);
-	b->len += (len + 4) & ~(size_t)3;
+	at = take(b, len + 1);
+	if (at)
+		memcpy(at + 1, text, len);
 }
 
 ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
@@ -168,6 +169,12 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
 	return end(&b);
 }
 
+static void option_comment(struct block *b, const char *text)
+{
+	if (text && *text)
+		option(b, OPT_COMMENT, text, strnlen(text, RT_PCAPNG_COMMENT_MAX));
+}
+
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb)
 {
 	struct block b = begin(buf, size, RT_PCAPNG_ISB);
@@ -175,8 +182,8 @@ ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb)
 	put32(&b, isb->interface_id);
 	put32(&b, (uint32_t)(isb->time_ns >> 32));
 	put32(&b, (uint32_t)isb->time_ns);
-	if (isb->comment && *isb->comment)
-		option(&b, OPT_COMMENT, isb->comment, strnlen(isb->comment, RT_PCAPNG_COMMENT_MAX));
+	for (unsigned i = 0; i < RT_PCAPNG_COMMENTS; i++)
+		option_comment(&b, isb->comment[i]);
 	option_time(&b, ISB_STARTTIME, isb->starttime_ns);
 	option_time(&b, ISB_ENDTIME, isb->endtime_ns);
 	option_count(&b, ISB_IFRECV, isb->ifrecv);

@@ -12,9 +12,9 @@
  *  | total length again 32 bit |            length does not count the padding
  *  +---------------------------+
  *
- * Functions write at most size bytes to buf and return the length of the block, or -ENOSPC if it
- * does not fit, -EMSGSIZE if a text is longer than RT_PCAPNG_TEXT_MAX. What is in buf after an
- * error is undefined. Texts that are NULL or empty are left out.
+ * Functions write at most size bytes to buf and return the length of the block, -EMSGSIZE if a text
+ * is longer than RT_PCAPNG_TEXT_MAX. What is in buf after an error, or if the length is more than
+ * size, is undefined. Texts that are NULL or empty are left out.
  */
 #ifndef RINGTAP_COMMON_PCAPNG_H
 #define RINGTAP_COMMON_PCAPNG_H
@@ -79,8 +79,9 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
  *            usrdeliv                      in this capture
  */
 #define RT_PCAPNG_NONE        UINT64_MAX /* leave the option out */
-#define RT_PCAPNG_COMMENT_MAX 200        /* bytes of an ISB's comment */
-#define RT_PCAPNG_ISB_MAX     (24 + 4 + RT_PCAPNG_COMMENT_MAX + 7 * 12 + 4)
+#define RT_PCAPNG_COMMENTS    2u         /* of an ISB */
+#define RT_PCAPNG_COMMENT_MAX 200u       /* bytes of each */
+#define RT_PCAPNG_ISB_MAX     (24 + RT_PCAPNG_COMMENTS * (4 + RT_PCAPNG_COMMENT_MAX) + 7 * 12 + 4)
 struct rt_pcapng_isb {
 	uint32_t interface_id;
 	uint64_t time_ns;      /* since the epoch, when the counts were read */
@@ -91,7 +92,7 @@ struct rt_pcapng_isb {
 	uint64_t filteraccept;
 	uint64_t osdrop;
 	uint64_t usrdeliv;
-	const char *comment; /* cut at RT_PCAPNG_COMMENT_MAX */
+	const char *comment[RT_PCAPNG_COMMENTS]; /* cut at RT_PCAPNG_COMMENT_MAX */
 };
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
 

@@ -24,7 +24,7 @@ static const struct rt_pcapng_isb isb = {.time_ns = UINT64_C(1700000000123456789
 	.filteraccept = 9,
 	.osdrop = 2,
 	.usrdeliv = 7,
-	.comment = "NIC: imissed=1"};
+	.comment = {"NIC: imissed=1", "ended"}};
 
 /* The three builders behind one type, so that each bound is tried on each. */
 static ssize_t build(int which, void *buf, size_t size)
@@ -50,9 +50,10 @@ static void blocks_are_whole_and_bounded(void **state)
 		assert_int_equal(first, len);
 		assert_int_equal(last, len);
 		assert_int_equal(build(which, guarded, (size_t)len), len);
+		assert_int_equal(build(which, NULL, 0), len);
 		for (size_t size = 0; size < (size_t)len; size++) {
 			memset(guarded, 0xa5, sizeof(guarded));
-			assert_int_equal(build(which, guarded, size), -ENOSPC);
+			assert_int_equal(build(which, guarded, size), len);
 			for (size_t i = size; i < sizeof(guarded); i++)
 				assert_int_equal(guarded[i], 0xa5);
 		}
@@ -108,6 +109,7 @@ static void options_have_the_codes_of_the_draft(void **state)
 	assert_text(buf, 16, 12, "os");
 	assert_text(buf, 16, 15, "net_null");
 	rt_pcapng_isb(buf, sizeof(buf), &isb);
+	assert_text(buf, 20, 1, "NIC: imissed=1");
 	for (uint16_t code = 4; code <= 8; code++) {
 		static const uint64_t expected[] = {10, 1, 9, 2, 7};
 
@@ -135,8 +137,8 @@ static void texts_have_limits(void **state)
 	assert_true(
 		rt_pcapng_idb(buf, sizeof(buf), &(struct rt_pcapng_idb){.filter = longest + 2}) >
 		(ssize_t)RT_PCAPNG_TEXT_MAX);
-	assert_int_equal(
-		rt_pcapng_isb(buf, RT_PCAPNG_ISB_MAX, &(struct rt_pcapng_isb){.comment = longest}),
+	assert_int_equal(rt_pcapng_isb(buf, RT_PCAPNG_ISB_MAX,
+				 &(struct rt_pcapng_isb){.comment = {longest, longest}}),
 		RT_PCAPNG_ISB_MAX);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Compares the binary interface of the public libraries and the layout of all public structures with what
-# devtools/abi holds. usage: abi.sh check|update [BUILD_FOLDER [INCLUDE_FOLDER]]
+# Compares the binary interface of the public libraries, the layout of all public structures, and what programs
+# compile in (values of macros and enumerators, inline functions) with what devtools/abi holds. usage: abi.sh check|update [BUILD_FOLDER [INCLUDE_FOLDER]]
 # Before 1.0 a change may be recorded by `make abi-update`; afterwards only one that old programs survive.
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,22 +24,54 @@ structures() {
 	sed -nE 's/^(struct|enum) (ringtap_[a-z_]+) \{.*/\1 \2 *\2_layout(\1 \2 *p) { return p; }/p' "$include"/ringtap/*.h
 }
 
+public() { # public OPTION...: preprocesses all public headers
+	printf '#include "ringtap/%s"\n' monitor.h probe.h | ${CC:-gcc} -E "$@" -I"$include" -x c -
+}
+
+# What abidiff does not see, as it is in no library: macros, enumerators (also of enumerations without a name), and
+# the bodies of inline functions. Behind the preprocessor, what is still called RINGTAP_ is an enumerator.
+compiled_in() {
+	public -dM | grep -E '^#define RINGTAP_' | grep -vE '_H ?$|^#define RINGTAP_INLINE' | sort
+	echo
+	{
+		echo '#include <stdio.h>'
+		echo '#include "ringtap/monitor.h"'
+		echo '#include "ringtap/probe.h"'
+		echo 'int main(void) {'
+		public -P | grep -oE '\<RINGTAP_[A-Z0-9_]+\>' | sort -u | sed 's/.*/printf("& = %lld\\n", (long long)&);/'
+		echo '}'
+	} >"$work/constants.c"
+	${CC:-gcc} -I"$include" -o "$work/constants" "$work/constants.c" && "$work/constants"
+	echo
+	# A line each, whatever lines and blanks the header has.
+	public -P | awk '/^static inline .*ringtap_/ {text = ""; inside = 1} inside {text = text " " $0}
+		/^}/ && inside {print text; inside = 0}' | sed 's/[[:space:]]\+/ /g; s/^ //; s/( /(/g'
+}
+
 [ "$(uname -m)" = x86_64 ] || { echo "abi: stored for x86_64 only"; exit 0; }
 structures >"$work/structures.c"
 ${CC:-gcc} -g -O0 -shared -fPIC -w -I"$include" -o "$work/structures.so" "$work/structures.c"
 dump "$work/structures.so" "$work/structures.abi"
 dump "$build/reader/libringtap.so" "$work/libringtap.abi"
 [ ! -e "$build/probe/libringtap-probe.so" ] || dump "$build/probe/libringtap-probe.so" "$work/libringtap-probe.abi"
+compiled_in >"$work/compiled-in.txt"
+
+differ() { # differ STORED NEW
+	case $1 in
+	*.abi) abidiff "$1" "$2" ;;
+	*) diff -u "$1" "$2" ;;
+	esac
+}
 
 failed=0
-for new in "$work"/*.abi; do
+for new in "$work"/*.abi "$work"/*.txt; do
 	name=$(basename "$new")
 	if [ "$what" = update ]; then
 		cp "$new" "$stored/$name"
-	elif out=$(abidiff "$stored/$name" "$new" 2>&1); then
-		echo "abi: ${name%.abi}: unchanged"
+	elif out=$(differ "$stored/$name" "$new" 2>&1); then
+		echo "abi: ${name%.*}: unchanged"
 	else
-		printf '%s\nabi: %s: CHANGED; if old programs go on working, or before 1.0: make abi-update\n' "$out" "${name%.abi}"
+		printf '%s\nabi: %s: CHANGED; if old programs go on working, or before 1.0: make abi-update\n' "$out" "${name%.*}"
 		failed=1
 	fi
 done

@@ -46,9 +46,9 @@ def blocks(text):
 def declarations(code):
     """Prototypes, inline functions without their body, structures and enumerations."""
     functions = []
-    for match in re.finditer(r"^(?:static inline )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
+    for match in re.finditer(r"^(?:static inline |RINGTAP_INLINE )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
                              code, re.M | re.S):
-        functions.append(" ".join(match.group(1).split()) + ";")
+        functions.append(" ".join(match.group(1).split()).replace("( ", "(") + ";")
     types = re.findall(r"^(?:(?:struct|enum) \w+|enum) \{(?:[^}\n]*\};|\n.*?^\};)", code, re.M | re.S)
     types += re.findall(r"^#define RINGTAP_\w+ +[^\n\\]+(?:\n\t\t+ \*[^\n]*)*", code, re.M)
     return functions, types

@@ -21,7 +21,8 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 	cfg->capture.buffer_size = e->buffer_size;
 	cfg->capture.timestamp = e->timestamp;
 	cfg->path = e->fifo;
-	cfg->quiet = true; /* Wireshark shows all of standard error as an error */
+	/* Wireshark shows all of standard error, with "Error by extcap pipe:" before it. */
+	cfg->quiet = cfg->quiet_end = true;
 	return config_check(cfg);
 }
 

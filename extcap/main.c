@@ -81,7 +81,10 @@ static const struct section sections[] = {
 		"Capture filters run in the application, before packets are copied. The "
 		"Interface Statistics Blocks of the file (menu Statistics, Capture File "
 		"Properties) have the counts of packets seen, filtered out and lost; losses are "
-		"reported at the end as well.\n"},
+		"reported at the end as well. A capture ends when its application does. As "
+		"Wireshark shows every message as an error, the reason of an ordinary end is in "
+		"the file only, as a comment of the last such block:\n\n"
+		"  tshark -X 'read_format:MIME Files Format' -V -r FILE | grep 'ended by'\n"},
 	SECTION_OPEN_VSWITCH,
 	{"EXAMPLES",
 		"The list of interfaces, and two ways to use one:\n\n"

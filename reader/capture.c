@@ -206,6 +206,11 @@ static void close_source(struct rt_source *s)
 	free(s->if_ids);
 }
 
+uint32_t rt_capture_applications(const struct ringtap_capture *cap)
+{
+	return cap->source_count;
+}
+
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
 {
 	uint32_t n = rt_segment_if_count(&cap->sources[source].seg);
@@ -230,6 +235,19 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	return 0;
 }
 
+static int check_targets(
+	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		unsigned d = targets[i].directions;
+
+		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
+			return rt_capture_fail(cap, -EINVAL,
+				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
+	}
+	return 0;
+}
+
 static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
 	size_t count, const struct ringtap_capture_options *opts)
 {
@@ -239,8 +257,12 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 
 	cap->error[0] = 0;
 	ret = take_options(cap, opts, &o);
+	if (!ret)
+		ret = check_targets(cap, wants, count);
 	if (ret)
 		return ret;
+	if (cap->detached)
+		return rt_capture_fail(cap, -EINVAL, "the capture is detached");
 	if (cap->source_count == RT_MAX_SOURCES)
 		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
@@ -404,16 +426,34 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 	return result;
 }
 
+/* Rings and tails stay mapped: in a child process they are the parent's, so neither next() nor
+ * release() may use them any more. */
+EXPORT void ringtap_capture_detach(struct ringtap_capture *cap)
+{
+	if (cap->detached)
+		return;
+	cap->detached = true;
+	rt_waker_free(cap->waker); /* it polls the connections */
+	cap->waker = NULL;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		rt_conn_hang_up(s->conn);
+		s->started = s->stopped = true; /* nothing is sent or awaited any more */
+	}
+	close(cap->wake_fd);
+	cap->wake_fd = -1;
+}
+
 EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
 {
 	if (!cap)
 		return;
-	rt_waker_free(cap->waker); /* it looks at the rings */
+	ringtap_capture_detach(cap); /* first: the waker looks at the rings */
 	for (uint32_t i = 0; i < cap->source_count; i++)
 		close_source(&cap->sources[i]);
 	free(cap->sources);
 	free(cap->ins);
 	free(cap->ifs);
-	close(cap->wake_fd);
 	free(cap);
 }

@@ -83,6 +83,7 @@ struct ringtap_capture {
 	int wake_fd;
 	struct rt_waker *waker; /* NULL: nobody has asked for a descriptor */
 	uint32_t broken;        /* ringtap_capture_break() was called */
+	bool detached;          /* ringtap_capture_detach() was called */
 	int corrupt;            /* -errno: a ring is unusable from some place on */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
@@ -116,6 +117,9 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text);
 
 /* Have all applications been told to let packets flow? */
 bool rt_capture_started(const struct ringtap_capture *cap);
+
+/* How many are attached. */
+uint32_t rt_capture_applications(const struct ringtap_capture *cap);
 
 /* Takes over all interfaces that the probe has announced. */
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);

@@ -20,57 +20,6 @@ EXPORT const char *ringtap_version(void)
 	return RINGTAP_VERSION;
 }
 
-#define SIZE_MAX_IN 4096u /* of a structure; a larger size was never set */
-
-int rt_copy_out(void *dst, const void *src, size_t size)
-{
-	size_t theirs;
-
-	memcpy(&theirs, dst, sizeof(theirs));
-	if (theirs < sizeof(theirs))
-		return -EINVAL;
-	if (theirs > size)
-		theirs = size;
-	memcpy((char *)dst + sizeof(theirs), (const char *)src + sizeof(theirs),
-		theirs - sizeof(theirs));
-	return 0;
-}
-
-int rt_copy_in(void *dst, size_t size, size_t least, const void *src, size_t theirs)
-{
-	const char *bytes = src;
-
-	memset(dst, 0, size);
-	if (theirs < least)
-		return -EINVAL;
-	if (theirs > SIZE_MAX_IN)
-		return -E2BIG;
-	for (size_t i = size; i < theirs; i++) {
-		if (bytes[i])
-			return -E2BIG;
-	}
-	memcpy(dst, src, theirs < size ? theirs : size);
-	return 0;
-}
-
-int rt_options_in(void *dst, size_t size, size_t least, const void *src, char *err, size_t errlen)
-{
-	size_t theirs = 0;
-	int ret;
-
-	if (!src) {
-		memset(dst, 0, size);
-		return 0;
-	}
-	memcpy(&theirs, src, sizeof(theirs));
-	ret = rt_copy_in(dst, size, least, src, theirs);
-	if (ret)
-		snprintf(err, errlen, "%s",
-			ret == -EINVAL ? "the size of the options is too small: set it to sizeof"
-				       : "an option is of a later version of libringtap");
-	return ret;
-}
-
 /* Bytes of the UTF-8 character at s; 0: it is none, or a control character, C1 among them (U+009B
  * is to many terminals what ESC [ is). */
 static unsigned character(const char *text)
@@ -287,12 +236,18 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	return 0;
 }
 
+void rt_conn_hang_up(struct ringtap_conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
 EXPORT void ringtap_conn_close(struct ringtap_conn *c)
 {
 	if (!c)
 		return;
-	if (c->fd >= 0)
-		close(c->fd);
+	rt_conn_hang_up(c);
 	rt_names_free(&c->names);
 	free(c);
 }

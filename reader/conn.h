@@ -7,6 +7,7 @@
 #include "common/proto.h"
 #include "names.h"
 #include "ringtap/reader.h"
+#include "versions.h"
 
 /* How long the probe may take for an answer, for rings (faulting in gigabytes takes its time), and
  * for another filter (a thread that waits for room in a ring does so for 5 s, and holds up the
@@ -31,27 +32,14 @@ struct ringtap_conn {
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
 
+/* Closes the connection; what is known of the application stays. */
+void rt_conn_hang_up(struct ringtap_conn *c);
+
 /* How long the probe may take for an answer. */
 static inline int rt_conn_patience(const struct ringtap_conn *c)
 {
 	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
 }
-
-/* The size of a structure whose last field is this one, without padding: as of its first version.
- */
-#define RT_END_OF(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
-
-/* Copies the caller's structure of `theirs` bytes to the library's version of it, of size bytes;
- * the rest is zero. -EINVAL: theirs is less than least; -E2BIG: a byte beyond size is not zero. */
-int rt_copy_in(void *dst, size_t size, size_t least, const void *src, size_t theirs);
-
-/* The same for options, whose first field is their size; NULL: all zero. Errors have a sentence in
- * err. */
-int rt_options_in(void *dst, size_t size, size_t least, const void *src, char *err, size_t errlen);
-
-/* Copies what fits of a library structure to the caller's, whose size its first field holds.
- * -EINVAL: that is less than itself. */
-int rt_copy_out(void *dst, const void *src, size_t size);
 
 /* Points *err to a text of the library's own where the caller has passed none. Empties it. */
 static inline void rt_need_text(char **err, size_t *errlen, char *own, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding applications by their runtime folders. */
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,24 +138,25 @@ static void test_application_without_sockets_is_found_by_its_lock(void **state)
 
 static void test_folder_that_is_named_twice_is_listed_once(void **state)
 {
-	char app[80];
+	static const char app[] = "/tmp/dpdk/ringtap-test";
 	struct test_peer p = {0};
 
-	/* Not root's applications live in /tmp/dpdk where there is no XDG_RUNTIME_DIR. */
-	test_peer_start(&p, true);
-	mkdir("/tmp/dpdk", 0700);
-	snprintf(app, sizeof(app), "/tmp/dpdk/ringtap-test-%d", (int)getpid());
-	if (symlink(p.dir, app)) {
-		print_message("skipped: cannot write to /tmp/dpdk: %s\n", strerror(errno));
-		test_peer_stop(&p);
+	/* Not root's applications live in /tmp/dpdk where there is no XDG_RUNTIME_DIR. The
+	 * machine's folder is not used: its removal would detach what other mount namespaces have
+	 * mounted there. */
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("none", "/tmp", "tmpfs", 0, "mode=1777")) {
+		print_message("skipped: may not mount a tmpfs here: %s\n", strerror(errno));
 		skip();
 	}
+	test_peer_start(&p, true);
+	assert_int_equal(mkdir("/tmp/dpdk", 0700), 0);
+	assert_int_equal(symlink(p.dir, app), 0);
 	setenv("XDG_RUNTIME_DIR", "/tmp", 1);
 	assert_int_equal(found(strrchr(app, '/') + 1, app), 1);
 	unsetenv("XDG_RUNTIME_DIR");
-	unlink(app);
-	rmdir("/tmp/dpdk");
 	test_peer_stop(&p);
+	assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
 }
 
 int main(void)

@@ -191,7 +191,7 @@ static int next_runs(
 {
 	uint64_t deadline = 0;
 
-	if (!cap->source_count)
+	if (!cap->source_count || cap->detached)
 		return -EPIPE;
 	while (!rt_capture_started(cap)) {
 		int ret = ringtap_capture_start(cap);
@@ -251,7 +251,7 @@ EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringta
 
 EXPORT void ringtap_capture_release(struct ringtap_capture *cap)
 {
-	for (uint32_t i = 0; i < cap->in_count; i++) {
+	for (uint32_t i = 0; i < cap->in_count && !cap->detached; i++) {
 		struct rt_in *in = &cap->ins[i];
 
 		if (in->tail == in->pos)

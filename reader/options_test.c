@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a program of another version, or with a fault, passes: sizes, values, times, NULL. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,6 +210,21 @@ static void test_unknown_values_are_refused(void **state)
 	assert_int_equal(attach(&o), 0);
 }
 
+static void test_unknown_directions_are_refused(void **state)
+{
+	static const unsigned bad[] = {0, 4, RINGTAP_RX | 4, 1u << 31 | RINGTAP_TX};
+	struct ringtap_target targets[2] = {all, all};
+
+	/* The peer takes what comes: the library has to refuse. */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		targets[1].directions = bad[i];
+		assert_int_equal(ringtap_capture_attach(cap, peer.dir, targets, 2, NULL), -EINVAL);
+		assert_non_null(strstr(ringtap_capture_error(cap), "directions"));
+	}
+	targets[1].directions = RINGTAP_TX;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, targets, 2, NULL), 0);
+}
+
 static void test_negative_timeouts_are_refused(void **state)
 {
 	const struct ringtap_conn_options conn = {.size = sizeof(conn), .timeout_ms = -1};
@@ -222,6 +238,18 @@ static void test_negative_timeouts_are_refused(void **state)
 	assert_int_equal(open_monitor(&monitor), -EINVAL);
 	assert_int_equal(ringtap_telemetry(peer.dir, "/", -1, &answer, NULL), -EINVAL);
 	assert_null(answer);
+}
+
+static void test_reasons_of_loss_have_names(void **state)
+{
+	unsigned count = 0;
+
+	while (ringtap_loss_name(count))
+		assert_true(*ringtap_loss_name(count++));
+	assert_int_equal(count, RT_LOSS_COUNT);
+	assert_string_equal(ringtap_loss_name(RINGTAP_LOST_BAD), "bad_mbuf");
+	assert_null(ringtap_loss_name(RINGTAP_LOST_MAX));
+	assert_null(ringtap_loss_name(UINT_MAX));
 }
 
 /* ---- times ---- */
@@ -298,7 +326,9 @@ int main(void)
 		TEST(test_structures_without_a_size_are_not_filled),
 		TEST(test_runs_shorter_than_the_first_version_are_refused),
 		TEST(test_unknown_values_are_refused),
+		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
+		TEST(test_reasons_of_loss_have_names),
 		TEST(test_limit_of_a_capture_holds_for_its_filter),
 		TEST(test_limit_of_a_capture_holds_for_its_end),
 		TEST(test_text_of_an_error_is_not_required),

@@ -59,17 +59,29 @@ EXPORT uint64_t ringtap_run_take(
 	return part->packets;
 }
 
-/* The copy is private: what is checked here stays as it is. False: an interface is unknown. */
+/* The trailing length, which the way through the ring does not check, but readers of files do. */
+static bool ends_with_its_length(const uint8_t *block, uint32_t len)
+{
+	uint32_t last;
+
+	memcpy(&last, block + len - sizeof(last), sizeof(last));
+	return last == len;
+}
+
+/* The copy is private: what is checked here stays as it is. False: a record is invalid. */
 static bool renumber(const struct ringtap_run *run, uint8_t *blocks)
 {
+	uint64_t off = 0, packets = 0;
 	struct rt_record r;
 
-	for (uint64_t off = 0; !rt_record_read(blocks + off, run->bytes - off, &r); off += r.len) {
-		if (r.if_index >= run->interface_count)
+	for (; off < run->bytes; off += r.len, packets++) {
+		if (rt_record_read(blocks + off, run->bytes - off, &r) ||
+			r.if_index >= run->interface_count ||
+			!ends_with_its_length(blocks + off, r.len))
 			return false;
 		((struct rt_epb *)(blocks + off))->if_index = run->interfaces[r.if_index];
 	}
-	return true;
+	return packets == run->packets;
 }
 
 EXPORT const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size)

@@ -177,16 +177,44 @@ static void test_pcapng_of_an_unknown_interface_is_none(void **state)
 	assert_null(ringtap_run_pcapng(&run, copy, sizeof(copy)));
 }
 
-static void test_pcapng_of_invalid_records_stays_within_its_bounds(void **state)
+/* Blocks that a reader of the file would stumble over, or fewer or more of them than were handed
+ * out. */
+static void test_pcapng_of_invalid_records_is_none(void **state)
 {
+	static const uint32_t lies[] = {0, 4, 31, 34, 36 + 40, 36 + 40 + 44, 200, 2000, UINT32_MAX};
 	uint32_t copy[39] = {[38] = 0xabcdef};
 
 	run.interfaces = ids;
-	run.interface_count = 3;
-	spoil_length(1, 2000);
+	run.interface_count = 4;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		spoil_length(1, lies[i]);
+		assert_null(ringtap_run_pcapng(&run, copy, 152));
+		assert_int_equal(copy[38], 0xabcdef);
+	}
+	spoil_length(1, 36);
 	assert_ptr_equal(ringtap_run_pcapng(&run, copy, 152), copy);
-	assert_int_equal(copy[38], 0xabcdef);
-	assert_int_equal(id_at(copy, 0), 10);
+	bytes[37]++; /* the trailing length of the last */
+	assert_null(ringtap_run_pcapng(&run, copy, 152));
+	bytes[37]--;
+	bytes[0]++; /* the type of the first */
+	assert_null(ringtap_run_pcapng(&run, copy, 152));
+	bytes[0]--;
+	run.packets = 3;
+	assert_null(ringtap_run_pcapng(&run, copy, 152));
+}
+
+/* One record over the place of two, with the trailing length of the second: lengths add up. */
+static void test_pcapng_of_fewer_records_is_none(void **state)
+{
+	uint32_t copy[38];
+
+	run.interfaces = ids;
+	run.interface_count = 4;
+	spoil_length(1, 36 + 40);
+	bytes[108 / 4 - 1] = 36 + 40;
+	assert_null(ringtap_run_pcapng(&run, copy, sizeof(copy)));
+	run.packets = 3;
+	assert_ptr_equal(ringtap_run_pcapng(&run, copy, sizeof(copy)), copy);
 }
 
 int main(void)
@@ -201,8 +229,8 @@ int main(void)
 		cmocka_unit_test_setup(test_pcapng_of_the_only_application_is_in_place, set_up),
 		cmocka_unit_test_setup(test_pcapng_renumbers_interfaces, set_up),
 		cmocka_unit_test_setup(test_pcapng_of_an_unknown_interface_is_none, set_up),
-		cmocka_unit_test_setup(
-			test_pcapng_of_invalid_records_stays_within_its_bounds, set_up),
+		cmocka_unit_test_setup(test_pcapng_of_invalid_records_is_none, set_up),
+		cmocka_unit_test_setup(test_pcapng_of_fewer_records_is_none, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

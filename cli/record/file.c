@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "common/pcapng.h"
@@ -85,48 +83,29 @@ int file_open_first(struct recorder *r)
 
 static int put_section(struct recorder *r, uint8_t *buf)
 {
-	struct utsname u;
-	char os[sizeof(u.sysname) + sizeof(u.release) + 2];
-	struct rt_pcapng_shb shb = {
-		.application = "ringtap " RINGTAP_VERSION, .comment = r->cfg->comment};
-	ssize_t n;
+	const struct ringtap_pcapng_section_options o = {.size = sizeof(o),
+		.application = "ringtap " RINGTAP_VERSION,
+		.comment = r->cfg->comment};
+	int n = ringtap_pcapng_section(buf, BLOCK_MAX, &o);
 
-	if (!uname(&u)) {
-		snprintf(os, sizeof(os), "%s %s", u.sysname, u.release);
-		shb.hardware = u.machine;
-		shb.os = os;
-	}
-	n = rt_pcapng_shb(buf, BLOCK_MAX, &shb);
-	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
 }
 
 static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 {
+	struct ringtap_pcapng_interface_options o = {.size = sizeof(o)};
 	struct ringtap_interface info = {.size = sizeof(info)};
 	const struct iface_config *cfg;
-	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
-	ssize_t n;
-	int ret = ringtap_capture_interface(r->cap, i, &info);
+	int n = ringtap_capture_interface(r->cap, i, &info);
 
-	if (ret)
-		return ret;
+	if (n)
+		return n;
 	cfg = recorder_iface(r, &info);
-	snprintf(name, sizeof(name), "%s%s%s", r->targets.count > 1 ? info.app_name : "",
-		r->targets.count > 1 ? ":" : "", info.name);
-	snprintf(description, sizeof(description), "port %u of DPDK application %s", info.port_id,
-		info.app_name);
-	if (info.device[0] && strcmp(info.name, info.device))
-		snprintf(description, sizeof(description), "port %u of DPDK application %s, %s",
-			info.port_id, info.app_name, info.device);
-	n = rt_pcapng_idb(buf, BLOCK_MAX,
-		&(struct rt_pcapng_idb){.name = cfg->ifname ? cfg->ifname : name,
-			.description = cfg->ifdescr ? cfg->ifdescr : description,
-			.mac = info.mac,
-			.speed_bits = (uint64_t)info.link_mbps * 1000000,
-			.hardware = info.driver,
-			.filter = cfg->filter,
-			.snaplen = info.snaplen});
-	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+	o.name = cfg->ifname;
+	o.description = cfg->ifdescr;
+	o.filter = cfg->filter;
+	n = ringtap_pcapng_interface(r->cap, i, buf, BLOCK_MAX, &o);
+	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
 }
 
 int file_interfaces(struct recorder *r)
@@ -169,42 +148,29 @@ int file_begin(struct recorder *r)
 }
 
 /* Packets of interface i in the file. Before the end known only if there is one interface. */
-static uint64_t delivered(const struct recorder *r, unsigned i, bool final)
+static void set_delivered(const struct recorder *r, unsigned i, bool final,
+	struct ringtap_pcapng_statistics_options *o)
 {
-	if (final)
-		return r->shares[i].counts.captured - r->shares[i].discarded;
-	return r->share_count == 1 ? recorder_written(r) : RT_PCAPNG_NONE;
+	o->has_delivered = final || r->share_count == 1;
+	o->delivered =
+		final ? r->shares[i].counts.captured - r->shares[i].discarded : recorder_written(r);
 }
 
 static int put_statistics(struct recorder *r, unsigned i, bool final)
 {
-	struct ringtap_interface info = {.size = sizeof(info)};
-	const struct ringtap_counts *c = &r->shares[i].counts;
-	uint64_t now = now_ns(CLOCK_REALTIME);
-	char comment[RT_PCAPNG_COMMENT_MAX + 1];
+	struct ringtap_pcapng_statistics_options o = {.size = sizeof(o), .start_ns = r->start_ns};
 	uint8_t buf[RT_PCAPNG_ISB_MAX];
-	ssize_t n;
-	int ret = ringtap_capture_interface(r->cap, i, &info);
+	char comment[64];
+	int n;
 
-	if (ret)
-		return ret;
-	snprintf(comment, sizeof(comment),
-		"NIC: imissed=%" PRIu64 " ierrors=%" PRIu64 " rx_nombuf=%" PRIu64
-		" ipackets=%" PRIu64 " opackets=%" PRIu64 " oerrors=%" PRIu64,
-		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
-		info.nic_opackets, info.nic_oerrors);
-	n = rt_pcapng_isb(buf, sizeof(buf),
-		&(struct rt_pcapng_isb){.interface_id = i,
-			.time_ns = final ? r->end_ns : now,
-			.starttime_ns = r->start_ns,
-			.endtime_ns = final ? r->end_ns : RT_PCAPNG_NONE,
-			.ifrecv = c->seen,
-			.ifdrop = info.nic_imissed + info.nic_nombuf,
-			.filteraccept = c->seen - c->filtered,
-			.osdrop = counts_lost(c),
-			.usrdeliv = delivered(r, i, final),
-			.comment = comment});
-	return n < 0 ? (int)n : output_block(&r->out, buf, (size_t)n);
+	set_delivered(r, i, final, &o);
+	if (final) {
+		snprintf(comment, sizeof(comment), "capture ended by: %s", end_name(r->end));
+		o.end_ns = r->end_ns;
+		o.comment = comment;
+	}
+	n = ringtap_pcapng_statistics(r->cap, i, buf, sizeof(buf), &o);
+	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
 }
 
 int file_statistics(struct recorder *r, bool final)

@@ -10,8 +10,8 @@ static void set_counts(json_t *j, const struct ringtap_counts *c)
 	json_object_set_new(j, "seen", json_count(c->seen));
 	json_object_set_new(j, "captured", json_count(c->captured));
 	json_object_set_new(j, "filtered", json_count(c->filtered));
-	for (unsigned i = 0; i < RINGTAP_LOST_COUNT; i++)
-		json_object_set_new(lost, loss_names[i], json_count(c->lost[i]));
+	for (unsigned i = 0; ringtap_loss_name(i); i++)
+		json_object_set_new(lost, ringtap_loss_name(i), json_count(c->lost[i]));
 	json_object_set_new(j, "lost", lost);
 	json_object_set_new(j, "lost_total", json_count(counts_lost(c)));
 	json_object_set_new(j, "bytes", json_count(c->bytes));

@@ -93,6 +93,8 @@ static void report_deaths(struct recorder *r)
 	if (ringtap_capture_stats(r->cap, &s) || s.apps_dead <= r->dead)
 		return;
 	r->dead = s.apps_dead;
+	if (r->cfg->quiet_end)
+		return;
 	if (r->targets.count == 1)
 		say("%s: application '%s' has ended: the capture is complete", r->cfg->command,
 			r->targets.list[0].name);

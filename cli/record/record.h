@@ -129,7 +129,6 @@ const char *end_name(enum end_reason why);
 uint64_t thread_waited_ns(void);
 /* Why the buffer was full, and what would have saved the packets. */
 void explain_full_buffer(const struct recorder *r, char *out, size_t size);
-extern const char *const loss_names[RINGTAP_LOST_COUNT];
 
 /* ---- statistics.c: -S. Returns enum status. */
 int statistics_run(struct recorder *r);

@@ -6,20 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/segment.h"
 #include "record.h"
 #include "base/util.h"
 
-const char *const loss_names[RINGTAP_LOST_COUNT] = {
-	[RINGTAP_LOST_FULL] = "ring_full",
-	[RINGTAP_LOST_NO_RING] = "no_ring",
-	[RINGTAP_LOST_WAIT] = "wait",
-	[RINGTAP_LOST_BAD] = "bad_mbuf",
-	[RINGTAP_LOST_UNREADABLE] = "unreadable",
-};
-
 static const char *loss_name(unsigned reason)
 {
-	return reason < RINGTAP_LOST_COUNT ? loss_names[reason] : "other";
+	return ringtap_loss_name(reason) ? ringtap_loss_name(reason) : "other";
 }
 
 const char *end_name(enum end_reason why)
@@ -237,7 +230,7 @@ void report_summary(const struct recorder *r, FILE *f)
 /* Advice on the largest loss; full: on a full buffer. */
 static const char *advice(const struct ringtap_counts *c, const char *full)
 {
-	const char *const texts[RINGTAP_LOST_COUNT] = {
+	const char *const texts[] = {
 		[RINGTAP_LOST_FULL] = full,
 		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
 					 "(record again), or there are more than 256",
@@ -250,9 +243,9 @@ static const char *advice(const struct ringtap_counts *c, const char *full)
 	};
 	unsigned most = 0;
 
-	static_assert(RINGTAP_LOST_COUNT == 5, "advice on each reason");
+	static_assert(sizeof(texts) / sizeof(texts[0]) == RT_LOSS_COUNT, "advice on each reason");
 
-	for (unsigned i = 1; i < RINGTAP_LOST_COUNT; i++)
+	for (unsigned i = 1; i < RT_LOSS_COUNT; i++)
 		most = c->lost[i] > c->lost[most] ? i : most;
 	return c->lost[most] ? texts[most] : "this version does not know the reason";
 }

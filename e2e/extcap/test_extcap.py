@@ -135,14 +135,20 @@ def test_options_of_a_capture(play, capture):
         {(pcapng.TX, 1, 60, 100)}
 
 
-def test_tshark_names_the_end_of_the_application(app, capture):
+def ended_by(file):
+    return [i.stats[-1][1][-1] for i in file.interfaces]
+
+
+def test_tshark_reports_no_error_when_the_application_ends(app, capture):
+    """It is an ordinary end: its reason is in the file."""
     shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "buffer", ""))
     app.rx(n=10)
     until(lambda: len(frames(shark.out, whole=False)) == 10, 20, "packets in the file")
     app.quit()
     assert shark.wait() == 0
-    assert f"application '{app.prefix}' has ended: the capture is complete" in shark.output
-    assert "record" not in shark.output.replace(str(shark.out), "")
+    assert "extcap" not in shark.output.replace(str(shark.out), "")
+    assert ended_by(pcapng.read(shark.out)) == [b"capture ended by: application"]
+    assert run(["capinfos", shark.out]).returncode == 0
 
 
 def test_all_ports_of_an_application(play, capture):
@@ -267,6 +273,7 @@ def test_signal_ends_the_capture(app, tmp_path, closing):
     assert fifo.proc.output == ""
     assert len(file.packets) == 10
     assert pcapng.stat(file.interfaces[0], 4) == 10
+    assert ended_by(file) == [b"capture ended by: signal"]
     gone(app)
 
 
@@ -292,10 +299,11 @@ def test_application_ends(app, tmp_path, closing):
     fifo = closing(Fifo(app, tmp_path))
     app.rx(n=10)
     app.quit()
-    assert len(fifo.read().packets) == 10
+    file = fifo.read()
+    assert len(file.packets) == 10
     assert fifo.proc.wait() == OK
-    assert fifo.proc.output.splitlines() == [
-        f"ringtap: extcap: application '{app.prefix}' has ended: the capture is complete"]
+    assert fifo.proc.output == ""
+    assert ended_by(file) == [b"capture ended by: application"]
 
 
 def test_snapshot_length(app, tmp_path, closing):

@@ -19,7 +19,17 @@ def check(include):
 def test_nothing_has_changed():
     done = check(REPO / "include")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "structures: unchanged" in done.stdout and "libringtap: unchanged" in done.stdout
+    for what in ("structures", "libringtap", "compiled-in"):
+        assert f"{what}: unchanged" in done.stdout
+
+
+def change(folder, header, old, new):
+    shutil.copytree(REPO / "include", folder / "include")
+    path = folder / "include" / "ringtap" / header
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return check(folder / "include")
 
 
 @pytest.mark.parametrize("header,before", [
@@ -27,12 +37,24 @@ def test_nothing_has_changed():
     ("reader.h", "	int queue;           /* -1: all */"),  # what the caller fills
     ("reader.h", "	RINGTAP_LOST_NO_RING,")])
 def test_field_that_is_inserted_fails(tmp_path, header, before):
-    shutil.copytree(REPO / "include", tmp_path / "include")
-    path = tmp_path / "include" / "ringtap" / header
-    text = path.read_text()
-    assert before in text
     inserted = "	INSERTED,\n" if before.endswith(",") and "RINGTAP" in before else "	uint32_t inserted;\n"
-    path.write_text(text.replace(before, inserted + before, 1))
-    done = check(tmp_path / "include")
+    done = change(tmp_path, header, before, inserted + before)
     assert done.returncode == 1 and "structures: CHANGED" in done.stdout, done.stdout + done.stderr
     assert "inserted" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("header,old,new", [
+    ("reader.h", "#define RINGTAP_LOST_MAX 16", "#define RINGTAP_LOST_MAX 17"),
+    ("monitor.h", "RINGTAP_LATENCY = 1 << 4", "RINGTAP_LATENCY = 1 << 9"),  # of an enumeration without a name
+    ("reader.h", "RINGTAP_TX = 2", "RINGTAP_TX = 2, RINGTAP_BOTH = 3"),
+    ("reader.h", "a->first + i * a->stride", "a->first + i * 8"),
+    ("monitor.h", "ringtap_array_at(&t->gaps, i)", "ringtap_array_at(&t->microbursts, i)")])
+def test_what_programs_compile_in_fails(tmp_path, header, old, new):
+    done = change(tmp_path, header, old, new)
+    assert done.returncode == 1 and "compiled-in: CHANGED" in done.stdout, done.stdout + done.stderr
+
+
+def test_layout_of_the_source_is_no_change(tmp_path):
+    done = change(tmp_path, "reader.h", "\treturn (const char *)a->first + i * a->stride;",
+                  "\t/* Comment. */\n\treturn (const char *)a->first +\n\t\ti * a->stride;")
+    assert done.returncode == 0, done.stdout + done.stderr

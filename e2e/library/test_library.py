@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from harness import pcap
+from harness import pcap, pcapng
 from harness.paths import REPO
 from harness.proc import Proc, check, run, until
 from harness.ringtap import sessions
@@ -74,6 +74,27 @@ def test_examples_of_captures(app, built, env, closing, name, expected):
         assert line in text
 
 
+def test_example_that_writes_a_file(play, built, env, closing, tmp_path):
+    """The file is whole for foreign readers, also with a port that appears while it is written."""
+    app, out = play(), tmp_path / "out.pcapng"
+    app.ring("a")
+    program = closing(Proc([*built("save.c"), out, "6", app.prefix], env=env))
+    traffic(app)
+    app.ring("b")
+    until(lambda: app.one("callbacks 1") > 0, 10, "the new port is captured")
+    app.rx(1, n=5, len=60)
+    finish(program)
+    file = pcapng.read(out)
+    assert [i.name for i in file.interfaces] == ["net_ring_a", "net_ring_b"]
+    assert [len([p for p in file.packets if p.interface == i]) for i in (0, 1)] == [19, 5]
+    assert file.section[4] == [b"save"] and file.section[1] == [b"an example"]
+    assert [pcapng.stat(i, 4) for i in file.interfaces] == [19, 5]
+    for reader in (["capinfos", out], ["tshark", "-r", out]):
+        done = run(reader)
+        assert done.returncode == 0 and "cut short" not in done.stdout + done.stderr, done.stderr
+    assert len(done.stdout.splitlines()) == 24
+
+
 def test_example_of_statistics(busy, built, env, closing):
     text = finish(closing(Proc([*built("stats.c"), busy.prefix], env=env)))
     assert "busy 100.0 %" in text or "busy 9" in text
@@ -86,14 +107,50 @@ def test_example_in_python(app, built, env, closing):
     assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
 
 
+def exported():
+    return re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
+
+
+def inline(how):
+    text = "".join((REPO / "include/ringtap" / name).read_text() for name in ("reader.h", "monitor.h"))
+    return re.findall(rf"^{how} .*?(ringtap_\w+)\(", text, re.M)
+
+
 def test_every_function_has_a_manual_page(installation):
-    exported = re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
-    inline = re.findall(r"^static inline .*?(ringtap_\w+)\(", (REPO / "include/ringtap/reader.h").read_text(), re.M)
     folder = next(installation.rglob("man3"))
-    for name in exported + inline:
+    for name in exported() + inline("static inline"):
         shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
                     cwd=folder.parent)
         assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
+
+
+def test_every_accessor_is_a_symbol():
+    accessors = inline("RINGTAP_INLINE")
+    assert len(accessors) > 10 and set(accessors) <= set(exported())
+
+
+FOREIGN = """
+import ctypes, sys
+lib = ctypes.CDLL("libringtap.so.0")
+for name in ("list_port", "list_session", "apps_dir", "apps_name"):
+    getattr(lib, "ringtap_" + name).restype = ctypes.c_char_p  # ports begin with their name
+pointer = ctypes.c_void_p
+conn, apps, found = pointer(), pointer(), pointer()
+lib.ringtap_apps_find(ctypes.byref(apps))
+folders = {lib.ringtap_apps_name(apps, i): lib.ringtap_apps_dir(apps, i) for i in range(lib.ringtap_apps_count(apps))}
+assert lib.ringtap_conn_open(ctypes.byref(conn), folders[sys.argv[1].encode()], None, None, 0) == 0
+assert lib.ringtap_conn_list(conn, ctypes.byref(found)) == 0
+count = ctypes.cast(found, ctypes.POINTER(ctypes.c_size_t))[0]
+print([lib.ringtap_list_port(found, ctypes.c_size_t(i)).decode() for i in range(count)])
+"""
+
+
+def test_accessors_without_a_compiler(play, env):
+    app = play()
+    app.ring("a")
+    app.ring("b")
+    done = run([PYTHON, "-c", FOREIGN, app.prefix], env=env)
+    assert done.returncode == 0 and done.stdout == "['net_ring_a', 'net_ring_b']\n", (done.stdout, done.stderr)
 
 
 PACKETS = """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Python module: when sessions end, use from several threads, differences of snapshots, wrong arguments."""
 import re
+import signal
 
 import pytest
 
@@ -105,6 +106,62 @@ def test_a_child_process_cannot_use_the_session_nor_keep_it(app, program):
     app.unhooked()
     it.send("go")
     assert "orphan" in finish(it)
+
+
+ORPHAN = """
+%s
+read, write = os.pipe()
+if os.fork():
+    signal.pause()
+os.close(write)
+print("child", flush=True)
+os.read(read, 1)  # until the parent has ended
+go("orphan")
+%s
+"""
+
+
+def orphaned(app, program, before, after):
+    """The program's child, after its parent was killed."""
+    it = program(ORPHAN % (before, after))
+    it.expect("^ready$", 30)
+    app.rx(n=12, len=100)
+    it.expect("^child$", 30)
+    it.send_signal(signal.SIGKILL)
+    it.expect("^orphan$", 30)
+    return it
+
+
+VIEW = "capture = ringtap.capture(APP)\nprint('ready', flush=True)\nview = next(capture).data"
+
+
+@pytest.mark.parametrize("before,after", [
+    (VIEW, "print(len(bytes(view)), 'bytes', flush=True)"),
+    # The session has ended when the child is made, and the view keeps its rings.
+    (VIEW + "\ncapture.close()", "print(len(bytes(view)), 'bytes', flush=True)")], ids=["open", "closed"])
+def test_a_child_with_a_view_does_not_keep_the_session(app, program, before, after):
+    it = orphaned(app, program, before, after)
+    until(lambda: sessions(app) == [], 20, "no session is left")
+    app.unhooked()
+    it.send("go")
+    it.expect("^100 bytes$", 30)
+
+
+def test_a_child_does_not_keep_a_monitor(app, program):
+    it = orphaned(app, program, "m = ringtap.monitor(APP)\nprint('ready', flush=True)",
+                  "try:\n    m.read()\nexcept ValueError as e:\n    print(e, flush=True)")
+    app.unhooked()
+    it.send("go")
+    it.expect("^the monitor belongs to the parent process$", 30)
+
+
+def test_close_ends_the_whole_session(app, program):
+    """Not only what it copies: applications have nothing left of it."""
+    it = program(VIEW + "\ncapture.close()\ngo('closed')\nprint(len(bytes(view)))")
+    ends_capture(app, it, "^closed$")
+    assert sessions(app) == []
+    it.send("go")
+    assert finish(it).endswith("100\n")
 
 
 def test_stop_from_another_thread(app, program):

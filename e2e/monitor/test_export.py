@@ -71,6 +71,9 @@ def test_promtool_is_content(forwarding, export):
 def test_two_formats_of_the_same_series(app, export):
     exporter = export(app)
     app.rx(n=3)
+    # A thread's counters of the kernel are the only series that come later than the others.
+    cpu = f'ringtap_thread_cpu_seconds_total{{app="{app.prefix}",thread="lcore 0"}}'
+    until(lambda: cpu in exporter.series(), what="the kernel's counters")
     plain = get(exporter.url)
     assert plain[1] == "text/plain; version=0.0.4; charset=utf-8"
     assert "# TYPE ringtap_queue_packets_total counter" in plain[2]

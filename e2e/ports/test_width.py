@@ -107,7 +107,9 @@ def test_reports(testpmd, what):
     limit = ["-a", "duration:0.3", "-i", f"{pmd.prefix}:"] if what[0] == "record" else ["--duration", "0.3", pmd.prefix]
     done = run([RINGTAP, *what, *limit])
     assert done.returncode == 0 and "net_null1" in done.stdout + done.stderr
-    assert_fits(done.stdout if what[0] != "record" else done.stderr)
+    # A message is on one line, however long; on a busy machine there is one of packets that were lost.
+    assert_fits(done.stdout if what[0] != "record" else
+                "\n".join(line for line in done.stderr.splitlines() if not line.startswith("ringtap: ")))
 
 
 def test_report_of_the_forwarder(fwd):

@@ -207,6 +207,8 @@ def test_names_and_comments(app, record):
     assert file.section[1] == [b"taken by a test"]
     assert b"ringtap" in file.section[4][0]
     assert file.section[2] and file.section[3]
+    nic, end = iface.stats[-1][1]
+    assert nic.startswith(b"NIC: imissed=0 ") and end == b"capture ended by: signal"
     output = check(["capinfos", recorder.out])
     assert "taken by a test" in output and "uplink" in output
 

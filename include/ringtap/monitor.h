@@ -194,55 +194,55 @@ struct ringtap_snapshot {
 
 /* Entry i of a snapshot, a thread or a run of samples; i is less than the count beside it. Lives as
  * long as the snapshot. */
-static inline const struct ringtap_port_stats *ringtap_snapshot_port(
+RINGTAP_INLINE const struct ringtap_port_stats *ringtap_snapshot_port(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_port_stats *)ringtap_array_at(&s->ports, i);
 }
 
-static inline const struct ringtap_thread_stats *ringtap_snapshot_thread(
+RINGTAP_INLINE const struct ringtap_thread_stats *ringtap_snapshot_thread(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_thread_stats *)ringtap_array_at(&s->threads, i);
 }
 
-static inline const struct ringtap_queue_stats *ringtap_snapshot_queue(
+RINGTAP_INLINE const struct ringtap_queue_stats *ringtap_snapshot_queue(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_queue_stats *)ringtap_array_at(&s->queues, i);
 }
 
-static inline const struct ringtap_pair_stats *ringtap_snapshot_pair(
+RINGTAP_INLINE const struct ringtap_pair_stats *ringtap_snapshot_pair(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_pair_stats *)ringtap_array_at(&s->pairs, i);
 }
 
-static inline const struct ringtap_pool_stats *ringtap_snapshot_pool(
+RINGTAP_INLINE const struct ringtap_pool_stats *ringtap_snapshot_pool(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_pool_stats *)ringtap_array_at(&s->pools, i);
 }
 
-static inline const struct ringtap_sample_run *ringtap_snapshot_sample_run(
+RINGTAP_INLINE const struct ringtap_sample_run *ringtap_snapshot_sample_run(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_sample_run *)ringtap_array_at(&s->sample_runs, i);
 }
 
-static inline const struct ringtap_gap *ringtap_thread_gap(
+RINGTAP_INLINE const struct ringtap_gap *ringtap_thread_gap(
 	const struct ringtap_thread_stats *t, uint32_t i)
 {
 	return (const struct ringtap_gap *)ringtap_array_at(&t->gaps, i);
 }
 
-static inline const struct ringtap_microburst *ringtap_thread_microburst(
+RINGTAP_INLINE const struct ringtap_microburst *ringtap_thread_microburst(
 	const struct ringtap_thread_stats *t, uint32_t i)
 {
 	return (const struct ringtap_microburst *)ringtap_array_at(&t->microbursts, i);
 }
 
-static inline const struct ringtap_sample *ringtap_sample_run_at(
+RINGTAP_INLINE const struct ringtap_sample *ringtap_sample_run_at(
 	const struct ringtap_sample_run *r, uint64_t i)
 {
 	return (const struct ringtap_sample *)ringtap_array_at(&r->samples, i);

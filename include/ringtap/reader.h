@@ -17,6 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Inline in C and C++; the library has these functions as symbols, too, for languages that cannot
+ * include this. Those that pass the size of a structure of the caller's are inline only. */
+#ifndef RINGTAP_INLINE
+#define RINGTAP_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,7 +38,7 @@ struct ringtap_array {
 	size_t stride; /* bytes from one entry to the next */
 };
 
-static inline const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
+RINGTAP_INLINE const void *ringtap_array_at(const struct ringtap_array *a, size_t i)
 {
 	return (const char *)a->first + i * a->stride;
 }
@@ -134,13 +140,13 @@ int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out);
 void ringtap_list_free(struct ringtap_list *list);
 
 /* Entry i of a list, less than the count. Lives as long as the list. */
-static inline const struct ringtap_port_info *ringtap_list_port(
+RINGTAP_INLINE const struct ringtap_port_info *ringtap_list_port(
 	const struct ringtap_list *l, size_t i)
 {
 	return (const struct ringtap_port_info *)ringtap_array_at(&l->ports, i);
 }
 
-static inline const struct ringtap_session_info *ringtap_list_session(
+RINGTAP_INLINE const struct ringtap_session_info *ringtap_list_session(
 	const struct ringtap_list *l, size_t i)
 {
 	return (const struct ringtap_session_info *)ringtap_array_at(&l->sessions, i);
@@ -177,7 +183,7 @@ enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
-	unsigned directions; /* RINGTAP_RX | RINGTAP_TX */
+	unsigned directions; /* RINGTAP_RX, RINGTAP_TX or both */
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
 	const struct ringtap_insn *filter; /* NULL: all packets; copied */
 	uint32_t filter_len;               /* instructions */
@@ -218,7 +224,8 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
- * -EINVAL: filter refused; -E2BIG: no targets or more than 64, or filters too long; -ENOMEM, … */
+ * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or
+ * filters too long; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -276,10 +283,11 @@ uint64_t ringtap_run_take(
 	struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part);
 
 /* The packets of a run as pcapng Enhanced Packet Blocks, run->bytes bytes, with file-wide interface
- * ids: in place where they lie in the ring in this form, else written to buf, of size bytes.
- * NULL: they do not, and buf is NULL or too small, or a packet has an unknown interface, as the
- * application has overwritten it. Valid until ringtap_capture_release(). Only the whole is checked:
- * the application can write to blocks in place. */
+ * ids: in place where they lie in the ring in this form, else checked and written to buf, of size
+ * bytes. NULL: they are not in place, and buf is NULL or size is less than run->bytes; or, with
+ * room enough, the application has overwritten them: their lengths, their number or an interface
+ * are wrong, and what is in buf is undefined. Valid until ringtap_capture_release(). Blocks in
+ * place are not checked again: the application can write to them at any time. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
@@ -331,7 +339,7 @@ bool ringtap_packets_fill(struct ringtap_packets *it);
 /* The next packet of the run, NULL at its end: never more than run->packets of them. It lives until
  * the next call; its data live until ringtap_capture_release(). Its fields are consistent whatever
  * the application does; the bytes of its data may change. */
-static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
+RINGTAP_INLINE const struct ringtap_packet *ringtap_packet_next(struct ringtap_packets *it)
 {
 	const struct ringtap_packet *p;
 
@@ -343,7 +351,7 @@ static inline const struct ringtap_packet *ringtap_packet_next(struct ringtap_pa
 }
 
 /* Does ringtap_packet_next() have packets left? It may still find that they are invalid. */
-static inline bool ringtap_packets_more(const struct ringtap_packets *it)
+RINGTAP_INLINE bool ringtap_packets_more(const struct ringtap_packets *it)
 {
 	return it->next != it->end || it->left;
 }
@@ -385,6 +393,13 @@ void ringtap_capture_rearm(struct ringtap_capture *cap, bool more);
  * meanwhile.) */
 int ringtap_capture_stop(struct ringtap_capture *cap);
 
+/* Closes the connections, which ends the sessions in the applications. Runs that have been handed
+ * out stay readable until ringtap_capture_close(), and counters keep their values; nothing more is
+ * handed out (-EPIPE). In a child process after fork() it closes the child's copies only: the
+ * parent's sessions go on. If the parent is killed, they last as long as another process has a
+ * copy, so a child that keeps runs, or does not close the capture, calls it at once. */
+void ringtap_capture_detach(struct ringtap_capture *cap);
+
 /* Detaches and frees. Runs become invalid. */
 void ringtap_capture_close(struct ringtap_capture *cap);
 
@@ -419,10 +434,13 @@ enum ringtap_loss {
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
 	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
-	RINGTAP_LOST_COUNT       /* of this version: for names of reasons, not for sums */
 };
 
 #define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions; sums add up all of it */
+
+/* A reason of loss as a word ("ring_full", "no_ring", …), as `ringtap record` prints it. NULL: this
+ * version has no reason of that number, nor of any above. Static. */
+const char *ringtap_loss_name(unsigned reason);
 
 /* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
  * lies within other structures and keeps its size; add up all of lost. */
@@ -469,6 +487,53 @@ struct ringtap_stats {
 	uint64_t longest_pause_ns;
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
+
+/* ---- Pcapng: write the blocks around the packets of a file -----------------------------------
+ *
+ * A file is one section block, a block for each interface of the capture in the order of their ids,
+ * and packets (ringtap_run_pcapng()). An interface that appears later has its block before its
+ * first packet: after each ringtap_capture_next(), write those that the file lacks. Statistics of
+ * an interface may follow anywhere behind its block, and end the file.
+ *
+ * These functions write one block to buf, of size bytes, and return its length. If that is more
+ * than size, what is in buf is undefined: call again with more room. buf may be NULL if size is 0,
+ * and opts may be NULL. -EMSGSIZE: a text is longer than 65534 bytes; -EINVAL, -E2BIG: opts. */
+
+/* Texts that are NULL have the defaults; those that are empty are left out. */
+struct ringtap_pcapng_section_options {
+	size_t size;
+	const char *application; /* that writes the file; by default libringtap and its version */
+	const char *comment;
+};
+
+/* The section block, with which a file begins. */
+int ringtap_pcapng_section(
+	void *buf, size_t size, const struct ringtap_pcapng_section_options *opts);
+
+struct ringtap_pcapng_interface_options {
+	size_t size;
+	const char *name; /* by default the port's, "APP:PORT" if there are several applications */
+	const char *description; /* by default its number, its application, ethdev's name */
+	const char *filter;      /* the libpcap expression that its packets have passed */
+};
+
+/* The block of interface i of a capture. -ENOENT: there is none. */
+int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned i, void *buf, size_t size,
+	const struct ringtap_pcapng_interface_options *opts);
+
+struct ringtap_pcapng_statistics_options {
+	size_t size;
+	uint64_t start_ns; /* since the epoch: when the capture began; 0: left out */
+	uint64_t end_ns;   /* likewise, when it ended; 0: it goes on */
+	bool has_delivered;
+	uint64_t delivered;  /* packets of the interface in the file, if has_delivered */
+	const char *comment; /* another one than that with the NIC's counters; cut at 200 bytes */
+};
+
+/* Statistics of interface i: packets seen, filtered out, lost by the capture and by the NIC. They
+ * are exact once ringtap_capture_next() has returned -EPIPE. -ENOENT: there is no interface i. */
+int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf, size_t size,
+	const struct ringtap_pcapng_statistics_options *opts);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,9 @@
 """Statistics. Entries have the fields of the structures in ringtap/monitor.h; arrays are lists."""
 import copy
 import errno
+import os
 import threading
+import weakref
 from types import SimpleNamespace
 
 from ._apps import check, resolve, text, timeout_ms
@@ -21,6 +23,8 @@ COUNTERS = {
     "pairs": ("count", "sum", "unstamped", "shared", "bucket"),
     "pools": (),
 }
+
+_monitors = weakref.WeakSet()
 
 
 def _value(field, value):
@@ -125,7 +129,10 @@ class _Quantile:
 
 
 class Monitor:
-    """Keeps collectors switched on in an application until it is closed; from monitor()."""
+    """Keeps collectors switched on in an application until it is closed; from monitor(). After os.fork() it is
+    the parent's."""
+
+    _forked = False
 
     def __init__(self, app, collectors, latency_every, timeout):
         self._lock = threading.Lock()  # cffi releases the interpreter's lock in each call
@@ -138,6 +145,7 @@ class Monitor:
         code = lib.ringtap_monitor_open(out, app.dir.encode(), options, err, 256)
         check(code, text(err))
         self._mon = ffi.gc(out[0], lib.ringtap_monitor_close)
+        _monitors.add(self)
 
     def __enter__(self):
         return self
@@ -148,6 +156,8 @@ class Monitor:
     def read(self):
         """A Snapshot. Once the application has ended, the last one, with `ended` set; then Error with EPIPE."""
         with self._lock:
+            if self._forked:
+                raise ValueError("the monitor belongs to the parent process")
             if self._mon is None:
                 raise ValueError("the monitor is closed")
             out = ffi.new("struct ringtap_snapshot **")
@@ -175,3 +185,13 @@ def monitor(app, collectors=POLLS | BYTES | BUSY | GAPS, latency_every=1, timeou
     if port is not None:
         raise ValueError(f"a monitor is of a whole application: {found.name!r}, without a port")
     return Monitor(found, collectors, latency_every, timeout_ms(timeout))
+
+
+def _after_fork_in_child():
+    """The child closes its copy of the connection: the collectors are switched off when the parent ends."""
+    for it in list(_monitors):
+        it._forked, it._lock = True, threading.Lock()  # another thread of the parent may have held it
+        it.close()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

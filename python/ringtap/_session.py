@@ -14,7 +14,8 @@ RUNS = 16
 SLICE_MS = 100  # for Ctrl-C, which Python handles between calls
 END_S = 1  # how long close() waits for applications; one that is paused stops copying when it continues
 
-_sessions = weakref.WeakSet()
+# Mappings outlive their sessions while there are views.
+_sessions, _mappings = weakref.WeakSet(), weakref.WeakSet()
 
 
 class Interface:
@@ -37,6 +38,7 @@ class Mapping:
         out = ffi.new("struct ringtap_capture **")
         check(lib.ringtap_capture_create(out, ffi.NULL))
         self.cap = ffi.gc(out[0], lib.ringtap_capture_close)
+        _mappings.add(self)
 
     def keep(self, _):
         """The destructor of a view's pointer: its reference is what counts."""
@@ -139,13 +141,14 @@ class Session:
             return count if count >= 0 else self._fail(count)
 
     def close(self):
-        """Ends the session: applications copy no more, although views may keep the rings mapped."""
+        """Ends the session, although views may keep the rings mapped."""
         if self.closed or self.forked or not self.mapping:
             return
         with self._turn(True):
             if not self.closed:
                 self.closed = True
                 self._drain(self.mapping.cap)
+                lib.ringtap_capture_detach(self.mapping.cap)
                 self.mapping = None
 
     @staticmethod
@@ -171,7 +174,10 @@ class Session:
 
 
 def _after_fork_in_child():
-    """The session is the parent's. The child closes its copy of the connection once it has no view left."""
+    """The session is the parent's, and ends with it: the child closes its copy of the connection. Views stay
+    readable."""
+    for mapping in list(_mappings):
+        lib.ringtap_capture_detach(mapping.cap)
     for session in list(_sessions):
         session.forked, session.mapping = True, None
         packets = session.packets and session.packets()
