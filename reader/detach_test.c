@@ -26,7 +26,7 @@ static struct ringtap_run runs[RUN_MAX];
 
 static int set_up(void **state)
 {
-	test_session_make(&session, 1, RT_RING_SIZE_MIN);
+	test_session_make(&session, 1, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	return ringtap_capture_create(&cap, NULL) ||

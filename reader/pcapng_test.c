@@ -22,7 +22,7 @@ static uint8_t buf[4096];
 static int set_up(void **state)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		test_session_make(&sessions[i], 1, RT_RING_SIZE_MIN);
+		test_session_make(&sessions[i], 1, TEST_RING);
 		peers[i] = (struct test_peer){.session = &sessions[i]};
 		test_peer_start(&peers[i], true);
 	}
