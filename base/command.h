@@ -37,27 +37,6 @@ struct option_value {
 	uint64_t number; /* of NUMBER and SIZE; index of CHOICE */
 };
 
-/* Prose of a man page. A line that begins with a space stands as it is; an empty line parts
- * paragraphs. */
-struct section {
-	const char *title;
-	const char *text;
-};
-
-/* For every command with a text that mentions it. */
-#define SECTION_OPEN_VSWITCH                                                                      \
-	{                                                                                         \
-		"OPEN VSWITCH", "Ports of type dpdk are ports of the application, under the "     \
-				"switch's names for them, which are read from its database; "     \
-				"ethdev's names (a PCI address, a vdev) and numbers work as "     \
-				"well. Ports of type dpdkvhostuser, dpdkvhostuserclient, "        \
-				"internal, tap and others are not ports of DPDK: their packets "  \
-				"are visible only where a dpdk port receives or sends them. The " \
-				"application is called rte, or as --file-prefix in "              \
-				"other_config:dpdk-extra has it; examples assume "                \
-				"--file-prefix=ovs and a port p0.\n"                              \
-	}
-
 struct command {
 	const char *name;
 	/* A program of its own, not a command of ringtap: its name. What stands behind a -- is left
@@ -74,8 +53,6 @@ struct command {
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
-	const struct section *sections;
-	size_t section_count;
 	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
@@ -97,9 +74,9 @@ int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
 /* Writes man pages ("man") or the completion for bash ("completion"), "zsh" or "fish" of commands[]
- * into the folder dir. */
-int generate(const char *what, const char *dir);
-/* Writes the man page of one command. 0, or -EIO after a message. */
-int generate_man(const char *dir, const struct command *cmd);
+ * into the folder dir. texts, NULL at the end, are the files with the prose of the man pages. */
+int generate(const char *what, const char *dir, char **texts);
+/* Writes the man page of one command. 0, or -errno after a message. */
+int generate_man(const char *dir, const struct command *cmd, char **texts);
 
 #endif

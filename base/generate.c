@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Man pages and completion out of the command definitions; run by the build. */
+/* Man pages and completion out of the command definitions; run by the build. generate_man.c writes
+ * the pages; here is the completion for bash. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,164 +29,6 @@ int generate_finish(FILE *f, const char *name)
 		return 0;
 	say("cannot write %s: %s; check the disk", name, strerror(errno));
 	return -EIO;
-}
-
-/* roff takes '-' for a hyphen, '\' for an escape, and a line's first '.' or ''' for a request. */
-static void roff(FILE *f, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		bool first = i == 0 || text[i - 1] == '\n';
-
-		if (first && (text[i] == '.' || text[i] == '\''))
-			fputs("\\&", f);
-		if (text[i] == '-')
-			fputs("\\-", f);
-		else if (text[i] == '\\')
-			fputs("\\e", f);
-		else
-			fputc(text[i], f);
-	}
-}
-
-static void roff_text(FILE *f, const char *text)
-{
-	roff(f, text, strlen(text));
-}
-
-/* The little markup of struct section. */
-static void roff_prose(FILE *f, const char *text)
-{
-	bool verbatim = false;
-
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		bool keep = *text == ' ';
-
-		if (keep != verbatim)
-			fputs(keep ? ".PP\n.nf\n.RS 4\n" : ".RE\n.fi\n", f);
-		verbatim = keep;
-		if (len)
-			roff(f, text, len);
-		else
-			fputs(".PP", f);
-		fputc('\n', f);
-		text += len + (text[len] == '\n');
-	}
-	if (verbatim)
-		fputs(".RE\n.fi\n", f);
-}
-
-static void roff_option(FILE *f, const struct option_def *o)
-{
-	if (o->kind == OPTION_HEADING) {
-		fputs(".SS ", f);
-		roff_text(f, o->help);
-		fputc('\n', f);
-		return;
-	}
-	fputs(".TP\n", f);
-	if (o->letter)
-		fprintf(f, "\\fB\\-%c\\fR%s", o->letter, o->name ? ", " : "");
-	if (o->name) {
-		fputs("\\fB\\-\\-", f);
-		roff_text(f, o->name);
-		fputs("\\fR", f);
-	}
-	if (o->arg) {
-		fputs(" \\fI", f);
-		roff_text(f, o->arg);
-		fputs("\\fR", f);
-	}
-	fputc('\n', f);
-	roff_text(f, o->help);
-	fputs(".\n", f);
-}
-
-static void head(FILE *f, const char *page, const char *summary)
-{
-	fprintf(f,
-		".\\\" Generated from the command definitions; do not edit.\n"
-		".TH \"%s\" 1 \"\" \"ringtap " RINGTAP_VERSION "\" \"ringtap manual\"\n.SH NAME\n",
-		page);
-	roff_text(f, page);
-	fputs(" \\- ", f);
-	roff_text(f, summary);
-	fputc('\n', f);
-}
-
-int generate_man(const char *dir, const struct command *cmd)
-{
-	char page[64], file[80];
-	FILE *f;
-
-	if (cmd->program)
-		snprintf(page, sizeof(page), "%s", cmd->program);
-	else
-		snprintf(page, sizeof(page), "ringtap-%s", cmd->name);
-	snprintf(file, sizeof(file), "%s.1", page);
-	f = generate_create(dir, file);
-	if (!f)
-		return -EIO;
-	head(f, page, cmd->summary);
-	fputs(".SH SYNOPSIS\n\\fB", f);
-	roff_text(f, cmd->program ? cmd->program : "ringtap ");
-	roff_text(f, cmd->program ? "" : cmd->name);
-	fputs("\\fR [\\fIoptions\\fR]", f);
-	if (cmd->operands) {
-		fputs(" \\fI", f);
-		roff_text(f, cmd->operands);
-		fputs("\\fR", f);
-	}
-	fputc('\n', f);
-	for (size_t i = 0; i < cmd->section_count; i++) {
-		if (i == 1 && cmd->option_count) {
-			fputs(".SH OPTIONS\n", f);
-			for (size_t j = 0; j < cmd->option_count; j++)
-				roff_option(f, &cmd->options[j]);
-		}
-		fprintf(f, ".SH %s\n", cmd->sections[i].title);
-		roff_prose(f, cmd->sections[i].text);
-	}
-	fputs(".SH SEE ALSO\n\\fBringtap\\fR(1)\n", f);
-	return generate_finish(f, file);
-}
-
-static int man_overview(const char *dir)
-{
-	FILE *f = generate_create(dir, "ringtap.1");
-
-	if (!f)
-		return -EIO;
-	head(f, "ringtap", "capture packets and statistics inside running DPDK applications");
-	fputs(".SH SYNOPSIS\n\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]\n.br\n"
-	      "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR\n.SH DESCRIPTION\n",
-		f);
-	roff_prose(f,
-		"ringtap captures inside running, unmodified DPDK applications: it records the "
-		"packets of every port, queue and direction, shows how threads poll and what is "
-		"lost (top, export), how long packets stay inside (latency), where their buffers "
-		"lie (memory), and lists faults (doctor). The application carries the ringtap "
-		"probe, a plugin that is loaded with EAL's -d option and that does nothing until "
-		"a reader attaches:\n\n"
-		"  dpdk-testpmd -d LIBDIR/libringtap-probe.so ...\n\n"
-		"ringtap finds applications by their DPDK runtime folder, so it must run as the "
-		"application's user or as root. An application is called by its EAL "
-		"--file-prefix.\n");
-	fputs(".SH COMMANDS\n", f);
-	for (const struct command *const *c = commands; *c; c++) {
-		fprintf(f, ".TP\n\\fBringtap\\-%s\\fR(1)\n", (*c)->name);
-		roff_text(f, (*c)->summary);
-		fputs(".\n", f);
-	}
-	fputs(".SH EXIT STATUS\n"
-	      "0 on success, 1 on failure, 2 for a wrong command line. Commands document "
-	      "others.\n"
-	      ".SH SEE ALSO\n",
-		f);
-	for (const struct command *const *c = commands; *c; c++)
-		fprintf(f, "\\fBringtap\\-%s\\fR(1), ", (*c)->name);
-	fputs("\\fBpcap\\-filter\\fR(7), \\fBdumpcap\\fR(1)\n", f);
-	return generate_finish(f, "ringtap.1");
 }
 
 static void completion_words(FILE *f, const char *choices, const char *suffix)
@@ -300,7 +143,7 @@ static int completion(const char *dir)
 	return generate_finish(f, "ringtap");
 }
 
-int generate(const char *what, const char *dir)
+int generate(const char *what, const char *dir, char **texts)
 {
 	int ret;
 
@@ -316,8 +159,8 @@ int generate(const char *what, const char *dir)
 		say("--generate %s: unknown; choose man, completion, zsh or fish", what);
 		return STATUS_USAGE;
 	}
-	ret = commands[0]->program ? 0 : man_overview(dir);
+	ret = commands[0]->program ? 0 : generate_overview(dir, texts);
 	for (const struct command *const *c = commands; *c && !ret; c++)
-		ret = generate_man(dir, *c);
+		ret = generate_man(dir, *c, texts);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

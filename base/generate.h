@@ -16,4 +16,7 @@ int generate_finish(FILE *f, const char *name);
 int generate_zsh(const char *dir);
 int generate_fish(const char *dir);
 
+/* Writes ringtap.1, of what all commands share. 0, or -errno after a message. */
+int generate_overview(const char *dir, char **texts);
+
 #endif

@@ -22,31 +22,6 @@ static const struct option_def options[] = {
 		"probe"},
 };
 
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap list shows the running DPDK applications in the DPDK runtime folders, "
-		"their ports, and the readers that capture there. Applications without the probe "
-		"are listed too, with the option that loads it. The request wakes an "
-		"application's probe but installs no hooks. A stopped application is listed as "
-		"stopped.\n\n"
-		"An application is named by its EAL file-prefix. Applications that share a "
-		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
-		"the number of their telemetry socket; for root, those of other users are "
-		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n\n"
-		"The field alias of --json is a short name for libpcap programs; see "
-		"ringtap-run(1).\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Ports that are up, for scripts:\n\n"
-		     "  ringtap list --json |\n"
-		     "      jq -r '.applications[].ports[]? | select(.link_up).name'\n"},
-	{"EXIT STATUS",
-		"0, also without any application; 1: the folders cannot be read or the output "
-		"cannot be written; 2: a wrong command line.\n"},
-};
-/* clang-format on */
-
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	*(enum form *)ctx = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
@@ -264,8 +239,6 @@ const struct command cmd_list = {
 	.summary = "list running DPDK applications, their ports and captures",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -68,45 +68,6 @@ static const struct option_def options[] = {
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap-extcap makes the ports of running DPDK applications capture interfaces "
-		"of Wireshark and tshark. They start it themselves; it is installed into the "
-		"folder where they look for such programs.\n\n"
-		"Interfaces are called ringtap:APP:PORT, where APP is the application's "
-		"--file-prefix. ringtap:APP means all its ports. Applications must carry the "
-		"probe, see ringtap(1), and Wireshark must run as the application's user or as "
-		"root.\n\n"
-		"Capture filters run in the application, before packets are copied. The "
-		"Interface Statistics Blocks of the file (menu Statistics, Capture File "
-		"Properties) have the counts of packets seen, filtered out and lost; losses are "
-		"reported at the end as well.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"The list of interfaces, and two ways to use one:\n\n"
-		"  tshark -D\n"
-		"  tshark -i ringtap:ovs:p0 -f 'tcp port 443'\n"
-		"  wireshark -k -i ringtap:ovs\n\n"
-		"With options, which Wireshark offers behind the cog wheel of an interface; the "
-		"key has '_' for all of the interface's name that is no letter or digit, and of "
-		"the option's only the letters. tshark's own -s has no effect on capture "
-		"programs: it is not passed to them, and packets from a pipe are not cut. Set "
-		"snaplen instead:\n\n"
-		"  tshark -o extcap.ringtap_ovs_p0.ringsize:64M -i ringtap:ovs:p0\n"
-		"  tshark -o extcap.ringtap_ovs_p0.snaplen:96 -i ringtap:ovs:p0\n"},
-	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the "
-		  "extcap path, or in the one that the environment variable WIRESHARK_EXTCAP_DIR "
-		  "names. To use it from a build folder:\n\n"
-		  "  WIRESHARK_EXTCAP_DIR=$PWD/build/extcap tshark -D\n\n"
-		  "Root's Wireshark does not heed that variable; a link in its folder serves "
-		  "then. Wireshark 4.2 and later look into ~/.local/lib/wireshark/extcap as "
-		  "well.\n"},
-	{"EXIT STATUS",
-		"0: the request was answered, or the capture ended by the reader of the pipe, a "
-		"signal or the end of the application. 1: attaching or writing failed. 2: a "
-		"wrong command line.\n"},
-};
 /* clang-format on */
 
 static int set_queue(struct extcap *e, const char *text)
@@ -165,8 +126,6 @@ static const struct command cmd_extcap = {
 	.summary = "ports of DPDK applications as interfaces of Wireshark",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 };
 
@@ -217,8 +176,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	/* For the build only, so in no help. */
-	if (argc == 3 && !strcmp(argv[1], "--generate"))
-		return generate_man(argv[2], &cmd_extcap) ? STATUS_FAILED : STATUS_OK;
+	if (argc > 3 && !strcmp(argv[1], "--generate"))
+		return generate_man(argv[2], &cmd_extcap, argv + 3) ? STATUS_FAILED : STATUS_OK;
 	if (argc == 1) {
 		options_help(&cmd_extcap);
 		return STATUS_USAGE;

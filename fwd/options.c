@@ -134,58 +134,6 @@ static const struct option_def options[] = {
 		"Run without the ringtap probe"},
 	{OPT_VERBOSE, OPTION_FLAG, 'v', "verbose", NULL, NULL, 0, 0, "Print DPDK's messages"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap-fwd forwards, generates and receives packets over DPDK ports or packet "
-		"sockets. It counts all packets and measures latency. The plane, the memory, the "
-		"policy for full ports and the load are options.\n\n"
-		"Each --role adds a role. A role runs on the CPU given behind @. Roles of the "
-		"same CPU share one thread, which polls them in turn, one burst each. Roles "
-		"without a CPU are assigned to the allowed CPUs in turn.\n\n"
-		"Arguments behind -- are passed to DPDK's EAL unchanged. The other EAL arguments "
-		"follow from the options: huge pages without files, no PCI devices but those of "
-		"--pci, and a unique --file-prefix. The packet planes do not start EAL and do "
-		"not call DPDK.\n\n"
-		"A run ends at SIGINT, SIGTERM or SIGHUP, after --duration, or when all "
-		"generators are done and nothing has been received for a tenth of a second. The "
-		"report is then printed; further signals do not interrupt it. SIGQUIT ends the "
-		"run without a report.\n"},
-	{"EXAMPLES",
-		"Send 1.5 million packets per second through a forwarder for ten seconds and "
-		"check that all arrive:\n\n"
-		"  ringtap-fwd --ring a --ring b --role generate:a@0 --role oneway:a,b@1 --role "
-		"sink:b@0 --rate 1.5M --duration 10s\n\n"
-		"Send packets of an interface back, with DPDK and with packet sockets, and "
-		"measure the time in the forwarder:\n\n"
-		"  ringtap-fwd --vdev net_af_packet0,iface=eth0 --role echo:0@1 --mac-swap "
-		"--latency 1\n"
-		"  ringtap-fwd --plane packet --role echo:eth0@1 --mac-swap --latency 1\n\n"
-		"Send a million ARP requests, one at a time, and measure the round-trip times:\n"
-		"\n"
-		"  ringtap-fwd --plane packet --role generate:eth0@0 --rate max --rtt "
-		"--outstanding 1 --count 1000000\n\n"
-		"Load a wire of 10 million packets per second below, above and again below its "
-		"rate:\n\n"
-		"  ringtap-fwd --ring a --ring b --role generate:a@0 --role oneway:a,b@1 --role "
-		"sink:b@0 --stages 9M:5s,11M:5s,9M:5s --sink-rate 10M --memory 4k --pool-cache 0 "
-		"--samples a.csv --json\n"},
-	{"COUNTS",
-		"Each packet that was due in a generator is counted once: as sent; as refused "
-		"(the port did not accept it; the generator keeps the buffer for the next "
-		"packet, as a NIC keeps its descriptor); as no_buffer (the pool was empty); as "
-		"not_reached (the stage ended more than 20 ms before); or as tx_errors (packet "
-		"planes: the kernel rejected it permanently, for example because it is longer "
-		"than the MTU). Only sent packets and such errors consume a sequence number.\n\n"
-		"Each packet that a forwarder received is counted once: as sent, as dropped, as "
-		"tx_errors, or as unsent (held for another try when the run ended).\n\n"
-		"A sink counts as lost the sequence numbers below the greatest received one that "
-		"did not arrive. Duplicates and reordered packets (RFC 4737) are distinguished "
-		"within 65536 numbers; packets that arrive later than that are counted as "
-		"stale.\n"},
-	{"EXIT STATUS",
-		"0 on success; 1 if setting up or writing failed; 2 for a wrong command line.\n"},
-};
 /* clang-format on */
 
 static int operand(void *ctx, const char *text)
@@ -202,8 +150,6 @@ const struct command cmd_fwd = {
 	.summary = "forward, generate and receive packets, and measure them",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = config_set,
 };
 

@@ -20,40 +20,6 @@ static const struct option_def options[] = {
 	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 };
 
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap doctor watches running DPDK applications for some seconds and prints "
-		"what is wrong with them, with the evidence and what to try next. Of several "
-		"verdicts the gravest is the first. Without APP it examines all applications of "
-		"the host that have the probe.\n"},
-	{"VERDICTS",
-		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than "
-		"a burst.\n\n"
-		"too_slow: the NIC's queue was full (imissed), and the threads that poll it work "
-		"all the time or find full bursts.\n\n"
-		"tx_refused: packets that were handed to TX were not sent.\n\n"
-		"preempted: a polling thread had no CPU, or was held up though it had no work.\n"
-		"\n"
-		"small_bursts: a thread has no time left, and a few packets a poll only.\n\n"
-		"uneven_queues: one queue has far more than its share. A note only, as long as "
-		"its thread has time left.\n\n"
-		"scattered_buffers: received packets lie on so many pages that translations "
-		"miss.\n\n"
-		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
-		"left.\n\n"
-		"saturated (a note): a thread works all the time and its bursts are full, but no "
-		"loss is known. With drivers that create packets on demand this is always so.\n\n"
-		"unpolled_queues (a note): a port has RX queues that no thread polls.\n\n"
-		"not_polling (a note), idle, healthy: no fault.\n\n"
-		"docs/statistics.md has the thresholds.\n"},
-	{"EXIT STATUS", "0: nothing is wrong; notes do not count.\n\n"
-			"1: no application could be examined, or the output failed.\n\n"
-			"2: the command line is wrong.\n\n"
-			"4: there are faults.\n"},
-};
-/* clang-format on */
-
 struct context {
 	uint64_t duration_ns;
 	bool json;
@@ -142,8 +108,6 @@ const struct command cmd_doctor = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -27,38 +27,6 @@ static const struct option_def options[] = {
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
 
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap export serves the statistics of running DPDK applications to "
-		"Prometheus: it answers HTTP requests for /metrics in Prometheus' text format "
-		"or, on request, in OpenMetrics. Without APP it exports all applications of the "
-		"host that have the probe, and those that start meanwhile. It runs until SIGINT "
-		"or SIGTERM; applications count only while it does.\n\n"
-		"Metrics begin with ringtap_ and have the label app, an application's "
-		"file-prefix; docs/statistics.md lists them. Where they are counters of the "
-		"probe, they begin at zero when the first monitor attaches; those of drivers "
-		"count from the application's start.\n\n"
-		"There is no access control: every client that reaches the address can read the "
-		"statistics.\n"},
-	{"EXAMPLES",
-		"For a Prometheus on the same host, and its scrape configuration:\n\n"
-		"  ringtap export &\n\n"
-		"  scrape_configs:\n"
-		"    - job_name: ringtap\n"
-		"      static_configs: [{targets: ['127.0.0.1:9777']}]\n\n"
-		"Packets received a second, for each application and port, in Prometheus:\n\n"
-		"  sum by (app, port) (rate(ringtap_queue_packets_total{direction=\"rx\"}[1m]))\n"
-		"\n"
-		"DATADIR/ringtap/dashboards/ringtap.json is a dashboard for Grafana, "
-		"DATADIR/ringtap/prometheus/ringtap.rules.yml has alert rules. The systemd unit "
-		"ringtap-export.service runs the command with few rights, and the options of "
-		"RINGTAP_EXPORT_OPTIONS in /etc/default/ringtap-export.\n"},
-	{"EXIT STATUS", "0 when it was ended by a signal; 1 if it cannot listen; 2 for a wrong "
-			"command line.\n"},
-};
-/* clang-format on */
-
 struct context {
 	const char *listen;
 	struct watch watch;
@@ -136,8 +104,6 @@ const struct command cmd_export = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -64,41 +64,6 @@ static const struct option_def options[] = {
 		"Use huge pages, which must be free (default: ordinary memory)"},
 	{OPT_VERBOSE, OPTION_FLAG, 'v', "verbose", NULL, NULL, 0, 0, "Show DPDK's messages"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap host captures on network interfaces of the kernel: a small DPDK "
-		"application with the probe receives from them, so that all other commands, and "
-		"programs started by ringtap run, work on them as on any other port. Interface "
-		"eth0 becomes ringtap:host-eth0:eth0. It runs until a signal comes or the last "
-		"interface is removed.\n\n"
-		"With af_packet, packets of both directions are captured, as by tcpdump, and all "
-		"of them count as received: the driver does not mark those that the host itself "
-		"sent. A filter on addresses does ('ether src' the interface's own). On lo every "
-		"packet is captured twice, when it is sent and when it is received. Packets that "
-		"the kernel cannot store because the buffer is full are in the counts as missed "
-		"by the NIC (ifdrop).\n\n"
-		"With af_packet, time stamps are the kernel's own, in nanoseconds: a reply is "
-		"later than its request by the time that it took. Packets of all interfaces and "
-		"directions are in the order of these. To that end they are held for 1 ms; one "
-		"that the kernel delivers later still gets the time of the packet before it. "
-		"Where the system's clock is set back by more than a second, time stamps follow "
-		"it. --timestamp and tcpdump -j make no difference. With af_xdp the kernel gives "
-		"no time stamps: they are, as of other ports, those of the burst in which a "
-		"packet came, which sleeping makes up to 0.5 ms late.\n\n"
-		"With af_xdp, received packets are captured and taken away from the host; "
-		"packets that the host sends are not captured. If ringtap host is killed, the "
-		"host receives again; its XDP program stays on the interface and lets them pass, "
-		"until the next ringtap host ends or 'ip link set IFACE xdp off'.\n"},
-	{"EXAMPLES", "Watch a web server's interface and two capture ports:\n\n"
-		     "  ringtap host eth0 &\n"
-		     "  ringtap run -- tcpdump -nn -i ringtap:host-eth0:eth0 tcp port 443\n\n"
-		     "  ringtap host --driver af_xdp --cpus 2,3 --busy-poll eth2 eth3 &\n"
-		     "  ringtap record -i host-eth2-eth3: -w all.pcapng\n"},
-	{"EXIT STATUS",
-		"0 if a signal ended it; 1 if it could not start, or its interfaces have gone; 2 "
-		"for a wrong command line.\n"},
-};
 /* clang-format on */
 
 static int set(void *ctx, int id, const struct option_value *v)
@@ -174,8 +139,6 @@ const struct command cmd_host = {
 	.operands = "IFACE...",
 	.listed = LIST_INTERFACES,
 	.operand = add_interface,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -30,40 +30,6 @@ static const struct option_def options[] = {
 	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0, "Draw the distribution"},
 	MEASURE_OPTION_QUIET,
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap latency measures how long packets stay in a running DPDK application: "
-		"from the moment when a burst comes out of the driver until the moment when a "
-		"burst is handed to the driver. The probe writes the time stamp counter into "
-		"every packet that is received, and reads it when the packet is sent. Time in "
-		"the queues of NICs is not included; time in the application's own queues is.\n\n"
-		"Percentiles come from a histogram of all packets, whose buckets are fine enough "
-		"for an error below 1 %. Minimum, maximum and mean are exact; where another "
-		"monitor measures since before this one, minimum and maximum are within 1 %.\n\n"
-		"Packets that the application made itself, clones, packets with several "
-		"references, and those that circulate without being received again, have no "
-		"receive time stamp: they are counted as not timed.\n\n"
-		"Applications that reset the flags of packets (testpmd's mac, macswap, csum) "
-		"lose the flag of the time stamp. Their times are printed separately, as "
-		"inferred: right if the application sends what it receives, wrong if it frees "
-		"that and fills raw mbufs of the same pool (testpmd's flowgen).\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"Ten seconds of the only application:\n\n"
-		"  ringtap latency\n\n"
-		"A million packets of application ovs that port p0 receives or sends, as a "
-		"plot:\n\n"
-		"  ringtap latency -i ovs:p0 --packets 1000000 --plot latency.svg\n\n"
-		"Fail a test if one packet in 1000 takes longer than 50 us:\n\n"
-		"  ringtap latency --json | jq -e \\\n"
-		"      '.pairs + .inferred | length > 0 and all(.[].ns[\"p99.9\"]; . < 50000)'\n"},
-	{"EXIT STATUS",
-		"0: measured until a limit, a signal, or the end of the application; also if "
-		"there was no packet.\n\n"
-		"1: attaching to the application failed, or the output could not be written.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
 
 struct config {
@@ -158,8 +124,6 @@ const struct command cmd_latency = {
 	.operands = "[APP]",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -33,34 +33,6 @@ static const struct option_def options[] = {
 		"Draw buffer addresses against time"},
 	MEASURE_OPTION_QUIET,
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap memory shows the mempools of a running DPDK application, and in which "
-		"order it uses their buffers. A device that writes packets to many different "
-		"pages needs many address translations, and those are cached in an IOTLB of some "
-		"dozens to thousands of entries: buffers that are used in the order of their "
-		"addresses, in large pages, cost less than scattered ones.\n\n"
-		"Of each polling thread some runs of consecutive received packets are sampled, "
-		"up to 8192 packets ten times a second. Pages and IOTLB are those of the "
-		"buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
-		"virtual addresses. A step is sequential if the next packet's buffer is the "
-		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
-		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
-		"works, the hardware's own count is printed beside it.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "The only application:\n\n"
-		     "  ringtap memory\n\n"
-		     "A plot of the buffers into which port p0 of application ovs receives:\n\n"
-		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n\n"
-		     "Pools that are nearly empty:\n\n"
-		     "  ringtap memory --json | jq '.pools[] | select(.available < .size / 20)'\n"},
-	{"EXIT STATUS",
-		"0: measured until a limit, a signal, or the end of the application; also if "
-		"there was no packet.\n\n"
-		"1: attaching to the application failed, or the output could not be written.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
 
 struct config {
@@ -190,8 +162,6 @@ const struct command cmd_memory = {
 	.operands = "[APP]",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

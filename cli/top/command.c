@@ -51,40 +51,6 @@ static const struct option_def options[] = {
 		"Time one packet in N only, which costs the application less (default 1)"},
 };
 
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap top shows what the polling threads of running DPDK applications do: "
-		"packets, bits and polls a second, how full bursts are, how much of their time "
-		"is work, what is lost and where, and how full mempools are. Without APP it "
-		"shows all applications of the host that have the probe, and those that start "
-		"meanwhile. Applications count only while it runs.\n\n"
-		"Packets are counted exactly, by the probe. Bits are the driver's statistics, if "
-		"it has any; with the collector bytes, which reads the length of every packet "
-		"and so costs more, they are exact, too. MISSED, NOMBUF and ERR are the drivers' "
-		"counts, which are read twice a second. UNSENT are packets passed to TX less "
-		"those that the driver sent: refused packets, which the application may drop or "
-		"offer again, and those that the driver lost. A busy poll or call is one that "
-		"had packets.\n"},
-	{"KEYS", "  p u t m l g   ports, queues, threads, mempools, latency, gaps\n"
-		 "  left right    previous, next view\n"
-		 "  < >           sort by the column before, after; o: the view's own order\n"
-		 "  r             reverse the order\n"
-		 "  + -           longer, shorter interval\n"
-		 "  space         pause\n"
-		 "  up down PgUp PgDn Home End   scroll\n"
-		 "  h ?           help on keys and columns\n"
-		 "  q Ctrl-C      quit\n"},
-	{"EXAMPLES", "The threads of one application, as a table for a report:\n\n"
-		     "  ringtap top --once -v threads my-app\n\n"
-		     "Received packets a second of each port, every ten seconds:\n\n"
-		     "  ringtap top --json -n 10 | jq -c '.applications[] |\n"
-		     "      {name} + (.ports[]? | {port: .name, pps: .rx.packets_per_second})'\n"},
-	{"EXIT STATUS", "0; 1 if there is nothing to show or the output fails; 2 for a wrong "
-			"command line.\n"},
-};
-/* clang-format on */
-
 struct context {
 	struct top_config cfg;
 	struct watch watch;
@@ -169,8 +135,6 @@ const struct command cmd_top = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -56,53 +56,6 @@ static const struct option_def options[] = {
 	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap trace runs tracers on the events of the probe in a running DPDK "
-		"application: bursts, empty polls, losses, sessions, latencies. It keeps the "
-		"probe's hooks installed for as long as it runs: they fire the events. "
-		"docs/tracing.md lists the events and their arguments.\n\n"
-		" list     events of the application, and installed tracers\n"
-		" burst    histogram of burst sizes, by port, queue and direction\n"
-		" latency  time of packets in the application, by burst\n"
-		" drops    lost packets by port, queue, thread and reason\n"
-		" gaps     polling gaps, and the tasks that had the CPU in long ones\n"
-		" lttng    record all events with LTTng\n"
-		" dpdk     record all events with DPDK's own tracing\n\n"
-		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their "
-		"programs are installed as files, to be used or changed by hand: " RINGTAP_DATADIR
-		"/ringtap/trace/*.bt.\n\n"
-		"An event costs the application one to two microseconds with bpftrace, some ten "
-		"nanoseconds with lttng, less with dpdk, and nothing without a tracer. 'ringtap "
-		"top' and 'ringtap latency' count the same for less, without events; traces keep "
-		"the order of events.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"The burst sizes of the only application:\n\n"
-		"  ringtap trace burst\n\n"
-		"The tasks that take the CPU from application ovs during one minute:\n\n"
-		"  ringtap trace gaps --off-cpu --duration 60 ovs\n\n"
-		"Packets a second received by queue 3 of port 0:\n\n"
-		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); }\n"
-		"      interval:s:1 { print(@); clear(@); }'\n\n"
-		"All events of ten seconds:\n\n"
-		"  ringtap trace lttng -o trace --duration 10\n"
-		"  babeltrace2 trace | less\n"},
-	{"YOUR OWN PROGRAMS",
-		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of a "
-		"probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
-		"that the application has loaded. --json is bpftrace's own -f json.\n"},
-	{"EXIT STATUS",
-		"0: traced until a limit, a signal or the end of the application, also without "
-		"any event. The end of the application is a failure for dpdk: the events were in "
-		"its memory.\n\n"
-		"1: not root; a tracer is missing or failed; attaching or writing failed; or the "
-		"trace is incomplete: the disk is full, LTTng's daemon ended, or, with dpdk, the "
-		"application ended, does not answer, or another process switched its trace "
-		"points off.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
 
 struct context {
@@ -326,8 +279,6 @@ const struct command cmd_trace = {
 	.listed = LIST_APPS,
 	.words = TRACE_NAMES,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };
