@@ -217,11 +217,7 @@ static int list(enum form form)
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
 	json_decref(skipped);
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("list: writing standard output: %s", strerror(errno));
-		return STATUS_FAILED;
-	}
-	return STATUS_OK;
+	return output_end("list", ret);
 }
 
 static int run(const struct command *self, int argc, char **argv)

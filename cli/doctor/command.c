@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "doctor.h"
@@ -73,10 +72,8 @@ static int examine(struct context *c)
 	}
 	watch_explain(&c->watch, "doctor");
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("doctor: cannot write to standard output: %s", strerror(errno));
+	if (output_end("doctor", ret) != STATUS_OK)
 		return STATUS_FAILED;
-	}
 	if (!c->examined || c->examined < c->watch.name_count)
 		return STATUS_FAILED;
 	return c->faults ? STATUS_FAULT : STATUS_OK;

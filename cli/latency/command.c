@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "latency.h"
@@ -73,16 +72,13 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 		latency_print(&l, m);
 	if (!ret && c->histogram && !c->common.json && !c->common.csv)
 		latency_print_histogram(&l);
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("latency: cannot write to standard output: %s", strerror(ret ? -ret : errno));
-		ret = -EIO;
-	}
+	ret = output_end("latency", ret);
 	if (plot->f && !error)
 		error = latency_plot(&l, m, plot->f);
 	if (out_file_close(plot, "latency", error))
-		ret = -EIO;
+		ret = STATUS_FAILED;
 	latency_free(&l);
-	return ret ? STATUS_FAILED : STATUS_OK;
+	return ret;
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -77,10 +77,7 @@ static int print(const struct memory *mem)
 		memory_csv(mem);
 	else
 		memory_print(mem);
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return 0;
-	say("memory: cannot write to standard output: %s", strerror(ret ? -ret : errno));
-	return -EIO;
+	return output_end("memory", ret) == STATUS_OK ? 0 : -EIO;
 }
 
 static int report(const struct config *c, const struct measure *m, const struct pcm_iio *pcm,

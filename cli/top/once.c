@@ -87,7 +87,7 @@ static int print_json(const struct watch *w, bool line)
 	if (!line)
 		return json_print(j, stdout);
 	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
-		ret = -EIO;
+		ret = -errno;
 	json_decref(j);
 	return ret;
 }
@@ -113,10 +113,7 @@ static int show(struct watch *w, const struct top_config *cfg)
 		ret = print_json(w, !cfg->once);
 	else
 		print_view(w, cfg);
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("top: cannot write to standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	return output_end("top", ret);
 }
 
 int top_lines(struct watch *w, const struct top_config *cfg)

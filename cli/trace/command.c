@@ -200,7 +200,7 @@ static int report(const struct trace *t, json_t *maps)
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}
-	return trace_printed(ret);
+	return output_end("trace", ret);
 }
 
 static int trace_by_bpf(struct trace *t, unsigned collectors)
