@@ -20,9 +20,9 @@ static const struct option_def options[] = {
 };
 
 struct context {
+	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
 	bool json;
-	struct watch watch;
 	/* Of all applications. */
 	json_t *array;
 	unsigned examined;
@@ -42,11 +42,6 @@ static int set(void *ctx, int id, const struct option_value *v)
 		return 0;
 	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return watch_name(&((struct context *)ctx)->watch, "doctor", text);
 }
 
 static void take(void *ctx, const struct examination *e, const struct diagnosis *d)
@@ -70,7 +65,7 @@ static int examine(struct context *c)
 		say("doctor: interrupted");
 		return STATUS_FAILED;
 	}
-	watch_explain(&c->watch, "doctor");
+	watch_explain(&c->watch);
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
 	if (output_end("doctor", ret) != STATUS_OK)
 		return STATUS_FAILED;
@@ -82,14 +77,15 @@ static int examine(struct context *c)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.duration_ns = 5 * NS_PER_S,
-		.watch = {.collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
+		.watch = {
+			.command = "doctor", .collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	watch_init(&c.watch);
 	c.array = json_array();
-	ret = watch_find(&c.watch, "doctor");
+	ret = watch_find(&c.watch);
 	if (ret == STATUS_OK)
 		ret = examine(&c);
 	json_decref(c.array);
@@ -104,7 +100,7 @@ const struct command cmd_doctor = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
-	.operand = operand,
+	.operand = watch_name,
 	.set = set,
 	.run = run,
 };

@@ -28,8 +28,8 @@ static const struct option_def options[] = {
 };
 
 struct context {
+	struct watch watch; /* first, for watch_name() */
 	const char *listen;
-	struct watch watch;
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
@@ -43,11 +43,6 @@ static int set(void *ctx, int id, const struct option_value *v)
 	else
 		c->watch.collectors = collectors_parse("export", v->text);
 	return c->watch.collectors ? 0 : -EINVAL;
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return watch_name(&((struct context *)ctx)->watch, "export", text);
 }
 
 static int export(struct watch *w, const char *listen)
@@ -70,7 +65,7 @@ static int export(struct watch *w, const char *listen)
 	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);
 		if (first && !watch_attached(w)) {
-			watch_explain(w, "export");
+			watch_explain(w);
 			say("export: nothing to export yet; waiting for an application");
 		}
 	}
@@ -81,7 +76,8 @@ static int export(struct watch *w, const char *listen)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.listen = LISTEN_DEFAULT,
-		.watch = {.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
+		.watch = {.command = "export",
+			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
 			.latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
 
@@ -103,7 +99,7 @@ const struct command cmd_export = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
-	.operand = operand,
+	.operand = watch_name,
 	.set = set,
 	.run = run,
 };

@@ -32,7 +32,7 @@ static const struct option_def options[] = {
 /* clang-format on */
 
 struct config {
-	struct measure_options common;
+	struct measure_options common; /* first, for measure_operand() */
 	uint32_t every;
 	bool histogram;
 };
@@ -44,13 +44,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	switch (id) {
 	case OPT_EVERY: c->every = (uint32_t)v->number; return 0;
 	case OPT_HISTOGRAM: c->histogram = true; return 0;
-	default: return measure_set(&c->common, "latency", id, v);
+	default: return measure_set(&c->common, id, v);
 	}
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return measure_operand(&((struct config *)ctx)->common, "latency", text);
 }
 
 static uint64_t look(
@@ -83,9 +78,8 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.every = 1};
-	struct measure m = {.command = "latency",
-		.options = &c.common,
+	struct config c = {.common = {.command = "latency"}, .every = 1};
+	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_LATENCY,
 		.what = "packets timed",
 		.look = look,
@@ -119,7 +113,7 @@ const struct command cmd_latency = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
 	.listed = LIST_APPS,
-	.operand = operand,
+	.operand = measure_operand,
 	.set = set,
 	.run = run,
 };

@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 /* clang-format on */
 
 struct config {
-	struct measure_options common;
+	struct measure_options common; /* first, for measure_operand() */
 	const char *samples;
 	bool distances;
 };
@@ -48,13 +48,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	switch (id) {
 	case OPT_DISTANCES: c->distances = true; return 0;
 	case OPT_SAMPLES: c->samples = v->text; return 0;
-	default: return measure_set(&c->common, "memory", id, v);
+	default: return measure_set(&c->common, id, v);
 	}
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return measure_operand(&((struct config *)ctx)->common, "memory", text);
 }
 
 static uint64_t look(
@@ -110,10 +105,9 @@ static int report(const struct config *c, const struct measure *m, const struct 
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.distances = false};
+	struct config c = {.common = {.command = "memory"}};
 	struct memory_samples samples = {0};
-	struct measure m = {.command = "memory",
-		.options = &c.common,
+	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_POOLS | RINGTAP_ADDRESSES,
 		.what = "packets seen",
 		.look = look,
@@ -158,7 +152,7 @@ const struct command cmd_memory = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
 	.listed = LIST_APPS,
-	.operand = operand,
+	.operand = measure_operand,
 	.set = set,
 	.run = run,
 };

@@ -39,7 +39,8 @@ enum {
 	}
 
 struct measure_options {
-	const char *name; /* operand */
+	const char *command; /* for messages; set by the caller */
+	const char *name;    /* operand */
 	const char *specs[ONE_APP_PORTS];
 	unsigned spec_count;
 	uint64_t duration_ns, packets; /* 0: no limit */
@@ -47,15 +48,14 @@ struct measure_options {
 	bool json, csv, quiet;
 };
 
-/* Takes one of the options above. -EINVAL after a message of command. */
-int measure_set(
-	struct measure_options *o, const char *command, int id, const struct option_value *v);
-int measure_operand(struct measure_options *o, const char *command, const char *text);
+/* Takes one of the options above. -EINVAL after a message. */
+int measure_set(struct measure_options *o, int id, const struct option_value *v);
+/* For struct command's operand: a context that begins with its measure_options is one, too. */
+int measure_operand(void *options, const char *text);
 
 enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
 
 struct measure {
-	const char *command;
 	const struct measure_options *options;
 	unsigned collectors, latency_every;
 	const char *what; /* "packets timed", for the live line */

@@ -52,8 +52,8 @@ static const struct option_def options[] = {
 };
 
 struct context {
+	struct watch watch; /* first, for watch_name() */
 	struct top_config cfg;
-	struct watch watch;
 };
 
 static int set_interval(struct top_config *cfg, const char *text)
@@ -84,11 +84,6 @@ static int set(void *ctx, int id, const struct option_value *v)
 	return w->collectors ? 0 : -EINVAL;
 }
 
-static int operand(void *ctx, const char *text)
-{
-	return watch_name(&((struct context *)ctx)->watch, "top", text);
-}
-
 static int check(const struct top_config *cfg)
 {
 	const struct view *v = &views[cfg->view];
@@ -108,7 +103,7 @@ static int check(const struct top_config *cfg)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.cfg = {.interval_ns = NS_PER_S},
-		.watch = {.collectors = COLLECTORS_DEFAULT, .latency_every = 1}};
+		.watch = {.command = "top", .collectors = COLLECTORS_DEFAULT, .latency_every = 1}};
 	struct watch *w = &c.watch;
 	int ret = options_parse(self, argc, argv, &c);
 
@@ -119,7 +114,7 @@ static int run(const struct command *self, int argc, char **argv)
 	c.cfg.collectors = w->collectors;
 	w->collectors |= views[c.cfg.view].needs;
 	watch_init(w);
-	ret = watch_find(w, "top");
+	ret = watch_find(w);
 	if (ret == STATUS_OK)
 		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)
 								  : top_screen(w, &c.cfg);
@@ -134,7 +129,7 @@ const struct command cmd_top = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
-	.operand = operand,
+	.operand = watch_name,
 	.set = set,
 	.run = run,
 };

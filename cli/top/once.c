@@ -124,12 +124,12 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	setlocale(LC_CTYPE, "");
 	watch_step(w);
 	if (cfg->once && !watch_attached(w)) {
-		watch_explain(w, "top");
+		watch_explain(w);
 		return STATUS_FAILED;
 	}
 	watch_settle(w);
 	if (cfg->once)
-		watch_explain(w, "top");
+		watch_explain(w);
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
 		say("top: cannot start a thread that finds applications: %s", strerror(errno));
