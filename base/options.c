@@ -11,7 +11,6 @@
 
 #define OPTIONS_MAX 64
 #define HELP_INDENT 30
-#define HELP_WIDTH  80
 
 static const struct option_def help_option = {
 	.kind = OPTION_FLAG, .letter = 'h', .name = "help", .help = "Print this help and exit"};
@@ -212,23 +211,6 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 			return -EINVAL;
 	}
 	return operands(cmd, argc, argv, ctx);
-}
-
-/* Prints text with line breaks, each line but the first behind HELP_INDENT blanks. */
-static void print_wrapped(const char *text, int column)
-{
-	while (*text) {
-		int len = (int)strcspn(text, " \n");
-
-		if (column > HELP_INDENT && column + 1 + len > HELP_WIDTH) {
-			printf("\n%*s", HELP_INDENT, "");
-			column = HELP_INDENT;
-		}
-		column += printf("%s%.*s", column > HELP_INDENT ? " " : "", len, text);
-		text += len;
-		text += strspn(text, " \n");
-	}
-	putchar('\n');
 }
 
 static void help_line(const struct option_def *o)

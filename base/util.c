@@ -9,6 +9,8 @@
 
 #include "util.h"
 
+#define WIDTH 80
+
 const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
@@ -234,6 +236,24 @@ char *text_cell(char *buf, size_t size, const char *text, size_t columns)
 
 	snprintf(buf + len, size - len, "%*s", (int)(columns - n), "");
 	return buf;
+}
+
+void print_wrapped(const char *text, int column)
+{
+	int at = column;
+
+	while (*text) {
+		int len = (int)strcspn(text, " \n");
+
+		if (at > column && at + 1 + len > WIDTH) {
+			printf("\n%*s", column, "");
+			at = column;
+		}
+		at += printf("%s%.*s", at > column ? " " : "", len, text);
+		text += len;
+		text += strspn(text, " \n");
+	}
+	putchar('\n');
 }
 
 uint64_t now_ns(clockid_t clock)

@@ -57,6 +57,10 @@ char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 /* The same, padded with blanks to this number of columns (printf() would count bytes). */
 char *text_cell(char *buf, size_t size, const char *text, size_t columns);
 
+/* Prints text and a line's end, with line breaks before column 80. The cursor stands at column,
+ * where further lines begin, too. */
+void print_wrapped(const char *text, int column);
+
 uint64_t now_ns(clockid_t clock);
 
 #endif

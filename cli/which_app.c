@@ -24,12 +24,12 @@ void target_split(
 	}
 }
 
-bool target_port_matches(const struct ringtap_port_info *p, const char *port)
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port)
 {
-	char number[8];
+	char number[12];
 
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+	snprintf(number, sizeof(number), "%u", id);
+	return !strcmp(name, port) || !strcmp(device, port) || !strcmp(number, port);
 }
 
 /* Whether an application carries the probe and, if port is not NULL, has that port. */
@@ -43,8 +43,11 @@ static bool app_has(const char *dir, const char *port)
 	if (ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)))
 		return false;
 	if (port && !ringtap_conn_list(conn, &list))
-		for (size_t i = 0; i < list->port_count; i++)
-			found = found || target_port_matches(ringtap_list_port(list, i), port);
+		for (size_t i = 0; i < list->port_count; i++) {
+			const struct ringtap_port_info *p = ringtap_list_port(list, i);
+
+			found |= target_port_matches(p->name, p->device, p->port_id, port);
+		}
 	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return found;

@@ -15,7 +15,7 @@ void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 
 /* Whether a port is the one given by name or number. */
-bool target_port_matches(const struct ringtap_port_info *p, const char *port);
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port);
 
 /* The application that is meant where none is named: the one that has such a port (NULL: the
  * probe). -1 after saying, as command, why there is none. command is what stands between "ringtap"

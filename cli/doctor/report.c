@@ -5,36 +5,14 @@
 #include "doctor.h"
 #include "base/json.h"
 
-#define WIDTH 80
-
-/* With line breaks, behind an indent. */
-static void print_wrapped(const char *lead, const char *text)
-{
-	int indent = (int)strlen(lead), column = indent;
-
-	fputs(lead, stdout);
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column > indent && column + 1 + len > WIDTH) {
-			printf("\n%*s", indent, "");
-			column = indent;
-		}
-		column += printf("%s%.*s", column > indent ? " " : "", len, text);
-		text += len;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
-
 static void print_verdict(const struct verdict *v)
 {
 	printf("  %s: %s%s%s\n", grade_names[v->grade], verdict_titles[v->id],
 		*v->where ? ": " : "", v->where);
 	for (unsigned i = 0; i < v->evidence_count; i++)
-		print_wrapped("    - ", v->evidence[i]);
+		print_wrapped(v->evidence[i], printf("    - "));
 	if (v->grade != GRADE_OK)
-		print_wrapped("    next: ", v->advice);
+		print_wrapped(v->advice, printf("    next: "));
 }
 
 void doctor_print(const struct examination *e, const struct diagnosis *d)
