@@ -62,9 +62,6 @@ struct command {
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
 #define LIST_INTERFACES "ls /sys/class/net"
 
-/* All commands of the program, which defines it, NULL at the end. */
-extern const struct command *const commands[];
-
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is
  * done; -EINVAL, after a message. */
 int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
@@ -73,10 +70,8 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
-/* Writes man pages ("man") or the completion for bash ("completion"), "zsh" or "fish" of commands[]
- * into the folder dir. texts, NULL at the end, are the files with the prose of the man pages. */
-int generate(const char *what, const char *dir, char **texts);
-/* Writes the man page of one command. 0, or -errno after a message. */
-int generate_man(const char *dir, const struct command *cmd, char **texts);
+/* Prints the definitions of commands, NULL at the end, as JSON: devtools/generate.py makes man
+ * pages and completion of them. Returns enum status. */
+int commands_describe(const struct command *const *commands);
 
 #endif

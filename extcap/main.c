@@ -176,8 +176,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	/* For the build only, so in no help. */
-	if (argc > 3 && !strcmp(argv[1], "--generate"))
-		return generate_man(argv[2], &cmd_extcap, argv + 3) ? STATUS_FAILED : STATUS_OK;
+	if (argc == 2 && !strcmp(argv[1], "--describe"))
+		return commands_describe((const struct command *const[]){&cmd_extcap, NULL});
 	if (argc == 1) {
 		options_help(&cmd_extcap);
 		return STATUS_USAGE;

@@ -152,5 +152,3 @@ const struct command cmd_fwd = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.set = config_set,
 };
-
-const struct command *const commands[] = {&cmd_fwd, NULL};

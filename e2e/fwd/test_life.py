@@ -11,7 +11,7 @@ import pytest
 
 from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
-from harness.paths import REPO
+from harness.paths import BUILD
 from harness.proc import check, run, until
 from harness.ringtap import listing
 from harness.sandbox import public
@@ -249,12 +249,11 @@ def test_missing_interface_and_rights():
     assert "CAP_NET_RAW" in output
 
 
-def test_help_manual_and_completion(tmp_path):
+def test_help_manual_and_completion():
     text = check([FWD, "--help"])
-    check([FWD, "--generate", "man", tmp_path, REPO / "fwd" / "fwd.txt"])
-    check([FWD, "--generate", "completion", tmp_path])
-    manual = (tmp_path / "ringtap-fwd.1").read_text().replace("\\-", "-")
-    completion = (tmp_path / "ringtap-fwd").read_text()
+    page, script = BUILD / "fwd" / "ringtap-fwd.1", BUILD / "fwd" / "completion" / "ringtap-fwd"
+    manual = page.read_text().replace("\\-", "-")
+    completion = script.read_text()
     options = set(re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", text, re.MULTILINE))
     options.discard("--help")  # man pages do not list it
     assert len(options) > 40
@@ -262,45 +261,12 @@ def test_help_manual_and_completion(tmp_path):
         assert option in completion
         assert option in manual
     assert check([FWD, "--version"]).startswith("ringtap-fwd ")
-    lint = run(["man", "--warnings", "-l", "-Tutf8", tmp_path / "ringtap-fwd.1"]) \
+    lint = run(["man", "--warnings", "-l", "-Tutf8", page]) \
         if run(["sh", "-c", "command -v man"]).returncode == 0 else None
     assert lint is None or not lint.stderr
-    words = check(["bash", "-c", f". {tmp_path}/ringtap-fwd; COMP_WORDS=(ringtap-fwd --plane pack); "
+    words = check(["bash", "-c", f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); "
                    "COMP_CWORD=2; _ringtap_fwd; echo ${COMPREPLY[@]}"])
     assert words.split() == ["packet", "packet-mmap"]
-
-
-@pytest.mark.parametrize("text, what", [
-    ("text\n", "fwd.txt:1: text before the first heading"),
-    ("#TITLE\ntext\n", "fwd.txt:1: not a heading"),
-    ("# ONE\n# TWO\ntext\n", "fwd.txt:2: the section before has no text"),
-    ("# ONE\ntext\n\n# TWO\n", "fwd.txt: the last section has no text"),
-    ("", "fwd.txt: the last section has no text"),
-    ("# ONE\n\n\ttext\n", "fwd.txt:3: a control character"),
-    ("# ONE\n@include\n", "fwd.txt:2: unknown instruction"),
-    ("# ONE\ntext\n\n@include other.txt\n", "other.txt: No such file"),
-    ("# ONE\ntext\n\n@include loop.txt\n", "loop.txt:1: unknown instruction"),
-    (None, "add fwd.txt")])
-def test_prose_that_is_no_manual(tmp_path, text, what):
-    """The build, which runs this, fails and shows where."""
-    (tmp_path / "fwd.txt").write_text(text or "")
-    (tmp_path / "loop.txt").write_text("@include loop.txt\n")
-    done = run([FWD, "--generate", "man", tmp_path, *([] if text is None else [tmp_path / "fwd.txt"])])
-    assert done.returncode == 1
-    assert what in done.stderr
-
-
-def test_markup_of_prose(tmp_path):
-    (tmp_path / "part").mkdir()
-    (tmp_path / "part" / "shared.txt").write_text("# SHARED\n\n.one\n\n  two\n\n  three\n")
-    (tmp_path / "fwd.txt").write_text("# ONE\na\nb\n c\n=\n\n@include part/shared.txt\n\n# TWO\n\ne-f\n")
-    check([FWD, "--generate", "man", tmp_path, tmp_path / "fwd.txt"])
-    page = (tmp_path / "ringtap-fwd.1").read_text()
-    one, options = page.split(".SH ONE\n")[1].split(".SH OPTIONS\n")
-    assert one == "a b\n.PP\n.nf\n.RS 4\n c\n.RE\n.fi\n=\n"
-    example = ".PP\n.nf\n.RS 4\n  {}\n.RE\n.fi\n"
-    assert options.split(".SH SHARED\n")[1] == "\\&.one\n.PP\n" + example.format("two") + ".PP\n" + \
-        example.format("three") + ".SH TWO\ne\\-f\n.SH SEE ALSO\n\\fBringtap\\fR(1)\n"
 
 
 def test_output_that_cannot_be_written(fwd, tmp_path):
