@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-
 #include "cli/commands.h"
 #include "latency.h"
 #include "base/out_file.h"

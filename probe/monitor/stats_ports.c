@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The statistics' ports, and the hooks on their queues. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
