@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/which_app.h"
 #include "record.h"
-#include "base/util.h"
 
 static int attach(struct recorder *r, const struct target *t)
 {

@@ -4,7 +4,6 @@
 
 #include "cli/commands.h"
 #include "cli/monitor/collectors.h"
-#include "base/signals.h"
 #include "top.h"
 #include "base/util.h"
 

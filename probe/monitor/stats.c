@@ -10,7 +10,6 @@
 
 #include "stats.h"
 #include "probe/core/control.h"
-#include "probe/core/hook.h"
 #include "probe/trace/trace.h"
 #include "probe/capture/session.h"
 

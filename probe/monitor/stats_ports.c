@@ -7,7 +7,6 @@
 
 #include "stats.h"
 #include "probe/core/hook.h"
-#include "probe/core/port_call.h"
 #include "probe/core/ports.h"
 
 static void link_site(struct rt_stat_site *s)
