@@ -22,7 +22,7 @@ enum option_kind {
 };
 
 struct option_def {
-	int id; /* for set(); above 0 */
+	int id; /* above 0: for set(); or OPTION_TO() */
 	enum option_kind kind;
 	char letter;         /* 0: none */
 	const char *name;    /* long name; NULL: none */
@@ -31,6 +31,11 @@ struct option_def {
 	uint64_t min, max;
 	const char *help; /* sentences without the last full stop */
 };
+
+/* In place of an id: the value goes to this field of the context, without a call of set(). TEXT,
+ * FILE and PORT need a const char *, FLAG a bool, the others an integer or enum that max fits into.
+ */
+#define OPTION_TO(type, field) (-(int)(offsetof(type, field) << 4 | sizeof(((type *)NULL)->field)))
 
 struct option_value {
 	const char *text;
@@ -53,7 +58,8 @@ struct command {
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
-	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
+	/* Takes one option that has an id; says what is wrong and returns -EINVAL if it does not
+	 * like it. */
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };

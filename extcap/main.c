@@ -17,51 +17,44 @@
 #define RING_SIZE_MAX (UINT64_C(4) << 30)
 
 enum {
-	OPT_INTERFACES = 1,
-	OPT_VERSION,
-	OPT_INTERFACE,
-	OPT_DLTS,
-	OPT_CONFIG,
-	OPT_RELOAD,
-	OPT_FILTER,
-	OPT_CAPTURE,
-	OPT_FIFO,
+	OPT_VERSION = 1,
 	OPT_DIRECTION,
 	OPT_QUEUE,
-	OPT_SNAPLEN,
 	OPT_RING_SIZE,
 	OPT_TIMESTAMP,
 };
 
+#define TO(field) OPTION_TO(struct extcap, field)
+
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "Requests of Wireshark"},
-	{OPT_INTERFACES, OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
+	{TO(interfaces), OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
 		"List the ports of all applications that carry the probe"},
 	{OPT_VERSION, OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
 		"Wireshark's version (ignored)"},
-	{OPT_INTERFACE, OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
+	{TO(interface), OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
 		"The interface for the next options; without PORT, all ports of the application, "
 		"also those that appear later"},
-	{OPT_DLTS, OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
-	{OPT_CONFIG, OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
+	{TO(dlts), OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
+	{TO(config), OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
 		"Print the options for capturing there"},
-	{OPT_RELOAD, OPTION_TEXT, 0, "extcap-reload-option", "OPTION", NULL, 0, 0,
+	{TO(reload), OPTION_TEXT, 0, "extcap-reload-option", "OPTION", NULL, 0, 0,
 		"With --extcap-config: print only the current values of OPTION"},
-	{OPT_FILTER, OPTION_TEXT, 0, "extcap-capture-filter", "FILTER", NULL, 0, 0,
+	{TO(filter), OPTION_TEXT, 0, "extcap-capture-filter", "FILTER", NULL, 0, 0,
 		"Print the error in this libpcap expression, nothing if it is valid; with "
 		"--capture, capture only packets that match it, see pcap-filter(7). It runs in "
 		"the application, before packets are copied"},
-	{OPT_CAPTURE, OPTION_FLAG, 0, "capture", NULL, NULL, 0, 0,
+	{TO(capture), OPTION_FLAG, 0, "capture", NULL, NULL, 0, 0,
 		"Capture until the pipe's reader closes it, a signal comes or the application "
 		"ends"},
-	{OPT_FIFO, OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
+	{TO(fifo), OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
 	{.kind = OPTION_HEADING, .help = "Options of a capture, as those of ringtap record"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"What the port receives, what it sends, or both (the default)"},
 	{OPT_QUEUE, OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
-	{OPT_SNAPLEN, OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{TO(snaplen), OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"At most so many bytes of each packet; 0, the default, means all"},
 	{OPT_RING_SIZE, OPTION_TEXT, 0, "ring-size", "BYTES", NULL, 0, 0,
 		"Ring of each polling thread of the application, with K, M or G"},
@@ -102,17 +95,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	struct extcap *e = ctx;
 
 	switch (id) {
-	case OPT_INTERFACES: e->interfaces = true; break;
-	case OPT_INTERFACE: e->interface = v->text; break;
-	case OPT_DLTS: e->dlts = true; break;
-	case OPT_CONFIG: e->config = true; break;
-	case OPT_RELOAD: e->reload = v->text; break;
-	case OPT_FILTER: e->filter = v->text; break;
-	case OPT_CAPTURE: e->capture = true; break;
-	case OPT_FIFO: e->fifo = v->text; break;
 	case OPT_DIRECTION: e->directions = directions[v->number]; break;
 	case OPT_QUEUE: return set_queue(e, v->text);
-	case OPT_SNAPLEN: e->snaplen = (uint32_t)v->number; break;
 	case OPT_RING_SIZE: return set_ring_size(e, v->text);
 	case OPT_TIMESTAMP: e->timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default: break;

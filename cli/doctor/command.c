@@ -10,14 +10,7 @@
 #define DURATION_MIN_NS NS_PER_S
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 
-enum { OPT_DURATION = 1, OPT_JSON };
-
-static const struct option_def options[] = {
-	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
-		"How long to watch, 1 to 3600 (default 5); addresses of buffers are sampled for "
-		"one more second"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-};
+enum { OPT_DURATION = 1 };
 
 struct context {
 	struct watch watch; /* first, for watch_name() */
@@ -29,14 +22,17 @@ struct context {
 	bool faults;
 };
 
+static const struct option_def options[] = {
+	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
+		"How long to watch, 1 to 3600 (default 5); addresses of buffers are sampled for "
+		"one more second"},
+	{OPTION_TO(struct context, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+};
+
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	struct context *c = ctx;
 
-	if (id == OPT_JSON) {
-		c->json = true;
-		return 0;
-	}
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DURATION_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;

@@ -12,10 +12,17 @@
 #define LISTEN_DEFAULT    "127.0.0.1:9777"
 #define LATENCY_EVERY_MAX 1000000
 
-enum { OPT_LISTEN = 1, OPT_COLLECTORS, OPT_EVERY };
+enum { OPT_COLLECTORS = 1 };
+
+struct context {
+	struct watch watch; /* first, for watch_name() */
+	const char *listen;
+};
+
+#define TO(field) OPTION_TO(struct context, field)
 
 static const struct option_def options[] = {
-	{OPT_LISTEN, OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
+	{TO(listen), OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
@@ -23,26 +30,17 @@ static const struct option_def options[] = {
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
-	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
+	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
+		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
-};
-
-struct context {
-	struct watch watch; /* first, for watch_name() */
-	const char *listen;
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct context *c = ctx;
+	struct watch *w = &((struct context *)ctx)->watch;
 
-	if (id == OPT_LISTEN)
-		c->listen = v->text;
-	else if (id == OPT_EVERY)
-		c->watch.latency_every = (unsigned)v->number;
-	else
-		c->watch.collectors = collectors_parse("export", v->text);
-	return c->watch.collectors ? 0 : -EINVAL;
+	w->collectors = collectors_parse("export", v->text);
+	return w->collectors ? 0 : -EINVAL;
 }
 
 static int export(struct watch *w, const char *listen)

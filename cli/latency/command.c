@@ -6,7 +6,13 @@
 
 #define DEFAULT_NS (10 * NS_PER_S)
 
-enum { OPT_EVERY = MEASURE_OWN, OPT_HISTOGRAM };
+struct config {
+	struct measure_options common; /* first, for measure.c */
+	uint32_t every;
+	bool histogram;
+};
+
+#define TO(field) OPTION_TO(struct config, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -14,37 +20,20 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_INTERFACE,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C (default: 10; no limit with --packets)"},
-	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, UINT64_MAX,
+	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, UINT64_MAX,
 		"Measure until N packets, or some more, have been timed"},
-	{OPT_EVERY, OPTION_NUMBER, 0, "every", "N", NULL, 1, 1 << 20,
+	{TO(every), OPTION_NUMBER, 0, "every", "N", NULL, 1, 1 << 20,
 		"Time one packet in N (default: 1, every packet). Of several measurements at "
 		"once, the smallest N applies to all"},
 	{.kind = OPTION_HEADING, .help = "Output"},
-	{OPT_HISTOGRAM, OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
+	{TO(histogram), OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
 		"Print the whole distribution, too; with --csv, instead"},
 	MEASURE_OPTION_JSON,
-	{MEASURE_CSV, OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0, "Print comma-separated values"},
+	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0, "Print comma-separated values"},
 	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0, "Draw the distribution"},
 	MEASURE_OPTION_QUIET,
 };
 /* clang-format on */
-
-struct config {
-	struct measure_options common; /* first, for measure_operand() */
-	uint32_t every;
-	bool histogram;
-};
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct config *c = ctx;
-
-	switch (id) {
-	case OPT_EVERY: c->every = (uint32_t)v->number; return 0;
-	case OPT_HISTOGRAM: c->histogram = true; return 0;
-	default: return measure_set(&c->common, id, v);
-	}
-}
 
 static uint64_t look(
 	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
@@ -112,6 +101,6 @@ const struct command cmd_latency = {
 	.operands = "[APP]",
 	.listed = LIST_APPS,
 	.operand = measure_operand,
-	.set = set,
+	.set = measure_set,
 	.run = run,
 };

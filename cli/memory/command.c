@@ -10,7 +10,13 @@
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_PACKETS 32768
 
-enum { OPT_DISTANCES = MEASURE_OWN, OPT_SAMPLES };
+struct config {
+	struct measure_options common; /* first, for measure.c */
+	const char *samples;
+	bool distances;
+};
+
+#define TO(field) OPTION_TO(struct config, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -18,39 +24,22 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_INTERFACE,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C"},
-	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
+	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
 		"Measure until the buffers of N packets, or some more, have been sampled "
 		"(default, without --duration: 32768 packets, but at most 10 seconds)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
-	{OPT_DISTANCES, OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
+	{TO(distances), OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},
 	MEASURE_OPTION_JSON,
-	{MEASURE_CSV, OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
+	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
 		"Print the patterns of the queues as comma-separated values"},
-	{OPT_SAMPLES, OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
+	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write every sampled buffer to FILE, as comma-separated values"},
 	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw buffer addresses against time"},
 	MEASURE_OPTION_QUIET,
 };
 /* clang-format on */
-
-struct config {
-	struct measure_options common; /* first, for measure_operand() */
-	const char *samples;
-	bool distances;
-};
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct config *c = ctx;
-
-	switch (id) {
-	case OPT_DISTANCES: c->distances = true; return 0;
-	case OPT_SAMPLES: c->samples = v->text; return 0;
-	default: return measure_set(&c->common, id, v);
-	}
-}
 
 static uint64_t look(
 	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
@@ -153,6 +142,6 @@ const struct command cmd_memory = {
 	.operands = "[APP]",
 	.listed = LIST_APPS,
 	.operand = measure_operand,
-	.set = set,
+	.set = measure_set,
 	.run = run,
 };

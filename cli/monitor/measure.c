@@ -28,8 +28,10 @@ int measure_operand(void *options, const char *text)
 	return 0;
 }
 
-int measure_set(struct measure_options *o, int id, const struct option_value *v)
+int measure_set(void *options, int id, const struct option_value *v)
 {
+	struct measure_options *o = options;
+
 	switch (id) {
 	case MEASURE_INTERFACE:
 		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
@@ -46,7 +48,7 @@ int measure_set(struct measure_options *o, int id, const struct option_value *v)
 			return -EINVAL;
 		}
 		break;
-	case MEASURE_PLOT:
+	default:
 		if (!plot_format(v->text)) {
 			say("%s: --plot %s: neither .svg nor .png; choose one", o->command,
 				v->text);
@@ -54,10 +56,6 @@ int measure_set(struct measure_options *o, int id, const struct option_value *v)
 		}
 		o->plot = v->text;
 		break;
-	case MEASURE_PACKETS: o->packets = v->number; break;
-	case MEASURE_JSON: o->json = true; break;
-	case MEASURE_CSV: o->csv = true; break;
-	default: o->quiet = true; break;
 	}
 	return 0;
 }

@@ -14,44 +14,40 @@
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
 enum {
-	OPT_ONCE = 1,
-	OPT_JSON,
-	OPT_INTERVAL,
-	OPT_COUNT,
-	OPT_VIEW,
-	OPT_SORT,
-	OPT_REVERSE,
+	OPT_INTERVAL = 1,
 	OPT_COLLECTORS,
-	OPT_EVERY
-};
-
-static const struct option_def options[] = {
-	{OPT_VIEW, OPTION_CHOICE, 'v', "view", "VIEW", VIEW_NAMES, 0, 0,
-		"The table to begin with: ports, queues, threads, pools, latency or gaps "
-		"(default ports)"},
-	{OPT_SORT, OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
-		"Sort by the column of this title, largest first"},
-	{OPT_REVERSE, OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
-		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
-	{OPT_ONCE, OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
-		"Print one table, or one document, after one interval; needs no terminal"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
-		"Print JSON with all statistics: a line each interval, or one document with "
-		"--once"},
-	{OPT_COUNT, OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
-		"End after so many intervals"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
-		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
-		"when their view is shown)"},
-	{OPT_EVERY, OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, LATENCY_EVERY_MAX,
-		"Time one packet in N only, which costs the application less (default 1)"},
 };
 
 struct context {
 	struct watch watch; /* first, for watch_name() */
 	struct top_config cfg;
+};
+
+#define TO(field) OPTION_TO(struct context, field)
+
+static const struct option_def options[] = {
+	{TO(cfg.view), OPTION_CHOICE, 'v', "view", "VIEW", VIEW_NAMES, 0, 0,
+		"The table to begin with: ports, queues, threads, pools, latency or gaps "
+		"(default ports)"},
+	{TO(cfg.sort), OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
+		"Sort by the column of this title, largest first"},
+	{TO(cfg.reverse), OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
+	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
+	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
+		"Print one table, or one document, after one interval; needs no terminal"},
+	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print JSON with all statistics: a line each interval, or one document with "
+		"--once"},
+	{TO(cfg.count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
+		"End after so many intervals"},
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
+		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
+		"when their view is shown)"},
+	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
+		LATENCY_EVERY_MAX,
+		"Time one packet in N only, which costs the application less (default 1)"},
 };
 
 static int set_interval(struct top_config *cfg, const char *text)
@@ -68,17 +64,9 @@ static int set(void *ctx, int id, const struct option_value *v)
 	struct watch *w = &((struct context *)ctx)->watch;
 	struct top_config *cfg = &((struct context *)ctx)->cfg;
 
-	switch (id) {
-	case OPT_ONCE: cfg->once = true; return 0;
-	case OPT_JSON: cfg->json = true; return 0;
-	case OPT_INTERVAL: return set_interval(cfg, v->text);
-	case OPT_COUNT: cfg->count = v->number; return 0;
-	case OPT_VIEW: cfg->view = (enum top_view)v->number; return 0;
-	case OPT_SORT: cfg->sort = v->text; return 0;
-	case OPT_REVERSE: cfg->reverse = true; return 0;
-	case OPT_EVERY: w->latency_every = (unsigned)v->number; return 0;
-	case OPT_COLLECTORS: w->collectors = collectors_parse("top", v->text); break;
-	}
+	if (id == OPT_INTERVAL)
+		return set_interval(cfg, v->text);
+	w->collectors = collectors_parse("top", v->text);
 	return w->collectors ? 0 : -EINVAL;
 }
 
