@@ -14,10 +14,12 @@
 /* As env(1) and shells have it. */
 enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 
-enum { OPT_COPY = 1 };
+struct context {
+	bool copy;
+};
 
 static const struct option_def options[] = {
-	{OPT_COPY, OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
+	{OPTION_TO(struct context, copy), OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
 		"Copy each packet: for programs that write into packets, such as arpwatch"},
 };
 
@@ -37,17 +39,11 @@ static int prepend(const char *name, const char *path)
 	return ret;
 }
 
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	*(bool *)ctx = true;
-	return 0;
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	const char *library = pcap_path();
-	bool copy = false;
-	int ret = options_parse(self, argc, argv, &copy);
+	struct context c = {.copy = false};
+	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
@@ -63,7 +59,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_OURS;
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
-		(copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
+		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
 		say("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
@@ -78,6 +74,5 @@ const struct command cmd_run = {
 	.operands = "[--] PROGRAM [ARGUMENT...]",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.set = set,
 	.run = run,
 };

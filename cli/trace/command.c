@@ -18,21 +18,28 @@
 #define WORDS_MAX       2
 
 enum {
-	OPT_PROGRAM = 1,
-	OPT_DURATION,
-	OPT_JSON,
+	OPT_DURATION = 1,
 	OPT_EMPTY,
 	OPT_OFF_CPU,
 	OPT_LONG,
 	OPT_LATENCY,
 	OPT_OUTPUT,
 	OPT_BUFFER,
-	OPT_QUIET,
 };
+
+struct context {
+	struct trace_config cfg;
+	const char *words[WORDS_MAX]; /* operands */
+	unsigned word_count;
+	bool latency;
+	unsigned given; /* options that not all traces have, by bit */
+};
+
+#define TO(field) OPTION_TO(struct context, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
+	{TO(cfg.program), OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
@@ -52,19 +59,11 @@ static const struct option_def options[] = {
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
 		"million bursts)"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
 };
 /* clang-format on */
-
-struct context {
-	struct trace_config cfg;
-	const char *words[WORDS_MAX]; /* operands */
-	unsigned word_count;
-	bool latency;
-	unsigned given; /* options, by bit */
-};
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
@@ -73,15 +72,12 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	c->given |= 1u << id;
 	switch (id) {
-	case OPT_PROGRAM: cfg->program = v->text; break;
-	case OPT_JSON: cfg->json = true; break;
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
 	case OPT_LATENCY: c->latency = true; break;
 	case OPT_OUTPUT: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
-	case OPT_QUIET: cfg->quiet = true; break;
 	default:
 		if (!parse_seconds(v->text, &cfg->duration_ns))
 			return 0;
