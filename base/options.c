@@ -148,6 +148,24 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	return 0;
 }
 
+/* Into the field of OPTION_TO(). */
+static void store(void *ctx, const struct option_def *o, const struct option_value *v)
+{
+	void *to = (char *)ctx + (-o->id >> 4);
+	uint64_t n = o->kind == OPTION_FLAG ? 1 : v->number;
+
+	if (o->kind == OPTION_TEXT || o->kind == OPTION_FILE || o->kind == OPTION_PORT) {
+		memcpy(to, &v->text, sizeof(v->text));
+		return;
+	}
+	switch (-o->id & 15) {
+	case 1: memcpy(to, &(uint8_t){(uint8_t)n}, 1); break;
+	case 2: memcpy(to, &(uint16_t){(uint16_t)n}, 2); break;
+	case 4: memcpy(to, &(uint32_t){(uint32_t)n}, 4); break;
+	default: memcpy(to, &n, sizeof(n));
+	}
+}
+
 static int complain(const struct command *cmd, int c, const char *word)
 {
 	if (c == ':')
@@ -208,8 +226,10 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 			options_help(cmd);
 			return 0;
 		}
-		if (convert(cmd, o, optarg, &v) || cmd->set(ctx, o->id, &v))
+		if (convert(cmd, o, optarg, &v) || (o->id > 0 && cmd->set(ctx, o->id, &v)))
 			return -EINVAL;
+		if (o->id < 0)
+			store(ctx, o, &v);
 	}
 	return operands(cmd, argc, argv, ctx);
 }

@@ -9,6 +9,8 @@
 
 #include "util.h"
 
+#define WIDTH 80
+
 const char *say_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
@@ -55,6 +57,14 @@ const char *said(void)
 void say_live(size_t len)
 {
 	live_len = len;
+}
+
+int output_end(const char *command, int error)
+{
+	if (!error && !fflush(stdout) && !ferror(stdout))
+		return STATUS_OK;
+	say("%s: cannot write to standard output: %s", command, strerror(error ? -error : errno));
+	return STATUS_FAILED;
 }
 
 static int digits(const char *text, uint64_t max, uint64_t *out, char **end)

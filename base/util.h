@@ -31,6 +31,10 @@ const char *said(void);
 /* Tells say() that the cursor stands behind a line of len characters without an end. */
 void say_live(size_t len);
 
+/* Flushes standard output. error: 0, or -errno of what has been written there. STATUS_OK, or
+ * STATUS_FAILED after a message of command. */
+int output_end(const char *command, int error);
+
 /* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t max, uint64_t *out);
 /* A number with an optional unit: K, M, G, T (also KiB, …) are powers of 1024, kB, MB, GB, TB of

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,31 +20,6 @@ static const struct option_def options[] = {
 		"Print the values of -i, one a line: APP and APP:PORT of applications with the "
 		"probe"},
 };
-
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap list shows the running DPDK applications in the DPDK runtime folders, "
-		"their ports, and the readers that capture there. Applications without the probe "
-		"are listed too, with the option that loads it. The request wakes an "
-		"application's probe but installs no hooks. A stopped application is listed as "
-		"stopped.\n\n"
-		"An application is named by its EAL file-prefix. Applications that share a "
-		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
-		"the number of their telemetry socket; for root, those of other users are "
-		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n\n"
-		"The field alias of --json is a short name for libpcap programs; see "
-		"ringtap-run(1).\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Ports that are up, for scripts:\n\n"
-		     "  ringtap list --json |\n"
-		     "      jq -r '.applications[].ports[]? | select(.link_up).name'\n"},
-	{"EXIT STATUS",
-		"0, also without any application; 1: the folders cannot be read, the output "
-		"cannot be written, or APP does not run; 2: a wrong command line.\n"},
-};
-/* clang-format on */
 
 #define NAMES_MAX 64
 
@@ -294,10 +268,8 @@ static int list(struct config *c)
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
 	json_decref(skipped);
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("list: writing standard output: %s", strerror(errno));
+	if (output_end("list", ret) != STATUS_OK)
 		return STATUS_FAILED;
-	}
 	return say_unknown(c) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -319,8 +291,6 @@ const struct command cmd_list = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -24,12 +23,12 @@ void target_split(
 	}
 }
 
-bool target_port_matches(const struct ringtap_port_info *p, const char *port)
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port)
 {
-	char number[8];
+	char number[12];
 
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+	snprintf(number, sizeof(number), "%u", id);
+	return !strcmp(name, port) || !strcmp(device, port) || !strcmp(number, port);
 }
 
 struct ringtap_list *target_ports(const char *dir)
@@ -47,9 +46,12 @@ struct ringtap_list *target_ports(const char *dir)
 
 bool target_has_port(const struct ringtap_list *list, const char *port)
 {
-	for (size_t i = 0; i < list->port_count; i++)
-		if (target_port_matches(ringtap_list_port(list, i), port))
+	for (size_t i = 0; i < list->port_count; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(list, i);
+
+		if (target_port_matches(p->name, p->device, p->port_id, port))
 			return true;
+	}
 	return false;
 }
 

@@ -15,7 +15,7 @@ void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 
 /* Whether a port is the one given by name or number. */
-bool target_port_matches(const struct ringtap_port_info *p, const char *port);
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port);
 
 /* The ports of an application, for ringtap_list_free(). NULL: it does not answer. */
 struct ringtap_list *target_ports(const char *dir);

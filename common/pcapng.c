@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdbool.h>
-
 #include "pcapng.h"
 
 /* Option codes: sections 3.5.1, 4.1, 4.2 and 4.6. */

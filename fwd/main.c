@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 		return STATUS_OK;
 	}
 	/* Used by the build only: not in the help. */
-	if (argc == 4 && !strcmp(argv[1], "--generate"))
-		return generate(argv[2], argv[3]);
+	if (argc == 2 && !strcmp(argv[1], "--describe"))
+		return commands_describe((const struct command *const[]){&cmd_fwd, NULL});
 	return run_fwd(&cmd_fwd, argc, argv);
 }

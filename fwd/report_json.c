@@ -3,7 +3,6 @@
 
 #include "base/json.h"
 #include "report.h"
-#include "base/util.h"
 
 #define SET(j, key, value) json_object_set_new((j), (key), (value))
 

@@ -97,8 +97,10 @@ unsigned rt_merge(
 
 #define RT_NAP_MIN_NS 20000ull
 
-/* CLOCK_MONOTONIC. */
-uint64_t rt_mono_ns(void);
+static inline uint64_t rt_mono_ns(void)
+{
+	return rt_time_ns(CLOCK_MONOTONIC);
+}
 
 /* Keeps text as the capture's error; returns code. */
 int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text);

@@ -11,7 +11,6 @@
  * everything up: after rt_hold_ns it is ignored, and what it publishes then may be late, which is
  * counted.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose the blocks of statistics are. Indices that were given out stay what they are. */
 #include <errno.h>
-#include <string.h>
 
 #include "common/atomics.h"
 #include "monitor_state.h"

@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "common/clock.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "names.h"
@@ -35,14 +35,6 @@ struct rt_switch_port {
 };
 
 int rt_names_ms = 300;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
  * another kind of connection, or cannot be read. */
@@ -110,14 +102,14 @@ static int connect_to(const char *path, uid_t app_uid)
 /* The answer to the one question; NULL: it does not come in time, or is none. */
 static json_t *receive(int fd, int within_ms)
 {
-	uint64_t end_ns = now_ns() + (uint64_t)within_ms * 1000000;
+	uint64_t end_ns = rt_time_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
 	size_t len = 0, size = 65536;
 	char *buf = malloc(size), *more;
 	json_t *root = NULL;
 
 	while (buf && !root && len < ANSWER_MAX) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int64_t left_ns = (int64_t)(end_ns - now_ns());
+		int64_t left_ns = (int64_t)(end_ns - rt_time_ns(CLOCK_MONOTONIC));
 		ssize_t n;
 
 		if (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) <= 0)
@@ -217,7 +209,7 @@ static void refresh(struct ringtap_conn *c)
 	socklen_t len = sizeof(peer);
 	json_t *root = NULL;
 
-	n->queried_ns = now_ns();
+	n->queried_ns = rt_time_ns(CLOCK_MONOTONIC);
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
@@ -250,7 +242,8 @@ bool rt_switch_name(
 	int best = 0;
 
 	if (!c->names.useless &&
-		(!c->names.queried_ns || now_ns() - c->names.queried_ns > FRESH_NS))
+		(!c->names.queried_ns ||
+			rt_time_ns(CLOCK_MONOTONIC) - c->names.queried_ns > FRESH_NS))
 		refresh(c);
 	for (size_t i = 0; i < c->names.count; i++) {
 		int f = fit(&c->names.list[i], port_id, device);

@@ -14,14 +14,6 @@
 #define LAG_NS  1000000ull
 #define LOOK_NS 10000000ull /* between looks at the connections */
 
-uint64_t rt_mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* Takes what the probe says; the end of the connection is the end of the application, or of
  * its trust in us. */
 static void listen_to(struct ringtap_capture *cap, struct rt_source *s)

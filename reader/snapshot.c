@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/atomics.h"
 #include "common/clock.h"
@@ -15,14 +14,6 @@
 #define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at worst */
 #define NAME_TRIES    5
 #define COUNTER_TRIES 100
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
 {
@@ -288,7 +279,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 	struct ringtap_snapshot *f = &pic->pub;
 	int ret;
 
-	f->taken_ns = now_ns();
+	f->taken_ns = rt_time_ns(CLOCK_REALTIME);
 	rt_clock_sample_mono(&f->taken_tsc, &pic->mono_ns);
 	f->taken_mono_ns = pic->mono_ns;
 	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);

@@ -2,7 +2,6 @@
 /* Rules about packets that are lost: no buffer, no room in the NIC's queue, not sent. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "doctor.h"
 #include "limits.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rule about the addresses of received packets. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "host.h"
-#include "cli/probe_path.h"
 #include "base/util.h"
 
 /* The driver takes frames to lie one after the other, so they must fill blocks, which are whole

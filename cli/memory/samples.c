@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "memory.h"
-#include "base/util.h"
 
 /* Buffers outside of all pools belong to the one pool with external buffers, if there is one. */
 static uint32_t pinned_pool(const struct ringtap_snapshot *f)

@@ -111,10 +111,7 @@ void one_app_free(struct one_app *a)
 
 static bool matches(const struct ringtap_port_stats *p, const char *port)
 {
-	char number[8];
-
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+	return target_port_matches(p->name, p->device, p->port_id, port);
 }
 
 bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/which_app.h"
 #include "record.h"
@@ -34,7 +35,7 @@ static void check_port(
 	const struct ringtap_target *want = t->wants, *end = t->wants + t->want_count;
 	char text[RINGTAP_NAME_LEN + 96], rx[24], tx[24];
 
-	while (want < end && want->port && !target_port_matches(p, want->port))
+	while (want < end && want->port && !target_port_matches(p->name, p->device, p->port_id, want->port))
 		want++;
 	if (want == end)
 		return;

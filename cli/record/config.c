@@ -13,24 +13,10 @@ enum {
 	OPT_IFDESCR,
 	OPT_DIRECTION,
 	OPT_QUEUE,
-	OPT_COUNT,
 	OPT_AUTOSTOP,
 	OPT_RING_BUFFER,
-	OPT_WRITE,
-	OPT_GROUP,
-	OPT_PCAP,
-	OPT_COMMENT,
-	OPT_COMPRESS,
-	OPT_NO_DIRECT,
-	OPT_RING_SIZE,
 	OPT_ON_FULL,
 	OPT_TIMESTAMP,
-	OPT_QUIET,
-	OPT_JSON,
-	OPT_FAIL_ON_LOSS,
-	OPT_LIST,
-	OPT_DUMP,
-	OPT_STATISTICS,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -38,6 +24,8 @@ enum {
 enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 
 #define KEYED_ARG "CONDITION:N"
+
+#define TO(field) OPTION_TO(struct record_config, field)
 
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
@@ -62,14 +50,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
-	{OPT_COUNT, OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
+	{TO(stop.packets), OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
 		"Stop after exactly COUNT packets"},
 	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
 		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
-	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
 		"folder)"},
 	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
@@ -77,19 +65,19 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of "
 		"day is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
 		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
-	{OPT_GROUP, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
-	{OPT_PCAP, OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
+	{TO(pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
-	{OPT_COMMENT, OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
+	{TO(comment), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
 		"Put a comment into the file (pcapng only)"},
-	{OPT_COMPRESS, OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
+	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
-	{OPT_NO_DIRECT, OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
+	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
-	{OPT_RING_SIZE, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
+	{TO(capture.ring_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(4) << 30,
 		"Memory of the recorder for each polling thread of the application, with K, M or "
 		"G; rounded up to a power of two"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
@@ -99,18 +87,18 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
 	{.kind = OPTION_HEADING, .help = "Reports"},
-	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print the summary as JSON on standard output, on standard error with -w -"},
-	{OPT_FAIL_ON_LOSS, OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
+	{TO(fail_on_loss), OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
 		"Exit with status 3 if the capture lost packets"},
 	{.kind = OPTION_HEADING, .help = "Instead of recording"},
-	{OPT_LIST, OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
+	{TO(list_interfaces), OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
 		"List the values of -i, and exit"},
-	{OPT_DUMP, OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
+	{TO(dump_filter), OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
 		"Print the compiled filters and exit; needs no application"},
-	{OPT_STATISTICS, OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
+	{TO(statistics), OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
 		"Print the packet counts of each interface every second, and write nothing"},
 };
 /* clang-format on */
@@ -213,22 +201,8 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_RING_BUFFER:
 		c->rotating = true;
 		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
-	case OPT_COUNT: c->stop.packets = v->number; break;
-	case OPT_WRITE: c->path = v->text; break;
-	case OPT_GROUP: c->group_read = true; break;
-	case OPT_PCAP: c->pcap = true; break;
-	case OPT_COMMENT: c->comment = v->text; break;
-	case OPT_COMPRESS: c->compress = (enum compress)v->number; break;
-	case OPT_NO_DIRECT: c->no_direct = true; break;
-	case OPT_RING_SIZE: c->capture.ring_size = v->number; break;
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
 	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
-	case OPT_QUIET: c->quiet = true; break;
-	case OPT_JSON: c->json = true; break;
-	case OPT_FAIL_ON_LOSS: c->fail_on_loss = true; break;
-	case OPT_LIST: c->list_interfaces = true; break;
-	case OPT_DUMP: c->dump_filter = true; break;
-	case OPT_STATISTICS: c->statistics = true; break;
 	default:
 		set_interface(
 			c->iface_count ? &c->ifaces[c->iface_count - 1] : &c->defaults, id, v);

@@ -2,7 +2,6 @@
 /* record -S: counts of each interface once a second, no packets. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "record.h"
 #include "base/util.h"

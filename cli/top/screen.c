@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables on a terminal. */
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <ncurses.h>

@@ -198,10 +198,15 @@ json_t *trace_document(const struct trace *t, const char *what)
 	return j;
 }
 
-int trace_printed(int error)
+int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc))
 {
-	if (!error && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("trace: writing standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	int ret = 0;
+
+	if (t->cfg->json) {
+		ret = json_print(doc, stdout);
+	} else {
+		print(doc);
+		json_decref(doc);
+	}
+	return output_end("trace", ret);
 }

@@ -18,21 +18,28 @@
 #define WORDS_MAX       2
 
 enum {
-	OPT_PROGRAM = 1,
-	OPT_DURATION,
-	OPT_JSON,
+	OPT_DURATION = 1,
 	OPT_EMPTY,
 	OPT_OFF_CPU,
 	OPT_LONG,
 	OPT_LATENCY,
 	OPT_OUTPUT,
 	OPT_BUFFER,
-	OPT_QUIET,
 };
+
+struct context {
+	struct trace_config cfg;
+	const char *words[WORDS_MAX]; /* operands */
+	unsigned word_count;
+	bool latency;
+	unsigned given; /* options that not all traces have, by bit */
+};
+
+#define TO(field) OPTION_TO(struct context, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
+	{TO(cfg.program), OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
@@ -52,66 +59,11 @@ static const struct option_def options[] = {
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
 		"million bursts)"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap trace runs tracers on the events of the probe in a running DPDK "
-		"application: bursts, empty polls, losses, sessions, latencies. It keeps the "
-		"probe's hooks installed for as long as it runs: they fire the events. "
-		"docs/tracing.md lists the events and their arguments.\n\n"
-		" list     events of the application, and installed tracers\n"
-		" burst    histogram of burst sizes, by port, queue and direction\n"
-		" latency  time of packets in the application, by burst\n"
-		" drops    lost packets by port, queue, thread and reason\n"
-		" gaps     polling gaps, and the tasks that had the CPU in long ones\n"
-		" lttng    record all events with LTTng\n"
-		" dpdk     record all events with DPDK's own tracing\n\n"
-		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their "
-		"programs are installed as files, to be used or changed by hand: " RINGTAP_DATADIR
-		"/ringtap/trace/*.bt.\n\n"
-		"An event costs the application one to two microseconds with bpftrace, some ten "
-		"nanoseconds with lttng, less with dpdk, and nothing without a tracer. 'ringtap "
-		"top' and 'ringtap latency' count the same for less, without events; traces keep "
-		"the order of events.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"The burst sizes of the only application:\n\n"
-		"  ringtap trace burst\n\n"
-		"The tasks that take the CPU from application ovs during one minute:\n\n"
-		"  ringtap trace gaps --off-cpu --duration 60 ovs\n\n"
-		"Packets a second received by queue 3 of port 0:\n\n"
-		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); }\n"
-		"      interval:s:1 { print(@); clear(@); }'\n\n"
-		"All events of ten seconds:\n\n"
-		"  ringtap trace lttng -o trace --duration 10\n"
-		"  babeltrace2 trace | less\n"},
-	{"YOUR OWN PROGRAMS",
-		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of a "
-		"probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
-		"that the application has loaded. --json is bpftrace's own -f json.\n"},
-	{"EXIT STATUS",
-		"0: traced until a limit, a signal or the end of the application, also without "
-		"any event. The end of the application is a failure for dpdk: the events were in "
-		"its memory.\n\n"
-		"1: not root; a tracer is missing or failed; attaching or writing failed; or the "
-		"trace is incomplete: the disk is full, LTTng's daemon ended, or, with dpdk, the "
-		"application ended, does not answer, or another process switched its trace "
-		"points off.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
-
-struct context {
-	struct trace_config cfg;
-	const char *words[WORDS_MAX]; /* operands */
-	unsigned word_count;
-	bool latency;
-	unsigned given; /* options, by bit */
-};
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
@@ -120,15 +72,12 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	c->given |= 1u << id;
 	switch (id) {
-	case OPT_PROGRAM: cfg->program = v->text; break;
-	case OPT_JSON: cfg->json = true; break;
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
 	case OPT_LATENCY: c->latency = true; break;
 	case OPT_OUTPUT: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
-	case OPT_QUIET: cfg->quiet = true; break;
 	default:
 		if (!parse_seconds(v->text, &cfg->duration_ns))
 			return 0;
@@ -247,7 +196,7 @@ static int report(const struct trace *t, json_t *maps)
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}
-	return trace_printed(ret);
+	return output_end("trace", ret);
 }
 
 static int trace_by_bpf(struct trace *t, unsigned collectors)
@@ -326,8 +275,6 @@ const struct command cmd_trace = {
 	.listed = LIST_APPS,
 	.words = TRACE_NAMES,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -200,7 +200,6 @@ static void print(const json_t *doc)
 static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
 {
 	json_t *doc = trace_document(t, "dpdk");
-	int ret = 0;
 
 	json_object_set_new(doc, "directory", json_text(to));
 	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
@@ -208,13 +207,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 	json_object_set_new(doc, "lost", new_events(before, after, "lost"));
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
 	json_object_set(doc, "mode", json_object_get(after, "mode"));
-	if (t->cfg->json)
-		ret = json_print(doc, stdout);
-	else {
-		print(doc);
-		json_decref(doc);
-	}
-	return trace_printed(ret);
+	return trace_report(t, doc, print);
 }
 
 /* The number of trace points that are on; -1: no answer. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of an application, and the tracers that are installed. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "cli/monitor/rates.h"
@@ -192,7 +190,7 @@ static void print(const json_t *doc)
 
 int trace_list(struct trace *t)
 {
-	json_t *events = json_array(), *doc;
+	json_t *events = json_array();
 	bool lttng = false;
 	int ret = add_files(t, events, &lttng);
 
@@ -200,12 +198,5 @@ int trace_list(struct trace *t)
 		json_decref(events);
 		return STATUS_FAILED;
 	}
-	doc = document(t, events, lttng);
-	if (t->cfg->json)
-		ret = json_print(doc, stdout);
-	else {
-		print(doc);
-		json_decref(doc);
-	}
-	return trace_printed(ret);
+	return trace_report(t, document(t, events, lttng), print);
 }

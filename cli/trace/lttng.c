@@ -280,7 +280,7 @@ static int report(const struct lttng *l)
 		print(doc, l);
 		json_decref(doc);
 	}
-	return trace_printed(ret);
+	return output_end("trace", ret);
 }
 
 static int record(struct lttng *l, unsigned collectors)

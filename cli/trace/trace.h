@@ -75,8 +75,8 @@ const char *trace_port(const struct trace *t, uint64_t port);
 /* The common beginning of each document; the caller decrefs. */
 json_t *trace_document(const struct trace *t, const char *what);
 
-/* Flushes standard output; enum status. */
-int trace_printed(int error);
+/* Prints the document as JSON, or by print(), and frees it. Returns enum status. */
+int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc));
 
 /* Waits for a limit, a signal, the application's or the child's (NULL: none) end. */
 enum trace_end trace_wait(struct trace *t, struct child *c, uint64_t until_ns);

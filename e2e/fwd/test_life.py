@@ -11,6 +11,7 @@ import pytest
 
 from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
+from harness.paths import BUILD
 from harness.proc import check, run, until
 from harness.ringtap import listing
 from harness.sandbox import public
@@ -248,12 +249,11 @@ def test_missing_interface_and_rights():
     assert "CAP_NET_RAW" in output
 
 
-def test_help_manual_and_completion(tmp_path):
+def test_help_manual_and_completion():
     text = check([FWD, "--help"])
-    check([FWD, "--generate", "man", tmp_path])
-    check([FWD, "--generate", "completion", tmp_path])
-    manual = (tmp_path / "ringtap-fwd.1").read_text().replace("\\-", "-")
-    completion = (tmp_path / "ringtap-fwd").read_text()
+    page, script = BUILD / "fwd" / "ringtap-fwd.1", BUILD / "fwd" / "completion" / "ringtap-fwd"
+    manual = page.read_text().replace("\\-", "-")
+    completion = script.read_text()
     options = set(re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", text, re.MULTILINE))
     options.discard("--help")  # man pages do not list it
     assert len(options) > 40
@@ -261,10 +261,10 @@ def test_help_manual_and_completion(tmp_path):
         assert option in completion
         assert option in manual
     assert check([FWD, "--version"]).startswith("ringtap-fwd ")
-    lint = run(["man", "--warnings", "-l", "-Tutf8", tmp_path / "ringtap-fwd.1"]) \
+    lint = run(["man", "--warnings", "-l", "-Tutf8", page]) \
         if run(["sh", "-c", "command -v man"]).returncode == 0 else None
     assert lint is None or not lint.stderr
-    words = check(["bash", "-c", f". {tmp_path}/ringtap-fwd; COMP_WORDS=(ringtap-fwd --plane pack); "
+    words = check(["bash", "-c", f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); "
                    "COMP_CWORD=2; _ringtap_fwd; echo ${COMPREPLY[@]}"])
     assert words.split() == ["packet", "packet-mmap"]
 

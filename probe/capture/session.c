@@ -8,7 +8,6 @@
 #include <rte_ethdev.h>
 
 #include "epb.h"
-#include "filter.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
 #include "probe/core/request.h"

@@ -120,7 +120,10 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 
 /* The clock of opened_ms and the like. */
-uint64_t rt_now_ms(void);
+static inline uint64_t rt_now_ms(void)
+{
+	return rt_time_ns(CLOCK_MONOTONIC) / 1000000;
+}
 
 /* Lays out the memory: how many rings, and near which CPUs. The hooks stay installed, idle,
  * until the connection ends. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
@@ -26,14 +25,6 @@
  * reader: docs/performance.md. */
 #define RING_SIZE_DEFAULT  (32u << 20)
 #define OWN_AHEAD_MIN_RING (4u << 20) /* smaller rings stay in the L2 cache */
-
-uint64_t rt_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 /* A port requested by name must exist; "all ports" may be none yet. */
 static int check_ports(const struct rt_session *s, char *err)

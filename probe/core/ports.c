@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include "common/atomics.h"
+#include "common/clock.h"
 #include "common/ipc.h"
 #include "probe/capture/nic_time.h"
 #include "port_call.h"
@@ -52,10 +52,7 @@ static struct known known[RTE_MAX_ETHPORTS];
 
 static uint64_t clock_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return rt_time_ns(CLOCK_MONOTONIC_COARSE) / 1000000;
 }
 
 uint32_t rt_port_generation(uint16_t port)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Telemetry commands. No connection exists whose end would switch collectors off: a query takes
  * a lease on those that it needs. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>

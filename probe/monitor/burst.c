@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rarer parts of counting; they still run in the polling threads, see burst.h. */
-#include <string.h>
-
 #include "burst.h"
 
 #define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */

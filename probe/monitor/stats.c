@@ -2,7 +2,6 @@
 /* Monitors: which of them need which collectors, and what follows from it. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
@@ -11,7 +10,6 @@
 
 #include "stats.h"
 #include "probe/core/control.h"
-#include "probe/core/hook.h"
 #include "probe/trace/trace.h"
 #include "probe/capture/session.h"
 
