@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: whatever a test starts is gone when the test is over."""
+import collections
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Fixtures that start or look for a foreign program which is not always installed.
 TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
-
+SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
 # They build packages, or need roots of other suites of Debian: `make test-deb`, devtools/other-dpdk.sh.
 collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"))
@@ -61,6 +62,14 @@ def _smoke_is_one_case(items):
         seen.add(test)
 
 
+def _long_files_first(items):
+    """With -n, a file is one worker's: a long one that starts last leaves the other workers idle."""
+    weights = collections.Counter()
+    for item in items:
+        weights[item.path] += SLOW_WEIGHT if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -weights[item.path])
+
+
 def _mark_by_place(items):
     for item in items:
         if item.path.parent == E2E / "lab":
@@ -70,10 +79,12 @@ def _mark_by_place(items):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Skips all tests for one reason if none can run. With RINGTAP_BUILD set, that is an error."""
     _smoke_is_one_case(items)
     _mark_by_place(items)
+    if hasattr(config, "workerinput"):
+        _long_files_first(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"

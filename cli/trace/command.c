@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
+#include "dirs.h"
 #include "trace.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)

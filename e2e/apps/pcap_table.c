@@ -23,7 +23,7 @@
 
 #define PATIENCE_MS 10000
 #define TIMEOUT_MS  50
-#define BREAK_MS    1500
+#define BREAK_MS    400
 
 __attribute__((format(printf, 2, 3))) static void result(const char *name, const char *format, ...)
 {

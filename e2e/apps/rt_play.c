@@ -21,7 +21,7 @@
 #endif
 
 #define WORDS_MAX  24
-#define MBUF_COUNT 16383
+#define MBUF_COUNT 4095
 
 static bool cleaned_up;
 

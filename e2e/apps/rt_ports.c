@@ -22,7 +22,7 @@ static struct rte_mempool *rx_pool(void)
 
 	if (!pool)
 		pool = rte_pktmbuf_pool_create(
-			"rx", 8191, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+			"rx", 2047, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	return pool;
 }
 

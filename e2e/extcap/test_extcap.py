@@ -222,8 +222,8 @@ def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
      "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
-def test_mistakes_are_reported_in_one_line(app, args, status, words):
-    said = ask(*(a.replace("APP", app.prefix) for a in args), status=status)
+def test_mistakes_are_reported_in_one_line(module_app, args, status, words):
+    said = ask(*(a.replace("APP", module_app.prefix) for a in args), status=status)
     assert words in said and len(said.strip().splitlines()) == 1
     assert "record" not in said
 

@@ -36,7 +36,7 @@ def mean(cells, cell, metric):
 @pytest.fixture(scope="module")
 def latency(tmp_path_factory):
     folder = tmp_path_factory.mktemp("latency")
-    done = lab.run("latency", "--quick", "--repetitions", 2, "--latency-packets", 2000, "-o", folder,
+    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-o", folder,
                    "--nice", -5)
     assert done.returncode == 0, done.stderr
     return folder
@@ -58,7 +58,7 @@ def test_latency(latency):
     assert set(cells) == {f"{t}-{p}" for t in ("within", "roundtrip") for p in planes} | {"within-ring"}
     assert data["settings"] == {"quick": True, "latency_packets": 2000}
     for key, cell in cells.items():
-        assert [r["repetition"] for r in cell["runs"]] == [0, 1], key
+        assert [r["repetition"] for r in cell["runs"]] == [0], key
         for run in cell["runs"]:
             v = run["values"]
             sent = 20 if key == "roundtrip-mmap" else 2000

@@ -17,6 +17,11 @@ WAYS = {"inbound": ["rx"], "outbound": ["tx"], "not outbound and len = 100": ["r
         "inbound or outbound": ["rx", "tx"]}
 
 
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
 def burst(app):
     """12 frames in, numbered from 0, and 7 out, from 100."""
     app.rx(n=12, len=100)

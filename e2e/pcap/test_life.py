@@ -13,6 +13,19 @@ LIFE = BUILD / "e2e" / "pcap_life"
 
 
 @pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
+@pytest.fixture
+def own_app(play):
+    """For tests that end it, or its port."""
+    it = play()
+    it.ring("a")
+    return it
+
+
+@pytest.fixture
 def life(closing):
     """life(what, device, count, answer) runs it to its end; answer() serves its requests other than
     those for frames."""
@@ -38,14 +51,14 @@ def test_breakloop(life, app, what):
 
 
 @pytest.mark.slow
-def test_a_thousand_times(life, busy):
+def test_three_hundred_times(life, busy):
     """Neither the program nor the application keeps resources."""
     before = dpdk.Resources(busy.pid)
-    life("opens_and_closes", busy.prefix, 1000, timeout=500)
+    life("opens_and_closes", busy.prefix, 300, timeout=500)
     until(lambda: sessions(busy) == [], 10, "all sessions ended")
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 3, what=f"as few descriptors as {before}")
     after = dpdk.Resources(busy.pid)
-    assert after.maps <= before.maps + 100, (before, after)
+    assert after.maps <= before.maps + 30, (before, after)
 
 
 @pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "too_many", "child_closes",
@@ -73,15 +86,15 @@ def test_flood_of_which_nothing_passes(life, busy):
     life("refuses_a_flood", busy.prefix)
 
 
-def test_application_that_dies(life, app):
-    life("outlives_the_application", app.prefix, send=app.rx,
-         answer=lambda line: line == "kill" and app.proc.kill() is not None)
+def test_application_that_dies(life, own_app):
+    life("outlives_the_application", own_app.prefix, send=own_app.rx,
+         answer=lambda line: line == "kill" and own_app.proc.kill() is not None)
 
 
-def test_port_that_vanishes(life, app):
+def test_port_that_vanishes(life, own_app):
     """As when a kernel's interface is removed."""
-    life("outlives_the_application", app.prefix, send=app.rx,
-         answer=lambda line: line == "kill" and app.do("unplug net_ring_a") is not None)
+    life("outlives_the_application", own_app.prefix, send=own_app.rx,
+         answer=lambda line: line == "kill" and own_app.do("unplug net_ring_a") is not None)
 
 
 class Stream(threading.Thread):

@@ -13,11 +13,26 @@ import pytest
 
 from harness import dpdk, wire
 from harness.paths import RINGTAP
+from harness.play import Play
 from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, listing, sessions
 
 MIB = 1 << 20
 GROWTH = 2 * MIB  # of the application's charge in a session, page tables apart
+
+
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
+@pytest.fixture(scope="module")
+def locked_app(plugin):
+    it = Play(plugin)
+    it.ring("a")
+    it.do("lock")
+    yield it
+    it.close()
 
 
 def page_tables(pid):
@@ -28,7 +43,7 @@ def page_tables(pid):
 # ---- Limits of memory ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit, args", [(80, []), (450, ["--ring-size", "256M"])])
+@pytest.mark.parametrize("limit, args", [(80, []), (150, ["--ring-size", "64M"])])
 def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit, args):
     """The rings would not fit into the application's limit."""
     group = memory_limit(limit * MIB)
@@ -100,10 +115,9 @@ def test_recorder_with_just_enough_memory(memory_limit, app, record):
 # ---- An application that locks its memory ----------------------------------------------------
 
 
-def test_application_that_locks_its_memory(app, record):
-    app.do("lock")
-    recorder = record(app, "--ring-size", "1M")
-    app.rx(n=500)
+def test_application_that_locks_its_memory(locked_app, record):
+    recorder = record(locked_app, "--ring-size", "1M")
+    locked_app.rx(n=500)
     recorder.finish()
     assert len(recorder.file().packets) == 500
 
@@ -112,14 +126,16 @@ def test_application_that_locks_its_memory(app, record):
 
 
 @pytest.fixture
-def reader(app, closing):
-    listing()  # wakes the probe
-    return lambda **kwargs: closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **kwargs))
+def reader(closing):
+    def start(app, **kwargs):
+        listing()  # wakes the probe
+        return closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **kwargs))
+    return start
 
 
 def refused(app, reader, spoil):
     """Passes memory in which spoil(fds, sizes) has replaced something; returns the sentence."""
-    it = reader()
+    it = reader(app)
     sizes = it.ask().sizes
     it.fds = [wire.memfd(size) for size in sizes]
     spoil(it.fds, sizes)
@@ -162,10 +178,9 @@ SPOILT = {
 
 @pytest.mark.parametrize("locked", [False, True])
 @pytest.mark.parametrize("what", SPOILT)
-def test_unusable_memory_is_refused(app, reader, what, locked):
+def test_unusable_memory_is_refused(request, reader, what, locked):
     reason, spoil = SPOILT[what]
-    if locked:
-        app.do("lock")
+    app = request.getfixturevalue("locked_app" if locked else "module_app").unhooked()
     assert reason in refused(app, reader, spoil)
 
 
@@ -194,14 +209,14 @@ def test_sparse_memory_is_not_filled(memory_limit, play, closing):
 
 
 def test_too_few_descriptors_are_refused(app, reader):
-    it = reader()
+    it = reader(app)
     it.fds = [wire.memfd(size) for size in it.ask().sizes]
     kind, body = it.pass_memory(it.fds[:2])
     assert kind == wire.ERROR and b"did not arrive" in body
 
 
 def test_application_at_its_limit_of_descriptors(app, reader):
-    it = reader()
+    it = reader(app)
     it.fds = [wire.memfd(size) for size in it.ask().sizes]
     used = [int(fd) for fd in os.listdir(f"/proc/{app.pid}/fd")]
     limits = resource.prlimit(app.pid, resource.RLIMIT_NOFILE)
@@ -214,7 +229,7 @@ def test_application_at_its_limit_of_descriptors(app, reader):
 
 def test_memory_cannot_be_taken_away(app, reader, record):
     """Through the descriptors and mappings that a reader keeps from before."""
-    it = reader()
+    it = reader(app)
     it.open()
     for fd, memory in zip(it.fds, it.maps):
         for take in (lambda: os.truncate(fd, 0), lambda: os.truncate(fd, 1 << 30),
@@ -231,7 +246,7 @@ def test_memory_cannot_be_taken_away(app, reader, record):
 @pytest.mark.parametrize("tails", [False, True])
 def test_scribbling_reader_spoils_only_its_own_capture(app, reader, record, tails):
     good = record(app)
-    it = reader()
+    it = reader(app)
     it.open(ring_size=1 << 16)
     noise = [random.Random(i).randbytes(len(m)) for i, m in enumerate(it.maps)]
     victims = list(zip(it.maps, noise))[:3 if tails else 2]
@@ -322,8 +337,10 @@ def test_recorder_killed_while_it_makes_the_memory(busy, record, tmp_path, call,
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_application_killed_at_any_point(app, reader, point):
-    it = reader()
+def test_application_killed_at_any_point(play, reader, point):
+    app = play()
+    app.ring("a")
+    it = reader(app)
     it.send(wire.open_request())
     if point != "observing":
         layout = wire.Layout(it.receive()[1])
@@ -354,7 +371,7 @@ def test_application_killed_while_it_is_attached(play, record):
 @pytest.mark.smoke
 def test_silent_reader_holds_nothing_up(app, reader, record):
     """One that requests a session and never sends the memory."""
-    silent = reader()
+    silent = reader(app)
     silent.ask()
     recorder = record(app)
     app.rx(n=100)

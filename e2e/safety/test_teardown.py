@@ -14,8 +14,8 @@ from harness.play import Play
 from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, listing
 
-MANY = {"plugin": 20, "linked in": 20, "static": 3}
-SOME = {"plugin": 5, "linked in": 5, "static": 2}
+MANY = {"plugin": 10, "linked in": 10, "static": 3}
+SOME = {"plugin": 3, "linked in": 3, "static": 2}
 COMMANDS = ("ports", "threads", "polling", "latency", "mempools", "addresses", "trace", "trace,on")
 KINDS = pytest.mark.parametrize("kind", ["plugin", "linked in", "static"])
 
