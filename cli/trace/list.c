@@ -20,15 +20,15 @@
 static const struct {
 	const char *event, *arguments[ARGUMENTS_MAX];
 } known[] = {
-	{"rx_burst", {"port", "queue", "asked", "got"}},
-	{"empty_poll", {"port", "queue", "asked"}},
-	{"tx_burst", {"port", "queue", "asked", "got"}},
+	{"rx_burst", {"port", "queue", "nb_pkts", "nb_rx"}},
+	{"empty_poll", {"port", "queue", "nb_pkts"}},
+	{"tx_burst", {"port", "queue", "nb_pkts", "nb_tx"}},
 	{"tx_refused", {"port", "queue", "packets"}},
 	{"drop", {"port", "queue", "packets", "reason"}},
 	{"session_open", {"session", "reader"}},
 	{"session_close", {"session", "reader"}},
 	{"ring_full", {"session", "port", "queue", "packets"}},
-	{"latency", {"port", "queue", "packets", "sum", "greatest"}},
+	{"latency", {"port", "queue", "packets", "sum_cycles", "max_cycles"}},
 };
 
 static const char *argument_name(const char *event, size_t i)

@@ -12,15 +12,15 @@ from .proc import Proc, check, run, until
 
 # As in docs/tracing.md.
 EVENTS = {
-    "rx_burst": ("port", "queue", "asked", "got"),
-    "empty_poll": ("port", "queue", "asked"),
-    "tx_burst": ("port", "queue", "asked", "got"),
+    "rx_burst": ("port", "queue", "nb_pkts", "nb_rx"),
+    "empty_poll": ("port", "queue", "nb_pkts"),
+    "tx_burst": ("port", "queue", "nb_pkts", "nb_tx"),
     "tx_refused": ("port", "queue", "packets"),
     "drop": ("port", "queue", "packets", "reason"),
     "session_open": ("session", "reader"),
     "session_close": ("session", "reader"),
     "ring_full": ("session", "port", "queue", "packets"),
-    "latency": ("port", "queue", "packets", "sum", "greatest"),
+    "latency": ("port", "queue", "packets", "sum_cycles", "max_cycles"),
 }
 IMISSED, IERRORS, RX_NOMBUF = 16, 17, 18  # reasons of drop
 NO_QUEUE = 0xFFFF

@@ -54,7 +54,7 @@ def test_statistics(many_names):
 def test_trace_list(app):
     said = check([RINGTAP, "trace", "list", app.prefix])
     assert_fits("\n".join(line for line in said.splitlines() if not line.startswith("/")))
-    assert "uint64 arg4=greatest\n" in said
+    assert "uint64 arg4=max_cycles\n" in said
 
 
 @pytest.mark.parametrize("what", [["latency", "--histogram"], ["memory", "--distances"], ["record", "-w", "/dev/null"]],

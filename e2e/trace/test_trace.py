@@ -70,7 +70,7 @@ def test_list(app, plugin):
     assert output["tools"]["rte_trace"] and not output["tools"]["lttng_provider_loaded"]
     assert app.one("callbacks 0") == 0
     text = check([RINGTAP, "trace", "list", app.prefix])
-    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=got" in text
+    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=nb_rx" in text
 
 
 def test_list_of_a_program_with_the_probe_linked_in(play):

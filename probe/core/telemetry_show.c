@@ -80,7 +80,7 @@ static void add_under(struct rte_tel_data *dict, const char *name, struct rte_te
 	count_entry(name, 2);
 }
 
-static bool asked(const struct rt_stat_port *p, const char *port)
+static bool port_matches(const struct rt_stat_port *p, const char *port)
 {
 	return !port || (p->state == RT_IF_PRESENT && p->port_id == strtoul(port, NULL, 10));
 }
@@ -99,8 +99,9 @@ void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list
 {
 	for (uint32_t i = 0; i < within(f->header->port_count, RT_STAT_PORTS); i++) {
 		const struct rt_stat_port *p = &f->ports[i];
-		struct rte_tel_data *d =
-			asked(p, port) && p->state == RT_IF_PRESENT ? rt_telemetry_dict() : NULL;
+		struct rte_tel_data *d = port_matches(p, port) && p->state == RT_IF_PRESENT
+						 ? rt_telemetry_dict()
+						 : NULL;
 
 		if (!d)
 			continue;
@@ -248,7 +249,7 @@ void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_li
 	for (uint32_t i = 0; i < within(f->header->hook_count, RT_STAT_HOOKS); i++) {
 		const struct rt_stat_hook *b = &f->hooks[i];
 
-		if (rt_load_acquire(&b->generation) && asked(&f->ports[b->port_index], port))
+		if (rt_load_acquire(&b->generation) && port_matches(&f->ports[b->port_index], port))
 			show_queue(f, b, port != NULL, out);
 	}
 }
@@ -344,7 +345,7 @@ void rt_telemetry_latency(struct rt_stats *f, const char *port, struct rt_tel_li
 		for (uint32_t k = 0; k < i && first; k++)
 			first = !(f->pairs[k].generation && same_pair(&f->pairs[k], p));
 		if (!first || (port && (p->rx_index >= RT_STAT_PORTS ||
-					       !asked(&f->ports[p->rx_index], port))))
+					       !port_matches(&f->ports[p->rx_index], port))))
 			continue;
 		sum_pairs(f, n, i, &sum);
 		show_pair(f, p, &sum, out);

@@ -89,7 +89,7 @@ struct rt_stat_quick {
 	uint64_t state;
 	struct rt_stat_hook *block; /* NULL: none yet */
 	struct rt_stat_own *own;
-	uint32_t asked; /* larger bursts may be new to the block */
+	uint32_t max_burst; /* requested so far; more is counted on the long path */
 };
 
 #define RT_STAT_ROW (128u << 10) /* bytes */

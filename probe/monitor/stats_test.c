@@ -38,12 +38,12 @@ static int remove_port(void **state)
 	return 0;
 }
 
-static void poll_sizes(const unsigned *sizes, unsigned count, unsigned asked)
+static void poll_sizes(const unsigned *sizes, unsigned count, unsigned nb_pkts)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (sizes[i])
 			test_port_send(port, sizes[i]);
-		assert_int_equal(test_port_poll(port, asked), sizes[i]);
+		assert_int_equal(test_port_poll(port, nb_pkts), sizes[i]);
 	}
 }
 

@@ -26,56 +26,56 @@
 
 static uint16_t port;
 
-/* The calls that the tracer below got. */
+/* What the tracer below was called with. */
 static struct {
 	bool on;
 	unsigned calls[RT_TRACE_EVENTS];
-	uint64_t got, asked; /* sums of rx_burst's */
+	uint64_t nb_rx, nb_pkts; /* sums of rx_burst's */
 	struct {
 		uint16_t port, queue;
 		uint64_t packets;
 		uint32_t reason;
 	} loss; /* the last drop or tx_refused */
 	uint64_t timed, cycles;
-} told;
+} traced;
 
 static bool enabled(void)
 {
-	return told.on;
+	return traced.on;
 }
 
-static void on_rx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+static void on_rx_burst(uint16_t p, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx)
 {
-	told.calls[RT_TRACE_rx_burst]++;
-	told.got += got;
-	told.asked += asked;
+	traced.calls[RT_TRACE_rx_burst]++;
+	traced.nb_rx += nb_rx;
+	traced.nb_pkts += nb_pkts;
 }
 
-static void on_empty_poll(uint16_t p, uint16_t queue, uint16_t asked)
+static void on_empty_poll(uint16_t p, uint16_t queue, uint16_t nb_pkts)
 {
-	told.calls[RT_TRACE_empty_poll]++;
+	traced.calls[RT_TRACE_empty_poll]++;
 }
 
-static void on_tx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+static void on_tx_burst(uint16_t p, uint16_t queue, uint16_t nb_pkts, uint16_t nb_tx)
 {
-	told.calls[RT_TRACE_tx_burst]++;
+	traced.calls[RT_TRACE_tx_burst]++;
 }
 
 static void on_tx_refused(uint16_t p, uint16_t queue, uint64_t packets)
 {
-	told.calls[RT_TRACE_tx_refused]++;
-	told.loss.port = p;
-	told.loss.queue = queue;
-	told.loss.packets = packets;
+	traced.calls[RT_TRACE_tx_refused]++;
+	traced.loss.port = p;
+	traced.loss.queue = queue;
+	traced.loss.packets = packets;
 }
 
 static void on_drop(uint16_t p, uint16_t queue, uint64_t packets, uint32_t reason)
 {
-	told.calls[RT_TRACE_drop]++;
-	told.loss.port = p;
-	told.loss.queue = queue;
-	told.loss.packets = packets;
-	told.loss.reason = reason;
+	traced.calls[RT_TRACE_drop]++;
+	traced.loss.port = p;
+	traced.loss.queue = queue;
+	traced.loss.packets = packets;
+	traced.loss.reason = reason;
 }
 
 static void on_session(uint32_t session, uint32_t reader)
@@ -87,11 +87,11 @@ static void on_ring_full(uint32_t session, uint16_t p, uint16_t queue, uint32_t 
 }
 
 static void on_latency(
-	uint16_t p, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+	uint16_t p, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles)
 {
-	told.calls[RT_TRACE_latency]++;
-	told.timed += packets;
-	told.cycles += sum;
+	traced.calls[RT_TRACE_latency]++;
+	traced.timed += packets;
+	traced.cycles += sum_cycles;
 }
 
 static const struct rt_tracer tracer = {
@@ -112,7 +112,7 @@ static const struct rt_tracer tracer = {
 static int make_port(void **state)
 {
 	port = test_port_make("net_ring_0");
-	memset(&told, 0, sizeof(told));
+	memset(&traced, 0, sizeof(traced));
 	rt_trace_set_tracer(&tracer);
 	return 0;
 }
@@ -138,18 +138,18 @@ static void traffic(void)
 
 static void check_traffic(void)
 {
-	assert_int_equal(told.calls[RT_TRACE_rx_burst], 3);
-	assert_int_equal(told.calls[RT_TRACE_empty_poll], 3);
-	assert_int_equal(told.calls[RT_TRACE_tx_burst], 1);
-	assert_int_equal(told.got, 70);
-	assert_int_equal(told.asked, 3 * 32);
+	assert_int_equal(traced.calls[RT_TRACE_rx_burst], 3);
+	assert_int_equal(traced.calls[RT_TRACE_empty_poll], 3);
+	assert_int_equal(traced.calls[RT_TRACE_tx_burst], 1);
+	assert_int_equal(traced.nb_rx, 70);
+	assert_int_equal(traced.nb_pkts, 3 * 32);
 }
 
 static void test_tracer_gets_what_is_counted(void **state)
 {
 	static struct rt_monitor m;
 
-	told.on = true;
+	traced.on = true;
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
 	check_traffic();
@@ -165,7 +165,7 @@ static void test_nobody_listens(void **state)
 
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
-	assert_int_equal(told.calls[RT_TRACE_rx_burst] + told.calls[RT_TRACE_tx_burst], 0);
+	assert_int_equal(traced.calls[RT_TRACE_rx_burst] + traced.calls[RT_TRACE_tx_burst], 0);
 	assert_false(rt_stat_mode.state & RT_COLLECT_TRACE);
 	test_monitor_end(&m);
 }
@@ -178,11 +178,11 @@ static void test_tracer_comes_and_goes(void **state)
 	test_monitor(&m, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	traffic();
 	traffic();
-	told.on = true;
+	traced.on = true;
 	test_stats_tick();
 	traffic();
 	check_traffic();
-	told.on = false;
+	traced.on = false;
 	test_stats_tick();
 	traffic();
 	check_traffic();
@@ -325,18 +325,18 @@ static void test_latency_of_a_burst(void **state)
 	struct rte_mbuf *pkts[32];
 	unsigned n;
 
-	told.on = true;
+	traced.on = true;
 	test_monitor(&m, RT_COLLECT_LATENCY, 1);
 	test_port_send(port, 20);
-	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* created, not received */
+	assert_int_equal(traced.calls[RT_TRACE_latency], 0); /* created, not received */
 	n = test_port_receive(port, pkts, 32);
 	assert_int_equal(n, 20);
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
-	assert_int_equal(told.calls[RT_TRACE_latency], 1);
-	assert_int_equal(told.timed, 20);
+	assert_int_equal(traced.calls[RT_TRACE_latency], 1);
+	assert_int_equal(traced.timed, 20);
 	/* The first pair is that of packets without a time. */
 	assert_int_equal(rt_stat_current->header->pair_count, 2);
-	assert_int_equal(told.cycles, rt_stat_current->pairs[1].sum);
+	assert_int_equal(traced.cycles, rt_stat_current->pairs[1].sum);
 	test_port_poll(port, 32);
 	test_monitor_end(&m);
 }
@@ -349,19 +349,19 @@ static void test_losses_of_the_driver(void **state)
 	assert_int_equal(rt_port_set_missed(port, 100), 0);
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 0);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 0);
 	rt_port_set_missed(port, 107);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 1);
-	assert_int_equal(told.loss.port, port);
-	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
-	assert_int_equal(told.loss.packets, 7);
-	assert_int_equal(told.loss.reason, RT_DROP_IMISSED);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 1);
+	assert_int_equal(traced.loss.port, port);
+	assert_int_equal(traced.loss.queue, RT_TRACE_NO_QUEUE);
+	assert_int_equal(traced.loss.packets, 7);
+	assert_int_equal(traced.loss.reason, RT_DROP_IMISSED);
 	rt_port_set_missed(port, 2); /* reset in between */
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 2);
-	assert_int_equal(told.loss.packets, 2);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 2);
+	assert_int_equal(traced.loss.packets, 2);
 	rt_port_set_missed(port, 0);
 	test_monitor_end(&m);
 }
@@ -390,13 +390,13 @@ static void test_refused_packets(void **state)
 	test_stats_tick();
 	test_port_send(port, 50);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 0);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 0);
 	assert_int_equal(overflow(), 32);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
-	assert_int_equal(told.loss.packets, 32);
-	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(traced.loss.packets, 32);
+	assert_int_equal(traced.loss.queue, RT_TRACE_NO_QUEUE);
 	/* Events while no tracer is attached are not reported. */
 	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	test_stats_tick();
@@ -404,15 +404,15 @@ static void test_refused_packets(void **state)
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
 	/* The application resets the driver's counters. */
 	assert_int_equal(rte_eth_stats_reset(port), 0);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
 	assert_int_equal(overflow(), 32);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 2);
-	assert_int_equal(told.loss.packets, 32);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 2);
+	assert_int_equal(traced.loss.packets, 32);
 	while (test_port_poll(port, 32))
 		;
 	test_monitor_end(&m);
