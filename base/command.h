@@ -76,7 +76,7 @@ struct command {
 	int (*operand)(void *ctx, const char *text);
 	const struct section *sections;
 	size_t section_count;
-	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
+	/* Takes one option. 0, or -EINVAL after printing why. */
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };

@@ -16,7 +16,7 @@ FILE *generate_create(const char *dir, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	f = fopen(path, "w");
 	if (!f)
-		say("cannot write %s: %s; check the folder", path, strerror(errno));
+		message_print("cannot write %s: %s; check the folder", path, strerror(errno));
 	return f;
 }
 
@@ -26,7 +26,7 @@ int generate_finish(FILE *f, const char *name)
 
 	if (!fclose(f) && !bad)
 		return 0;
-	say("cannot write %s: %s; check the disk", name, strerror(errno));
+	message_print("cannot write %s: %s; check the disk", name, strerror(errno));
 	return -EIO;
 }
 
@@ -313,7 +313,7 @@ int generate(const char *what, const char *dir)
 	if (!strcmp(what, "fish"))
 		return generate_fish(dir) ? STATUS_FAILED : STATUS_OK;
 	if (strcmp(what, "man")) {
-		say("--generate %s: unknown; choose man, completion, zsh or fish", what);
+		message_print("--generate %s: unknown; choose man, completion, zsh or fish", what);
 		return STATUS_USAGE;
 	}
 	ret = commands[0]->program ? 0 : man_overview(dir);

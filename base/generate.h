@@ -12,7 +12,8 @@ FILE *generate_create(const char *dir, const char *name);
 /* Closes the file. 0, or -EIO with a message if something could not be written. */
 int generate_finish(FILE *f, const char *name);
 
-/* The completion of commands[] for zsh (_PROGRAM) and fish (PROGRAM.fish). 0 or -EIO, said. */
+/* The completion of commands[] for zsh (_PROGRAM) and fish (PROGRAM.fish). 0, or -EIO after
+ * printing why. */
 int generate_zsh(const char *dir);
 int generate_fish(const char *dir);
 

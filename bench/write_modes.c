@@ -9,7 +9,7 @@
  * buffer  packets are copied into a buffer of 1 MiB, which is written when it is full
  * touch   the first bytes of each packet are read; FILE is not used
  *
- * Says "ready" on standard error when it captures. Ends on SIGINT or SIGTERM, or when the
+ * Prints "ready" to standard error when it captures. Ends on SIGINT or SIGTERM, or when the
  * application ends, and prints one line of JSON: what the probe counted (seen = captured + filtered
  * + lost), packets and bytes that were handed on, calls of write(), seconds.
  */
@@ -42,11 +42,11 @@ struct writer {
 typedef void (*record_fn)(struct writer *w, const uint8_t *record, size_t n);
 
 static struct ringtap_capture *capture;
-static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t stop_requested;
 
 static void on_signal(int number)
 {
-	told_to_end = 1;
+	stop_requested = 1;
 	ringtap_capture_break(capture);
 }
 
@@ -194,7 +194,7 @@ static void loop(struct writer *w, void (*handle)(struct writer *, const struct 
 		for (int i = 0; i < n; i++)
 			handle(w, &runs[i]);
 		ringtap_capture_release(capture);
-		if (told_to_end && !stopping) {
+		if (stop_requested && !stopping) {
 			stopping = true;
 			ringtap_capture_stop(capture);
 		}

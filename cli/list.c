@@ -213,7 +213,7 @@ static int list(enum form form)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("list: looking for applications: %s", strerror(-ret));
+		message_print("list: looking for applications: %s", strerror(-ret));
 		json_decref(array);
 		json_decref(skipped);
 		return STATUS_FAILED;
@@ -231,11 +231,12 @@ static int list(enum form form)
 		app_view_free(&v);
 	}
 	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
-		say("list: skipped %s", ringtap_apps_note(apps, i));
+		message_print("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
 	if (form == FORM_TEXT && !ringtap_apps_count(apps))
-		say("list: no running DPDK application found; run ringtap as its user or as root");
+		message_print(
+			"list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (form == FORM_JSON)
 		ret = json_print(
@@ -243,7 +244,7 @@ static int list(enum form form)
 	json_decref(array);
 	json_decref(skipped);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("list: writing standard output: %s", strerror(errno));
+		message_print("list: writing standard output: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	return STATUS_OK;

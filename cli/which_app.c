@@ -50,7 +50,8 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *command, const char *port, const char *const *names, size_t count)
+static void print_app_names(
+	const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
 	size_t at = 0;
@@ -58,14 +59,16 @@ static void say_names(const char *command, const char *port, const char *const *
 	for (size_t i = 0; i < count && at < sizeof(list); i++)
 		at += (size_t)snprintf(
 			list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
-	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+	message_print(
+		"%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
 		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
 		port ? ":" : "", port ? port : "");
 }
 
-static void say_unknown(const char *command, const char *port)
+static void print_unknown(const char *command, const char *port)
 {
-	say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
+	message_print(
+		"%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 		command, port);
 }
 
@@ -83,7 +86,7 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 		 * another one. */
 		if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
 			return 0;
-		say_unknown(command, port);
+		print_unknown(command, port);
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -95,13 +98,13 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(command, port, names, count);
+		print_app_names(command, port, names, count);
 	else
-		say_unknown(command, port);
+		print_unknown(command, port);
 	return -1;
 }
 
-/* NULL: the reason says it already. */
+/* NULL: the reason is sufficient. */
 static const char *advice(int error)
 {
 	switch (error) {
@@ -113,16 +116,17 @@ static const char *advice(int error)
 	}
 }
 
-void say_not_attached(const char *command, const char *app, int error, const char *why)
+void print_not_attached(const char *command, const char *app, int error, const char *why)
 {
 	const char *then = advice(error);
 
 	if (!why || !*why)
 		why = strerror(-error);
 	if (error == -EPROTONOSUPPORT)
-		say("%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
+		message_print(
+			"%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
 			command, app, probe_path());
 	else
-		say("%s: cannot attach to '%s': %s%s%s", command, app, why, then ? "; " : "",
-			then ? then : "");
+		message_print("%s: cannot attach to '%s': %s%s%s", command, app, why,
+			then ? "; " : "", then ? then : "");
 }

@@ -18,13 +18,13 @@ void target_split(
 bool target_port_matches(const struct ringtap_port_info *p, const char *port);
 
 /* The application that is meant where none is named: the one that has such a port (NULL: the
- * probe). -1 after saying, as command, why there is none. command is what stands between "ringtap"
+ * probe). -1 after printing why there is none. command is what stands between "ringtap"
  * and the application on a command line. */
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port);
 
-/* Says, as command, why attaching to an application failed, and what to do. why: what the library
- * says, NULL or "": nothing. */
-void say_not_attached(const char *command, const char *app, int error, const char *why);
+/* Prints why attaching to an application failed, and what to do. why: the library's reason; NULL or
+ * "": none. */
+void print_not_attached(const char *command, const char *app, int error, const char *why);
 
 #endif

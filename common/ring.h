@@ -25,7 +25,7 @@ struct rt_ring {
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */
 	struct rt_seg_count *counts;    /* row of this ring, by tap index */
-	uint64_t *pending;              /* losses not yet told in epb_dropcount, by tap index */
+	uint64_t *pending;              /* losses not yet reported in epb_dropcount, by tap index */
 	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
 	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
 	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */

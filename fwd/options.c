@@ -190,7 +190,7 @@ static const struct section sections[] = {
 
 static int operand(void *ctx, const char *text)
 {
-	say("unexpected argument '%s'; see 'ringtap-fwd --help'", text);
+	message_print("unexpected argument '%s'; see 'ringtap-fwd --help'", text);
 	return -EINVAL;
 }
 

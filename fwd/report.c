@@ -197,7 +197,7 @@ int report_samples(struct app *a)
 	if (f && fclose(f))
 		bad = 1;
 	if (bad)
-		say("--samples %s: cannot write the file; check the folder and the disk",
+		message_print("--samples %s: cannot write the file; check the folder and the disk",
 			a->config->samples);
 	return bad ? -1 : 0;
 }

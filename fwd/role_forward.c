@@ -178,7 +178,7 @@ int forward_prime(struct role *r)
 		uint16_t n = (uint16_t)(left < r->burst ? left : r->burst), sent;
 
 		if (!link_alloc(r->plane, r->to, r->held, n)) {
-			say("--tx-first: not enough buffers; give a larger --pool-size");
+			message_print("--tx-first: not enough buffers; give a larger --pool-size");
 			ret = -ENOMEM;
 			break;
 		}
@@ -195,8 +195,9 @@ int forward_prime(struct role *r)
 		count_errors(c, r->plane, r->to);
 		left -= n;
 		if (sent < n) {
-			say("--tx-first: port %s accepted only %" PRIu64 " packets; give a smaller "
-			    "number",
+			message_print("--tx-first: port %s accepted only %" PRIu64
+				      " packets; give a smaller "
+				      "number",
 				r->to->name, c->tx_packets);
 			ret = -ENOBUFS;
 		}
@@ -212,7 +213,7 @@ int forward_init(struct role *r)
 	if (c->latency) {
 		r->latency = calloc(1, sizeof(*r->latency));
 		if (!r->latency) {
-			say("--latency: not enough memory");
+			message_print("--latency: not enough memory");
 			return -ENOMEM;
 		}
 		r->latency->every = r->latency->until = c->latency;

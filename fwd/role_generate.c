@@ -237,7 +237,7 @@ int generate_init(struct role *r, unsigned number)
 	struct generator *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		say("role generate: not enough memory");
+		message_print("role generate: not enough memory");
 		return -ENOMEM;
 	}
 	r->generator = g;

@@ -106,7 +106,7 @@ int sink_init(struct role *r)
 	r->sink = calloc(1, sizeof(*r->sink));
 	/* Most runs have only stream 0. */
 	if (!r->sink || !stream(r->sink, 0)) {
-		say("role sink: not enough memory");
+		message_print("role sink: not enough memory");
 		return -ENOMEM;
 	}
 	if (r->config->sink_rate) {

@@ -92,7 +92,7 @@ static int start_workers(struct app *a)
 	if (!error)
 		return 0;
 	join(a, started);
-	say("cannot start the threads: %s", strerror(-error));
+	message_print("cannot start the threads: %s", strerror(-error));
 	return error;
 }
 
@@ -261,7 +261,7 @@ int app_run(struct app *a)
 			generate_start(a->roles[i]);
 	for (unsigned i = 0; i < a->worker_count; i++)
 		rt_store_release(&a->workers[i].running, true);
-	fprintf(stderr, "%s: running\n", say_program);
+	fprintf(stderr, "%s: running\n", message_program);
 	watch(a);
 	return 0;
 }

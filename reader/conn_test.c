@@ -175,30 +175,30 @@ static bool hang_up(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static bool say_nothing(struct test_peer *p, int sock, uint16_t type)
+static bool send_nothing(struct test_peer *p, int sock, uint16_t type)
 {
 	return true;
 }
 
-static bool say_started(struct test_peer *p, int sock, uint16_t type)
+static bool send_started(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_STARTED, NULL, 0);
 	return true;
 }
 
-static bool say_short_welcome(struct test_peer *p, int sock, uint16_t type)
+static bool send_short_welcome(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_WELCOME, NULL, 0);
 	return true;
 }
 
-static bool say_garbage(struct test_peer *p, int sock, uint16_t type)
+static bool send_garbage(struct test_peer *p, int sock, uint16_t type)
 {
 	assert_int_equal(send(sock, "garbage garbage garbage", 23, MSG_NOSIGNAL), 23);
 	return true;
 }
 
-static bool say_other_version(struct test_peer *p, int sock, uint16_t type)
+static bool send_other_version(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_header h;
 
@@ -207,7 +207,7 @@ static bool say_other_version(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &h, NULL, 0) == 0;
 }
 
-static bool say_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_error(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_error m = {.code = -EBUSY};
 
@@ -218,7 +218,7 @@ static bool say_error(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
 
-static bool say_positive_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_positive_error(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_error m = {.code = 17, .text = "seventeen"};
 
@@ -226,13 +226,13 @@ static bool say_positive_error(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
 
-static bool say_short_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_short_error(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_ERROR, NULL, 0);
 	return true;
 }
 
-static bool say_unterminated_names(struct test_peer *p, int sock, uint16_t type)
+static bool send_unterminated_names(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_welcome w;
 
@@ -252,14 +252,14 @@ static void test_silent_probe_times_out(void **state)
 
 	rt_answer_ms = SHORT_MS;
 	assert_fails(
-		(struct test_peer){.answer = say_nothing}, true, -ETIMEDOUT, "does not answer");
+		(struct test_peer){.answer = send_nothing}, true, -ETIMEDOUT, "does not answer");
 	rt_answer_ms = saved;
 }
 
 static void test_unexpected_answers_are_nonsense(void **state)
 {
 	static const test_answer_fn answers[] = {
-		say_started, say_short_welcome, say_garbage, say_short_error};
+		send_started, send_short_welcome, send_garbage, send_short_error};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		assert_fails((struct test_peer){.answer = answers[i]}, true, -EPROTO, "nonsense");
@@ -267,23 +267,23 @@ static void test_unexpected_answers_are_nonsense(void **state)
 
 static void test_probe_of_another_version_is_refused(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_other_version}, true, -EPROTOTYPE,
+	assert_fails((struct test_peer){.answer = send_other_version}, true, -EPROTOTYPE,
 		"different versions");
 }
 
 static void test_refusal_reaches_the_caller_fit_for_a_terminal(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_error}, true, -EBUSY, "A  AAA");
+	assert_fails((struct test_peer){.answer = send_error}, true, -EBUSY, "A  AAA");
 }
 
 static void test_error_codes_are_always_negative(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_positive_error}, true, -EPROTO, "seventeen");
+	assert_fails((struct test_peer){.answer = send_positive_error}, true, -EPROTO, "seventeen");
 }
 
 static void test_names_are_always_terminated(void **state)
 {
-	struct test_peer p = {.answer = say_unterminated_names};
+	struct test_peer p = {.answer = send_unterminated_names};
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_conn *conn;
 

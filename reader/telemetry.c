@@ -122,7 +122,7 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	return judge(answer, socket, err, errlen);
 }
 
-int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
+int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
 {
 	int fd = rt_connect(app, RT_TELEMETRY_SOCKET), ret;
 

@@ -17,6 +17,6 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 
 /* Sends any command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
 #define RT_TELEMETRY_MAX 16385
-int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
+int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
 
 #endif

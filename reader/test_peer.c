@@ -69,7 +69,7 @@ static bool serve(struct test_peer *p, int sock)
 	if (rt_msg_recv(sock, buf, sizeof(buf), p->fds, RT_FD_COUNT, &p->fd_count, 0) <= 0)
 		return false;
 	if (h->type == RT_MSG_MONITOR)
-		memcpy(&p->asked_for, buf, sizeof(p->asked_for));
+		memcpy(&p->request, buf, sizeof(p->request));
 	more = p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
 	while (p->fd_count)
 		close(p->fds[--p->fd_count]);

@@ -18,14 +18,14 @@ typedef bool (*test_answer_fn)(struct test_peer *p, int sock, uint16_t type);
 
 struct test_peer {
 	char dir[64];
-	test_answer_fn answer;           /* NULL: test_peer_answer() */
-	struct test_session *session;    /* moves into the memory of each RT_MSG_MEMORY */
-	int stats_fd;                    /* given out for RT_MSG_MONITOR */
-	struct rt_msg_monitor asked_for; /* the last RT_MSG_MONITOR */
-	const char *telemetry;           /* answer of the telemetry socket; NULL: no such socket */
-	bool telemetry_wakes;            /* the probe's socket appears when telemetry is asked */
-	const char *socket;              /* name of the probe's; NULL: RT_SOCKET_NAME */
-	bool telemetry_silent;           /* it greets, and that is all */
+	test_answer_fn answer;         /* NULL: test_peer_answer() */
+	struct test_session *session;  /* moves into the memory of each RT_MSG_MEMORY */
+	int stats_fd;                  /* given out for RT_MSG_MONITOR */
+	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
+	const char *telemetry;         /* answer of the telemetry socket; NULL: no such socket */
+	bool telemetry_wakes;          /* the probe's socket appears when telemetry is asked */
+	const char *socket;            /* name of the probe's; NULL: RT_SOCKET_NAME */
+	bool telemetry_silent;         /* it greets, and that is all */
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* came with the message that is being answered */
 	unsigned fd_count;

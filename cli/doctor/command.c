@@ -75,7 +75,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DURATION_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
-	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
+	message_print("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
 }
 
@@ -102,13 +102,13 @@ static int examine(struct context *c)
 	int ret;
 
 	if (!doctor_watch(&c->watch, c->duration_ns, take, c)) {
-		say("doctor: interrupted");
+		message_print("doctor: interrupted");
 		return STATUS_FAILED;
 	}
 	watch_explain(&c->watch, "doctor");
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("doctor: cannot write to standard output: %s", strerror(errno));
+		message_print("doctor: cannot write to standard output: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	if (!c->examined || c->examined < c->watch.name_count)

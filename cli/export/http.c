@@ -183,12 +183,12 @@ static int listen_at(const char *listen)
 		      ? EAI_SERVICE
 		      : getaddrinfo(*host ? host : NULL, port, &hints, &found);
 	if (ret) {
-		say("export: --listen %s: %s; give HOST:PORT", listen, gai_strerror(ret));
+		message_print("export: --listen %s: %s; give HOST:PORT", listen, gai_strerror(ret));
 		return -EINVAL;
 	}
 	ret = open_socket(found);
 	if (ret < 0)
-		say("export: --listen %s: %s; choose another address or port", listen,
+		message_print("export: --listen %s: %s; choose another address or port", listen,
 			strerror(-ret));
 	freeaddrinfo(found);
 	return ret;
@@ -214,7 +214,7 @@ int export_serve(
 		CONNECTIONS_PER_IP, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
 	if (!s->daemon) {
-		say("export: the HTTP server does not start: %s", strerror(errno));
+		message_print("export: the HTTP server does not start: %s", strerror(errno));
 		close(fd);
 		free(s);
 		return -EIO;

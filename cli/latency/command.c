@@ -108,7 +108,8 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 	if (!ret && c->histogram && !c->common.json && !c->common.csv)
 		latency_print_histogram(&l);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("latency: cannot write to standard output: %s", strerror(ret ? -ret : errno));
+		message_print("latency: cannot write to standard output: %s",
+			strerror(ret ? -ret : errno));
 		ret = -EIO;
 	}
 	if (plot->f && !error)
@@ -134,7 +135,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (c.common.json && c.common.csv) {
-		say("latency: --json and --csv: choose one");
+		message_print("latency: --json and --csv: choose one");
 		return STATUS_USAGE;
 	}
 	if (!c.common.duration_ns && !c.common.packets)

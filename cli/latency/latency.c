@@ -12,8 +12,8 @@ const char *const latency_names[LATENCY_QUANTILES] = {"p50", "p90", "p99", "p99.
 static bool wanted(const struct one_app *app, const struct ringtap_snapshot *f,
 	const struct ringtap_pair_stats *p)
 {
-	return one_app_wants(app, f, p->tx_port) ||
-	       (p->rx_port != RINGTAP_NO_INDEX && one_app_wants(app, f, p->rx_port));
+	return one_app_includes(app, f, p->tx_port) ||
+	       (p->rx_port != RINGTAP_NO_INDEX && one_app_includes(app, f, p->rx_port));
 }
 
 uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot *first,

@@ -18,8 +18,9 @@
 int measure_operand(struct measure_options *o, const char *command, const char *text)
 {
 	if (o->name) {
-		say("%s: %s: a second application; give one application at a time; see 'ringtap "
-		    "%s --help'",
+		message_print(
+			"%s: %s: a second application; give one application at a time; see 'ringtap "
+			"%s --help'",
 			command, text, command);
 		return -EINVAL;
 	}
@@ -33,22 +34,23 @@ int measure_set(
 	switch (id) {
 	case MEASURE_INTERFACE:
 		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
-			say("%s: -i %s: empty, or one too many; see 'ringtap list'", command,
-				v->text);
+			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'",
+				command, v->text);
 			return -EINVAL;
 		}
 		o->specs[o->spec_count++] = v->text;
 		break;
 	case MEASURE_DURATION:
 		if (parse_seconds(v->text, &o->duration_ns)) {
-			say("%s: --duration %s: not a number above zero; give seconds", command,
-				v->text);
+			message_print("%s: --duration %s: not a number above zero; give seconds",
+				command, v->text);
 			return -EINVAL;
 		}
 		break;
 	case MEASURE_PLOT:
 		if (!plot_format(v->text)) {
-			say("%s: --plot %s: neither .svg nor .png; choose one", command, v->text);
+			message_print("%s: --plot %s: neither .svg nor .png; choose one", command,
+				v->text);
 			return -EINVAL;
 		}
 		o->plot = v->text;
@@ -72,7 +74,7 @@ static int attach(struct measure *m)
 	m->info.size = sizeof(m->info);
 	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
-		say_not_attached(m->command, m->app.name, ret, err);
+		print_not_attached(m->command, m->app.name, ret, err);
 		return STATUS_FAILED;
 	}
 	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;
@@ -84,14 +86,14 @@ static int begin(struct measure *m)
 	int ret = ringtap_monitor_read(m->mon, &m->first);
 
 	if (ret) {
-		say("%s: %s: %s", m->command, m->app.name,
+		message_print("%s: %s: %s", m->command, m->app.name,
 			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
-		say("%s: -i %s: %s has no such port; see 'ringtap list'", m->command, missing,
-			m->app.name);
+		message_print("%s: -i %s: %s has no such port; see 'ringtap list'", m->command,
+			missing, m->app.name);
 		return STATUS_FAILED;
 	}
 	/* Only now: until here there is nothing to print, and a signal may end it all. */
@@ -129,7 +131,7 @@ static void show(const struct measure *m, uint64_t ns, uint64_t packets)
 		return;
 	n = fprintf(stderr, "\r%.1f s, %s %s ", (double)ns / NS_PER_S, format_count(count, packets),
 		m->what);
-	say_live(n > 0 ? (size_t)n : 0);
+	message_live_line(n > 0 ? (size_t)n : 0);
 }
 
 /* Waits for the next tick, the end of the application, or a signal. True: a signal came. */
@@ -159,7 +161,7 @@ static int loop(struct measure *m)
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
 		if (ret) {
-			say("%s: %s: its statistics are broken", m->command, m->app.name);
+			message_print("%s: %s: its statistics are broken", m->command, m->app.name);
 			return STATUS_FAILED;
 		}
 		show(m, age, packets);
@@ -174,10 +176,11 @@ static void tell_end(const struct measure *m)
 		return;
 	if (isatty(STDERR_FILENO)) {
 		fputc('\n', stderr);
-		say_live(0);
+		message_live_line(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		say("%s: %s has ended; the results are those until then", m->command, m->app.name);
+		message_print("%s: %s has ended; the results are those until then", m->command,
+			m->app.name);
 }
 
 int measure_run(struct measure *m)

@@ -38,8 +38,8 @@ int watch_name(struct watch *w, const char *command, const char *name)
 	if (w->name_count && wanted(w, name))
 		return 0;
 	if (w->name_count == WATCH_NAMES) {
-		say("%s: %s: more than %d applications; name fewer, or none for all", command, name,
-			WATCH_NAMES);
+		message_print("%s: %s: more than %d applications; name fewer, or none for all",
+			command, name, WATCH_NAMES);
 		return -EINVAL;
 	}
 	w->names[w->name_count++] = name;
@@ -224,7 +224,7 @@ int watch_find(struct watch *w, const char *command)
 	if (!ret)
 		ret = watch_refresh(w);
 	if (ret)
-		say("%s: cannot find applications: %s", command, strerror(-ret));
+		message_print("%s: cannot find applications: %s", command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -433,8 +433,9 @@ void watch_explain(struct watch *w, const char *command)
 	char line[WATCH_REASON_LEN];
 
 	for (size_t n = 0; watch_reason(w, n, line); n++)
-		say("%s: %s", command, line);
+		message_print("%s: %s", command, line);
 	if (!w->count && !w->name_count)
-		say("%s: no running DPDK application found; run ringtap as its user or as root",
+		message_print(
+			"%s: no running DPDK application found; run ringtap as its user or as root",
 			command);
 }

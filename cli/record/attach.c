@@ -8,7 +8,7 @@ static int attach(struct recorder *r, const struct target *t)
 	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
 
 	if (ret)
-		say_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
+		print_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
 	return ret;
 }
 

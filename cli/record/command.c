@@ -146,7 +146,7 @@ int recorder_run(struct recorder *r)
 	if (!ret)
 		ret = output_init(&r->out, r->cfg);
 	if (ret) {
-		say("record: starting: %s", strerror(-ret));
+		message_print("record: starting: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	signals_catch(r->cap);

@@ -239,20 +239,20 @@ static void which_application_is_meant(void **state)
 {
 	fake.apps = 0;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no running DPDK application"));
+	assert_non_null(strstr(message_last(), "no running DPDK application"));
 	fake.apps = 1;
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
+	assert_non_null(strstr(message_last(), "no port or application is called 'appX:p0'"));
 	fake.apps = 2;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "several applications (app0, app1); name one, as in "
-				       "'ringtap record -i app0'"));
+	assert_non_null(strstr(message_last(), "several applications (app0, app1); name one, as in "
+					       "'ringtap record -i app0'"));
 	assert_int_equal(record("-w f -i p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "name one, as in 'ringtap record -i app0:p0'"));
+	assert_non_null(strstr(message_last(), "name one, as in 'ringtap record -i app0:p0'"));
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
+	assert_non_null(strstr(message_last(), "no port or application is called 'appX:p0'"));
 	assert_int_equal(record("-w f -i app0: -i app0:p1"), STATUS_USAGE);
-	assert_non_null(strstr(said(), "app0:p1"));
+	assert_non_null(strstr(message_last(), "app0:p1"));
 	assert_int_equal(access("f", F_OK), -1);
 	assert_int_equal(fake.attached, 0);
 }
@@ -261,7 +261,7 @@ static void refused_attach_leaves_no_file(void **state)
 {
 	fake.attach_error = -ENODEV;
 	assert_int_equal(record("-w f -i 7"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "fake error"));
+	assert_non_null(strstr(message_last(), "fake error"));
 	assert_int_equal(access("f", F_OK), -1);
 	test_write("f", "precious", 8);
 	assert_int_equal(record("-w f"), STATUS_FAILED);
@@ -271,7 +271,7 @@ static void refused_attach_leaves_no_file(void **state)
 static void death_of_the_application_is_no_failure(void **state)
 {
 	assert_int_equal(record("-q -w f"), STATUS_OK);
-	assert_non_null(strstr(said(), "'app0' has ended: the capture is complete"));
+	assert_non_null(strstr(message_last(), "'app0' has ended: the capture is complete"));
 	assert_true(test_blocks_read("f").ended[0]);
 }
 
@@ -279,7 +279,7 @@ static void corruption_saves_what_was_good(void **state)
 {
 	fake.end = -EBADMSG;
 	assert_int_equal(record("-q -w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "fake error"));
+	assert_non_null(strstr(message_last(), "fake error"));
 	assert_int_equal(test_pcap_read("f").packets, TOTAL);
 	/* Counts are not known to be final. */
 	assert_false(test_blocks_read("f").ended[0]);
@@ -313,17 +313,17 @@ static void failed_output_names_file_and_cause(void **state)
 	struct test_pcap t;
 
 	assert_int_equal(record("-w /dev/full"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "/dev/full"));
-	assert_non_null(strstr(said(), "No space left"));
+	assert_non_null(strstr(message_last(), "/dev/full"));
+	assert_non_null(strstr(message_last(), "No space left"));
 	assert_int_equal(fake.stops, 1);
 	assert_int_equal(record("-w none/f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "cannot write 'none/f': No such file"));
+	assert_non_null(strstr(message_last(), "cannot write 'none/f': No such file"));
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	now = (struct rlimit){20000, old.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 	assert_int_equal(record("-w f --no-direct"), STATUS_FAILED);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	assert_non_null(strstr(said(), "writing f: File too large"));
+	assert_non_null(strstr(message_last(), "writing f: File too large"));
 	t = test_pcap_read("f");
 	assert_true(t.packets > 100 && t.packets < TOTAL);
 	assert_int_equal(t.gaps, 0);

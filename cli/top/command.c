@@ -95,7 +95,7 @@ static int set_interval(struct top_config *cfg, const char *text)
 	if (!parse_seconds(text, &cfg->interval_ns) && cfg->interval_ns >= INTERVAL_MIN_NS &&
 		cfg->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	say("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
+	message_print("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
 	return -EINVAL;
 }
 
@@ -128,12 +128,13 @@ static int check(const struct top_config *cfg)
 	const struct view *v = &views[cfg->view];
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		say("top: --sort %s: the view %s has no such column; give the title of one",
+		message_print(
+			"top: --sort %s: the view %s has no such column; give the title of one",
 			cfg->sort, v->name);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		say("top: standard input or output is no terminal; use --once or --json");
+		message_print("top: standard input or output is no terminal; use --once or --json");
 		return -EINVAL;
 	}
 	return 0;

@@ -115,7 +115,7 @@ static int show(struct watch *w, const struct top_config *cfg)
 		print_view(w, cfg);
 	if (!ret && !fflush(stdout) && !ferror(stdout))
 		return STATUS_OK;
-	say("top: cannot write to standard output: %s", strerror(errno));
+	message_print("top: cannot write to standard output: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -135,7 +135,8 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		watch_explain(w, "top");
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
-		say("top: cannot start a thread that finds applications: %s", strerror(errno));
+		message_print(
+			"top: cannot start a thread that finds applications: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	until = now_ns(CLOCK_MONOTONIC);

@@ -107,7 +107,7 @@ static int add_files(const struct trace *t, json_t *list, bool *lttng)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->pid);
 	f = fopen(path, "r");
 	if (!f) {
-		say("trace: %s: %s: %s; run it as its user or as root", t->app.name, path,
+		message_print("trace: %s: %s: %s; run it as its user or as root", t->app.name, path,
 			strerror(errno));
 		return -errno;
 	}
@@ -126,7 +126,7 @@ static int add_files(const struct trace *t, json_t *list, bool *lttng)
 
 static json_t *document(const struct trace *t, json_t *events, bool lttng)
 {
-	json_t *answer = trace_ask(t->app.dir, "");
+	json_t *answer = trace_query(t->app.dir, "");
 	bool rte_trace = json_is_object(answer);
 
 	json_decref(answer);

@@ -256,7 +256,7 @@ static int write_order(const struct order *o, const char *path)
 	return fclose(f) ? -errno : 0;
 }
 
-static bool told_something(void)
+static bool command_waits(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
@@ -269,7 +269,7 @@ static int circle(const struct order *o, uint16_t port)
 	struct rte_mbuf *got[BURST];
 	unsigned at = 0;
 
-	for (uint64_t bursts = 0; bursts % 64 || !told_something(); bursts++) {
+	for (uint64_t bursts = 0; bursts % 64 || !command_waits(); bursts++) {
 		unsigned n = RTE_MIN((unsigned)BURST, o->count - at);
 
 		if (rte_ring_enqueue_bulk(port_rings[port].rx[0], (void **)&o->list[at], n, NULL) !=
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 	size_t size = 0;
 
 	setlinebuf(stdout);
-	/* told_something() must not miss what stdio has read already. */
+	/* command_waits() must not miss what stdio has read already. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (rte_eal_init(argc, argv) < 0 || port_make_ring("a", 1, 1) != 0 ||
 		port_make_ring("b", 1, 1) != 1) {

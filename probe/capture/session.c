@@ -14,17 +14,17 @@
 #include "probe/core/request.h"
 #include "probe/trace/trace.h"
 
-static uint32_t wanted_directions(const struct rt_msg_want *w, enum rt_direction dir)
+static uint32_t target_directions(const struct rt_msg_want *w, enum rt_direction dir)
 {
 	return w->directions & (dir == RT_DIR_RX ? RT_WANT_RX : RT_WANT_TX);
 }
 
-static bool wants_queue(const struct rt_session *s, const struct rt_session_if *f,
+static bool includes_queue(const struct rt_session *s, const struct rt_session_if *f,
 	enum rt_direction dir, uint32_t queue)
 {
 	const struct rt_msg_want *w = &s->wants[f->want];
 
-	return wanted_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
+	return target_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
 }
 
 static void fill_tap(struct rt_session *s, const struct rt_tap *t)
@@ -259,7 +259,7 @@ static void add_queues(struct rt_session *s, struct rt_session_if *f)
 		return;
 	for (int dir = 0; dir < 2; dir++) {
 		for (; f->queues[dir] < n[dir]; f->queues[dir]++) {
-			if (wants_queue(s, f, dir, f->queues[dir]))
+			if (includes_queue(s, f, dir, f->queues[dir]))
 				add_tap(s, (uint32_t)(f - s->ifs), dir, (uint16_t)f->queues[dir]);
 		}
 	}

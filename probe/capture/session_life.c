@@ -315,7 +315,7 @@ bool rt_session_stopped(struct rt_session *s)
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
 		mend_rings(s);
-		/* Counters and heads are final before it: RT_MSG_STOPPED tells this session's
+		/* Counters and heads are final before it: RT_MSG_STOPPED notifies this session's
 		 * reader, other processes may read the state. */
 		if (s->shm.header)
 			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);

@@ -8,7 +8,7 @@
 
 RT_USDT_SEMAPHORE(latency);
 
-bool rt_trace_wants_latency(void)
+bool rt_trace_latency_enabled(void)
 {
 	return RT_USDT_LISTENED(latency) || rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE;
 }

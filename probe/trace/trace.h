@@ -29,7 +29,7 @@ void rt_trace_burst(
 /* In hooks, for all tracers. */
 void rt_trace_ring_full(uint32_t session, uint16_t port, uint16_t queue, uint32_t packets);
 /* Whether a tracer needs the times of a burst's packets, cycles; call it before adding them up. */
-bool rt_trace_wants_latency(void);
+bool rt_trace_latency_enabled(void);
 void rt_trace_latency(
 	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles);
 void rt_trace_latency_usdt(

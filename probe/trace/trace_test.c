@@ -276,7 +276,7 @@ static void test_discarded_events_are_lost(void **state)
 static struct {
 	bool holds[2];
 	uint64_t lost[3];
-} thread_told;
+} thread_results;
 
 static void *emit_in_a_thread(void *registered)
 {
@@ -288,13 +288,13 @@ static void *emit_in_a_thread(void *registered)
 	rte_trace_pattern("ringtap.rx_burst", true);
 	for (unsigned i = 0; i < 2; i++) {
 		rt_trace_saving(i == 0);
-		fill(&emitted, &thread_told.lost[i], 1);
-		thread_told.holds[i] = rt_trace_holds_buffer();
+		fill(&emitted, &thread_results.lost[i], 1);
+		thread_results.holds[i] = rt_trace_holds_buffer();
 	}
 	if (registered)
 		rte_thread_unregister();
-	fill(&emitted, &thread_told.lost[2], 1);
-	return &thread_told;
+	fill(&emitted, &thread_results.lost[2], 1);
+	return &thread_results;
 }
 
 /* DPDK's lock is not waited for, and no buffer is left behind. */
@@ -311,11 +311,11 @@ static void test_who_gets_a_buffer(void **state)
 			0);
 		assert_int_equal(pthread_join(thread, &done), 0);
 		assert_non_null(done);
-		assert_false(thread_told.holds[0]);
-		assert_int_equal(thread_told.lost[0], 1);
-		assert_int_equal(thread_told.holds[1], registered);
-		assert_int_equal(thread_told.lost[1], !registered);
-		assert_int_equal(thread_told.lost[2], 1);
+		assert_false(thread_results.holds[0]);
+		assert_int_equal(thread_results.lost[0], 1);
+		assert_int_equal(thread_results.holds[1], registered);
+		assert_int_equal(thread_results.lost[1], !registered);
+		assert_int_equal(thread_results.lost[2], 1);
 	}
 }
 
