@@ -248,7 +248,7 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->rtt && !generates)
 		return "--rtt: needs --role generate";
 	if (c->outstanding && !c->rtt)
-		return "--outstanding: needs --rtt, which receives the answers";
+		return "--outstanding: needs --rtt, which receives the replies";
 	if (c->pcap && c->rtt)
 		return "--rtt: frames of --pcap have no stamp to measure by; remove one of the "
 		       "options";

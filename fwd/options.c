@@ -90,7 +90,7 @@ static const struct option_def options[] = {
 	{OPT_OUTSTANDING, OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"Maximum packets in flight, with --rtt (no limit)"},
 	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
-		"Maximum time to wait for answers, with --rtt: at the end of the run, and for "
+		"Maximum time to wait for replies, with --rtt: at the end of the run, and for "
 		"each packet with --outstanding (1s)"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
@@ -171,10 +171,10 @@ static const struct section sections[] = {
 		"sink:b@0 --stages 9M:5s,11M:5s,9M:5s --sink-rate 10M --memory 4k --pool-cache 0 "
 		"--samples a.csv --json\n"},
 	{"COUNTS",
-		"Each packet that was due in a generator is counted once: as sent; as refused "
-		"(the port did not accept it; the generator keeps the buffer for the next "
-		"packet, as a NIC keeps its descriptor); as no_buffer (the pool was empty); as "
-		"not_reached (the stage ended more than 20 ms before); or as tx_errors (packet "
+		"Each packet that was due in a generator is counted once: as sent; as "
+		"tx_refused (the port did not accept it; the generator keeps the buffer for the next "
+		"packet, as a NIC keeps its descriptor); as tx_nombuf (the pool was empty); as "
+		"tx_expired (the stage ended more than 20 ms before); or as tx_errors (packet "
 		"planes: the kernel rejected it permanently, for example because it is longer "
 		"than the MTU). Only sent packets and such errors consume a sequence number.\n\n"
 		"Each packet that a forwarder received is counted once: as sent, as dropped, as "

@@ -44,13 +44,13 @@ void report_second(const struct app *a, const struct second *s)
 	char name[ROLE_TEXT], rx[FORMAT_LEN], tx[FORMAT_LEN];
 
 	fprintf(f,
-		"%6.1f s  %s: rx %spps, %.1f per burst, %.1f per non-zero burst (%" PRIu64
-		" of %" PRIu64 "); tx %spps, dropped %" PRIu64 "\n",
+		"%6.1f s  %s: rx %spps, %.1f per call, %.1f per busy call (%" PRIu64 " of %" PRIu64
+		"); tx %spps, dropped %" PRIu64 "\n",
 		s->at, role_text(a->roles[s->role], name),
 		format_si(rx, (double)c->rx_packets / s->seconds),
 		ratio(c->rx_packets, rx_bursts(c)), ratio(c->rx_packets, c->rx_nonzero),
 		c->rx_nonzero, rx_bursts(c), format_si(tx, (double)c->tx_packets / s->seconds),
-		c->tx_dropped + c->tx_errors + c->refused + c->no_buffer);
+		c->tx_dropped + c->tx_errors + c->tx_refused + c->tx_nombuf);
 	fflush(f);
 }
 
@@ -82,14 +82,14 @@ static void text_generator(const struct role *r)
 		uint64_t rate = r->config->stages[i].rate;
 
 		printf("  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
-		       " refused, %" PRIu64 " without buffer, %" PRIu64 " not reached\n",
+		       " refused, %" PRIu64 " without a buffer, %" PRIu64 " expired\n",
 			i, rate == RATE_UNLIMITED ? "max" : format_count(requested, rate),
-			stage_rate(r, i), r->counters[i].refused, r->counters[i].no_buffer,
-			r->counters[i].not_reached);
+			stage_rate(r, i), r->counters[i].tx_refused, r->counters[i].tx_nombuf,
+			r->counters[i].tx_expired);
 	}
 	if (!r->from)
 		return;
-	text_sequence(&g->answers);
+	text_sequence(&g->replies);
 	text_histogram("round trip", &g->rtt);
 }
 
@@ -102,7 +102,7 @@ static void text_role(struct app *a, struct role *r)
 	printf("%s (CPU %d)\n", role_text(r, name), r->cpu);
 	if (r->from)
 		printf("  received %s in %" PRIu64 " of %" PRIu64
-		       " bursts: %.2f per burst, %.2f per non-zero burst\n",
+		       " calls: %.2f per call, %.2f per busy call\n",
 			format_count(rx, c.rx_packets), c.rx_nonzero, rx_bursts(&c),
 			ratio(c.rx_packets, rx_bursts(&c)), ratio(c.rx_packets, c.rx_nonzero));
 	if (r->to)
@@ -115,16 +115,16 @@ static void text_role(struct app *a, struct role *r)
 	if (r->generator)
 		text_generator(r);
 	if (r->latency) {
-		text_histogram("from receive to send", &r->latency->through);
-		text_histogram("cost per packet", &r->latency->cost);
+		text_histogram("from receive to send", &r->latency->rx_to_tx);
+		text_histogram("time per packet", &r->latency->per_packet);
 	}
 	if (r->sink) {
 		struct sequence sum;
 
 		sink_total(r->sink, &sum);
 		text_sequence(&sum);
-		if (r->sink->foreign)
-			printf("  packets without a stamp %" PRIu64 "\n", r->sink->foreign);
+		if (r->sink->unstamped)
+			printf("  packets without a stamp %" PRIu64 "\n", r->sink->unstamped);
 	}
 }
 

@@ -104,8 +104,8 @@ static void measure(struct latency *l, uint64_t begin, uint64_t got, uint16_t n,
 
 	/* Held packets are not measured. */
 	if (sent)
-		histogram_add(&l->through, now - got, sent);
-	histogram_add_share(&l->cost, now - begin, n);
+		histogram_add(&l->rx_to_tx, now - got, sent);
+	histogram_add_share(&l->per_packet, now - begin, n);
 }
 
 /* plain: without options that access packets or the TSC. */
@@ -217,7 +217,7 @@ int forward_init(struct role *r)
 			return -ENOMEM;
 		}
 		r->latency->every = r->latency->until = c->latency;
-		r->latency->empty = empty_measurement();
+		r->latency->overhead = empty_measurement();
 	}
 	if (r->plane == PLANE_PACKET)
 		r->poll = forward_packet;

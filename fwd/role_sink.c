@@ -27,7 +27,7 @@ static void count_numbers(struct sink *s, struct rte_mbuf **m, uint16_t n)
 		if (i + 8 < n)
 			rte_prefetch0(rte_pktmbuf_mtod_offset(m[i + 8], void *, STAMP_OFFSET));
 		if (!stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *), m[i]->data_len, &stamp)) {
-			s->foreign++;
+			s->unstamped++;
 			continue;
 		}
 		q = stream(s, stamp.stream);

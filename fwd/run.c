@@ -157,13 +157,13 @@ static bool generators_are_done(const struct app *a)
 	return true;
 }
 
-/* The time without packets that ends the run. Missing answers are waited for up to --timeout. */
+/* The time without packets that ends the run. It waits up to --timeout for missing replies. */
 static uint64_t quiet_ns(const struct app *a)
 {
 	for (unsigned i = 0; i < a->role_count; i++) {
 		const struct generator *g = a->roles[i]->generator;
 
-		if (g && a->config->rtt && rt_load(&g->answers.unique) < rt_load(&g->number))
+		if (g && a->config->rtt && rt_load(&g->replies.unique) < rt_load(&g->number))
 			return a->config->timeout_ns;
 	}
 	return QUIET_NS;

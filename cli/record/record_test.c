@@ -380,7 +380,7 @@ static void summary_as_json(void **state)
 	assert_int_equal(number(j, "written"), 120);
 	assert_int_equal(number(j, "discarded"), TOTAL - 120);
 	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
-	assert_string_equal(json_string_value(json_object_get(j, "end")), "packets");
+	assert_string_equal(json_string_value(json_object_get(j, "ended_by")), "packets");
 	tap = json_array_get(
 		json_object_get(json_array_get(json_object_get(j, "interfaces"), 1), "taps"), 0);
 	assert_int_equal(number(tap, "captured"), 51);

@@ -195,7 +195,8 @@ json_t *trace_document(const struct trace *t, const char *what)
 	json_object_set_new(j, "application", json_text(t->app.name));
 	json_object_set_new(j, "program", json_text(t->info.program));
 	json_object_set_new(j, "pid", json_integer(t->pid));
-	json_object_set_new(j, "seconds", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
+	json_object_set_new(
+		j, "duration_s", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
 	json_object_set_new(j, "ended_by", json_text(ends[t->end]));
 	return j;
 }

@@ -246,7 +246,7 @@ static int report(const struct trace *t, json_t *maps)
 		ret = json_print(doc, stdout);
 	} else {
 		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
-			json_number_value(json_object_get(doc, "seconds")));
+			json_number_value(json_object_get(doc, "duration_s")));
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}

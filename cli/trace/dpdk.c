@@ -177,7 +177,7 @@ static void print(const json_t *doc)
 	printf("%s: %.1f s, ",
 		printable(
 			name, sizeof(name), json_string_value(json_object_get(doc, "application"))),
-		json_number_value(json_object_get(doc, "seconds")));
+		json_number_value(json_object_get(doc, "duration_s")));
 	if (saved_to)
 		printf("in %s; the application saved it to %s\n",
 			json_string_value(json_object_get(doc, "directory")),

@@ -245,7 +245,7 @@ static void print(const json_t *doc, const struct lttng *l)
 	char count[FORMAT_LEN], name[RINGTAP_NAME_LEN];
 
 	printf("%s: %.1f s, in %s\n", printable(name, sizeof(name), l->t->app.name),
-		json_number_value(json_object_get(doc, "seconds")), l->folder);
+		json_number_value(json_object_get(doc, "duration_s")), l->folder);
 	if (l->recorded >= 0)
 		printf("  recorded  %15s events\n", format_count(count, (uint64_t)l->recorded));
 	if (l->discarded >= 0)

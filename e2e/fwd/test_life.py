@@ -23,7 +23,7 @@ def test_a_signal_ends_it_with_a_report(fwd, number):
     app = fwd(*NULL).running()
     assert (RUN_DIR / app.prefix).exists()
     report = app.stop(number)
-    assert report["end"] == "signal"
+    assert report["ended_by"] == "signal"
     assert report.total("echo")["rx_packets"] == report.total("echo")["tx_packets"]
     assert not (RUN_DIR / app.prefix).exists()
 
@@ -38,14 +38,14 @@ def test_a_second_signal_changes_nothing(fwd, pause):
         while time.monotonic() < until_at:
             pass
         app.proc.send_signal(signal.SIGTERM)
-        assert app.done()["end"] == "signal"
+        assert app.done()["ended_by"] == "signal"
         assert not (RUN_DIR / app.prefix).exists()
 
 
 def test_a_signal_ends_the_lingering(fwd):
     app = fwd(*NULL, "--count", 1000, "--linger", "1000s").running()
     app.proc.expect(r"^}")
-    assert app.stop()["end"] == "count"
+    assert app.stop()["ended_by"] == "count"
     assert not (RUN_DIR / app.prefix).exists()
 
 
@@ -68,8 +68,8 @@ def test_folders_of_the_dead_are_swept(fwd):
 @pytest.mark.smoke
 def test_duration(fwd):
     report = fwd(*NULL, "--duration", "300ms").done()
-    assert report["end"] == "duration"
-    assert report["seconds"] >= 0.3
+    assert report["ended_by"] == "duration"
+    assert report["duration_s"] >= 0.3
     assert report.total("echo")["rx_packets"] > 0
 
 
@@ -78,7 +78,7 @@ def test_killed_and_started_again(fwd):
     app = fwd(*NULL).running()
     app.proc.kill()
     again = fwd(*NULL, name=app.prefix).running()
-    assert again.stop()["end"] == "signal"
+    assert again.stop()["ended_by"] == "signal"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "/run/x", "a/b"])
@@ -104,7 +104,7 @@ def test_folder_that_was_there_before_stays(fwd):
     left.mkdir(parents=True)
     (left / "theirs").write_text("kept")
     app = fwd(*NULL, name=name).running()
-    assert app.stop()["end"] == "signal"
+    assert app.stop()["ended_by"] == "signal"
     assert (left / "theirs").read_text() == "kept"
 
 
@@ -120,17 +120,17 @@ def test_per_second_statistics_add_up(fwd):
     report = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
                  "generate:a@0", "--role", "sink:a@1", "--stages", "20k:2500ms", "--stats",
                  1).done()
-    lines = report["per_second"]
+    lines = report["intervals"]
     assert len(lines) >= 4  # two roles, two whole seconds at least
     for number, role in enumerate(report["roles"]):
         mine = [line for line in lines if line["role"] == number]
         for key in ("rx_packets", "tx_packets"):
             assert sum(line[key] for line in mine) == role["total"][key]
     for line in lines:
-        if line["rx_bursts_nonzero"]:
-            assert line["rx_per_nonzero_burst"] == pytest.approx(
-                line["rx_packets"] / line["rx_bursts_nonzero"])
-            assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
+        if line["rx_busy_calls"]:
+            assert line["rx_packets_per_busy_call"] == pytest.approx(
+                line["rx_packets"] / line["rx_busy_calls"])
+            assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
 
 
 @pytest.mark.slow
@@ -146,11 +146,11 @@ def test_per_second_statistics_after_a_stall(fwd):
     app.proc.expect(r" [4-9]\.\d s ")
     app.proc.expect(r" [5-9]\.\d s ")
     report = app.stop()
-    lines = report["per_second"]
-    assert sum(line["seconds"] for line in lines) == pytest.approx(report["seconds"])
-    assert sum(line["seconds"] > 2.5 for line in lines) == 1
+    lines = report["intervals"]
+    assert sum(line["interval_s"] for line in lines) == pytest.approx(report["duration_s"])
+    assert sum(line["interval_s"] > 2.5 for line in lines) == 1
     # Due at whole seconds: one may be short after a stall, none is next to nothing.
-    assert sum(line["seconds"] < 0.05 for line in lines[:-1]) == 0
+    assert sum(line["interval_s"] < 0.05 for line in lines[:-1]) == 0
     assert sum(line["rx_packets"] for line in lines) == report.total("echo")["rx_packets"]
 
 
@@ -188,7 +188,7 @@ def test_queries_while_it_ends(fwd):
         app = fwd(*NULL).running()
         asking = threading.Thread(target=lambda: [listing() for _ in range(8)])
         asking.start()
-        assert app.stop()["end"] == "signal"
+        assert app.stop()["ended_by"] == "signal"
         asking.join()
 
 

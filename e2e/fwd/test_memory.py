@@ -57,7 +57,7 @@ def test_4k(fwd, huge_eal):
     if huge_eal and free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
-    assert memory["kind"] == "4k" and memory["page_size"] == 4096
+    assert memory["kind"] == "4k" and memory["page_bytes"] == 4096
     assert pages == {4}
     assert kernel["AnonHugePages"] == 0
     assert kernel["Private_Hugetlb"] == kernel["Shared_Hugetlb"] == 0
@@ -70,7 +70,7 @@ def test_transparent_huge(fwd):
         pytest.skip("transparent huge pages are switched off")
     memory, kernel, _pages = kept(fwd, "--memory", "thp")
     assert kernel["AnonHugePages"] * 1024 >= memory["bytes"] >= POOL * STRIDE
-    assert memory["page_size"] == 2 << 20
+    assert memory["page_bytes"] == 2 << 20
     assert memory["base"] % (2 << 20) == 0
     assert memory["smaps"]["anon_huge_kb"] == kernel["AnonHugePages"]
 
@@ -92,7 +92,7 @@ def test_dpdks_own(fwd, huge_eal, size):
     if huge_eal and free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     memory, kernel, pages = kept(fwd, huge=huge_eal)
-    assert (memory["kind"], memory["page_size"]) == ("dpdk", size << 10)
+    assert (memory["kind"], memory["page_bytes"]) == ("dpdk", size << 10)
     assert pages == {size}
     assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
 
@@ -138,11 +138,11 @@ def handed_out(fwd, tmp_path, *args):
                  3 * POOL, "--count", 100_000, *args).done()
     out = []
     for va in buffers(path):
-        number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride"])
+        number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride_bytes"])
         assert rest == HEADROOM and 0 <= number < POOL
         out.append(number)
     assert len(out) == 3 * POOL
-    assert report.role("echo")["samples_skipped"] > 0
+    assert report.role("echo")["samples_lost"] > 0
     return report, out
 
 
@@ -195,7 +195,7 @@ def three_phases(fwd, path, *args):
     nothing."""
     for _ in range(20):
         report = fwd(*SCATTER, *args, "--samples", path).done()
-        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
+        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride_bytes"])
         way = report.role("oneway")["stages"]
         if min(len(stages[0]), len(stages[3])) > 4000 and len(stages[1]) > 20000 \
                 and not way[0]["tx_dropped"] and not way[3]["tx_dropped"]:
@@ -277,5 +277,5 @@ def test_memory_is_given_back(fwd):
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")
     again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True,
                 name=app.prefix).running()
-    assert again.stop()["end"] == "signal"
+    assert again.stop()["ended_by"] == "signal"
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")

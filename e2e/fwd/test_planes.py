@@ -38,19 +38,19 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
     report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "max", "--rtt", "--outstanding", 1,
                  "--timeout", "20s", "--count", COUNT, namespace=here).done()
     generator = report.role("generate")
-    assert report["end"] == "count"
-    assert generator["answers"]["unique"] == generator["round_trip"]["count"] == COUNT
-    assert generator["answers"]["lost"] == generator["answers"]["duplicated"] == 0
+    assert report["ended_by"] == "count"
+    assert generator["replies"]["unique"] == generator["round_trip"]["packets"] == COUNT
+    assert generator["replies"]["lost"] == generator["replies"]["duplicated"] == 0
     assert generator["timeouts"] == 0
     trip = generator["round_trip"]["cycles"]
     assert 0 < trip["min"] <= trip["p50"] <= trip["p90"] <= trip["p99"] <= trip["max"]
     assert trip["min"] <= trip["mean"] <= trip["max"]
     way = echo.stop().role("echo")
-    assert way["through"]["count"] == way["cost"]["count"] == COUNT
+    assert way["latency"]["packets"] == way["time_per_packet"]["packets"] == COUNT
     assert way["total"]["rx_packets"] == way["total"]["tx_packets"] == COUNT
-    assert 0 < way["empty_cycles"] <= way["through"]["cycles"]["min"] <= way["cost"]["cycles"]["max"]
+    assert 0 < way["overhead_cycles"] <= way["latency"]["cycles"]["min"] <= way["time_per_packet"]["cycles"]["max"]
     # A round trip holds what the forwarder took of it.
-    assert generator["round_trip"]["ns"]["mean"] > way["through"]["ns"]["min"]
+    assert generator["round_trip"]["ns"]["mean"] > way["latency"]["ns"]["min"]
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -73,7 +73,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     assert sorted(len(f) for f in frames) == [60] * 140 + [590] * 80 + [1514] * 20
     got = sink.done().role("sink")
     assert got["sequence"]["unique"] == 240
-    assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["foreign"] == 0
+    assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["unstamped"] == 0
 
 
 def by_the_kernel(fwd, wire, path, rate):
@@ -129,7 +129,7 @@ def test_what_is_too_long_is_an_error(fwd, wire, plane, policy):
                  "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
     generator = report.role("generate")
     assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
-    assert generator["total"]["refused"] == 0
+    assert generator["total"]["tx_refused"] == 0
     assert "too long" in generator["tx_error"]
     got = sink.done().role("sink")["sequence"]
     assert (got["received"], got["lost"]) == (100, 99)  # none is missed behind the last
@@ -227,8 +227,8 @@ def test_memif_joins_two_processes(fwd, tmp_path):
     report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
                  "2k", "--count", COUNT, "--rtt", "--timeout", "20s").done()
     generator = report.role("generate")
-    assert generator["answers"]["unique"] == COUNT
-    assert generator["answers"]["lost"] == 0
+    assert generator["replies"]["unique"] == COUNT
+    assert generator["replies"]["lost"] == 0
     assert echo.done().total("echo")["tx_packets"] == COUNT
 
 
@@ -278,7 +278,7 @@ def test_a_late_answer_makes_room_for_nothing(fwd, peer):
     it.send("2")
     generator = app.done().role("generate")
     assert generator["timeouts"] == 1
-    assert generator["answers"]["unique"] == 3
+    assert generator["replies"]["unique"] == 3
 
 
 def test_a_new_stage_gives_up_nothing(fwd, peer):
@@ -292,7 +292,7 @@ def test_a_new_stage_gives_up_nothing(fwd, peer):
     it.send("1")
     generator = app.done().role("generate")
     assert generator["timeouts"] == 0
-    assert generator["answers"]["unique"] == 2
+    assert generator["replies"]["unique"] == 2
 
 
 def test_link_that_stays_down(fwd, tmp_path):
@@ -306,4 +306,4 @@ def test_interface_goes_away(fwd, wire):
     (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"echo:{near}@1", namespace=here).running()
     check([*here.prefix, "ip", "link", "del", near])
-    assert app.stop()["end"] == "signal"
+    assert app.stop()["ended_by"] == "signal"

@@ -33,7 +33,7 @@ class Report:
     def role(self, name):
         """The only role of that name."""
         found = [r for r in self.data["roles"] if r["role"] == name]
-        assert len(found) == 1, [r["text"] for r in self.data["roles"]]
+        assert len(found) == 1, [r["description"] for r in self.data["roles"]]
         return found[0]
 
     def total(self, name):

@@ -53,7 +53,7 @@ def assert_figures(pair, stays, what="cycles"):
     assert lows[-1] - SLACK <= figures["max"] <= highs[-1] + SLACK
     mean = [sum(v) / len(v) for v in (lows, highs)]
     assert mean[0] - SLACK <= figures["mean"] <= mean[1] + SLACK
-    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
         least, most = quantile(lows, share) - SLACK, quantile(highs, share) + SLACK
         assert least * (1 - BUCKET) <= figures[name] <= most * (1 + BUCKET), name
 

@@ -56,7 +56,7 @@ def test_duration(busy, record, tmp_path):
             recorder = record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f)
             recorder.done()
         summary = json.loads((tmp_path / "report.json").read_text())
-        assert summary["end"] == "duration"
+        assert summary["ended_by"] == "duration"
         took.append(summary["duration_s"])
         assert took[-1] > 0.4
 

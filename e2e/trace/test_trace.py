@@ -498,7 +498,7 @@ def test_the_application_dies(app, trace):
 
 def test_a_duration(app, trace):
     doc = trace(app, "burst", "--json", "--duration", "0.3").json(None)
-    assert doc["ended_by"] == "duration" and 0.3 <= doc["seconds"]
+    assert doc["ended_by"] == "duration" and 0.3 <= doc["duration_s"]
     assert doc["queues"] == []
 
 
