@@ -55,15 +55,16 @@ static inline void rt_ring_begin(struct rt_ring *r)
 
 static inline void rt_ring_publish(struct rt_ring *r)
 {
-	/* Pairs with the acquire in rt_in_look(): with this time, all heads before it are read. */
+	/* Pairs with the acquire in rt_in_refresh(): with this time, all heads before it are read.
+	 */
 	rt_store_release(&r->pub->last_ns, r->last_ns);
-	/* Pairs with the acquire of head in rt_in_look(). */
+	/* Pairs with the acquire of head in rt_in_refresh(). */
 	rt_store_release(&r->pub->head, r->head);
 }
 
 static inline void rt_ring_end(struct rt_ring *r)
 {
-	/* Pairs with the acquire of busy in rt_in_look(): with 0, the head before it is read. */
+	/* Pairs with the acquire of busy in rt_in_refresh(): with 0, the head before it is read. */
 	rt_store_release(&r->pub->busy, 0);
 }
 

@@ -11,12 +11,12 @@
 #include "capture.h"
 #include "export.h"
 
-#define BATCH_MAX \
-	(1ull << 20) /* bytes: what was walked is still in the L2 cache when it is written */
-/* How far to fall behind: twice the L2 cache of current servers, see next.c. */
+/* Bytes of a batch: they are still in the L2 cache when they are written. */
+#define BATCH_MAX (1ull << 20)
+/* Distance to the producer: twice the L2 cache of current servers, see is_ripe() in next.c. */
 #define LAG_BYTES            (4ull << 20)
 #define NAP_MAX_NS           1000000ull
-#define FASTEST_BYTES_PER_NS 16 /* how fast we believe that a ring can fill */
+#define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
 
 EXPORT int ringtap_capture_create(
 	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
@@ -132,7 +132,8 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 			.size = seg->h.ring_size,
 			.source = source,
 			.index = i};
-	/* Give space back often enough, and sleep short enough, for the smallest ring. */
+	/* Limits for the smallest ring: release space before it is full, and sleep less long than
+	 * it takes to fill. */
 	if (cap->lag_bytes > seg->h.ring_size / 4)
 		cap->lag_bytes = seg->h.ring_size / 4;
 	if (cap->batch_bytes > seg->h.ring_size / 4)
@@ -313,7 +314,7 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why)
 {
-	if (cap->corrupt) /* the first is the one to tell */
+	if (cap->corrupt) /* report the first one only */
 		return;
 	cap->corrupt = -EBADMSG;
 	snprintf(cap->error, sizeof(cap->error), "ring %u of %s is corrupt at byte %llu: %s",
@@ -321,7 +322,7 @@ void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, con
 		why);
 }
 
-/* Asks one application for something that it answers at once. */
+/* Sends a request to one application that is answered at once. */
 static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *err)
 {
 	struct rt_msg_header h;
@@ -334,7 +335,7 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
 	ret = rt_conn_expect(
-		s->conn, answer, NULL, 0, NULL, rt_conn_patience(s->conn), err, RT_TEXT_LEN);
+		s->conn, answer, NULL, 0, NULL, rt_conn_timeout_ms(s->conn), err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;
 }
 
@@ -368,14 +369,14 @@ bool rt_capture_started(const struct ringtap_capture *cap)
 
 /* ---- the end ---- */
 
-/* Of all applications: the longest that one of them may take to answer. */
-static uint64_t patience_ns(const struct ringtap_capture *cap)
+/* The longest answer timeout of all applications. */
+static uint64_t stop_timeout_ns(const struct ringtap_capture *cap)
 {
 	int ms = cap->source_count ? 0 : rt_answer_ms;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (rt_conn_patience(cap->sources[i].conn) > ms)
-			ms = rt_conn_patience(cap->sources[i].conn);
+		if (rt_conn_timeout_ms(cap->sources[i].conn) > ms)
+			ms = rt_conn_timeout_ms(cap->sources[i].conn);
 	}
 	return (uint64_t)ms * 1000000;
 }
@@ -385,7 +386,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 	int result = 0;
 
 	if (cap->stop_until_ns)
-		return 0; /* asked for already */
+		return 0; /* requested already */
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 		struct rt_msg_header h;
@@ -393,7 +394,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 
 		if (s->dead || s->stopped)
 			continue;
-		s->started = true; /* never again: next() must not try */
+		s->started = true; /* ringtap_capture_next() must not start it */
 		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
 		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
 		if (ret == -EPIPE)
@@ -401,7 +402,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		else if (ret)
 			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
-	cap->stop_until_ns = rt_mono_ns() + patience_ns(cap);
+	cap->stop_until_ns = rt_mono_ns() + stop_timeout_ns(cap);
 	return result;
 }
 
@@ -409,7 +410,7 @@ EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
 {
 	if (!cap)
 		return;
-	rt_waker_free(cap->waker); /* it looks at the rings */
+	rt_waker_free(cap->waker); /* its thread reads the rings */
 	for (uint32_t i = 0; i < cap->source_count; i++)
 		close_source(&cap->sources[i]);
 	free(cap->sources);

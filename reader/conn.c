@@ -20,7 +20,7 @@ EXPORT const char *ringtap_version(void)
 	return RINGTAP_VERSION;
 }
 
-#define SIZE_MAX_IN 4096u /* of a structure; a larger size was never set */
+#define SIZE_MAX_IN 4096u /* of a structure; a larger size is an uninitialized one */
 
 int rt_copy_out(void *dst, const void *src, size_t size)
 {
@@ -71,8 +71,8 @@ int rt_options_in(void *dst, size_t size, size_t least, const void *src, char *e
 	return ret;
 }
 
-/* Bytes of the UTF-8 character at s; 0: it is none, or a control character, C1 among them (U+009B
- * is to many terminals what ESC [ is). */
+/* Bytes of the UTF-8 character at text. 0: invalid, or a control character, also of C1 (many
+ * terminals take U+009B for ESC [). */
 static unsigned character(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -90,7 +90,7 @@ static unsigned character(const char *text)
 	return len;
 }
 
-/* Whatever an application calls things may go to a terminal. */
+/* Names of an application may be printed to a terminal. */
 static void clean(char *s)
 {
 	while (*s) {
@@ -107,7 +107,7 @@ void rt_copy_text(char *dst, const char *src, size_t size)
 	bool ended = false;
 
 	for (size_t i = 0; i < size; i++) {
-		char c = src[i]; /* once: it may change under us */
+		char c = src[i]; /* read once: the application may change it */
 
 		ended = ended || !c || i == size - 1;
 		dst[i] = ended ? 0 : c;
@@ -171,12 +171,12 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
 	rt_str_set(hello.program, sizeof(hello.program), program_invocation_short_name);
 	ret = rt_msg_send(c->fd, &hello.h, NULL, 0);
-	/* A probe that has closed already may have answered why. */
+	/* A probe that closed the connection may have sent the reason before. */
 	if (ret && ret != -EPIPE) {
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret;
 	}
-	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_patience(c), err, errlen);
+	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_timeout_ms(c), err, errlen);
 	if (ret == -ETIMEDOUT && rt_peer_halted(c->fd, err, errlen))
 		return -EHOSTDOWN;
 	if (ret < 0)
@@ -193,7 +193,7 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	return 0;
 }
 
-/* The application is called here as in ringtap_apps_find(). */
+/* The same name as in ringtap_apps_find(). */
 static void add_suffix(struct ringtap_conn *c, const char *dir)
 {
 	char folder[PATH_MAX], name[sizeof(c->app.prefix) + 32];
@@ -220,7 +220,7 @@ static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
 	return error;
 }
 
-/* The socket is there while the probe is awake; otherwise it is woken by telemetry. */
+/* The socket exists while the probe is awake; otherwise wake it by telemetry. */
 static int reach(const char *dir, char *err, size_t errlen)
 {
 	int fd = rt_connect_why(dir, RT_SOCKET_NAME, err, errlen), ret;
@@ -242,7 +242,7 @@ static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t 
 {
 	int telemetry_ms = rt_telemetry_ms, ret;
 
-	/* Connecting and waking take their limit from the thread. */
+	/* Connecting and waking read the timeout from thread-local variables. */
 	if (c->timeout_ms)
 		rt_telemetry_ms = c->timeout_ms;
 	ret = c->fd = reach(dir, err, errlen);
@@ -263,7 +263,7 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	int ret;
 
 	*out = NULL;
-	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	rt_default_text(&err, &errlen, unused, sizeof(unused));
 	ret = rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_conn_options, timeout_ms), opts,
 		err, errlen);
 	if (!ret && o.timeout_ms < 0) {
@@ -378,13 +378,14 @@ static int read_list(struct ringtap_conn *c, struct ringtap_list *list)
 	ret = rt_msg_send(c->fd, &h, NULL, 0);
 	if (ret)
 		return ret;
-	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+	ret = rt_conn_expect(
+		c, RT_MSG_PORTS, NULL, 0, NULL, rt_conn_timeout_ms(c), err, sizeof(err));
 	if (ret >= 0)
 		ret = take_ports(c, ret, list);
 	if (ret < 0)
 		return ret;
 	ret = rt_conn_expect(
-		c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+		c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_conn_timeout_ms(c), err, sizeof(err));
 	return ret < 0 ? ret : take_sessions(c, ret, list);
 }
 

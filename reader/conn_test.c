@@ -50,7 +50,7 @@ static void test_sleeping_probe_is_woken(void **state)
 	struct ringtap_conn *conn;
 
 	assert_int_equal(open_peer(&p, false, &conn), 0);
-	assert_int_equal(p.asked, 1);
+	assert_int_equal(p.requests, 1);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
 }
@@ -89,7 +89,7 @@ static void test_probe_that_is_awake_is_not_woken(void **state)
 	struct ringtap_conn *conn;
 
 	assert_int_equal(open_peer(&p, true, &conn), 0);
-	assert_int_equal(rt_load(&p.asked), 0);
+	assert_int_equal(rt_load(&p.requests), 0);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
 }

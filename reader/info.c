@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is captured, and how well. */
+/* Statistics and interfaces of a capture. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -88,8 +88,8 @@ EXPORT int ringtap_capture_tap(
 			i -= n;
 			continue;
 		}
-		/* An interface that has sent nothing may not have been met yet. */
-		local = rt_load(&s->seg.taps[i].if_index); /* once: the probe may change it */
+		/* An interface without packets may not be known yet. */
+		local = rt_load(&s->seg.taps[i].if_index); /* read once: the probe may change it */
 		if (local >= s->if_known)
 			return -EAGAIN;
 		v.interface = s->if_ids[local];

@@ -51,7 +51,7 @@ static uint64_t look_at(uint64_t now)
 	uint64_t mark = RT_FOREVER;
 
 	for (uint32_t i = 0; i < RINGS; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now, now);
+		uint64_t m = rt_in_refresh(cap, &cap->ins[i], now, now);
 
 		mark = m < mark ? m : mark;
 	}
@@ -60,7 +60,7 @@ static uint64_t look_at(uint64_t now)
 
 static uint64_t look_at_second(uint64_t now)
 {
-	return rt_in_look(cap, &cap->ins[1], now, now);
+	return rt_in_refresh(cap, &cap->ins[1], now, now);
 }
 
 static unsigned merge(uint64_t watermark)
@@ -204,9 +204,9 @@ static void test_producer_is_not_stuck_because_the_clock_jumps(void **state)
 	rt_store(&session.rings[1].busy, 1);
 	test_publish(&session, 1, NOW - 1000);
 	assert_int_equal(look_at_second(NOW), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW + hour, NOW), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW + hour, NOW), NOW - 1000);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW - hour, NOW + HOLD), NOW - 1000);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
 }
 
 /* Always busy: its packets are older than the burst that brings them, and few. */

@@ -20,7 +20,7 @@
 #include "test_stats.h"
 #include "test_peer.h"
 
-static struct test_stats fig;
+static struct test_stats stats;
 static struct test_peer peer;
 static struct ringtap_monitor *mon;
 static struct ringtap_snapshot *f;
@@ -28,8 +28,8 @@ static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	test_stats_make(&fig);
-	peer = (struct test_peer){.stats_fd = fig.fd};
+	test_stats_make(&stats);
+	peer = (struct test_peer){.stats_fd = stats.fd};
 	test_peer_start(&peer, true);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 	f = NULL;
 	mon = NULL;
 	test_peer_stop(&peer);
-	test_stats_free(&fig);
+	test_stats_free(&stats);
 	return 0;
 }
 
@@ -139,41 +139,41 @@ static void test_missing_memory_is_refused(void **state)
 
 static void test_impossible_headers_are_refused(void **state)
 {
-	const struct rt_stat_header good = *fig.h;
-	uint64_t *const offsets[] = {&fig.h->clock_offset, &fig.h->port_offset,
-		&fig.h->thread_offset, &fig.h->hook_offset, &fig.h->pair_offset,
-		&fig.h->pool_offset, &fig.h->sampler_offset};
-	const uint64_t bad[] = {
-		0, 8, sizeof(good) + 8, fig.size - 64 + 8, fig.size, UINT64_MAX, UINT64_MAX - 63};
+	const struct rt_stat_header good = *stats.h;
+	uint64_t *const offsets[] = {&stats.h->clock_offset, &stats.h->port_offset,
+		&stats.h->thread_offset, &stats.h->hook_offset, &stats.h->pair_offset,
+		&stats.h->pool_offset, &stats.h->sampler_offset};
+	const uint64_t bad[] = {0, 8, sizeof(good) + 8, stats.size - 64 + 8, stats.size, UINT64_MAX,
+		UINT64_MAX - 63};
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
 			*offsets[i] = bad[k];
 			assert_refused(-EBADMSG, "outside");
-			*fig.h = good;
+			*stats.h = good;
 		}
 	}
-	fig.h->segment_size = fig.size + 4096;
+	stats.h->segment_size = stats.size + 4096;
 	assert_refused(-EBADMSG, "shorter");
-	*fig.h = good;
-	fig.h->magic[6] = 'X';
+	*stats.h = good;
+	stats.h->magic[6] = 'X';
 	assert_refused(-EBADMSG, "magic");
-	*fig.h = good;
-	fig.h->tsc_hz = 0;
+	*stats.h = good;
+	stats.h->tsc_hz = 0;
 	assert_refused(-EBADMSG, "frequency");
-	*fig.h = good;
-	fig.h->version++;
+	*stats.h = good;
+	stats.h->version++;
 	assert_refused(-EPROTOTYPE, "version");
-	*fig.h = good;
-	fig.clock->seq = 1;
+	*stats.h = good;
+	stats.clock->seq = 1;
 	assert_refused(-EBADMSG, "clock");
-	fig.clock->seq = 2;
+	stats.clock->seq = 2;
 	must_attach();
 }
 
 static void test_memory_that_may_shrink_is_refused(void **state)
 {
-	peer.stats_fd = test_memfd(fig.size, F_SEAL_GROW);
+	peer.stats_fd = test_memfd(stats.size, F_SEAL_GROW);
 	assert_refused(-EBADMSG, "sealed");
 	close(peer.stats_fd);
 	peer.stats_fd = test_memfd(100, F_SEAL_SHRINK);
@@ -185,7 +185,7 @@ static void test_memory_that_may_shrink_is_refused(void **state)
 
 static void test_a_snapshot_shows_what_was_counted(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 5, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 1, 5, RT_DIR_RX);
 
 	h->burst[0] = 10;
 	h->burst[32] = 4;
@@ -195,9 +195,9 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	h->bytes = 640;
 	h->byte_packets = 10;
 	h->max_burst = 64;
-	fig.ports[1].imissed = 3;
-	fig.threads[3].busy_cycles = 500;
-	fig.threads[3].idle_cycles = 400;
+	stats.ports[1].imissed = 3;
+	stats.threads[3].busy_cycles = 500;
+	stats.threads[3].idle_cycles = 400;
 	must_attach();
 	assert_int_equal(f->port_count, 2);
 	assert_string_equal(ringtap_snapshot_port(f, 1)->name, "port1");
@@ -226,30 +226,30 @@ static void test_the_period_that_lasts_counts(void **state)
 {
 	uint64_t before = rt_tsc();
 
-	fig.threads[3].busy_cycles = 500;
-	fig.threads[3].idle_cycles = 400;
-	fig.threads[3].since_tsc = before;
-	fig.threads[3].is_busy = 1;
+	stats.threads[3].busy_cycles = 500;
+	stats.threads[3].idle_cycles = 400;
+	stats.threads[3].since_tsc = before;
+	stats.threads[3].is_busy = 1;
 	must_attach();
 	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles > 500);
 	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles <= 500 + rt_tsc() - before);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 400);
 	before = ringtap_snapshot_thread(f, 0)->busy_cycles;
 	/* The probe's sum is less than the estimate was: a sum never goes back. */
-	fig.threads[3].since_tsc = 0;
-	fig.threads[3].busy_cycles = 501;
+	stats.threads[3].since_tsc = 0;
+	stats.threads[3].busy_cycles = 501;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 	/* Nor does it grow while the collector is off. */
-	fig.threads[3].since_tsc = 1;
-	fig.h->collectors = 0;
+	stats.threads[3].since_tsc = 1;
+	stats.h->collectors = 0;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 }
 
 static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 {
-	struct rt_stat_window *w = &fig.threads[3].window[window % RT_STAT_WINDOWS];
+	struct rt_stat_window *w = &stats.threads[3].window[window % RT_STAT_WINDOWS];
 
 	w->number = window;
 	w->gap[at] = (struct rt_stat_gap){
@@ -260,8 +260,8 @@ static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 static void test_entries_that_change_are_left_out(void **state)
 {
 	put_gap(40, 0, 100, 0);
-	fig.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
-	fig.threads[3].since_tsc = 0; /* nor is there a period that lasts */
+	stats.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
+	stats.threads[3].since_tsc = 0; /* nor is there a period that lasts */
 	must_attach();
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->microburst_count, 1);
@@ -296,7 +296,7 @@ static void test_frequency_is_measured_and_doubted(void **state)
 	static struct ringtap_monitor m = {.open_tsc = 1000, .open_mono_ns = 5000};
 	const uint64_t told = 2594000000, hz = 2600000000;
 
-	m.fig.h.tsc_hz = told;
+	m.stats.h.tsc_hz = told;
 	/* Not yet. */
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), told);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 200000000), hz);
@@ -309,8 +309,8 @@ static void test_frequency_is_measured_and_doubted(void **state)
 
 static void test_pairs(void **state)
 {
-	struct rt_stat_pair *p = test_pair(&fig, 3, 0, 1);
-	struct rt_stat_pair *none = test_pair(&fig, 3, UINT16_MAX, 1);
+	struct rt_stat_pair *p = test_pair(&stats, 3, 0, 1);
+	struct rt_stat_pair *none = test_pair(&stats, 3, UINT16_MAX, 1);
 
 	p->bucket[rt_stat_bucket(5000)] = 3;
 	p->bucket[rt_stat_bucket(70)] = 2;
@@ -334,17 +334,17 @@ static void test_pairs(void **state)
 
 static void test_pools(void **state)
 {
-	memcpy(fig.pools[0].name, "mb\x1b[2J", 7);
-	memset(fig.pools[0].ops, 'x', sizeof(fig.pools[0].ops));
-	fig.pools[0].size = 8192;
-	fig.pools[0].memory = 77;
-	fig.pools[0].cache[4] = 250;
-	fig.pools[0].state = RT_IF_GONE;
-	fig.h->pool_count = 1;
+	memcpy(stats.pools[0].name, "mb\x1b[2J", 7);
+	memset(stats.pools[0].ops, 'x', sizeof(stats.pools[0].ops));
+	stats.pools[0].size = 8192;
+	stats.pools[0].memory = 77;
+	stats.pools[0].cache[4] = 250;
+	stats.pools[0].state = RT_IF_GONE;
+	stats.h->pool_count = 1;
 	must_attach();
 	assert_int_equal(f->pool_count, 1);
 	assert_string_equal(ringtap_snapshot_pool(f, 0)->name, "mb?[2J");
-	assert_int_equal(strlen(ringtap_snapshot_pool(f, 0)->ops), sizeof(fig.pools[0].ops) - 1);
+	assert_int_equal(strlen(ringtap_snapshot_pool(f, 0)->ops), sizeof(stats.pools[0].ops) - 1);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->size, 8192);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->memory, RINGTAP_MEMORY_UNKNOWN);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->cache[4], 250);
@@ -353,9 +353,9 @@ static void test_pools(void **state)
 
 static void test_runs(void **state)
 {
-	test_sample_run(&fig, 0, 6, 20);
-	test_sample_run(&fig, 0, 5, RT_STAT_RUN);
-	test_sample_run(&fig, 0, 7, RT_STAT_RUN + 1); /* impossible */
+	test_sample_run(&stats, 0, 6, 20);
+	test_sample_run(&stats, 0, 5, RT_STAT_RUN);
+	test_sample_run(&stats, 0, 7, RT_STAT_RUN + 1); /* impossible */
 	must_attach();
 	assert_int_equal(f->sample_run_count, 2);
 	assert_int_equal(ringtap_snapshot_sample_run(f, 0)->number, 5);
@@ -376,13 +376,13 @@ static void test_runs(void **state)
 
 static void test_a_slots_new_owner_counts_on(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 
 	h->burst[1] = 5;
-	fig.threads[3].busy_cycles = 500;
+	stats.threads[3].busy_cycles = 500;
 	must_attach();
-	fig.threads[3].generation = 8;
-	fig.threads[3].busy_cycles = 503;
+	stats.threads[3].generation = 8;
+	stats.threads[3].busy_cycles = 503;
 	h->burst[1] = 6;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->thread_count, 1);
@@ -393,18 +393,18 @@ static void test_a_slots_new_owner_counts_on(void **state)
 
 static void test_a_block_that_is_not_complete_is_left_out(void **state)
 {
-	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->generation = 0;
-	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
-	test_pair(&fig, 3, 999, 0)->generation = 0;
-	test_sample_run(&fig, 1, 4, 10);
+	test_hook(&stats, 3, 999, 0, RT_DIR_RX)->generation = 0;
+	test_hook(&stats, 3, 1, 6, RT_DIR_TX);
+	test_pair(&stats, 3, 999, 0)->generation = 0;
+	test_sample_run(&stats, 1, 4, 10);
 	must_attach();
 	assert_int_equal(f->queue_count, 1);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(f->pair_count, 0);
 	assert_int_equal(f->sample_run_count, 1);
 	/* It comes behind those that were there. */
-	fig.hooks[0].port_index = 0;
-	fig.hooks[0].generation = 7;
+	stats.hooks[0].port_index = 0;
+	stats.hooks[0].generation = 7;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->queue_count, 2);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
@@ -414,9 +414,9 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 static void test_ports_and_threads_that_appear(void **state)
 {
 	must_attach();
-	fig.threads[60].generation = 1;
-	test_hook(&fig, 60, 2, 0, RT_DIR_RX);
-	fig.h->port_count = 3;
+	stats.threads[60].generation = 1;
+	test_hook(&stats, 60, 2, 0, RT_DIR_RX);
+	stats.h->port_count = 3;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->thread_count, 2);
 	assert_int_equal(f->port_count, 3);
@@ -436,7 +436,7 @@ static void assert_nonsense(void)
 /* read_ns is 0 while the probe changes the counters. */
 static void test_a_drivers_counters_are_of_one_reading(void **state)
 {
-	struct rt_stat_port *p = &fig.ports[0];
+	struct rt_stat_port *p = &stats.ports[0];
 
 	must_attach();
 	p->read_ns = 5;
@@ -455,7 +455,7 @@ static void test_a_drivers_counters_are_of_one_reading(void **state)
 
 static void test_impossible_owners_are_nonsense(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 	struct rt_stat_pair *p;
 
 	assert_int_equal(attach(), 0);
@@ -471,27 +471,27 @@ static void test_impossible_owners_are_nonsense(void **state)
 	assert_nonsense();
 	h->thread = 3;
 	assert_int_equal(look_again(), 0);
-	p = test_pair(&fig, 3, 0, 0);
+	p = test_pair(&stats, 3, 0, 0);
 	p->tx_index = UINT16_MAX;
 	assert_nonsense();
 	p->tx_index = 1;
 	p->rx_index = 63;
 	assert_nonsense();
 	p->rx_index = 0;
-	test_sample_run(&fig, 0, 1, 1);
-	fig.samplers[0].thread = UINT32_MAX;
+	test_sample_run(&stats, 0, 1, 1);
+	stats.samplers[0].thread = UINT32_MAX;
 	assert_nonsense();
 }
 
 static void test_owners_stay_what_they_were(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 4, RT_DIR_TX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 1, 4, RT_DIR_TX);
 
 	must_attach();
 	h->port_index = 999;
 	h->thread = 999;
 	h->queue = 1;
-	fig.h->hook_count = fig.h->port_count = 0;
+	stats.h->hook_count = stats.h->port_count = 0;
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->port_count, 2);
 	assert_int_equal(f->queue_count, 1);
@@ -502,12 +502,12 @@ static void test_owners_stay_what_they_were(void **state)
 static void test_counts_stay_within_their_tables(void **state)
 {
 	for (uint32_t i = 0; i < RT_STAT_HOOKS; i++)
-		test_hook(&fig, 3, 0, (uint16_t)i, RT_DIR_RX);
-	fig.h->hook_count = UINT32_MAX;
-	fig.h->port_count = UINT32_MAX;
-	fig.h->pool_count = RT_STAT_POOLS + 1;
-	fig.h->ports_beyond = 5;
-	fig.h->pools_beyond = 6;
+		test_hook(&stats, 3, 0, (uint16_t)i, RT_DIR_RX);
+	stats.h->hook_count = UINT32_MAX;
+	stats.h->port_count = UINT32_MAX;
+	stats.h->pool_count = RT_STAT_POOLS + 1;
+	stats.h->ports_beyond = 5;
+	stats.h->pools_beyond = 6;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
@@ -521,21 +521,21 @@ static void test_unused_entries_are_not_read(void **state)
 {
 	struct stat before, after;
 
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX);
-	fig.h->thread_count = 4;
+	test_hook(&stats, 3, 0, 0, RT_DIR_RX);
+	stats.h->thread_count = 4;
 	must_attach();
-	assert_int_equal(fstat(fig.fd, &before), 0);
+	assert_int_equal(fstat(stats.fd, &before), 0);
 	assert_in_range(before.st_blocks * 512, 4096, 256 << 10);
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(look_again(), 0);
 	assert_int_equal(f->thread_count, 1);
-	assert_int_equal(fstat(fig.fd, &after), 0);
+	assert_int_equal(fstat(stats.fd, &after), 0);
 	assert_int_equal(after.st_blocks, before.st_blocks);
 }
 
 static void test_impossible_count_of_threads_is_bounded(void **state)
 {
-	fig.h->thread_count = UINT32_MAX;
+	stats.h->thread_count = UINT32_MAX;
 	must_attach();
 	assert_int_equal(f->thread_count, 1);
 }
@@ -546,13 +546,13 @@ static void test_a_dead_applications_last_snapshot(void **state)
 {
 	struct pollfd p;
 
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX)->burst[2] = 5;
+	test_hook(&stats, 3, 0, 0, RT_DIR_RX)->burst[2] = 5;
 	must_attach();
 	p = (struct pollfd){.fd = ringtap_monitor_fd(mon), .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 0), 0);
 	test_peer_die(&peer);
 	assert_int_equal(poll(&p, 1, 5000), 1);
-	fig.hooks[0].burst[2] = 6;
+	stats.hooks[0].burst[2] = 6;
 	assert_int_equal(look_again(), -EPIPE);
 	assert_non_null(f);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 12);

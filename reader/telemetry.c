@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The few words of DPDK's telemetry protocol (v2) that wake a probe: a greeting comes first, then
- * one JSON object per command; a command that nobody registered answers null. */
+/* The part of DPDK's telemetry protocol (v2) that wakes a probe: a greeting comes first, then one
+ * JSON object per command; the answer to an unregistered command is null. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ static int ask(int fd, const char *cmd, char *answer, size_t size)
 	return ret < 0 ? ret : 0;
 }
 
-/* The name of the probe's socket out of its answer. */
+/* Copies the name of the probe's socket out of its answer. */
 static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
 {
 	const char *text = json_string_value(name);
@@ -141,7 +141,7 @@ static uint32_t peer_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : (uint32_t)peer.pid;
 }
 
-/* The answer in memory of its own, as the caller frees it. */
+/* The answer in allocated memory, for the caller to free. */
 static int request(const char *dir, const char *command, char **answer, uint32_t *pid)
 {
 	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret = 0;

@@ -82,7 +82,7 @@ static void serve_telemetry(struct test_peer *p)
 	int sock = accept(p->telemetry_listener, NULL, NULL);
 	char cmd[256];
 
-	rt_fetch_add(&p->asked, 1);
+	rt_fetch_add(&p->requests, 1);
 	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
 	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
 		if (p->telemetry_wakes)
@@ -135,7 +135,7 @@ void test_peer_start(struct test_peer *p, bool awake)
 	strcpy(p->dir, "/tmp/ringtap-test.XXXXXX");
 	if (!mkdtemp(p->dir) || pipe(p->quit))
 		abort();
-	p->asked = 0;
+	p->requests = 0;
 	p->listener = awake ? listen_at(p->dir, RT_SOCKET_NAME) : -1;
 	p->telemetry_listener = p->telemetry ? listen_at(p->dir, RT_TELEMETRY_SOCKET) : -1;
 	if (pthread_create(&p->thread, NULL, run, p))

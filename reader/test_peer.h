@@ -29,7 +29,7 @@ struct test_peer {
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* came with the message that is being answered */
 	unsigned fd_count;
-	uint32_t asked; /* connections of the telemetry socket; atomic */
+	uint32_t requests; /* connections of the telemetry socket; atomic */
 	pthread_t thread;
 };
 

@@ -187,7 +187,7 @@ void test_spoil(struct test_session *s, uint32_t ring, uint64_t pos, uint32_t va
 void test_publish(struct test_session *s, uint32_t ring, uint64_t last_ns)
 {
 	rt_store_release(&s->rings[ring].last_ns, last_ns);
-	rt_store_release(&s->rings[ring].head, s->pos[ring]); /* pairs with rt_in_look() */
+	rt_store_release(&s->rings[ring].head, s->pos[ring]); /* pairs with rt_in_refresh() */
 }
 
 uint64_t test_now(const struct test_session *s)
