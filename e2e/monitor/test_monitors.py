@@ -356,7 +356,7 @@ def test_telemetry_shows_the_same_and_lets_go(app, monitor):
     (thread,) = ask(app, "/ringtap/threads")["threads"].values()
     assert thread["tid"] == app.pid and thread["lcore"] == 0
     assert thread["idle_cycles"] > 0 and thread["busy_cycles"] == 0
-    assert thread["busy_permille"] == 0 and thread["longest_gaps_ns"][0] > 0
+    assert thread["busy_percent"] == 0 and thread["longest_polling_gaps_ns"][0] > 0
     pools = ask(app, "/ringtap/mempools")["mempools"].values()
     m = monitor(app, fig.POOLS)
     assert {p["name"]: p["size"] for p in pools} == {p.name.decode(): p.size for p in m.pools}
@@ -379,10 +379,10 @@ def test_telemetry_reports_what_it_left_out(play):
             app.tx(port, queue, n=1)
     answer = ask(app, "/ringtap/polling")
     assert 80 < len(answer["queues"]) < 160
-    assert len(answer["queues"]) + answer["left_out"] == 160
+    assert len(answer["queues"]) + answer["omitted"] == 160
     for port in ports:
         one = ask(app, f"/ringtap/polling,{port}")
-        assert len(one["queues"]) == 32 and "left_out" not in one
+        assert len(one["queues"]) == 32 and "omitted" not in one
 
 
 def test_telemetry_of_latency(testpmd):
@@ -411,10 +411,10 @@ def test_telemetry_of_addresses(testpmd):
     (thread,) = until(lambda: [t for t in ask(pmd, "/ringtap/addresses")["threads"].values()
                                if t["packets"] == fig.STRETCH], 20, "a stretch")
     pmd.stop()
-    assert 1 <= thread["pages_1g_per_1000"] <= 2
-    assert thread["pages_1g_per_1000"] <= thread["pages_2m_per_1000"] <= thread["pages_4k_per_1000"]
-    assert thread["pages_4k_per_1000"] <= 1000
-    assert 0 <= thread["sequential_permille"] <= 1000
+    assert 1 <= thread["pages_1g_per_1000_packets"] <= 2
+    assert thread["pages_1g_per_1000_packets"] <= thread["pages_2m_per_1000_packets"] <= thread["pages_4k_per_1000_packets"]
+    assert thread["pages_4k_per_1000_packets"] <= 1000
+    assert thread["steps"] == fig.STRETCH - 1 and 0 <= thread["sequential_steps"] <= thread["steps"]
 
 
 def test_dpdk_telemetry_tool_shows_them(app, closing):

@@ -104,7 +104,7 @@ static int stop(void **state)
 
 /* ---- the lock is held ---- */
 
-static void show_until_released(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_until_released(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 	pthread_mutex_lock(&lock);
 	inside = true;
@@ -281,7 +281,7 @@ static bool answered(int fd)
 	return poll(&p, 1, 0);
 }
 
-static void show_nothing(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_nothing(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 }
 

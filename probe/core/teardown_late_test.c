@@ -51,7 +51,7 @@ WRAP(int, rte_eth_dev_callback_unregister,
 
 static pthread_barrier_t shown, leave;
 
-static void show_until_released(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_until_released(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 	pthread_barrier_wait(&shown);
 	pthread_barrier_wait(&leave);
