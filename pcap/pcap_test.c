@@ -23,7 +23,7 @@ static struct test_peer peer;
 static char runtime[64], apps[80], app[96];
 static pcap_t *handle;
 static int filters_refused_with; /* 0: accepted */
-static int refusals;             /* so many are refused, later ones are accepted */
+static int refusals;             /* number of refusals; later ones are accepted */
 
 /* Accepts or refuses a filter; answers all other messages as a probe does. */
 static bool answer(struct test_peer *p, int sock, uint16_t type)
@@ -81,7 +81,7 @@ static int set_up_open(void **state)
 	return 0;
 }
 
-/* n packets of len bytes on ring 0. Their time. */
+/* Puts n packets of len bytes into ring 0. Returns their time. */
 static uint64_t put(unsigned n, uint32_t len)
 {
 	uint64_t now = test_now(&session);
@@ -115,7 +115,7 @@ static void set_filter(const char *expression, int expected)
 
 /* ---- handles ---- */
 
-static void test_foreign_handles_are_not_ours(void **state)
+static void test_handles_of_libpcap_are_distinguished(void **state)
 {
 	pcap_t *dead = pcap_open_dead(DLT_RAW, 100);
 
@@ -167,8 +167,8 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* The search for a handle must not read those that another thread frees; a sanitizer detects it. */
-static void test_others_close_meanwhile(void **state)
+/* Searching a handle must not read handles that another thread frees; a sanitizer detects it. */
+static void test_concurrent_close(void **state)
 {
 	pcap_t *dead = pcap_open_dead(DLT_RAW, 100), *mine;
 	char err[PCAP_ERRBUF_SIZE];
@@ -187,7 +187,7 @@ static void test_others_close_meanwhile(void **state)
 	pcap_close(dead);
 }
 
-static void test_only_our_names_are_ours(void **state)
+static void test_names_of_ports_are_distinguished(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE] = "";
 	static const char *const others[] = {"eth0", "ringtap", "ringtap0", "", "any"};
@@ -231,7 +231,7 @@ static bool says_nothing(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-static void test_stuck_application_holds_up_no_list(void **state)
+static void test_list_does_not_wait_for_a_stopped_application(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE];
 	struct timespec a, b;
@@ -249,7 +249,7 @@ static void test_stuck_application_holds_up_no_list(void **state)
 
 /* ---- reading ---- */
 
-static void test_packets_lie_in_the_ring(void **state)
+static void test_packets_are_not_copied(void **state)
 {
 	struct pcap_pkthdr *h;
 	const u_char *data, *before;
@@ -260,7 +260,7 @@ static void test_packets_lie_in_the_ring(void **state)
 	assert_int_equal(h->len, 60);
 	assert_int_equal(h->ts.tv_sec, ns / 1000000000);
 	assert_int_equal(h->ts.tv_usec, ns / 1000 % 1000000);
-	/* The application's memory: changes are visible. */
+	/* Packets are in the application's memory: changes are visible. */
 	test_spoil(&session, 0, RT_EPB_HEADER, 0x44332211);
 	assert_memory_equal(data, "\x11\x22\x33\x44", 4);
 	before = data;
@@ -318,7 +318,7 @@ static void test_nanoseconds(void **state)
 	assert_int_equal(h.ts.tv_usec, ns % 1000000000);
 }
 
-static void test_rings_are_read_round_and_round(void **state)
+static void test_rings_wrap_around(void **state)
 {
 	int seen = 0;
 
@@ -407,7 +407,7 @@ static void read_on(u_char *user, const struct pcap_pkthdr *h, const u_char *dat
 	}
 }
 
-static void test_callback_that_reads_on(void **state)
+static void test_callback_that_reads(void **state)
 {
 	int seen = 0;
 
@@ -422,21 +422,21 @@ static void test_callback_that_reads_on(void **state)
 
 /* ---- filters ---- */
 
-static void test_filter_checks_what_waits(void **state)
+static void test_filter_applies_to_packets_in_the_ring(void **state)
 {
 	int seen = 0;
 
 	put(5, 60);
 	put(3, 70);
 	set_filter("len = 70", 0);
-	put(2, 60); /* a probe would not: this shows that the library does not filter */
+	put(2, 60); /* a probe would filter these: they show that the library does not */
 	assert_int_equal(pcap_loop(handle, 5, count, (u_char *)&seen), 0);
 	assert_int_equal(seen, 5);
 	do_not_wait();
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 0);
 }
 
-static void test_filter_that_the_application_refuses_is_run_here(void **state)
+static void test_refused_filter_runs_in_the_library(void **state)
 {
 	int seen = 0;
 
@@ -449,7 +449,7 @@ static void test_filter_that_the_application_refuses_is_run_here(void **state)
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 3);
 }
 
-static void test_filter_that_fails_leaves_the_old_one(void **state)
+static void test_failed_filter_keeps_the_old_one(void **state)
 {
 	int seen = 0;
 
@@ -472,7 +472,7 @@ static void test_filter_that_only_the_kernel_can_run(void **state)
 	assert_null(handle_of(handle)->filter.bf_insns);
 }
 
-static void test_filter_for_what_has_been_fetched(void **state)
+static void test_filter_applies_to_fetched_packets(void **state)
 {
 	struct pcap_pkthdr h;
 	int seen = 0;
@@ -492,7 +492,7 @@ static void change_the_mode(u_char *user, const struct pcap_pkthdr *h, const u_c
 		assert_int_equal(pcap_setdirection(handle, PCAP_D_IN), 0);
 }
 
-/* They hold for the rest of the run, too. Its records have no direction. */
+/* They apply to the rest of the run, too. Its records have no direction. */
 static void test_filter_and_direction_set_in_a_callback(void **state)
 {
 	int seen = 0, n = 0;
@@ -504,7 +504,7 @@ static void test_filter_and_direction_set_in_a_callback(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void test_no_filter_is_none(void **state)
+static void test_null_removes_the_filter(void **state)
 {
 	int seen = 0;
 
@@ -516,7 +516,7 @@ static void test_no_filter_is_none(void **state)
 }
 
 /* A record without epb_flags has no direction. */
-static void test_direction_of_a_record_that_does_not_tell(void **state)
+static void test_record_without_direction(void **state)
 {
 	int seen = 0;
 
@@ -530,7 +530,7 @@ static void test_direction_of_a_record_that_does_not_tell(void **state)
 
 /* ---- savefiles ---- */
 
-static void test_dump_knows_snapshot_length_and_precision(void **state)
+static void test_dump_has_snapshot_length_and_precision(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE], path[128];
 	pcap_dumper_t *dumper;
@@ -568,30 +568,30 @@ static void test_dump_knows_snapshot_length_and_precision(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		closed(test_foreign_handles_are_not_ours),
+		closed(test_handles_of_libpcap_are_distinguished),
 		closed(test_handles_are_found_again_and_bounded),
-		closed(test_others_close_meanwhile),
-		closed(test_only_our_names_are_ours),
+		closed(test_concurrent_close),
+		closed(test_names_of_ports_are_distinguished),
 		closed(test_names_of_ports),
-		closed(test_stuck_application_holds_up_no_list),
-		opened(test_packets_lie_in_the_ring),
+		closed(test_list_does_not_wait_for_a_stopped_application),
+		opened(test_packets_are_not_copied),
 		closed(test_packet_beyond_the_snapshot_length),
 		closed(test_copies_can_be_written),
 		closed(test_nanoseconds),
-		opened(test_rings_are_read_round_and_round),
+		opened(test_rings_wrap_around),
 		opened(test_lengths_that_change_meanwhile),
 		opened(test_closed_in_its_callback),
-		opened(test_callback_that_reads_on),
+		opened(test_callback_that_reads),
 		opened(test_broken_from_another_thread),
-		opened(test_filter_checks_what_waits),
-		opened(test_filter_that_the_application_refuses_is_run_here),
-		opened(test_filter_that_fails_leaves_the_old_one),
+		opened(test_filter_applies_to_packets_in_the_ring),
+		opened(test_refused_filter_runs_in_the_library),
+		opened(test_failed_filter_keeps_the_old_one),
 		opened(test_filter_that_only_the_kernel_can_run),
-		opened(test_filter_for_what_has_been_fetched),
+		opened(test_filter_applies_to_fetched_packets),
 		opened(test_filter_and_direction_set_in_a_callback),
-		opened(test_no_filter_is_none),
-		opened(test_direction_of_a_record_that_does_not_tell),
-		closed(test_dump_knows_snapshot_length_and_precision),
+		opened(test_null_removes_the_filter),
+		opened(test_record_without_direction),
+		closed(test_dump_has_snapshot_length_and_precision),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

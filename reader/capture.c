@@ -156,7 +156,7 @@ static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(layout))
-		return rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+		return rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
 	memcpy(&layout, &s->conn->msg, sizeof(layout));
 	ret = rt_memory_make(&s->memory, &layout, ring_size, cap->error, sizeof(cap->error));
 	if (ret)

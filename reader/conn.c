@@ -129,7 +129,7 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 	struct rt_msg_error e;
 
 	if (len != sizeof(e)) {
-		snprintf(err, errlen, "the probe answers nonsense");
+		snprintf(err, errlen, "the probe sent an invalid answer");
 		return -EPROTO;
 	}
 	memcpy(&e, &c->msg, sizeof(e));
@@ -159,7 +159,7 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 		len == -ECONNRESET   ? "the application went away"
 		: len == -ETIMEDOUT  ? "the probe does not answer"
 		: len == -EPROTOTYPE ? "probe and reader are of different versions of ringtap"
-				     : "the probe answers nonsense");
+				     : "the probe sent an invalid answer");
 	return len;
 }
 
@@ -182,7 +182,7 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(c->app)) {
-		snprintf(err, errlen, "the probe answers nonsense");
+		snprintf(err, errlen, "the probe sent an invalid answer");
 		return -EPROTO;
 	}
 	memcpy(&c->app, &c->msg, sizeof(c->app));

@@ -33,7 +33,7 @@ static int await(struct ringtap_capture *cap, struct rt_source *s)
 		s->conn, RT_MSG_FILTERED, NULL, 0, NULL, limit_ms, cap->error, sizeof(cap->error));
 
 	if (ret >= 0 && ret != sizeof(struct rt_msg_filtered))
-		ret = rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+		ret = rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
 	s->filtering = ret == -ETIMEDOUT;
 	s->dead |= ret < 0 && !s->filtering;
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching a monitor, and snapshots of what a probe, honest or not, counts. */
+/* Attaching a monitor, and snapshots of correct and of corrupt statistics. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -69,8 +69,8 @@ static void assert_refused(int code, const char *text)
 	assert_non_null(strstr(err, text));
 }
 
-/* A snapshot instead of the last one. */
-static int look_again(void)
+/* Replaces the last snapshot. */
+static int take_snapshot(void)
 {
 	ringtap_snapshot_free(f);
 	return ringtap_monitor_read(mon, &f);
@@ -79,12 +79,12 @@ static int look_again(void)
 static void must_attach(void)
 {
 	assert_int_equal(attach(), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 }
 
 /* ---- attaching ---- */
 
-static void test_what_is_wanted_reaches_the_probe(void **state)
+static void test_requested_collectors_reach_the_probe(void **state)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
 
@@ -103,7 +103,7 @@ static void test_unknown_collectors_are_refused(void **state)
 	assert_int_equal(switch_to(1u << 20), -EINVAL);
 	assert_int_equal(ringtap_monitor_switch(mon, &(struct ringtap_monitor_options){0}, NULL, 0),
 		-EINVAL);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 }
 
 static bool answer_error(struct test_peer *p, int sock, uint16_t type)
@@ -117,7 +117,7 @@ static bool answer_error(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static void test_old_probe_is_told_apart(void **state)
+static void test_old_probe_has_its_own_error(void **state)
 {
 	peer.answer = answer_error;
 	assert_refused(-EOPNOTSUPP, "restart it");
@@ -222,7 +222,7 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	assert_int_equal(f->collectors, RT_COLLECT_ALL);
 }
 
-static void test_the_period_that_lasts_counts(void **state)
+static void test_current_period_counts(void **state)
 {
 	uint64_t before = rt_tsc();
 
@@ -235,15 +235,15 @@ static void test_the_period_that_lasts_counts(void **state)
 	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles <= 500 + rt_tsc() - before);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 400);
 	before = ringtap_snapshot_thread(f, 0)->busy_cycles;
-	/* The probe's sum is less than the estimate was: a sum never goes back. */
+	/* The sum of the probe is less than the estimate: the result must not decrease. */
 	stats.threads[3].since_tsc = 0;
 	stats.threads[3].busy_cycles = 501;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
-	/* Nor does it grow while the collector is off. */
+	/* It does not grow while the collector is off. */
 	stats.threads[3].since_tsc = 1;
 	stats.h->collectors = 0;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 }
 
@@ -257,11 +257,11 @@ static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 	w->burst[at] = (struct rt_stat_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
 }
 
-static void test_entries_that_change_are_left_out(void **state)
+static void test_changing_entries_are_skipped(void **state)
 {
 	put_gap(40, 0, 100, 0);
 	stats.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
-	stats.threads[3].since_tsc = 0; /* nor is there a period that lasts */
+	stats.threads[3].since_tsc = 0; /* no current period either */
 	must_attach();
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->microburst_count, 1);
@@ -273,7 +273,7 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 	put_gap(40, 0, 100, 0);
 	put_gap(41, 3, 900, 1);
 	put_gap(41, 5, 300, 9);
-	put_gap(20, 0, 5000, 0); /* long ago */
+	put_gap(20, 0, 5000, 0); /* an old window */
 	must_attach();
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 3);
 	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->cycles, 900);
@@ -290,21 +290,21 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 		900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
 }
 
-/* 2.6 GHz, of which DPDK believes 2.594. */
-static void test_frequency_is_measured_and_doubted(void **state)
+/* 2.6 GHz, which DPDK reports as 2.594. */
+static void test_implausible_frequency_is_rejected(void **state)
 {
 	static struct ringtap_monitor m = {.open_tsc = 1000, .open_mono_ns = 5000};
-	const uint64_t told = 2594000000, hz = 2600000000;
+	const uint64_t reported = 2594000000, hz = 2600000000;
 
-	m.stats.h.tsc_hz = told;
-	/* Not yet. */
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), told);
+	m.stats.h.tsc_hz = reported;
+	/* Too early. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), reported);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 200000000), hz);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz * 60, 5000 + 60000000000), hz);
-	/* Two milliseconds between the two clocks; and a guest that was moved. */
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 202000000), told);
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 198000000), told);
-	assert_int_equal(rt_measure_hz(&m, 1000, 5000 + 200000000), told);
+	/* Two milliseconds between reading the two clocks; and a migrated guest. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 202000000), reported);
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 198000000), reported);
+	assert_int_equal(rt_measure_hz(&m, 1000, 5000 + 200000000), reported);
 }
 
 static void test_pairs(void **state)
@@ -317,7 +317,7 @@ static void test_pairs(void **state)
 	p->sum = 15140;
 	p->min = 70;
 	p->max = 5000;
-	p->inferred = 7; /* what is not 0 is 1 */
+	p->inferred = 7; /* values other than 0 become 1 */
 	none->unstamped = 8;
 	must_attach();
 	assert_int_equal(f->pair_count, 2);
@@ -368,13 +368,13 @@ static void test_runs(void **state)
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->iova, 5019);
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->port, 1);
 	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->sample_run_count, 0);
 }
 
 /* ---- threads come and go ---- */
 
-static void test_a_slots_new_owner_counts_on(void **state)
+static void test_new_owner_of_a_slot_continues_its_counters(void **state)
 {
 	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 
@@ -384,14 +384,14 @@ static void test_a_slots_new_owner_counts_on(void **state)
 	stats.threads[3].generation = 8;
 	stats.threads[3].busy_cycles = 503;
 	h->burst[1] = 6;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 1);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->generation, 8);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, 503);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 6);
 }
 
-static void test_a_block_that_is_not_complete_is_left_out(void **state)
+static void test_incomplete_block_is_skipped(void **state)
 {
 	test_hook(&stats, 3, 999, 0, RT_DIR_RX)->generation = 0;
 	test_hook(&stats, 3, 1, 6, RT_DIR_TX);
@@ -402,10 +402,10 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(f->pair_count, 0);
 	assert_int_equal(f->sample_run_count, 1);
-	/* It comes behind those that were there. */
+	/* It is appended to the existing ones. */
 	stats.hooks[0].port_index = 0;
 	stats.hooks[0].generation = 7;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->queue_count, 2);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(ringtap_snapshot_queue(f, 1)->direction, RINGTAP_RX);
@@ -417,7 +417,7 @@ static void test_ports_and_threads_that_appear(void **state)
 	stats.threads[60].generation = 1;
 	test_hook(&stats, 60, 2, 0, RT_DIR_RX);
 	stats.h->port_count = 3;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 2);
 	assert_int_equal(f->port_count, 3);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->thread, 1);
@@ -425,11 +425,11 @@ static void test_ports_and_threads_that_appear(void **state)
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 2);
 }
 
-/* ---- lies ---- */
+/* ---- corrupt statistics ---- */
 
-static void assert_nonsense(void)
+static void assert_corrupt(void)
 {
-	assert_int_equal(look_again(), -EBADMSG);
+	assert_int_equal(take_snapshot(), -EBADMSG);
 	assert_null(f);
 }
 
@@ -443,47 +443,47 @@ static void test_a_drivers_counters_are_of_one_reading(void **state)
 	p->opackets = 70;
 	p->tx_before = 71;
 	p->tx_after = 72;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 5);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->opackets, 70);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_before, 71);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_after, 72);
 	p->read_ns = 0;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 0);
 }
 
-static void test_impossible_owners_are_nonsense(void **state)
+static void test_impossible_owners_are_errors(void **state)
 {
 	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 	struct rt_stat_pair *p;
 
 	assert_int_equal(attach(), 0);
 	h->port_index = 2;
-	assert_nonsense();
+	assert_corrupt();
 	h->port_index = 0;
 	h->direction = 2;
-	assert_nonsense();
+	assert_corrupt();
 	h->direction = 0;
 	h->thread = RT_STAT_THREADS;
-	assert_nonsense();
-	h->thread = 4; /* nobody has that slot */
-	assert_nonsense();
+	assert_corrupt();
+	h->thread = 4; /* a free slot */
+	assert_corrupt();
 	h->thread = 3;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	p = test_pair(&stats, 3, 0, 0);
 	p->tx_index = UINT16_MAX;
-	assert_nonsense();
+	assert_corrupt();
 	p->tx_index = 1;
 	p->rx_index = 63;
-	assert_nonsense();
+	assert_corrupt();
 	p->rx_index = 0;
 	test_sample_run(&stats, 0, 1, 1);
 	stats.samplers[0].thread = UINT32_MAX;
-	assert_nonsense();
+	assert_corrupt();
 }
 
-static void test_owners_stay_what_they_were(void **state)
+static void test_owners_do_not_change(void **state)
 {
 	struct rt_stat_hook *h = test_hook(&stats, 3, 1, 4, RT_DIR_TX);
 
@@ -492,7 +492,7 @@ static void test_owners_stay_what_they_were(void **state)
 	h->thread = 999;
 	h->queue = 1;
 	stats.h->hook_count = stats.h->port_count = 0;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->port_count, 2);
 	assert_int_equal(f->queue_count, 1);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 1);
@@ -516,7 +516,7 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->pool_count, RT_STAT_POOLS);
 }
 
-/* Reading unused entries would allocate it. */
+/* Reading unused entries would allocate memory. */
 static void test_unused_entries_are_not_read(void **state)
 {
 	struct stat before, after;
@@ -526,8 +526,8 @@ static void test_unused_entries_are_not_read(void **state)
 	must_attach();
 	assert_int_equal(fstat(stats.fd, &before), 0);
 	assert_in_range(before.st_blocks * 512, 4096, 256 << 10);
-	assert_int_equal(look_again(), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 1);
 	assert_int_equal(fstat(stats.fd, &after), 0);
 	assert_int_equal(after.st_blocks, before.st_blocks);
@@ -553,13 +553,13 @@ static void test_a_dead_applications_last_snapshot(void **state)
 	test_peer_die(&peer);
 	assert_int_equal(poll(&p, 1, 5000), 1);
 	stats.hooks[0].burst[2] = 6;
-	assert_int_equal(look_again(), -EPIPE);
+	assert_int_equal(take_snapshot(), -EPIPE);
 	assert_non_null(f);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 12);
 	assert_false(ringtap_snapshot_thread(f, 0)->alive);
 	assert_true(ringtap_snapshot_port(f, 0)->gone);
 	assert_int_equal(switch_to(RINGTAP_POLLS), -ECONNRESET);
-	assert_int_equal(look_again(), -EPIPE);
+	assert_int_equal(take_snapshot(), -EPIPE);
 	test_peer_bury(&peer);
 	test_peer_start(&peer, true); /* for the tear-down */
 }
@@ -568,26 +568,26 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_is_wanted_reaches_the_probe),
+		TEST(test_requested_collectors_reach_the_probe),
 		TEST(test_unknown_collectors_are_refused),
-		TEST(test_old_probe_is_told_apart),
+		TEST(test_old_probe_has_its_own_error),
 		TEST(test_missing_memory_is_refused),
 		TEST(test_impossible_headers_are_refused),
 		TEST(test_memory_that_may_shrink_is_refused),
 		TEST(test_a_snapshot_shows_what_was_counted),
-		TEST(test_the_period_that_lasts_counts),
-		TEST(test_entries_that_change_are_left_out),
+		TEST(test_current_period_counts),
+		TEST(test_changing_entries_are_skipped),
 		TEST(test_worst_of_all_recent_windows_longest_first),
-		TEST(test_frequency_is_measured_and_doubted),
+		TEST(test_implausible_frequency_is_rejected),
 		TEST(test_pairs),
 		TEST(test_pools),
 		TEST(test_runs),
-		TEST(test_a_slots_new_owner_counts_on),
-		TEST(test_a_block_that_is_not_complete_is_left_out),
+		TEST(test_new_owner_of_a_slot_continues_its_counters),
+		TEST(test_incomplete_block_is_skipped),
 		TEST(test_ports_and_threads_that_appear),
 		TEST(test_a_drivers_counters_are_of_one_reading),
-		TEST(test_impossible_owners_are_nonsense),
-		TEST(test_owners_stay_what_they_were),
+		TEST(test_impossible_owners_are_errors),
+		TEST(test_owners_do_not_change),
 		TEST(test_counts_stay_within_their_tables),
 		TEST(test_unused_entries_are_not_read),
 		TEST(test_impossible_count_of_threads_is_bounded),

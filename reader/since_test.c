@@ -121,7 +121,7 @@ static void test_a_counter_that_was_reset_counts_from_there(void **state)
 	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 3);
 }
 
-static void test_only_what_began_since_is_worst(void **state)
+static void test_earlier_gaps_are_removed(void **state)
 {
 	struct rt_stat_window *w = &stats.threads[3].window[1];
 
@@ -130,7 +130,7 @@ static void test_only_what_began_since_is_worst(void **state)
 	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc() - stats.h->tsc_hz / 10, .packets = 9};
 	take(&before);
 	assert_int_equal(ringtap_snapshot_thread(before, 0)->gap_count, 1);
-	/* The probe's clock is one of seconds ago: in the future, to have something to spare. */
+	/* The clock line is seconds old: use a time in the future, as a margin. */
 	w->gap[1] = (struct rt_stat_gap){.tsc = rt_tsc() + stats.h->tsc_hz / 10, .cycles = 100};
 	w->burst[1] = (struct rt_stat_burst){.tsc = rt_tsc() + stats.h->tsc_hz / 10, .packets = 3};
 	take(&after);
@@ -202,7 +202,7 @@ int main(void)
 		TEST(test_counters_become_differences),
 		TEST(test_new_entries_count_from_zero),
 		TEST(test_a_counter_that_was_reset_counts_from_there),
-		TEST(test_only_what_began_since_is_worst),
+		TEST(test_earlier_gaps_are_removed),
 		cmocka_unit_test(test_buckets_are_within_one_percent_and_without_gaps),
 		cmocka_unit_test(test_quantiles_are_those_of_the_values),
 	};

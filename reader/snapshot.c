@@ -27,15 +27,15 @@ static uint64_t now_ns(void)
 uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
 {
 	uint64_t ns = mono_ns - mon->open_mono_ns;
-	double told = (double)mon->stats.h.tsc_hz, hz;
+	double reported = (double)mon->stats.h.tsc_hz, hz;
 
 	if (ns < SETTLED_NS)
 		return mon->stats.h.tsc_hz;
 	hz = (double)(tsc - mon->open_tsc) * 1e9 / (double)ns;
 	/* A larger difference than DPDK's rounding: the measurement was disturbed, or the guest was
 	 * migrated. The probe's value is not better, but constant. */
-	return hz > told * (1 - HZ_OFF) && hz < told * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
-								    : mon->stats.h.tsc_hz;
+	return hz > reported * (1 - HZ_OFF) && hz < reported * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
+									    : mon->stats.h.tsc_hz;
 }
 
 /* A new port may enter the switch's database later. Its name is then kept, as its number may be

@@ -79,7 +79,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			"option -d libringtap-probe.so");
 		ret = -EPROTONOSUPPORT;
 	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
-		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
 		ret = -EPROTO;
 	} else if (protocol != RT_PROTO_VERSION) {
 		snprintf(err, errlen, "the probe speaks protocol version %lld, this is version %d",
@@ -91,7 +91,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
 					  : strerror(-ret));
 	} else if (!take_name(json_object_get(body, "socket"), socket)) {
-		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
 		ret = -EPROTO;
 	}
 	json_decref(root);

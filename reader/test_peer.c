@@ -76,7 +76,7 @@ static bool serve(struct test_peer *p, int sock)
 	return more;
 }
 
-/* Like rte_telemetry: a greeting, then an answer for each command. */
+/* As rte_telemetry: a greeting, then an answer to each command. */
 static void serve_telemetry(struct test_peer *p)
 {
 	int sock = accept(p->telemetry_listener, NULL, NULL);
@@ -108,7 +108,8 @@ static void *run(void *arg)
 		fds[2] = (struct pollfd){.fd = p->telemetry_listener, .events = POLLIN};
 		if (poll(fds, 3 + (nfds_t)conns, -1) < 0)
 			break;
-		/* The read orders what the test did to the sockets before, for ThreadSanitizer. */
+		/* The read orders the changes that the test made to the sockets before, for
+		 * ThreadSanitizer. */
 		if (fds[0].revents && read(p->quit[0], &byte, 1) == 1)
 			break;
 		for (int i = conns - 1; i >= 0; i--) {

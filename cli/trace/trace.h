@@ -109,7 +109,7 @@ char *trace_probe_names(const char *program);
 
 /* ---- maps.c: bpftrace's maps */
 
-/* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: nonsense. */
+/* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: invalid. */
 json_t *maps_read(const char *lines);
 /* Entries of the map in bpftrace's count: a histogram has one for each bucket. */
 size_t maps_size(const json_t *map);

@@ -142,7 +142,7 @@ def endless(connection):
 
 @pytest.mark.parametrize("answer", [nonsense, silence, slam, endless])
 @pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
-def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
+def test_sockets_with_invalid_answers(tmp_path, impostor, answer, name):
     prefix = impostor(name, answer)
     assert prefix in attempt(tmp_path, "-i", f"{prefix}:")
 

@@ -249,8 +249,8 @@ static inline const struct ringtap_sample *ringtap_sample_run_at(
 }
 
 /* Takes a snapshot; the caller frees it with ringtap_snapshot_free(). -EPIPE: the application is
- * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: it shows nonsense.
- * Indices within a snapshot are in range whatever the application does. */
+ * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: its statistics are
+ * corrupt. Indices within a snapshot are in range whatever the application does. */
 int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out);
 void ringtap_snapshot_free(struct ringtap_snapshot *f);
 
