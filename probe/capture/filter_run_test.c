@@ -16,7 +16,7 @@
 #define PROGRAM_LEN 60
 #define FRAME_LEN   60
 
-/* Any instruction there is. left: how many come after it. */
+/* A random instruction. left: how many follow it. */
 static struct rt_insn any_insn(uint32_t left)
 {
 	static const uint16_t codes[] = {BPF_LD | BPF_W | BPF_ABS, BPF_LD | BPF_H | BPF_ABS,
@@ -47,7 +47,7 @@ static struct rt_insn any_insn(uint32_t left)
 	return i;
 }
 
-/* Libpcap's scratch memory holds anything at first: it is filled. */
+/* libpcap's scratch memory is not initialized: the program fills it first. */
 static void make_program(struct rt_insn prog[PROGRAM_LEN])
 {
 	for (uint32_t i = 0; i < PROGRAM_LEN - 1; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of readers, well-formed and not. */
+/* Valid and invalid requests of readers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static struct rt_request req;
 static int parse_len(const struct message *m, size_t len)
 {
 	char err[RT_TEXT_LEN] = "";
-	/* Of exactly that size, so that a sanitizer finds a read beyond it. */
+	/* Allocated with this exact size, so that a sanitizer detects reads beyond it. */
 	void *copy = malloc(len ? len : 1);
 	int ret;
 
@@ -65,7 +65,7 @@ static int parse(const struct message *m)
 	return ret;
 }
 
-static void test_good_request_is_copied(void **state)
+static void test_valid_request_is_copied(void **state)
 {
 	struct message m = good();
 
@@ -90,7 +90,7 @@ static void test_every_other_length_is_refused(void **state)
 	}
 }
 
-static void test_number_of_wants_is_bounded(void **state)
+static void test_number_of_targets_is_bounded(void **state)
 {
 	static const uint32_t bad[] = {0, 1, 3, RT_MAX_WANTS + 1, UINT32_MAX, 0x2000000};
 	struct message m = good();
@@ -224,9 +224,9 @@ static void test_filter_is_as_long_as_its_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_request_is_copied),
+		cmocka_unit_test(test_valid_request_is_copied),
 		cmocka_unit_test(test_every_other_length_is_refused),
-		cmocka_unit_test(test_number_of_wants_is_bounded),
+		cmocka_unit_test(test_number_of_targets_is_bounded),
 		cmocka_unit_test(test_number_of_instructions_is_bounded),
 		cmocka_unit_test(test_options_are_checked),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events, against what this very thread did, as a tracer and DPDK's tracing get them. */
+/* Events compared with the calls of this thread, for a tracer and for DPDK's tracing. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,7 +145,7 @@ static void check_traffic(void)
 	assert_int_equal(traced.nb_pkts, 3 * 32);
 }
 
-static void test_tracer_gets_what_is_counted(void **state)
+static void test_events_of_a_tracer_match_the_counters(void **state)
 {
 	static struct rt_monitor m;
 
@@ -159,7 +159,7 @@ static void test_tracer_gets_what_is_counted(void **state)
 	check_traffic();
 }
 
-static void test_nobody_listens(void **state)
+static void test_no_events_without_a_tracer(void **state)
 {
 	static struct rt_monitor m;
 
@@ -170,8 +170,8 @@ static void test_nobody_listens(void **state)
 	test_monitor_end(&m);
 }
 
-/* The short way through a hook is left and taken again. */
-static void test_tracer_comes_and_goes(void **state)
+/* The fast path of a hook is disabled and enabled again. */
+static void test_tracer_is_attached_and_detached(void **state)
 {
 	static struct rt_monitor m;
 
@@ -198,7 +198,7 @@ static struct rt_trace_count count_of(enum rt_trace_event event)
 	return counts[event];
 }
 
-static void test_dpdk_gets_what_is_counted(void **state)
+static void test_events_of_dpdk_match_the_counters(void **state)
 {
 	struct rt_trace_count before = count_of(RT_TRACE_rx_burst);
 	static struct rt_monitor m;
@@ -216,7 +216,7 @@ static void test_dpdk_gets_what_is_counted(void **state)
 	test_monitor_end(&m);
 }
 
-/* This thread's buffer in DPDK. */
+/* The trace buffer of this thread in DPDK. */
 static const struct __rte_trace_header *buffer(void)
 {
 	return RTE_PER_LCORE(trace_mem);
@@ -249,7 +249,7 @@ static void test_overwritten_events_are_lost(void **state)
 	fill(&emitted, &lost, room - 1);
 	assert_int_equal(emitted, room - 1);
 	assert_int_equal(lost, 0);
-	fill(&emitted, &lost, 2); /* the last one begins anew */
+	fill(&emitted, &lost, 2); /* the last one starts at the beginning again */
 	assert_true(lost >= room);
 	assert_in_range(buffer()->offset / POLL_BYTES, 1, 2);
 	fill(&emitted, &lost, 2 * (buffer()->len / POLL_BYTES));
@@ -282,7 +282,7 @@ static void *emit_in_a_thread(void *registered)
 {
 	uint64_t emitted;
 
-	/* Before tracing is on: else it has a buffer at once. */
+	/* Before tracing is on: otherwise it gets a buffer at once. */
 	if (registered && rte_thread_register())
 		return NULL;
 	rte_trace_pattern("ringtap.rx_burst", true);
@@ -297,8 +297,8 @@ static void *emit_in_a_thread(void *registered)
 	return &thread_results;
 }
 
-/* DPDK's lock is not waited for, and no buffer is left behind. */
-static void test_who_gets_a_buffer(void **state)
+/* No thread waits for DPDK's lock, and no buffer is leaked. */
+static void test_threads_that_get_a_trace_buffer(void **state)
 {
 	for (int registered = 0; registered < 2; registered++) {
 		pthread_t thread;
@@ -334,7 +334,7 @@ static void test_latency_of_a_burst(void **state)
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
 	assert_int_equal(traced.calls[RT_TRACE_latency], 1);
 	assert_int_equal(traced.timed, 20);
-	/* The first pair is that of packets without a time. */
+	/* The first pair has the packets without a time. */
 	assert_int_equal(rt_stat_current->header->pair_count, 2);
 	assert_int_equal(traced.cycles, rt_stat_current->pairs[1].sum);
 	test_port_poll(port, 32);
@@ -366,7 +366,7 @@ static void test_losses_of_the_driver(void **state)
 	test_monitor_end(&m);
 }
 
-/* Offers frames until the port takes no more; returns how many it refused of 32 more. */
+/* Sends frames until the port accepts no more; returns how many of 32 further ones it refused. */
 static unsigned overflow(void)
 {
 	struct rte_mbuf *m;
@@ -405,7 +405,7 @@ static void test_refused_packets(void **state)
 	test_stats_tick();
 	test_stats_tick();
 	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
-	/* The application resets the driver's counters. */
+	/* The application resets the counters of the driver. */
 	assert_int_equal(rte_eth_stats_reset(port), 0);
 	test_stats_tick();
 	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
@@ -418,8 +418,7 @@ static void test_refused_packets(void **state)
 	test_monitor_end(&m);
 }
 
-/* As DPDK has registered them, which starts only if all points have a size: 8 bytes, and the
- * fields. */
+/* As registered with DPDK, which starts only if all points have a size: 8 bytes, and the fields. */
 static void test_points_are_registered(void **state)
 {
 #define X(event, parameters) {"ringtap." #event, &__rt_point_##event},
@@ -450,8 +449,8 @@ static void no_fields(void)
 {
 }
 
-/* main() has registered it; EAL has started nevertheless, with room for all that it may emit. */
-static void test_point_without_fields_does_no_harm(void **state)
+/* main() has registered it; EAL has started nevertheless, with space for all its fields. */
+static void test_point_without_fields(void **state)
 {
 	assert_ptr_equal(rte_trace_point_lookup("ringtap.empty"), &empty_point);
 	assert_true((empty_point & __RTE_TRACE_FIELD_SIZE_MASK) > 32);
@@ -463,14 +462,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_points_are_registered),
-		cmocka_unit_test(test_point_without_fields_does_no_harm),
-		with_port(test_tracer_gets_what_is_counted),
-		with_port(test_nobody_listens),
-		with_port(test_tracer_comes_and_goes),
-		with_port(test_dpdk_gets_what_is_counted),
+		cmocka_unit_test(test_point_without_fields),
+		with_port(test_events_of_a_tracer_match_the_counters),
+		with_port(test_no_events_without_a_tracer),
+		with_port(test_tracer_is_attached_and_detached),
+		with_port(test_events_of_dpdk_match_the_counters),
 		with_port(test_overwritten_events_are_lost),
 		with_port(test_discarded_events_are_lost),
-		with_port(test_who_gets_a_buffer),
+		with_port(test_threads_that_get_a_trace_buffer),
 		with_port(test_latency_of_a_burst),
 		with_port(test_losses_of_the_driver),
 		with_port(test_refused_packets),
