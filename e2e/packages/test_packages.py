@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages as a user meets them: built, installed, used and removed. `make test-deb` runs these tests."""
+"""Packages: built, installed, used and removed. `make test-deb` runs these tests."""
 import os
 import shutil
 
@@ -10,12 +10,12 @@ from harness.proc import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(
     "RINGTAP_PACKAGES" not in os.environ, reason="takes minutes and a mirror of Debian: make test-deb")]
-BUILD_S = 3000  # the compiler's time; lintian's is a minute
+BUILD_S = 3000  # for the compiler; lintian takes a minute
 ROOT_S = 1800
 
 
 def script(name, *args, timeout, env=None):
-    """Runs a script of devtools; returns what it printed."""
+    """Runs a script of devtools; returns its output."""
     done = run([REPO / "devtools" / name, *args], timeout=timeout, env=env)
     assert done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-20000:]}\n{done.stderr[-20000:]}"
     return done.stdout
@@ -29,7 +29,7 @@ def need(*programs):
 
 @pytest.fixture(scope="module")
 def debs(tmp_path_factory):
-    """The folder of the packages, which lintian has found no error in."""
+    """The folder of the packages, without errors of lintian."""
     need("dpkg-buildpackage", "dh", "lintian")
     folder = tmp_path_factory.mktemp("debs") / "out"
     script("deb.sh", folder, timeout=BUILD_S)
@@ -45,7 +45,8 @@ def test_all_packages_are_built(debs):
 
 @pytest.fixture
 def roots(tmp_path):
-    """The folder in which the script makes its root; it removes that unless it is killed."""
+    """The folder in which the script makes its root folder, which it removes unless it is
+    killed."""
     path = tmp_path / "roots"
     path.mkdir()
     yield path

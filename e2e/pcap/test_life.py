@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Life of handles: break, close, fork, errors. e2e/apps/pcap_life.c checks the results."""
+"""Handles: break, close, fork, errors. e2e/apps/pcap_life.c checks the results."""
 import threading
 
 import pytest
@@ -14,8 +14,8 @@ LIFE = BUILD / "e2e" / "pcap_life"
 
 @pytest.fixture
 def life(closing):
-    """life(what, device, count, answer) runs it to its end; answer() serves its requests other than
-    those for frames."""
+    """life(what, device, count, answer) runs the program to its end; answer() handles its requests
+    other than those for frames."""
     def start(what, prefix, count=10, send=None, answer=None, timeout=60):
         proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
         while True:
@@ -38,8 +38,8 @@ def test_breakloop(life, app, what):
 
 
 @pytest.mark.slow
-def test_a_thousand_times(life, busy):
-    """Neither the program nor the application keeps resources."""
+def test_a_thousand_handles(life, busy):
+    """No leaks in the program or the application."""
     before = dpdk.Resources(busy.pid)
     life("opens_and_closes", busy.prefix, 1000, timeout=500)
     until(lambda: sessions(busy) == [], 10, "all sessions ended")
@@ -48,8 +48,8 @@ def test_a_thousand_times(life, busy):
     assert after.maps <= before.maps + 100, (before, after)
 
 
-@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "too_many", "child_closes",
-                                  "child_may_not_read_along", "child_takes_over"])
+@pytest.mark.parametrize("what", ["closes_in_the_callback", "two_handles", "opens_too_many", "child_closes",
+                                  "child_cannot_read", "child_reads_as_daemon"])
 @pytest.mark.smoke
 def test_handles(life, app, what):
     life(what, app.prefix, send=app.rx)
@@ -57,35 +57,35 @@ def test_handles(life, app, what):
 
 
 def test_descriptor_is_readable_for_each_packet_and_no_other(life, app):
-    life("waits_for_each", app.prefix, 500, app.rx)
+    life("waits_for_each_packet", app.prefix, 500, app.rx)
 
 
-def test_capture_ends_though_a_child_holds_on(life, app):
+def test_capture_ends_although_a_child_has_descriptors(life, app):
     def ended(line):
         until(lambda: app.one("callbacks 0") == 0, 10, "nothing is captured any more")
         return line == "callbacks"
 
-    life("child_holds_on", app.prefix, send=app.rx, answer=ended)
+    life("child_keeps_descriptors", app.prefix, send=app.rx, answer=ended)
     until(lambda: sessions(app) == [], 10, "all sessions ended")
 
 
-def test_flood_of_which_nothing_passes(life, busy):
-    life("refuses_a_flood", busy.prefix)
+def test_timeouts_during_a_rejected_flood(life, busy):
+    life("filters_a_flood", busy.prefix)
 
 
-def test_application_that_dies(life, app):
+def test_application_is_killed(life, app):
     life("outlives_the_application", app.prefix, send=app.rx,
          answer=lambda line: line == "kill" and app.proc.kill() is not None)
 
 
-def test_port_that_vanishes(life, app):
-    """As when a kernel's interface is removed."""
+def test_port_is_removed(life, app):
+    """As after the removal of a kernel interface."""
     life("outlives_the_application", app.prefix, send=app.rx,
          answer=lambda line: line == "kill" and app.do("unplug net_ring_a") is not None)
 
 
 class Stream(threading.Thread):
-    """Frames with running numbers, in bursts, until done is set."""
+    """Sends frames with sequence numbers, in bursts, until done is set."""
 
     def __init__(self, app):
         super().__init__()
@@ -105,10 +105,10 @@ class Stream(threading.Thread):
         return line in ("go", "stop")
 
 
-def test_filter_that_changes_in_mid_stream(life, app):
+def test_filter_is_replaced_under_traffic(life, app):
     stream = Stream(app)
     try:
-        life("changes_filters", app.prefix, 40, answer=stream.answer)
+        life("replaces_filters", app.prefix, 40, answer=stream.answer)
     finally:
         stream.done.set()
     assert stream.seq > 40 * 2000
@@ -145,7 +145,7 @@ CORRUPT = {
 def test_corrupt_records(life, impostor, what):
     output = []
     prefix = impostor(wire.fake_probe(wire.segment(records=GOOD * 3 + CORRUPT[what])))
-    life("meets_a_liar", prefix, answer=lambda line: output.append(line) or True)
+    life("reads_corrupt_records", prefix, answer=lambda line: output.append(line) or True)
     assert "corrupt" in output[0]
 
 

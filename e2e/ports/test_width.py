@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables fit a terminal of 80 columns; names that do not are shortened, and whole in --json."""
+"""Tables fit a terminal of 80 columns; longer names are shortened, except in --json."""
 import signal
 
 import pytest
@@ -34,7 +34,7 @@ def test_list(many_names):
     assert LONG in [p["name"] for a in listing() for p in a["ports"]]
 
 
-def test_list_of_short_names_has_them_whole(app):
+def test_short_names_are_not_shortened(app):
     said = check([RINGTAP, "list"])
     assert_fits(said)
     assert "…" not in said and " net_ring_a net_ring " in said
