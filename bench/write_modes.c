@@ -167,7 +167,7 @@ static void put_head(struct writer *w)
 
 static void attach(const char *app)
 {
-	const struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX};
+	const struct ringtap_target target = {.queue = -1, .directions = RINGTAP_RX};
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 
@@ -179,7 +179,8 @@ static void attach(const char *app)
 	}
 	if (!dir)
 		fail("no application '%s'", app);
-	if (ringtap_capture_attach(capture, dir, &want, 1, NULL) || ringtap_capture_start(capture))
+	if (ringtap_capture_attach(capture, dir, &target, 1, NULL) ||
+		ringtap_capture_start(capture))
 		fail("%s: %s", app, ringtap_capture_error(capture));
 	ringtap_apps_free(apps);
 }

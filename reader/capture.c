@@ -60,14 +60,14 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 
 /* ---- attaching ---- */
 
-static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *wants, size_t count, struct rt_msg_want *out,
+static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
+	const struct ringtap_target *targets, size_t count, struct rt_msg_target *out,
 	struct rt_insn *insns)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct ringtap_target *w = &wants[i];
+		const struct ringtap_target *w = &targets[i];
 		const char *port = w->port ? w->port : "";
 
 		if (strlen(port) >= sizeof(out[i].port))
@@ -87,15 +87,15 @@ static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
 }
 
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
 	int ret;
 
 	for (size_t i = 0; i < count; i++)
-		insns += wants[i].filter ? wants[i].filter_len : 0;
-	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
+		insns += targets[i].filter ? targets[i].filter_len : 0;
+	len = sizeof(*m) + count * sizeof(struct rt_msg_target) + insns * sizeof(struct rt_insn);
 	if (len > RT_MSG_MAX)
 		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
 	m = calloc(1, len);
@@ -105,10 +105,10 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->ring_size = o->ring_size;
-	m->want_count = (uint32_t)count;
+	m->target_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
-	ret = put_wants(cap, conn, wants, count, (struct rt_msg_want *)(m + 1),
-		(struct rt_insn *)((struct rt_msg_want *)(m + 1) + count));
+	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
+		(struct rt_insn *)((struct rt_msg_target *)(m + 1) + count));
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
 		if (ret)
@@ -181,7 +181,7 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 }
 
 static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
-	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
 	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
 	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
@@ -192,7 +192,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
-	ret = send_open(cap, s->conn, wants, count, o);
+	ret = send_open(cap, s->conn, targets, count, o);
 	if (!ret)
 		ret = open_session(cap, s, o->ring_size);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
@@ -232,8 +232,9 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	return 0;
 }
 
-static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
-	size_t count, const struct ringtap_capture_options *opts)
+static int attach(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t count,
+	const struct ringtap_capture_options *opts)
 {
 	struct ringtap_capture_options o;
 	struct rt_source *more, *s;
@@ -251,7 +252,7 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	cap->sources = more;
 	s = &more[cap->source_count];
 	*s = (struct rt_source){.memory = RT_MEMORY_NONE};
-	ret = open_source(cap, s, dir, wants, count, &o);
+	ret = open_source(cap, s, dir, targets, count, &o);
 	if (!ret)
 		ret = add_rings(cap, cap->source_count);
 	if (ret) {
@@ -269,7 +270,7 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	struct ringtap_target *own;
 	int ret = 0;
 
-	if (!count || count > RT_MAX_WANTS)
+	if (!count || count > RT_MAX_TARGETS)
 		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
 	if (size == sizeof(*own))
 		return attach(cap, dir, targets, count, opts);

@@ -197,10 +197,10 @@ static void test_capture_goes_on_after_a_failed_attach(void **state)
 
 static void test_number_of_targets_is_bounded(void **state)
 {
-	struct ringtap_target *many = calloc(RT_MAX_WANTS + 1, sizeof(*many));
+	struct ringtap_target *many = calloc(RT_MAX_TARGETS + 1, sizeof(*many));
 
 	assert_int_equal(
-		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_WANTS + 1, NULL), -E2BIG);
+		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_TARGETS + 1, NULL), -E2BIG);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, many, 0, NULL), -E2BIG);
 	free(many);
 }
@@ -215,7 +215,7 @@ static void test_excess_targets_are_not_read(void **state)
 	for (int change = -8; change <= 8; change += 8)
 		assert_int_equal(ringtap_capture_attach_sized(cap, peer.dir, none,
 					 sizeof(struct ringtap_target) + (size_t)change,
-					 RT_MAX_WANTS + 1, NULL),
+					 RT_MAX_TARGETS + 1, NULL),
 			-E2BIG);
 	munmap(none, (size_t)page);
 }
@@ -223,22 +223,22 @@ static void test_excess_targets_are_not_read(void **state)
 static void test_filters_are_bounded(void **state)
 {
 	static const struct ringtap_insn insn = {.code = 6};
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 
-	want.filter = &insn;
-	want.filter_len = RT_MSG_MAX;
-	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &want, 1, NULL), -E2BIG);
+	target.filter = &insn;
+	target.filter_len = RT_MSG_MAX;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &target, 1, NULL), -E2BIG);
 }
 
 static void test_port_name_is_bounded(void **state)
 {
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 	char name[RINGTAP_NAME_LEN + 1];
 
 	memset(name, 'p', sizeof(name));
 	name[RINGTAP_NAME_LEN] = 0;
-	want.port = name;
-	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &want, 1, NULL), -EINVAL);
+	target.port = name;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &target, 1, NULL), -EINVAL);
 }
 
 /* ---- reading ---- */
@@ -448,10 +448,10 @@ static void test_target_of_an_interface_is_in_range(void **state)
 
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, 0);
-	session.ifs[1].want = 1;
+	session.ifs[1].target = 1;
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, RINGTAP_NO_INDEX);
-	session.ifs[1].want = UINT32_MAX - 1;
+	session.ifs[1].target = UINT32_MAX - 1;
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, RINGTAP_NO_INDEX);
 }

@@ -24,7 +24,7 @@ EXPORT int ringtap_capture_interface(
 	s = &cap->sources[cap->ifs[i].source];
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
-	v.target = rt_load(&f->want);
+	v.target = rt_load(&f->target);
 	if (v.target >= s->target_count)
 		v.target = RINGTAP_NO_INDEX;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));

@@ -5,7 +5,7 @@
 
 static int attach(struct recorder *r, const struct target *t)
 {
-	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
+	int ret = ringtap_capture_attach(r->cap, t->dir, t->ports, t->port_count, &r->cfg->capture);
 
 	if (ret)
 		print_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
@@ -25,7 +25,7 @@ const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i)
 {
 	/* The library checks the probe's numbers; the bounds of this array are checked here. */
-	if (i->app < r->targets.count && i->target < r->targets.list[i->app].want_count)
+	if (i->app < r->targets.count && i->target < r->targets.list[i->app].port_count)
 		return r->targets.list[i->app].ifaces[i->target];
 	return &r->cfg->defaults;
 }

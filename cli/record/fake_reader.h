@@ -31,7 +31,7 @@ struct fake {
 	uint64_t filtered, lost, lost_later; /* counted on interface 0 besides */
 	/* Recorded for tests. */
 	unsigned attached, stops, released;
-	unsigned wants[4];
+	unsigned ports[4];
 };
 extern struct fake fake;
 

@@ -200,8 +200,8 @@ static void applications_are_merged_under_their_names(void **state)
 	fake.run_count = 4;
 	assert_int_equal(record("-q -w f -i app0: -i app1:p0 -i app1:p1"), STATUS_OK);
 	assert_int_equal(fake.attached, 2);
-	assert_int_equal(fake.wants[0], 1);
-	assert_int_equal(fake.wants[1], 2);
+	assert_int_equal(fake.ports[0], 1);
+	assert_int_equal(fake.ports[1], 2);
 	b = test_blocks_read("f");
 	assert_int_equal(b.idb, 4);
 	assert_int_equal(b.packets_of[0], 10);

@@ -25,11 +25,11 @@ static struct target *target_of(struct targets *t, const char *name, const char 
 	return &list[t->count++];
 }
 
-/* The first want that matches a port decides for it: a later one would silently do nothing. */
+/* The first target that matches a port applies to it: a later one would silently have no effect. */
 static int check_shadowed(const struct target *t, const char *port, const char *spec)
 {
-	for (unsigned i = 0; i < t->want_count; i++) {
-		const char *other = t->wants[i].port;
+	for (unsigned i = 0; i < t->port_count; i++) {
+		const char *other = t->ports[i].port;
 
 		if (other && (!port || strcmp(port, other)))
 			continue;
@@ -49,8 +49,8 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 			i->spec);
 		return -EINVAL;
 	}
-	t->ifaces[t->want_count] = i;
-	t->wants[t->want_count++] = (struct ringtap_target){.port = port,
+	t->ifaces[t->port_count] = i;
+	t->ports[t->port_count++] = (struct ringtap_target){.port = port,
 		.queue = i->queue,
 		.directions = i->directions,
 		.snaplen = i->snaplen,

@@ -3,7 +3,7 @@
  * libringtap: how a DPDK application polls, how long packets stay in it, how its memory behaves.
  *
  * A monitor is a connection that keeps collectors switched on in the application; they are off
- * again when no monitor wants them. ringtap_monitor_read() takes a snapshot of all counters.
+ * again when no monitor needs them. ringtap_monitor_read() takes a snapshot of all counters.
  * They only grow: rates are differences of two snapshots. Any number of monitors may be attached.
  *
  * Errors, threads and ownership as in reader.h.

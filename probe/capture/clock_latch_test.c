@@ -24,9 +24,9 @@ static struct rt_clock_line line_of(uint64_t i)
 
 static bool whole(const struct rt_clock_line *l)
 {
-	struct rt_clock_line want = line_of(l->tsc_base);
+	struct rt_clock_line expected = line_of(l->tsc_base);
 
-	return l->ns_base == want.ns_base && l->mult == want.mult;
+	return l->ns_base == expected.ns_base && l->mult == expected.mult;
 }
 
 static void *read_lines(void *arg)

@@ -233,17 +233,18 @@ static void compare_with_libpcap(const char *text, bool cut_at_random)
 	for (uint32_t i = 0; i < frame_count; i++) {
 		const struct frame *frame = &frames[i];
 		uint32_t len = cut_at_random ? 1 + test_random() % frame->len : frame->len;
-		bool want = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
+		bool expected = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
 
-		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), want, i, "whole");
+		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), expected, i, "whole");
 		if (i % 4 == 0)
-			compare(f, text, 0, shape(frame->bytes, len, three, 2), want, i,
+			compare(f, text, 0, shape(frame->bytes, len, three, 2), expected, i,
 				"three segments");
 		if (i % 4 == 1)
-			compare(f, text, 0, shape(frame->bytes, len, tiny, 4), want, i,
+			compare(f, text, 0, shape(frame->bytes, len, tiny, 4), expected, i,
 				"tiny segments");
-		compare(f, text, i % 2, strip(frame, len, i % 2, NULL, 0), want, i, "tag stripped");
-		compare(f, text, i % 2, strip(frame, len, i % 2, tiny, 4), want, i,
+		compare(f, text, i % 2, strip(frame, len, i % 2, NULL, 0), expected, i,
+			"tag stripped");
+		compare(f, text, i % 2, strip(frame, len, i % 2, tiny, 4), expected, i,
 			"tag stripped, tiny segments");
 	}
 	rt_filter_free(f);
@@ -333,15 +334,15 @@ static void test_shifts_by_x_as_with_libpcap(void **state)
 			{.code = BPF_MISC | BPF_TAX}, {.code = BPF_LD | BPF_IMM, .k = value},
 			{.code = (uint16_t)(BPF_ALU | shifts[i % 2] | BPF_X)},
 			{.code = BPF_RET | BPF_A}};
-		uint32_t want;
+		uint32_t expected;
 
 		bytes[20] = by[i / 8];
-		want = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
-		passed += want != 0;
+		expected = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
+		passed += expected != 0;
 		for (int tiny = 0; tiny < 2; tiny++) {
-			if (selects(prog, 5, RT_DIR_RX, bytes, tiny) != (want != 0))
+			if (selects(prog, 5, RT_DIR_RX, bytes, tiny) != (expected != 0))
 				fail_msg("%#x %s %u: libpcap has %#x", value, i % 2 ? ">>" : "<<",
-					bytes[20], want);
+					bytes[20], expected);
 		}
 	}
 	assert_in_range(passed, 20, 60);

@@ -305,9 +305,9 @@ static void test_waits_again_after_space_was_released(void **state)
 
 static void *read_on(void *arg)
 {
-	uint64_t *want = arg, got = 0;
+	uint64_t *expected = arg, got = 0;
 
-	while (got < *want) {
+	while (got < *expected) {
 		if (!test_ring_next(&t, &r)) {
 			rt_pause();
 			continue;

@@ -90,15 +90,15 @@ static uint16_t make_port(const char *name)
 static struct rt_session *open_session(const char *port, bool drop_all)
 {
 	static const struct rt_insn none[] = {{.code = 0x06, .k = 0}};
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
 	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
 
-	snprintf(want.port, sizeof(want.port), "%s", port);
-	return test_session_open(&open, &want, none);
+	snprintf(target.port, sizeof(target.port), "%s", port);
+	return test_session_open(&open, &target, none);
 }
 
 /* Checks the counters of a stopped session. Returns the packets seen. */
@@ -194,12 +194,12 @@ static void test_callbacks_are_removed(void **state)
 
 static void test_unknown_port_is_refused(void **state)
 {
-	struct rt_msg_want want = {.port = "nowhere", .directions = RT_WANT_RX, .snaplen = 1};
-	struct rt_request req = {.open = {.want_count = 1}, .wants = &want};
+	struct rt_msg_target target = {.port = "nowhere", .directions = RT_TARGET_RX, .snaplen = 1};
+	struct rt_request req = {.open = {.target_count = 1}, .targets = &target};
 	char err[RT_TEXT_LEN] = "";
 	struct rt_session *s = NULL;
 
-	want.insn_first = RT_NO_FILTER;
+	target.insn_first = RT_NO_FILTER;
 	assert_int_equal(rt_session_open(&s, &req, err), -ENODEV);
 	assert_null(s);
 	assert_non_null(strstr(err, "no port 'nowhere'; there is net_ring_0, net_ring_1"));

@@ -63,34 +63,34 @@ static uint16_t poll_port(void)
 
 static void open_with(uint32_t directions, uint32_t on_full)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = directions,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
 
-	snprintf(want.port, sizeof(want.port), "%u", port);
-	session = test_session_open(&open, &want, NULL);
+	snprintf(target.port, sizeof(target.port), "%u", port);
+	session = test_session_open(&open, &target, NULL);
 	poll_port(); /* so that this thread has a slot and the first ring */
 	test_session_arm(session, test_clock());
 }
 
 static int open_session(void **state)
 {
-	open_with(RT_WANT_RX, RT_ON_FULL_DROP);
+	open_with(RT_TARGET_RX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_both(void **state)
 {
-	open_with(RT_WANT_RX | RT_WANT_TX, RT_ON_FULL_DROP);
+	open_with(RT_TARGET_RX | RT_TARGET_TX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_waiting(void **state)
 {
 	rt_epb_wait_ms = 3600000;
-	open_with(RT_WANT_RX, RT_ON_FULL_WAIT);
+	open_with(RT_TARGET_RX, RT_ON_FULL_WAIT);
 	return 0;
 }
 

@@ -104,12 +104,12 @@ static void test_socket_is_the_users_own(void **state)
 /* ---- with the reader ---- */
 
 /* Reads until this number of packets, or to the end. Returns how it ended. */
-static int read_packets(struct ringtap_capture *cap, uint64_t want, uint64_t *got, uint64_t *last)
+static int read_packets(struct ringtap_capture *cap, uint64_t limit, uint64_t *got, uint64_t *last)
 {
 	struct ringtap_run runs[RUN_MAX];
 	int n = 0;
 
-	while (*got < want && (n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
+	while (*got < limit && (n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
 		for (int i = 0; i < n; i++) {
 			assert_true(runs[i].first_ns >= *last);
 			*last = runs[i].last_ns;
@@ -227,21 +227,21 @@ static void test_invalid_tail_ends_only_its_session(void **state)
 static void test_refusals_have_a_reason(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
-	want.port = "eth7";
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -ENODEV);
+	target.port = "eth7";
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -ENODEV);
 	assert_string_equal(ringtap_capture_error(cap), "no port 'eth7'; there is net_ring_c");
-	want = all;
-	want.filter = &endless;
-	want.filter_len = 1;
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	target = all;
+	target.filter = &endless;
+	target.filter_len = 1;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -EINVAL);
 	assert_non_null(strstr(ringtap_capture_error(cap), "refuses the filter"));
-	want = all;
-	want.directions = 0;
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	target = all;
+	target.directions = 0;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -EINVAL);
 	assert_non_null(strstr(ringtap_capture_error(cap), "direction"));
 	ringtap_capture_close(cap);
 	assert_int_equal(sessions_now(), 0);

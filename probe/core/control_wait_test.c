@@ -247,16 +247,16 @@ static int request_slow_filters(void)
 {
 	struct {
 		struct rt_msg_open open;
-		struct rt_msg_want want[RT_MAX_WANTS];
+		struct rt_msg_target target[RT_MAX_TARGETS];
 		struct rt_insn insn[PARTS * 3 + 1];
-	} m = {.open = {.want_count = RT_MAX_WANTS, .insn_count = PARTS * 3 + 1}};
+	} m = {.open = {.target_count = RT_MAX_TARGETS, .insn_count = PARTS * 3 + 1}};
 	struct rt_msg_hello hello = {.pid = 1};
 	struct rt_msg_welcome w;
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 
-	for (uint32_t i = 0; i < RT_MAX_WANTS; i++)
-		m.want[i] = (struct rt_msg_want){.queue = RT_QUEUE_ALL,
-			.directions = RT_WANT_RX,
+	for (uint32_t i = 0; i < RT_MAX_TARGETS; i++)
+		m.target[i] = (struct rt_msg_target){.queue = RT_QUEUE_ALL,
+			.directions = RT_TARGET_RX,
 			.snaplen = 64,
 			.insn_count = m.open.insn_count};
 	for (uint32_t i = 0; i < PARTS; i++) {

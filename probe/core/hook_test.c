@@ -65,14 +65,14 @@ static void poll_once(uint16_t port, uint16_t queue)
 
 static struct rt_session *open_session(const char *port, enum rt_on_full on_full)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX,
 		.snaplen = 64,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN, .on_full = on_full};
 
-	snprintf(want.port, sizeof(want.port), "%s", port);
-	return test_session_open(&open, &want, NULL);
+	snprintf(target.port, sizeof(target.port), "%s", port);
+	return test_session_open(&open, &target, NULL);
 }
 
 /* ---- more threads than slots ---- */

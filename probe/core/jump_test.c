@@ -21,13 +21,13 @@
 
 static struct rt_session *open_session(void)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
 
-	return test_session_open(&open, &want, NULL);
+	return test_session_open(&open, &target, NULL);
 }
 
 static void poll_some(uint16_t port)

@@ -95,15 +95,15 @@ static int remove_ports(void **state)
 
 static struct rt_session *open_session(const char *name, uint64_t ring_size)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.ring_size = ring_size};
 	struct rt_session *s;
 
-	snprintf(want.port, sizeof(want.port), "%s", name);
-	s = test_session_open(&open, &want, NULL);
+	snprintf(target.port, sizeof(target.port), "%s", name);
+	s = test_session_open(&open, &target, NULL);
 	test_session_arm(s, test_clock());
 	return s;
 }
@@ -176,7 +176,7 @@ static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 /* The complete path: readers, control thread, two sessions and a monitor of the same ports. */
 static void test_drivers_are_called_rarely(void **state)
 {
-	static const struct ringtap_target wants[] = {
+	static const struct ringtap_target targets[] = {
 		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
 	const char *dir = rte_eal_get_runtime_dir();
 	struct ringtap_capture *cap[2];
@@ -188,7 +188,7 @@ static void test_drivers_are_called_rarely(void **state)
 	reset_calls();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(ringtap_capture_create(&cap[i], NULL), 0);
-		if (ringtap_capture_attach(cap[i], dir, wants, 1, NULL))
+		if (ringtap_capture_attach(cap[i], dir, targets, 1, NULL))
 			fail_msg("%s", ringtap_capture_error(cap[i]));
 		assert_int_equal(ringtap_capture_start(cap[i]), 0);
 	}

@@ -49,12 +49,12 @@ static void poll_once(uint32_t seed)
 
 static struct rt_session *open_session(void)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 600,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.ring_size = RT_RING_SIZE_MIN};
-	struct rt_session *s = test_session_open(&open, &want, NULL);
+	struct rt_session *s = test_session_open(&open, &target, NULL);
 
 	poll_once(0);
 	test_session_arm(s, test_clock());
