@@ -59,7 +59,7 @@ class Latency(Experiment):
     def prepare(self, lab):
         """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
-            lab.say(f"warning: {warning}")
+            lab.log(f"warning: {warning}")
         return {}
 
     def cells(self, lab):
