@@ -39,11 +39,12 @@ int interfaces_list(void)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("record: cannot find applications: %s", strerror(-ret));
+		message_print("record: cannot find applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	if (!ringtap_apps_count(apps))
-		say("record: no running DPDK application found; run ringtap as its user or as root");
+		message_print(
+			"record: no running DPDK application found; run ringtap as its user or as root");
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 

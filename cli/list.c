@@ -41,7 +41,7 @@ static int operand(void *ctx, const char *text)
 	struct config *c = ctx;
 
 	if (c->name_count == NAMES_MAX) {
-		say("list: %s: more than %d applications; name fewer, or none for all", text,
+		message_print("list: %s: more than %d applications; name fewer, or none for all", text,
 			NAMES_MAX);
 		return -EINVAL;
 	}
@@ -63,14 +63,14 @@ static bool wanted(struct config *c, const char *app)
 }
 
 /* Names that no application has. Returns whether there are any. */
-static bool say_unknown(const struct config *c)
+static bool print_unknown(const struct config *c)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
-		say("list: no application is called '%s'; 'ringtap list' shows what there is",
+		message_print("list: no application is called '%s'; 'ringtap list' shows what there is",
 			c->names[i]);
 		any = true;
 	}
@@ -237,7 +237,7 @@ static int list(struct config *c)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("list: looking for applications: %s", strerror(-ret));
+		message_print("list: looking for applications: %s", strerror(-ret));
 		json_decref(array);
 		json_decref(skipped);
 		return STATUS_FAILED;
@@ -257,11 +257,11 @@ static int list(struct config *c)
 		app_view_free(&v);
 	}
 	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
-		say("list: skipped %s", ringtap_apps_note(apps, i));
+		message_print("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
 	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
-		say("list: no running DPDK application found; run ringtap as its user or as root");
+		message_print("list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (c->form == FORM_JSON)
 		ret = json_print(
@@ -270,7 +270,7 @@ static int list(struct config *c)
 	json_decref(skipped);
 	if (output_end("list", ret) != STATUS_OK)
 		return STATUS_FAILED;
-	return say_unknown(c) ? STATUS_FAILED : STATUS_OK;
+	return print_unknown(c) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int run(const struct command *self, int argc, char **argv)

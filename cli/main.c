@@ -29,7 +29,7 @@ static int help_on(const char *name)
 	const struct command *cmd = name ? find(name) : NULL;
 
 	if (name && !cmd) {
-		say("help %s: unknown command; see 'ringtap help'", name);
+		message_print("help %s: unknown command; see 'ringtap help'", name);
 		return STATUS_USAGE;
 	}
 	if (cmd)
@@ -60,8 +60,8 @@ int main(int argc, char **argv)
 	if (cmd)
 		return cmd->run(cmd, argc - 1, argv + 1);
 	if (*name)
-		say("%s: unknown command; see 'ringtap --help'", name);
+		message_print("%s: unknown command; see 'ringtap --help'", name);
 	else
-		say("no command is given; see 'ringtap --help'");
+		message_print("no command is given; see 'ringtap --help'");
 	return STATUS_USAGE;
 }

@@ -50,21 +50,21 @@ static int run(const struct command *self, int argc, char **argv)
 	argv += optind;
 	errno = 0;
 	if (!argv[0]) {
-		say("run: no program is given; see 'ringtap run --help'");
+		message_print("run: no program is given; see 'ringtap run --help'");
 		return STATUS_USAGE;
 	}
 	if (access(library, R_OK) || strpbrk(library, " :")) {
-		say("run: %s: %s; install ringtap", library,
+		message_print("run: %s: %s; install ringtap", library,
 			errno ? strerror(errno) : "no preloading from such a folder");
 		return STATUS_OURS;
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
 		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
-		say("run: cannot set the environment: %s", strerror(errno));
+		message_print("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
 	execvp(argv[0], argv);
-	say("run: cannot start '%s': %s", argv[0], strerror(errno));
+	message_print("run: cannot start '%s': %s", argv[0], strerror(errno));
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 

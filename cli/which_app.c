@@ -65,20 +65,22 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *command, const char *port, const char *const *names, size_t count)
+static void print_app_names(
+	const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
 
 	for (size_t i = 0; i < count; i++)
 		text_list_add(list, sizeof(list), names[i]);
-	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+	message_print("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
 		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
 		port ? ":" : "", port ? port : "");
 }
 
-static void say_unknown(const char *command, const char *port)
+static void print_unknown(const char *command, const char *port)
 {
-	say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
+	message_print(
+		"%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 		command, port);
 }
 
@@ -96,7 +98,7 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 		 * another one. */
 		if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
 			return 0;
-		say_unknown(command, port);
+		print_unknown(command, port);
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -108,13 +110,13 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(command, port, names, count);
+		print_app_names(command, port, names, count);
 	else
-		say_unknown(command, port);
+		print_unknown(command, port);
 	return -1;
 }
 
-void say_no_port(
+void print_no_port(
 	const char *command, const char *app, const char *port, const struct ringtap_list *list)
 {
 	char ports[1024] = "";
@@ -122,10 +124,10 @@ void say_no_port(
 	for (size_t i = 0; list && i < list->port_count; i++)
 		text_list_add(ports, sizeof(ports), ringtap_list_port(list, i)->name);
 	if (list)
-		say("%s: application '%s' has no port '%s'; there is %s", command, app, port,
+		message_print("%s: application '%s' has no port '%s'; there is %s", command, app, port,
 			*ports ? ports : "none");
 	else
-		say("%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
+		message_print("%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
 			command, app, port);
 }
 
@@ -141,16 +143,17 @@ static const char *advice(int error)
 	}
 }
 
-void say_not_attached(const char *command, const char *app, int error, const char *why)
+void print_not_attached(const char *command, const char *app, int error, const char *why)
 {
 	const char *then = advice(error);
 
 	if (!why || !*why)
 		why = strerror(-error);
 	if (error == -EPROTONOSUPPORT)
-		say("%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
+		message_print(
+			"%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
 			command, app, probe_path());
 	else
-		say("%s: cannot attach to '%s': %s%s%s", command, app, why, then ? "; " : "",
-			then ? then : "");
+		message_print("%s: cannot attach to '%s': %s%s%s", command, app, why,
+			then ? "; " : "", then ? then : "");
 }

@@ -132,7 +132,7 @@ ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb)
 	return end(&b);
 }
 
-/* if_filter begins with a byte that says what follows (section 4.2). */
+/* if_filter begins with a byte that gives the type of what follows (section 4.2). */
 static void option_filter(struct block *b, const char *text)
 {
 	size_t len = strlen(text);

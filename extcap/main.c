@@ -71,7 +71,8 @@ static int set_queue(struct extcap *e, const char *text)
 	if (!strcmp(text, "all"))
 		return 0;
 	if (parse_number(text, UINT16_MAX, &n)) {
-		say("extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
+		message_print(
+			"extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
 		return -EINVAL;
 	}
 	e->queue = (int)n;
@@ -85,7 +86,7 @@ static int set_ring_size(struct extcap *e, const char *text)
 	if (!*text || (!parse_size(text, &e->ring_size) && e->ring_size >= RING_SIZE_MIN &&
 			      e->ring_size <= RING_SIZE_MAX))
 		return 0;
-	say("extcap: --ring-size %s: not a size; give 64K to 4G", text);
+	message_print("extcap: --ring-size %s: not a size; give 64K to 4G", text);
 	return -EINVAL;
 }
 
@@ -131,7 +132,8 @@ static int check_interface(const struct extcap *e)
 
 	if (e->interface && !strncmp(e->interface, EXTCAP_SCHEME, len) && e->interface[len])
 		return 0;
-	say("extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
+	message_print(
+		"extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
 		e->interface ? e->interface : "no --extcap-interface given");
 	return -EINVAL;
 }
@@ -150,7 +152,8 @@ static int answer(const struct extcap *e)
 		return capture(e);
 	if (e->filter && !e->capture)
 		return check_filter(e->filter);
-	say("extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
+	message_print(
+		"extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
 	return STATUS_USAGE;
 }
 

@@ -48,7 +48,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 
 	ret = ringtap_apps_find(&apps);
 	if (ret) {
-		say("extcap: looking for applications: %s", strerror(-ret));
+		message_print("extcap: looking for applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {

@@ -39,16 +39,16 @@ void config_init(struct fwd_config *c)
 static int bad(const char *option, const struct option_value *v, int ret, const char *give)
 {
 	if (ret == -ERANGE)
-		say("%s %s: out of range; give %s", option, v->text, give);
+		message_print("%s %s: out of range; give %s", option, v->text, give);
 	else
-		say("%s %s: invalid value; give %s", option, v->text, give);
+		message_print("%s %s: invalid value; give %s", option, v->text, give);
 	return -EINVAL;
 }
 
 static int add(const char **list, unsigned *count, const char *option, const char *text)
 {
 	if (*count == DEVICES_MAX) {
-		say("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
+		message_print("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
 		return -EINVAL;
 	}
 	list[(*count)++] = text;
@@ -58,7 +58,7 @@ static int add(const char **list, unsigned *count, const char *option, const cha
 static int add_role(struct fwd_config *c, const struct option_value *v)
 {
 	if (c->role_count == ROLES_MAX) {
-		say("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
+		message_print("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
 		return -EINVAL;
 	}
 	if (!parse_role(v->text, &c->roles[c->role_count])) {
@@ -204,7 +204,7 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->rtt && !generates)
 		return "--rtt: needs --role generate";
 	if (c->outstanding && !c->rtt)
-		return "--outstanding: needs --rtt, which receives the answers";
+		return "--outstanding: needs --rtt, which receives the replies";
 	if (c->pcap && c->rtt)
 		return "--rtt: frames of --pcap have no stamp to measure by; remove one of the "
 		       "options";
@@ -251,6 +251,6 @@ int config_check(struct fwd_config *c)
 			      "192 bytes above the greatest size";
 	if (!why)
 		return 0;
-	say("%s", why);
+	message_print("%s", why);
 	return -EINVAL;
 }

@@ -92,7 +92,7 @@ static const struct option_def options[] = {
 	{TO(outstanding), OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"Maximum packets in flight, with --rtt (no limit)"},
 	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
-		"Maximum time to wait for answers, with --rtt: at the end of the run, and for "
+		"Maximum time to wait for replies, with --rtt: at the end of the run, and for "
 		"each packet with --outstanding (1s)"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
@@ -140,7 +140,7 @@ static const struct option_def options[] = {
 
 static int operand(void *ctx, const char *text)
 {
-	say("unexpected argument '%s'; see 'ringtap-fwd --help'", text);
+	message_print("unexpected argument '%s'; see 'ringtap-fwd --help'", text);
 	return -EINVAL;
 }
 

@@ -50,7 +50,7 @@ static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t
 	if (l->ring_size & (l->ring_size - 1) || l->ring_size < RT_RING_SIZE_MIN ||
 		l->ring_size > RT_RING_SIZE_MAX || l->ring_size % page_size())
 		return bad(err, errlen, "ring size");
-	/* It rounds up to a power of two. */
+	/* The probe rounds up to a power of two. */
 	if (wish && l->ring_size / 2 >= least)
 		return bad(err, errlen, "rings that are larger than requested");
 	if (l->bytes[RT_FD_DATA] != l->ring_size * l->ring_count ||
@@ -62,7 +62,7 @@ static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t
 	return 0;
 }
 
-/* ftruncate() of a memfd obeys it, too, and sends SIGXFSZ. */
+/* RLIMIT_FSIZE also applies to ftruncate() of a memfd, which sends SIGXFSZ. */
 static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t errlen)
 {
 	struct rlimit limit;
@@ -79,7 +79,7 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 	return 0;
 }
 
-/* memfds reserve nothing: past the limit no error would come, but the OOM killer. */
+/* A memfd reserves nothing: beyond the limit, the OOM killer acts instead of an error. */
 static int check_available(const struct rt_msg_layout *l, char *err, size_t errlen)
 {
 	uint64_t there = rt_pages_available(), need = 0;
@@ -96,7 +96,7 @@ static int check_available(const struct rt_msg_layout *l, char *err, size_t errl
 	return -ENOMEM;
 }
 
-/* A preference of the memory itself, not of the mapping: it holds for the application's pages. */
+/* A policy of the memory, not of the mapping: it also applies to page faults of the application. */
 static void prefer_node(void *p, uint64_t size, int32_t node)
 {
 	const unsigned bits = 8 * sizeof(unsigned long);
@@ -108,8 +108,8 @@ static void prefer_node(void *p, uint64_t size, int32_t node)
 	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
 }
 
-/* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
- * charges them to the process that does it. */
+/* Huge pages need an aligned mapping. They are requested in this process only, as the kernel
+ * charges them to the one that faults them in. */
 static int fill_rings(int fd, const struct rt_msg_layout *l)
 {
 	uint64_t size = l->bytes[RT_FD_DATA], span = size + RT_HUGE_PAGE;
@@ -157,8 +157,8 @@ static int make(struct rt_memory *m, const struct rt_msg_layout *l)
 
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		m->fd[i] = memfd_create(names[i], MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		/* The size is final for the application as well: a truncation would kill us with
-		 * SIGBUS. The other seals are the probe's, which must map it first. */
+		/* Seals the size against the application too: a truncation would send SIGBUS to
+		 * this process. The probe sets the other seals, as it must map the memory first. */
 		if (m->fd[i] < 0 || ftruncate(m->fd[i], (off_t)l->bytes[i]) ||
 			fcntl(m->fd[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 			return -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a session: made, placed and paid for by the reader. */
+/* The memory of a session: the reader allocates it, sets its NUMA nodes, and is charged for it. */
 #ifndef RINGTAP_READER_MEMORY_H
 #define RINGTAP_READER_MEMORY_H
 
@@ -10,17 +10,17 @@
 
 struct rt_memory {
 	int fd[RT_FD_COUNT];       /* -1: none */
-	struct rt_seg_tail *tails; /* mapped before the probe seals it: later it could not be */
+	struct rt_seg_tail *tails; /* mapped before the probe seals it against writable mappings */
 	size_t tails_size;
 };
 
-/* No memory, for rt_memory_free(). */
+/* No memory; valid for rt_memory_free(). */
 #define RT_MEMORY_NONE ((struct rt_memory){.fd = {-1, -1, -1}})
 
-/* Makes what a probe requests: all pages are there, each ring's near to its thread, huge ones if
- * possible, and none of the memories can change its size. wish: the ring size that was requested, 0
- * for the probe's default. -EBADMSG: an impossible request; -ENOMEM: more than half of what
- * this process can have; -errno. A sentence is in err. Undo with rt_memory_free(). */
+/* Allocates what a probe requests: all pages are populated, each ring on the NUMA node of its
+ * thread, with huge pages if possible, and no memory can change its size. wish: the ring size that
+ * was requested, 0 for the probe's default. -EBADMSG: an impossible request; -ENOMEM: more than
+ * half of what this process can have; -errno. err has a sentence. Free with rt_memory_free(). */
 int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l, uint64_t wish, char *err,
 	size_t errlen);
 /* Closes the descriptors; tails stay mapped. */

@@ -35,7 +35,7 @@ int64_t rt_sealed_size(int fd)
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st))
 		return -1;
-	/* Holes would be filled with memory when we read them. */
+	/* Reading a hole allocates memory. */
 	if (st.st_size - (int64_t)st.st_blocks * 512 > HOLES_MAX)
 		return -1;
 	return st.st_size;
@@ -101,10 +101,10 @@ static int map_data(struct rt_segment *s, int fd)
 
 			if (p == MAP_FAILED)
 				return -errno;
-			(void)madvise(p, size, MADV_POPULATE_READ); /* no faults while reading */
+			(void)madvise(p, size, MADV_POPULATE_READ); /* no page faults later */
 		}
-		/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. One
-		 * half is enough, and does not count twice. */
+		/* Prevents swapping, which would stop a polling thread; RLIMIT_MEMLOCK may forbid
+		 * it. One of the two mappings is enough, and is not charged twice. */
 		(void)mlock(at, size);
 		s->data[i] = at;
 	}
@@ -141,7 +141,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	}
 	if (sizes[RT_FD_SEGMENT] < (int64_t)sizeof(s->h))
 		return bad(err, errlen, "it is too short");
-	/* First the header alone: what it says of the rest is checked on a private copy. */
+	/* Map the header first: its description of the rest is checked on a private copy. */
 	p = mmap(NULL, sizeof(s->h), PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
 	if (p == MAP_FAILED)
 		return cannot_map(errno, err, errlen);

@@ -37,7 +37,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DOCTOR_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
-	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
+	message_print("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
 }
 
@@ -60,19 +60,19 @@ static int watch(struct context *c)
 	int ret = stop_catch_first();
 
 	if (ret) {
-		say("doctor: cannot wait for signals: %s", strerror(-ret));
+		message_print("doctor: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	switch (doctor_watch(&c->watch, c->duration_ns, take, c)) {
 	case DOCTOR_WHOLE: return STATUS_OK;
 	case DOCTOR_CUT:
-		say("doctor: interrupted: the verdicts are those until then, without a look at "
+		message_print("doctor: interrupted: the verdicts are those until then, without a look at "
 		    "buffer addresses");
 		return STATUS_OK;
 	case DOCTOR_TOO_SHORT:
-		say("doctor: interrupted before it had watched for a second: no verdict");
+		message_print("doctor: interrupted before it had watched for a second: no verdict");
 		break;
-	case DOCTOR_FAILED: say("doctor: not enough memory"); break;
+	case DOCTOR_FAILED: message_print("doctor: not enough memory"); break;
 	}
 	return STATUS_FAILED;
 }

@@ -53,7 +53,8 @@ static int export(struct watch *w, const char *listen)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	ret = watch_start(w);
 	if (ret) {
-		say("export: cannot start a thread that finds applications: %s", strerror(-ret));
+		message_print("export: cannot start a thread that finds applications: %s",
+			strerror(-ret));
 		export_stop(s);
 		return STATUS_FAILED;
 	}
@@ -64,7 +65,7 @@ static int export(struct watch *w, const char *listen)
 		watch_step(w);
 		if (first && !watch_attached(w)) {
 			watch_explain(w);
-			say("export: nothing to export yet; waiting for an application");
+			message_print("export: nothing to export yet; waiting for an application");
 		}
 	}
 	export_stop(s);
@@ -84,7 +85,7 @@ static int run(const struct command *self, int argc, char **argv)
 	watch_init(&c.watch);
 	ret = stop_catch();
 	if (ret)
-		say("export: cannot wait for signals: %s", strerror(-ret));
+		message_print("export: cannot wait for signals: %s", strerror(-ret));
 	ret = ret ? STATUS_FAILED : export(&c.watch, c.listen);
 	watch_free(&c.watch);
 	return ret;

@@ -57,12 +57,13 @@ static int add_interface(void *ctx, const char *name)
 	struct host_config *h = ctx;
 
 	if (h->iface_count == HOST_IFACES_MAX) {
-		say("host: %s: too many interfaces; give at most %d", name, HOST_IFACES_MAX);
+		message_print(
+			"host: %s: too many interfaces; give at most %d", name, HOST_IFACES_MAX);
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < h->iface_count; i++) {
 		if (!strcmp(h->ifaces[i], name)) {
-			say("host: %s: given twice; leave one out", name);
+			message_print("host: %s: given twice; leave one out", name);
 			return -EINVAL;
 		}
 	}
@@ -79,7 +80,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (!h.iface_count) {
-		say("host: no interface given; see 'ringtap host --help'");
+		message_print("host: no interface given; see 'ringtap host --help'");
 		return STATUS_USAGE;
 	}
 	ret = host_check(&h);
@@ -87,11 +88,13 @@ static int run(const struct command *self, int argc, char **argv)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	if (!host_args(&h, &args)) {
 		if (h.driver == HOST_AF_XDP)
-			say("host: %s: what is received is captured and kept from the host's own "
-			    "network until this ends",
+			message_print(
+				"host: %s: what is received is captured and kept from the host's own "
+				"network until this ends",
 				h.all);
 		execv(host_path(), args.argv);
-		say("host: %s: %s; install ringtap with DPDK", host_path(), strerror(errno));
+		message_print(
+			"host: %s: %s; install ringtap with DPDK", host_path(), strerror(errno));
 	}
 	host_args_free(&args);
 	return STATUS_FAILED;

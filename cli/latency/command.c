@@ -77,7 +77,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (c.common.json && c.common.csv) {
-		say("latency: --json and --csv: choose one");
+		message_print("latency: --json and --csv: choose one");
 		return STATUS_USAGE;
 	}
 	if (!c.common.duration_ns && !c.common.packets)

@@ -76,9 +76,10 @@ static int report(const struct config *c, const struct measure *m, const struct 
 	if (s->failed)
 		ret = -ENOMEM;
 	if (ret)
-		say("memory: %zu samples: %s", s->count, strerror(-ret));
+		message_print("memory: %zu samples: %s", s->count, strerror(-ret));
 	else if (s->full)
-		say("memory: no room for more than %zu samples: the rest of the time is missing",
+		message_print(
+			"memory: no room for more than %zu samples: the rest of the time is missing",
 			s->count);
 	if (!ret)
 		ret = print(&mem);
@@ -108,7 +109,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (c.common.json && c.common.csv) {
-		say("memory: --json and --csv: choose one");
+		message_print("memory: --json and --csv: choose one");
 		return STATUS_USAGE;
 	}
 	if (!c.common.duration_ns && !c.common.packets) {

@@ -19,7 +19,7 @@ int measure_operand(void *options, const char *text)
 	struct measure_options *o = options;
 
 	if (o->name) {
-		say("%s: %s: a second application; give one application at a time; see 'ringtap "
+		message_print("%s: %s: a second application; give one application at a time; see 'ringtap "
 		    "%s --help'",
 			o->command, text, o->command);
 		return -EINVAL;
@@ -35,7 +35,7 @@ int measure_set(void *options, int id, const struct option_value *v)
 	switch (id) {
 	case MEASURE_INTERFACE:
 		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
-			say("%s: -i %s: empty, or one too many; see 'ringtap list'", o->command,
+			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'", o->command,
 				v->text);
 			return -EINVAL;
 		}
@@ -43,14 +43,14 @@ int measure_set(void *options, int id, const struct option_value *v)
 		break;
 	case MEASURE_DURATION:
 		if (parse_seconds(v->text, &o->duration_ns)) {
-			say("%s: --duration %s: not a number above zero; give seconds", o->command,
+			message_print("%s: --duration %s: not a number above zero; give seconds", o->command,
 				v->text);
 			return -EINVAL;
 		}
 		break;
 	default:
 		if (!plot_format(v->text)) {
-			say("%s: --plot %s: neither .svg nor .png; choose one", o->command,
+			message_print("%s: --plot %s: neither .svg nor .png; choose one", o->command,
 				v->text);
 			return -EINVAL;
 		}
@@ -71,7 +71,7 @@ static int attach(struct measure *m)
 	m->info.size = sizeof(m->info);
 	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
-		say_not_attached(m->options->command, m->app.name, ret, err);
+		print_not_attached(m->options->command, m->app.name, ret, err);
 		return STATUS_FAILED;
 	}
 	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;
@@ -84,14 +84,14 @@ static int begin(struct measure *m)
 	int ret = ringtap_monitor_read(m->mon, &m->first);
 
 	if (ret) {
-		say("%s: %s: %s", m->options->command, m->app.name,
+		message_print("%s: %s: %s", m->options->command, m->app.name,
 			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
 		ports = target_ports(m->app.dir);
-		say_no_port(m->options->command, m->app.name, missing, ports);
+		print_no_port(m->options->command, m->app.name, missing, ports);
 		ringtap_list_free(ports);
 		return STATUS_FAILED;
 	}
@@ -130,7 +130,7 @@ static void show(const struct measure *m, uint64_t ns, uint64_t packets)
 		return;
 	n = fprintf(stderr, "\r%.1f s, %s %s ", (double)ns / NS_PER_S, format_count(count, packets),
 		m->what);
-	say_live(n > 0 ? (size_t)n : 0);
+	message_live_line(n > 0 ? (size_t)n : 0);
 }
 
 /* Waits for the next tick, the end of the application, or a signal. True: a signal came. */
@@ -160,7 +160,7 @@ static int loop(struct measure *m)
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
 		if (ret) {
-			say("%s: %s: its statistics are broken", m->options->command, m->app.name);
+			message_print("%s: %s: its statistics are broken", m->options->command, m->app.name);
 			return STATUS_FAILED;
 		}
 		show(m, age, packets);
@@ -175,10 +175,10 @@ static void tell_end(const struct measure *m)
 		return;
 	if (isatty(STDERR_FILENO)) {
 		fputc('\n', stderr);
-		say_live(0);
+		message_live_line(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		say("%s: %s has ended; the results are those until then", m->options->command,
+		message_print("%s: %s has ended; the results are those until then", m->options->command,
 			m->app.name);
 }
 

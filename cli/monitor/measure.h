@@ -67,7 +67,7 @@ struct measure {
 };
 
 /* Attaches, measures until a limit, a signal or the application's end, and detaches. Returns enum
- * status, other than STATUS_OK after saying what is wrong. Free with measure_free() in any case. */
+ * status, other than STATUS_OK after printing why. Free with measure_free() in any case. */
 int measure_run(struct measure *m);
 void measure_free(struct measure *m);
 

@@ -43,7 +43,7 @@ int watch_name(void *watch, const char *name)
 	if (w->name_count && wanted(w, name))
 		return 0;
 	if (w->name_count == WATCH_NAMES) {
-		say("%s: %s: more than %d applications; name fewer, or none for all", w->command,
+		message_print("%s: %s: more than %d applications; name fewer, or none for all", w->command,
 			name, WATCH_NAMES);
 		return -EINVAL;
 	}
@@ -231,7 +231,7 @@ int watch_find(struct watch *w)
 	int ret = watch_refresh(w);
 
 	if (ret)
-		say("%s: cannot find applications: %s", w->command, strerror(-ret));
+		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -464,8 +464,8 @@ void watch_explain(struct watch *w)
 	char line[WATCH_REASON_LEN];
 
 	for (size_t n = 0; watch_reason(w, n, line); n++)
-		say("%s: %s", w->command, line);
+		message_print("%s: %s", w->command, line);
 	if (!w->count && !w->name_count)
-		say("%s: no running DPDK application found; run ringtap as its user or as root",
+		message_print("%s: no running DPDK application found; run ringtap as its user or as root",
 			w->command);
 }

@@ -15,11 +15,11 @@ static const struct ringtap_insn reject_all = {.code = 6 /* BPF_RET | BPF_K */, 
 static void reject_unfiltered(struct targets *t)
 {
 	for (unsigned i = 0; i < t->count; i++) {
-		for (unsigned j = 0; j < t->list[i].want_count; j++) {
-			if (t->list[i].wants[j].filter)
+		for (unsigned j = 0; j < t->list[i].port_count; j++) {
+			if (t->list[i].ports[j].filter)
 				continue;
-			t->list[i].wants[j].filter = &reject_all;
-			t->list[i].wants[j].filter_len = 1;
+			t->list[i].ports[j].filter = &reject_all;
+			t->list[i].ports[j].filter_len = 1;
 		}
 	}
 }
@@ -90,7 +90,7 @@ int recorder_run(struct recorder *r)
 	if (!ret)
 		ret = output_init(&r->out, r->cfg);
 	if (ret) {
-		say("record: starting: %s", strerror(-ret));
+		message_print("record: starting: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	signals_catch(r->cap);

@@ -118,11 +118,12 @@ void config_init(struct record_config *c)
 static int add_interface(struct record_config *c, const char *spec)
 {
 	if (c->iface_count == CONFIG_IFACES_MAX) {
-		say("record: -i %s: too many interfaces; give at most %d", spec, CONFIG_IFACES_MAX);
+		message_print("record: -i %s: too many interfaces; give at most %d", spec,
+			CONFIG_IFACES_MAX);
 		return -EINVAL;
 	}
 	if (!*spec) {
-		say("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
+		message_print("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
 		return -EINVAL;
 	}
 	c->ifaces[c->iface_count] = c->defaults;
@@ -151,8 +152,8 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	int ret;
 
 	if (key < 0 || !text[len]) {
-		say("record: %s %s: unknown condition; choose from %s, as in duration:10", option,
-			text, keys);
+		message_print("record: %s %s: unknown condition; choose from %s, as in duration:10",
+			option, text, keys);
 		return -EINVAL;
 	}
 	if (key == KEY_DURATION || key == KEY_INTERVAL)
@@ -162,8 +163,9 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	else
 		ret = parse_number(value, UINT64_MAX / 1000, &n);
 	if (ret || !n) {
-		say("record: %s %s: not a number above zero; give one, as in duration:10s or "
-		    "filesize:100MB",
+		message_print(
+			"record: %s %s: not a number above zero; give one, as in duration:10s or "
+			"filesize:100MB",
 			option, text);
 		return -EINVAL;
 	}
@@ -217,10 +219,11 @@ static int check_rotation(const struct record_config *c)
 	if (!c->rotating)
 		return 0;
 	if (!r->packets && !r->bytes && !r->duration_ns && !r->interval_ns)
-		say("record: -b files: gives no condition for the next file; add -b filesize:N, "
-		    "duration:N, packets:N or interval:N");
+		message_print(
+			"record: -b files: gives no condition for the next file; add -b filesize:N, "
+			"duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
-		say("record: -b: standard output is no file; give -w FILE");
+		message_print("record: -b: standard output is no file; give -w FILE");
 	else
 		return 0;
 	return -EINVAL;
@@ -231,9 +234,11 @@ static int check_comment(const struct record_config *c)
 	if (!c->comment)
 		return 0;
 	if (c->pcap)
-		say("record: --capture-comment: pcap files have no comments; leave out -P");
+		message_print(
+			"record: --capture-comment: pcap files have no comments; leave out -P");
 	else if (strlen(c->comment) > 65535)
-		say("record: --capture-comment: longer than 65535 bytes; make it shorter");
+		message_print(
+			"record: --capture-comment: longer than 65535 bytes; make it shorter");
 	else
 		return 0;
 	return -EINVAL;
@@ -244,7 +249,8 @@ static int check_names(const struct iface_config *i)
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
 		(i->ifdescr && strlen(i->ifdescr) > 65535) ||
 		(i->filter && strlen(i->filter) > 65534)) {
-		say("record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
+		message_print(
+			"record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
 		return -EINVAL;
 	}
 	return 0;
@@ -256,7 +262,7 @@ static int compile(const char *command, struct iface_config *i)
 
 	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
 		return 0;
-	say("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
+	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
 }
 

@@ -87,7 +87,7 @@ static void limits_and_values(void **state)
 static void mistakes_are_named(void **state)
 {
 	static const struct {
-		const char *line, *says;
+		const char *line, *message;
 	} bad[] = {
 		{"--ring-siz 1M", "--ring-siz"},
 		{"--nonsense", "--nonsense"},
@@ -121,8 +121,8 @@ static void mistakes_are_named(void **state)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse(&c, bad[i].line), -EINVAL);
-		if (!strstr(said(), bad[i].says))
-			fail_msg("'%s' gave '%s'", bad[i].line, said());
+		if (!strstr(message_last(), bad[i].message))
+			fail_msg("'%s' gave '%s'", bad[i].line, message_last());
 		config_free(&c);
 	}
 }

@@ -76,7 +76,7 @@ void report_live(struct recorder *r, uint64_t now)
 	len = fprintf(stderr, "%spackets: %s  rate: %s/s  ring: %u%%  lost: %s%s", tty ? "\r" : "",
 		packets, rate, ring_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
 	fflush(stderr);
-	say_live(tty && len > 0 ? (size_t)len : 0);
+	message_live_line(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
 	r->report_captured = s.total.captured;
 }
@@ -275,7 +275,8 @@ bool report_losses(const struct recorder *r)
 			snprintf(reasons + at, sizeof(reasons) - at, "%s%s %s", at ? ", " : "",
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
-	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
-		percent(share, lost, s.total.seen), reasons, advice(&s.total));
+	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command,
+		format_count(count, lost), percent(share, lost, s.total.seen), reasons,
+		advice(&s.total));
 	return true;
 }

@@ -57,7 +57,7 @@ int statistics_run(struct recorder *r)
 	}
 	print(r);
 	if (n < 0 && n != -EPIPE) {
-		say("record: reading the ring: %s", ringtap_capture_error(r->cap));
+		message_print("record: reading the ring: %s", ringtap_capture_error(r->cap));
 		return STATUS_FAILED;
 	}
 	return STATUS_OK;

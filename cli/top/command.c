@@ -60,7 +60,7 @@ static int set_interval(struct top_config *cfg, const char *text)
 	if (!parse_seconds(text, &cfg->interval_ns) && cfg->interval_ns >= INTERVAL_MIN_NS &&
 		cfg->interval_ns <= INTERVAL_MAX_NS)
 		return 0;
-	say("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
+	message_print("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
 	return -EINVAL;
 }
 
@@ -83,12 +83,12 @@ static int check(const struct top_config *cfg)
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
 		for (unsigned i = 0; i < v->column_count; i++)
 			text_list_add(titles, sizeof(titles), v->columns[i].title);
-		say("top: --sort %s: the view %s has no such column; choose from %s", cfg->sort,
+		message_print("top: --sort %s: the view %s has no such column; choose from %s", cfg->sort,
 			v->name, titles);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		say("top: standard input or output is no terminal; use --once or --json");
+		message_print("top: standard input or output is no terminal; use --once or --json");
 		return -EINVAL;
 	}
 	return 0;
@@ -110,7 +110,7 @@ static int run(const struct command *self, int argc, char **argv)
 	watch_init(w);
 	ret = stop_catch();
 	if (ret)
-		say("top: cannot wait for signals: %s", strerror(-ret));
+		message_print("top: cannot wait for signals: %s", strerror(-ret));
 	ret = ret ? STATUS_FAILED : watch_find(w);
 	if (ret == STATUS_OK)
 		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)

@@ -138,7 +138,8 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		watch_explain(w);
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
-		say("top: cannot start a thread that finds applications: %s", strerror(errno));
+		message_print(
+			"top: cannot start a thread that finds applications: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	until = now_ns(CLOCK_MONOTONIC);

@@ -82,7 +82,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	default:
 		if (!parse_seconds(v->text, &cfg->duration_ns))
 			return 0;
-		say("trace: --duration %s: not a number above zero; give seconds", v->text);
+		message_print(
+			"trace: --duration %s: not a number above zero; give seconds", v->text);
 		return -EINVAL;
 	}
 	return 0;
@@ -97,7 +98,7 @@ static int operand(void *ctx, const char *text)
 		c->words[c->word_count++] = text;
 		return 0;
 	}
-	say("trace: %s: one application at a time; see 'ringtap trace --help'", text);
+	message_print("trace: %s: one application at a time; see 'ringtap trace --help'", text);
 	return -EINVAL;
 }
 
@@ -112,11 +113,13 @@ static int find_what(struct context *c)
 		return 0;
 	}
 	if (c->cfg.program)
-		say("trace: %s: with -e, give an application only", c->words[1]);
+		message_print("trace: %s: with -e, give an application only", c->words[1]);
 	else if (!word)
-		say("trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
+		message_print(
+			"trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
 	else if (i < 0)
-		say("trace: %s: unknown; choose from %s, or give -e PROGRAM", word, TRACE_NAMES);
+		message_print("trace: %s: unknown; choose from %s, or give -e PROGRAM", word,
+			TRACE_NAMES);
 	if (c->cfg.program || i < 0)
 		return -EINVAL;
 	c->cfg.what = (enum trace_what)i;
@@ -152,16 +155,16 @@ static int check(struct context *c)
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
 		if (!(c->given & BIT(uses[i].id)) || uses[i].what & BIT(cfg->what))
 			continue;
-		say("trace: %s: only with %s", uses[i].name, uses[i].use);
+		message_print("trace: %s: only with %s", uses[i].name, uses[i].use);
 		return -EINVAL;
 	}
 	if (cfg->off_cpu && c->given & BIT(OPT_LONG)) {
-		say("trace: --long: cannot be combined with --off-cpu, which covers all "
-		    "preemptions");
+		message_print("trace: --long: cannot be combined with --off-cpu, which covers all "
+			      "preemptions");
 		return -EINVAL;
 	}
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
-		say("trace: -o DIR is missing: a folder for the trace");
+		message_print("trace: -o DIR is missing: a folder for the trace");
 		return -EINVAL;
 	}
 	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)
@@ -193,7 +196,7 @@ static int report(const struct trace *t, json_t *maps)
 		ret = json_print(doc, stdout);
 	} else {
 		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
-			json_number_value(json_object_get(doc, "seconds")));
+			json_number_value(json_object_get(doc, "duration_s")));
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}
@@ -215,7 +218,7 @@ static bool have_program(const char *program, const char *package)
 {
 	if (child_found(program))
 		return true;
-	say("trace: %s is not installed; on Debian: apt install %s", program, package);
+	message_print("trace: %s is not installed; on Debian: apt install %s", program, package);
 	return false;
 }
 
@@ -227,7 +230,7 @@ static int check_tools(const struct trace_config *cfg)
 	if (cfg->what == TRACE_LTTNG)
 		return have_program("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
 	if (geteuid()) {
-		say("trace: bpftrace needs root; run it by sudo");
+		message_print("trace: bpftrace needs root; run it by sudo");
 		return STATUS_FAILED;
 	}
 	return have_program("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;

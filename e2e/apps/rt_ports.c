@@ -15,7 +15,7 @@
 
 struct port_rings port_rings[PORTS_MAX];
 
-/* Device drivers that make up their packets take them from here. */
+/* Drivers that generate packets allocate them here. */
 static struct rte_mempool *rx_pool(void)
 {
 	static struct rte_mempool *pool;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages as a user meets them: built, installed, used and removed. `make test-deb` runs these tests."""
+"""Packages: built, installed, used and removed. `make test-deb` runs these tests."""
 import os
 import platform
 import shutil
@@ -18,7 +18,7 @@ ROOT_S = 1800
 
 
 def script(name, *args, timeout, env=None):
-    """Runs a script of devtools; returns what it printed."""
+    """Runs a script of devtools; returns its output."""
     done = run([REPO / "devtools" / name, *args], timeout=timeout, env=env)
     assert done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-20000:]}\n{done.stderr[-20000:]}"
     return done.stdout
@@ -55,7 +55,8 @@ def test_all_packages_are_built(debs):
 
 @pytest.fixture
 def roots(tmp_path):
-    """The folder in which the script makes its root; it removes that unless it is killed."""
+    """The folder in which the script makes its root folder, which it removes unless it is
+    killed."""
     path = tmp_path / "roots"
     path.mkdir()
     yield path

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory of a capture session is the reader's: made, paid for and given back by it."""
+"""The reader owns the memory of a capture session: allocates it, is charged for it, and frees
+it."""
 import mmap
 import os
 import random
@@ -18,7 +19,7 @@ from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, listing, sessions
 
 MIB = 1 << 20
-GROWTH = 2 * MIB  # of the application's charge in a session, page tables apart
+GROWTH = 2 * MIB  # of the application's memory charge in a session, without page tables
 
 
 @pytest.fixture
@@ -45,12 +46,12 @@ def page_tables(pid):
 
 @pytest.mark.parametrize("limit, args", [(80, []), (150, ["--ring-size", "64M"])])
 def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit, args):
-    """The rings would not fit into the application's limit."""
+    """The rings exceed the memory limit of the application."""
     group = memory_limit(limit * MIB)
     pmd = testpmd("net_null0", "net_null1", namespace=group, memory_mb=64, mbufs=2048)
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] > 100_000, 20, "traffic")
-    listing()  # the probe's thread is there
+    listing()  # starts the thread of the probe
     before, tables = group.usage, page_tables(pmd.pid)
     assert before < limit * MIB / 2
     recorder = record(pmd, "-s", "64", *args, "-c", "200000")
@@ -67,8 +68,8 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit,
     assert pmd.quit() == 0
 
 
-def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
-    """It is the one that is refused, before the kernel kills it; the application goes on."""
+def test_recorder_without_memory_reports_the_error(memory_limit, app, tmp_path):
+    """The recorder gets the error, before the kernel kills it; the application continues."""
     group = memory_limit(64 * MIB)
     out = tmp_path / "none.pcapng"
     done = run([*group.prefix, RINGTAP, "record", "-i", f"{app.prefix}:", "-w", out])
@@ -88,8 +89,8 @@ def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
       "memory.stat": f"anon 1\ninactive_file {20 * MIB}\nactive_file {10 * MIB}"}, 50),
 ])
 def test_limits_of_version_2_groups(app, tmp_path, files, left):
-    """Files as the kernel has them, where there are only version 1 groups. The last: a container,
-    whose own group is the root."""
+    """Files with the contents of the kernel's, as this machine may have version 1 groups only. The
+    last one: a container, whose group is the root."""
     for name, content in files.items():
         file = tmp_path / "cgroup" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +187,7 @@ def test_unusable_memory_is_refused(request, reader, what, locked):
 
 def test_file_on_disk_is_refused(app, reader):
     why = refused(app, reader, as_disk_file)
-    assert "no memfd" in why or "cannot be sealed" in why  # the latter where it is a tmpfs
+    assert "no memfd" in why or "cannot be sealed" in why  # the latter on a tmpfs
 
 
 def test_huge_pages_of_the_system_are_refused(app, reader):
@@ -194,7 +195,7 @@ def test_huge_pages_of_the_system_are_refused(app, reader):
 
 
 def test_sparse_memory_is_not_filled(memory_limit, play, closing):
-    """Not even by an application that locks all it maps: a hole would be charged to it."""
+    """Also by an application that locks all mappings: populating a hole would be charged to it."""
     group = memory_limit(1 << 30)
     app = play(namespace=group)
     app.ring("a")
@@ -202,7 +203,7 @@ def test_sparse_memory_is_not_filled(memory_limit, play, closing):
     listing()
     before = group.usage
     it = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
-    it.fds = [wire.memfd(size, fill=False) for size in it.ask(ring_size=16 * MIB).sizes]
+    it.fds = [wire.memfd(size, fill=False) for size in it.request(ring_size=16 * MIB).sizes]
     assert it.pass_memory(it.fds)[0] == wire.ERROR
     assert [os.fstat(fd).st_blocks for fd in it.fds] == [0, 0, 0]
     assert group.usage - before < GROWTH
@@ -244,7 +245,7 @@ def test_memory_cannot_be_taken_away(app, reader, record):
 
 
 @pytest.mark.parametrize("tails", [False, True])
-def test_scribbling_reader_spoils_only_its_own_capture(app, reader, record, tails):
+def test_overwriting_reader_affects_only_its_capture(app, reader, record, tails):
     good = record(app)
     it = reader(app)
     it.open(ring_size=1 << 16)
@@ -287,7 +288,7 @@ POINTS = ["observing", "laid out", "memory passed", "opened", "started"]
 
 
 def reader_up_to(folder, point):
-    """A reader that is killed at this point."""
+    """Runs a reader that is killed at this point."""
     it = wire.Reader(folder)
     it.send(wire.open_request())
     if point == "observing":
@@ -381,15 +382,15 @@ def test_silent_reader_holds_nothing_up(app, reader, record):
     until(lambda: app.one("callbacks 0") == 0, 5, "callbacks gone")
 
 
-def test_rings_are_near_to_their_threads(busy, closing):
-    """Each polling thread's node is named, and spare rings have none."""
+def test_rings_are_on_the_node_of_their_threads(busy, closing):
+    """The layout has the NUMA node of each polling thread, and none for spare rings."""
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
     known = {int(p.name[4:]) for p in nodes} or {-1}
 
     def named():
         listing()
-        it = closing(wire.Reader(dpdk.RUN_DIR / busy.prefix)).ask()
+        it = closing(wire.Reader(dpdk.RUN_DIR / busy.prefix)).request()
         assert set(it.nodes[it.rings:]) == {-1}
         return it.nodes[0] in known
 
-    until(named, 20, "a thread was seen that polls")  # it may not have the CPU just then
+    until(named, 20, "a thread was seen that polls")  # it may have no CPU at first

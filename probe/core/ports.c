@@ -390,14 +390,14 @@ bool rt_port_stamped(uint16_t port)
 	return rt_load(&given_stamped[port]);
 }
 
-bool rt_port_matches(uint16_t port, const char *want)
+bool rt_port_matches(uint16_t port, const char *wanted)
 {
 	char id[8], name[RT_NAME_LEN];
 
 	snprintf(id, sizeof(id), "%u", port);
-	if (!want[0] || strcmp(want, id) == 0)
+	if (!wanted[0] || strcmp(wanted, id) == 0)
 		return true;
-	return rt_port_name(port, name) == 0 && strcmp(want, name) == 0;
+	return rt_port_name(port, name) == 0 && strcmp(wanted, name) == 0;
 }
 
 bool rt_port_same(

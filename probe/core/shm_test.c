@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a session, and what a peer that has its descriptors can do to it. */
+/* The memory of a session, and attacks by a peer that has its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -117,7 +117,7 @@ static void test_tables_begin_empty(void **state)
 static void test_every_ring_is_mapped_twice(void **state)
 {
 	for (uint32_t i = 0; i < RINGS; i++) {
-		volatile uint8_t *d = m.data[i]; /* volatile: the memory has two mappings */
+		volatile uint8_t *d = m.data[i]; /* volatile, as the memory has two mappings */
 
 		d[RT_RING_SIZE_MIN + 5] = (uint8_t)(i + 1);
 		assert_int_equal(d[5], i + 1);
@@ -129,7 +129,7 @@ static void test_every_ring_is_mapped_twice(void **state)
 }
 
 /* A page fault in a polling thread is a defect. */
-static void test_all_pages_are_there(void **state)
+static void test_all_pages_are_populated(void **state)
 {
 	unsigned char there[2 * RT_RING_SIZE_MIN / 4096];
 
@@ -155,7 +155,7 @@ static void test_large_rings_are_aligned_for_huge_pages(void **state)
 	rt_shm_destroy(&big);
 }
 
-/* ---- what the peer may not ---- */
+/* ---- forbidden to the peer ---- */
 
 static void test_no_part_can_shrink(void **state)
 {
@@ -190,7 +190,7 @@ static void test_no_hole_can_be_punched(void **state)
 	}
 }
 
-static void test_nothing_can_be_written_any_more(void **state)
+static void test_memory_cannot_be_written(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		assert_int_equal(pwrite(fds[i], "x", 1, 0), -1);
@@ -199,8 +199,8 @@ static void test_nothing_can_be_written_any_more(void **state)
 	}
 }
 
-/* Opening it anew by its name in /proc is no way round. */
-static void test_nothing_can_be_written_by_another_name(void **state)
+/* Opening it again by its name in /proc must fail, too. */
+static void test_memory_cannot_be_written_by_proc(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		char path[64];
@@ -215,7 +215,7 @@ static void test_nothing_can_be_written_by_another_name(void **state)
 }
 
 /* A read-only mapping must not become writable later. */
-static void test_nothing_can_be_made_writable(void **state)
+static void test_mappings_cannot_become_writable(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[i], 0);
@@ -226,7 +226,7 @@ static void test_nothing_can_be_made_writable(void **state)
 	}
 }
 
-/* A mapping from before the seals stays writable, and is no way to a hole either. */
+/* A mapping made before the seals stays writable, but must not allow holes. */
 static void test_old_mappings_of_the_reader_punch_no_holes(void **state)
 {
 	void *old[RT_FD_COUNT];
@@ -261,15 +261,15 @@ int main(void)
 		with_shm(test_lines_of_producers_are_their_own),
 		with_shm(test_tables_begin_empty),
 		with_shm(test_every_ring_is_mapped_twice),
-		with_shm(test_all_pages_are_there),
+		with_shm(test_all_pages_are_populated),
 		cmocka_unit_test(test_large_rings_are_aligned_for_huge_pages),
 		with_shm(test_no_part_can_shrink),
 		with_shm(test_no_part_can_grow),
 		with_shm(test_seals_are_final),
 		with_shm(test_no_hole_can_be_punched),
-		with_shm(test_nothing_can_be_written_any_more),
-		with_shm(test_nothing_can_be_written_by_another_name),
-		with_shm(test_nothing_can_be_made_writable),
+		with_shm(test_memory_cannot_be_written),
+		with_shm(test_memory_cannot_be_written_by_proc),
+		with_shm(test_mappings_cannot_become_writable),
 		with_memory(test_old_mappings_of_the_reader_punch_no_holes),
 	};
 
