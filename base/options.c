@@ -190,8 +190,8 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		message_print("%s%s: unexpected argument; see '%s --help'", prefix(cmd), argv[optind],
-			call(cmd));
+		message_print("%s%s: unexpected argument; see '%s --help'", prefix(cmd),
+			argv[optind], call(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)

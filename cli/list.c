@@ -41,8 +41,8 @@ static int operand(void *ctx, const char *text)
 	struct config *c = ctx;
 
 	if (c->name_count == NAMES_MAX) {
-		message_print("list: %s: more than %d applications; name fewer, or none for all", text,
-			NAMES_MAX);
+		message_print("list: %s: more than %d applications; name fewer, or none for all",
+			text, NAMES_MAX);
 		return -EINVAL;
 	}
 	c->names[c->name_count++] = text;
@@ -70,7 +70,8 @@ static bool print_unknown(const struct config *c)
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
-		message_print("list: no application is called '%s'; 'ringtap list' shows what there is",
+		message_print(
+			"list: no application is called '%s'; 'ringtap list' shows what there is",
 			c->names[i]);
 		any = true;
 	}
@@ -261,7 +262,8 @@ static int list(struct config *c)
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
 	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
-		message_print("list: no running DPDK application found; run ringtap as its user or as root");
+		message_print(
+			"list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (c->form == FORM_JSON)
 		ret = json_print(

@@ -72,7 +72,8 @@ static void print_app_names(
 
 	for (size_t i = 0; i < count; i++)
 		text_list_add(list, sizeof(list), names[i]);
-	message_print("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+	message_print(
+		"%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
 		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
 		port ? ":" : "", port ? port : "");
 }
@@ -124,10 +125,11 @@ void print_no_port(
 	for (size_t i = 0; list && i < list->port_count; i++)
 		text_list_add(ports, sizeof(ports), ringtap_list_port(list, i)->name);
 	if (list)
-		message_print("%s: application '%s' has no port '%s'; there is %s", command, app, port,
-			*ports ? ports : "none");
+		message_print("%s: application '%s' has no port '%s'; there is %s", command, app,
+			port, *ports ? ports : "none");
 	else
-		message_print("%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
+		message_print(
+			"%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
 			command, app, port);
 }
 

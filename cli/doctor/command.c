@@ -66,8 +66,9 @@ static int watch(struct context *c)
 	switch (doctor_watch(&c->watch, c->duration_ns, take, c)) {
 	case DOCTOR_WHOLE: return STATUS_OK;
 	case DOCTOR_CUT:
-		message_print("doctor: interrupted: the verdicts are those until then, without a look at "
-		    "buffer addresses");
+		message_print(
+			"doctor: interrupted: the verdicts are those until then, without a look at "
+			"buffer addresses");
 		return STATUS_OK;
 	case DOCTOR_TOO_SHORT:
 		message_print("doctor: interrupted before it had watched for a second: no verdict");

@@ -19,8 +19,9 @@ int measure_operand(void *options, const char *text)
 	struct measure_options *o = options;
 
 	if (o->name) {
-		message_print("%s: %s: a second application; give one application at a time; see 'ringtap "
-		    "%s --help'",
+		message_print(
+			"%s: %s: a second application; give one application at a time; see 'ringtap "
+			"%s --help'",
 			o->command, text, o->command);
 		return -EINVAL;
 	}
@@ -35,23 +36,23 @@ int measure_set(void *options, int id, const struct option_value *v)
 	switch (id) {
 	case MEASURE_INTERFACE:
 		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
-			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'", o->command,
-				v->text);
+			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		o->specs[o->spec_count++] = v->text;
 		break;
 	case MEASURE_DURATION:
 		if (parse_seconds(v->text, &o->duration_ns)) {
-			message_print("%s: --duration %s: not a number above zero; give seconds", o->command,
-				v->text);
+			message_print("%s: --duration %s: not a number above zero; give seconds",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		break;
 	default:
 		if (!plot_format(v->text)) {
-			message_print("%s: --plot %s: neither .svg nor .png; choose one", o->command,
-				v->text);
+			message_print("%s: --plot %s: neither .svg nor .png; choose one",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		o->plot = v->text;
@@ -160,7 +161,8 @@ static int loop(struct measure *m)
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
 		if (ret) {
-			message_print("%s: %s: its statistics are broken", m->options->command, m->app.name);
+			message_print("%s: %s: its statistics are broken", m->options->command,
+				m->app.name);
 			return STATUS_FAILED;
 		}
 		show(m, age, packets);
@@ -178,8 +180,8 @@ static void tell_end(const struct measure *m)
 		message_live_line(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		message_print("%s: %s has ended; the results are those until then", m->options->command,
-			m->app.name);
+		message_print("%s: %s has ended; the results are those until then",
+			m->options->command, m->app.name);
 }
 
 int measure_run(struct measure *m)

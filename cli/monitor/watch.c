@@ -43,8 +43,8 @@ int watch_name(void *watch, const char *name)
 	if (w->name_count && wanted(w, name))
 		return 0;
 	if (w->name_count == WATCH_NAMES) {
-		message_print("%s: %s: more than %d applications; name fewer, or none for all", w->command,
-			name, WATCH_NAMES);
+		message_print("%s: %s: more than %d applications; name fewer, or none for all",
+			w->command, name, WATCH_NAMES);
 		return -EINVAL;
 	}
 	w->names[w->name_count++] = name;
@@ -466,6 +466,7 @@ void watch_explain(struct watch *w)
 	for (size_t n = 0; watch_reason(w, n, line); n++)
 		message_print("%s: %s", w->command, line);
 	if (!w->count && !w->name_count)
-		message_print("%s: no running DPDK application found; run ringtap as its user or as root",
+		message_print(
+			"%s: no running DPDK application found; run ringtap as its user or as root",
 			w->command);
 }

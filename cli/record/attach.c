@@ -35,7 +35,8 @@ static void check_port(
 	const struct ringtap_target *want = t->ports, *end = t->ports + t->port_count;
 	char text[RINGTAP_NAME_LEN + 96], rx[24], tx[24];
 
-	while (want < end && want->port && !target_port_matches(p->name, p->device, p->port_id, want->port))
+	while (want < end && want->port &&
+		!target_port_matches(p->name, p->device, p->port_id, want->port))
 		want++;
 	if (want == end)
 		return;

@@ -261,7 +261,8 @@ static void refused_attach_leaves_no_file(void **state)
 {
 	fake.attach_error = -ENODEV;
 	assert_int_equal(record("-w f -i 7"), STATUS_FAILED);
-	assert_non_null(strstr(message_last(), "application 'app0' has no port '7'; there is p0, p1"));
+	assert_non_null(
+		strstr(message_last(), "application 'app0' has no port '7'; there is p0, p1"));
 	fake.attach_error = -ENOTSUP;
 	assert_int_equal(record("-w f -i p1"), STATUS_FAILED);
 	assert_non_null(strstr(message_last(), "fake error"));
@@ -274,7 +275,8 @@ static void refused_attach_leaves_no_file(void **state)
 static void a_queue_that_no_port_has(void **state)
 {
 	assert_int_equal(record("-q -w f --queue 99"), STATUS_FAILED);
-	assert_non_null(strstr(message_last(), "--queue: p0 has no queue 99 (RX 0-3, TX 0), p1 has no "
+	assert_non_null(
+		strstr(message_last(), "--queue: p0 has no queue 99 (RX 0-3, TX 0), p1 has no "
 				       "queue 99 (RX 0, TX 0-1); there is nothing to capture"));
 	assert_int_equal(access("f", F_OK), -1);
 	assert_int_equal(fake.attached, 0);
@@ -290,8 +292,8 @@ static void a_queue_that_some_ports_have(void **state)
 	fake.end = 0;
 	fake.wait_for_stop = true;
 	assert_int_equal(record("-q -w f --queue 2 -c 10"), STATUS_OK);
-	assert_non_null(strstr(
-		message_last(), "--queue: p1 has no queue 2 (RX 0, TX 0-1); nothing of it is captured"));
+	assert_non_null(strstr(message_last(),
+		"--queue: p1 has no queue 2 (RX 0, TX 0-1); nothing of it is captured"));
 	assert_int_equal(record("-q -w f -i p0 -i p1 --queue 2 -c 10"), STATUS_OK);
 	assert_non_null(strstr(message_last(), "p1 has no queue 2"));
 }

@@ -83,8 +83,8 @@ static int check(const struct top_config *cfg)
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
 		for (unsigned i = 0; i < v->column_count; i++)
 			text_list_add(titles, sizeof(titles), v->columns[i].title);
-		message_print("top: --sort %s: the view %s has no such column; choose from %s", cfg->sort,
-			v->name, titles);
+		message_print("top: --sort %s: the view %s has no such column; choose from %s",
+			cfg->sort, v->name, titles);
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {

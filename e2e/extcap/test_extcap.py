@@ -223,9 +223,9 @@ def test_accepted_filters_are_valid_for_a_capture(module_app, record, expression
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
 def test_mistakes_are_reported_in_one_line(module_app, args, status, words):
-    said = ask(*(a.replace("APP", module_app.prefix) for a in args), status=status)
-    assert words in said and len(said.strip().splitlines()) == 1
-    assert "record" not in said
+    output = extcap(*(a.replace("APP", module_app.prefix) for a in args), status=status)
+    assert words in output and len(output.strip().splitlines()) == 1
+    assert "record" not in output
 
 
 class Fifo:
