@@ -108,10 +108,12 @@ deb:
 	devtools/deps.sh build packages
 	devtools/deb.sh build-deb
 
-# Installs, runs and removes them in a root of its own; needs a mirror of Debian, and takes minutes.
+# Builds them, for another suite in a root of it, and installs, runs and removes them in a clean root of that
+# suite. Needs a mirror of Debian, and takes minutes.
+SUITE ?= bookworm
 test-deb: all
 	devtools/deps.sh build test packages
-	$(SUDO) env RINGTAP_PACKAGES=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_PACKAGES=$(SUITE) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
 
 # As far as Debian's tools can check a package for Fedora, in build-rpm/.
 rpm:

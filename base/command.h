@@ -22,7 +22,7 @@ enum option_kind {
 };
 
 struct option_def {
-	int id; /* for set(); above 0 */
+	int id; /* above 0: for set(); or OPTION_TO() */
 	enum option_kind kind;
 	char letter;         /* 0: none */
 	const char *name;    /* long name; NULL: none */
@@ -32,31 +32,15 @@ struct option_def {
 	const char *help; /* sentences without the last full stop */
 };
 
+/* In place of an id: the value goes to this field of the context, without a call of set(). TEXT,
+ * FILE and PORT need a const char *, FLAG a bool, the others an integer or enum that max fits into.
+ */
+#define OPTION_TO(type, field) (-(int)(offsetof(type, field) << 4 | sizeof(((type *)NULL)->field)))
+
 struct option_value {
 	const char *text;
 	uint64_t number; /* of NUMBER and SIZE; index of CHOICE */
 };
-
-/* Prose of a man page. A line that begins with a space stands as it is; an empty line parts
- * paragraphs. */
-struct section {
-	const char *title;
-	const char *text;
-};
-
-/* For every command with a text that mentions it. */
-#define SECTION_OPEN_VSWITCH                                                                      \
-	{                                                                                         \
-		"OPEN VSWITCH", "Ports of type dpdk are ports of the application, under the "     \
-				"switch's names for them, which are read from its database; "     \
-				"ethdev's names (a PCI address, a vdev) and numbers work as "     \
-				"well. Ports of type dpdkvhostuser, dpdkvhostuserclient, "        \
-				"internal, tap and others are not ports of DPDK: their packets "  \
-				"are visible only where a dpdk port receives or sends them. The " \
-				"application is called rte, or as --file-prefix in "              \
-				"other_config:dpdk-extra has it; examples assume "                \
-				"--file-prefix=ovs and a port p0.\n"                              \
-	}
 
 struct command {
 	const char *name;
@@ -74,9 +58,8 @@ struct command {
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
-	const struct section *sections;
-	size_t section_count;
-	/* Takes one option; says what is wrong and returns -EINVAL if it does not like it. */
+	/* Takes one option that has an id; says what is wrong and returns -EINVAL if it does not
+	 * like it. */
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
@@ -84,9 +67,6 @@ struct command {
 /* For struct command's listed: running applications, interfaces of the kernel. */
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
 #define LIST_INTERFACES "ls /sys/class/net"
-
-/* All commands of the program, which defines it, NULL at the end. */
-extern const struct command *const commands[];
 
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is
  * done; -EINVAL, after a message. */
@@ -96,10 +76,8 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 int choice_index(const char *choices, const char *text, size_t len);
 void options_help(const struct command *cmd);
 
-/* Writes man pages ("man") or the completion for bash ("completion"), "zsh" or "fish" of commands[]
- * into the folder dir. */
-int generate(const char *what, const char *dir);
-/* Writes the man page of one command. 0, or -EIO after a message. */
-int generate_man(const char *dir, const struct command *cmd);
+/* Prints the definitions of commands, NULL at the end, as JSON: devtools/generate.py makes man
+ * pages and completion of them. Returns enum status. */
+int commands_describe(const struct command *const *commands);
 
 #endif

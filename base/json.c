@@ -33,9 +33,11 @@ json_t *json_count(uint64_t n)
 
 int json_print(json_t *j, FILE *f)
 {
-	int ret = j ? json_dumpf(j, f, JSON_INDENT(2)) : -1;
+	int ret;
 
+	errno = 0;
+	ret = j ? json_dumpf(j, f, JSON_INDENT(2)) : -1;
 	json_decref(j);
 	fputc('\n', f);
-	return ret || fflush(f) || ferror(f) ? -EIO : 0;
+	return ret || fflush(f) || ferror(f) ? -(errno ? errno : EIO) : 0;
 }

@@ -57,7 +57,7 @@ static void tables_build(struct tables *t, const struct command *cmd)
 
 	memset(t, 0, sizeof(*t));
 	/* -: give out words that are no options, as value 1; +: stop at the first of them; ':':
-	 * tell a missing value apart. */
+	 * recognize a missing value. */
 	t->shorts[at++] = cmd->operand ? '-' : '+';
 	t->shorts[at++] = ':';
 	tables_add(t, &help_option, OPTIONS_MAX, &longs, &at);
@@ -112,8 +112,8 @@ static const char *spelled(const struct option_def *o)
 
 static int bad_range(const struct command *cmd, const struct option_def *o, const char *text)
 {
-	say("%s%s %s: out of range; give %" PRIu64 " to %" PRIu64, prefix(cmd), spelled(o), text,
-		o->min, o->max);
+	message_print("%s%s %s: out of range; give %" PRIu64 " to %" PRIu64, prefix(cmd),
+		spelled(o), text, o->min, o->max);
 	return -EINVAL;
 }
 
@@ -135,9 +135,10 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 		ret = i < 0 ? -ENOENT : 0;
 	}
 	if (ret == -ENOENT)
-		say("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text, o->choices);
+		message_print("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text,
+			o->choices);
 	else if (ret == -EINVAL)
-		say("%s%s %s: not a %s", prefix(cmd), spelled(o), text,
+		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text,
 			o->kind == OPTION_SIZE ? "size; give a number with K, M or G"
 					       : "number; give decimal digits");
 	if (ret == -ENOENT || ret == -EINVAL)
@@ -148,15 +149,34 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	return 0;
 }
 
+/* Into the field of OPTION_TO(). */
+static void store(void *ctx, const struct option_def *o, const struct option_value *v)
+{
+	void *to = (char *)ctx + (-o->id >> 4);
+	uint64_t n = o->kind == OPTION_FLAG ? 1 : v->number;
+
+	if (o->kind == OPTION_TEXT || o->kind == OPTION_FILE || o->kind == OPTION_PORT) {
+		memcpy(to, &v->text, sizeof(v->text));
+		return;
+	}
+	switch (-o->id & 15) {
+	case 1: memcpy(to, &(uint8_t){(uint8_t)n}, 1); break;
+	case 2: memcpy(to, &(uint16_t){(uint16_t)n}, 2); break;
+	case 4: memcpy(to, &(uint32_t){(uint32_t)n}, 4); break;
+	default: memcpy(to, &n, sizeof(n));
+	}
+}
+
 static int complain(const struct command *cmd, int c, const char *word)
 {
 	if (c == ':')
-		say("%s%s: needs a value; see '%s --help'", prefix(cmd), word, call(cmd));
+		message_print("%s%s: needs a value; see '%s --help'", prefix(cmd), word, call(cmd));
 	else if (word[0] == '-' && word[1] == '-')
-		say("%s%s: unknown option or wrong use of it; see '%s --help'", prefix(cmd), word,
-			call(cmd));
+		message_print("%s%s: unknown option or wrong use of it; see '%s --help'",
+			prefix(cmd), word, call(cmd));
 	else
-		say("%s-%c: unknown option; see '%s --help'", prefix(cmd), optopt, call(cmd));
+		message_print(
+			"%s-%c: unknown option; see '%s --help'", prefix(cmd), optopt, call(cmd));
 	return -EINVAL;
 }
 
@@ -170,8 +190,8 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		say("%s%s: unexpected argument; see '%s --help'", prefix(cmd), argv[optind],
-			call(cmd));
+		message_print("%s%s: unexpected argument; see '%s --help'", prefix(cmd),
+			argv[optind], call(cmd));
 		return -EINVAL;
 	}
 	for (int i = optind; cmd->operand && i < argc; i++)
@@ -208,8 +228,10 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 			options_help(cmd);
 			return 0;
 		}
-		if (convert(cmd, o, optarg, &v) || cmd->set(ctx, o->id, &v))
+		if (convert(cmd, o, optarg, &v) || (o->id > 0 && cmd->set(ctx, o->id, &v)))
 			return -EINVAL;
+		if (o->id < 0)
+			store(ctx, o, &v);
 	}
 	return operands(cmd, argc, argv, ctx);
 }

@@ -15,7 +15,7 @@ int out_file_open(struct out_file *o, const char *command, const char *path)
 	o->f = fopen(path, "we");
 	if (o->f)
 		return 0;
-	say("%s: %s: %s; choose another file", command, path, strerror(errno));
+	message_print("%s: %s: %s; choose another file", command, path, strerror(errno));
 	return -EIO;
 }
 
@@ -36,6 +36,6 @@ int out_file_close(struct out_file *o, const char *command, int error)
 	if (S_ISREG(st.st_mode) && (error || !st.st_size))
 		unlink(o->path);
 	if (error)
-		say("%s: %s: %s; check the disk", command, o->path, strerror(-error));
+		message_print("%s: %s: %s; check the disk", command, o->path, strerror(-error));
 	return error;
 }

@@ -10,9 +10,9 @@ struct out_file {
 	FILE *f;
 };
 
-/* Says what is wrong and returns -errno. */
+/* 0, or -errno after printing why. */
 int out_file_open(struct out_file *o, const char *command, const char *path);
-/* error: 0, or -errno of writing. Says what went wrong; a file that is not whole is removed. 0 or
+/* error: 0, or -errno of writing. Prints what failed, and removes an incomplete file. 0 or
  * -errno. */
 int out_file_close(struct out_file *o, const char *command, int error);
 

@@ -9,7 +9,9 @@
 
 #include "util.h"
 
-const char *say_program = "ringtap";
+#define WIDTH 80
+
+const char *message_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
@@ -33,7 +35,7 @@ static void take_controls_out(char *text)
 	}
 }
 
-void say(const char *format, ...)
+void message_print(const char *format, ...)
 {
 	va_list ap;
 
@@ -44,17 +46,26 @@ void say(const char *format, ...)
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;
-	fprintf(stderr, "%s: %s\n", say_program, last_text);
+	fprintf(stderr, "%s: %s\n", message_program, last_text);
 }
 
-const char *said(void)
+const char *message_last(void)
 {
 	return last_text;
 }
 
-void say_live(size_t len)
+void message_live_line(size_t len)
 {
 	live_len = len;
+}
+
+int output_end(const char *command, int error)
+{
+	if (!error && !fflush(stdout) && !ferror(stdout))
+		return STATUS_OK;
+	message_print("%s: cannot write to standard output: %s", command,
+		strerror(error ? -error : errno));
+	return STATUS_FAILED;
 }
 
 static int digits(const char *text, uint64_t max, uint64_t *out, char **end)

@@ -21,15 +21,19 @@ enum status {
 #undef NS_PER_S
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The program's name, which stands before every message; "ringtap" if it is not set. */
-extern const char *say_program;
-/* One line on stderr: the program's name and the text, which reads "what failed: why; what to do"
- * and from which control characters are taken out. A live line that stands there is kept apart. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The text of the last say(), for tests and for --json; "" if none. */
-const char *said(void);
-/* Tells say() that the cursor stands behind a line of len characters without an end. */
-void say_live(size_t len);
+/* Stands before every message; "ringtap" unless it is set. */
+extern const char *message_program;
+/* Prints one line to stderr: the program's name and the text, which reads "what failed: why; what
+ * to do". Replaces control characters, and ends a live line first. */
+void message_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The text of the last message_print(), for tests and for --json; "" if none. */
+const char *message_last(void);
+/* To be called after printing a live line, which has len characters and no line break. */
+void message_live_line(size_t len);
+
+/* Flushes standard output. error: 0, or -errno of what has been written there. STATUS_OK, or
+ * STATUS_FAILED after a message of command. */
+int output_end(const char *command, int error);
 
 /* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t max, uint64_t *out);

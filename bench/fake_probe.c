@@ -249,6 +249,6 @@ void fake_probe_stop(struct fake_probe *p)
 void fake_probe_publish(struct fake_probe *p, uint32_t ring, uint64_t head, uint64_t last_ns)
 {
 	rt_store(&p->ring[ring].last_ns, last_ns);
-	/* Pairs with the acquire of head in rt_in_look(). */
+	/* Pairs with the acquire of head in rt_in_refresh(). */
 	rt_store_release(&p->ring[ring].head, head);
 }

@@ -147,12 +147,12 @@ static double drain(const struct options *o, struct fake_probe *p, const struct 
 
 static double attach_and_drain(const struct options *o, struct fake_probe *p, struct load *l)
 {
-	struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	struct ringtap_target target = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 	struct ringtap_capture *cap;
 	int err = ringtap_capture_create(&cap, NULL);
 	if (err != 0)
 		return err;
-	double rate = ringtap_capture_attach(cap, p->dir, &want, 1, NULL);
+	double rate = ringtap_capture_attach(cap, p->dir, &target, 1, NULL);
 	if (rate == 0) {
 		fill(o, p, l);
 		rate = drain(o, p, l, cap);

@@ -9,7 +9,7 @@
  * buffer  packets are copied into a buffer of 1 MiB, which is written when it is full
  * touch   the first bytes of each packet are read; FILE is not used
  *
- * Says "ready" on standard error when it captures. Ends on SIGINT or SIGTERM, or when the
+ * Prints "ready" to standard error when it captures. Ends on SIGINT or SIGTERM, or when the
  * application ends, and prints one line of JSON: what the probe counted (seen = captured + filtered
  * + lost), packets and bytes that were handed on, calls of write(), seconds.
  */
@@ -42,11 +42,11 @@ struct writer {
 typedef void (*record_fn)(struct writer *w, const uint8_t *record, size_t n);
 
 static struct ringtap_capture *capture;
-static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t stop_requested;
 
 static void on_signal(int number)
 {
-	told_to_end = 1;
+	stop_requested = 1;
 	ringtap_capture_break(capture);
 }
 
@@ -161,7 +161,7 @@ static void put_head(struct writer *w)
 
 static void attach(const char *app)
 {
-	const struct ringtap_target want = {.queue = -1, .directions = RINGTAP_RX};
+	const struct ringtap_target target = {.queue = -1, .directions = RINGTAP_RX};
 	struct ringtap_apps *apps;
 	const char *dir = NULL;
 
@@ -173,7 +173,8 @@ static void attach(const char *app)
 	}
 	if (!dir)
 		fail("no application '%s'", app);
-	if (ringtap_capture_attach(capture, dir, &want, 1, NULL) || ringtap_capture_start(capture))
+	if (ringtap_capture_attach(capture, dir, &target, 1, NULL) ||
+		ringtap_capture_start(capture))
 		fail("%s: %s", app, ringtap_capture_error(capture));
 	ringtap_apps_free(apps);
 }
@@ -188,7 +189,7 @@ static void loop(struct writer *w, void (*handle)(struct writer *, const struct 
 		for (int i = 0; i < n; i++)
 			handle(w, &runs[i]);
 		ringtap_capture_release(capture);
-		if (told_to_end && !stopping) {
+		if (stop_requested && !stopping) {
 			stopping = true;
 			ringtap_capture_stop(capture);
 		}

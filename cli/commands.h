@@ -8,4 +8,7 @@
 extern const struct command cmd_doctor, cmd_export, cmd_host, cmd_latency, cmd_list, cmd_memory,
 	cmd_record, cmd_run, cmd_top, cmd_trace;
 
+/* All of them, NULL at the end. */
+extern const struct command *const commands[];
+
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "interfaces.h"
@@ -41,11 +39,12 @@ int interfaces_list(void)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("record: cannot find applications: %s", strerror(-ret));
+		message_print("record: cannot find applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	if (!ringtap_apps_count(apps))
-		say("record: no running DPDK application found; run ringtap as its user or as root");
+		message_print(
+			"record: no running DPDK application found; run ringtap as its user or as root");
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 

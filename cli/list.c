@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,31 +21,6 @@ static const struct option_def options[] = {
 		"probe"},
 };
 
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap list shows the running DPDK applications in the DPDK runtime folders, "
-		"their ports, and the readers that capture there. Applications without the probe "
-		"are listed too, with the option that loads it. The request wakes an "
-		"application's probe but installs no hooks. A stopped application is listed as "
-		"stopped.\n\n"
-		"An application is named by its EAL file-prefix. Applications that share a "
-		"runtime folder (--no-shconf, --in-memory) are PREFIX, PREFIX#1 and so on, with "
-		"the number of their telemetry socket; for root, those of other users are "
-		"PREFIX@UID. Sockets that cannot be trusted, since folder, socket and process "
-		"belong to different users, are skipped with a note.\n\n"
-		"The field alias of --json is a short name for libpcap programs; see "
-		"ringtap-run(1).\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "Ports that are up, for scripts:\n\n"
-		     "  ringtap list --json |\n"
-		     "      jq -r '.applications[].ports[]? | select(.link_up).name'\n"},
-	{"EXIT STATUS",
-		"0, also without any application; 1: the folders cannot be read, the output "
-		"cannot be written, or APP does not run; 2: a wrong command line.\n"},
-};
-/* clang-format on */
-
 #define NAMES_MAX 64
 
 struct config {
@@ -67,8 +41,8 @@ static int operand(void *ctx, const char *text)
 	struct config *c = ctx;
 
 	if (c->name_count == NAMES_MAX) {
-		say("list: %s: more than %d applications; name fewer, or none for all", text,
-			NAMES_MAX);
+		message_print("list: %s: more than %d applications; name fewer, or none for all",
+			text, NAMES_MAX);
 		return -EINVAL;
 	}
 	c->names[c->name_count++] = text;
@@ -89,14 +63,15 @@ static bool wanted(struct config *c, const char *app)
 }
 
 /* Names that no application has. Returns whether there are any. */
-static bool say_unknown(const struct config *c)
+static bool print_unknown(const struct config *c)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
-		say("list: no application is called '%s'; 'ringtap list' shows what there is",
+		message_print(
+			"list: no application is called '%s'; 'ringtap list' shows what there is",
 			c->names[i]);
 		any = true;
 	}
@@ -263,7 +238,7 @@ static int list(struct config *c)
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
-		say("list: looking for applications: %s", strerror(-ret));
+		message_print("list: looking for applications: %s", strerror(-ret));
 		json_decref(array);
 		json_decref(skipped);
 		return STATUS_FAILED;
@@ -283,22 +258,21 @@ static int list(struct config *c)
 		app_view_free(&v);
 	}
 	for (size_t i = 0; i < ringtap_apps_notes(apps); i++) {
-		say("list: skipped %s", ringtap_apps_note(apps, i));
+		message_print("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
 	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
-		say("list: no running DPDK application found; run ringtap as its user or as root");
+		message_print(
+			"list: no running DPDK application found; run ringtap as its user or as root");
 	ringtap_apps_free(apps);
 	if (c->form == FORM_JSON)
 		ret = json_print(
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
 	json_decref(skipped);
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("list: writing standard output: %s", strerror(errno));
+	if (output_end("list", ret) != STATUS_OK)
 		return STATUS_FAILED;
-	}
-	return say_unknown(c) ? STATUS_FAILED : STATUS_OK;
+	return print_unknown(c) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -319,8 +293,6 @@ const struct command cmd_list = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

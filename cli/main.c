@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ringtap/reader.h"
-#include "base/command.h"
+#include "commands.h"
 #include "base/util.h"
 
 static const struct command *find(const char *name)
@@ -29,7 +29,7 @@ static int help_on(const char *name)
 	const struct command *cmd = name ? find(name) : NULL;
 
 	if (name && !cmd) {
-		say("help %s: unknown command; see 'ringtap help'", name);
+		message_print("help %s: unknown command; see 'ringtap help'", name);
 		return STATUS_USAGE;
 	}
 	if (cmd)
@@ -55,13 +55,13 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "help") && argc <= 3)
 		return help_on(argv[2]);
 	/* For the build only, so in no help. */
-	if (!strcmp(name, "--generate") && argc == 4)
-		return generate(argv[2], argv[3]);
+	if (!strcmp(name, "--describe") && argc == 2)
+		return commands_describe(commands);
 	if (cmd)
 		return cmd->run(cmd, argc - 1, argv + 1);
 	if (*name)
-		say("%s: unknown command; see 'ringtap --help'", name);
+		message_print("%s: unknown command; see 'ringtap --help'", name);
 	else
-		say("no command is given; see 'ringtap --help'");
+		message_print("no command is given; see 'ringtap --help'");
 	return STATUS_USAGE;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dirs.h"
 #include "probe_path.h"
 
 /* Path of name, up folders above that of this program. False: nothing is there. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -24,12 +23,12 @@ void target_split(
 	}
 }
 
-bool target_port_matches(const struct ringtap_port_info *p, const char *port)
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port)
 {
-	char number[8];
+	char number[12];
 
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+	snprintf(number, sizeof(number), "%u", id);
+	return !strcmp(name, port) || !strcmp(device, port) || !strcmp(number, port);
 }
 
 struct ringtap_list *target_ports(const char *dir)
@@ -47,9 +46,12 @@ struct ringtap_list *target_ports(const char *dir)
 
 bool target_has_port(const struct ringtap_list *list, const char *port)
 {
-	for (size_t i = 0; i < list->port_count; i++)
-		if (target_port_matches(ringtap_list_port(list, i), port))
+	for (size_t i = 0; i < list->port_count; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(list, i);
+
+		if (target_port_matches(p->name, p->device, p->port_id, port))
 			return true;
+	}
 	return false;
 }
 
@@ -63,20 +65,23 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void say_names(const char *command, const char *port, const char *const *names, size_t count)
+static void print_app_names(
+	const char *command, const char *port, const char *const *names, size_t count)
 {
 	char list[512] = "";
 
 	for (size_t i = 0; i < count; i++)
 		text_list_add(list, sizeof(list), names[i]);
-	say("%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
+	message_print(
+		"%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
 		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
 		port ? ":" : "", port ? port : "");
 }
 
-static void say_unknown(const char *command, const char *port)
+static void print_unknown(const char *command, const char *port)
 {
-	say("%s: no port or application is called '%s'; 'ringtap list' shows what there is",
+	message_print(
+		"%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 		command, port);
 }
 
@@ -94,7 +99,7 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 		 * another one. */
 		if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
 			return 0;
-		say_unknown(command, port);
+		print_unknown(command, port);
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -106,13 +111,13 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		say_names(command, port, names, count);
+		print_app_names(command, port, names, count);
 	else
-		say_unknown(command, port);
+		print_unknown(command, port);
 	return -1;
 }
 
-void say_no_port(
+void print_no_port(
 	const char *command, const char *app, const char *port, const struct ringtap_list *list)
 {
 	char ports[1024] = "";
@@ -120,10 +125,11 @@ void say_no_port(
 	for (size_t i = 0; list && i < list->port_count; i++)
 		text_list_add(ports, sizeof(ports), ringtap_list_port(list, i)->name);
 	if (list)
-		say("%s: application '%s' has no port '%s'; there is %s", command, app, port,
-			*ports ? ports : "none");
+		message_print("%s: application '%s' has no port '%s'; there is %s", command, app,
+			port, *ports ? ports : "none");
 	else
-		say("%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
+		message_print(
+			"%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",
 			command, app, port);
 }
 
@@ -139,16 +145,17 @@ static const char *advice(int error)
 	}
 }
 
-void say_not_attached(const char *command, const char *app, int error, const char *why)
+void print_not_attached(const char *command, const char *app, int error, const char *why)
 {
 	const char *then = advice(error);
 
 	if (!why || !*why)
 		why = strerror(-error);
 	if (error == -EPROTONOSUPPORT)
-		say("%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
+		message_print(
+			"%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
 			command, app, probe_path());
 	else
-		say("%s: cannot attach to '%s': %s%s%s", command, app, why, then ? "; " : "",
-			then ? then : "");
+		message_print("%s: cannot attach to '%s': %s%s%s", command, app, why,
+			then ? "; " : "", then ? then : "");
 }

@@ -15,24 +15,24 @@ void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 
 /* Whether a port is the one given by name or number. */
-bool target_port_matches(const struct ringtap_port_info *p, const char *port);
+bool target_port_matches(const char *name, const char *device, uint32_t id, const char *port);
 
 /* The ports of an application, for ringtap_list_free(). NULL: it does not answer. */
 struct ringtap_list *target_ports(const char *dir);
 bool target_has_port(const struct ringtap_list *list, const char *port);
 
 /* The application that is meant where none is named: the one that has such a port (NULL: the
- * probe). -1 after saying, as command, why there is none. command is what stands between "ringtap"
+ * probe). -1 after printing why there is none. command is what stands between "ringtap"
  * and the application on a command line. */
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port);
 
 /* Says, as command, why attaching to an application failed, and what to do. why: what the library
  * says, NULL or "": nothing. */
-void say_not_attached(const char *command, const char *app, int error, const char *why);
+void print_not_attached(const char *command, const char *app, int error, const char *why);
 /* Says, as command, that an application has no such port, and which ones it has. list: those, NULL
  * if it does not answer. */
-void say_no_port(
+void print_no_port(
 	const char *command, const char *app, const char *port, const struct ringtap_list *list);
 
 #endif

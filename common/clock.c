@@ -190,17 +190,9 @@ void rt_clock_update(struct rt_clock *c, uint64_t tsc, uint64_t ns)
 	rt_clock_follow(c, &p);
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t rt_clock_coarse(void)
 {
-	return read_clock(CLOCK_REALTIME_COARSE);
+	return rt_time_ns(CLOCK_REALTIME_COARSE);
 }
 
 void rt_clock_take(struct rt_clock_point *p)
@@ -209,9 +201,9 @@ void rt_clock_take(struct rt_clock_point *p)
 
 	/* The shortest of a few tries, in ns: a slow counter may not tick meanwhile. */
 	for (int i = 0; i < 8; i++) {
-		uint64_t mono = read_clock(CLOCK_MONOTONIC), tsc = rt_tsc();
-		uint64_t real = read_clock(CLOCK_REALTIME), after = rt_tsc();
-		uint64_t ns = read_clock(CLOCK_MONOTONIC) - mono;
+		uint64_t mono = rt_time_ns(CLOCK_MONOTONIC), tsc = rt_tsc();
+		uint64_t real = rt_time_ns(CLOCK_REALTIME), after = rt_tsc();
+		uint64_t ns = rt_time_ns(CLOCK_MONOTONIC) - mono;
 
 		if (ns >= best)
 			continue;
@@ -219,7 +211,7 @@ void rt_clock_take(struct rt_clock_point *p)
 		*p = (struct rt_clock_point){
 			.tsc = tsc + (after - tsc) / 2, .mono_ns = mono + ns / 2, .real_ns = real};
 	}
-	p->asleep_ns = read_clock(CLOCK_BOOTTIME) - read_clock(CLOCK_MONOTONIC);
+	p->asleep_ns = rt_time_ns(CLOCK_BOOTTIME) - rt_time_ns(CLOCK_MONOTONIC);
 }
 
 static void sample(clockid_t clock, uint64_t *tsc, uint64_t *ns)
@@ -227,7 +219,7 @@ static void sample(clockid_t clock, uint64_t *tsc, uint64_t *ns)
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < 8; i++) {
-		uint64_t a = rt_tsc(), now = read_clock(clock), b = rt_tsc();
+		uint64_t a = rt_tsc(), now = rt_time_ns(clock), b = rt_tsc();
 
 		if (b - a < best) {
 			best = b - a;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "atomics.h"
 #include "segment.h"
@@ -21,6 +22,14 @@ static inline uint64_t rt_tsc(void)
 #else
 #error "no time stamp counter known for this architecture"
 #endif
+}
+
+static inline uint64_t rt_time_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 /* One straight line; see struct rt_seg_clock. */

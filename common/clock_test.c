@@ -316,13 +316,13 @@ static void test_readers_never_see_a_torn_line(void **state)
 	rt_clock_publish(&shared, &l);
 	assert_int_equal(pthread_create(&writer, NULL, publish_many, NULL), 0);
 	do {
-		struct rt_clock_line want;
+		struct rt_clock_line expected;
 
 		over = rt_load_acquire(&published);
 		if (rt_clock_read(&shared, &l))
 			continue;
-		want = line_of(l.tsc_base);
-		assert_memory_equal(&l, &want, sizeof(l));
+		expected = line_of(l.tsc_base);
+		assert_memory_equal(&l, &expected, sizeof(l));
 		assert_true(l.tsc_base >= last);
 		last = l.tsc_base;
 	} while (!over);

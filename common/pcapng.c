@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdbool.h>
-
 #include "pcapng.h"
 
 /* Option codes: sections 3.5.1, 4.1, 4.2 and 4.6. */
@@ -134,7 +132,7 @@ ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb)
 	return end(&b);
 }
 
-/* if_filter begins with a byte that says what follows (section 4.2). */
+/* if_filter begins with a byte that gives the type of what follows (section 4.2). */
 static void option_filter(struct block *b, const char *text)
 {
 	size_t len = strlen(text);

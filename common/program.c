@@ -46,7 +46,7 @@ static bool insn_valid(const struct rt_insn *i, uint32_t left)
 	case LDX:
 		if (MODE(i->code) == MEM)
 			return i->k < WORDS;
-		return !reads_packet(i) || i->k <= RT_OFFSET_MAX || rt_insn_asks_direction(i);
+		return !reads_packet(i) || i->k <= RT_OFFSET_MAX || rt_insn_loads_direction(i);
 	case ST:
 	case STX: return i->k < WORDS;
 	case ALU: return alu_valid(i);
@@ -71,7 +71,7 @@ bool rt_program_set_direction(struct rt_insn *insns, uint32_t count, enum rt_dir
 	bool any = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!rt_insn_asks_direction(&insns[i]))
+		if (!rt_insn_loads_direction(&insns[i]))
 			continue;
 		insns[i] = (struct rt_insn){.k = dir == RT_DIR_TX ? OUTGOING : 0}; /* LD | IMM */
 		any = true;

@@ -18,12 +18,12 @@ bool rt_program_valid(const struct rt_insn *insns, uint32_t count);
 /* Whether it loads a value that the kernel knows and no packet holds. Offsets from -4096 on
  * (SKF_AD_OFF in <linux/filter.h>) mean that: libpcap makes such loads of `inbound` and
  * `outbound`, SKF_AD_PKTTYPE, which is replaced here, and of `ifindex`, which is not. */
-static inline bool rt_insn_asks_kernel(const struct rt_insn *i)
+static inline bool rt_insn_loads_ancillary(const struct rt_insn *i)
 {
 	return (i->code & 0xe7) == 0x20 && i->k >= 0xfffff000u;
 }
 
-static inline bool rt_insn_asks_direction(const struct rt_insn *i)
+static inline bool rt_insn_loads_direction(const struct rt_insn *i)
 {
 	return (i->code & 0xe7) == 0x20 && i->k == 0xfffff004u;
 }

@@ -19,7 +19,7 @@
 #define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
 #define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
-#define RT_MAX_WANTS        64
+#define RT_MAX_TARGETS      64
 #define RT_MAX_INSNS        4096 /* BPF_MAXINSNS */
 #define RT_TEXT_LEN         256
 
@@ -109,16 +109,16 @@ struct rt_insn {
 };
 static_assert(sizeof(struct rt_insn) == 8, "cBPF instruction");
 
-#define RT_WANT_RX   1u
-#define RT_WANT_TX   2u
+#define RT_TARGET_RX 1u
+#define RT_TARGET_TX 2u
 #define RT_QUEUE_ALL UINT32_MAX
 #define RT_NO_FILTER UINT32_MAX
 
-/* Which packets of a port; the first want that matches a port decides. */
-struct rt_msg_want {
+/* Which packets of a port; the first target that matches a port decides. */
+struct rt_msg_target {
 	char port[RT_NAME_LEN]; /* name, or decimal port id; empty: every port, now and later */
 	uint32_t queue;         /* RT_QUEUE_ALL or one */
-	uint32_t directions;    /* RT_WANT_RX | RT_WANT_TX */
+	uint32_t directions;    /* RT_TARGET_RX | RT_TARGET_TX */
 	uint32_t snaplen;       /* bytes; 1 … 262144 */
 	uint32_t insn_first;    /* first instruction of its filter, RT_NO_FILTER: none */
 	uint32_t insn_count;
@@ -131,12 +131,12 @@ struct rt_msg_open {
 	struct rt_msg_header h;
 	uint32_t on_full;   /* enum rt_on_full */
 	uint32_t timestamp; /* enum rt_timestamp */
-	uint32_t want_count;
+	uint32_t target_count;
 	uint32_t insn_count;
 	uint32_t reserved;
 	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
 	uint64_t buffer_most; /* bytes; limits the default */
-			      /* followed by rt_msg_want[want_count], then rt_insn[insn_count] */
+			      /* followed by rt_msg_target[target_count], then rt_insn[insn_count] */
 };
 
 /* The memory of the session that was requested; the reader makes it. */
@@ -160,7 +160,7 @@ struct rt_msg_monitor {
 	uint32_t latency_every; /* one packet in so many is timed; 0: every one */
 };
 
-/* The filter of all wants from now on. */
+/* The filter of all targets from now on. */
 struct rt_msg_filter {
 	struct rt_msg_header h;
 	uint32_t insn_count; /* 0: every packet passes; followed by rt_insn[insn_count] */

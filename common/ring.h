@@ -27,7 +27,7 @@ struct rt_ring {
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */
 	struct rt_seg_count *counts;    /* row of this ring, by tap index */
-	uint64_t *pending;              /* losses not yet told in epb_dropcount, by tap index */
+	uint64_t *pending;              /* losses not yet reported in epb_dropcount, by tap index */
 	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
 	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
 	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
@@ -61,15 +61,16 @@ static inline void rt_ring_begin(struct rt_ring *r)
 
 static inline void rt_ring_publish(struct rt_ring *r)
 {
-	/* Pairs with the acquire in rt_in_look(): with this time, all heads before it are read. */
+	/* Pairs with the acquire in rt_in_refresh(): with this time, all heads before it are read.
+	 */
 	rt_store_release(&r->pub->last_ns, r->last_ns);
-	/* Pairs with the acquire of head in rt_in_look(). */
+	/* Pairs with the acquire of head in rt_in_refresh(). */
 	rt_store_release(&r->pub->head, r->head);
 }
 
 static inline void rt_ring_end(struct rt_ring *r)
 {
-	/* Pairs with the acquire of busy in rt_in_look(): with 0, the head before it is read. */
+	/* Pairs with the acquire of busy in rt_in_refresh(): with 0, the head before it is read. */
 	rt_store_release(&r->pub->busy, 0);
 }
 

@@ -2,9 +2,9 @@
 /*
  * RT_USDT(event, arguments...): a place that perf, bpftrace and debuggers find by its name,
  * provider ringtap. It costs a nop and what it takes to have the arguments in registers, memory or
- * the instruction; an ELF note tells where. Pass values that exist anyway. With _SDT_HAS_SEMAPHORES
- * defined before, each event of the file needs an RT_USDT_SEMAPHORE(), a counter of attached
- * tracers: for arguments that cost anything.
+ * the instruction; an ELF note has its address. Pass values that exist anyway. With
+ * _SDT_HAS_SEMAPHORES defined before, each event of the file needs an RT_USDT_SEMAPHORE(), a
+ * counter of attached tracers: for arguments that cost anything.
  */
 #ifndef RINGTAP_COMMON_SDT_H
 #define RINGTAP_COMMON_SDT_H

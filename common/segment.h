@@ -113,8 +113,8 @@ struct rt_seg_if {
 	uint32_t snaplen;
 	uint32_t nb_rx_queues;
 	uint32_t nb_tx_queues;
-	uint32_t want;  /* index of the request's rt_msg_want that chose this port */
-	uint32_t state; /* enum rt_if_state; changes while the session runs */
+	uint32_t target; /* index of the request's rt_msg_target that chose this port */
+	uint32_t state;  /* enum rt_if_state; changes while the session runs */
 	/* The NIC's own counters since the session began, refreshed twice a second. They do not
 	 * go back. */
 	uint64_t ipackets;

@@ -6,7 +6,7 @@
  *
  * Counters only grow while at least one monitor is attached, so that any number of monitors can
  * take differences without disturbing each other. Every line has a single writer, the thread it
- * belongs to, or the probe's control thread where it says so. A thread gets its blocks on first
+ * belongs to, or the probe's control thread where stated. A thread gets its blocks on first
  * use; where none is left, the header counts what was not counted.
  *
  * The memfd is sparse: of each table the control thread populates the first entries, ahead of what
@@ -226,7 +226,7 @@ enum rt_stat_memory {
 struct rt_stat_pool {
 	char name[RT_NAME_LEN];
 	char ops[32];
-	uint64_t address;         /* of its struct rte_mempool: tells pools of one name apart */
+	uint64_t address;         /* of its struct rte_mempool: distinguishes pools of one name */
 	uint32_t state;           /* enum rt_if_state */
 	uint32_t size;            /* objects */
 	uint32_t object_bytes;    /* one object with header and trailer */

@@ -56,7 +56,7 @@ def passages(name, text):
         return comments_of(text, C_TOKEN, lambda token: token.startswith("/"))
     if name.endswith(".py"):
         return comments_of(text, PYTHON_TOKEN, lambda token: token.startswith(('"""', "#")))
-    if name.endswith(".md"):
+    if name.endswith((".md", ".txt")):
         return list(enumerate(text.splitlines(), 1)), ""
     return [], text
 

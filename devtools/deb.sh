@@ -1,11 +1,38 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER.
-# usage: deb.sh [FOLDER]
+# usage: deb.sh [FOLDER [ROOT]]: with ROOT, in the root of another suite, with the suite's name (trixie, sid);
+# created if missing
 set -eu
+
+build() { # FOLDER, with the copy in it
+	(cd "$1/ringtap" && dpkg-buildpackage --build=full --no-sign --jobs="${JOBS:-$(nproc)}") >"$1/build.log" 2>&1 || {
+		tail -n 60 "$1/build.log"
+		echo "deb: the build failed; its whole output is in build.log, beside the packages" >&2
+		exit 1
+	}
+	lintian --allow-root --fail-on error --display-info "$1"/*.changes
+}
+
+quiet() {
+	"$@" >deps.log 2>&1 || {
+		cat deps.log
+		exit 1
+	}
+}
+
+if [ "${1:-}" = --inside ]; then
+	quiet apt-get update
+	quiet apt-get install -y --no-install-recommends dpkg-dev fakeroot lintian
+	quiet apt-get build-dep -y --no-install-recommends ./ringtap
+	rm deps.log
+	build .
+	exit
+fi
 
 cd "$(dirname "$0")/.."
 out=${1:-build-deb}
+root=${2:-}
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -17,11 +44,10 @@ else # not a repository: all files except build folders
 	find . -path './build*' -prune -o -type f -print0
 fi | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
 	tar -c --null -T - | tar -x -C "$copy"
-(cd "$copy" && dpkg-buildpackage --build=full --no-sign --jobs="${JOBS:-$(nproc)}") >"$out/build.log" 2>&1 || {
-	tail -n 60 "$out/build.log"
-	echo "deb: the build failed; its whole output is in $out/build.log" >&2
-	exit 1
-}
+if [ -n "$root" ]; then
+	devtools/root.sh "$root" "$out" ringtap/devtools/deb.sh --inside
+else
+	build "$out"
+fi
 rm -rf "$copy"
-lintian --allow-root --fail-on error --display-info "$out"/*.changes
 ls "$out"/*.deb

@@ -4,40 +4,19 @@
 # usage: other-dpdk.sh FOLDER: root of the suite, with the suite's name (trixie, sid); created if missing
 set -eu
 
-src=$(cd "$(dirname "$0")/.." && pwd)
-if [ "${2:-}" = inside ]; then
-	root=$1
-	mount --bind "$root" "$root"
-	mount -t proc proc "$root/proc"
-	mount --rbind /dev "$root/dev"
-	mount --rbind /sys "$root/sys"
-	mount -t tmpfs tmpfs "$root/run"
-	mkdir -p "$root/run/dpdk" "$root/src"
-	mount --bind "$src" "$root/src"
-	exec chroot "$root" env DEBIAN_FRONTEND=noninteractive sh /src/devtools/other-dpdk.sh / check
-fi
-if [ "${2:-}" != check ]; then
-	root=$1
-	suite=$(basename "$root")
-	if [ ! -x "$root/usr/bin/apt-get" ]; then
-		# The mirror of this machine.
-		mirror=$(. /etc/os-release && apt-get indextargets --format '$(REPO_URI)' 'Component: main' \
-			"Codename: $VERSION_CODENAME" | head -n 1)
-		debootstrap --variant=minbase "$suite" "$root" "$mirror"
-	fi
-	# A mirror's release file may have expired; it is signed all the same.
-	echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90ringtap"
-	exec unshare -m --propagation private "$0" "$root" inside
+if [ "${1:-}" != --inside ]; then
+	src=$(cd "$(dirname "$0")/.." && pwd)
+	exec "$src/devtools/root.sh" "$1" "$src" devtools/other-dpdk.sh --inside
 fi
 
 # ---- in the root
 
-/src/devtools/deps.sh build
+devtools/deps.sh build
 apt-get install -y -qq --no-install-recommends dpdk dpdk-dev
 work=/srv/ringtap
 build=$work/build
 mkdir -p $work
-[ -d $build ] || meson setup $build /src >$work/setup.log || { cat $work/setup.log; exit 1; }
+[ -d $build ] || meson setup $build /mnt >$work/setup.log || { cat $work/setup.log; exit 1; }
 ninja -C $build -j2 >$work/build.log || { tail -n 40 $work/build.log; exit 1; }
 meson test -C $build --no-rebuild --print-errorlogs trace teardown control session
 ringtap=$build/cli/ringtap

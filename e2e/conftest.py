@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: whatever a test starts is gone when the test is over."""
+import collections
 import os
 import shutil
 import signal
@@ -18,20 +19,21 @@ from harness.proc import check
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
 
-# A shell's background job ignores SIGINT, and so would all programs that are started here.
+# Background jobs of a shell ignore SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Fixtures that start or look for a foreign program which is not always installed.
+# Fixtures that start or look for a third-party program, which may not be installed.
 TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
+SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
-
-# They build packages, or need roots of other suites of Debian: `make test-deb`, devtools/other-dpdk.sh.
+# They build packages, or need root folders of other Debian suites: `make test-deb`,
+# devtools/other-dpdk.sh.
 collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"))
                   if needs not in os.environ]
 
 
 def pytest_configure(config):
-    """With -n, each worker has a sandbox; huge pages and turns are the controller's."""
+    """With -n, each worker has a sandbox; the controller owns huge pages and turns."""
     if not hasattr(config, "workerinput"):
         config.add_cleanup(turns.prepare())
     if os.geteuid() != 0:
@@ -50,7 +52,7 @@ def pytest_runtest_protocol(item):
 
 
 def _smoke_is_one_case(items):
-    """Of a test with parameters, the first case is a smoke test."""
+    """The first case of a test with parameters is a smoke test."""
     seen = set()
     for item in items:
         if not item.get_closest_marker("smoke"):
@@ -59,6 +61,14 @@ def _smoke_is_one_case(items):
         if test in seen:
             item.own_markers = [mark for mark in item.own_markers if mark.name != "smoke"]
         seen.add(test)
+
+
+def _long_files_first(items):
+    """With -n, a file is one worker's: a long one that starts last leaves the other workers idle."""
+    weights = collections.Counter()
+    for item in items:
+        weights[item.path] += SLOW_WEIGHT if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -weights[item.path])
 
 
 def _mark_by_place(items):
@@ -70,10 +80,12 @@ def _mark_by_place(items):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Skips all tests for one reason if none can run. With RINGTAP_BUILD set, that is an error."""
     _smoke_is_one_case(items)
     _mark_by_place(items)
+    if hasattr(config, "workerinput"):
+        _long_files_first(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"
@@ -92,7 +104,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def plugin():
-    """Path of the probe, in a folder that EAL takes plugins from."""
+    """Path of the probe, in a folder from which EAL loads plugins."""
     it = Plugin()
     yield it.path
     it.close()
@@ -100,7 +112,7 @@ def plugin():
 
 @pytest.fixture
 def closing():
-    """closing(x) returns x and calls x.close() after the test, last come first."""
+    """closing(x) returns x and calls x.close() after the test, in reverse order."""
     things = []
 
     def keep(thing):
@@ -130,7 +142,7 @@ def play(plugin, closing):
 
 @pytest.fixture(scope="module")
 def module_app(plugin):
-    """As app; one for a file's tests, which leave it as it was."""
+    """As app, shared by the tests of a file, which restore its state."""
     it = Play(plugin)
     it.ring("a")
     yield it
@@ -157,7 +169,7 @@ def busy(play):
 @pytest.fixture
 def record(closing, tmp_path):
     """record(app, option...) starts `ringtap record` on an application. With attach=True it returns
-    once packets flow. out: a file name, None for none of ours."""
+    once packets are captured. out: a file name; None: no -w."""
     count = iter(range(1000))
 
     def start(app, *args, out="", attach=True, ports=(None,), **kwargs):
@@ -166,7 +178,7 @@ def record(closing, tmp_path):
         which = []
         for port in ports:
             which += ["-i", f"{app.prefix}:{'' if port is None else port}"]
-        # Filters and the like hold for the -i that stands before them.
+        # Options such as filters apply to the preceding -i.
         recorder = closing(Recorder([*which, *args], out, **kwargs))
         return recorder.attached() if attach else recorder
 
@@ -212,7 +224,7 @@ def ovs(plugin, net, closing):
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
-    """An installation in a folder of its own, which is also what its .pc files say."""
+    """An installation in a temporary folder, which its .pc files name as prefix."""
     path = tmp_path_factory.mktemp("root")
     check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
     for file in path.rglob("*.pc"):
@@ -227,7 +239,7 @@ def corpus_files(tmp_path_factory):
 
 @pytest.fixture
 def private_dir():
-    """A folder outside of world-writable ones."""
+    """A folder that is not below a world-writable one."""
     path = private_folder()
     yield path
     shutil.rmtree(path, ignore_errors=True)

@@ -17,98 +17,49 @@
 #define BUFFER_MAX (UINT64_C(64) << 30)
 
 enum {
-	OPT_INTERFACES = 1,
-	OPT_VERSION,
-	OPT_INTERFACE,
-	OPT_DLTS,
-	OPT_CONFIG,
-	OPT_RELOAD,
-	OPT_FILTER,
-	OPT_CAPTURE,
-	OPT_FIFO,
+	OPT_VERSION = 1,
 	OPT_DIRECTION,
 	OPT_QUEUE,
-	OPT_SNAPLEN,
 	OPT_BUFFER,
 	OPT_TIMESTAMP,
 };
 
+#define TO(field) OPTION_TO(struct extcap, field)
+
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "Requests of Wireshark"},
-	{OPT_INTERFACES, OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
+	{TO(interfaces), OPTION_FLAG, 0, "extcap-interfaces", NULL, NULL, 0, 0,
 		"List the ports of all applications that carry the probe"},
 	{OPT_VERSION, OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
 		"Wireshark's version (ignored)"},
-	{OPT_INTERFACE, OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
+	{TO(interface), OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
 		"The interface for the next options; without PORT, all ports of the application, "
 		"also those that appear later"},
-	{OPT_DLTS, OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
-	{OPT_CONFIG, OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
+	{TO(dlts), OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
+	{TO(config), OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
 		"Print the options for capturing there"},
-	{OPT_RELOAD, OPTION_TEXT, 0, "extcap-reload-option", "OPTION", NULL, 0, 0,
+	{TO(reload), OPTION_TEXT, 0, "extcap-reload-option", "OPTION", NULL, 0, 0,
 		"With --extcap-config: print only the current values of OPTION"},
-	{OPT_FILTER, OPTION_TEXT, 0, "extcap-capture-filter", "FILTER", NULL, 0, 0,
+	{TO(filter), OPTION_TEXT, 0, "extcap-capture-filter", "FILTER", NULL, 0, 0,
 		"Print the error in this libpcap expression, nothing if it is valid; with "
 		"--capture, capture only packets that match it, see pcap-filter(7). It runs in "
 		"the application, before packets are copied"},
-	{OPT_CAPTURE, OPTION_FLAG, 0, "capture", NULL, NULL, 0, 0,
+	{TO(capture), OPTION_FLAG, 0, "capture", NULL, NULL, 0, 0,
 		"Capture until the pipe's reader closes it, a signal comes or the application "
 		"ends"},
-	{OPT_FIFO, OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
+	{TO(fifo), OPTION_FILE, 0, "fifo", "FILE", NULL, 0, 0, "The pipe to write pcapng to"},
 	{.kind = OPTION_HEADING, .help = "Options of a capture, as those of ringtap record"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"What the port receives, what it sends, or both (the default)"},
 	{OPT_QUEUE, OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
-	{OPT_SNAPLEN, OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{TO(snaplen), OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"At most so many bytes of each packet; 0, the default, means all"},
 	{OPT_BUFFER, OPTION_TEXT, 0, "buffer", "BYTES", NULL, 0, 0,
 		"Memory for the packets of the application, with K, M or G"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
-};
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap-extcap makes the ports of running DPDK applications capture interfaces "
-		"of Wireshark and tshark. They start it themselves; it is installed into the "
-		"folder where they look for such programs.\n\n"
-		"Interfaces are called ringtap:APP:PORT, where APP is the application's "
-		"--file-prefix. ringtap:APP means all its ports. Applications must carry the "
-		"probe, see ringtap(1), and Wireshark must run as the application's user or as "
-		"root.\n\n"
-		"Capture filters run in the application, before packets are copied. The "
-		"Interface Statistics Blocks of the file (menu Statistics, Capture File "
-		"Properties) have the counts of packets seen, filtered out and lost; losses are "
-		"reported at the end as well. A capture ends when its application does. As "
-		"Wireshark shows every message as an error, the reason of an ordinary end is in "
-		"the file only, as a comment of the last such block:\n\n"
-		"  tshark -X 'read_format:MIME Files Format' -V -r FILE | grep 'ended by'\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"The list of interfaces, and two ways to use one:\n\n"
-		"  tshark -D\n"
-		"  tshark -i ringtap:ovs:p0 -f 'tcp port 443'\n"
-		"  wireshark -k -i ringtap:ovs\n\n"
-		"With options, which Wireshark offers behind the cog wheel of an interface; the "
-		"key has '_' for all of the interface's name that is no letter or digit, and of "
-		"the option's only the letters. tshark's own -s has no effect on capture "
-		"programs: it is not passed to them, and packets from a pipe are not cut. Set "
-		"snaplen instead:\n\n"
-		"  tshark -o extcap.ringtap_ovs_p0.ringsize:64M -i ringtap:ovs:p0\n"
-		"  tshark -o extcap.ringtap_ovs_p0.snaplen:96 -i ringtap:ovs:p0\n"},
-	{"FILES", "Wireshark looks for it in the folder that Help, About, Folders calls the "
-		  "extcap path, or in the one that the environment variable WIRESHARK_EXTCAP_DIR "
-		  "names. To use it from a build folder:\n\n"
-		  "  WIRESHARK_EXTCAP_DIR=$PWD/build/extcap tshark -D\n\n"
-		  "Root's Wireshark does not heed that variable; a link in its folder serves "
-		  "then. Wireshark 4.2 and later look into ~/.local/lib/wireshark/extcap as "
-		  "well.\n"},
-	{"EXIT STATUS",
-		"0: the request was answered, or the capture ended by the reader of the pipe, a "
-		"signal or the end of the application. 1: attaching or writing failed. 2: a "
-		"wrong command line.\n"},
 };
 /* clang-format on */
 
@@ -120,7 +71,8 @@ static int set_queue(struct extcap *e, const char *text)
 	if (!strcmp(text, "all"))
 		return 0;
 	if (parse_number(text, UINT16_MAX, &n)) {
-		say("extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
+		message_print(
+			"extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
 		return -EINVAL;
 	}
 	e->queue = (int)n;
@@ -134,7 +86,7 @@ static int set_buffer(struct extcap *e, const char *text)
 	if (!*text || (!parse_size(text, &e->buffer_size) && e->buffer_size >= BUFFER_MIN &&
 			      e->buffer_size <= BUFFER_MAX))
 		return 0;
-	say("extcap: --buffer %s: not a size; give 64K to 64G", text);
+	message_print("extcap: --buffer %s: not a size; give 64K to 64G", text);
 	return -EINVAL;
 }
 
@@ -144,17 +96,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 	struct extcap *e = ctx;
 
 	switch (id) {
-	case OPT_INTERFACES: e->interfaces = true; break;
-	case OPT_INTERFACE: e->interface = v->text; break;
-	case OPT_DLTS: e->dlts = true; break;
-	case OPT_CONFIG: e->config = true; break;
-	case OPT_RELOAD: e->reload = v->text; break;
-	case OPT_FILTER: e->filter = v->text; break;
-	case OPT_CAPTURE: e->capture = true; break;
-	case OPT_FIFO: e->fifo = v->text; break;
 	case OPT_DIRECTION: e->directions = directions[v->number]; break;
 	case OPT_QUEUE: return set_queue(e, v->text);
-	case OPT_SNAPLEN: e->snaplen = (uint32_t)v->number; break;
 	case OPT_BUFFER: return set_buffer(e, v->text);
 	case OPT_TIMESTAMP: e->timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default: break;
@@ -168,8 +111,6 @@ static const struct command cmd_extcap = {
 	.summary = "ports of DPDK applications as interfaces of Wireshark",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 };
 
@@ -191,7 +132,8 @@ static int check_interface(const struct extcap *e)
 
 	if (e->interface && !strncmp(e->interface, EXTCAP_SCHEME, len) && e->interface[len])
 		return 0;
-	say("extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
+	message_print(
+		"extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
 		e->interface ? e->interface : "no --extcap-interface given");
 	return -EINVAL;
 }
@@ -210,7 +152,8 @@ static int answer(const struct extcap *e)
 		return capture(e);
 	if (e->filter && !e->capture)
 		return check_filter(e->filter);
-	say("extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
+	message_print(
+		"extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
 	return STATUS_USAGE;
 }
 
@@ -220,8 +163,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	/* For the build only, so in no help. */
-	if (argc == 3 && !strcmp(argv[1], "--generate"))
-		return generate_man(argv[2], &cmd_extcap) ? STATUS_FAILED : STATUS_OK;
+	if (argc == 2 && !strcmp(argv[1], "--describe"))
+		return commands_describe((const struct command *const[]){&cmd_extcap, NULL});
 	if (argc == 1) {
 		options_help(&cmd_extcap);
 		return STATUS_USAGE;

@@ -48,7 +48,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 
 	ret = ringtap_apps_find(&apps);
 	if (ret) {
-		say("extcap: looking for applications: %s", strerror(-ret));
+		message_print("extcap: looking for applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -90,7 +90,7 @@ static void count_queues(const struct app_view *v, void *ctx)
 	for (size_t i = 0; (app == 0 || !strcmp(q->interface, v->name)) && i < v->port_count; i++) {
 		const struct ringtap_port_info *p = ringtap_list_port(v->list, i);
 
-		if (app == 0 && port && !target_port_matches(p, port))
+		if (app == 0 && port && !target_port_matches(p->name, p->device, p->port_id, port))
 			continue;
 		q->count = p->rx_queues > q->count ? p->rx_queues : q->count;
 		q->count = p->tx_queues > q->count ? p->tx_queues : q->count;

@@ -15,10 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What the probe relies on once a request has been accepted. */
 static void check(const struct rt_request *r)
 {
-	if (!r->open.want_count || r->open.want_count > RT_MAX_WANTS)
+	if (!r->open.target_count || r->open.target_count > RT_MAX_TARGETS)
 		abort();
-	for (uint32_t i = 0; i < r->open.want_count; i++) {
-		const struct rt_msg_want *w = &r->wants[i];
+	for (uint32_t i = 0; i < r->open.target_count; i++) {
+		const struct rt_msg_target *w = &r->targets[i];
 
 		if (strlen(w->port) >= RT_NAME_LEN || !w->snaplen || !w->directions)
 			abort();

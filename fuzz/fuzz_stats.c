@@ -128,27 +128,27 @@ static void use(const struct ringtap_snapshot *f)
 /* As ringtap_monitor_read() goes on; *last becomes the snapshot, if there is one. */
 static void look(struct ringtap_monitor *mon, struct ringtap_snapshot **last)
 {
-	struct rt_snapshot *pic;
+	struct rt_snapshot *snap;
 
-	if (rt_snapshot_take(mon, &pic)) {
-		if (pic)
+	if (rt_snapshot_take(mon, &snap)) {
+		if (snap)
 			abort();
 		return;
 	}
-	use(&pic->pub);
+	use(&snap->pub);
 	if (*last) {
 		struct ringtap_snapshot *old = *last;
 
-		if (pic->pub.port_count < old->port_count ||
-			pic->pub.queue_count < old->queue_count ||
-			pic->pub.pair_count < old->pair_count ||
-			pic->pub.thread_count < old->thread_count)
+		if (snap->pub.port_count < old->port_count ||
+			snap->pub.queue_count < old->queue_count ||
+			snap->pub.pair_count < old->pair_count ||
+			snap->pub.thread_count < old->thread_count)
 			abort();
-		ringtap_snapshot_since(&pic->pub, old);
-		use(&pic->pub);
+		ringtap_snapshot_since(&snap->pub, old);
+		use(&snap->pub);
 		ringtap_snapshot_free(old);
 	}
-	*last = &pic->pub;
+	*last = &snap->pub;
 }
 
 /* Applies writes up to the next snapshot. Returns what is left. */
@@ -185,15 +185,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mon.conn = &conn;
 	mon.collectors = RT_COLLECT_ALL;
 	mon.open_tsc = 1;
-	if (rt_stats_map(&mon.fig, f.fd, err, sizeof(err)) == 0) {
-		(void)rt_clock_read(mon.fig.clock, &mon.line);
+	if (rt_stats_map(&mon.stats, f.fd, err, sizeof(err)) == 0) {
+		(void)rt_clock_read(mon.stats.clock, &mon.line);
 		look(&mon, &last);
 		for (int i = 0; i < 16 && size; i++) {
 			size = apply(&f, &data, size);
 			look(&mon, &last);
 		}
 		ringtap_snapshot_free(last);
-		rt_stats_unmap(&mon.fig);
+		rt_stats_unmap(&mon.stats);
 	} else if (!err[0]) {
 		abort();
 	}

@@ -79,8 +79,9 @@ static int choose_cpus(struct fwd_config *c)
 		int cpu = c->roles[i].cpu;
 
 		if (cpu != ANY_CPU && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set))) {
-			say("CPU %d: it does not exist, or the process may not run on it; see "
-			    "'taskset -p $$'",
+			message_print(
+				"CPU %d: it does not exist, or the process may not run on it; see "
+				"'taskset -p $$'",
 				cpu);
 			return -EINVAL;
 		}
@@ -103,14 +104,15 @@ static int check_sharing(const struct app *a)
 			const struct role *r = a->roles[i], *q = a->roles[j];
 
 			if (r->from && q->from && !strcmp(r->from->name, q->from->name)) {
-				say("port %s: two roles receive from it; remove one",
+				message_print("port %s: two roles receive from it; remove one",
 					r->from->name);
 				return -EINVAL;
 			}
 			if (r->to && q->to && r->cpu != q->cpu &&
 				!strcmp(r->to->name, q->to->name)) {
-				say("port %s: two threads would send to it; give both roles the "
-				    "same @CPU",
+				message_print(
+					"port %s: two threads would send to it; give both roles the "
+					"same @CPU",
 					r->to->name);
 				return -EINVAL;
 			}
@@ -124,7 +126,8 @@ static int check_sleepers(const struct app *a)
 {
 	for (unsigned i = 0; i < a->worker_count; i++)
 		if (a->config->sleep && a->workers[i].count > 1) {
-			say("--sleep: CPU %d has several roles; assign each role its own CPU",
+			message_print(
+				"--sleep: CPU %d has several roles; assign each role its own CPU",
 				a->workers[i].cpu);
 			return -EINVAL;
 		}
@@ -151,7 +154,7 @@ int app_make(struct app *a, struct fwd_config *c)
 	for (unsigned i = 0; i < c->role_count && !ret; i++)
 		ret = add_role(a, &c->roles[i]);
 	if (ret == -ENOMEM)
-		say("not enough memory");
+		message_print("not enough memory");
 	if (!ret)
 		ret = check_sharing(a);
 	for (unsigned i = 0; i < a->role_count && !ret; i++) {
@@ -184,7 +187,7 @@ static int init_role(struct app *a, struct role *r, unsigned *generators)
 	if (c->samples && r->kind != ROLE_GENERATE) {
 		r->samples = samples_new(c->sample_every, c->sample_run, c->samples_max);
 		if (!r->samples) {
-			say("--samples: not enough memory; give a smaller --samples-max");
+			message_print("--samples: not enough memory; give a smaller --samples-max");
 			return -ENOMEM;
 		}
 	}

@@ -39,16 +39,16 @@ void config_init(struct fwd_config *c)
 static int bad(const char *option, const struct option_value *v, int ret, const char *give)
 {
 	if (ret == -ERANGE)
-		say("%s %s: out of range; give %s", option, v->text, give);
+		message_print("%s %s: out of range; give %s", option, v->text, give);
 	else
-		say("%s %s: invalid value; give %s", option, v->text, give);
+		message_print("%s %s: invalid value; give %s", option, v->text, give);
 	return -EINVAL;
 }
 
 static int add(const char **list, unsigned *count, const char *option, const char *text)
 {
 	if (*count == DEVICES_MAX) {
-		say("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
+		message_print("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
 		return -EINVAL;
 	}
 	list[(*count)++] = text;
@@ -58,7 +58,7 @@ static int add(const char **list, unsigned *count, const char *option, const cha
 static int add_role(struct fwd_config *c, const struct option_value *v)
 {
 	if (c->role_count == ROLES_MAX) {
-		say("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
+		message_print("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
 		return -EINVAL;
 	}
 	if (!parse_role(v->text, &c->roles[c->role_count])) {
@@ -158,47 +158,6 @@ static int set_time(int id, const struct option_value *v, struct fwd_config *c)
 	return ret ? bad(times[i].name, v, ret, "a time above zero such as 10s, 1.5s or 200ms") : 0;
 }
 
-static void set_flag(struct fwd_config *c, int id)
-{
-	switch (id) {
-	case OPT_SLEEP: c->sleep = true; break;
-	case OPT_MAC_SWAP: c->mac_swap = true; break;
-	case OPT_POISSON: c->poisson = true; break;
-	case OPT_RTT: c->rtt = true; break;
-	case OPT_NO_HUGE: c->no_huge = true; break;
-	case OPT_NO_PROBE: c->no_probe = true; break;
-	case OPT_JSON: c->json = true; break;
-	case OPT_VERBOSE: c->verbose = true; break;
-	}
-}
-
-static void set_number(struct fwd_config *c, int id, uint64_t n)
-{
-	switch (id) {
-	case OPT_PLANE: c->plane = (enum plane_id)n; break;
-	case OPT_BURST: c->burst = (uint16_t)n; break;
-	case OPT_TX_FIRST: c->tx_first = n; break;
-	case OPT_DESCRIPTORS: c->descriptors = (uint16_t)n; break;
-	case OPT_COUNT: c->count = n; break;
-	case OPT_EAL_MB: c->eal_mb = n; break;
-	case OPT_FRAME: c->frame = (enum frame_kind)n; break;
-	case OPT_SEED: c->seed = n; break;
-	case OPT_STREAM: c->stream = (uint8_t)n; break;
-	case OPT_OUTSTANDING: c->outstanding = n; break;
-	case OPT_MEMORY: c->memory = (enum memory_kind)n; break;
-	case OPT_PAGE_SIZE: c->page_size = n ? 1 << 30 : 2 << 20; break;
-	case OPT_POOL_ORDER: c->order = (enum pool_order)n; break;
-	case OPT_POOL_SIZE: c->pool_size = (uint32_t)n; break;
-	case OPT_POOL_CACHE: c->pool_cache = (uint32_t)n; break;
-	case OPT_BUFFER_SIZE: c->buffer_size = (uint32_t)n; break;
-	case OPT_STATS: c->stats_s = n; break;
-	case OPT_LATENCY: c->latency = n; break;
-	case OPT_SAMPLE_EVERY: c->sample_every = n; break;
-	case OPT_SAMPLE_RUN: c->sample_run = n; break;
-	case OPT_SAMPLES_MAX: c->samples_max = n; break;
-	}
-}
-
 int config_set(void *ctx, int id, const struct option_value *v)
 {
 	struct fwd_config *c = ctx;
@@ -210,8 +169,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_PCI: return add(c->pcis, &c->pci_count, "--pci", v->text);
 	case OPT_RATE: return set_rate(c, v);
 	case OPT_NAME: return set_name(c, v);
-	case OPT_PCAP: c->pcap = v->text; return 0;
-	case OPT_SAMPLES: c->samples = v->text; return 0;
+	case OPT_PAGE_SIZE: c->page_size = v->number ? 1 << 30 : 2 << 20; return 0;
 	case OPT_DURATION:
 	case OPT_TIMEOUT:
 	case OPT_LINK_WAIT:
@@ -224,9 +182,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_SRC_IP:
 	case OPT_DST_IP: return set_parsed(c, id, v);
 	}
-	set_flag(c, id);
-	set_number(c, id, v->number);
-	return 0;
+	return -EINVAL;
 }
 
 bool config_has(const struct fwd_config *c, enum role_kind kind)
@@ -248,7 +204,7 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->rtt && !generates)
 		return "--rtt: needs --role generate";
 	if (c->outstanding && !c->rtt)
-		return "--outstanding: needs --rtt, which receives the answers";
+		return "--outstanding: needs --rtt, which receives the replies";
 	if (c->pcap && c->rtt)
 		return "--rtt: frames of --pcap have no stamp to measure by; remove one of the "
 		       "options";
@@ -295,6 +251,6 @@ int config_check(struct fwd_config *c)
 			      "192 bytes above the greatest size";
 	if (!why)
 		return 0;
-	say("%s", why);
+	message_print("%s", why);
 	return -EINVAL;
 }

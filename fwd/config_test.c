@@ -38,9 +38,9 @@ static void refused(const char *line, const char *what, const char *advice)
 {
 	if (parse(line) >= 0)
 		fail_msg("not refused: %s", line);
-	if (!strstr(said(), what) || !strstr(said(), advice))
-		fail_msg("%s: printed: %s", line, said());
-	assert_null(strchr(said(), '\n'));
+	if (!strstr(message_last(), what) || !strstr(message_last(), advice))
+		fail_msg("%s: printed: %s", line, message_last());
+	assert_null(strchr(message_last(), '\n'));
 }
 
 static void roles(void **state)
@@ -187,7 +187,7 @@ static void a_whole_line(void **state)
 	assert_int_equal(c.burst, 1);
 }
 
-static void what_is_wrong_is_said_in_one_line(void **state)
+static void errors_are_one_line(void **state)
 {
 	refused("", "--role", "give one");
 	refused("-r echo", "--role echo", "echo:A");
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(policies_and_addresses),
 		cmocka_unit_test(a_whole_line),
-		cmocka_unit_test(what_is_wrong_is_said_in_one_line),
+		cmocka_unit_test(errors_are_one_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

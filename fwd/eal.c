@@ -143,8 +143,9 @@ static int check_huge(const struct fwd_config *c)
 	if (c->no_huge || given(c, "--no-huge", "-m") || given(c, "--socket-mem", NULL) ||
 		huge_free_mb() >= need)
 		return 0;
-	say("huge pages: %" PRIu64 " MiB are needed, %" PRIu64 " MiB are free; reserve more with "
-	    "'sysctl vm.nr_hugepages=N', or give --no-huge",
+	message_print("huge pages: %" PRIu64 " MiB are needed, %" PRIu64
+		      " MiB are free; reserve more with "
+		      "'sysctl vm.nr_hugepages=N', or give --no-huge",
 		need, huge_free_mb());
 	return -ENOMEM;
 }
@@ -204,7 +205,8 @@ static int take_dir(const char *name)
 
 	run_dir_path(dir, name);
 	if (run_dir_used(dir)) {
-		say("--name %s: another DPDK application runs under this name; see 'ringtap list'",
+		message_print(
+			"--name %s: another DPDK application runs under this name; see 'ringtap list'",
 			name);
 		return -EBUSY;
 	}
@@ -235,8 +237,9 @@ int eal_start(const struct fwd_config *c)
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
 	if (a.bad) {
-		say("EAL argument %.40s…: too long or too many arguments; the maximum is %d "
-		    "arguments of %d characters",
+		message_print(
+			"EAL argument %.40s…: too long or too many arguments; the maximum is %d "
+			"arguments of %d characters",
 			a.bad, ARGS_MAX, ARG_LEN - 1);
 		return -E2BIG;
 	}
@@ -248,7 +251,7 @@ int eal_start(const struct fwd_config *c)
 		return 0;
 	ret = rte_errno ? -rte_errno : -EINVAL;
 	why = eal_error();
-	say("DPDK does not start: %s; --verbose prints its messages",
+	message_print("DPDK does not start: %s; --verbose prints its messages",
 		why ? why : rte_strerror(-ret));
 	leave_dir();
 	return ret;

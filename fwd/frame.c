@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>
@@ -146,21 +145,23 @@ static int load(struct frames *f, const struct fwd_config *c)
 	int ret;
 
 	if (!p) {
-		say("--pcap: %s", error);
+		message_print("--pcap: %s", error);
 		return -EINVAL;
 	}
 	ret = load_all(f, p, len_max);
 	if (ret == -EPROTONOSUPPORT)
-		say("--pcap %s: the link type is not Ethernet; give another file", c->pcap);
+		message_print(
+			"--pcap %s: the link type is not Ethernet; give another file", c->pcap);
 	else if (ret == -EMSGSIZE)
-		say("--pcap %s: a frame is longer than %u bytes; give a larger --buffer-size",
+		message_print(
+			"--pcap %s: a frame is longer than %u bytes; give a larger --buffer-size",
 			c->pcap, len_max);
 	else if (ret == -ENODATA)
-		say("--pcap %s: the file has no frames; give another file", c->pcap);
+		message_print("--pcap %s: the file has no frames; give another file", c->pcap);
 	else if (ret == -EBADMSG)
-		say("--pcap %s: %s", c->pcap, pcap_geterr(p));
+		message_print("--pcap %s: %s", c->pcap, pcap_geterr(p));
 	else if (ret)
-		say("--pcap %s: %s", c->pcap, strerror(-ret));
+		message_print("--pcap %s: %s", c->pcap, strerror(-ret));
 	pcap_close(p);
 	return ret;
 }
@@ -173,7 +174,7 @@ int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_
 	if (c->pcap)
 		ret = load(f, c);
 	else if ((ret = build(f, c, src_mac)))
-		say("cannot build the frames: %s", strerror(-ret));
+		message_print("cannot build the frames: %s", strerror(-ret));
 	if (ret)
 		frames_free(f);
 	return ret;

@@ -17,15 +17,16 @@ int gpu_map(struct memory *m)
 	RTE_GPU_FOREACH(gpu)
 	break;
 	if (gpu < 0 || !rte_gpu_is_valid(gpu)) {
-		say("--memory gpu: no GPU found; give its address with --pci, and install a "
-		    "driver such as librte_gpu_cuda");
+		message_print(
+			"--memory gpu: no GPU found; give its address with --pci, and install a "
+			"driver such as librte_gpu_cuda");
 		return -ENODEV;
 	}
 	m->gpu = gpu;
 	m->bytes = (m->bytes + m->page_size - 1) / m->page_size * m->page_size;
 	m->base = rte_gpu_mem_alloc(gpu, m->bytes, (unsigned)m->page_size);
 	if (!m->base) {
-		say("--memory gpu: cannot allocate: %s; give a smaller --pool-size",
+		message_print("--memory gpu: cannot allocate: %s; give a smaller --pool-size",
 			rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -39,7 +40,8 @@ void gpu_unmap(struct memory *m)
 #else
 int gpu_map(struct memory *m)
 {
-	say("--memory gpu: not supported: DPDK has no gpudev library; install it and rebuild");
+	message_print(
+		"--memory gpu: not supported: DPDK has no gpudev library; install it and rebuild");
 	return -ENOTSUP;
 }
 

@@ -69,8 +69,9 @@ static void calibrate(struct instant from)
 		hz = measure_hz(&from, &to);
 	} while (fabs(hz - before) > AGREE * hz && ++i < CALIBRATE_MAX);
 	if (i == CALIBRATE_MAX)
-		say("the TSC rate is inexact: measurements differ by %.0f ppm; times in the "
-		    "report may be off by as much",
+		message_print(
+			"the TSC rate is inexact: measurements differ by %.0f ppm; times in the "
+			"report may be off by as much",
 			fabs(hz - before) / hz * 1e6);
 	run.hz = (uint64_t)((hz + before) / 2 + 0.5);
 }
@@ -88,7 +89,8 @@ static void start_probe(struct app *a)
 	ret = ringtap_probe_start();
 	a->probe = !ret || ret == -EALREADY;
 	if (!a->probe)
-		say("cannot start the ringtap probe: %s; running without it", strerror(-ret));
+		message_print(
+			"cannot start the ringtap probe: %s; running without it", strerror(-ret));
 }
 
 static int report(struct app *a, int argc, char **argv)
@@ -96,7 +98,7 @@ static int report(struct app *a, int argc, char **argv)
 	int ret = a->config->json ? report_json(a, argc, argv) : report_text(a);
 
 	if (ret)
-		say("cannot write to standard output: %s", strerror(errno));
+		message_print("cannot write to standard output: %s", strerror(errno));
 	return report_samples(a) || ret ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -175,13 +177,13 @@ static int run_fwd(const struct command *self, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	say_program = "ringtap-fwd";
+	message_program = "ringtap-fwd";
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("ringtap-fwd " RINGTAP_VERSION "\n");
 		return STATUS_OK;
 	}
 	/* Used by the build only: not in the help. */
-	if (argc == 4 && !strcmp(argv[1], "--generate"))
-		return generate(argv[2], argv[3]);
+	if (argc == 2 && !strcmp(argv[1], "--describe"))
+		return commands_describe((const struct command *const[]){&cmd_fwd, NULL});
 	return run_fwd(&cmd_fwd, argc, argv);
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <rte_dev.h>
@@ -74,8 +73,8 @@ int memory_check(const struct fwd_config *c)
 
 	if (pool + samples <= available)
 		return 0;
-	say("%" PRIu64 " MiB of memory are needed, %" PRIu64
-	    " MiB are available; give a smaller %s",
+	message_print("%" PRIu64 " MiB of memory are needed, %" PRIu64
+		      " MiB are available; give a smaller %s",
 		(pool + samples) / MIB, available / MIB,
 		samples > pool ? "--samples-max" : "--pool-size");
 	return -ENOMEM;
@@ -124,8 +123,8 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 	ret = rte_extmem_register(m->base, m->bytes, iovas, iovas ? pages : 0, m->page_size);
 	free(iovas);
 	if (ret) {
-		say("--memory %s: cannot register it with DPDK: %s", memory_names[m->kind],
-			rte_strerror(rte_errno));
+		message_print("--memory %s: cannot register it with DPDK: %s",
+			memory_names[m->kind], rte_strerror(rte_errno));
 		return -rte_errno;
 	}
 	for (unsigned i = 0; i < count; i++) {
@@ -135,7 +134,7 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
 			rte_errno == ENOTSUP)
 			continue;
-		say("--memory %s: cannot map it for %s: %s", memory_names[m->kind],
+		message_print("--memory %s: cannot map it for %s: %s", memory_names[m->kind],
 			rte_dev_name(info.device), rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -151,8 +150,9 @@ static int external_pool(
 	int ret;
 
 	if (paged && m->stride > m->page_size) {
-		say("--memory %s: devices use physical addresses, and buffers of %u bytes do not "
-		    "fit into a page; give a smaller --buffer-size",
+		message_print(
+			"--memory %s: devices use physical addresses, and buffers of %u bytes do not "
+			"fit into a page; give a smaller --buffer-size",
 			memory_names[m->kind], c->buffer_size);
 		return -EINVAL;
 	}
@@ -168,7 +168,8 @@ static int external_pool(
 		m->pool = rte_pktmbuf_pool_create_extbuf(POOL_NAME, c->pool_size, c->pool_cache, 0,
 			(uint16_t)m->stride, SOCKET_ID_ANY, list, count);
 		if (!m->pool)
-			say("--memory %s: cannot create the pool: %s; give a larger --eal-mb",
+			message_print(
+				"--memory %s: cannot create the pool: %s; give a larger --eal-mb",
 				memory_names[m->kind], rte_strerror(rte_errno));
 		ret = m->pool ? 0 : -rte_errno;
 	}
@@ -196,8 +197,8 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 	m->pool = rte_pktmbuf_pool_create(POOL_NAME, c->pool_size, (uint16_t)c->pool_cache, 0,
 		(uint16_t)c->buffer_size, SOCKET_ID_ANY);
 	if (!m->pool) {
-		say("cannot create a pool of %u buffers: %s; give a larger --eal-mb", c->pool_size,
-			rte_strerror(rte_errno));
+		message_print("cannot create a pool of %u buffers: %s; give a larger --eal-mb",
+			c->pool_size, rte_strerror(rte_errno));
 		return -rte_errno;
 	}
 	rte_mempool_mem_iter(m->pool, widen, m);
@@ -217,7 +218,8 @@ static int shuffle(struct memory *m, uint64_t seed)
 
 	if (!all || rte_mempool_ops_dequeue_bulk(m->pool, all, n)) {
 		free(all);
-		say("--pool-order shuffled: not enough memory; give a smaller --pool-size");
+		message_print(
+			"--pool-order shuffled: not enough memory; give a smaller --pool-size");
 		return -ENOMEM;
 	}
 	for (unsigned i = n - 1; i; i--) { /* Fisher and Yates */
@@ -239,8 +241,9 @@ int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *po
 	*m = (struct memory){.kind = c->memory, .order = c->order, .page_size = page_size(c)};
 	m->stride = RTE_ALIGN_CEIL(c->buffer_size, RTE_CACHE_LINE_SIZE);
 	if (c->pool_cache > c->pool_size * 2 / 3) {
-		say("--pool-cache %u: too large for a pool of %u buffers; give at most two "
-		    "thirds of --pool-size",
+		message_print(
+			"--pool-cache %u: too large for a pool of %u buffers; give at most two "
+			"thirds of --pool-size",
 			c->pool_cache, c->pool_size);
 		return -EINVAL;
 	}

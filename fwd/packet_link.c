@@ -18,7 +18,7 @@
 
 static int fail(const struct link *l, const char *what, int error)
 {
-	say("%s: cannot %s: %s%s", l->name, what, strerror(error),
+	message_print("%s: cannot %s: %s%s", l->name, what, strerror(error),
 		error == EPERM || error == EACCES ? "; run as root or with CAP_NET_RAW" : "");
 	return -error;
 }
@@ -49,7 +49,7 @@ static int find_interface(struct link *l)
 
 	l->socket->ifindex = (int)if_nametoindex(l->name);
 	if (!l->socket->ifindex) {
-		say("%s: no such interface; see 'ip link'", l->name);
+		message_print("%s: no such interface; see 'ip link'", l->name);
 		return -ENODEV;
 	}
 	memcpy(r.ifr_name, l->name, IFNAMSIZ - 1); /* fits: the interface exists */
@@ -62,7 +62,8 @@ static int find_interface(struct link *l)
 	if (ioctl(l->socket->fd, SIOCGIFFLAGS, &r))
 		return fail(l, "read the interface flags", errno);
 	if (!(r.ifr_flags & IFF_UP)) {
-		say("%s: the interface is down; run 'ip link set %s up'", l->name, l->name);
+		message_print(
+			"%s: the interface is down; run 'ip link set %s up'", l->name, l->name);
 		return -ENETDOWN;
 	}
 	return 0;

@@ -96,8 +96,8 @@ static int mmap_open(struct link *l, const struct fwd_config *c)
 		return ret;
 	ret = make_rings(l, c);
 	if (ret) {
-		say("%s: cannot create the rings of the packet socket: %s; give fewer "
-		    "--descriptors",
+		message_print("%s: cannot create the rings of the packet socket: %s; give fewer "
+			      "--descriptors",
 			l->name, strerror(-ret));
 		return ret;
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +29,8 @@ static int report_no_port(const char *name)
 			n += (size_t)snprintf(
 				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
-	say("port %s: no such port; there %s%s%s%s", name, list, why ? " (DPDK reported: " : "",
-		why ? why : "",
+	message_print("port %s: no such port; there %s%s%s%s", name, list,
+		why ? " (DPDK reported: " : "", why ? why : "",
 		!why        ? ""
 		: geteuid() ? "; it may need root)"
 			    : "; --verbose prints all messages)");
@@ -83,7 +82,8 @@ static int make_ring(const char *spec)
 
 	if (!len || len >= sizeof(name) - 4 ||
 		(colon && (parse_number(colon + 1, 1 << 24, &slots) || slots < 2))) {
-		say("--ring %s: invalid value; give NAME or NAME:SLOTS with 2 to 16777216 slots",
+		message_print(
+			"--ring %s: invalid value; give NAME or NAME:SLOTS with 2 to 16777216 slots",
 			spec);
 		return -EINVAL;
 	}
@@ -93,7 +93,7 @@ static int make_ring(const char *spec)
 		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	if (ring && rte_eth_from_rings(name, &ring, 1, &ring, 1, SOCKET_ID_ANY) >= 0)
 		return 0;
-	say("--ring %s: cannot create it: %s", spec, rte_strerror(rte_errno));
+	message_print("--ring %s: cannot create it: %s", spec, rte_strerror(rte_errno));
 	return -rte_errno;
 }
 
@@ -123,7 +123,8 @@ static int check_driver(
 		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
-	say("--memory %s: %s can share only DPDK's own memory with its peer; remove --memory%s",
+	message_print(
+		"--memory %s: %s can share only DPDK's own memory with its peer; remove --memory%s",
 		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
 	return -ENOTSUP;
 }
@@ -152,7 +153,7 @@ static int start(uint16_t port, const struct fwd_config *c, struct rte_mempool *
 	if (!ret)
 		ret = rte_eth_dev_start(port);
 	if (ret)
-		say("cannot start port %u: %s; --verbose prints DPDK's messages", port,
+		message_print("cannot start port %u: %s; --verbose prints DPDK's messages", port,
 			rte_strerror(-ret));
 	else
 		(void)rte_eth_promiscuous_enable(port); /* not all devices support it */
@@ -181,7 +182,8 @@ int ports_wait(const struct link *l, uint64_t ns)
 		if (signals_wait(10000000))
 			return -EINTR;
 	}
-	say("port %s: the link is down; bring up its peer or give a longer --link-wait", l->name);
+	message_print("port %s: the link is down; bring up its peer or give a longer --link-wait",
+		l->name);
 	return -ENETDOWN;
 }
 

@@ -50,7 +50,7 @@ void report_second(const struct app *a, const struct second *s)
 		format_si(rx, (double)c->rx_packets / s->seconds),
 		ratio(c->rx_packets, rx_bursts(c)), ratio(c->rx_packets, c->rx_nonzero),
 		c->rx_nonzero, rx_bursts(c), format_si(tx, (double)c->tx_packets / s->seconds),
-		c->tx_dropped + c->tx_errors + c->refused + c->no_buffer);
+		c->tx_dropped + c->tx_errors + c->tx_refused + c->tx_nombuf);
 	fflush(f);
 }
 
@@ -87,12 +87,12 @@ static void text_generator(const struct role *r)
 			"  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
 			" refused, %" PRIu64 " without buffer, %" PRIu64 " not reached",
 			i, rate == RATE_UNLIMITED ? "max" : format_count(requested, rate),
-			stage_rate(r, i), r->counters[i].refused, r->counters[i].no_buffer,
-			r->counters[i].not_reached);
+			stage_rate(r, i), r->counters[i].tx_refused, r->counters[i].tx_nombuf,
+			r->counters[i].tx_expired);
 	}
 	if (!r->from)
 		return;
-	text_sequence(&g->answers);
+	text_sequence(&g->replies);
 	text_histogram("round trip", &g->rtt);
 }
 
@@ -120,16 +120,16 @@ static void text_role(struct app *a, struct role *r)
 	if (r->generator)
 		text_generator(r);
 	if (r->latency) {
-		text_histogram("from receive to send", &r->latency->through);
-		text_histogram("cost per packet", &r->latency->cost);
+		text_histogram("from receive to send", &r->latency->rx_to_tx);
+		text_histogram("time per packet", &r->latency->per_packet);
 	}
 	if (r->sink) {
 		struct sequence sum;
 
 		sink_total(r->sink, &sum);
 		text_sequence(&sum);
-		if (r->sink->foreign)
-			printf("  packets without a stamp %" PRIu64 "\n", r->sink->foreign);
+		if (r->sink->unstamped)
+			printf("  packets without a stamp %" PRIu64 "\n", r->sink->unstamped);
 	}
 }
 
@@ -205,7 +205,7 @@ int report_samples(struct app *a)
 	if (f && fclose(f))
 		bad = 1;
 	if (bad)
-		say("--samples %s: cannot write the file; check the folder and the disk",
+		message_print("--samples %s: cannot write the file; check the folder and the disk",
 			a->config->samples);
 	return bad ? -1 : 0;
 }

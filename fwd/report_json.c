@@ -3,7 +3,6 @@
 
 #include "base/json.h"
 #include "report.h"
-#include "base/util.h"
 
 #define SET(j, key, value) json_object_set_new((j), (key), (value))
 
@@ -11,19 +10,19 @@ static json_t *json_counters(const struct counters *c)
 {
 	json_t *j = json_object();
 
-	SET(j, "rx_bursts", json_count(rx_bursts(c)));
-	SET(j, "rx_bursts_nonzero", json_count(c->rx_nonzero));
+	SET(j, "rx_calls", json_count(rx_bursts(c)));
+	SET(j, "rx_busy_calls", json_count(c->rx_nonzero));
 	SET(j, "rx_packets", json_count(c->rx_packets));
-	SET(j, "rx_per_burst", json_real(ratio(c->rx_packets, rx_bursts(c))));
-	SET(j, "rx_per_nonzero_burst", json_real(ratio(c->rx_packets, c->rx_nonzero)));
+	SET(j, "rx_packets_per_call", json_real(ratio(c->rx_packets, rx_bursts(c))));
+	SET(j, "rx_packets_per_busy_call", json_real(ratio(c->rx_packets, c->rx_nonzero)));
 	SET(j, "tx_packets", json_count(c->tx_packets));
 	SET(j, "tx_dropped", json_count(c->tx_dropped));
 	SET(j, "tx_retried", json_count(c->tx_retried));
 	SET(j, "tx_errors", json_count(c->tx_errors));
 	SET(j, "tx_unsent", json_count(c->tx_unsent));
-	SET(j, "refused", json_count(c->refused));
-	SET(j, "no_buffer", json_count(c->no_buffer));
-	SET(j, "not_reached", json_count(c->not_reached));
+	SET(j, "tx_refused", json_count(c->tx_refused));
+	SET(j, "tx_nombuf", json_count(c->tx_nombuf));
+	SET(j, "tx_expired", json_count(c->tx_expired));
 	return j;
 }
 
@@ -53,7 +52,7 @@ static json_t *json_histogram(const struct histogram *h)
 {
 	json_t *j = json_object();
 
-	SET(j, "count", json_count(h->count));
+	SET(j, "packets", json_count(h->count));
 	SET(j, "cycles", json_values(h, same));
 	SET(j, "ns", json_values(h, ns_of));
 	return j;
@@ -97,27 +96,27 @@ static void set_kind(json_t *j, const struct role *r)
 
 	if (r->generator) {
 		SET(j, "stream", json_count(r->generator->stream));
-		SET(j, "backlog_max", json_count(r->generator->late_max));
+		SET(j, "max_backlog", json_count(r->generator->max_backlog));
 	}
 	if (r->generator && r->from) {
-		SET(j, "answers", json_sequence(&r->generator->answers));
+		SET(j, "replies", json_sequence(&r->generator->replies));
 		SET(j, "timeouts", json_count(r->generator->timeouts));
 		SET(j, "round_trip", json_histogram(&r->generator->rtt));
 	}
 	if (r->latency) {
-		SET(j, "through", json_histogram(&r->latency->through));
-		SET(j, "cost", json_histogram(&r->latency->cost));
-		SET(j, "empty_cycles", json_count(r->latency->empty));
+		SET(j, "latency", json_histogram(&r->latency->rx_to_tx));
+		SET(j, "time_per_packet", json_histogram(&r->latency->per_packet));
+		SET(j, "overhead_cycles", json_count(r->latency->overhead));
 	}
 	if (r->sink) {
 		sink_total(r->sink, &sum);
 		SET(j, "sequence", json_sequence(&sum));
 		SET(j, "streams", json_streams(r->sink));
-		SET(j, "foreign", json_count(r->sink->foreign));
+		SET(j, "unstamped", json_count(r->sink->unstamped));
 	}
 	if (r->samples) {
 		SET(j, "samples", json_count(r->samples->count));
-		SET(j, "samples_skipped", json_count(r->samples->skipped));
+		SET(j, "samples_lost", json_count(r->samples->lost));
 	}
 }
 
@@ -129,7 +128,7 @@ static json_t *json_role(struct app *a, struct role *r)
 
 	role_total(r, &sum);
 	SET(j, "role", json_text(role_names[r->kind]));
-	SET(j, "text", json_text(role_text(r, text)));
+	SET(j, "description", json_text(role_text(r, text)));
 	SET(j, "from", json_text(r->from ? r->from->name : NULL));
 	SET(j, "to", json_text(r->to ? r->to->name : NULL));
 	SET(j, "cpu", json_integer(r->cpu));
@@ -142,7 +141,7 @@ static json_t *json_role(struct app *a, struct role *r)
 		role_read(r, i, &sum);
 		s = json_counters(&sum);
 		if (r->generator)
-			SET(s, "rate_reached", json_real(stage_rate(r, i)));
+			SET(s, "achieved_rate_pps", json_real(stage_rate(r, i)));
 		json_array_append_new(stages, s);
 	}
 	SET(j, "stages", stages);
@@ -208,12 +207,12 @@ static json_t *json_memory(const struct app *a)
 	SET(j, "pool_ops", json_text(rte_mempool_get_ops(m->pool->ops_index)->name));
 	SET(j, "buffers", json_count(m->pool->populated_size));
 	SET(j, "available", json_count(rte_mempool_avail_count(m->pool)));
-	SET(j, "cache", json_count(m->pool->cache_size));
-	SET(j, "buffer_size", json_count(a->config->buffer_size));
-	SET(j, "stride", json_count(m->stride));
+	SET(j, "cache_size", json_count(m->pool->cache_size));
+	SET(j, "buffer_bytes", json_count(a->config->buffer_size));
+	SET(j, "stride_bytes", json_count(m->stride));
 	SET(j, "base", json_count((uintptr_t)m->base));
 	SET(j, "bytes", json_count(m->bytes));
-	SET(j, "page_size", json_count(m->page_size));
+	SET(j, "page_bytes", json_count(m->page_size));
 	SET(j, "iova", json_text(rte_eal_iova_mode() == RTE_IOVA_PA ? "pa" : "va"));
 	SET(j, "smaps",
 		json_pack("{s:I,s:I,s:I,s:I,s:I}", "page_kb", (json_int_t)m->smaps.page_kb,
@@ -231,8 +230,8 @@ static json_t *json_seconds(const struct app *a)
 	for (size_t i = 0; i < a->second_count; i++) {
 		json_t *j = json_counters(&a->seconds[i].counters);
 
-		SET(j, "at", json_real(a->seconds[i].at));
-		SET(j, "seconds", json_real(a->seconds[i].seconds));
+		SET(j, "time_s", json_real(a->seconds[i].at));
+		SET(j, "interval_s", json_real(a->seconds[i].seconds));
 		SET(j, "role", json_count(a->seconds[i].role));
 		json_array_append_new(list, j);
 	}
@@ -245,9 +244,9 @@ static json_t *json_threads(const struct app *a)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < a->worker_count; i++)
-		json_array_append_new(list, json_pack("{s:i,s:i,s:f}", "cpu", a->workers[i].cpu,
-						    "roles", (int)a->workers[i].count,
-						    "cpu_seconds", a->workers[i].cpu_seconds));
+		json_array_append_new(list,
+			json_pack("{s:i,s:i,s:f}", "cpu", a->workers[i].cpu, "roles",
+				(int)a->workers[i].count, "cpu_s", a->workers[i].cpu_seconds));
 	return list;
 }
 
@@ -259,9 +258,9 @@ static json_t *json_stages(const struct fwd_config *c)
 		uint64_t rate = c->stages[i].rate;
 
 		json_array_append_new(
-			list, json_pack("{s:o,s:f}", "rate",
+			list, json_pack("{s:o,s:f}", "rate_pps",
 				      rate == RATE_UNLIMITED ? json_null() : json_count(rate),
-				      "seconds", (double)c->stages[i].ns / 1e9));
+				      "duration_s", (double)c->stages[i].ns / 1e9));
 	}
 	return list;
 }
@@ -280,14 +279,14 @@ int report_json(struct app *a, int argc, char **argv)
 	SET(j, "tsc_hz", json_count(run.hz));
 	SET(j, "start_ns", json_count(a->start_ns));
 	SET(j, "start_tsc", json_count(run.start_tsc));
-	SET(j, "seconds", json_real(a->elapsed));
-	SET(j, "end", json_text(end_names[a->end]));
+	SET(j, "duration_s", json_real(a->elapsed));
+	SET(j, "ended_by", json_text(end_names[a->end]));
 	SET(j, "probe", json_boolean(a->probe));
 	SET(j, "stages", json_stages(a->config));
 	SET(j, "threads", json_threads(a));
 	SET(j, "roles", roles);
 	SET(j, "ports", json_ports(a));
 	SET(j, "memory", json_memory(a));
-	SET(j, "per_second", json_seconds(a));
+	SET(j, "intervals", json_seconds(a));
 	return json_print(j, stdout);
 }

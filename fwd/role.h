@@ -35,27 +35,27 @@ struct counters {
 	/* Forwarders: less rx_packets (modulo 2^64), so that the usual case, all packets sent at
 	 * once, needs no update. role_read() adds rx_packets. */
 	uint64_t tx_packets;
-	uint64_t tx_dropped;  /* freed because the port did not accept them */
-	uint64_t tx_retried;  /* further tries to send the same packets */
-	uint64_t tx_errors;   /* packet planes: permanently rejected by the kernel */
-	uint64_t tx_unsent;   /* held when the run ended */
-	uint64_t refused;     /* generate: due, but the port did not accept them */
-	uint64_t no_buffer;   /* generate: due, but the pool was empty */
-	uint64_t not_reached; /* generate: due in a stage that ended before */
+	uint64_t tx_dropped; /* freed because the port did not accept them */
+	uint64_t tx_retried; /* further tries to send the same packets */
+	uint64_t tx_errors;  /* packet planes: permanently rejected by the kernel */
+	uint64_t tx_unsent;  /* held when the run ended */
+	uint64_t tx_refused; /* generate: due, but the port did not accept them */
+	uint64_t tx_nombuf;  /* generate: due, but the pool was empty */
+	uint64_t tx_expired; /* generate: due in a stage that has ended */
 } __attribute__((aligned(2 * RT_CACHE_LINE)));
 static inline uint64_t rx_bursts(const struct counters *c)
 {
 	return c->rx_empty + c->rx_nonzero;
 }
 
-#define COUNTERS (offsetof(struct counters, not_reached) / sizeof(uint64_t) + 1)
+#define COUNTERS (offsetof(struct counters, tx_expired) / sizeof(uint64_t) + 1)
 
 /* Times measured by one forwarder, in TSC ticks. */
 struct latency {
-	uint64_t every, until;    /* bursts: interval; number until the next measured one */
-	struct histogram through; /* per packet: from its reception to its transmission */
-	struct histogram cost;    /* per packet: time of receive and send / packets of the burst */
-	uint64_t empty;           /* overhead of a measurement, included in each value */
+	uint64_t every, until;       /* bursts: interval; number until the next measured one */
+	struct histogram rx_to_tx;   /* of each packet: from its reception to its transmission */
+	struct histogram per_packet; /* time of receive and send / packets of the burst */
+	uint64_t overhead;           /* of a measurement, included in each value */
 };
 
 struct generator {
@@ -67,7 +67,7 @@ struct generator {
 	uint64_t end, late_end; /* ticks: end of the stage; end of sending what was due in it */
 	uint64_t number;        /* next sequence number */
 	uint64_t left;          /* packets to send until done */
-	uint64_t late_max;      /* packets: greatest backlog */
+	uint64_t max_backlog;   /* packets: largest backlog */
 	struct {
 		uint64_t start, last; /* ticks: start of the stage; its last burst */
 	} sent[STAGES_MAX];
@@ -82,7 +82,7 @@ struct generator {
 	uint64_t last_sent;        /* ticks: last burst of all stages */
 	uint64_t timeout;          /* ticks */
 	struct histogram rtt;      /* ticks */
-	struct sequence answers;
+	struct sequence replies;
 };
 
 struct sink {
@@ -91,7 +91,7 @@ struct sink {
 	/* --sink-rate, packets: allowed until now; allowed until the previous poll; received;
 	 * maximum credit after an idle time */
 	uint64_t due, due_before, taken, made_up;
-	uint64_t foreign; /* packets without a stamp */
+	uint64_t unstamped; /* packets without a stamp */
 	bool out_of_memory;
 };
 

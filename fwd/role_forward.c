@@ -104,8 +104,8 @@ static void measure(struct latency *l, uint64_t begin, uint64_t got, uint16_t n,
 
 	/* Held packets are not measured. */
 	if (sent)
-		histogram_add(&l->through, now - got, sent);
-	histogram_add_share(&l->cost, now - begin, n);
+		histogram_add(&l->rx_to_tx, now - got, sent);
+	histogram_add_share(&l->per_packet, now - begin, n);
 }
 
 /* plain: without options that access packets or the TSC. */
@@ -178,7 +178,7 @@ int forward_prime(struct role *r)
 		uint16_t n = (uint16_t)(left < r->burst ? left : r->burst), sent;
 
 		if (!link_alloc(r->plane, r->to, r->held, n)) {
-			say("--tx-first: not enough buffers; give a larger --pool-size");
+			message_print("--tx-first: not enough buffers; give a larger --pool-size");
 			ret = -ENOMEM;
 			break;
 		}
@@ -195,8 +195,9 @@ int forward_prime(struct role *r)
 		count_errors(c, r->plane, r->to);
 		left -= n;
 		if (sent < n) {
-			say("--tx-first: port %s accepted only %" PRIu64 " packets; give a smaller "
-			    "number",
+			message_print("--tx-first: port %s accepted only %" PRIu64
+				      " packets; give a smaller "
+				      "number",
 				r->to->name, c->tx_packets);
 			ret = -ENOBUFS;
 		}
@@ -212,11 +213,11 @@ int forward_init(struct role *r)
 	if (c->latency) {
 		r->latency = calloc(1, sizeof(*r->latency));
 		if (!r->latency) {
-			say("--latency: not enough memory");
+			message_print("--latency: not enough memory");
 			return -ENOMEM;
 		}
 		r->latency->every = r->latency->until = c->latency;
-		r->latency->empty = empty_measurement();
+		r->latency->overhead = empty_measurement();
 	}
 	if (r->plane == PLANE_PACKET)
 		r->poll = forward_packet;

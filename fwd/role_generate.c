@@ -60,7 +60,7 @@ static bool next_stage(struct role *r, struct counters *c, uint64_t now, uint64_
 		return true;
 	if (r->config->poisson && left) /* one call of rate_due() may not return all */
 		left = rate_due_all(&g->clock, g->end - 1) - g->settled;
-	count_add(c->not_reached, left);
+	count_add(c->tx_expired, left);
 	if (g->stage + 1 == r->config->stage_count) {
 		rt_store(&g->done, true);
 		return false;
@@ -133,13 +133,13 @@ static void receive(struct role *r, const enum plane_id plane, struct counters *
 		return;
 	}
 	for (uint16_t i = 0; i < n; i++) {
-		uint64_t before = g->answers.unique;
+		uint64_t before = g->replies.unique;
 
 		if (!stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *), m[i]->data_len, &s) ||
 			s.stream != g->stream || s.number >= g->number)
 			continue;
-		sequence_add(&g->answers, s.number);
-		if (g->answers.unique == before)
+		sequence_add(&g->replies, s.number);
+		if (g->replies.unique == before)
 			continue;
 		histogram_add(&g->rtt, now - s.tsc, 1);
 		g->flying -= g->flying > 0 && s.number >= g->given_up;
@@ -160,7 +160,7 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 	if (g->flying >= most && now - g->last_sent > g->timeout) {
 		g->timeouts += g->flying;
 		g->flying = 0;
-		g->given_up = g->number; /* their late answers must not reduce flying again */
+		g->given_up = g->number; /* their late replies must not reduce flying again */
 	}
 	most -= g->flying < most ? g->flying : most;
 	return n < most ? n : most;
@@ -177,8 +177,8 @@ static void settle(struct role *r, struct counters *c, uint16_t n, uint16_t read
 	if (g->rate == RATE_UNLIMITED)
 		return;
 	g->settled += n;
-	count_add(c->no_buffer, n - ready);
-	count_add(c->refused, ready - sent);
+	count_add(c->tx_nombuf, n - ready);
+	count_add(c->tx_refused, ready - sent);
 }
 
 static inline __attribute__((always_inline)) void generate_burst(
@@ -199,8 +199,8 @@ static inline __attribute__((always_inline)) void generate_burst(
 	left = backlog(g, now);
 	if (rt_unlikely(now >= g->end) && !next_stage(r, c, now, left))
 		return;
-	if (g->rate != RATE_UNLIMITED && left > g->late_max)
-		g->late_max = left;
+	if (g->rate != RATE_UNLIMITED && left > g->max_backlog)
+		g->max_backlog = left;
 	n = window(r, left < g->left ? left : g->left, now);
 	if (!n) {
 		link_kick(plane, r->to);
@@ -237,7 +237,7 @@ int generate_init(struct role *r, unsigned number)
 	struct generator *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		say("role generate: not enough memory");
+		message_print("role generate: not enough memory");
 		return -ENOMEM;
 	}
 	r->generator = g;

@@ -27,7 +27,7 @@ static void count_numbers(struct sink *s, struct rte_mbuf **m, uint16_t n)
 		if (i + 8 < n)
 			rte_prefetch0(rte_pktmbuf_mtod_offset(m[i + 8], void *, STAMP_OFFSET));
 		if (!stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *), m[i]->data_len, &stamp)) {
-			s->foreign++;
+			s->unstamped++;
 			continue;
 		}
 		q = stream(s, stamp.stream);
@@ -106,7 +106,7 @@ int sink_init(struct role *r)
 	r->sink = calloc(1, sizeof(*r->sink));
 	/* Most runs have only stream 0. */
 	if (!r->sink || !stream(r->sink, 0)) {
-		say("role sink: not enough memory");
+		message_print("role sink: not enough memory");
 		return -ENOMEM;
 	}
 	if (r->config->sink_rate) {

@@ -92,7 +92,7 @@ static int start_workers(struct app *a)
 	if (!error)
 		return 0;
 	join(a, started);
-	say("cannot start the threads: %s", strerror(-error));
+	message_print("cannot start the threads: %s", strerror(-error));
 	return error;
 }
 
@@ -157,13 +157,13 @@ static bool generators_are_done(const struct app *a)
 	return true;
 }
 
-/* The time without packets that ends the run. Missing answers are waited for up to --timeout. */
+/* The time without packets that ends the run. It waits up to --timeout for missing replies. */
 static uint64_t quiet_ns(const struct app *a)
 {
 	for (unsigned i = 0; i < a->role_count; i++) {
 		const struct generator *g = a->roles[i]->generator;
 
-		if (g && a->config->rtt && rt_load(&g->answers.unique) < rt_load(&g->number))
+		if (g && a->config->rtt && rt_load(&g->replies.unique) < rt_load(&g->number))
 			return a->config->timeout_ns;
 	}
 	return QUIET_NS;
@@ -261,7 +261,7 @@ int app_run(struct app *a)
 			generate_start(a->roles[i]);
 	for (unsigned i = 0; i < a->worker_count; i++)
 		rt_store_release(&a->workers[i].running, true);
-	fprintf(stderr, "%s: running\n", say_program);
+	fprintf(stderr, "%s: running\n", message_program);
 	watch(a);
 	return 0;
 }

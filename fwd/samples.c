@@ -46,7 +46,7 @@ void samples_take(struct samples *s, struct rte_mbuf *const *m, uint16_t n, uint
 		if (s->position++ >= s->run)
 			continue;
 		if (s->count == s->max) {
-			s->skipped++;
+			s->lost++;
 			continue;
 		}
 		now = now ? now : rt_tsc();

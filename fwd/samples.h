@@ -18,7 +18,7 @@ struct samples {
 	uint64_t every, run; /* `run` successive packets of each `every` packets are sampled */
 	uint64_t position;   /* in `every` */
 	uint64_t count, max; /* used and allocated entries of list */
-	uint64_t skipped;    /* samples lost because list was full */
+	uint64_t lost;       /* samples not taken because list was full */
 	struct sample *list;
 };
 

@@ -19,21 +19,21 @@ enum fwd_drop {
 
 /* The barriers keep the compiler from loading the arguments of both events before the branch. They
  * cost nothing behind a call. */
-static inline void trace_rx(const struct link *l, uint16_t max, uint16_t got)
+static inline void trace_rx(const struct link *l, uint16_t nb_pkts, uint16_t nb_rx)
 {
-	if (got) {
+	if (nb_rx) {
 		rt_compiler_barrier();
-		RT_USDT(rx_burst, l->port, l->queue, max, got);
+		RT_USDT(rx_burst, l->port, l->queue, nb_pkts, nb_rx);
 	} else {
 		rt_compiler_barrier();
-		RT_USDT(empty_poll, l->port, l->queue, max);
+		RT_USDT(empty_poll, l->port, l->queue, nb_pkts);
 	}
 }
 
 /* After the driver's call. */
-static inline void trace_tx(const struct link *l, uint16_t n, uint16_t sent)
+static inline void trace_tx(const struct link *l, uint16_t nb_pkts, uint16_t nb_tx)
 {
-	RT_USDT(tx_burst, l->port, l->queue, n, sent);
+	RT_USDT(tx_burst, l->port, l->queue, nb_pkts, nb_tx);
 }
 
 static inline void trace_refused(const struct link *l, uint64_t packets)

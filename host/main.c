@@ -181,7 +181,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_TIMERSLACK, 1);
 	used = rte_eal_init(argc, argv);
 	if (used < 0) {
-		complain("DPDK does not start: %s; --verbose tells more", rte_strerror(rte_errno));
+		complain("DPDK does not start: %s; --verbose prints its messages",
+			rte_strerror(rte_errno));
 		return 1;
 	}
 	if (parse(&h, argc - used, argv + used)) {

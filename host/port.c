@@ -112,8 +112,8 @@ int port_open(struct host *h, struct port *p)
 	}
 	ret = plug(p);
 	if (ret) {
-		complain("%s: making a DPDK port of it: %s; --verbose tells more", p->iface,
-			strerror(-ret));
+		complain("%s: making a DPDK port of it: %s; --verbose prints DPDK's messages",
+			p->iface, strerror(-ret));
 		return ret;
 	}
 	find_sockets(h, p);
@@ -127,8 +127,8 @@ int port_open(struct host *h, struct port *p)
 	if (!ret)
 		order_start(p);
 	else
-		complain("%s: starting the DPDK port: %s; --verbose tells more", p->iface,
-			strerror(-ret));
+		complain("%s: starting the DPDK port: %s; --verbose prints DPDK's messages",
+			p->iface, strerror(-ret));
 	return ret;
 }
 

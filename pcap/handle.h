@@ -111,7 +111,7 @@ static inline bool fork_may_read(struct handle *h)
 /* Whether device is ringtap:…, or an alias that is not the name of an interface of the kernel. */
 bool name_is_ours(const char *device);
 
-/* Attaches the capture to everything that h->device names, with one want as the model for all.
+/* Attaches the capture to everything that h->device names, with one target as the model for all.
  * 0 or PCAP_ERROR_…, with the reason as the handle's error. */
 int name_attach(struct handle *h, const struct ringtap_target *model,
 	const struct ringtap_capture_options *options);

@@ -127,7 +127,7 @@ EXPORT pcap_dumper_t *pcap_dump_fopen(pcap_t *p, FILE *f)
 /* ---- statistics ---- */
 
 /* As on Linux: ps_recv counts all packets that passed the filter, also those that were lost for
- * want of room and those that have not been read yet. */
+ * lack of space and those that have not been read yet. */
 EXPORT int pcap_stats(pcap_t *p, struct pcap_stat *st)
 {
 	struct handle *h = handle_of(p);

@@ -31,7 +31,7 @@ static bool needs_kernel(const struct bpf_program *prog)
 	const struct rt_insn *insns = (const struct rt_insn *)prog->bf_insns;
 
 	for (uint32_t i = 0; i < prog->bf_len; i++) {
-		if (rt_insn_asks_kernel(&insns[i]) && !rt_insn_asks_direction(&insns[i]))
+		if (rt_insn_loads_ancillary(&insns[i]) && !rt_insn_loads_direction(&insns[i]))
 			return true;
 	}
 	return false;

@@ -9,11 +9,11 @@
 #include "common/alias.h"
 #include "handle.h"
 
-#define WANTS_MAX 64 /* ports of one application, as many as a request takes */
+#define TARGETS_MAX 64 /* ports of one application, as many as a request takes */
 
 struct target {
 	size_t app; /* index in the list of applications */
-	struct ringtap_target wants[WANTS_MAX];
+	struct ringtap_target targets[TARGETS_MAX];
 	size_t count;
 };
 
@@ -99,12 +99,12 @@ static int add_item(
 	target = target_of(t, app);
 	if (!target)
 		return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
-	if (target->count == WANTS_MAX)
+	if (target->count == TARGETS_MAX)
 		return handle_fail(
-			h, PCAP_ERROR, "more than %d ports of one application", WANTS_MAX);
+			h, PCAP_ERROR, "more than %d ports of one application", TARGETS_MAX);
 	h->all_ports |= !*port;
-	target->wants[target->count] = *model;
-	target->wants[target->count++].port = *port ? port : NULL;
+	target->targets[target->count] = *model;
+	target->targets[target->count++].port = *port ? port : NULL;
 	return 0;
 }
 
@@ -122,8 +122,8 @@ static int add_alias(struct handle *h, struct targets *t, size_t app, const char
 	if (!target)
 		return handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
 	h->all_ports = !port;
-	target->wants[0] = *model;
-	target->wants[0].port = port;
+	target->targets[0] = *model;
+	target->targets[0].port = port;
 	target->count = 1;
 	return 0;
 }
@@ -145,7 +145,7 @@ static int attach(struct handle *h, struct targets *t, const struct ringtap_capt
 	for (size_t i = 0; i < t->count; i++) {
 		const struct target *target = &t->list[i];
 		int ret = ringtap_capture_attach(h->cap, ringtap_apps_dir(t->apps, target->app),
-			target->wants, target->count, o);
+			target->targets, target->count, o);
 		const char *why = ringtap_capture_error(h->cap);
 
 		if (ret)
@@ -225,7 +225,7 @@ static bool for_each_port(const struct ringtap_apps *apps, const struct target *
 		for (size_t i = 0; i < list->port_count * t->count && go_on; i++) {
 			const struct ringtap_port_info *p = ringtap_list_port(list, i / t->count);
 
-			if (!means(&t->wants[i % t->count], p))
+			if (!means(&t->targets[i % t->count], p))
 				continue;
 			found = true;
 			go_on = see(arg, p);

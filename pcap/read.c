@@ -5,22 +5,14 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/record.h"
 #include "handle.h"
 
 #define SLICE_MS  500 /* between checks that the ports still exist */
 #define FLAGS_IN  1u
 #define FLAGS_OUT 2u
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static int take_break(struct handle *h)
 {
@@ -162,7 +154,7 @@ static int wait_ms(const struct handle *h, uint64_t deadline)
 		return 0;
 	if (!deadline)
 		return SLICE_MS;
-	now = now_ms();
+	now = rt_time_ns(CLOCK_MONOTONIC) / 1000000;
 	if (now >= deadline)
 		return 0;
 	return deadline - now < SLICE_MS ? (int)(deadline - now) : SLICE_MS;
@@ -188,7 +180,7 @@ static int read_some(struct handle *h, int max, pcap_handler callback, u_char *u
 		if (n < 0 || (!n && !wait))
 			return n;
 		if (n && !deadline && h->timeout_ms > 0)
-			deadline = now_ms() + (uint64_t)h->timeout_ms;
+			deadline = rt_time_ns(CLOCK_MONOTONIC) / 1000000 + (uint64_t)h->timeout_ms;
 		last = !wait;
 	}
 }

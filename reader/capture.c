@@ -11,12 +11,12 @@
 #include "capture.h"
 #include "export.h"
 
-#define BATCH_MAX \
-	(1ull << 20) /* bytes: what was walked is still in the L2 cache when it is written */
-/* How far to fall behind: twice the L2 cache of current servers, see next.c. */
+/* Bytes of a batch: they are still in the L2 cache when they are written. */
+#define BATCH_MAX (1ull << 20)
+/* Distance to the producer: twice the L2 cache of current servers, see is_ripe() in next.c. */
 #define LAG_BYTES            (4ull << 20)
 #define NAP_MAX_NS           1000000ull
-#define FASTEST_BYTES_PER_NS 16 /* how fast we believe that a ring can fill */
+#define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
 
 EXPORT int ringtap_capture_create(
 	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
@@ -60,14 +60,14 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 
 /* ---- attaching ---- */
 
-static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *wants, size_t count, struct rt_msg_want *out,
+static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
+	const struct ringtap_target *targets, size_t count, struct rt_msg_target *out,
 	struct rt_insn *insns)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct ringtap_target *w = &wants[i];
+		const struct ringtap_target *w = &targets[i];
 		const char *port = w->port ? w->port : "";
 
 		if (strlen(port) >= sizeof(out[i].port))
@@ -87,15 +87,15 @@ static int put_wants(struct ringtap_capture *cap, struct ringtap_conn *conn,
 }
 
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
 	int ret;
 
 	for (size_t i = 0; i < count; i++)
-		insns += wants[i].filter ? wants[i].filter_len : 0;
-	len = sizeof(*m) + count * sizeof(struct rt_msg_want) + insns * sizeof(struct rt_insn);
+		insns += targets[i].filter ? targets[i].filter_len : 0;
+	len = sizeof(*m) + count * sizeof(struct rt_msg_target) + insns * sizeof(struct rt_insn);
 	if (len > RT_MSG_MAX)
 		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
 	m = calloc(1, len);
@@ -106,10 +106,10 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = rt_memory_most();
-	m->want_count = (uint32_t)count;
+	m->target_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
-	ret = put_wants(cap, conn, wants, count, (struct rt_msg_want *)(m + 1),
-		(struct rt_insn *)((struct rt_msg_want *)(m + 1) + count));
+	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
+		(struct rt_insn *)((struct rt_msg_target *)(m + 1) + count));
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
 		if (ret)
@@ -154,7 +154,7 @@ static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(layout))
-		return rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+		return rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
 	memcpy(&layout, &s->conn->msg, sizeof(layout));
 	ret = rt_memory_make(&s->memory, &layout, buffer_size, cap->error, sizeof(cap->error));
 	if (ret)
@@ -179,7 +179,7 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 }
 
 static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
-	const struct ringtap_target *wants, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
 	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
 	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
@@ -190,7 +190,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
-	ret = send_open(cap, s->conn, wants, count, o);
+	ret = send_open(cap, s->conn, targets, count, o);
 	if (!ret)
 		ret = open_session(cap, s, o->buffer_size);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
@@ -289,7 +289,7 @@ EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char 
 	struct ringtap_target *own;
 	int ret = 0;
 
-	if (!count || count > RT_MAX_WANTS)
+	if (!count || count > RT_MAX_TARGETS)
 		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
 	if (size == sizeof(*own))
 		return attach(cap, dir, targets, count, opts);
@@ -334,7 +334,7 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why)
 {
-	if (cap->corrupt) /* the first is the one to tell */
+	if (cap->corrupt) /* report the first one only */
 		return;
 	cap->corrupt = -EBADMSG;
 	snprintf(cap->error, sizeof(cap->error), "ring %u of %s is corrupt at byte %llu: %s",
@@ -342,7 +342,7 @@ void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, con
 		why);
 }
 
-/* Asks one application for something that it answers at once. */
+/* Sends a request to one application that is answered at once. */
 static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *err)
 {
 	struct rt_msg_header h;
@@ -355,7 +355,7 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
 	ret = rt_conn_expect(
-		s->conn, answer, NULL, 0, NULL, rt_conn_patience(s->conn), err, RT_TEXT_LEN);
+		s->conn, answer, NULL, 0, NULL, rt_conn_timeout_ms(s->conn), err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;
 }
 
@@ -389,14 +389,14 @@ bool rt_capture_started(const struct ringtap_capture *cap)
 
 /* ---- the end ---- */
 
-/* Of all applications: the longest that one of them may take to answer. */
-static uint64_t patience_ns(const struct ringtap_capture *cap)
+/* The longest answer timeout of all applications. */
+static uint64_t stop_timeout_ns(const struct ringtap_capture *cap)
 {
 	int ms = cap->source_count ? 0 : rt_answer_ms;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (rt_conn_patience(cap->sources[i].conn) > ms)
-			ms = rt_conn_patience(cap->sources[i].conn);
+		if (rt_conn_timeout_ms(cap->sources[i].conn) > ms)
+			ms = rt_conn_timeout_ms(cap->sources[i].conn);
 	}
 	return (uint64_t)ms * 1000000;
 }
@@ -406,7 +406,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 	int result = 0;
 
 	if (cap->stop_until_ns)
-		return 0; /* asked for already */
+		return 0; /* requested already */
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 		struct rt_msg_header h;
@@ -414,7 +414,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 
 		if (s->dead || s->stopped)
 			continue;
-		s->started = true; /* never again: next() must not try */
+		s->started = true; /* ringtap_capture_next() must not start it */
 		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
 		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
 		if (ret == -EPIPE)
@@ -422,7 +422,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		else if (ret)
 			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
-	cap->stop_until_ns = rt_mono_ns() + patience_ns(cap);
+	cap->stop_until_ns = rt_mono_ns() + stop_timeout_ns(cap);
 	return result;
 }
 

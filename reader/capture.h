@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a capture: sources (applications), their rings, and the merge. */
+/* The parts of a capture: sources (applications), their rings, and the merge. */
 #ifndef RINGTAP_READER_CAPTURE_H
 #define RINGTAP_READER_CAPTURE_H
 
@@ -16,7 +16,7 @@
 #define RT_MAX_SOURCES 16
 #define RT_FOREVER     UINT64_MAX
 
-/* One ring as the merge sees it. Positions as in docs/format.md. */
+/* A ring in the merge. Positions are those of docs/format.md. */
 struct rt_in {
 	const uint8_t *data;   /* of all chunks */
 	const uint32_t *order; /* shared: believe nothing */
@@ -28,16 +28,16 @@ struct rt_in {
 	uint64_t end;         /* position of its end; 0: none yet */
 	uint64_t tail;        /* released */
 	uint64_t pos;     /* handed out up to here */
-	uint64_t head;    /* published, from the last look */
+	uint64_t head;    /* published, when it was last read */
 	uint64_t fetched; /* lines before it have been prefetched */
-	uint64_t stale;   /* what lies before it may have passed another filter */
+	uint64_t stale;   /* records before it may have passed another filter */
 	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
-	uint64_t now_ns;  /* of the last look */
+	uint64_t now_ns;  /* when head was last read */
 	uint64_t busy_head, busy_last_ns;
-	uint64_t busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_look() */
+	uint64_t busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_refresh() */
 	uint32_t source, index;
 	bool keyed;         /* key is that of the record at pos */
-	struct rt_in *next; /* in rt_merge(): of those that hold something */
+	struct rt_in *next; /* list of the rings that have records */
 };
 
 struct rt_source {
@@ -51,12 +51,12 @@ struct rt_source {
 	bool started;
 	bool dead;      /* the connection has ended by itself */
 	bool stopped;   /* no producer will write again */
-	bool filtering; /* was asked for another filter and has not answered in time */
+	bool filtering; /* another filter was requested, and the answer is late */
 };
 
 struct rt_if_ref {
 	uint32_t source, local;
-	char name[RT_NAME_LEN]; /* Open vSwitch's; empty: ethdev's */
+	char name[RT_NAME_LEN]; /* name in Open vSwitch; empty: that of ethdev */
 };
 
 struct ringtap_capture {
@@ -73,23 +73,24 @@ struct ringtap_capture {
 	uint64_t most_used, most_used_of; /* bytes, of a buffer of so many */
 	uint64_t looked_ns;               /* CLOCK_MONOTONIC, of the last look at the rings */
 	uint64_t longest_pause_ns;
-	uint64_t lag_bytes;  /* to fall behind before taking more */
-	uint64_t dry_ns;     /* CLOCK_MONOTONIC, when there was nothing left */
-	bool dry;            /* it took all that there was */
-	uint64_t checked_ns; /* when the connections were last looked at */
+	uint64_t lag_bytes;  /* distance to the producer before more is taken */
+	uint64_t dry_ns;     /* CLOCK_MONOTONIC, when all rings were empty */
+	bool dry;            /* all rings were read to their end */
+	uint64_t checked_ns; /* when the connections were last checked */
 	uint64_t nap_ns;
-	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, wait so long for the end; 0: not asked for */
+	uint64_t stop_until_ns; /* CLOCK_MONOTONIC, end of the wait for the probes; 0: not requested
+				 */
 	int stop_error;
 	int wake_fd;
-	struct rt_waker *waker; /* NULL: nobody has asked for a descriptor */
+	struct rt_waker *waker; /* NULL: no descriptor was requested */
 	uint32_t broken;        /* ringtap_capture_break() was called */
 	bool detached;          /* ringtap_capture_detach() was called */
 	int corrupt;            /* -errno: a ring is unusable from some place on */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
-/* How long a thread that stands still inside of a hook holds up the merge; a variable for the
- * tests' sake. */
+/* How long a thread that is stopped in a hook delays the merge. A variable, so that tests can set
+ * it. */
 extern uint64_t rt_hold_ns;
 
 /* The ring of this index, before anything was read. */
@@ -100,22 +101,24 @@ void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source,
  * CLOCK_MONOTONIC, tells how long a producer stands still: now_ns may jump. -EBADMSG via
  * cap->corrupt.
  */
-uint64_t rt_in_look(
+uint64_t rt_in_refresh(
 	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns);
 
-/* Merges what is published up to the watermark into runs. Returns their number. */
+/* Merges the records up to the watermark into runs. Returns their number. */
 unsigned rt_merge(
 	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
 
 #define RT_NAP_MIN_NS 20000ull
 
-/* CLOCK_MONOTONIC. */
-uint64_t rt_mono_ns(void);
+static inline uint64_t rt_mono_ns(void)
+{
+	return rt_time_ns(CLOCK_MONOTONIC);
+}
 
-/* Keeps text as the capture's error; returns code. */
+/* Stores text as the capture's error; returns code. */
 int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text);
 
-/* Have all applications been told to let packets flow? */
+/* Whether all applications have been started. */
 bool rt_capture_started(const struct ringtap_capture *cap);
 
 /* How many are attached. */
@@ -124,14 +127,14 @@ uint32_t rt_capture_applications(const struct ringtap_capture *cap);
 /* Takes over all interfaces that the probe has announced. */
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);
 
-/* Makes sure that the interface is known. False: the probe has not announced it. */
+/* Adds the interface and those before it. False: the probe has not announced it. */
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
 
 /* Ends the thread and closes the descriptor of ringtap_capture_fd(). NULL: nothing. */
 void rt_waker_free(struct rt_waker *w);
 
-/* Notes that a ring is corrupt at its pos: nothing is published any more as far as we are
- * concerned, but what other rings hold is good and still handed out. */
+/* Marks a ring as corrupt at its pos: nothing after it is read. Records of other rings are still
+ * returned. */
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why);
 
 #endif

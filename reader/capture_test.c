@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Captures as a program sees them: attaching, waiting, the end; against a peer of our own. */
+/* Captures through the public interface: attaching, waiting, the end; with a simulated
+ * application. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -57,7 +58,7 @@ static int next(int timeout_ms)
 	return ringtap_capture_next(cap, runs, RUN_MAX, timeout_ms);
 }
 
-/* Everything up to the end, whose code is *end. Returns the packets. */
+/* Reads to the end, whose code is *end. Returns the packets. */
 static uint64_t drain(int *end)
 {
 	uint64_t packets = 0;
@@ -127,10 +128,10 @@ static bool open_then_hang_up(struct test_peer *p, int sock, uint16_t type)
 	return type != RT_MSG_OPEN && test_peer_answer(p, sock, type);
 }
 
-static void test_probe_that_wants_no_memory_is_refused(void **state)
+static void test_layout_without_memory_is_refused(void **state)
 {
 	peer.answer = open_at_once;
-	assert_attach_fails(-EPROTO, "nonsense");
+	assert_attach_fails(-EPROTO, "invalid answer");
 }
 
 static void test_memory_without_a_segment_is_refused(void **state)
@@ -139,7 +140,7 @@ static void test_memory_without_a_segment_is_refused(void **state)
 	assert_attach_fails(-EBADMSG, "magic");
 }
 
-static void test_refusal_is_handed_on(void **state)
+static void test_error_of_the_probe_is_returned(void **state)
 {
 	peer.answer = open_refused;
 	assert_attach_fails(-ENODEV, "no port 'x'; there is y");
@@ -174,7 +175,7 @@ static void test_failed_attach_leaves_no_descriptor(void **state)
 	close(before);
 	peer.answer = leave_the_memory_empty;
 	assert_int_equal(attach(), -EBADMSG);
-	/* The peer's end closes in its own time, but below ours. */
+	/* The peer closes its descriptors later, but they have lower numbers. */
 	after = dup(0);
 	close(after);
 	assert_in_range(after, 0, before + 1);
@@ -194,18 +195,18 @@ static void test_capture_goes_on_after_a_failed_attach(void **state)
 	assert_int_equal(end, -EPIPE);
 }
 
-static void test_wants_are_bounded(void **state)
+static void test_number_of_targets_is_bounded(void **state)
 {
-	struct ringtap_target *many = calloc(RT_MAX_WANTS + 1, sizeof(*many));
+	struct ringtap_target *many = calloc(RT_MAX_TARGETS + 1, sizeof(*many));
 
 	assert_int_equal(
-		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_WANTS + 1, NULL), -E2BIG);
+		ringtap_capture_attach(cap, peer.dir, many, RT_MAX_TARGETS + 1, NULL), -E2BIG);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, many, 0, NULL), -E2BIG);
 	free(many);
 }
 
-/* No entry is read before the count is known to be possible. */
-static void test_too_many_wants_are_not_read(void **state)
+/* No entry may be read before the count is checked. */
+static void test_excess_targets_are_not_read(void **state)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	void *none = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -214,7 +215,7 @@ static void test_too_many_wants_are_not_read(void **state)
 	for (int change = -8; change <= 8; change += 8)
 		assert_int_equal(ringtap_capture_attach_sized(cap, peer.dir, none,
 					 sizeof(struct ringtap_target) + (size_t)change,
-					 RT_MAX_WANTS + 1, NULL),
+					 RT_MAX_TARGETS + 1, NULL),
 			-E2BIG);
 	munmap(none, (size_t)page);
 }
@@ -222,27 +223,27 @@ static void test_too_many_wants_are_not_read(void **state)
 static void test_filters_are_bounded(void **state)
 {
 	static const struct ringtap_insn insn = {.code = 6};
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 
-	want.filter = &insn;
-	want.filter_len = RT_MSG_MAX;
-	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &want, 1, NULL), -E2BIG);
+	target.filter = &insn;
+	target.filter_len = RT_MSG_MAX;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &target, 1, NULL), -E2BIG);
 }
 
 static void test_port_name_is_bounded(void **state)
 {
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 	char name[RINGTAP_NAME_LEN + 1];
 
 	memset(name, 'p', sizeof(name));
 	name[RINGTAP_NAME_LEN] = 0;
-	want.port = name;
-	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &want, 1, NULL), -EINVAL);
+	target.port = name;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &target, 1, NULL), -EINVAL);
 }
 
 /* ---- reading ---- */
 
-static void test_next_waits_no_longer_than_told(void **state)
+static void test_next_returns_after_its_timeout(void **state)
 {
 	assert_int_equal(next(0), 0);
 	assert_int_equal(next(5), 0);
@@ -252,7 +253,7 @@ static void test_break_wakes_next(void **state)
 {
 	ringtap_capture_break(cap);
 	assert_int_equal(next(-1), 0);
-	/* Once. */
+	/* Only once. */
 	assert_int_equal(next(5), 0);
 }
 
@@ -300,8 +301,8 @@ static void test_stopped_capture_is_drained_to_the_end(void **state)
 	assert_int_equal(next(0), -EPIPE);
 }
 
-/* Its thread was inside a hook when it was killed: nobody will ever clear busy. */
-static void test_dead_application_is_drained_to_the_end(void **state)
+/* A thread was in a hook when the application was killed: busy stays set. */
+static void test_killed_application_is_drained(void **state)
 {
 	struct ringtap_stats stats = {.size = sizeof(stats)};
 	struct ringtap_interface port = {.size = sizeof(port)};
@@ -356,7 +357,7 @@ static void test_application_that_dies_while_stopping_is_drained(void **state)
 	assert_int_equal(end, -EPIPE);
 }
 
-static void test_probe_that_never_stops_is_drained_all_the_same(void **state)
+static void test_unresponsive_probe_is_drained(void **state)
 {
 	int end, saved = rt_answer_ms;
 
@@ -381,7 +382,7 @@ static bool complain_after_start(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static void test_probe_that_throws_us_out_says_why(void **state)
+static void test_reason_of_a_disconnect_is_returned(void **state)
 {
 	int end;
 
@@ -421,7 +422,7 @@ static void test_counts_are_summed_over_threads(void **state)
 	assert_int_equal(stats.total.bytes, 100 * (RINGS + 1));
 }
 
-static void test_tap_of_an_unknown_interface_is_not_told_yet(void **state)
+static void test_tap_of_an_unknown_interface_is_not_listed(void **state)
 {
 	struct ringtap_tap tap = {.size = sizeof(tap)};
 
@@ -429,7 +430,7 @@ static void test_tap_of_an_unknown_interface_is_not_told_yet(void **state)
 	assert_int_equal(ringtap_capture_tap(cap, 0, &tap), -EAGAIN);
 }
 
-static void test_names_of_ports_are_fit_for_a_terminal(void **state)
+static void test_control_characters_in_port_names_are_replaced(void **state)
 {
 	struct ringtap_interface port = {.size = sizeof(port)};
 
@@ -447,10 +448,10 @@ static void test_target_of_an_interface_is_in_range(void **state)
 
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, 0);
-	session.ifs[1].want = 1;
+	session.ifs[1].target = 1;
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, RINGTAP_NO_INDEX);
-	session.ifs[1].want = UINT32_MAX - 1;
+	session.ifs[1].target = UINT32_MAX - 1;
 	assert_int_equal(ringtap_capture_interface(cap, 1, &port), 0);
 	assert_int_equal(port.target, RINGTAP_NO_INDEX);
 }
@@ -501,7 +502,7 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 		}
 	}
 	assert_int_equal(packets, 20);
-	/* Handles into the second must go before it. */
+	/* The handles of the second session must be closed before it. */
 	ringtap_capture_close(cap);
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	test_peer_stop(&second);
@@ -514,32 +515,32 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		before_attach(test_probe_that_wants_no_memory_is_refused),
+		before_attach(test_layout_without_memory_is_refused),
 		before_attach(test_memory_without_a_segment_is_refused),
-		before_attach(test_refusal_is_handed_on),
+		before_attach(test_error_of_the_probe_is_returned),
 		before_attach(test_probe_that_dies_while_attaching_is_an_error),
 		before_attach(test_probe_that_never_opens_times_out),
 		before_attach(test_clock_that_was_never_finished_fails),
 		before_attach(test_failed_attach_leaves_no_descriptor),
 		before_attach(test_capture_goes_on_after_a_failed_attach),
-		before_attach(test_wants_are_bounded),
-		before_attach(test_too_many_wants_are_not_read),
+		before_attach(test_number_of_targets_is_bounded),
+		before_attach(test_excess_targets_are_not_read),
 		before_attach(test_filters_are_bounded),
 		before_attach(test_port_name_is_bounded),
-		started(test_next_waits_no_longer_than_told),
+		started(test_next_returns_after_its_timeout),
 		started(test_break_wakes_next),
 		started(test_break_wakes_next_from_another_thread),
 		started(test_tail_moves_only_with_release),
 		started(test_clock_that_dies_later_does_not_stop_the_capture),
 		started(test_stopped_capture_is_drained_to_the_end),
-		started(test_dead_application_is_drained_to_the_end),
+		started(test_killed_application_is_drained),
 		before_attach(test_application_that_dies_before_it_starts_is_drained),
 		started(test_application_that_dies_while_stopping_is_drained),
-		started(test_probe_that_never_stops_is_drained_all_the_same),
-		before_attach(test_probe_that_throws_us_out_says_why),
+		started(test_unresponsive_probe_is_drained),
+		before_attach(test_reason_of_a_disconnect_is_returned),
 		started(test_counts_are_summed_over_threads),
-		started(test_tap_of_an_unknown_interface_is_not_told_yet),
-		started(test_names_of_ports_are_fit_for_a_terminal),
+		started(test_tap_of_an_unknown_interface_is_not_listed),
+		started(test_control_characters_in_port_names_are_replaced),
 		started(test_target_of_an_interface_is_in_range),
 		started(test_fill_of_a_ring_never_exceeds_it),
 		before_attach(test_two_applications_are_merged_and_renumbered),

@@ -39,7 +39,7 @@ static unsigned character(const char *text)
 	return len;
 }
 
-/* Whatever an application calls things may go to a terminal. */
+/* Names of an application may be printed to a terminal. */
 static void clean(char *s)
 {
 	while (*s) {
@@ -56,7 +56,7 @@ void rt_copy_text(char *dst, const char *src, size_t size)
 	bool ended = false;
 
 	for (size_t i = 0; i < size; i++) {
-		char c = src[i]; /* once: it may change under us */
+		char c = src[i]; /* read once: the application may change it */
 
 		ended = ended || !c || i == size - 1;
 		dst[i] = ended ? 0 : c;
@@ -78,7 +78,7 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 	struct rt_msg_error e;
 
 	if (len != sizeof(e)) {
-		snprintf(err, errlen, "the probe answers nonsense");
+		snprintf(err, errlen, "the probe sent an invalid answer");
 		return -EPROTO;
 	}
 	memcpy(&e, &c->msg, sizeof(e));
@@ -108,7 +108,7 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 		len == -ECONNRESET   ? "the application went away"
 		: len == -ETIMEDOUT  ? "the probe does not answer"
 		: len == -EPROTOTYPE ? "probe and reader are of different versions of ringtap"
-				     : "the probe answers nonsense");
+				     : "the probe sent an invalid answer");
 	return len;
 }
 
@@ -120,18 +120,18 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
 	rt_str_set(hello.program, sizeof(hello.program), program_invocation_short_name);
 	ret = rt_msg_send(c->fd, &hello.h, NULL, 0);
-	/* A probe that has closed already may have answered why. */
+	/* A probe that closed the connection may have sent the reason before. */
 	if (ret && ret != -EPIPE) {
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret;
 	}
-	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_patience(c), err, errlen);
+	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_timeout_ms(c), err, errlen);
 	if (ret == -ETIMEDOUT && rt_peer_halted(c->fd, err, errlen))
 		return -EHOSTDOWN;
 	if (ret < 0)
 		return ret;
 	if (ret != sizeof(c->app)) {
-		snprintf(err, errlen, "the probe answers nonsense");
+		snprintf(err, errlen, "the probe sent an invalid answer");
 		return -EPROTO;
 	}
 	memcpy(&c->app, &c->msg, sizeof(c->app));
@@ -142,7 +142,7 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	return 0;
 }
 
-/* The application is called here as in ringtap_apps_find(). */
+/* The same name as in ringtap_apps_find(). */
 static void add_suffix(struct ringtap_conn *c, const char *dir)
 {
 	char folder[PATH_MAX], name[sizeof(c->app.prefix) + 32];
@@ -169,7 +169,7 @@ static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
 	return error;
 }
 
-/* The socket is there while the probe is awake; otherwise it is woken by telemetry. */
+/* The socket exists while the probe is awake; otherwise wake it by telemetry. */
 static int reach(const char *dir, char *err, size_t errlen)
 {
 	int fd = rt_connect_why(dir, RT_SOCKET_NAME, err, errlen), ret;
@@ -191,7 +191,7 @@ static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t 
 {
 	int telemetry_ms = rt_telemetry_ms, ret;
 
-	/* Connecting and waking take their limit from the thread. */
+	/* Connecting and waking read the timeout from thread-local variables. */
 	if (c->timeout_ms)
 		rt_telemetry_ms = c->timeout_ms;
 	ret = c->fd = reach(dir, err, errlen);
@@ -212,7 +212,7 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	int ret;
 
 	*out = NULL;
-	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	rt_default_text(&err, &errlen, unused, sizeof(unused));
 	ret = rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_conn_options, timeout_ms), opts,
 		err, errlen);
 	if (!ret && o.timeout_ms < 0) {
@@ -333,13 +333,14 @@ static int read_list(struct ringtap_conn *c, struct ringtap_list *list)
 	ret = rt_msg_send(c->fd, &h, NULL, 0);
 	if (ret)
 		return ret;
-	ret = rt_conn_expect(c, RT_MSG_PORTS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+	ret = rt_conn_expect(
+		c, RT_MSG_PORTS, NULL, 0, NULL, rt_conn_timeout_ms(c), err, sizeof(err));
 	if (ret >= 0)
 		ret = take_ports(c, ret, list);
 	if (ret < 0)
 		return ret;
 	ret = rt_conn_expect(
-		c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_conn_patience(c), err, sizeof(err));
+		c, RT_MSG_SESSIONS, NULL, 0, NULL, rt_conn_timeout_ms(c), err, sizeof(err));
 	return ret < 0 ? ret : take_sessions(c, ret, list);
 }
 

@@ -9,10 +9,10 @@
 #include "ringtap/reader.h"
 #include "versions.h"
 
-/* How long the probe may take for an answer, for rings (faulting in gigabytes takes its time), and
- * for another filter (a thread that waits for room in a ring does so for 5 s, and holds up the
- * answer). Variables for the tests' sake, and of a thread, for
- * those who make a list and cannot wait. */
+/* Timeouts of the probe, in milliseconds: for an answer; for rings, as populating gigabytes takes
+ * long; for another filter, whose answer a thread delays that waits for space in a ring, for up to
+ * 5 s. Variables, so that tests can set them; of a thread, so that a list of applications can use
+ * shorter ones. */
 extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
 
 struct ringtap_conn {
@@ -27,8 +27,8 @@ struct ringtap_conn {
 	} msg; /* the last message received */
 };
 
-/* Waits for a message of the wanted type. Its length, or -errno: -ECONNRESET: the peer is gone;
- * -EPROTO: another type; an RT_MSG_ERROR's own code, its text in err. */
+/* Waits for a message of this type. Its length, or -errno: -ECONNRESET: the peer has closed;
+ * -EPROTO: another type; the code of an RT_MSG_ERROR, its text in err. */
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
 
@@ -36,13 +36,13 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 void rt_conn_hang_up(struct ringtap_conn *c);
 
 /* How long the probe may take for an answer. */
-static inline int rt_conn_patience(const struct ringtap_conn *c)
+static inline int rt_conn_timeout_ms(const struct ringtap_conn *c)
 {
 	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
 }
 
 /* Points *err to a text of the library's own where the caller has passed none. Empties it. */
-static inline void rt_need_text(char **err, size_t *errlen, char *own, size_t size)
+static inline void rt_default_text(char **err, size_t *errlen, char *own, size_t size)
 {
 	if (!*err || !*errlen) {
 		*err = own;
@@ -51,11 +51,11 @@ static inline void rt_need_text(char **err, size_t *errlen, char *own, size_t si
 	**err = 0;
 }
 
-/* Ends a text that a peer has sent, and makes it fit for a terminal. */
+/* Terminates a text that a peer has sent, and replaces control characters. */
 void rt_terminate(char *s, size_t size);
 
-/* Copies a field of text out of memory that the peer writes, terminated, control characters
- * replaced: it goes to terminals and files. */
+/* Copies a text field that the peer may change meanwhile, terminates it, and replaces control
+ * characters, as it may be printed to a terminal. */
 void rt_copy_text(char *dst, const char *src, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reaching an application: telemetry, greeting, listing; and all that can go wrong. */
+/* Connecting to an application: telemetry, greeting, lists; and all errors of these. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 
 static char err[RT_TEXT_LEN];
 
-/* Opens a connection to a peer that behaves like that. */
+/* Opens a connection to a peer with this behaviour. */
 static int open_peer(struct test_peer *p, bool awake, struct ringtap_conn **conn)
 {
 	memset(err, 0, sizeof(err));
@@ -50,7 +50,7 @@ static void test_sleeping_probe_is_woken(void **state)
 	struct ringtap_conn *conn;
 
 	assert_int_equal(open_peer(&p, false, &conn), 0);
-	assert_int_equal(p.asked, 1);
+	assert_int_equal(p.requests, 1);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
 }
@@ -68,7 +68,7 @@ static void test_woken_probe_names_its_socket(void **state)
 	test_peer_stop(&p);
 }
 
-static void test_name_that_leads_elsewhere_is_nonsense(void **state)
+static void test_socket_name_with_a_path_is_an_error(void **state)
 {
 	static const char *const names[] = {"\"../ringtap.sock\"", "\"/run/x\"", "\"\"", "3",
 		"\"ringtap.sock:5x\"", "\"dpdk_telemetry.v2\"", "\"ringtap.sock:-1\""};
@@ -79,7 +79,7 @@ static void test_name_that_leads_elsewhere_is_nonsense(void **state)
 			"{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":%s}}",
 			names[i]);
 		assert_fails((struct test_peer){.telemetry = answer, .telemetry_wakes = true},
-			false, -EPROTO, "answers nonsense");
+			false, -EPROTO, "sent an invalid answer");
 	}
 }
 
@@ -89,17 +89,17 @@ static void test_probe_that_is_awake_is_not_woken(void **state)
 	struct ringtap_conn *conn;
 
 	assert_int_equal(open_peer(&p, true, &conn), 0);
-	assert_int_equal(rt_load(&p.asked), 0);
+	assert_int_equal(rt_load(&p.requests), 0);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
 }
 
-static void test_probe_that_says_it_woke_but_did_not(void **state)
+static void test_woken_probe_without_a_socket_is_an_error(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = WOKEN}, false, -ENOENT, "cannot connect to");
 }
 
-static void test_application_without_probe_is_named_so(void **state)
+static void test_error_names_a_missing_probe(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":null}"}, false,
 		-EPROTONOSUPPORT, "without the ringtap probe");
@@ -113,14 +113,14 @@ static void test_probe_of_another_protocol_is_refused(void **state)
 		false, -EPROTOTYPE, "version 4");
 }
 
-static void test_probe_that_cannot_start_says_why(void **state)
+static void test_reason_of_a_failed_start_is_returned(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
 						     "\"status\":-12}}"},
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
 
-static void test_status_that_is_no_errno_is_nonsense(void **state)
+static void test_status_without_an_errno_is_an_error(void **state)
 {
 	static const char *const answers[] = {
 		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":5}}",
@@ -133,7 +133,7 @@ static void test_status_that_is_no_errno_is_nonsense(void **state)
 			"cannot start");
 }
 
-static void test_telemetry_nonsense_is_named_so(void **state)
+static void test_invalid_telemetry_answers_are_errors(void **state)
 {
 	static const char *const answers[] = {"x", "[]", "3", "{}", "{\"/ringtap/attach\":[]}",
 		"{\"/ringtap/attach\":{}}", "{\"/ringtap/attach\":{\"protocol\":\"1\"}}",
@@ -142,20 +142,20 @@ static void test_telemetry_nonsense_is_named_so(void **state)
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		assert_fails((struct test_peer){.telemetry = answers[i]}, false, -EPROTO,
-			"answers nonsense");
+			"sent an invalid answer");
 }
 
-static void test_telemetry_that_hangs_up_is_no_hang(void **state)
+static void test_telemetry_that_closes_does_not_block(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = ""}, false, -ECONNRESET, "does not answer");
 }
 
-static void test_telemetry_answer_without_end_is_nonsense(void **state)
+static void test_endless_telemetry_answer_is_an_error(void **state)
 {
 	static char huge[40000];
 
 	memset(huge, ' ', sizeof(huge) - 1);
-	assert_fails((struct test_peer){.telemetry = huge}, false, -EPROTO, "nonsense");
+	assert_fails((struct test_peer){.telemetry = huge}, false, -EPROTO, "invalid answer");
 }
 
 static void test_silent_telemetry_times_out(void **state)
@@ -175,30 +175,30 @@ static bool hang_up(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static bool say_nothing(struct test_peer *p, int sock, uint16_t type)
+static bool send_nothing(struct test_peer *p, int sock, uint16_t type)
 {
 	return true;
 }
 
-static bool say_started(struct test_peer *p, int sock, uint16_t type)
+static bool send_started(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_STARTED, NULL, 0);
 	return true;
 }
 
-static bool say_short_welcome(struct test_peer *p, int sock, uint16_t type)
+static bool send_short_welcome(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_WELCOME, NULL, 0);
 	return true;
 }
 
-static bool say_garbage(struct test_peer *p, int sock, uint16_t type)
+static bool send_garbage(struct test_peer *p, int sock, uint16_t type)
 {
 	assert_int_equal(send(sock, "garbage garbage garbage", 23, MSG_NOSIGNAL), 23);
 	return true;
 }
 
-static bool say_other_version(struct test_peer *p, int sock, uint16_t type)
+static bool send_other_version(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_header h;
 
@@ -207,7 +207,7 @@ static bool say_other_version(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &h, NULL, 0) == 0;
 }
 
-static bool say_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_error(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_error m = {.code = -EBUSY};
 
@@ -218,7 +218,7 @@ static bool say_error(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
 
-static bool say_positive_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_positive_error(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_error m = {.code = 17, .text = "seventeen"};
 
@@ -226,13 +226,13 @@ static bool say_positive_error(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &m.h, NULL, 0) == 0;
 }
 
-static bool say_short_error(struct test_peer *p, int sock, uint16_t type)
+static bool send_short_error(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_ERROR, NULL, 0);
 	return true;
 }
 
-static bool say_unterminated_names(struct test_peer *p, int sock, uint16_t type)
+static bool send_unterminated_names(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_welcome w;
 
@@ -241,7 +241,7 @@ static bool say_unterminated_names(struct test_peer *p, int sock, uint16_t type)
 	return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 }
 
-static void test_probe_that_hangs_up_is_no_hang(void **state)
+static void test_probe_that_closes_does_not_block(void **state)
 {
 	assert_fails((struct test_peer){.answer = hang_up}, true, -ECONNRESET, "went away");
 }
@@ -252,38 +252,39 @@ static void test_silent_probe_times_out(void **state)
 
 	rt_answer_ms = SHORT_MS;
 	assert_fails(
-		(struct test_peer){.answer = say_nothing}, true, -ETIMEDOUT, "does not answer");
+		(struct test_peer){.answer = send_nothing}, true, -ETIMEDOUT, "does not answer");
 	rt_answer_ms = saved;
 }
 
-static void test_unexpected_answers_are_nonsense(void **state)
+static void test_unexpected_answers_are_errors(void **state)
 {
 	static const test_answer_fn answers[] = {
-		say_started, say_short_welcome, say_garbage, say_short_error};
+		send_started, send_short_welcome, send_garbage, send_short_error};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-		assert_fails((struct test_peer){.answer = answers[i]}, true, -EPROTO, "nonsense");
+		assert_fails(
+			(struct test_peer){.answer = answers[i]}, true, -EPROTO, "invalid answer");
 }
 
 static void test_probe_of_another_version_is_refused(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_other_version}, true, -EPROTOTYPE,
+	assert_fails((struct test_peer){.answer = send_other_version}, true, -EPROTOTYPE,
 		"different versions");
 }
 
-static void test_refusal_reaches_the_caller_fit_for_a_terminal(void **state)
+static void test_control_characters_in_errors_are_replaced(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_error}, true, -EBUSY, "A  AAA");
+	assert_fails((struct test_peer){.answer = send_error}, true, -EBUSY, "A  AAA");
 }
 
 static void test_error_codes_are_always_negative(void **state)
 {
-	assert_fails((struct test_peer){.answer = say_positive_error}, true, -EPROTO, "seventeen");
+	assert_fails((struct test_peer){.answer = send_positive_error}, true, -EPROTO, "seventeen");
 }
 
 static void test_names_are_always_terminated(void **state)
 {
-	struct test_peer p = {.answer = say_unterminated_names};
+	struct test_peer p = {.answer = send_unterminated_names};
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_conn *conn;
 
@@ -297,7 +298,7 @@ static void test_names_are_always_terminated(void **state)
 	test_peer_stop(&p);
 }
 
-static void test_structures_are_filled_as_far_as_the_caller_knows_them(void **state)
+static void test_structures_are_filled_up_to_their_size(void **state)
 {
 	struct test_peer p = {0};
 	struct ringtap_app_info info;
@@ -315,7 +316,7 @@ static void test_structures_are_filled_as_far_as_the_caller_knows_them(void **st
 	test_peer_stop(&p);
 }
 
-static void test_missing_application_is_no_entry(void **state)
+static void test_missing_application_is_enoent(void **state)
 {
 	struct ringtap_conn *conn;
 
@@ -371,7 +372,7 @@ static bool list_nothing(struct test_peer *p, int sock, uint16_t type)
 {
 	if (type != RT_MSG_LIST)
 		return test_peer_answer(p, sock, type);
-	/* Bodies shorter than they can be. */
+	/* Bodies that are too short. */
 	test_peer_send(sock, RT_MSG_PORTS, NULL, 0);
 	test_peer_send(sock, RT_MSG_SESSIONS, NULL, 0);
 	return true;
@@ -416,7 +417,7 @@ static void test_ports_and_sessions_are_listed(void **state)
 	ringtap_list_free(l);
 }
 
-static void test_empty_lists_are_lists(void **state)
+static void test_empty_lists_are_no_errors(void **state)
 {
 	struct ringtap_list *l;
 
@@ -426,7 +427,7 @@ static void test_empty_lists_are_lists(void **state)
 	ringtap_list_free(l);
 }
 
-static void test_half_a_list_is_an_error_and_leaves_nothing(void **state)
+static void test_incomplete_list_is_an_error(void **state)
 {
 	struct ringtap_list *l;
 
@@ -443,7 +444,7 @@ static void assert_copied(const char *from, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void test_names_are_fit_for_a_terminal(void **state)
+static void test_control_characters_in_names_are_replaced(void **state)
 {
 	char cut[4];
 
@@ -453,7 +454,7 @@ static void test_names_are_fit_for_a_terminal(void **state)
 		      "e \xe2\x82\xac \xf0\x9f\x98\x80",
 		"Stra\xc3\x9f"
 		"e \xe2\x82\xac \xf0\x9f\x98\x80");
-	/* C1, in UTF-8 and as single bytes; what is no UTF-8; surrogates; too long ones. */
+	/* C1, in UTF-8 and as single bytes; invalid UTF-8; surrogates; overlong encodings. */
 	assert_copied("x\xc2\x9b"
 		      "2J",
 		"x??2J");
@@ -471,31 +472,31 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sleeping_probe_is_woken),
 		cmocka_unit_test(test_woken_probe_names_its_socket),
-		cmocka_unit_test(test_name_that_leads_elsewhere_is_nonsense),
+		cmocka_unit_test(test_socket_name_with_a_path_is_an_error),
 		cmocka_unit_test(test_probe_that_is_awake_is_not_woken),
-		cmocka_unit_test(test_probe_that_says_it_woke_but_did_not),
-		cmocka_unit_test(test_application_without_probe_is_named_so),
+		cmocka_unit_test(test_woken_probe_without_a_socket_is_an_error),
+		cmocka_unit_test(test_error_names_a_missing_probe),
 		cmocka_unit_test(test_probe_of_another_protocol_is_refused),
-		cmocka_unit_test(test_probe_that_cannot_start_says_why),
-		cmocka_unit_test(test_status_that_is_no_errno_is_nonsense),
-		cmocka_unit_test(test_telemetry_nonsense_is_named_so),
-		cmocka_unit_test(test_telemetry_that_hangs_up_is_no_hang),
-		cmocka_unit_test(test_telemetry_answer_without_end_is_nonsense),
+		cmocka_unit_test(test_reason_of_a_failed_start_is_returned),
+		cmocka_unit_test(test_status_without_an_errno_is_an_error),
+		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),
+		cmocka_unit_test(test_telemetry_that_closes_does_not_block),
+		cmocka_unit_test(test_endless_telemetry_answer_is_an_error),
 		cmocka_unit_test(test_silent_telemetry_times_out),
-		cmocka_unit_test(test_probe_that_hangs_up_is_no_hang),
+		cmocka_unit_test(test_probe_that_closes_does_not_block),
 		cmocka_unit_test(test_silent_probe_times_out),
-		cmocka_unit_test(test_unexpected_answers_are_nonsense),
+		cmocka_unit_test(test_unexpected_answers_are_errors),
 		cmocka_unit_test(test_probe_of_another_version_is_refused),
-		cmocka_unit_test(test_refusal_reaches_the_caller_fit_for_a_terminal),
+		cmocka_unit_test(test_control_characters_in_errors_are_replaced),
 		cmocka_unit_test(test_error_codes_are_always_negative),
 		cmocka_unit_test(test_names_are_always_terminated),
-		cmocka_unit_test(test_names_are_fit_for_a_terminal),
-		cmocka_unit_test(test_structures_are_filled_as_far_as_the_caller_knows_them),
-		cmocka_unit_test(test_missing_application_is_no_entry),
+		cmocka_unit_test(test_control_characters_in_names_are_replaced),
+		cmocka_unit_test(test_structures_are_filled_up_to_their_size),
+		cmocka_unit_test(test_missing_application_is_enoent),
 		cmocka_unit_test(test_folder_name_too_long_for_a_socket_is_an_error),
 		cmocka_unit_test(test_ports_and_sessions_are_listed),
-		cmocka_unit_test(test_empty_lists_are_lists),
-		cmocka_unit_test(test_half_a_list_is_an_error_and_leaves_nothing),
+		cmocka_unit_test(test_empty_lists_are_no_errors),
+		cmocka_unit_test(test_incomplete_list_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connects to an application's sockets after checking their owners: any user may have made a folder
- * such as /tmp/dpdk. Folder and socket are opened without being used, checked, and then connected
- * to by descriptor, so that neither can be exchanged in between.
+ * Connects to an application's sockets after checking their owners: any user may create a folder
+ * such as /tmp/dpdk. Folder and socket are opened with O_PATH, checked, and connected to by
+ * descriptor, so that neither can be replaced in between.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@
 #define RETRY_MS  10
 #define LINKS_MAX 40
 
-/* A path on the way. */
+/* A path that is being resolved. */
 struct walk {
 	char rest[PATH_MAX]; /* from next on */
 	char *next;
@@ -164,22 +163,22 @@ void rt_folder_close(struct rt_folder *f)
 	f->fd = -1;
 }
 
-/* Telemetry keeps only a handful of callers waiting; EAGAIN says that there are more just now. */
-static int connect_patiently(int fd, const struct sockaddr_un *addr, int patience_ms)
+/* The backlog of telemetry is short. EAGAIN: it is full at the moment. */
+static int connect_retrying(int fd, const struct sockaddr_un *addr, int timeout_ms)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
 
 	for (int ms = 0;; ms += RETRY_MS) {
 		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
 			return 0;
-		if (errno != EAGAIN || ms >= patience_ms)
+		if (errno != EAGAIN || ms >= timeout_ms)
 			return -errno;
 		nanosleep(&pause, NULL);
 	}
 }
 
-/* The socket that at refers to. */
-static int connect_to(int at, int patience_ms, struct ucred *peer)
+/* Connects to the socket that at refers to. */
+static int connect_to(int at, int timeout_ms, struct ucred *peer)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret;
@@ -188,7 +187,7 @@ static int connect_to(int at, int patience_ms, struct ucred *peer)
 	if (fd < 0)
 		return -errno;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", at);
-	ret = connect_patiently(fd, &addr, patience_ms);
+	ret = connect_retrying(fd, &addr, timeout_ms);
 	if (!ret && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len))
 		ret = -errno;
 	if (!ret)
@@ -198,7 +197,7 @@ static int connect_to(int at, int patience_ms, struct ucred *peer)
 }
 
 int rt_folder_connect(
-	const struct rt_folder *f, const char *name, int patience_ms, char *err, size_t errlen)
+	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen)
 {
 	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = at;
 	struct ucred peer;
@@ -210,11 +209,11 @@ int rt_folder_connect(
 	if (fstat(at, &st))
 		fd = -errno;
 	else if (!S_ISSOCK(st.st_mode))
-		fd = -ECONNREFUSED; /* as connect() has it */
+		fd = -ECONNREFUSED; /* as connect() returns */
 	else if (st.st_uid != f->uid)
 		fd = refuse(err, errlen, "its socket", st.st_uid, f->uid);
 	else
-		fd = connect_to(at, patience_ms, &peer);
+		fd = connect_to(at, timeout_ms, &peer);
 	close(at);
 	if (fd >= 0 && peer.uid != f->uid) {
 		close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which sockets are trusted. As root, with listeners of several users; else most of it is skipped.
- */
+/* Which sockets are trusted. Needs root, for listeners of several users; most tests are skipped
+ * otherwise. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 #define ALICE   4711u
 #define MALLORY 4712u
 
-/* A folder as XDG_RUNTIME_DIR; applications are folders in its folder dpdk. */
+/* XDG_RUNTIME_DIR; applications are folders in its folder dpdk. */
 static char home[64], dpdk[80];
 
 static int make_home(void **state)
@@ -67,7 +67,7 @@ static void make_folder(const char *name, uid_t owner, mode_t mode)
 
 struct listener {
 	pid_t pid;
-	int heard; /* what it receives, when its peer has gone: a count of bytes */
+	int heard; /* bytes that it has received when its peer has closed */
 };
 
 static void listen_forever(const char *path, uid_t user, int backlog, int ready, int heard)
@@ -140,7 +140,7 @@ static int try_connect(const char *app)
 	return 0;
 }
 
-/* How often the name is in the list; a note that has the text is counted apart. */
+/* Number of entries with this name in the list, and of notes with this text. */
 static unsigned listed(const char *name, const char *note, unsigned *notes)
 {
 	struct ringtap_apps *apps;
@@ -171,7 +171,7 @@ static void assert_refused(const char *app, const char *reason)
 	assert_int_equal(notes, 1);
 }
 
-static void test_everything_of_root_is_trusted(void **state)
+static void test_sockets_of_root_are_trusted(void **state)
 {
 	struct listener l;
 	unsigned notes;
@@ -184,7 +184,7 @@ static void test_everything_of_root_is_trusted(void **state)
 	stop(&l);
 }
 
-static void test_root_may_use_what_is_all_of_one_user(void **state)
+static void test_root_may_connect_to_sockets_of_one_user(void **state)
 {
 	struct listener l;
 	unsigned notes;
@@ -192,7 +192,7 @@ static void test_root_may_use_what_is_all_of_one_user(void **state)
 	make_folder("alices", ALICE, 0700);
 	l = start("alices", RT_SOCKET_NAME, ALICE, ALICE, 8);
 	assert_int_equal(try_connect("alices"), 0);
-	/* But it is not called like one of root's. */
+	/* Its name cannot be that of one of root's. */
 	assert_int_equal(listed("alices", "alices", &notes), 0);
 	assert_int_equal(listed("alices@4711", "alices", &notes), 1);
 	assert_int_equal(notes, 0);
@@ -209,7 +209,7 @@ static void test_socket_of_another_user_is_refused(void **state)
 	stop(&l);
 }
 
-static void test_listener_of_another_user_is_refused_and_hears_nothing(void **state)
+static void test_listener_of_another_user_receives_nothing(void **state)
 {
 	struct listener l;
 	uint32_t heard;
@@ -232,7 +232,7 @@ static void test_telemetry_socket_of_another_user_is_refused(void **state)
 
 	make_folder("fake-telemetry", ALICE, 0755);
 	l = start("fake-telemetry", RT_TELEMETRY_SOCKET, MALLORY, MALLORY, 8);
-	assert_int_equal(rt_telemetry_ask(app_dir("fake-telemetry"), "/", answer), -EPERM);
+	assert_int_equal(rt_telemetry_query(app_dir("fake-telemetry"), "/", answer), -EPERM);
 	assert_int_equal(
 		rt_telemetry_wake(app_dir("fake-telemetry"), name, why, sizeof(why)), -EPERM);
 	assert_non_null(strstr(why, "belongs to user 4712, not to user 4711"));
@@ -251,7 +251,7 @@ static void test_folder_that_others_may_write_to_is_refused(void **state)
 	stop(&l);
 }
 
-static void test_links_of_others_to_elsewhere_are_refused(void **state)
+static void test_links_of_other_users_are_refused(void **state)
 {
 	struct listener l;
 	unsigned notes;
@@ -259,26 +259,26 @@ static void test_links_of_others_to_elsewhere_are_refused(void **state)
 	make_folder("victim", 0, 0755);
 	l = start("victim", RT_SOCKET_NAME, 0, 0, 8);
 	assert_int_equal(symlink(app_dir("victim"), app_dir("link")), 0);
-	/* Root's own link, and a relative one, may lead anywhere. */
+	/* Links of root are followed, also relative ones. */
 	assert_int_equal(try_connect("link"), 0);
 	assert_int_equal(symlink("../dpdk/./victim/", app_dir("relative")), 0);
 	assert_int_equal(try_connect("relative"), 0);
 	assert_int_equal(listed("relative", "relative", &notes), 1);
 	assert_int_equal(lchown(app_dir("link"), MALLORY, MALLORY), 0);
 	assert_refused("link", "a symbolic link of user 4712, but belongs to user 0");
-	/* Two links in a row, of two users. */
+	/* A chain of two links of two users. */
 	assert_int_equal(symlink(app_dir("link"), app_dir("links")), 0);
 	assert_int_equal(lchown(app_dir("links"), ALICE, ALICE), 0);
 	assert_refused("links", "symbolic links of different users");
 	stop(&l);
-	/* A user's link to that user's folder. */
+	/* A user's link to a folder of the same user. */
 	make_folder("mallorys", MALLORY, 0700);
 	l = start("mallorys", RT_SOCKET_NAME, MALLORY, MALLORY, 8);
 	assert_int_equal(unlink(app_dir("link")), 0);
 	assert_int_equal(symlink("mallorys", app_dir("link")), 0);
 	assert_int_equal(lchown(app_dir("link"), MALLORY, MALLORY), 0);
 	assert_int_equal(try_connect("link"), 0);
-	/* A socket is no place for a link. */
+	/* A socket may not be a link. */
 	assert_int_equal(symlink("../victim/" RT_SOCKET_NAME, app_dir("mallorys/other.sock")), 0);
 	assert_int_equal(rt_connect_name(app_dir("mallorys"), "other.sock", why, sizeof(why)),
 		-ECONNREFUSED);
@@ -287,8 +287,8 @@ static void test_links_of_others_to_elsewhere_are_refused(void **state)
 	stop(&l);
 }
 
-/* For others than root: root's and their own. */
-static void test_users_trust_root_and_themselves(void **state)
+/* Users trust sockets of root and their own. */
+static void test_users_may_connect_to_root_and_themselves(void **state)
 {
 	struct listener a, r, m;
 	int status;
@@ -317,7 +317,7 @@ static void test_users_trust_root_and_themselves(void **state)
 	stop(&m);
 }
 
-/* Its queue is full for ever: a list must not wait for it. */
+/* Its backlog stays full: a list must not wait for it. */
 static void test_list_does_not_wait_for_a_listener_without_room(void **state)
 {
 	struct listener l;
@@ -355,7 +355,7 @@ static void test_further_applications_of_a_folder_have_numbers(void **state)
 	assert_int_equal(listed("shared#1", "shared", &notes), 1);
 	assert_int_equal(listed("shared#10", "shared", &notes), 1);
 	assert_int_equal(notes, 0);
-	/* A file-prefix may look like that, too. */
+	/* A file-prefix may have this form. */
 	make_folder("shared#10", 0, 0700);
 	assert_int_equal(try_connect("shared#10"), -ENOENT);
 	stop(&one);
@@ -363,7 +363,7 @@ static void test_further_applications_of_a_folder_have_numbers(void **state)
 	stop(&odd);
 }
 
-static void test_names_do_not_reach_the_terminal_unchecked(void **state)
+static void test_control_characters_in_application_names_are_replaced(void **state)
 {
 	struct listener l;
 	unsigned notes;
@@ -393,17 +393,17 @@ static void test_numbers_of_sockets(void **state)
 int main(void)
 {
 	const struct CMUnitTest users[] = {
-		cmocka_unit_test(test_everything_of_root_is_trusted),
-		cmocka_unit_test(test_root_may_use_what_is_all_of_one_user),
+		cmocka_unit_test(test_sockets_of_root_are_trusted),
+		cmocka_unit_test(test_root_may_connect_to_sockets_of_one_user),
 		cmocka_unit_test(test_socket_of_another_user_is_refused),
-		cmocka_unit_test(test_listener_of_another_user_is_refused_and_hears_nothing),
+		cmocka_unit_test(test_listener_of_another_user_receives_nothing),
 		cmocka_unit_test(test_telemetry_socket_of_another_user_is_refused),
 		cmocka_unit_test(test_folder_that_others_may_write_to_is_refused),
-		cmocka_unit_test(test_links_of_others_to_elsewhere_are_refused),
-		cmocka_unit_test(test_users_trust_root_and_themselves),
+		cmocka_unit_test(test_links_of_other_users_are_refused),
+		cmocka_unit_test(test_users_may_connect_to_root_and_themselves),
 		cmocka_unit_test(test_list_does_not_wait_for_a_listener_without_room),
 		cmocka_unit_test(test_further_applications_of_a_folder_have_numbers),
-		cmocka_unit_test(test_names_do_not_reach_the_terminal_unchecked),
+		cmocka_unit_test(test_control_characters_in_application_names_are_replaced),
 	};
 	const struct CMUnitTest any[] = {
 		cmocka_unit_test(test_numbers_of_sockets),

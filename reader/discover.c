@@ -26,17 +26,17 @@ struct ringtap_apps {
 	size_t count;
 	char **notes;
 	size_t note_count;
-	struct stat seen[2]; /* folders that have been looked into */
+	struct stat seen[2]; /* folders that were searched */
 	unsigned seen_count;
 };
 
-/* A runtime folder, and which applications there are in it. */
+/* A runtime folder and the applications in it. */
 struct place {
 	const char *dir, *prefix;
 	struct rt_folder folder;
-	bool named[RT_INSTANCES_MAX]; /* there is a socket of that number */
-	pid_t pid;                    /* of the last one that answers; 0: not known */
-	pid_t config_pid;             /* that holds the config file; 0: not known */
+	bool named[RT_INSTANCES_MAX]; /* a socket with this number exists */
+	pid_t pid;                    /* of the last one that answered; 0: unknown */
+	pid_t config_pid;             /* of the process that locks the config file; 0: unknown */
 	bool config_listed;
 };
 
@@ -53,8 +53,8 @@ static int add_note(struct ringtap_apps *list, const char *what, const char *why
 	return 0;
 }
 
-/* 1: a process listens there; 0: none does; -EPERM: it cannot be trusted. Never waits: a listener
- * that has no room is one, too. */
+/* 1: a process listens there; 0: none does; -EPERM: not trusted. Never waits: a listener with a
+ * full backlog counts as one. */
 static int answers(struct place *p, const char *base, unsigned instance, char *err, size_t errlen)
 {
 	char name[RT_SOCKET_NAME_MAX];
@@ -72,14 +72,14 @@ static int answers(struct place *p, const char *base, unsigned instance, char *e
 	return 1;
 }
 
-/* A primary process holds a write lock on its config file for as long as it lives; runtime folders
- * of dead ones stay behind. */
+/* A primary process holds a write lock on its config file until it ends; the folder remains after
+ * that. */
 static bool holds_config(struct place *p)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd, ret;
 
-	/* It may be any file: neither block nor follow. */
+	/* It may be a file of any type: do not block, do not follow links. */
 	fd = openat(
 		p->folder.fd, "config", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
@@ -90,8 +90,8 @@ static bool holds_config(struct place *p)
 	return ret == 0 && lock.l_type != F_UNLCK;
 }
 
-/* For root, applications of other users have their user in the name: they cannot take the name of
- * one of root's. */
+/* For root, names of other users' applications include the user: they cannot imitate one of
+ * root's. */
 static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance)
 {
 	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
@@ -167,7 +167,7 @@ static int add_folder(struct ringtap_apps *list, struct place *p)
 		if (p->named[i])
 			ret = add_instance(list, p, i);
 	}
-	/* One without telemetry and probe: its lock is all that there is to see. */
+	/* Without telemetry and probe, the lock is all that is visible. */
 	if (!ret && held && !p->config_listed)
 		ret = add_app(list, p, 0);
 	rt_folder_close(&p->folder);
@@ -183,7 +183,7 @@ static int add(struct ringtap_apps *list, const char *parent, const char *name)
 	if (asprintf(&dir, "%s/%s", parent, name) < 0)
 		return -ENOMEM;
 	p.dir = dir;
-	/* Any user may have chosen it, and it goes to terminals. */
+	/* Any user may have chosen it, and it may be printed to a terminal. */
 	snprintf(shown, sizeof(shown), "%s", name);
 	rt_copy_text(shown, shown, sizeof(shown));
 	ret = strcmp(shown, name) ? add_note(list, shown, "its name has control characters")
@@ -252,7 +252,7 @@ EXPORT int ringtap_apps_find(struct ringtap_apps **out)
 		ret = scan(list, user);
 	}
 	if (!ret)
-		ret = scan(list, "/tmp/dpdk"); /* EAL without XDG_RUNTIME_DIR, not root */
+		ret = scan(list, "/tmp/dpdk"); /* EAL's default if not root */
 	if (ret) {
 		ringtap_apps_free(list);
 		return ret;

@@ -20,7 +20,7 @@
 #include "ringtap/reader.h"
 #include "test_peer.h"
 
-/* A folder as XDG_RUNTIME_DIR, with dpdk/NAME -> the peer's folder. */
+/* XDG_RUNTIME_DIR, with dpdk/NAME -> the peer's folder. */
 struct home {
 	char dir[64], dpdk[80], app[160];
 };
@@ -44,7 +44,7 @@ static void remove_home(struct home *h)
 	unsetenv("XDG_RUNTIME_DIR");
 }
 
-/* How often an application of this name is found. Others may run on this machine. */
+/* Number of applications found with this name. Others may run on this machine. */
 static unsigned found(const char *name, const char *dir)
 {
 	struct ringtap_apps *apps;
@@ -86,7 +86,7 @@ static void test_application_with_telemetry_is_found(void **state)
 	test_peer_stop(&p);
 }
 
-static void test_folder_of_a_dead_application_is_passed_over(void **state)
+static void test_folder_of_an_ended_application_is_skipped(void **state)
 {
 	struct test_peer p = {.telemetry = "{}"};
 	struct home h;
@@ -96,14 +96,14 @@ static void test_folder_of_a_dead_application_is_passed_over(void **state)
 	make_home(&h, "discovered-dead", p.dir);
 	snprintf(config, sizeof(config), "%s/config", p.dir);
 	close(open(config, O_CREAT | O_RDWR, 0600));
-	test_peer_die(&p); /* its sockets are still there, but nobody listens */
+	test_peer_die(&p); /* its sockets exist, without a listener */
 	assert_int_equal(found("discovered-dead", h.app), 0);
 	unlink(config);
 	remove_home(&h);
 	test_peer_bury(&p);
 }
 
-/* --no-telemetry, and the probe not linked in: all there is to see is EAL's lock. */
+/* --no-telemetry, without a linked probe: only EAL's lock is visible. */
 static void test_application_without_sockets_is_found_by_its_lock(void **state)
 {
 	struct flock lock = {.l_type = F_WRLCK};
@@ -136,7 +136,7 @@ static void test_application_without_sockets_is_found_by_its_lock(void **state)
 	test_peer_stop(&p);
 }
 
-static void test_folder_that_is_named_twice_is_listed_once(void **state)
+static void test_folder_with_two_names_is_listed_once(void **state)
 {
 	static const char app[] = "/tmp/dpdk/ringtap-test";
 	struct test_peer p = {0};
@@ -164,9 +164,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_application_with_a_probe_awake_is_found),
 		cmocka_unit_test(test_application_with_telemetry_is_found),
-		cmocka_unit_test(test_folder_of_a_dead_application_is_passed_over),
+		cmocka_unit_test(test_folder_of_an_ended_application_is_skipped),
 		cmocka_unit_test(test_application_without_sockets_is_found_by_its_lock),
-		cmocka_unit_test(test_folder_that_is_named_twice_is_listed_once),
+		cmocka_unit_test(test_folder_with_two_names_is_listed_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

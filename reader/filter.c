@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another filter for a capture that runs. */
+/* Replaces the filter of a running capture. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct rt_msg_filter *make_request(const struct ringtap_insn *filter, uin
 	return m;
 }
 
-/* The length of the answer to what was asked last, or -errno. */
+/* Waits for the answer to the last request. Its length, or -errno. */
 static int await(struct ringtap_capture *cap, struct rt_source *s)
 {
 	int limit_ms = s->conn->timeout_ms ? s->conn->timeout_ms : rt_filter_ms;
@@ -33,14 +33,14 @@ static int await(struct ringtap_capture *cap, struct rt_source *s)
 		s->conn, RT_MSG_FILTERED, NULL, 0, NULL, limit_ms, cap->error, sizeof(cap->error));
 
 	if (ret >= 0 && ret != sizeof(struct rt_msg_filtered))
-		ret = rt_capture_fail(cap, -EPROTO, "the probe answers nonsense");
+		ret = rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
 	s->filtering = ret == -ETIMEDOUT;
 	s->dead |= ret < 0 && !s->filtering;
 	return ret;
 }
 
-/* Asks one application. It may be paused: its answer is awaited later then, before it is asked
- * anything else, and dropped. */
+/* Sends the filter to one application. The answer of a stopped application may be late: it is
+ * received before the next request, and discarded. */
 static int ask(struct ringtap_capture *cap, struct rt_source *s, const struct rt_msg_filter *m)
 {
 	struct rt_msg_filtered answer;
@@ -106,8 +106,8 @@ EXPORT int ringtap_capture_filter(
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
 
-		/* Pairs with the release in rt_ring_publish(). Whatever it is: it is compared only.
-		 */
+		/* Pairs with the release in rt_ring_publish(). Needs no check: it is only
+		 * compared. */
 		in->stale = rt_load_acquire(&cap->sources[in->source].seg.rings[in->index].head);
 	}
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another filter while packets flow, as the reader sees it. */
+/* Replaces the filter of a running capture. */
 #include <errno.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -91,13 +91,13 @@ static bool refuses_with_an_escape(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-static bool answers_nonsense(struct test_peer *p, int sock, uint16_t type)
+static bool answers_without_a_body(struct test_peer *p, int sock, uint16_t type)
 {
 	test_peer_send(sock, RT_MSG_FILTERED, NULL, 0); /* without its body */
 	return true;
 }
 
-/* Packets of stale runs and of others. -EPIPE or what else it ended with. */
+/* Counts packets of stale and other runs. Returns -EPIPE or another error. */
 static int read_all(uint64_t packets[2])
 {
 	struct ringtap_run runs[RUN_MAX];
@@ -112,7 +112,7 @@ static int read_all(uint64_t packets[2])
 	return n;
 }
 
-static void test_what_was_published_before_the_answer_is_stale(void **state)
+static void test_records_published_before_the_answer_are_stale(void **state)
 {
 	uint64_t packets[2];
 
@@ -127,7 +127,7 @@ static void test_what_was_published_before_the_answer_is_stale(void **state)
 	assert_int_equal(packets[false], 7 + 1);
 }
 
-static void test_refusal_is_told_and_goes_on(void **state)
+static void test_capture_continues_after_a_refused_filter(void **state)
 {
 	uint64_t packets[2];
 
@@ -139,19 +139,19 @@ static void test_refusal_is_told_and_goes_on(void **state)
 	assert_int_equal(packets[false], 4);
 }
 
-static void test_refusal_is_fit_for_a_terminal(void **state)
+static void test_control_characters_in_a_refusal_are_replaced(void **state)
 {
 	peer.answer = refuses_with_an_escape;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ENOTSUP);
 	assert_string_equal(ringtap_capture_error(cap), "no [2J way??");
 }
 
-static void test_nonsense_ends_the_capture(void **state)
+static void test_invalid_answer_ends_the_capture(void **state)
 {
 	uint64_t packets[2];
 
 	put_some(0, 4);
-	peer.answer = answers_nonsense;
+	peer.answer = answers_without_a_body;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -EPROTO);
 	assert_int_equal(read_all(packets), -EPIPE);
 	assert_int_equal(packets[true], 4);
@@ -173,7 +173,7 @@ static bool is_silent_once(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-/* The socket of the peer that keeps silent, once it has been asked. */
+/* The socket of the silent peer, after it has received the request. */
 static int silent_peer(void)
 {
 	struct timespec until;
@@ -184,8 +184,8 @@ static int silent_peer(void)
 	return rt_load(&silent_sock);
 }
 
-/* It may be paused: the capture goes on, and so does asking. */
-static void test_late_answer_is_dropped(void **state)
+/* The application may be stopped: the capture continues, and further requests are possible. */
+static void test_late_answer_is_discarded(void **state)
 {
 	uint64_t packets[2];
 	int before = rt_filter_ms;
@@ -200,7 +200,7 @@ static void test_late_answer_is_dropped(void **state)
 	put_some(0, 4);
 	assert_int_equal(read_all(packets), 0);
 	assert_int_equal(packets[false], 4);
-	/* Not asked again while it may be about to answer. */
+	/* No second request before the first is answered. */
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
 	rt_filter_ms = before;
 	answer_filter(silent_peer(), -EINVAL, "too late");
@@ -211,7 +211,7 @@ static void test_late_answer_is_dropped(void **state)
 	assert_int_equal(packets[false], 3);
 }
 
-static void test_late_answer_comes_while_reading(void **state)
+static void test_late_answer_is_received_while_reading(void **state)
 {
 	uint64_t packets[2];
 	int before = rt_filter_ms;
@@ -231,8 +231,8 @@ static void test_late_answer_comes_while_reading(void **state)
 	assert_int_equal(packets[false], 4);
 }
 
-/* What it left behind is still there to be read, and to be checked. */
-static void test_dead_application_has_nothing_to_filter(void **state)
+/* Its records can still be read, and checked. */
+static void test_filter_after_the_application_has_ended(void **state)
 {
 	uint64_t packets[2];
 
@@ -256,13 +256,13 @@ static void test_filter_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		started(test_what_was_published_before_the_answer_is_stale),
-		started(test_refusal_is_told_and_goes_on),
-		started(test_refusal_is_fit_for_a_terminal),
-		started(test_nonsense_ends_the_capture),
-		started(test_late_answer_is_dropped),
-		started(test_late_answer_comes_while_reading),
-		started(test_dead_application_has_nothing_to_filter),
+		started(test_records_published_before_the_answer_are_stale),
+		started(test_capture_continues_after_a_refused_filter),
+		started(test_control_characters_in_a_refusal_are_replaced),
+		started(test_invalid_answer_ends_the_capture),
+		started(test_late_answer_is_discarded),
+		started(test_late_answer_is_received_while_reading),
+		started(test_filter_after_the_application_has_ended),
 		started(test_filter_is_bounded),
 	};
 

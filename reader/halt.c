@@ -12,7 +12,7 @@
 #include "halt.h"
 #include "ringtap/reader.h"
 
-/* /proc may belong to another PID namespace than this process: its numbers are others then. */
+/* /proc may show another PID namespace than that of this process, with other numbers. */
 static bool proc_is_ours(void)
 {
 	char text[16];
@@ -22,7 +22,7 @@ static bool proc_is_ours(void)
 	return atol(text) == getpid();
 }
 
-/* What follows key in a line of the file, up to the line's end. */
+/* The text after key in a line of the file. */
 static bool value_of(const char *path, const char *key, char *value, size_t size)
 {
 	char line[PATH_MAX];
@@ -135,6 +135,6 @@ EXPORT bool ringtap_process_halted(uint32_t pid, char *why, size_t size)
 {
 	char unused[RT_TEXT_LEN];
 
-	rt_need_text(&why, &size, unused, sizeof(unused));
+	rt_default_text(&why, &size, unused, sizeof(unused));
 	return rt_halted((pid_t)pid, why, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a process does not answer, as far as /proc shows it. */
+/* Whether a process does not answer because it is stopped, by /proc. */
 #ifndef RINGTAP_READER_HALT_H
 #define RINGTAP_READER_HALT_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* True if the process is stopped by a signal or a debugger, or if its control group is frozen: err
- * then has a sentence that says so and how to continue it. False, err untouched: it runs, or /proc
- * does not show it (another PID namespace, hidepid). */
+/* True if a signal or a debugger has stopped the process, or if its control group is frozen: err
+ * then states that and how to continue it. False, err unchanged: it runs, or /proc does not show it
+ * (another PID namespace, hidepid). */
 bool rt_halted(pid_t pid, char *err, size_t errlen);
-/* The same for the process that listens at the other end of a connected Unix socket. */
+/* The same for the listener at the other end of a connected Unix socket. */
 bool rt_peer_halted(int fd, char *err, size_t errlen);
-/* The same for the primary process of a DPDK runtime folder, which keeps a lock on a file there.
- * For sockets that take no more connections, and so have no peer. */
+/* The same for the primary process of a DPDK runtime folder, which locks a file there. For sockets
+ * with a full backlog, which accept no connection. */
 bool rt_folder_halted(int folder, char *err, size_t errlen);
 
 #endif

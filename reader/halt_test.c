@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that are stopped: what is said of them, and what is not claimed. */
+/* Stopped peers: errors that state it, and that do not state it without evidence. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -25,8 +25,8 @@
 
 #define SHORT_MS 30
 
-/* A process with a runtime folder, in which it listens on one socket and locks a file as DPDK does.
- * It accepts nobody. */
+/* A process with a runtime folder, in which it listens on a socket and locks a file as DPDK does.
+ * It accepts no connection. */
 struct peer {
 	char dir[32], path[2][64];
 	pid_t pid;
@@ -113,7 +113,7 @@ static void test_state_of_a_process(void **state)
 	peer_end(&p);
 }
 
-static void test_no_claim_of_what_is_not_shown(void **state)
+static void test_running_and_invisible_processes_are_not_halted(void **state)
 {
 	char err[RT_TEXT_LEN] = "untouched";
 	int fd[2];
@@ -130,8 +130,8 @@ static void test_no_claim_of_what_is_not_shown(void **state)
 	assert_string_equal(err, "untouched");
 }
 
-/* Connections are taken or, in the end, no more. */
-static void assert_attach_says_so(const char *socket)
+/* Connections are queued until the backlog is full. */
+static void assert_attach_reports_it(const char *socket)
 {
 	int saved[] = {rt_answer_ms, rt_telemetry_ms}, full = 0;
 	char err[RT_TEXT_LEN];
@@ -165,19 +165,19 @@ static void assert_attach_says_so(const char *socket)
 
 static void test_attaching_to_a_stopped_application(void **state)
 {
-	assert_attach_says_so(RT_TELEMETRY_SOCKET);
+	assert_attach_reports_it(RT_TELEMETRY_SOCKET);
 }
 
 static void test_attaching_to_a_stopped_application_whose_probe_is_awake(void **state)
 {
-	assert_attach_says_so(RT_SOCKET_NAME);
+	assert_attach_reports_it(RT_SOCKET_NAME);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_state_of_a_process),
-		cmocka_unit_test(test_no_claim_of_what_is_not_shown),
+		cmocka_unit_test(test_running_and_invisible_processes_are_not_halted),
 		cmocka_unit_test(test_attaching_to_a_stopped_application),
 		cmocka_unit_test(test_attaching_to_a_stopped_application_whose_probe_is_awake),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is captured, and how well. */
+/* Statistics and interfaces of a capture. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ EXPORT int ringtap_capture_interface(
 	s = &cap->sources[cap->ifs[i].source];
 	f = &s->seg.ifs[cap->ifs[i].local];
 	v.app = cap->ifs[i].source;
-	v.target = rt_load(&f->want);
+	v.target = rt_load(&f->target);
 	if (v.target >= s->target_count)
 		v.target = RINGTAP_NO_INDEX;
 	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
@@ -88,8 +88,8 @@ EXPORT int ringtap_capture_tap(
 			i -= n;
 			continue;
 		}
-		/* An interface that has sent nothing may not have been met yet. */
-		local = rt_load(&s->seg.taps[i].if_index); /* once: the probe may change it */
+		/* An interface without packets may not be known yet. */
+		local = rt_load(&s->seg.taps[i].if_index); /* read once: the probe may change it */
 		if (local >= s->if_known)
 			return -EAGAIN;
 		v.interface = s->if_ids[local];

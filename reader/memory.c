@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,7 +65,7 @@ static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t
 	return 0;
 }
 
-/* ftruncate() of a memfd obeys it, too, and sends SIGXFSZ. */
+/* RLIMIT_FSIZE also applies to ftruncate() of a memfd, which sends SIGXFSZ. */
 static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t errlen)
 {
 	struct rlimit limit;
@@ -83,7 +82,7 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 	return 0;
 }
 
-/* memfds reserve nothing: past the limit no error would come, but the OOM killer. */
+/* A memfd reserves nothing: beyond the limit, the OOM killer acts instead of an error. */
 static int check_available(const struct rt_msg_layout *l, char *err, size_t errlen)
 {
 	uint64_t there = rt_pages_available(), need = 0;
@@ -99,7 +98,7 @@ static int check_available(const struct rt_msg_layout *l, char *err, size_t errl
 	return -ENOMEM;
 }
 
-/* A preference of the memory itself, not of the mapping: it holds for the application's pages. */
+/* A policy of the memory, not of the mapping: it also applies to page faults of the application. */
 static void prefer_node(void *p, uint64_t size, int32_t node)
 {
 	const unsigned bits = 8 * sizeof(unsigned long);
@@ -168,8 +167,8 @@ static int make(struct rt_memory *m, const struct rt_msg_layout *l)
 
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		m->fd[i] = memfd_create(names[i], MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		/* The size is final for the application as well: a truncation would kill us with
-		 * SIGBUS. The other seals are the probe's, which must map it first. */
+		/* Seals the size against the application too: a truncation would send SIGBUS to
+		 * this process. The probe sets the other seals, as it must map the memory first. */
 		if (m->fd[i] < 0 || ftruncate(m->fd[i], (off_t)l->bytes[i]) ||
 			fcntl(m->fd[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 			return -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a session: made, placed and paid for by the reader. */
+/* The memory of a session: the reader allocates it, sets its NUMA nodes, and is charged for it. */
 #ifndef RINGTAP_READER_MEMORY_H
 #define RINGTAP_READER_MEMORY_H
 
@@ -10,11 +10,11 @@
 
 struct rt_memory {
 	int fd[RT_FD_COUNT];       /* -1: none */
-	struct rt_seg_tail *tails; /* mapped before the probe seals it: later it could not be */
+	struct rt_seg_tail *tails; /* mapped before the probe seals it against writable mappings */
 	size_t tails_size;
 };
 
-/* No memory, for rt_memory_free(). */
+/* No memory; valid for rt_memory_free(). */
 #define RT_MEMORY_NONE ((struct rt_memory){.fd = {-1, -1, -1}})
 
 /* Bytes that a buffer of the default size may have. */

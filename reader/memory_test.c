@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory that a reader makes for a probe, and probes that request the impossible. */
+/* The memory that a reader allocates for a probe, and probes with impossible requests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX 
 static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;
-static struct rt_msg_layout layout; /* that the peer sends */
+static struct rt_msg_layout layout; /* sent by the peer */
 static struct rt_memory memory;
 static char err[RT_TEXT_LEN];
 
@@ -57,7 +57,7 @@ static int make(uint64_t wish)
 
 /* ---- what is made ---- */
 
-static void test_memory_is_of_the_exact_size_and_full(void **state)
+static void test_memory_has_the_exact_size_and_is_populated(void **state)
 {
 	assert_int_equal(make(0), 0);
 	for (int i = 0; i < RT_FD_COUNT; i++) {
@@ -66,7 +66,7 @@ static void test_memory_is_of_the_exact_size_and_full(void **state)
 	}
 }
 
-/* The application gets a descriptor of its own, and could cut off what we have mapped. */
+/* The application has a descriptor, and could truncate the reader's mapping. */
 static void test_size_cannot_be_changed_by_the_application(void **state)
 {
 	assert_int_equal(make(0), 0);
@@ -77,7 +77,7 @@ static void test_size_cannot_be_changed_by_the_application(void **state)
 	}
 }
 
-static void test_tails_stay_writable_when_all_is_sealed(void **state)
+static void test_tails_stay_writable_after_sealing(void **state)
 {
 	assert_int_equal(make(0), 0);
 	for (int i = 0; i < RT_FD_COUNT; i++)
@@ -88,7 +88,7 @@ static void test_tails_stay_writable_when_all_is_sealed(void **state)
 	assert_int_equal(memory.tails[RINGS - 1].tail, 77);
 }
 
-/* The policy is the file's: it holds for another mapping of it. */
+/* The policy is that of the file: it applies to other mappings. */
 static void test_rings_prefer_the_node_of_their_thread(void **state)
 {
 	unsigned long mask[16] = {0};
@@ -106,7 +106,7 @@ static void test_rings_prefer_the_node_of_their_thread(void **state)
 	munmap(p, TEST_RING);
 }
 
-static void test_nodes_that_are_not_there_are_no_error(void **state)
+static void test_missing_numa_nodes_are_no_error(void **state)
 {
 	layout.node[0] = 1023;
 	layout.node[1] = INT32_MAX;
@@ -154,14 +154,14 @@ static void test_impossible_numbers_are_refused(void **state)
 	assert_impossible();
 }
 
-static void test_sizes_that_do_not_fit_the_numbers_are_refused(void **state)
+static void test_inconsistent_sizes_are_refused(void **state)
 {
 	static const uint64_t more[] = {4096, 1 << 20, 1ull << 40, UINT64_MAX - (4 << 20), 1};
 
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		for (unsigned k = 0; k < sizeof(more) / sizeof(more[0]); k++) {
 			if (i == RT_FD_SEGMENT && more[k] == 4096)
-				continue; /* tables may be aligned as the probe likes */
+				continue; /* the probe may align tables */
 			layout.bytes[i] += more[k];
 			assert_impossible();
 			layout.bytes[i] -= 8192;
@@ -172,7 +172,7 @@ static void test_sizes_that_do_not_fit_the_numbers_are_refused(void **state)
 	}
 }
 
-/* It rounds up, and no further. */
+/* The probe may round up to a chunk, but not further. */
 static void test_buffers_larger_than_requested_are_refused(void **state)
 {
 	assert_int_equal(make(RINGS * TEST_RING), 0);
@@ -187,7 +187,7 @@ static void test_buffers_larger_than_requested_are_refused(void **state)
 	assert_int_equal(make(1), -EBADMSG);
 }
 
-static void test_more_than_there_is_is_refused(void **state)
+static void test_more_than_available_memory_is_refused(void **state)
 {
 	uint32_t before = layout.order_count;
 
@@ -255,17 +255,17 @@ static void assert_attach_fails(int code, const char *text)
 	close(before);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), code);
 	assert_non_null(strstr(ringtap_capture_error(cap), text));
-	/* The peer's end closes in its own time, but below ours. */
+	/* The peer closes its descriptors later, but they have lower numbers. */
 	after = dup(0);
 	close(after);
 	assert_in_range(after, 0, before + 1);
 }
 
-static void test_layout_of_another_length_is_nonsense(void **state)
+static void test_layout_of_another_length_is_an_error(void **state)
 {
 	peer.answer = send_layout;
 	layout.h.len = sizeof(layout) - 8;
-	assert_attach_fails(-EPROTO, "nonsense");
+	assert_attach_fails(-EPROTO, "invalid answer");
 }
 
 static void test_impossible_layout_ends_the_attempt(void **state)
@@ -291,7 +291,7 @@ static void test_probe_that_never_uses_the_memory_times_out(void **state)
 	rt_open_ms = saved;
 }
 
-static void test_refusal_of_the_memory_is_handed_on(void **state)
+static void test_error_of_mapping_is_returned(void **state)
 {
 	peer.answer = refuse_the_memory;
 	assert_attach_fails(-EINVAL, "it has holes");
@@ -302,21 +302,21 @@ static void test_refusal_of_the_memory_is_handed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_peer(test_memory_is_of_the_exact_size_and_full),
+		with_peer(test_memory_has_the_exact_size_and_is_populated),
 		with_peer(test_size_cannot_be_changed_by_the_application),
-		with_peer(test_tails_stay_writable_when_all_is_sealed),
+		with_peer(test_tails_stay_writable_after_sealing),
 		with_peer(test_rings_prefer_the_node_of_their_thread),
-		with_peer(test_nodes_that_are_not_there_are_no_error),
+		with_peer(test_missing_numa_nodes_are_no_error),
 		with_peer(test_impossible_numbers_are_refused),
-		with_peer(test_sizes_that_do_not_fit_the_numbers_are_refused),
+		with_peer(test_inconsistent_sizes_are_refused),
 		with_peer(test_buffers_larger_than_requested_are_refused),
-		with_peer(test_more_than_there_is_is_refused),
+		with_peer(test_more_than_available_memory_is_refused),
 		with_peer(test_limit_of_file_sizes),
-		with_peer(test_layout_of_another_length_is_nonsense),
+		with_peer(test_layout_of_another_length_is_an_error),
 		with_peer(test_impossible_layout_ends_the_attempt),
 		with_peer(test_probe_that_dies_with_the_memory_is_an_error),
 		with_peer(test_probe_that_never_uses_the_memory_times_out),
-		with_peer(test_refusal_of_the_memory_is_handed_on),
+		with_peer(test_error_of_mapping_is_returned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

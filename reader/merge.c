@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The merge: from the rings of all threads into one sequence in time order.
+ * The merge of the rings of all threads into one sequence in time order.
  *
- * A producer sets busy, reads the TSC, writes, publishes last_ns and head, clears busy. So when we
- * see a ring that is idle: whatever it publishes later was stamped after we looked, less the time
- * that a store takes to become visible (SLACK_NS, generously); busy: it may be stamped as early as
- * its last publication (a ring with packets that carry older time stamps than the TSC's stays busy,
- * and publishes last_ns at every poll). The least of that over all rings is the watermark; what is
- * stamped up to it can be handed out. A thread that is stopped inside of a hook would hold
- * everything up: after rt_hold_ns it is ignored, and what it publishes then may be late, which is
- * counted.
+ * A producer sets busy, reads the TSC, writes, publishes last_ns and head, and clears busy. If a
+ * ring is idle when it is read, its later records have times after that reading, less the time
+ * until a store becomes visible (SLACK_NS, an upper limit). If it is busy, they may be as early as
+ * its last publication (a ring whose packets have older time stamps than the TSC's stays busy, and
+ * publishes last_ns at every poll). The watermark is the minimum over all rings; records up to it
+ * can be returned. A thread that is stopped in a hook would delay all of them: after rt_hold_ns it
+ * is ignored. What it publishes later may be out of order, which is counted.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,26 +18,27 @@
 
 #define AHEAD_NS 1000000000ull
 #define SLACK_NS 50000ull
-/* Without fetching ahead the walk would be the bottleneck: docs/performance.md. */
+/* Without prefetching, walking over the records is the bottleneck: docs/performance.md. */
 #define FETCH_AHEAD   4096 /* bytes */
-#define FETCH_LARGE   192  /* bytes; of records so long only the ends are fetched, */
-#define FETCH_RECORDS 8    /* so many records ahead */
+#define FETCH_LARGE   192  /* bytes; of longer records only the ends are prefetched, */
+#define FETCH_RECORDS 8    /* this many records ahead */
 
 uint64_t rt_hold_ns = 500000000;
 
-uint64_t rt_in_look(
+uint64_t rt_in_refresh(
 	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns)
 {
 	const struct rt_source *s = &cap->sources[in->source];
 	const struct rt_seg_ring *pub = &s->seg.rings[in->index];
-	/* Pairs with the release in rt_ring_end(): 0 means that the head before it is read, too. */
+	/* Pairs with the release in rt_ring_end(): if busy is 0, the head read below includes all
+	 * records before that. */
 	uint32_t busy = rt_load_acquire(&pub->busy);
 	uint64_t last_ns = rt_load_acquire(&pub->last_ns);
 	/* Pairs with the release in rt_ring_publish(): records before it are complete. */
 	uint64_t head = rt_load_acquire(&pub->head);
 
 	if (head - in->pos > in->size || head < in->head || head % 4) {
-		/* What was published before was good. */
+		/* Records published before were valid. */
 		rt_capture_corrupt(cap, in, "impossible head");
 		return 0;
 	}
@@ -130,8 +129,8 @@ static inline void fetch_lines(struct rt_in *in, uint64_t pos)
 		__builtin_prefetch(at_pos(in, in->fetched), 0, 3);
 }
 
-/* Large records: only their ends are looked at, and they will be where they are if the next ones
- * are as long as the last. */
+/* Large records: only their ends are read. Their places are predicted from the length of the last
+ * record. */
 static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t last_len)
 {
 	uint64_t at = pos + (uint64_t)FETCH_RECORDS * last_len;
@@ -143,8 +142,7 @@ static inline void fetch_ends(const struct rt_in *in, uint64_t pos, uint32_t las
 	__builtin_prefetch(p + RT_EPB_HEADER + 3, 0, 3);
 }
 
-/* NULL, or what is wrong with the record at pos. Everything that a reader of the file would
- * stumble over. */
+/* NULL, or why a reader of the file would reject the record at pos. */
 static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct rt_record *r)
 {
 	const uint8_t *at = at_pos(in, pos);
@@ -157,16 +155,16 @@ static inline const char *inspect(const struct rt_in *in, uint64_t pos, struct r
 	return rt_likely(trailer == r->len) ? NULL : "lengths disagree";
 }
 
-/* The record at pos cannot be used, and so no later one can be found. */
+/* The record at pos is invalid, so the next one cannot be found. */
 static void end_ring(struct ringtap_capture *cap, struct rt_in *in, const char *why)
 {
 	rt_capture_corrupt(cap, in, why);
 	in->head = in->pos;
 }
 
-/* The place of a record in the order: its time, but never before the record before it. A time far
- * ahead (a NIC clock that counts TAI, a file that is replayed) would block the ring until it comes:
- * the record is taken as if stamped now. */
+/* The sort key of a record: its time, but not before that of its predecessor. A time far ahead (a
+ * NIC clock in TAI, a replayed file) would block the ring until then: the current time is used
+ * instead. */
 static inline uint64_t later(uint64_t key, uint64_t ns, uint64_t now_ns)
 {
 	if (rt_unlikely(ns > now_ns + AHEAD_NS))
@@ -174,7 +172,7 @@ static inline uint64_t later(uint64_t key, uint64_t ns, uint64_t now_ns)
 	return ns > key ? ns : key;
 }
 
-/* Walks from in->pos on, as far as times are up to limit, and makes it a run. */
+/* Makes a run of the records from in->pos on whose times are up to limit. */
 static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t limit,
 	uint64_t max_bytes, struct ringtap_run *run)
 {
@@ -238,7 +236,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 		end_ring(cap, in, why);
 }
 
-/* Finds the time of the record at pos. False: there is none, or it is corrupt. */
+/* Reads the time of the record at pos. False: no record, or a corrupt one. */
 static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 {
 	struct rt_record c;
@@ -261,8 +259,8 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 	return true;
 }
 
-/* The rings that hold something: with hundreds of idle ones, to look at all of them for every run
- * costs more than the runs. */
+/* The rings that have records: with hundreds of idle rings, checking all of them for each run costs
+ * more than the runs. */
 static struct rt_in *gather(struct ringtap_capture *cap)
 {
 	struct rt_in *list = NULL, **end = &list;
@@ -277,8 +275,8 @@ static struct rt_in *gather(struct ringtap_capture *cap)
 	return list;
 }
 
-/* The ring with the earliest record, and the time of the next earliest of another ring. Rings that
- * have run empty leave the list. */
+/* The ring with the earliest record, and the earliest time of the other rings. Removes empty rings
+ * from the list. */
 static struct rt_in *earliest(struct ringtap_capture *cap, struct rt_in **list, uint64_t *next)
 {
 	struct rt_in *first = NULL;
@@ -321,7 +319,8 @@ unsigned rt_merge(
 		}
 		take_run(cap, in, next < watermark ? next : watermark, left, &runs[n]);
 		left -= runs[n].bytes < left ? runs[n].bytes : left;
-		/* An empty run: the application changes what it has published. Later, perhaps. */
+		/* An empty run: the application has changed a published record. Retried in the next
+		 * call. */
 		if (!runs[n].packets) {
 			cap->dry = true;
 			break;

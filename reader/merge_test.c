@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The merge with times under the test's control: rings are looked at and merged by hand. */
+/* The merge with times that the test sets: rings are refreshed and merged by calls. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,13 +45,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Looks at all rings at this time. Returns the watermark. */
-static uint64_t look_at(uint64_t now)
+/* Refreshes all rings at this time. Returns the watermark. */
+static uint64_t refresh_at(uint64_t now)
 {
 	uint64_t mark = RT_FOREVER;
 
 	for (uint32_t i = 0; i < RINGS; i++) {
-		uint64_t m = rt_in_look(cap, &cap->ins[i], now, now);
+		uint64_t m = rt_in_refresh(cap, &cap->ins[i], now, now);
 
 		mark = m < mark ? m : mark;
 	}
@@ -60,7 +60,7 @@ static uint64_t look_at(uint64_t now)
 
 static uint64_t look_at_second(uint64_t now)
 {
-	return rt_in_look(cap, &cap->ins[1], now, now);
+	return rt_in_refresh(cap, &cap->ins[1], now, now);
 }
 
 static unsigned merge(uint64_t watermark)
@@ -68,7 +68,7 @@ static unsigned merge(uint64_t watermark)
 	return rt_merge(cap, watermark, runs, RUN_MAX);
 }
 
-/* Every packet of the runs in turn is not before the one before. Returns their number. */
+/* Checks that no packet of the runs is before its predecessor. Returns their number. */
 static uint64_t assert_in_order(unsigned n, uint64_t *last)
 {
 	uint64_t packets = 0;
@@ -112,7 +112,7 @@ static void test_records_come_in_time_order(void **state)
 	for (uint64_t i = 0; i < 300; i++)
 		put((uint32_t)(i * i % RINGS), NOW + i * 10);
 	publish_all(NOW + 3000);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	for (uint64_t packets = 0; packets < 300;) {
 		unsigned n = merge(RT_FOREVER);
 
@@ -128,7 +128,7 @@ static void test_neighbours_make_one_run(void **state)
 		put(0, NOW + i);
 	put(1, NOW + 100);
 	publish_all(NOW + 100);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(merge(RT_FOREVER), 2);
 	assert_int_equal(runs[0].packets, 10);
 	assert_int_equal(runs[0].first_ns, NOW);
@@ -143,46 +143,46 @@ static void test_equal_times_are_neither_lost_nor_late(void **state)
 	for (uint64_t i = 0; i < 30; i++)
 		put((uint32_t)(i % RINGS), NOW);
 	publish_all(NOW);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(assert_in_order(merge(NOW), &last), 30);
 	assert_int_equal(cap->reordered, 0);
 }
 
-static void test_nothing_passes_the_watermark(void **state)
+static void test_records_after_the_watermark_are_held(void **state)
 {
 	put(0, NOW);
 	put(0, NOW + 1);
 	put(0, NOW + 2);
 	publish_all(NOW + 2);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(merge(NOW + 1), 1);
 	assert_int_equal(runs[0].packets, 2);
 	assert_int_equal(merge(NOW + 1), 0);
 	assert_int_equal(merge(NOW + 2), 1);
 }
 
-static void test_no_more_runs_than_asked_for(void **state)
+static void test_number_of_runs_is_bounded(void **state)
 {
 	for (uint64_t i = 0; i < 9; i++)
 		put((uint32_t)(i % RINGS), NOW + i);
 	publish_all(NOW + 9);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(rt_merge(cap, RT_FOREVER, runs, 2), 2);
 	assert_int_equal(rt_merge(cap, RT_FOREVER, runs, RUN_MAX), 7);
 }
 
 static void test_idle_producer_allows_all_but_a_slack(void **state)
 {
-	assert_int_equal(look_at(NOW), NOW - SLACK);
+	assert_int_equal(refresh_at(NOW), NOW - SLACK);
 }
 
-/* It has read the TSC after its last publication, and may yet publish that time. */
+/* The producer has read the TSC after its last publication, and may still publish that time. */
 static void test_busy_producer_holds_back_to_its_last_publication(void **state)
 {
 	put(0, NOW - 2000000);
 	test_publish(&session, 0, NOW - 2000000);
 	rt_store(&session.rings[0].busy, 1);
-	assert_int_equal(look_at(NOW), NOW - 2000000);
+	assert_int_equal(refresh_at(NOW), NOW - 2000000);
 }
 
 static void test_stuck_producer_holds_back_for_a_bounded_time(void **state)
@@ -192,11 +192,11 @@ static void test_stuck_producer_holds_back_for_a_bounded_time(void **state)
 	assert_int_equal(look_at_second(NOW), NOW - 1000);
 	assert_int_equal(look_at_second(NOW + HOLD), NOW - 1000);
 	assert_int_equal(look_at_second(NOW + HOLD + 1), RT_FOREVER);
-	/* The others still hold back. */
-	assert_int_equal(look_at(NOW + HOLD + 1), NOW + HOLD + 1 - SLACK);
+	/* The other producers still hold the watermark. */
+	assert_int_equal(refresh_at(NOW + HOLD + 1), NOW + HOLD + 1 - SLACK);
 }
 
-/* CLOCK_REALTIME is set, or the TSC jumps: no time has passed. */
+/* CLOCK_REALTIME is set, or the TSC jumps: CLOCK_MONOTONIC has not advanced. */
 static void test_producer_is_not_stuck_because_the_clock_jumps(void **state)
 {
 	const uint64_t hour = 3600000000000;
@@ -204,12 +204,12 @@ static void test_producer_is_not_stuck_because_the_clock_jumps(void **state)
 	rt_store(&session.rings[1].busy, 1);
 	test_publish(&session, 1, NOW - 1000);
 	assert_int_equal(look_at_second(NOW), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW + hour, NOW), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD), NOW - 1000);
-	assert_int_equal(rt_in_look(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW + hour, NOW), NOW - 1000);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW - hour, NOW + HOLD), NOW - 1000);
+	assert_int_equal(rt_in_refresh(cap, &cap->ins[1], NOW - hour, NOW + HOLD + 1), RT_FOREVER);
 }
 
-/* Always busy: its packets are older than the burst that brings them, and few. */
+/* Always busy, as its few packets are older than the burst that brings them. */
 static void test_producer_that_publishes_time_alone_is_not_stuck(void **state)
 {
 	rt_store(&session.rings[1].busy, 1);
@@ -219,7 +219,7 @@ static void test_producer_that_publishes_time_alone_is_not_stuck(void **state)
 	}
 }
 
-/* Busy each time that it is looked at, but getting on. */
+/* Busy at each reading, but publishing. */
 static void test_producer_that_moves_is_not_stuck(void **state)
 {
 	rt_store(&session.rings[1].busy, 1);
@@ -232,7 +232,7 @@ static void test_producer_that_moves_is_not_stuck(void **state)
 	}
 }
 
-static void test_stuck_producer_is_waited_for_anew_once_it_was_idle(void **state)
+static void test_producer_that_was_idle_holds_the_watermark_again(void **state)
 {
 	rt_store(&session.rings[1].busy, 1);
 	look_at_second(NOW);
@@ -244,19 +244,19 @@ static void test_stuck_producer_is_waited_for_anew_once_it_was_idle(void **state
 	assert_int_equal(look_at_second(NOW + HOLD + 20), NOW + HOLD);
 }
 
-static void test_late_records_are_handed_out_and_counted(void **state)
+static void test_late_records_are_returned_and_counted(void **state)
 {
 	struct ringtap_stats stats = {.size = sizeof(stats)};
 
 	put(0, NOW + 1000);
 	publish_all(NOW);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(merge(RT_FOREVER), 1);
 	put(1, NOW);
 	put(1, NOW + 1);
 	put(1, NOW + 2000);
 	publish_all(NOW + 2000);
-	look_at(NOW + 2000000);
+	refresh_at(NOW + 2000000);
 	assert_int_equal(merge(RT_FOREVER), 1);
 	assert_int_equal(runs[0].packets, 3);
 	ringtap_capture_stats(cap, &stats);
@@ -264,7 +264,8 @@ static void test_late_records_are_handed_out_and_counted(void **state)
 	assert_int_equal(stats.delivered, 4);
 }
 
-/* NIC time stamps of one ring may: the run is still one, the others' order is not broken. */
+/* NIC time stamps of a ring may decrease: they stay in one run, and the order of other rings
+ * holds. */
 static void test_time_going_back_within_a_ring_is_counted(void **state)
 {
 	put(0, NOW + 10);
@@ -272,13 +273,13 @@ static void test_time_going_back_within_a_ring_is_counted(void **state)
 	put(0, NOW + 20);
 	put(1, NOW + 15);
 	publish_all(NOW + 20);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(merge(RT_FOREVER), 3);
 	assert_int_equal(runs[0].packets, 2);
 	assert_int_equal(cap->reordered, 1);
 }
 
-static void test_rings_are_walked_round_and_round(void **state)
+static void test_rings_wrap_around(void **state)
 {
 	uint64_t last = 0, t = NOW;
 
@@ -288,7 +289,7 @@ static void test_rings_are_walked_round_and_round(void **state)
 		for (int i = 0; i < 400; i++)
 			test_put(&session, (uint32_t)i % RINGS, ++t, 0, (uint32_t)(i * 7 % 300));
 		publish_all(t);
-		look_at(t + 1000000);
+		refresh_at(t + 1000000);
 		while (packets < 400)
 			packets += assert_in_order(merge(t), &last);
 		ringtap_capture_release(cap);
@@ -298,7 +299,7 @@ static void test_rings_are_walked_round_and_round(void **state)
 	assert_true(session.pos[0] > 4 * TEST_RING);
 }
 
-static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **state)
+static void test_bytes_of_a_call_are_bounded(void **state)
 {
 	uint64_t bytes = 0;
 	unsigned n;
@@ -306,17 +307,17 @@ static void test_runs_of_a_call_are_bounded_so_that_space_comes_back(void **stat
 	while (session.pos[0] < TEST_RING - 1000)
 		put(0, NOW);
 	publish_all(NOW);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	n = merge(RT_FOREVER);
 	for (unsigned i = 0; i < n; i++)
 		bytes += runs[i].bytes;
 	assert_in_range(bytes, 1, TEST_RING / 4 + 200);
 }
 
-/* ---- what a lying application can do ---- */
+/* ---- an application that corrupts its rings ---- */
 
-/* Ten good packets in ring 0, the bad one, and three good ones in ring 1 after all that. */
-static uint64_t ten_good_and(uint64_t *bad)
+/* Ten valid packets in ring 0, then an invalid one, and three valid ones in ring 1 after those. */
+static uint64_t ten_valid_and(uint64_t *bad)
 {
 	for (uint64_t i = 0; i < 10; i++)
 		put(0, NOW + i);
@@ -327,8 +328,8 @@ static uint64_t ten_good_and(uint64_t *bad)
 	return *bad;
 }
 
-/* What was good comes out, then the error, which names the place. */
-static void assert_good_then_corrupt(uint64_t good, uint64_t place, const char *reason)
+/* Valid packets are returned, then the error, which has the position. */
+static void assert_valid_then_corrupt(uint64_t good, uint64_t place, const char *reason)
 {
 	char where[64];
 	uint64_t packets = 0, last = 0;
@@ -345,7 +346,7 @@ static void assert_good_then_corrupt(uint64_t good, uint64_t place, const char *
 		"ring 0 of test is corrupt at byte %llu: ", (unsigned long long)place);
 	assert_ptr_equal(strstr(ringtap_capture_error(cap), where), ringtap_capture_error(cap));
 	assert_non_null(strstr(ringtap_capture_error(cap), reason));
-	/* And so it stays. */
+	/* The error is permanent. */
 	assert_int_equal(ringtap_capture_next(cap, runs, RUN_MAX, 0), -EBADMSG);
 }
 
@@ -353,9 +354,9 @@ static void corrupt_word(size_t offset, uint32_t value, const char *reason)
 {
 	uint64_t bad;
 
-	ten_good_and(&bad);
+	ten_valid_and(&bad);
 	test_spoil(&session, 0, bad + offset, value);
-	assert_good_then_corrupt(13, bad, reason);
+	assert_valid_then_corrupt(13, bad, reason);
 }
 
 static void test_other_block_type_is_corrupt(void **state)
@@ -418,31 +419,31 @@ static void test_half_a_record_before_head_is_corrupt(void **state)
 {
 	uint64_t bad;
 
-	ten_good_and(&bad);
+	ten_valid_and(&bad);
 	session.pos[0] = bad + 28;
-	assert_good_then_corrupt(13, bad, "not a packet");
+	assert_valid_then_corrupt(13, bad, "not a packet");
 }
 
-static void test_first_record_corrupt_still_saves_other_rings(void **state)
+static void test_other_rings_are_read_after_a_corrupt_first_record(void **state)
 {
 	test_spoil(&session, 0, 0, 1);
 	session.pos[0] = 96;
 	put(1, NOW + 100);
 	put(2, NOW + 200);
-	assert_good_then_corrupt(2, 0, "not a packet");
+	assert_valid_then_corrupt(2, 0, "not a packet");
 }
 
-/* A head is good, the next a lie: what the good one has published is saved. */
-static void lying_head(uint64_t head)
+/* A valid head, then an impossible one: packets up to the valid one are returned. */
+static void impossible_head(uint64_t head)
 {
 	uint64_t last = 0;
 
 	put(0, NOW);
 	put(1, NOW + 5);
 	publish_all(NOW + 5);
-	look_at(NOW);
+	refresh_at(NOW);
 	rt_store(&session.rings[0].head, head);
-	look_at(NOW);
+	refresh_at(NOW);
 	assert_int_equal(cap->corrupt, -EBADMSG);
 	assert_int_equal(
 		assert_in_order((unsigned)ringtap_capture_next(cap, runs, RUN_MAX, 0), &last), 2);
@@ -452,32 +453,32 @@ static void lying_head(uint64_t head)
 
 static void test_head_that_goes_back_is_corrupt(void **state)
 {
-	lying_head(0);
+	impossible_head(0);
 }
 
 static void test_head_more_than_a_ring_ahead_is_corrupt(void **state)
 {
-	lying_head(RINGS * TEST_RING + 4);
+	impossible_head(RINGS * TEST_RING + 4);
 }
 
 static void test_head_near_overflow_is_corrupt(void **state)
 {
-	lying_head(UINT64_MAX - 3);
+	impossible_head(UINT64_MAX - 3);
 }
 
 static void test_unaligned_head_is_corrupt(void **state)
 {
-	lying_head(98);
+	impossible_head(98);
 }
 
-static void test_interface_that_comes_later_is_learnt_with_its_first_packet(void **state)
+static void test_later_interface_is_added_with_its_first_packet(void **state)
 {
 	assert_int_equal(ringtap_capture_interface_count(cap), 2);
 	memcpy(session.ifs[2].name, "late0", 6);
 	rt_store_release(&session.h->if_count, 3);
 	test_put(&session, 0, NOW, 2, 60);
 	publish_all(NOW);
-	look_at(NOW + 1000000);
+	refresh_at(NOW + 1000000);
 	assert_int_equal(merge(RT_FOREVER), 1);
 	assert_int_equal(ringtap_capture_interface_count(cap), 3);
 }
@@ -490,19 +491,19 @@ int main(void)
 		with_capture(test_records_come_in_time_order),
 		with_capture(test_neighbours_make_one_run),
 		with_capture(test_equal_times_are_neither_lost_nor_late),
-		with_capture(test_nothing_passes_the_watermark),
-		with_capture(test_no_more_runs_than_asked_for),
+		with_capture(test_records_after_the_watermark_are_held),
+		with_capture(test_number_of_runs_is_bounded),
 		with_capture(test_idle_producer_allows_all_but_a_slack),
 		with_capture(test_busy_producer_holds_back_to_its_last_publication),
 		with_capture(test_stuck_producer_holds_back_for_a_bounded_time),
 		with_capture(test_producer_is_not_stuck_because_the_clock_jumps),
 		with_capture(test_producer_that_publishes_time_alone_is_not_stuck),
 		with_capture(test_producer_that_moves_is_not_stuck),
-		with_capture(test_stuck_producer_is_waited_for_anew_once_it_was_idle),
-		with_capture(test_late_records_are_handed_out_and_counted),
+		with_capture(test_producer_that_was_idle_holds_the_watermark_again),
+		with_capture(test_late_records_are_returned_and_counted),
 		with_capture(test_time_going_back_within_a_ring_is_counted),
-		with_capture(test_rings_are_walked_round_and_round),
-		with_capture(test_runs_of_a_call_are_bounded_so_that_space_comes_back),
+		with_capture(test_rings_wrap_around),
+		with_capture(test_bytes_of_a_call_are_bounded),
 		with_capture(test_other_block_type_is_corrupt),
 		with_capture(test_length_zero_is_corrupt),
 		with_capture(test_length_below_its_header_is_corrupt),
@@ -515,12 +516,12 @@ int main(void)
 		with_capture(test_interface_that_was_never_announced_is_corrupt),
 		with_capture(test_interface_beyond_its_table_is_corrupt),
 		with_capture(test_half_a_record_before_head_is_corrupt),
-		with_capture(test_first_record_corrupt_still_saves_other_rings),
+		with_capture(test_other_rings_are_read_after_a_corrupt_first_record),
 		with_capture(test_head_that_goes_back_is_corrupt),
 		with_capture(test_head_more_than_a_ring_ahead_is_corrupt),
 		with_capture(test_head_near_overflow_is_corrupt),
 		with_capture(test_unaligned_head_is_corrupt),
-		with_capture(test_interface_that_comes_later_is_learnt_with_its_first_packet),
+		with_capture(test_later_interface_is_added_with_its_first_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

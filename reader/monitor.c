@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching a monitor, switching collectors, looking whether the application is still there. */
+/* Attaches a monitor, switches collectors, checks whether the application has ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +28,17 @@ static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 	return -EOPNOTSUPP;
 }
 
-/* The answer to RT_MSG_MONITOR; the first brings the stats. */
+/* Receives the answer to RT_MSG_MONITOR; the first one has the descriptor of the statistics. */
 static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 {
-	bool first = !mon->fig.live;
+	bool first = !mon->stats.live;
 	unsigned n = 0;
 	int fd = -1, ret;
 
-	ret = rt_conn_expect(
-		mon->conn, RT_MSG_MONITORING, &fd, 1, &n, rt_conn_patience(mon->conn), err, errlen);
+	ret = rt_conn_expect(mon->conn, RT_MSG_MONITORING, &fd, 1, &n,
+		rt_conn_timeout_ms(mon->conn), err, errlen);
 	if (ret < 0) {
-		/* A probe that knows no monitors calls the message unknown. */
+		/* A probe without support for monitors answers that the message is unknown. */
 		return ret == -EPROTO && first && mon->conn->msg.h.type == RT_MSG_ERROR
 			       ? too_old(mon, err, errlen)
 			       : ret;
@@ -48,7 +48,7 @@ static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 		snprintf(err, errlen, "the probe sent no statistics");
 		ret = -EPROTO;
 	} else if (first) {
-		ret = rt_stats_map(&mon->fig, fd, err, errlen);
+		ret = rt_stats_map(&mon->stats, fd, err, errlen);
 	}
 	if (n)
 		close(fd);
@@ -71,8 +71,8 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	mon->asked = collectors;
-	/* One that stood still answers what it was asked before, too. */
+	mon->requested = collectors;
+	/* After a timeout, the answers to earlier requests come first. */
 	for (mon->owed++; mon->owed && !ret; mon->owed -= !ret)
 		ret = receive(mon, err, errlen);
 	if (!ret)
@@ -108,7 +108,7 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	if (ret)
 		return ret;
-	if (rt_clock_read(mon->fig.clock, &mon->line)) {
+	if (rt_clock_read(mon->stats.clock, &mon->line)) {
 		snprintf(err, errlen, "the probe's clock is not readable");
 		return -EBADMSG;
 	}
@@ -124,7 +124,7 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 	int ret;
 
 	*out = NULL;
-	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	rt_default_text(&err, &errlen, unused, sizeof(unused));
 	if (!mon) {
 		snprintf(err, errlen, "not enough memory");
 		return -ENOMEM;
@@ -143,7 +143,7 @@ EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
 	if (!mon)
 		return;
 	ringtap_conn_close(mon->conn);
-	rt_stats_unmap(&mon->fig);
+	rt_stats_unmap(&mon->stats);
 	free(mon);
 }
 
@@ -154,7 +154,7 @@ EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon,
 	char unused[RT_TEXT_LEN];
 	int ret;
 
-	rt_need_text(&err, &errlen, unused, sizeof(unused));
+	rt_default_text(&err, &errlen, unused, sizeof(unused));
 	ret = take_options(opts, &o, err, errlen);
 	if (ret)
 		return ret;
@@ -179,7 +179,7 @@ EXPORT int ringtap_monitor_fd(const struct ringtap_monitor *mon)
 	return mon->conn->fd;
 }
 
-/* Nothing comes unasked but the end. */
+/* Without a request, only the end of the connection can arrive. */
 static void look(struct ringtap_monitor *mon)
 {
 	int len;
@@ -188,9 +188,9 @@ static void look(struct ringtap_monitor *mon)
 		return;
 	len = rt_msg_recv(mon->conn->fd, &mon->conn->msg, sizeof(mon->conn->msg), NULL, 0, NULL, 0);
 	if (len > 0 && mon->owed && mon->conn->msg.h.type == RT_MSG_MONITORING) {
-		/* Too late for whoever asked, but an answer. */
+		/* A late answer to an earlier request. */
 		if (!--mon->owed)
-			mon->collectors = mon->asked;
+			mon->collectors = mon->requested;
 		return;
 	}
 	mon->dead = len != -ETIMEDOUT && len != -EAGAIN && len != -EINTR;
@@ -198,11 +198,11 @@ static void look(struct ringtap_monitor *mon)
 
 EXPORT int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out)
 {
-	struct rt_snapshot *pic;
+	struct rt_snapshot *snap;
 	int ret;
 
 	look(mon);
-	ret = rt_snapshot_take(mon, &pic);
-	*out = ret ? NULL : &pic->pub;
+	ret = rt_snapshot_take(mon, &snap);
+	*out = ret ? NULL : &snap->pub;
 	return ret ? ret : mon->dead ? -EPIPE : 0;
 }

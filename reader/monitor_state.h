@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a monitor: what it remembers from snapshot to snapshot, and the parts of a snapshot. */
+/* The state of a monitor between snapshots, and the parts of a snapshot. */
 #ifndef RINGTAP_READER_MONITOR_STATE_H
 #define RINGTAP_READER_MONITOR_STATE_H
 
@@ -8,7 +8,7 @@
 #include "stats.h"
 #include "ringtap/monitor.h"
 
-/* To whom a block belongs, as it was at first sight: it never changes. */
+/* The owner of a block, as read first: it never changes. */
 struct rt_owner {
 	uint32_t block;         /* index in its table */
 	uint32_t thread;        /* index in the snapshot */
@@ -17,7 +17,7 @@ struct rt_owner {
 	uint8_t direction;
 };
 
-/* A thread and what its arrays point to. Copies need rt_thread_link(). */
+/* A thread with its arrays. Copies need rt_thread_link(). */
 struct rt_thread {
 	struct ringtap_thread_stats pub;
 	struct ringtap_gap gaps[RT_STAT_WINDOWS * RT_STAT_WORST];
@@ -37,19 +37,20 @@ struct rt_pool {
 
 struct ringtap_monitor {
 	struct ringtap_conn *conn;
-	struct rt_stats fig;
-	bool dead;            /* the connection has ended */
-	unsigned collectors;  /* that we asked for */
-	unsigned owed, asked; /* answers to come, after one came too late; what for */
+	struct rt_stats stats;
+	bool dead;           /* the connection has ended */
+	unsigned collectors; /* requested ones */
+	unsigned owed;       /* answers outstanding after a timeout */
+	unsigned requested;  /* collectors of the last request */
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
 	uint32_t newest_window;
-	char names[RT_STAT_PORTS][RT_NAME_LEN]; /* of ports; empty: ethdev's, as far as known */
+	char names[RT_STAT_PORTS][RT_NAME_LEN]; /* of ports in Open vSwitch; empty: none known */
 	uint8_t name_tries[RT_STAT_PORTS];
-	/* By index in the snapshots, in the order of first sight. */
+	/* By index in the snapshots, in the order of discovery. */
 	uint32_t slot_count; /* entries of threads that may be in use */
 	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
-	struct rt_thread threads[RT_STAT_THREADS]; /* as last seen */
+	struct rt_thread threads[RT_STAT_THREADS]; /* as last read */
 	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS];
 	/* By index in the segment's tables. */
 	bool slot_met[RT_STAT_THREADS], hook_met[RT_STAT_HOOKS], pair_met[RT_STAT_PAIRS],
@@ -57,11 +58,11 @@ struct ringtap_monitor {
 	uint32_t slot_thread[RT_STAT_THREADS];
 };
 
-/* What ringtap_monitor_read() gives out, with what hangs on it. */
+/* What ringtap_monitor_read() returns, with its arrays. */
 struct rt_snapshot {
 	struct ringtap_snapshot pub;
 	uint64_t mono_ns;
-	/* What the arrays of pub begin with. */
+	/* The beginnings of the arrays of pub. */
 	struct ringtap_port_stats *ports;
 	struct rt_thread *threads;
 	struct ringtap_queue_stats *queues;
@@ -72,25 +73,24 @@ struct rt_snapshot {
 	struct ringtap_sample *samples;
 };
 
-/* snapshot.c: the snapshot of the moment, whatever became of the connection. 0, -ENOMEM, -EBADMSG.
- */
+/* snapshot.c: takes a snapshot, also after the connection has ended. 0, -ENOMEM, -EBADMSG. */
 int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out);
 
 /* Ticks per second, measured since the monitor was opened: DPDK rounds the frequency, and the
- * probe's clock line runs slower or faster while it follows the time. */
+ * probe's clock line runs faster or slower while it is corrected. */
 uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns);
 
-/* monitor_who.c: whose the blocks are; finds new threads and brings all up to date. 0, -ENOMEM,
- * -EBADMSG. */
-int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
+/* monitor_owners.c: finds new threads and the owners of blocks, and updates all of them. 0,
+ * -ENOMEM, -EBADMSG. */
+int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
 
-/* monitor_thread.c: one thread slot. False: nobody has it, or it changes hands all the time. */
+/* monitor_thread.c: reads one thread slot. False: it is free, or its owner keeps changing. */
 bool rt_thread_read(
 	const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz, struct rt_thread *out);
-uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots);
+uint32_t rt_newest_window(const struct rt_stats *stats, uint32_t slots);
 
-/* Copies words that their writer may change meanwhile; bytes is a multiple of 8. Acquires, so that
- * a sequence number read afterwards is not older. */
+/* Copies words while their writer may change them; bytes is a multiple of 8. Acquires, so that a
+ * sequence number read afterwards is not older. */
 void rt_copy_words(void *dst, const void *src, size_t bytes);
 
 uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz);

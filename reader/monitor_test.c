@@ -23,10 +23,10 @@ static void test_what_is_wanted_reaches_the_probe(void **state)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 
 	must_attach();
-	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_ALL);
-	assert_int_equal(peer.asked_for.latency_every, 16);
+	assert_int_equal(peer.request.collectors, RT_COLLECT_ALL);
+	assert_int_equal(peer.request.latency_every, 16);
 	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
-	assert_int_equal(peer.asked_for.collectors, RT_COLLECT_POLLS);
+	assert_int_equal(peer.request.collectors, RT_COLLECT_POLLS);
 	assert_int_equal(ringtap_monitor_app(mon, &info), 0);
 	assert_string_equal(info.prefix, "test");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One polling thread's statistics out of memory that it goes on writing. */
+/* Reads the statistics of a polling thread, which may write them meanwhile. */
 #include <stdlib.h>
 
 #include "common/atomics.h"
 #include "monitor_state.h"
 
-#define TRIES 8 /* to read what changes under us; then the last try has to do */
+#define TRIES 8 /* to read a consistent copy; the last one is used in any case */
 
 typedef uint64_t __attribute__((may_alias)) word;
 
@@ -76,7 +76,7 @@ static void add_burst(const struct ringtap_monitor *mon, uint64_t tsc_hz,
 			.packets = b->packets};
 }
 
-/* Nothing of a window that began anew meanwhile. */
+/* Skips a window that was restarted meanwhile. */
 static void add_window(const struct ringtap_monitor *mon, uint64_t tsc_hz,
 	const struct rt_stat_window *w, uint32_t number, struct rt_thread *o)
 {
@@ -112,7 +112,7 @@ static int more_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* A thread that does not poll any more keeps windows of long ago: they do not count. */
+/* Windows of a thread that has stopped polling may be old: they do not count. */
 static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_thread *t,
 	uint64_t tsc_hz, struct rt_thread *o)
 {
@@ -128,13 +128,13 @@ static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_t
 	qsort(o->microbursts, o->pub.microburst_count, sizeof(o->microbursts[0]), more_first);
 }
 
-uint32_t rt_newest_window(const struct rt_stats *fig, uint32_t slots)
+uint32_t rt_newest_window(const struct rt_stats *stats, uint32_t slots)
 {
 	uint32_t newest = 0;
 
 	for (uint32_t t = 0; t < slots; t++) {
 		for (int i = 0; i < RT_STAT_WINDOWS; i++) {
-			uint32_t number = rt_load(&fig->threads[t].window[i].number);
+			uint32_t number = rt_load(&stats->threads[t].window[i].number);
 
 			newest = number > newest ? number : newest;
 		}
@@ -165,8 +165,8 @@ bool rt_thread_read(
 	const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz, struct rt_thread *out)
 {
 	struct ringtap_thread_stats *o = &out->pub;
-	const struct rt_stat_thread *t = &mon->fig.threads[slot];
-	bool busy_on = rt_load(&mon->fig.live->collectors) & RT_COLLECT_BUSY;
+	const struct rt_stat_thread *t = &mon->stats.threads[slot];
+	bool busy_on = rt_load(&mon->stats.live->collectors) & RT_COLLECT_BUSY;
 
 	for (int i = 0; i < TRIES; i++) {
 		/* Pairs with the release in introduce(), by the thread that took the slot. */

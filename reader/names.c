@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What Open vSwitch calls its ports. Its database (RFC 7047, vswitchd.conf.db(5)) has for each port
- * of type dpdk the name, the number of the ethdev (status:port_no, when the port is up) and the
- * EAL device (options:dpdk-devargs). The socket is the one on the switch's own command line.
+ * Port names of Open vSwitch. For each port of type dpdk, its database (RFC 7047,
+ * vswitchd.conf.db(5)) has the name, the number of the ethdev (status:port_no, when the port is up)
+ * and the EAL device (options:dpdk-devargs). The path of the database's socket is in the switch's
+ * command line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +14,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "common/clock.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "names.h"
@@ -26,7 +27,7 @@
 #define DEFAULT_PATH "/var/run/openvswitch/db.sock"
 #define ANSWER_MAX   (4u << 20) /* bytes */
 #define FRESH_NS     100000000ull
-#define LIVE_MS      10 /* while packets flow: a ring of 32 MiB holds 27 ms at 10 Gbit/s */
+#define LIVE_MS      10 /* during a capture: a ring of 32 MiB holds 27 ms at 10 Gbit/s */
 #define CMDLINE_MAX  4096
 
 struct rt_switch_port {
@@ -35,14 +36,6 @@ struct rt_switch_port {
 };
 
 int rt_names_ms = 300;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
  * another kind of connection, or cannot be read. */
@@ -75,7 +68,7 @@ static int socket_path(pid_t pid, char *out, size_t size)
 	return 0;
 }
 
-/* An application of another user may name no sockets but its user's: else it could have root
+/* An application of another user may only name a socket of its user: otherwise it could make root
  * connect to any. */
 static bool trusted(uid_t uid, uid_t app_uid)
 {
@@ -95,7 +88,7 @@ static int connect_to(const char *path, uid_t app_uid)
 	if (file < 0)
 		return -errno;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* By descriptor: the path may lead elsewhere a moment later. */
+	/* By descriptor, as the path may change meanwhile. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", file);
 	if (fd >= 0 && !fstat(file, &st) && S_ISSOCK(st.st_mode) && trusted(st.st_uid, app_uid) &&
 		!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
@@ -107,17 +100,17 @@ static int connect_to(const char *path, uid_t app_uid)
 	return ret;
 }
 
-/* The answer to the one question; NULL: it does not come in time, or is none. */
+/* Receives the answer to the query. NULL: a timeout, or not JSON. */
 static json_t *receive(int fd, int within_ms)
 {
-	uint64_t end_ns = now_ns() + (uint64_t)within_ms * 1000000;
+	uint64_t end_ns = rt_time_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
 	size_t len = 0, size = 65536;
 	char *buf = malloc(size), *more;
 	json_t *root = NULL;
 
 	while (buf && !root && len < ANSWER_MAX) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int64_t left_ns = (int64_t)(end_ns - now_ns());
+		int64_t left_ns = (int64_t)(end_ns - rt_time_ns(CLOCK_MONOTONIC));
 		ssize_t n;
 
 		if (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) <= 0)
@@ -126,7 +119,7 @@ static json_t *receive(int fd, int within_ms)
 		if (n <= 0)
 			break;
 		len += (size_t)n;
-		/* Only its last brace ends a message. */
+		/* A message can only end with a brace: do not parse earlier. */
 		if (buf[len - 1] == '}' || buf[len - 1] == '\n')
 			root = json_loadb(buf, len, 0, NULL);
 		if (len < size)
@@ -157,7 +150,7 @@ static json_t *query(const char *path, uid_t app_uid, int within_ms)
 	return root;
 }
 
-/* The value of a key in ["map",[[key,value],...]], NULL: there is none. */
+/* The value of a key in ["map",[[key,value],...]]; NULL: none. */
 static const char *in_map(const json_t *map, const char *key)
 {
 	const json_t *pairs = json_array_get(map, 1), *pair;
@@ -217,7 +210,7 @@ static void refresh(struct ringtap_conn *c)
 	socklen_t len = sizeof(peer);
 	json_t *root = NULL;
 
-	n->queried_ns = now_ns();
+	n->queried_ns = rt_time_ns(CLOCK_MONOTONIC);
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
@@ -234,8 +227,8 @@ void rt_names_free(struct rt_names *n)
 	*n = (struct rt_names){0};
 }
 
-/* How well a row fits. A port that is not up yet has no number, one that has failed may have an old
- * one, and what stands in devargs need not be a device (class=eth,mac=…, representors). */
+/* How well a row matches. A port that is not up has no number, a failed one may have an old number,
+ * and devargs may be more than a device (class=eth,mac=…, representors). */
 static int fit(const struct rt_switch_port *p, uint16_t port_id, const char *device)
 {
 	bool same = !strcmp(p->device, device);
@@ -250,7 +243,8 @@ bool rt_switch_name(
 	int best = 0;
 
 	if (!c->names.useless &&
-		(!c->names.queried_ns || now_ns() - c->names.queried_ns > FRESH_NS))
+		(!c->names.queried_ns ||
+			rt_time_ns(CLOCK_MONOTONIC) - c->names.queried_ns > FRESH_NS))
 		refresh(c);
 	for (size_t i = 0; i < c->names.count; i++) {
 		int f = fit(&c->names.list[i], port_id, device);
@@ -274,7 +268,7 @@ void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_N
 	for (size_t i = 0; list && i < list->port_count; i++) {
 		const struct ringtap_port_info *p = ringtap_list_port(list, i);
 
-		if (!strcmp(p->device, name)) { /* ethdev's own names come first */
+		if (!strcmp(p->device, name)) { /* names of ethdev have precedence */
 			found = name;
 			break;
 		}

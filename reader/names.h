@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that Open vSwitch's users gave to its ports: ethdev does not know them, its database does.
- */
+/* Port names of Open vSwitch: ethdev has others, the switch's database has these. */
 #ifndef RINGTAP_READER_NAMES_H
 #define RINGTAP_READER_NAMES_H
 
@@ -20,21 +19,21 @@ struct rt_names {
 	size_t count;
 	uint64_t queried_ns; /* CLOCK_MONOTONIC */
 	bool useless;        /* no Open vSwitch, or its database does not answer */
-	bool live;           /* packets flow: the reader of the rings must not wait for long */
+	bool live;           /* a capture runs: do not block the reader of the rings */
 };
 
 void rt_names_free(struct rt_names *n);
 
-/* How long the database may take; a variable for the tests' sake. */
+/* Timeout of the database. A variable, so that tests can set it. */
 extern int rt_names_ms;
 
-/* Puts the name that the switch has for a port into name, cleaned for terminals; device, ethdev's
- * name, where there is none. False: there is none. Queries the database, ten times a second at
- * most, as names and numbers of ports change, and never again where that fails. */
+/* Writes the switch's name of a port into name, without control characters; device, ethdev's name,
+ * if it has none. False: none. Queries the database at most ten times a second, as names and
+ * numbers of ports change, and never again after a failure. */
 bool rt_switch_name(
 	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN]);
 
-/* ethdev's name of what a user calls a port, into device; the same text where that is no name of
+/* ethdev's name of the port that a user named, into device; the same text if it is not a name of
  * the switch. Requests the list of ports, so only before RT_MSG_OPEN. */
 void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names out of Open vSwitch's database, which is played by a thread of this process, as is the
- * switch: the program starts itself again with the database's socket on its command line. */
+/* Names from Open vSwitch's database, which a thread of this process simulates. The process also
+ * simulates the switch: it executes itself again with the socket of the database on its command
+ * line. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +34,7 @@ static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static struct ringtap_conn *conn;
 static pthread_t database;
 static int listener = -1, peer = -1;
-static const char *answer; /* NULL: silence */
+static const char *answer; /* NULL: no answer */
 static size_t repeat;
 static uint32_t questions;
 
@@ -59,7 +60,7 @@ static void *serve(void *arg)
 			if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 				break;
 		while (!text && recv(fd, question, sizeof(question), 0) > 0)
-			; /* until the reader has had enough */
+			; /* until the reader closes the connection */
 		close(fd);
 	}
 	return NULL;
@@ -115,8 +116,8 @@ static void test_names_by_number_and_by_device(void **state)
 	assert_int_equal(rt_load(&questions), 1);
 }
 
-/* Numbers are given anew, and the database keeps that of a port that failed. */
-static void test_number_and_device_together_count_most(void **state)
+/* Numbers are reused, and the database keeps that of a failed port. */
+static void test_match_of_number_and_device_has_precedence(void **state)
 {
 	set_answer(ROWS(
 		ROW("old", "net_null1", NUMBER("3")) "," ROW("new", "net_null2", NUMBER("3"))));
@@ -125,7 +126,7 @@ static void test_number_and_device_together_count_most(void **state)
 	assert_name(4, "net_null1", "net_null1");
 }
 
-static void test_representors_go_by_number(void **state)
+static void test_representors_match_by_number(void **state)
 {
 	set_answer(ROWS(ROW("pf", "0000:03:00.0", NUMBER("0")) "," ROW(
 		"vf0", "0000:03:00.0,representor=[0]", NUMBER("1"))));
@@ -147,7 +148,7 @@ static void test_answer_in_pieces(void **state)
 	assert_name(999, "net_null999", "port999");
 }
 
-static void test_only_open_vswitch_is_looked_up(void **state)
+static void test_only_open_vswitch_is_queried(void **state)
 {
 	rt_str_set(conn->app.program, sizeof(conn->app.program), "testpmd");
 	set_answer(ROWS(ROW("p0", "a", NUMBER("0"))));
@@ -155,7 +156,7 @@ static void test_only_open_vswitch_is_looked_up(void **state)
 	assert_int_equal(rt_load(&questions), 0);
 }
 
-static void test_silence_is_waited_for_once(void **state)
+static void test_unanswered_query_is_not_repeated(void **state)
 {
 	set_answer(NULL);
 	assert_name(0, "a", "a");
@@ -163,7 +164,7 @@ static void test_silence_is_waited_for_once(void **state)
 	assert_int_equal(rt_load(&questions), 1);
 }
 
-static void test_nonsense_leaves_names_as_they_are(void **state)
+static void test_invalid_answers_change_no_names(void **state)
 {
 	static const char *const lies[] = {"}", "{}", "[]\n", "null\n", "{\"result\":7}",
 		"{\"result\":[{\"rows\":{}}]}", ROWS("7,null,[],{},\"x\""),
@@ -181,7 +182,7 @@ static void test_nonsense_leaves_names_as_they_are(void **state)
 	assert_int_equal(rt_load(&questions), sizeof(lies) / sizeof(lies[0]));
 }
 
-static void test_endless_answers_are_given_up(void **state)
+static void test_endless_answers_are_aborted(void **state)
 {
 	static const char *const openings[] = {"[", "{\"a\":", " ", "{}"};
 
@@ -193,7 +194,7 @@ static void test_endless_answers_are_given_up(void **state)
 	}
 }
 
-static void test_names_are_cut_and_cleaned(void **state)
+static void test_long_names_and_control_characters(void **state)
 {
 	char name[RT_NAME_LEN];
 
@@ -205,7 +206,7 @@ static void test_names_are_cut_and_cleaned(void **state)
 	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
 }
 
-/* Gives the socket, or the process behind it, to another user. */
+/* Changes the owner of the socket, or of the process that listens. */
 static void listen_as(uid_t owner, uid_t process)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -247,14 +248,14 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		with_database(test_names_by_number_and_by_device),
-		with_database(test_number_and_device_together_count_most),
-		with_database(test_representors_go_by_number),
+		with_database(test_match_of_number_and_device_has_precedence),
+		with_database(test_representors_match_by_number),
 		with_database(test_answer_in_pieces),
-		with_database(test_only_open_vswitch_is_looked_up),
-		with_database(test_silence_is_waited_for_once),
-		with_database(test_nonsense_leaves_names_as_they_are),
-		with_database(test_endless_answers_are_given_up),
-		with_database(test_names_are_cut_and_cleaned),
+		with_database(test_only_open_vswitch_is_queried),
+		with_database(test_unanswered_query_is_not_repeated),
+		with_database(test_invalid_answers_change_no_names),
+		with_database(test_endless_answers_are_aborted),
+		with_database(test_long_names_and_control_characters),
 		with_database(test_database_of_another_user_is_not_queried),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading: when to look at the rings, when to wait, when it is over. */
+/* Reading: when to read the rings, when to wait, when to end. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,19 +12,11 @@
 #include "halt.h"
 
 #define LAG_NS  1000000ull
-#define LOOK_NS 10000000ull /* between looks at the connections */
-
-uint64_t rt_mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
+#define LOOK_NS 10000000ull /* between checks of the connections */
 
 /* Takes what the probe says; the end of the connection is the end of the application, or of
  * its trust in us. */
-static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
+static void receive_message(struct ringtap_capture *cap, struct rt_source *s)
 {
 	char err[RT_TEXT_LEN];
 	int ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, 0, err, sizeof(err));
@@ -32,7 +24,7 @@ static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
 	if (ret == -ETIMEDOUT || ret == -EAGAIN)
 		return;
 	if (ret == -EPROTO && s->filtering && s->conn->msg.h.type == RT_MSG_FILTERED) {
-		s->filtering = false; /* too late, whatever it says */
+		s->filtering = false; /* a late answer */
 		return;
 	}
 	if (ret > 0) {
@@ -44,7 +36,7 @@ static void listen_to(struct ringtap_capture *cap, struct rt_source *s)
 		snprintf(cap->error, sizeof(cap->error), "%s", err);
 }
 
-/* Who does not say that it has stopped is believed to: what it has published is all we take. */
+/* Treats an unresponsive probe as stopped, and drains what it has published. */
 static void give_up_waiting(struct ringtap_capture *cap)
 {
 	if (!cap->stop_until_ns || rt_mono_ns() < cap->stop_until_ns)
@@ -58,14 +50,14 @@ static void give_up_waiting(struct ringtap_capture *cap)
 	}
 }
 
-static void look_at_sources(struct ringtap_capture *cap)
+static void check_connections(struct ringtap_capture *cap)
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
 		if (s->dead || s->stopped)
 			continue;
-		listen_to(cap, s);
+		receive_message(cap, s);
 		rt_capture_learn_all_ifs(cap, i);
 	}
 	give_up_waiting(cap);
@@ -94,7 +86,7 @@ static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SO
 	}
 }
 
-static uint64_t look_at_rings(struct ringtap_capture *cap)
+static uint64_t refresh_rings(struct ringtap_capture *cap)
 {
 	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER, mono = rt_mono_ns();
 	uint64_t used[RT_MAX_SOURCES] = {0};
@@ -103,14 +95,14 @@ static uint64_t look_at_rings(struct ringtap_capture *cap)
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
-		/* If it cannot be read, the writer is preempted or dead: the old line is as good.
-		 */
+		/* If it is being written for long, the writer is preempted or dead: keep the old
+		 * line. */
 		rt_clock_read(s->seg.clock, &s->line);
 		now[i] = rt_clock_now(&s->line);
 	}
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
-		uint64_t m = rt_in_look(cap, in, now[in->source], mono);
+		uint64_t m = rt_in_refresh(cap, in, now[in->source], mono);
 
 		used[in->source] += in->head - in->tail;
 		if (m < mark)
@@ -143,10 +135,10 @@ static void nap(struct ringtap_capture *cap, uint64_t ns)
 	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
 	if (ppoll(p, n, &ts, NULL) <= 0)
 		return;
-	/* Somebody else's: a process that was forked has the same descriptor. */
+	/* It may be meant for another process: a forked one has the same descriptor. */
 	if (p[n - 1].revents && !rt_load(&cap->broken))
 		(void)!read(cap->wake_fd, &v, sizeof(v));
-	look_at_sources(cap);
+	check_connections(cap);
 }
 
 static bool take_break(struct ringtap_capture *cap)
@@ -160,9 +152,9 @@ static bool take_break(struct ringtap_capture *cap)
 	return true;
 }
 
-/* Once a ring is corrupt, only what has been published up to then is taken. */
-/* Lines that have left the caches of the producer's core are cheaper to take from it, for both:
- * after having taken everything, let it get ahead. Measured in docs/performance.md. */
+/* After a ring was found corrupt, only records published before are returned. */
+/* Cache lines that have left the caches of the producer's core are cheaper to read, for both sides:
+ * after reading all rings to their end, let producers advance. Measured in docs/performance.md. */
 static bool is_ripe(const struct ringtap_capture *cap)
 {
 	for (uint32_t i = 0; i < cap->in_count; i++) {
@@ -175,7 +167,7 @@ static bool is_ripe(const struct ringtap_capture *cap)
 static unsigned try_next(
 	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, bool eager)
 {
-	uint64_t watermark = cap->corrupt ? RT_FOREVER : look_at_rings(cap);
+	uint64_t watermark = cap->corrupt ? RT_FOREVER : refresh_rings(cap);
 	unsigned n;
 
 	if (cap->dry && !eager && !cap->corrupt && !is_ripe(cap))
@@ -196,16 +188,17 @@ static int next_runs(
 	while (!rt_capture_started(cap)) {
 		int ret = ringtap_capture_start(cap);
 
-		if (ret && ret != -ECONNRESET) /* who has died meanwhile is drained like others */
+		if (ret && ret != -ECONNRESET) /* an application that has ended is drained like the
+						  others */
 			return ret;
 	}
 	for (cap->nap_ns = RT_NAP_MIN_NS;; cap->nap_ns *= 2) {
-		bool over = all_over(cap); /* before the last look at the rings */
+		bool over = all_over(cap); /* read before the rings are read for the last time */
 		bool corrupt = cap->corrupt;
 		unsigned n;
 
 		if (!corrupt && (cap->stop_until_ns || rt_mono_ns() - cap->checked_ns > LOOK_NS))
-			look_at_sources(cap);
+			check_connections(cap);
 		n = try_next(cap, runs, max, over || !timeout_ms || cap->stop_until_ns);
 		if (n)
 			return (int)n;
@@ -227,7 +220,7 @@ static int next_runs(
 	}
 }
 
-#define RUNS_MAX 64 /* at a time, for callers whose structure is another version's */
+#define RUNS_MAX 64 /* at a time, for callers with another version of the structure */
 
 EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *runs,
 	size_t size, unsigned max, int timeout_ms)

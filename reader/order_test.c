@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Producers that run while they are read, as in an application: nothing lost, nothing out of order.
- */
+/* Producers that run while they are read, as in an application: no loss, no disorder. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +54,7 @@ static void spin(unsigned n)
 		rt_pause();
 }
 
-/* As probe/core/hook_burst.c does it; the shapes of the threads differ. */
+/* The steps of probe/core/hook_burst.c. Threads differ in rate and burst. */
 static void *produce(void *arg)
 {
 	struct producer *p = arg;
@@ -68,7 +67,7 @@ static void *produce(void *arg)
 		rt_compiler_barrier();
 		p->ring.last_ns = rt_clock_ns(&line, rt_tsc());
 		if (p->index == 1 && b % 64 == 0)
-			spin(20000); /* the time is old when it is published */
+			spin(20000); /* the time is old when published */
 		for (uint32_t i = 0; i < 1 + b % 8; i++) {
 			if (write_record(p, p->ring.last_ns))
 				p->written++;
@@ -114,7 +113,7 @@ static void test_running_producers_are_merged_in_order(void **state)
 	struct ringtap_stats stats = {.size = sizeof(stats)};
 	int n;
 
-	/* A machine under load may keep a thread from running for longer than real ones stand. */
+	/* On a loaded machine, a thread may wait for a CPU for longer than the default. */
 	rt_hold_ns = 60000000000;
 	memset(p, 0, sizeof(*p) * RINGS);
 	for (uint32_t i = 0; i < RINGS; i++)

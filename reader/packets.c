@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packets of a run. Its records have been checked when it was handed out, but the application
- * can write to them, so every field is read once and checked again. */
+/* The packets of a run. Its records were checked when it was returned, but the application can
+ * change them, so every field is read once and checked again. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,13 +8,13 @@
 #include "capture.h"
 #include "export.h"
 
-#define BATCH 64u /* with its packets in the first-level cache */
+#define BATCH 64u /* whose packets fit into the L1 cache */
 
 struct rt_packets {
 	struct ringtap_packets pub;
-	const uint8_t *at;  /* the record behind the batch; pub.left bytes are there */
+	const uint8_t *at;  /* the record after the batch; pub.left bytes follow */
 	const uint8_t *end; /* of the run */
-	uint64_t packets;   /* of the run, behind the batch */
+	uint64_t packets;   /* of the run, after the batch */
 	const uint32_t *interfaces;
 	uint32_t interface_count;
 	enum ringtap_fields fields;
@@ -91,8 +91,7 @@ static void take_options(struct ringtap_packet *p, const uint8_t *record, const 
 	p->dropcount = o.dropcount;
 }
 
-/* What a batch is filled from; local to the loop, where the compiler knows that nothing changes it.
- */
+/* The source of a batch. Local to the loop, so that the compiler can keep it in registers. */
 struct source {
 	const uint8_t *at;
 	uint64_t left;
@@ -141,7 +140,7 @@ EXPORT bool ringtap_packets_fill(struct ringtap_packets *pub)
 							: take_batch(&s, it->batch, max, true);
 
 	it->packets -= n;
-	/* Invalid, or more or fewer records than when the run was handed out. */
+	/* An invalid record, or another number of records than when the run was returned. */
 	if (rt_unlikely(s.left ? n < BATCH : it->packets != 0)) {
 		it->error = -EBADMSG;
 		s.left = 0;

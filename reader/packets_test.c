@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packets of a run, honest and forged. */
+/* The packets of a run, valid and forged. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #define PACKETS 200u /* more than a batch */
 #define CAPLEN  61u
-#define OPTIONS 60u                         /* all four, and the end */
+#define OPTIONS 60u                         /* all four, and opt_endofopt */
 #define LEN     (RT_EPB_MIN + 64 + OPTIONS) /* of a record */
 
 static uint8_t ring[PACKETS * LEN];
@@ -142,7 +142,7 @@ static void test_fields_without_options_are_unknown(void **state)
 }
 
 /* Packets read ahead without the fields are read again. */
-static void test_fields_hold_from_the_next_packet_on(void **state)
+static void test_fields_apply_from_the_next_packet_on(void **state)
 {
 	for (uint32_t before = 0; before < 130; before++) {
 		ringtap_packets_fields(it, RINGTAP_FIELDS_BASIC);
@@ -165,7 +165,7 @@ static void test_interfaces_are_file_wide(void **state)
 		assert_int_equal(ringtap_packet_next(it)->interface, ids[i % 3]);
 }
 
-/* What was good comes first, also where both are of one batch. */
+/* Valid packets are returned first, also if they are in the same batch. */
 static void test_forged_record_ends_the_run(void **state)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static void test_packets_that_are_read_again_count_once(void **state)
 	}
 }
 
-/* Also after packets were read again, which begins at a place in the batch. */
+/* Also after packets were read again, which starts inside a batch. */
 static void test_forged_record_ends_the_run_with_other_fields(void **state)
 {
 	forge(40, 4, 0);
@@ -253,7 +253,7 @@ static void test_forged_options_stay_in_their_record(void **state)
 	}
 }
 
-/* What the caller has got stays consistent. */
+/* A returned packet stays consistent. */
 static void test_packet_keeps_its_lengths_while_the_ring_changes(void **state)
 {
 	const struct ringtap_packet *p;
@@ -274,7 +274,7 @@ int main(void)
 		TEST(test_every_packet_once),
 		TEST(test_all_fields),
 		TEST(test_fields_without_options_are_unknown),
-		TEST(test_fields_hold_from_the_next_packet_on),
+		TEST(test_fields_apply_from_the_next_packet_on),
 		TEST(test_interfaces_are_file_wide),
 		TEST(test_forged_record_ends_the_run),
 		TEST(test_no_more_packets_than_announced),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Walking over runs that ringtap_capture_next() has handed out: their records have been checked,
- * but they are still in memory that the application can write, so every length is checked again. */
+/* Splits runs of ringtap_capture_next(). Their records were checked, but the application can still
+ * change them, so every length is checked again. */
 #include <string.h>
 
 #include "common/record.h"
 #include "capture.h"
 #include "export.h"
 
-/* Makes part the first packets of rest; fewer where a record has become invalid. */
+/* Makes part the first packets of rest; fewer if a record has become invalid. */
 static void walk(
 	const struct ringtap_run *rest, uint64_t packets, uint64_t bytes, struct ringtap_run *part)
 {
@@ -26,7 +26,7 @@ static void walk(
 	}
 }
 
-/* Copies as much as the caller's version of the structure has. */
+/* Copies the fields that the caller's version of the structure has. */
 static void copy_run(struct ringtap_run *to, const struct ringtap_run *from)
 {
 	size_t size = from->size;

@@ -77,7 +77,7 @@ static void test_take_sets_the_times(void **state)
 	assert_int_equal(rest.last_ns, (1ull << 32) + 103);
 }
 
-static void test_take_keeps_packets_whole(void **state)
+static void test_take_splits_no_packet(void **state)
 {
 	static const struct {
 		uint64_t max, packets, bytes;
@@ -93,7 +93,7 @@ static void test_take_keeps_packets_whole(void **state)
 	}
 }
 
-/* The memory is the application's: what was checked when it was handed out may have changed. */
+/* The application can change the memory after the checks. */
 static void test_take_stops_where_a_record_has_become_invalid(void **state)
 {
 	static const uint32_t lies[] = {0, 4, 31, 34, 200, UINT32_MAX};
@@ -109,7 +109,7 @@ static void test_take_stops_where_a_record_has_become_invalid(void **state)
 	}
 }
 
-/* Records that have become longer: the bytes end before the packets. */
+/* Records that have become longer: bytes are exhausted before packets. */
 static void test_take_ends_with_the_bytes(void **state)
 {
 	struct ringtap_run rest = run, part;
@@ -125,7 +125,7 @@ static void test_take_ends_with_the_bytes(void **state)
 }
 
 /* A program that was compiled when the structure was shorter. */
-static void test_take_writes_no_more_than_the_caller_has(void **state)
+static void test_take_writes_only_the_size_of_the_caller(void **state)
 {
 	struct ringtap_run rest = run, part;
 
@@ -222,10 +222,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_take_ends_after_n_packets, set_up),
 		cmocka_unit_test_setup(test_take_sets_the_times, set_up),
-		cmocka_unit_test_setup(test_take_keeps_packets_whole, set_up),
+		cmocka_unit_test_setup(test_take_splits_no_packet, set_up),
 		cmocka_unit_test_setup(test_take_stops_where_a_record_has_become_invalid, set_up),
 		cmocka_unit_test_setup(test_take_ends_with_the_bytes, set_up),
-		cmocka_unit_test_setup(test_take_writes_no_more_than_the_caller_has, set_up),
+		cmocka_unit_test_setup(test_take_writes_only_the_size_of_the_caller, set_up),
 		cmocka_unit_test_setup(test_pcapng_of_the_only_application_is_in_place, set_up),
 		cmocka_unit_test_setup(test_pcapng_renumbers_interfaces, set_up),
 		cmocka_unit_test_setup(test_pcapng_of_an_unknown_interface_is_none, set_up),

@@ -35,7 +35,7 @@ int64_t rt_sealed_size(int fd)
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st))
 		return -1;
-	/* Holes would be filled with memory when we read them. */
+	/* Reading a hole allocates memory. */
 	if (st.st_size - (int64_t)st.st_blocks * 512 > HOLES_MAX)
 		return -1;
 	return st.st_size;
@@ -145,7 +145,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	}
 	if (sizes[RT_FD_SEGMENT] < (int64_t)sizeof(s->h))
 		return bad(err, errlen, "it is too short");
-	/* First the header alone: what it says of the rest is checked on a private copy. */
+	/* Map the header first: its description of the rest is checked on a private copy. */
 	p = mmap(NULL, sizeof(s->h), PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
 	if (p == MAP_FAILED)
 		return cannot_map(errno, err, errlen);

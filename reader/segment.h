@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session's memory as the reader sees it: nothing in it is believed before it is checked. */
+/* A session's memory in the reader: no value in it is used before it is checked. */
 #ifndef RINGTAP_READER_SEGMENT_H
 #define RINGTAP_READER_SEGMENT_H
 
@@ -24,10 +24,10 @@ struct rt_segment {
 	size_t data_span;
 };
 
-/* Maps the memory that the probe has filled in; fds stay the caller's, and so does tails, the
- * mapping of the whole third memory, which is used until rt_segment_unmap(). -EPROTOTYPE: other
- * version; -EBADMSG: not a segment, or its parts do not fit together or are not sealed; -ENOMEM,
- * -errno. The sentence in err is for people. Undo with rt_segment_unmap(). */
+/* Maps the memory that the probe has initialized. fds stay the caller's, and so does tails, the
+ * mapping of the whole third memory, which is used until rt_segment_unmap(). -EPROTOTYPE: another
+ * version; -EBADMSG: not a segment, or its parts are inconsistent or not sealed; -ENOMEM, -errno.
+ * err has a sentence. Undo with rt_segment_unmap(). */
 int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails,
 	char *err, size_t errlen);
 void rt_segment_unmap(struct rt_segment *s);
@@ -40,11 +40,11 @@ bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64
 /* The size of memory that cannot shrink under us (that would kill us with SIGBUS) and has been
  * filled, holes would be when we read them; else -1. */
 int64_t rt_sealed_size(int fd);
-/* Does a table lie behind the header, aligned, and within the segment? */
+/* Whether a table is after the header, aligned, and within the segment. */
 bool rt_table_fits(
 	uint64_t segment_size, uint64_t offset, uint64_t count, uint64_t each, uint64_t align);
 
-/* The live counts, never more than there is room for. */
+/* The current counts, limited to the capacity. */
 uint32_t rt_segment_if_count(const struct rt_segment *s);
 uint32_t rt_segment_tap_count(const struct rt_segment *s);
 

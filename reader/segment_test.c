@@ -37,7 +37,7 @@ static int map(void)
 	return rt_segment_map(&segment, session.fds, session.tails, why, sizeof(why));
 }
 
-/* It is refused, with a reason, and nothing stays mapped. */
+/* Mapping fails with a reason, and nothing stays mapped. */
 static void assert_refused(int code)
 {
 	assert_int_equal(map(), code);
@@ -46,7 +46,7 @@ static void assert_refused(int code)
 	assert_null(segment.data_base);
 }
 
-static void test_honest_segment_is_mapped(void **state)
+static void test_valid_segment_is_mapped(void **state)
 {
 	session.data[5] = 99;
 	session.data[2 * TEST_RING + 7] = 98;
@@ -166,7 +166,7 @@ static void test_segment_shorter_than_its_tables_is_refused(void **state)
 	assert_refused(-EBADMSG);
 }
 
-/* Offsets that lie in the header, at the end, behind it, or make sums overflow. */
+/* Offsets in the header, at the end, beyond it, or whose sums overflow. */
 static void check_offset(uint64_t *offset, uint64_t own_align)
 {
 	uint64_t good = *offset, size = session.h->segment_size;
@@ -246,7 +246,7 @@ static void test_memory_that_could_shrink_is_refused(void **state)
 	}
 }
 
-static void test_what_is_no_memory_is_refused(void **state)
+static void test_descriptors_without_memory_are_refused(void **state)
 {
 	for (int which = 0; which < RT_FD_COUNT; which++) {
 		int sealed = dup(session.fds[which]);
@@ -275,7 +275,7 @@ static void test_memory_that_is_too_short_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_session(test_honest_segment_is_mapped),
+		with_session(test_valid_segment_is_mapped),
 		with_session(test_header_is_private_once_checked),
 		with_session(test_live_counts_stay_within_their_tables),
 		with_session(test_every_byte_of_the_magic_counts),
@@ -289,7 +289,7 @@ int main(void)
 		with_session(test_clock_outside_of_the_segment_is_refused),
 		with_session(test_flipped_bits_never_crash),
 		with_session(test_memory_that_could_shrink_is_refused),
-		with_session(test_what_is_no_memory_is_refused),
+		with_session(test_descriptors_without_memory_are_refused),
 		with_session(test_memory_that_is_too_short_is_refused),
 	};
 

@@ -3,8 +3,8 @@
 #include "export.h"
 #include "monitor_state.h"
 
-/* A counter that went back has been set to zero in between (a driver's may be, by its application):
- * what it shows has been counted since. */
+/* A counter that has decreased was reset in between (an application may reset its driver's): its
+ * value has been counted since then. */
 static uint64_t grown(uint64_t later, uint64_t earlier)
 {
 	return later >= earlier ? later - earlier : later;
@@ -53,7 +53,7 @@ static void since_thread(struct ringtap_thread_stats *l, const struct ringtap_th
 	LESS_HISTOGRAM(gaps_idle);
 }
 
-/* What began before is not of this time. */
+/* Removes gaps and microbursts that began before. */
 static void drop_old(struct rt_thread *t, uint64_t since_ns)
 {
 	uint32_t n = 0;
@@ -94,29 +94,29 @@ static void since_pair(struct ringtap_pair_stats *l, const struct ringtap_pair_s
 EXPORT void ringtap_snapshot_since(
 	struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier)
 {
-	struct rt_snapshot *pic = (struct rt_snapshot *)later;
+	struct rt_snapshot *snap = (struct rt_snapshot *)later;
 	const struct rt_snapshot *old = (const struct rt_snapshot *)earlier;
 	uint32_t n;
 
-	later->interval_ns = pic->mono_ns - old->mono_ns;
+	later->interval_ns = snap->mono_ns - old->mono_ns;
 	later->no_thread_polls = grown(later->no_thread_polls, earlier->no_thread_polls);
 	later->no_block_polls = grown(later->no_block_polls, earlier->no_block_polls);
 	later->no_pair_packets = grown(later->no_pair_packets, earlier->no_pair_packets);
 	n = fewer(later->port_count, earlier->port_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_port(&pic->ports[i], &old->ports[i]);
+		since_port(&snap->ports[i], &old->ports[i]);
 	for (uint32_t i = 0; i < later->thread_count; i++) {
-		drop_old(&pic->threads[i], earlier->taken_ns);
+		drop_old(&snap->threads[i], earlier->taken_ns);
 		if (i < earlier->thread_count)
-			since_thread(&pic->threads[i].pub, &old->threads[i].pub);
+			since_thread(&snap->threads[i].pub, &old->threads[i].pub);
 	}
 	n = fewer(later->queue_count, earlier->queue_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_queue(&pic->queues[i], &old->queues[i]);
+		since_queue(&snap->queues[i], &old->queues[i]);
 	n = fewer(later->pair_count, earlier->pair_count);
 	for (uint32_t i = 0; i < n; i++)
-		since_pair(&pic->pairs[i], &old->pairs[i]);
-	subtract(pic->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
+		since_pair(&snap->pairs[i], &old->pairs[i]);
+	subtract(snap->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
 }
 
 /* ---- latency histograms ---- */
@@ -140,7 +140,7 @@ EXPORT double ringtap_latency_quantile(const uint64_t *bucket, double share)
 		total += bucket[b];
 	if (!total)
 		return 0;
-	/* The nearest-rank method: the smallest value that so many counts do not exceed. */
+	/* Nearest-rank method: the smallest value that at least this many counts do not exceed. */
 	rank = share <= 0 ? 1 : share >= 1 ? total : (uint64_t)(share * (double)total);
 	if ((double)rank < share * (double)total || !rank)
 		rank++;

@@ -13,7 +13,7 @@
 #include "test_stats.h"
 #include "test_peer.h"
 
-static struct test_stats fig;
+static struct test_stats stats;
 static struct test_peer peer;
 static struct ringtap_monitor *mon;
 static struct ringtap_snapshot *before, *after;
@@ -22,8 +22,8 @@ static int set_up(void **state)
 {
 	char err[RT_TEXT_LEN];
 
-	test_stats_make(&fig);
-	peer = (struct test_peer){.stats_fd = fig.fd};
+	test_stats_make(&stats);
+	peer = (struct test_peer){.stats_fd = stats.fd};
 	test_peer_start(&peer, true);
 	return ringtap_monitor_open(&mon, peer.dir,
 		&(struct ringtap_monitor_options){.size = sizeof(struct ringtap_monitor_options),
@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	before = after = NULL;
 	ringtap_monitor_close(mon);
 	test_peer_stop(&peer);
-	test_stats_free(&fig);
+	test_stats_free(&stats);
 	return 0;
 }
 
@@ -50,33 +50,33 @@ static void take(struct ringtap_snapshot **f)
 
 static void test_counters_become_differences(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
-	struct rt_stat_pair *p = test_pair(&fig, 3, 0, 1);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_pair *p = test_pair(&stats, 3, 0, 1);
 
 	h->burst[4] = 10;
-	fig.ports[0].ipackets = 40;
-	fig.ports[0].tx_before = 100;
-	fig.ports[0].tx_after = 110;
-	fig.ports[1].tx_after = 10;
-	fig.threads[3].busy_period_packets[2] = 6;
-	fig.pools[0].available = 1000;
-	fig.h->pool_count = 1;
+	stats.ports[0].ipackets = 40;
+	stats.ports[0].tx_before = 100;
+	stats.ports[0].tx_after = 110;
+	stats.ports[1].tx_after = 10;
+	stats.threads[3].busy_period_packets[2] = 6;
+	stats.pools[0].available = 1000;
+	stats.h->pool_count = 1;
 	p->bucket[100] = 7;
 	p->min = 5;
-	fig.h->no_thread_polls = 2;
+	stats.h->no_thread_polls = 2;
 	take(&before);
 	h->burst[4] = 15;
 	h->burst[0] = 3;
-	fig.ports[0].ipackets = 60;
-	fig.ports[0].tx_before = 150;
-	fig.ports[0].tx_after = 165;
-	fig.ports[1].tx_before = 9;
-	fig.ports[1].tx_after = 12;
-	fig.threads[3].busy_period_packets[2] = 8;
-	fig.pools[0].available = 900;
+	stats.ports[0].ipackets = 60;
+	stats.ports[0].tx_before = 150;
+	stats.ports[0].tx_after = 165;
+	stats.ports[1].tx_before = 9;
+	stats.ports[1].tx_after = 12;
+	stats.threads[3].busy_period_packets[2] = 8;
+	stats.pools[0].available = 900;
 	p->bucket[100] = 9;
 	p->bucket[101] = 1;
-	fig.h->no_thread_polls = 5;
+	stats.h->no_thread_polls = 5;
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->burst[4], 5);
@@ -100,10 +100,10 @@ static void test_counters_become_differences(void **state)
 static void test_new_entries_count_from_zero(void **state)
 {
 	take(&before);
-	test_hook(&fig, 3, 1, 0, RT_DIR_TX)->burst[4] = 15;
-	test_pair(&fig, 3, 0, 1)->bucket[4] = 15;
-	fig.threads[5].generation = 1;
-	fig.threads[5].idle_cycles = 11;
+	test_hook(&stats, 3, 1, 0, RT_DIR_TX)->burst[4] = 15;
+	test_pair(&stats, 3, 0, 1)->bucket[4] = 15;
+	stats.threads[5].generation = 1;
+	stats.threads[5].idle_cycles = 11;
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->packets, 60);
@@ -113,26 +113,26 @@ static void test_new_entries_count_from_zero(void **state)
 
 static void test_a_counter_that_was_reset_counts_from_there(void **state)
 {
-	fig.ports[0].ipackets = 40;
+	stats.ports[0].ipackets = 40;
 	take(&before);
-	fig.ports[0].ipackets = 3;
+	stats.ports[0].ipackets = 3;
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 3);
 }
 
-static void test_only_what_began_since_is_worst(void **state)
+static void test_earlier_gaps_are_removed(void **state)
 {
-	struct rt_stat_window *w = &fig.threads[3].window[1];
+	struct rt_stat_window *w = &stats.threads[3].window[1];
 
 	w->number = 1;
-	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .cycles = 900};
-	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc() - fig.h->tsc_hz / 10, .packets = 9};
+	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc() - stats.h->tsc_hz / 10, .cycles = 900};
+	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc() - stats.h->tsc_hz / 10, .packets = 9};
 	take(&before);
 	assert_int_equal(ringtap_snapshot_thread(before, 0)->gap_count, 1);
-	/* The probe's clock is one of seconds ago: in the future, to have something to spare. */
-	w->gap[1] = (struct rt_stat_gap){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .cycles = 100};
-	w->burst[1] = (struct rt_stat_burst){.tsc = rt_tsc() + fig.h->tsc_hz / 10, .packets = 3};
+	/* The clock line is seconds old: use a time in the future, as a margin. */
+	w->gap[1] = (struct rt_stat_gap){.tsc = rt_tsc() + stats.h->tsc_hz / 10, .cycles = 100};
+	w->burst[1] = (struct rt_stat_burst){.tsc = rt_tsc() + stats.h->tsc_hz / 10, .packets = 3};
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_thread(after, 0)->gap_count, 1);
@@ -202,7 +202,7 @@ int main(void)
 		TEST(test_counters_become_differences),
 		TEST(test_new_entries_count_from_zero),
 		TEST(test_a_counter_that_was_reset_counts_from_there),
-		TEST(test_only_what_began_since_is_worst),
+		TEST(test_earlier_gaps_are_removed),
 		cmocka_unit_test(test_buckets_are_within_one_percent_and_without_gaps),
 		cmocka_unit_test(test_quantiles_are_those_of_the_values),
 	};

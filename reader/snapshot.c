@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A snapshot: bounded copies of everything that is counted. */
+/* Takes a snapshot: bounded copies of all counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/atomics.h"
 #include "common/clock.h"
@@ -11,45 +10,37 @@
 #include "export.h"
 #include "monitor_state.h"
 
-#define SETTLED_NS    100000000ull /* over less, the counter's frequency is not measured well */
-#define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at worst */
+#define SETTLED_NS    100000000ull /* minimum time for measuring the counter's frequency */
+#define HZ_OFF        0.005        /* DPDK rounds to 10 MHz at most */
 #define NAME_TRIES    5
 #define COUNTER_TRIES 100
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t rt_measure_hz(const struct ringtap_monitor *mon, uint64_t tsc, uint64_t mono_ns)
 {
 	uint64_t ns = mono_ns - mon->open_mono_ns;
-	double told = (double)mon->fig.h.tsc_hz, hz;
+	double reported = (double)mon->stats.h.tsc_hz, hz;
 
 	if (ns < SETTLED_NS)
-		return mon->fig.h.tsc_hz;
+		return mon->stats.h.tsc_hz;
 	hz = (double)(tsc - mon->open_tsc) * 1e9 / (double)ns;
-	/* Further off than DPDK ever is, it is a measurement that was disturbed, or a guest that
-	 * was moved to another machine: the probe knows no better, but is steady. */
-	return hz > told * (1 - HZ_OFF) && hz < told * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
-								    : mon->fig.h.tsc_hz;
+	/* A larger difference than DPDK's rounding: the measurement was disturbed, or the guest was
+	 * migrated. The probe's value is not better, but constant. */
+	return hz > reported * (1 - HZ_OFF) && hz < reported * (1 + HZ_OFF) ? (uint64_t)(hz + 0.5)
+									    : mon->stats.h.tsc_hz;
 }
 
-/* The switch's database may know a new port later than we do; its name then stays with it, as its
- * number may go to another. */
+/* A new port may enter the switch's database later. Its name is then kept, as its number may be
+ * reused. */
 static void find_name(struct ringtap_monitor *mon, uint32_t i, const char *device)
 {
 	if (mon->name_tries[i] == NAME_TRIES)
 		return;
 	mon->name_tries[i]++;
-	if (rt_switch_name(mon->conn, mon->fig.ports[i].port_id, device, mon->names[i]))
+	if (rt_switch_name(mon->conn, mon->stats.ports[i].port_id, device, mon->names[i]))
 		mon->name_tries[i] = NAME_TRIES;
 }
 
-/* Of one reading of the driver; read_ns 0 if the probe does not finish one. */
+/* Copies one reading of the driver; read_ns is 0 if the probe finishes none. */
 static void read_counters(const struct rt_stat_port *p, struct ringtap_port_stats *o)
 {
 	for (int i = 0; i < COUNTER_TRIES; i++) {
@@ -71,11 +62,11 @@ static void read_counters(const struct rt_stat_port *p, struct ringtap_port_stat
 	o->read_ns = 0;
 }
 
-static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	for (uint32_t i = 0; i < pic->pub.port_count; i++) {
-		const struct rt_stat_port *p = &mon->fig.ports[i];
-		struct ringtap_port_stats *o = &pic->ports[i];
+	for (uint32_t i = 0; i < snap->pub.port_count; i++) {
+		const struct rt_stat_port *p = &mon->stats.ports[i];
+		struct ringtap_port_stats *o = &snap->ports[i];
 
 		rt_copy_text(o->device, p->name, sizeof(o->device));
 		find_name(mon, i, o->device);
@@ -96,12 +87,12 @@ static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 
 static_assert(RT_STAT_BURSTS == RINGTAP_BURSTS, "same histogram");
 
-static void read_queues(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static void read_queues(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	for (uint32_t i = 0; i < pic->pub.queue_count; i++) {
+	for (uint32_t i = 0; i < snap->pub.queue_count; i++) {
 		const struct rt_owner *of = &mon->queues[i];
-		const struct rt_stat_hook *h = &mon->fig.hooks[of->block];
-		struct ringtap_queue_stats *o = &pic->queues[i];
+		const struct rt_stat_hook *h = &mon->stats.hooks[of->block];
+		struct ringtap_queue_stats *o = &snap->queues[i];
 
 		o->thread = of->thread;
 		o->port = of->port;
@@ -123,13 +114,13 @@ static void read_queues(const struct ringtap_monitor *mon, struct rt_snapshot *p
 	}
 }
 
-static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	for (uint32_t i = 0; i < pic->pub.pair_count; i++) {
+	for (uint32_t i = 0; i < snap->pub.pair_count; i++) {
 		const struct rt_owner *of = &mon->pairs[i];
-		const struct rt_stat_pair *p = &mon->fig.pairs[of->block];
-		struct ringtap_pair_stats *o = &pic->pairs[i];
-		uint64_t *bucket = pic->buckets + (size_t)i * RT_STAT_BUCKETS;
+		const struct rt_stat_pair *p = &mon->stats.pairs[of->block];
+		struct ringtap_pair_stats *o = &snap->pairs[i];
+		uint64_t *bucket = snap->buckets + (size_t)i * RT_STAT_BUCKETS;
 
 		o->thread = of->thread;
 		o->rx_port = of->rx_port;
@@ -141,8 +132,8 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pi
 		o->unstamped = rt_load(&p->unstamped);
 		o->shared = rt_load(&p->shared);
 		rt_copy_words(bucket, p->bucket, sizeof(p->bucket));
-		/* Not the probe's own count: this one is that of the histogram also while packets
-		 * flow. */
+		/* The sum of the buckets instead of the probe's counter, so that both agree while
+		 * packets flow. */
 		o->count = 0;
 		for (uint32_t b = 0; b < RT_STAT_BUCKETS; b++)
 			o->count += bucket[b];
@@ -150,11 +141,11 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *pi
 	}
 }
 
-static void read_pools(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static void read_pools(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	for (uint32_t i = 0; i < pic->pub.pool_count; i++) {
-		const struct rt_stat_pool *p = &mon->fig.pools[i];
-		struct ringtap_pool_stats *o = &pic->pools[i].pub;
+	for (uint32_t i = 0; i < snap->pub.pool_count; i++) {
+		const struct rt_stat_pool *p = &mon->stats.pools[i];
+		struct ringtap_pool_stats *o = &snap->pools[i].pub;
 		uint32_t memory = rt_load(&p->memory);
 
 		rt_copy_text(o->name, p->name, sizeof(o->name));
@@ -178,9 +169,9 @@ static void read_pools(const struct ringtap_monitor *mon, struct rt_snapshot *pi
 		o->in_caches = rt_load(&p->in_caches);
 		o->lowest = rt_load(&p->lowest);
 		for (uint32_t c = 0; c < RT_STAT_LCORES; c++)
-			pic->pools[i].cache[c] = rt_load(&p->cache[c]);
+			snap->pools[i].cache[c] = rt_load(&p->cache[c]);
 		o->cache_count = RT_STAT_LCORES;
-		o->cache = pic->pools[i].cache;
+		o->cache = snap->pools[i].cache;
 	}
 }
 
@@ -201,11 +192,11 @@ static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sampl
 	}
 }
 
-/* False: there is none, or it is being filled. */
+/* False: no run, or it is being written. */
 static bool read_run(const struct ringtap_monitor *mon, const struct rt_stat_run *from,
 	struct ringtap_sample *room, struct ringtap_sample_run *to)
 {
-	/* Pairs with the release in rt_stat_sample(), when the thread had filled it. */
+	/* Pairs with the release in rt_stat_sample(), after the run is complete. */
 	uint64_t number = rt_load_acquire(&from->number), count = rt_load_acquire(&from->count);
 
 	if (!number || !count || count > RT_STAT_RUN)
@@ -227,29 +218,29 @@ static int older_first(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static int read_runes(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
 	size_t max = (size_t)mon->sampler_count * RT_STAT_RUNS;
-	struct ringtap_snapshot *f = &pic->pub;
+	struct ringtap_snapshot *f = &snap->pub;
 
 	if (!max || !(mon->collectors & RINGTAP_ADDRESSES))
 		return 0;
-	pic->sample_runs = calloc(max, sizeof(*pic->sample_runs));
-	/* Not cleared: what is not used costs no memory. */
-	pic->samples = malloc(max * RT_STAT_RUN * sizeof(*pic->samples));
-	if (!pic->sample_runs || !pic->samples)
+	snap->sample_runs = calloc(max, sizeof(*snap->sample_runs));
+	/* malloc(), not calloc(): unused pages are not allocated. */
+	snap->samples = malloc(max * RT_STAT_RUN * sizeof(*snap->samples));
+	if (!snap->sample_runs || !snap->samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < max; i++) {
 		const struct rt_owner *of = &mon->samplers[i / RT_STAT_RUNS];
-		const struct rt_stat_sampler *s = &mon->fig.samplers[of->block];
-		struct ringtap_sample_run *to = &pic->sample_runs[f->sample_run_count];
+		const struct rt_stat_sampler *s = &mon->stats.samplers[of->block];
+		struct ringtap_sample_run *to = &snap->sample_runs[f->sample_run_count];
 
 		to->thread = of->thread;
 		f->sample_run_count += read_run(
-			mon, &s->run[i % RT_STAT_RUNS], pic->samples + i * RT_STAT_RUN, to);
+			mon, &s->run[i % RT_STAT_RUNS], snap->samples + i * RT_STAT_RUN, to);
 	}
-	qsort(pic->sample_runs, f->sample_run_count, sizeof(*pic->sample_runs), older_first);
-	f->sample_runs = (struct ringtap_array){pic->sample_runs, sizeof(*pic->sample_runs)};
+	qsort(snap->sample_runs, f->sample_run_count, sizeof(*snap->sample_runs), older_first);
+	f->sample_runs = (struct ringtap_array){snap->sample_runs, sizeof(*snap->sample_runs)};
 	return 0;
 }
 
@@ -261,37 +252,37 @@ static void *room(uint32_t count, size_t each, struct ringtap_array *array)
 	return array->first;
 }
 
-static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	struct ringtap_snapshot *f = &pic->pub;
+	struct ringtap_snapshot *f = &snap->pub;
 
 	f->port_count = mon->port_count;
 	f->thread_count = mon->thread_count;
 	f->queue_count = mon->queue_count;
 	f->pair_count = mon->pair_count;
 	f->pool_count = mon->pool_count;
-	pic->ports = room(f->port_count, sizeof(*pic->ports), &f->ports);
-	pic->threads = room(f->thread_count, sizeof(*pic->threads), &f->threads);
-	pic->queues = room(f->queue_count, sizeof(*pic->queues), &f->queues);
-	pic->pairs = room(f->pair_count, sizeof(*pic->pairs), &f->pairs);
-	pic->pools = room(f->pool_count, sizeof(*pic->pools), &f->pools);
-	pic->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*pic->buckets));
-	if (!pic->ports || !pic->threads || !pic->queues || !pic->pairs || !pic->pools ||
-		!pic->buckets)
+	snap->ports = room(f->port_count, sizeof(*snap->ports), &f->ports);
+	snap->threads = room(f->thread_count, sizeof(*snap->threads), &f->threads);
+	snap->queues = room(f->queue_count, sizeof(*snap->queues), &f->queues);
+	snap->pairs = room(f->pair_count, sizeof(*snap->pairs), &f->pairs);
+	snap->pools = room(f->pool_count, sizeof(*snap->pools), &f->pools);
+	snap->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*snap->buckets));
+	if (!snap->ports || !snap->threads || !snap->queues || !snap->pairs || !snap->pools ||
+		!snap->buckets)
 		return -ENOMEM;
 	return 0;
 }
 
-static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
+static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 {
-	const struct rt_stat_header *live = mon->fig.live;
-	struct ringtap_snapshot *f = &pic->pub;
+	const struct rt_stat_header *live = mon->stats.live;
+	struct ringtap_snapshot *f = &snap->pub;
 	int ret;
 
-	f->taken_ns = now_ns();
-	rt_clock_sample_mono(&f->taken_tsc, &pic->mono_ns);
-	f->taken_mono_ns = pic->mono_ns;
-	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, pic->mono_ns);
+	f->taken_ns = rt_time_ns(CLOCK_REALTIME);
+	rt_clock_sample_mono(&f->taken_tsc, &snap->mono_ns);
+	f->taken_mono_ns = snap->mono_ns;
+	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, snap->mono_ns);
 	f->switched = rt_load_acquire(&live->switched);
 	f->collectors = rt_load(&live->collectors) & RT_COLLECT_ALL;
 	f->latency_every = rt_load(&live->latency_every);
@@ -300,32 +291,32 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *pic)
 	f->no_pair_packets = rt_load(&live->no_pair_packets);
 	f->ports_beyond = rt_load(&live->ports_beyond);
 	f->pools_beyond = rt_load(&live->pools_beyond);
-	/* If it cannot be read, the writer is preempted or dead: the old line is as good. */
-	(void)rt_clock_read(mon->fig.clock, &mon->line);
-	ret = rt_who_update(mon, f->tsc_hz);
+	/* If it is being written for long, the writer is preempted or dead: keep the old line. */
+	(void)rt_clock_read(mon->stats.clock, &mon->line);
+	ret = rt_owners_update(mon, f->tsc_hz);
 	if (!ret)
-		ret = allocate(mon, pic);
+		ret = allocate(mon, snap);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < f->thread_count; i++) {
-		pic->threads[i] = mon->threads[i];
-		rt_thread_link(&pic->threads[i]);
+		snap->threads[i] = mon->threads[i];
+		rt_thread_link(&snap->threads[i]);
 	}
-	read_ports(mon, pic);
-	read_queues(mon, pic);
-	read_pairs(mon, pic);
-	read_pools(mon, pic);
-	return read_runes(mon, pic);
+	read_ports(mon, snap);
+	read_queues(mon, snap);
+	read_pairs(mon, snap);
+	read_pools(mon, snap);
+	return read_runes(mon, snap);
 }
 
 int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out)
 {
-	struct rt_snapshot *pic = calloc(1, sizeof(*pic));
-	int ret = pic ? fill(mon, pic) : -ENOMEM;
+	struct rt_snapshot *snap = calloc(1, sizeof(*snap));
+	int ret = snap ? fill(mon, snap) : -ENOMEM;
 
-	*out = pic;
+	*out = snap;
 	if (ret) {
-		ringtap_snapshot_free(pic ? &pic->pub : NULL);
+		ringtap_snapshot_free(snap ? &snap->pub : NULL);
 		*out = NULL;
 	}
 	return ret;
@@ -333,17 +324,17 @@ int rt_snapshot_take(struct ringtap_monitor *mon, struct rt_snapshot **out)
 
 EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 {
-	struct rt_snapshot *pic = (struct rt_snapshot *)f; /* its first member */
+	struct rt_snapshot *snap = (struct rt_snapshot *)f; /* its first member */
 
 	if (!f)
 		return;
-	free(pic->ports);
-	free(pic->threads);
-	free(pic->queues);
-	free(pic->pairs);
-	free(pic->pools);
-	free(pic->sample_runs);
-	free(pic->buckets);
-	free(pic->samples);
-	free(pic);
+	free(snap->ports);
+	free(snap->threads);
+	free(snap->queues);
+	free(snap->pairs);
+	free(snap->pools);
+	free(snap->sample_runs);
+	free(snap->buckets);
+	free(snap->samples);
+	free(snap);
 }

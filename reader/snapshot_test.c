@@ -122,7 +122,7 @@ static void test_frequency_is_measured_and_doubted(void **state)
 	static struct ringtap_monitor m = {.open_tsc = 1000, .open_mono_ns = 5000};
 	const uint64_t told = 2594000000, hz = 2600000000;
 
-	m.fig.h.tsc_hz = told;
+	m.stats.h.tsc_hz = told;
 	/* Not yet. */
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), told);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 200000000), hz);

@@ -7,7 +7,7 @@
 #include "stats.h"
 #include "segment.h"
 
-/* Counters of today's machines tick with 10 MHz (some Arm) to 6 GHz. */
+/* Time stamp counters have 10 MHz (some Arm) to 6 GHz. */
 #define HZ_MIN 1000000ull
 #define HZ_MAX 100000000000ull
 
@@ -79,7 +79,7 @@ int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
 		return bad(err, errlen, "the memory is not sealed");
 	if (size < (int64_t)sizeof(f->h))
 		return bad(err, errlen, "the memory is too short");
-	/* First the header alone: what it says of the rest is checked on a private copy. */
+	/* Map the header first: its description of the rest is checked on a private copy. */
 	p = mmap(NULL, sizeof(f->h), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return cannot_map(err, errlen);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The statistics segment as a reader sees it: nothing in it is believed before it is checked. */
+/* The statistics segment in the reader: no value in it is used before it is checked. */
 #ifndef RINGTAP_READER_STATS_H
 #define RINGTAP_READER_STATS_H
 
@@ -20,7 +20,7 @@ struct rt_stats {
 	const struct rt_stat_sampler *samplers;
 };
 
-/* Maps what came with RT_MSG_MONITORING; fd stays the caller's. Errors as rt_segment_map(). */
+/* Maps the memory of RT_MSG_MONITORING; fd stays the caller's. Errors as of rt_segment_map(). */
 int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen);
 void rt_stats_unmap(struct rt_stats *f);
 

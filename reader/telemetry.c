@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The few words of DPDK's telemetry protocol (v2) that wake a probe: a greeting comes first, then
- * one JSON object per command; a command that nobody registered answers null. */
+/* The part of DPDK's telemetry protocol (v2) that wakes a probe: a greeting comes first, then one
+ * JSON object per command; the answer to an unregistered command is null. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ static int ask(int fd, const char *cmd, char *answer, size_t size)
 	return ret < 0 ? ret : 0;
 }
 
-/* The name of the probe's socket out of its answer. */
+/* Copies the name of the probe's socket out of its answer. */
 static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
 {
 	const char *text = json_string_value(name);
@@ -79,7 +79,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			"option -d libringtap-probe.so");
 		ret = -EPROTONOSUPPORT;
 	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
-		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
 		ret = -EPROTO;
 	} else if (protocol != RT_PROTO_VERSION) {
 		snprintf(err, errlen, "the probe speaks protocol version %lld, this is version %d",
@@ -91,7 +91,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
 					  : strerror(-ret));
 	} else if (!take_name(json_object_get(body, "socket"), socket)) {
-		snprintf(err, errlen, "its telemetry socket answers nonsense");
+		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
 		ret = -EPROTO;
 	}
 	json_decref(root);
@@ -122,7 +122,7 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	return judge(answer, socket, err, errlen);
 }
 
-int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
+int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
 {
 	int fd = rt_connect(app, RT_TELEMETRY_SOCKET), ret;
 
@@ -141,7 +141,7 @@ static uint32_t peer_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : (uint32_t)peer.pid;
 }
 
-/* The answer in memory of its own, as the caller frees it. */
+/* The answer in allocated memory, for the caller to free. */
 static int request(const char *dir, const char *command, char **answer, uint32_t *pid)
 {
 	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret = 0;

@@ -6,17 +6,17 @@
 
 #include "connect.h"
 
-/* How long the application may take for an answer; a variable for the tests' sake. */
+/* Timeout of an answer. A variable, so that tests can set it. */
 extern _Thread_local int rt_telemetry_ms;
 
 /* Requests the application at an address to wake its probe. 0, and socket is the name of the
  * probe's socket (empty: the answer has none); -ENOENT, -ECONNREFUSED: no such application;
- * -EPROTONOSUPPORT: no probe in it; -EPROTO: nonsense; -ETIMEDOUT; -EHOSTDOWN: its process is
- * stopped; -EPERM: not to be trusted; -errno. The sentence in err is for people. */
+ * -EPROTONOSUPPORT: it has no probe; -EPROTO: an invalid answer; -ETIMEDOUT; -EHOSTDOWN: its
+ * process is stopped; -EPERM: not trusted; -errno. err has a sentence. */
 int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen);
 
-/* Sends any command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
+/* Sends a command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
 #define RT_TELEMETRY_MAX 16385
-int rt_telemetry_ask(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
+int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
 
 #endif

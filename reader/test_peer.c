@@ -69,20 +69,20 @@ static bool serve(struct test_peer *p, int sock)
 	if (rt_msg_recv(sock, buf, sizeof(buf), p->fds, RT_FD_COUNT, &p->fd_count, 0) <= 0)
 		return false;
 	if (h->type == RT_MSG_MONITOR)
-		memcpy(&p->asked_for, buf, sizeof(p->asked_for));
+		memcpy(&p->request, buf, sizeof(p->request));
 	more = p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
 	while (p->fd_count)
 		close(p->fds[--p->fd_count]);
 	return more;
 }
 
-/* Like rte_telemetry: a greeting, then an answer for each command. */
+/* As rte_telemetry: a greeting, then an answer to each command. */
 static void serve_telemetry(struct test_peer *p)
 {
 	int sock = accept(p->telemetry_listener, NULL, NULL);
 	char cmd[256];
 
-	rt_fetch_add(&p->asked, 1);
+	rt_fetch_add(&p->requests, 1);
 	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
 	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
 		if (p->telemetry_wakes)
@@ -108,7 +108,8 @@ static void *run(void *arg)
 		fds[2] = (struct pollfd){.fd = p->telemetry_listener, .events = POLLIN};
 		if (poll(fds, 3 + (nfds_t)conns, -1) < 0)
 			break;
-		/* The read orders what the test did to the sockets before, for ThreadSanitizer. */
+		/* The read orders the changes that the test made to the sockets before, for
+		 * ThreadSanitizer. */
 		if (fds[0].revents && read(p->quit[0], &byte, 1) == 1)
 			break;
 		for (int i = conns - 1; i >= 0; i--) {
@@ -135,7 +136,7 @@ void test_peer_start(struct test_peer *p, bool awake)
 	strcpy(p->dir, "/tmp/ringtap-test.XXXXXX");
 	if (!mkdtemp(p->dir) || pipe(p->quit))
 		abort();
-	p->asked = 0;
+	p->requests = 0;
 	p->listener = awake ? listen_at(p->dir, RT_SOCKET_NAME) : -1;
 	p->telemetry_listener = p->telemetry ? listen_at(p->dir, RT_TELEMETRY_SOCKET) : -1;
 	if (pthread_create(&p->thread, NULL, run, p))

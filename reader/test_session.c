@@ -33,7 +33,7 @@ static void *map(int fd, uint64_t size)
 	return p;
 }
 
-/* Measured once: fuzzers make thousands of sessions. */
+/* Measured once, as fuzzers make thousands of sessions. */
 static void start_clock(struct test_session *s)
 {
 	static struct rt_clock c;
@@ -159,7 +159,7 @@ void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT])
 		if (mremap(p, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at[i]) != at[i] ||
 			dup3(fds[i], s->fds[i], O_CLOEXEC) < 0)
 			abort();
-		/* As a probe does, when it has its mapping. */
+		/* As a probe does after mapping it. */
 		if (fcntl(fds[i], F_ADD_SEALS,
 			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
 			abort();
@@ -211,7 +211,7 @@ void test_spoil(struct test_session *s, uint32_t ring, uint64_t pos, uint32_t va
 void test_publish(struct test_session *s, uint32_t ring, uint64_t last_ns)
 {
 	rt_store_release(&s->rings[ring].last_ns, last_ns);
-	rt_store_release(&s->rings[ring].head, s->pos[ring]); /* pairs with rt_in_look() */
+	rt_store_release(&s->rings[ring].head, s->pos[ring]); /* pairs with rt_in_refresh() */
 }
 
 uint64_t test_now(const struct test_session *s)

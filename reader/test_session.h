@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session's memory as a probe would make it, for tests that fill or spoil it themselves. */
+/* A session's memory as a probe writes it, for tests that fill or corrupt it. */
 #ifndef RINGTAP_READER_TEST_SESSION_H
 #define RINGTAP_READER_TEST_SESSION_H
 
@@ -32,11 +32,11 @@ struct test_session {
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
 void test_session_free(struct test_session *s);
 
-/* What a probe would request to have such a session. */
+/* The layout that a probe requests for such a session. */
 void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out);
 
-/* Moves the session into memory that the reader has made, as laid out. Its addresses stay; fds stay
- * the caller's. */
+/* Moves the session into memory that the reader has allocated with this layout. Its addresses do
+ * not change; fds stay the caller's. */
 void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT]);
 
 /* A memfd of size bytes with these seals. The caller closes it. */
@@ -50,10 +50,10 @@ uint64_t test_put(
 /* Overwrites 32 bits at a position of a ring. */
 void test_spoil(struct test_session *s, uint32_t ring, uint64_t pos, uint32_t value);
 
-/* Makes what was appended visible, with this time of the last burst. */
+/* Publishes the appended records, with this time of the last burst. */
 void test_publish(struct test_session *s, uint32_t ring, uint64_t last_ns);
 
-/* Now, by the session's clock. */
+/* The current time of the session's clock. */
 uint64_t test_now(const struct test_session *s);
 
 #endif

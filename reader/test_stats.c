@@ -10,7 +10,7 @@
 #include "test_stats.h"
 #include "test_session.h"
 
-/* Measured once: fuzzers make thousands of stats. */
+/* Measured once, as fuzzers make thousands of segments. */
 static const struct rt_clock *machine_clock(void)
 {
 	static struct rt_clock c;

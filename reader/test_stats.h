@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics as a probe would make them, for tests that fill or spoil them themselves. */
+/* Statistics as a probe writes them, for tests that fill or corrupt them. */
 #ifndef RINGTAP_READER_TEST_STATS_H
 #define RINGTAP_READER_TEST_STATS_H
 
@@ -18,8 +18,8 @@ struct test_stats {
 	struct rt_stat_sampler *samplers;
 };
 
-/* Two ports, thread 3 (generation 7, lcore 1), and nothing that it did; all collectors on. The
- * clock is that of this machine. Aborts where memory is missing. */
+/* Two ports, thread 3 (generation 7, lcore 1) without activity; all collectors on. The clock of
+ * this machine. Aborts if memory is missing. */
 void test_stats_make(struct test_stats *f);
 void test_stats_free(struct test_stats *f);
 

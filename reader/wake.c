@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A descriptor that is readable when there is something to read.
+ * A descriptor that is readable when packets can be read.
  *
- * The application makes no system call for a packet, so nobody tells us of one: a thread looks at
- * the rings' heads while somebody waits, that is from the moment that the reader has found them
- * empty to the moment that they are not. Then it makes the descriptor readable, and once more for
- * what comes after a reading that has left something: for those who wait for edges. Without
- * readings in between it sleeps. The reader says at the end of each reading what it has left
- * (ringtap_capture_rearm()), so the descriptor is level-triggered for whoever waits on it.
+ * The application makes no system call for a packet, so it cannot signal one. A thread polls the
+ * rings' heads while a reader waits: from the moment that the reader has found them empty until
+ * they are not. It then makes the descriptor readable, and again for records after a reading that
+ * left some, for edge-triggered readers. Without readings in between it sleeps. At the end of each
+ * reading, the reader reports what is left (ringtap_capture_rearm()), so the descriptor is
+ * level-triggered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <time.h>
@@ -29,26 +28,26 @@
 struct rt_waker {
 	struct ringtap_capture *cap;
 	pthread_t thread;
-	pthread_mutex_t lock; /* all that follows */
-	int fd;               /* handed out */
+	pthread_mutex_t lock; /* protects all fields below */
+	int fd;               /* returned to the program */
 	int kick_fd;          /* wakes the thread */
-	bool readable;        /* fd is */
-	bool watching;        /* the thread is to look at the rings */
-	bool rearmed;         /* the reader was there since it was last made readable */
-	bool following;       /* in a child: to begin when another process, follow_fd, has ended */
-	bool kicked;          /* the next nap is a short one */
+	bool readable;        /* state of fd */
+	bool watching;        /* the thread polls the rings */
+	bool rearmed;         /* the reader has read since fd was last made readable */
+	bool following; /* in a child: watching begins when another process, follow_fd, has ended */
+	bool kicked;    /* the next sleep is short */
 	bool has_thread;
 	bool quit;
 	pid_t pid; /* this process */
 	int follow_fd;
-	uint64_t *seen; /* by ring: what the reader has taken, or was told of */
+	uint64_t *seen; /* by ring: position that the reader has read or been notified of */
 	uint32_t ports; /* see count_ports() */
 	int conns[RT_MAX_SOURCES];
 	unsigned conn_count;
 	struct rt_waker *next;
 };
 
-/* All of them, for fork(). */
+/* All wakers, for fork(). */
 static struct rt_waker *wakers;
 static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,7 +58,7 @@ static uint64_t head_of(const struct ringtap_capture *cap, uint32_t i)
 	return rt_load_acquire(&cap->sources[in->source].seg.rings[in->index].head);
 }
 
-/* A number that changes when a port comes or goes: this, too, is for the reader to know. */
+/* A number that changes when a port appears or is removed: the reader is notified of it, too. */
 static uint32_t count_ports(const struct ringtap_capture *cap)
 {
 	uint32_t n = 0;
@@ -91,7 +90,7 @@ static void clear_event(int fd)
 
 /* ---- the thread ---- */
 
-static bool has_news(const struct rt_waker *w)
+static bool has_changed(const struct rt_waker *w)
 {
 	for (uint32_t i = 0; i < w->cap->in_count; i++) {
 		if (head_of(w->cap, i) != w->seen[i])
@@ -100,7 +99,7 @@ static bool has_news(const struct rt_waker *w)
 	return count_ports(w->cap) != w->ports;
 }
 
-/* Sleeps for a nap, or without end if nobody waits. True: a probe says something, or its
+/* Sleeps for ns, or without limit if no reader waits. True: a probe has sent a message, or its
  * application has ended. */
 static bool sleep_for(struct rt_waker *w, uint64_t ns)
 {
@@ -135,19 +134,19 @@ static void take_heads(struct rt_waker *w)
 	w->ports = count_ports(w->cap);
 }
 
-/* Under the lock, after a sleep. How long the next one is. */
+/* Called under the lock after a sleep. Returns the length of the next one. */
 static uint64_t look(struct rt_waker *w, bool event, uint64_t nap)
 {
-	if (w->following && event) { /* whoever read has ended */
+	if (w->following && event) { /* the process that read has ended */
 		w->following = false;
 		w->watching = w->rearmed = true;
 		return RT_NAP_MIN_NS;
 	}
 	if (!w->watching)
 		return RT_NAP_MIN_NS;
-	if (!event && !has_news(w))
+	if (!event && !has_changed(w))
 		return w->kicked ? RT_NAP_MIN_NS : nap * 2;
-	if (event || !w->rearmed) { /* the reader knows; it begins again */
+	if (event || !w->rearmed) { /* the reader was notified; it starts the watching again */
 		w->watching = false;
 		if (!w->rearmed)
 			return nap;
@@ -179,7 +178,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* The program's signals are its own threads' business. */
+/* Signals of the program must be handled by its own threads. */
 static int start_thread(struct rt_waker *w)
 {
 	sigset_t all, before;
@@ -193,8 +192,7 @@ static int start_thread(struct rt_waker *w)
 	return ret;
 }
 
-/* ---- fork(): a child has the descriptor, but not the thread; programs that go into the background
- * read in the child ---- */
+/* fork(): a child has the descriptor, but not the thread; daemons read in the child */
 
 static void before_fork(void)
 {
@@ -216,13 +214,14 @@ static void after_fork_in_child(void)
 	for (struct rt_waker *w = wakers; w; w = w->next) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-		/* The old one is the parent's, too. */
+		/* The parent has the same eventfd. */
 		if (fd >= 0) {
 			dup3(fd, w->kick_fd, O_CLOEXEC);
 			close(fd);
 		}
-		/* The parent reads, and its thread watches, as long as it lives. Two of them would
-		 * make the descriptor readable for what the other one has read. */
+		/* While the parent lives, it reads and its thread watches. Two watching threads
+		 * would make the descriptor readable for records that the other process has
+		 * read. */
 		if (w->follow_fd >= 0)
 			close(w->follow_fd);
 		w->follow_fd = pidfd_open(w->pid, 0);
@@ -278,12 +277,12 @@ static void make_unreadable(struct rt_waker *w)
 {
 	const struct ringtap_capture *cap = w->cap;
 
-	clear_event(w->fd); /* also if it was another process that had made it readable */
+	clear_event(w->fd); /* also if another process has made it readable */
 	for (uint32_t i = 0; i < cap->in_count; i++)
 		w->seen[i] = cap->ins[i].pos;
 	w->ports = count_ports(cap);
 	if (w->readable && w->watching)
-		kick(w); /* its naps are long */
+		kick(w); /* it sleeps for long now */
 	w->readable = false;
 }
 
@@ -292,7 +291,7 @@ static void begin_watching(struct rt_waker *w)
 	const struct ringtap_capture *cap = w->cap;
 
 	w->rearmed = true;
-	w->following = false; /* it is us who read */
+	w->following = false; /* this process reads now */
 	if (w->watching)
 		return;
 	w->conn_count = 0;
@@ -304,7 +303,7 @@ static void begin_watching(struct rt_waker *w)
 	if (w->has_thread)
 		kick(w);
 	else if (start_thread(w))
-		raise_event(w->fd); /* rather too often than never */
+		raise_event(w->fd); /* without a thread: a spurious event rather than none */
 }
 
 EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)

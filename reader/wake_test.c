@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The descriptor that tells that there is something to read. */
+/* The descriptor that is readable when packets can be read. */
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void put_some(uint32_t ring, unsigned n)
 
 #define PATIENCE_MS 5000
 
-/* Reads what there is, as a program does when the descriptor was readable. */
+/* Reads until nothing is left, as a program does when the descriptor is readable. */
 static uint64_t read_all(void)
 {
 	struct ringtap_run runs[RUN_MAX];
@@ -96,13 +96,13 @@ static void test_readable_while_there_are_packets(void **state)
 		assert_false(readable(fd, 0));
 		put_some(i % RINGS, i % 7 + 1);
 		assert_true(readable(fd, PATIENCE_MS));
-		assert_true(readable(fd, 0)); /* as long as they are there */
+		assert_true(readable(fd, 0)); /* until they are read */
 		assert_int_equal(read_all(), i % 7 + 1);
 	}
 	assert_false(readable(fd, 20));
 }
 
-static void test_packets_that_were_there_before(void **state)
+static void test_readable_if_packets_were_there_before(void **state)
 {
 	put_some(1, 3);
 	assert_true(readable(descriptor(), 0));
@@ -156,8 +156,8 @@ static void test_edge_triggered(void **state)
 	close(ep);
 }
 
-/* Who takes one packet per edge gets an edge for all that comes. */
-static void test_edges_for_one_who_leaves_some(void **state)
+/* A reader of one packet per edge gets an edge for the rest. */
+static void test_edges_for_a_reader_that_leaves_packets(void **state)
 {
 	int fd = descriptor(), ep = epoll_create1(0);
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
@@ -173,11 +173,11 @@ static void test_edges_for_one_who_leaves_some(void **state)
 	close(ep);
 }
 
-/* Children that do nothing do not make the descriptor readable for what the parent has read. */
+/* Idle children do not make the descriptor readable for packets that the parent has read. */
 static void test_idle_children_do_not_disturb(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it refuses threads in children of programs that have some */
+	skip(); /* ThreadSanitizer allows no threads in children of a threaded process */
 #else
 	int fd = descriptor();
 	pid_t children[3];
@@ -203,7 +203,7 @@ static void test_idle_children_do_not_disturb(void **state)
 #endif
 }
 
-static void test_readable_at_the_end_and_for_ever(void **state)
+static void test_stays_readable_after_the_end(void **state)
 {
 	struct ringtap_run run;
 	int fd = descriptor();
@@ -234,11 +234,11 @@ static void test_ports_that_come_and_go(void **state)
 	assert_false(readable(fd, 5));
 }
 
-/* A program that goes into the background waits and reads in the child. */
-static void test_child_reads_on(void **state)
+/* A daemon waits and reads in the child. */
+static void test_child_continues_reading(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it refuses threads in children of programs that have some */
+	skip(); /* ThreadSanitizer allows no threads in children of a threaded process */
 #else
 	int fd = descriptor(), status, pipe_fds[2];
 	pid_t child;
@@ -281,15 +281,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		started(test_readable_while_there_are_packets),
-		started(test_packets_that_were_there_before),
+		started(test_readable_if_packets_were_there_before),
 		started(test_readable_while_the_caller_has_some_left),
 		started(test_select_and_epoll),
 		started(test_edge_triggered),
-		started(test_edges_for_one_who_leaves_some),
+		started(test_edges_for_a_reader_that_leaves_packets),
 		started(test_idle_children_do_not_disturb),
-		started(test_readable_at_the_end_and_for_ever),
+		started(test_stays_readable_after_the_end),
 		started(test_ports_that_come_and_go),
-		started(test_child_reads_on),
+		started(test_child_continues_reading),
 		started(test_many_come_and_go),
 	};
 

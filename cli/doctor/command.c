@@ -11,77 +11,34 @@
 
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 
-enum { OPT_DURATION = 1, OPT_JSON };
-
-static const struct option_def options[] = {
-	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
-		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
-		"are sampled for one more second"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-};
-
-/* clang-format off: it would break the texts at odd places */
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap doctor watches running DPDK applications for some seconds and prints "
-		"what is wrong with them, with the evidence and what to try next. Of several "
-		"verdicts the gravest is the first. Without APP it examines all applications of "
-		"the host that have the probe.\n"},
-	{"VERDICTS",
-		"pool_exhausted: packets found no buffer (rx_nombuf), or the pool had less than "
-		"a burst.\n\n"
-		"too_slow: the NIC's queue was full (imissed), and the threads that poll it work "
-		"all the time or find full bursts.\n\n"
-		"tx_refused: packets that were handed to TX were not sent.\n\n"
-		"preempted: a polling thread had no CPU, or was held up though it had no work.\n"
-		"\n"
-		"small_bursts: a thread has no time left, and a few packets a poll only.\n\n"
-		"uneven_queues: one queue has far more than its share. A note only, as long as "
-		"its thread has time left.\n\n"
-		"scattered_buffers: received packets lie on so many pages that translations "
-		"miss.\n\n"
-		"rx_overflow: the NIC's queue was full, but the threads that poll it had time "
-		"left.\n\n"
-		"saturated (a note): a thread works all the time and its bursts are full, but no "
-		"loss is known. With drivers that create packets on demand this is always so.\n\n"
-		"unpolled_queues (a note): a port has RX queues that no thread polls.\n\n"
-		"not_polling (a note), idle, healthy: no fault.\n\n"
-		"docs/statistics.md has the thresholds.\n"},
-	{"EXIT STATUS", "0: nothing is wrong; notes do not count.\n\n"
-			"1: no application could be examined, or the output failed.\n\n"
-			"2: the command line is wrong.\n\n"
-			"4: there are faults.\n"},
-};
-/* clang-format on */
+enum { OPT_DURATION = 1 };
 
 struct context {
+	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
 	bool json;
-	struct watch watch;
 	/* Of all applications. */
 	json_t *array;
 	unsigned examined;
 	bool faults;
 };
 
+static const struct option_def options[] = {
+	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
+		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
+		"are sampled for one more second"},
+	{OPTION_TO(struct context, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+};
+
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	struct context *c = ctx;
 
-	if (id == OPT_JSON) {
-		c->json = true;
-		return 0;
-	}
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DOCTOR_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
 		return 0;
-	say("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
+	message_print("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
 	return -EINVAL;
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return watch_name(&((struct context *)ctx)->watch, "doctor", text);
 }
 
 static void take(void *ctx, const struct examination *e, const struct diagnosis *d)
@@ -103,19 +60,20 @@ static int watch(struct context *c)
 	int ret = stop_catch_first();
 
 	if (ret) {
-		say("doctor: cannot wait for signals: %s", strerror(-ret));
+		message_print("doctor: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	switch (doctor_watch(&c->watch, c->duration_ns, take, c)) {
 	case DOCTOR_WHOLE: return STATUS_OK;
 	case DOCTOR_CUT:
-		say("doctor: interrupted: the verdicts are those until then, without a look at "
-		    "buffer addresses");
+		message_print(
+			"doctor: interrupted: the verdicts are those until then, without a look at "
+			"buffer addresses");
 		return STATUS_OK;
 	case DOCTOR_TOO_SHORT:
-		say("doctor: interrupted before it had watched for a second: no verdict");
+		message_print("doctor: interrupted before it had watched for a second: no verdict");
 		break;
-	case DOCTOR_FAILED: say("doctor: not enough memory"); break;
+	case DOCTOR_FAILED: message_print("doctor: not enough memory"); break;
 	}
 	return STATUS_FAILED;
 }
@@ -126,12 +84,10 @@ static int examine(struct context *c)
 
 	if (ret != STATUS_OK)
 		return ret;
-	watch_explain(&c->watch, "doctor");
+	watch_explain(&c->watch);
 	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
-	if (ret || fflush(stdout) || ferror(stdout)) {
-		say("doctor: cannot write to standard output: %s", strerror(errno));
+	if (output_end("doctor", ret) != STATUS_OK)
 		return STATUS_FAILED;
-	}
 	if (!c->examined || c->examined < c->watch.name_count)
 		return STATUS_FAILED;
 	return c->faults ? STATUS_FAULT : STATUS_OK;
@@ -140,14 +96,15 @@ static int examine(struct context *c)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.duration_ns = 5 * NS_PER_S,
-		.watch = {.collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
+		.watch = {
+			.command = "doctor", .collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	watch_init(&c.watch);
 	c.array = json_array();
-	ret = watch_find(&c.watch, "doctor");
+	ret = watch_find(&c.watch);
 	if (ret == STATUS_OK)
 		ret = examine(&c);
 	json_decref(c.array);
@@ -162,9 +119,7 @@ const struct command cmd_doctor = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
-	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
+	.operand = watch_name,
 	.set = set,
 	.run = run,
 };

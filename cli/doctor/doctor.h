@@ -84,7 +84,8 @@ void doctor_judge(const struct examination *e, struct diagnosis *d);
 /* For rules elsewhere: a new verdict, NULL if there are too many; a line of evidence. */
 struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade grade,
 	double gravity, const char *advice);
-void verdict_say(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void verdict_add_evidence(struct verdict *v, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* ---- loss.c, time.c, memory.c: rules by what they read */
 

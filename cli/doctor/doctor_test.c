@@ -233,7 +233,7 @@ static bool is_note(enum verdict_id id)
 	return false;
 }
 
-static bool is_said(enum verdict_id id, const char *text)
+static bool has_evidence(enum verdict_id id, const char *text)
 {
 	for (unsigned i = 0; i < d.count; i++)
 		for (unsigned k = 0; d.verdict[i].id == id && k < d.verdict[i].evidence_count; k++)
@@ -256,15 +256,15 @@ static void gaps_without_work(void **state)
 	 */
 	expect(VERDICT_IDLE, 0);
 	assert_true(is_note(VERDICT_PREEMPTED));
-	assert_true(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
-	assert_true(is_said(VERDICT_PREEMPTED, "other work"));
+	assert_true(has_evidence(VERDICT_PREEMPTED, "kernel saw it running"));
+	assert_true(has_evidence(VERDICT_PREEMPTED, "other work"));
 	kernel(0.985, 0.005);
 	expect(VERDICT_IDLE, 0);
 	assert_true(is_note(VERDICT_PREEMPTED));
-	assert_false(is_said(VERDICT_PREEMPTED, "kernel saw it running"));
+	assert_false(has_evidence(VERDICT_PREEMPTED, "kernel saw it running"));
 	kernel(0.98, 2 * LIMIT_WAIT);
 	expect(VERDICT_PREEMPTED, 1);
-	assert_false(is_said(VERDICT_PREEMPTED, "other work"));
+	assert_false(has_evidence(VERDICT_PREEMPTED, "other work"));
 	kernel(1, 0);
 	ports[1][0].ipackets = 1000000;
 	ports[1][0].imissed = 1000;
@@ -272,7 +272,7 @@ static void gaps_without_work(void **state)
 	assert_int_equal(d.verdict[1].id, VERDICT_PREEMPTED);
 }
 
-static void who_sleeps_is_not_preempted(void **state)
+static void voluntary_sleep_is_no_preemption(void **state)
 {
 	bursts(0, 0, 100000);
 	busy(0);
@@ -373,7 +373,7 @@ static void scattered(void **state)
 	/* Nobody translates addresses for net_null. */
 	expect(VERDICT_HEALTHY, 0);
 	assert_true(is_note(VERDICT_SCATTERED));
-	assert_true(is_said(VERDICT_SCATTERED, "no device"));
+	assert_true(has_evidence(VERDICT_SCATTERED, "no device"));
 	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
@@ -421,7 +421,7 @@ int main(void)
 		cmocka_unit_test_setup(empty_mempools, setup),
 		cmocka_unit_test_setup(packets_not_sent, setup),
 		cmocka_unit_test_setup(gaps_without_work, setup),
-		cmocka_unit_test_setup(who_sleeps_is_not_preempted, setup),
+		cmocka_unit_test_setup(voluntary_sleep_is_no_preemption, setup),
 		cmocka_unit_test_setup(small_bursts, setup),
 		cmocka_unit_test_setup(uneven, setup),
 		cmocka_unit_test_setup(full_bursts_alone_are_no_fault, setup),

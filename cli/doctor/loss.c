@@ -2,7 +2,6 @@
 /* Rules about packets that are lost: no buffer, no room in the NIC's queue, not sent. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "doctor.h"
 #include "limits.h"
@@ -69,25 +68,26 @@ static uint64_t needed(const struct examination *e, const struct ringtap_pool_st
 	return sum;
 }
 
-static void say_pool(struct verdict *v, const struct examination *e,
+static void pool_evidence(struct verdict *v, const struct examination *e,
 	const struct ringtap_pool_stats *p, const struct pool_look *look)
 {
 	char size[FORMAT_LEN], available[FORMAT_LEN], least[FORMAT_LEN], need[FORMAT_LEN];
 
 	printable(v->where, RINGTAP_NAME_LEN, p->name);
-	verdict_say(v, "%s of its %s buffers are available, at the least %s were",
+	verdict_add_evidence(v, "%s of its %s buffers are available, at the least %s were",
 		format_count(available, p->available), format_count(size, p->size),
 		format_count(least, look->least));
 	if (look->empty)
-		verdict_say(v, "in %.0f %% of %u readings fewer than a burst were available",
+		verdict_add_evidence(v,
+			"in %.0f %% of %u readings fewer than a burst were available",
 			100.0 * look->empty / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%u of the available ones lie in caches of lcores, where no other lcore "
 			"gets them",
 			p->in_caches);
 	if (needed(e, p) > p->size)
-		verdict_say(v, "descriptors, caches and bursts alone may take %s",
+		verdict_add_evidence(v, "descriptors, caches and bursts alone may take %s",
 			format_count(need, needed(e, p)));
 }
 
@@ -102,7 +102,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 	uint32_t scarce = scarcest(e);
 	char text[FORMAT_LEN];
 	struct verdict *v;
-	bool said = false;
+	bool drops_reported = false;
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
 		const struct pool_look *look = &e->pools[i];
@@ -115,13 +115,13 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		v = verdict_add(d, VERDICT_POOL_EXHAUSTED, GRADE_FAULT, 10, pool_advice);
 		if (!v)
 			return;
-		say_pool(v, e, p, look);
-		if (lost > 0 && !said)
-			verdict_say(v,
+		pool_evidence(v, e, p, look);
+		if (lost > 0 && !drops_reported)
+			verdict_add_evidence(v,
 				"the drivers dropped %s packets because there was no buffer "
 				"(rx_nombuf)",
 				format_count(text, (uint64_t)lost));
-		said = true;
+		drops_reported = true;
 	}
 }
 
@@ -153,21 +153,22 @@ static void find_pollers(const struct examination *e, uint32_t port, struct poll
 	}
 }
 
-static void say_pollers(struct verdict *v, const struct examination *e, const struct pollers *p)
+static void poller_evidence(struct verdict *v, const struct examination *e, const struct pollers *p)
 {
 	char name[THREAD_NAME_LEN], rate[FORMAT_LEN];
 
 	if (p->thread != ALL)
-		verdict_say(v, "%s works %.1f %% of its time",
+		verdict_add_evidence(v, "%s works %.1f %% of its time",
 			thread_name(name, ringtap_snapshot_thread(e->span.to, p->thread)),
 			100 * p->busy);
 	if (p->rx.calls)
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%.0f %% of the polls of the fullest queue brought as many packets as "
 			"requested (%u)",
 			100 * tally_full(&p->rx), p->rx.max_burst);
 	if (!isnan(p->cycles_per_packet))
-		verdict_say(v, "a packet takes %.0f cycles: %s packets/s is all that it can do",
+		verdict_add_evidence(v,
+			"a packet takes %.0f cycles: %s packets/s is all that it can do",
 			p->cycles_per_packet,
 			format_si(rate, e->span.tsc_hz / p->cycles_per_packet));
 }
@@ -204,18 +205,18 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		where_port(v, ringtap_snapshot_port(e->span.to, i));
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
 			"%.3g %% of what arrived",
 			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
-		say_pollers(v, e, &p);
+		poller_evidence(v, e, &p);
 	}
 }
 
 /* ---- TX */
 
 /* Which queue got most, if there are several. */
-static void say_queues(struct verdict *v, const struct examination *e, uint32_t port)
+static void queue_evidence(struct verdict *v, const struct examination *e, uint32_t port)
 {
 	const struct ringtap_snapshot *f = e->span.to;
 	char count[FORMAT_LEN], name[THREAD_NAME_LEN];
@@ -228,8 +229,9 @@ static void say_queues(struct verdict *v, const struct examination *e, uint32_t 
 			continue;
 		tally_add(&t, &e->span, i);
 		if (t.packets)
-			verdict_say(v, "queue %u, %s: %s packets handed over in bursts of %.1f",
-				q->queue, thread_name(name, ringtap_snapshot_thread(f, q->thread)),
+			verdict_add_evidence(v,
+				"queue %u, %s: %s packets handed over in bursts of %.1f", q->queue,
+				thread_name(name, ringtap_snapshot_thread(f, q->thread)),
 				format_count(count, t.packets), tally_mean_busy(&t));
 	}
 }
@@ -256,20 +258,22 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		where_port(v, p);
-		verdict_say(v, "%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
+		verdict_add_evidence(v,
+			"%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
 			format_count(offered, (uint64_t)dr.offered), dr.seconds,
 			format_count(sent, (uint64_t)dr.opackets),
 			format_count(unsent, (uint64_t)dr.unsent), 100 * dr.unsent / dr.offered);
 		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
 		 */
 		if (dr.oerrors > 0)
-			verdict_say(v, "the driver counts %s errors (oerrors)",
+			verdict_add_evidence(v, "the driver counts %s errors (oerrors)",
 				format_count(errors, (uint64_t)dr.oerrors));
 		else
-			verdict_say(v, "the driver counts no errors: it gave them back to the "
-				       "application");
+			verdict_add_evidence(v,
+				"the driver counts no errors: it gave them back to the "
+				"application");
 		if (!p->link_up)
-			verdict_say(v, "the link is down");
-		say_queues(v, e, i);
+			verdict_add_evidence(v, "the link is down");
+		queue_evidence(v, e, i);
 	}
 }

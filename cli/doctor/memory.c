@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rule about the addresses of received packets. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,17 +61,17 @@ static const char scattered_advice[] =
 	"(--mbuf-pool-ops-name=stack). 'ringtap memory --plot' draws it";
 
 /* port: the port, if its driver does no DMA, else NULL. */
-static void say_scattered(struct verdict *v, const struct ringtap_pool_stats *p,
+static void scatter_evidence(struct verdict *v, const struct ringtap_pool_stats *p,
 	const struct thread_rates *x, const struct ringtap_port_stats *port)
 {
 	char name[RINGTAP_NAME_LEN], driver[RINGTAP_NAME_LEN];
 
-	verdict_say(v, "they are of mempool %s: %u objects, %s, cache of %u",
+	verdict_add_evidence(v, "they are of mempool %s: %u objects, %s, cache of %u",
 		printable(name, sizeof(name), p->name), p->size, p->ops, p->cache_size);
-	verdict_say(v, "the thread works %.1f %% of its time, %.0f cycles a packet", 100 * x->busy,
-		x->cycles_per_packet);
+	verdict_add_evidence(v, "the thread works %.1f %% of its time, %.0f cycles a packet",
+		100 * x->busy, x->cycles_per_packet);
 	if (port)
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%s: the driver %s has no device that reads memory, so no IOTLB misses; "
 			"the CPU's TLB, which is larger, may",
 			printable(name, sizeof(name), port->name),
@@ -110,12 +109,13 @@ static bool judge_run(const struct examination *e, const struct ringtap_sample_r
 			      misses / 1000, scattered_advice);
 	if (v) {
 		thread_name(v->where, ringtap_snapshot_thread(f, s->thread));
-		verdict_say(v, "1,000 packets in a row lie on %.0f different pages of %s bytes",
+		verdict_add_evidence(v,
+			"1,000 packets in a row lie on %.0f different pages of %s bytes",
 			iotlb_distinct(list, count, shift, SOME), format_count(size, page));
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"a translation cache of %u entries (a model: LRU) misses %.0f %% of them",
 			iotlb_entries[at], 100 * misses);
-		say_scattered(v, ringtap_snapshot_pool(f, pool), x,
+		scatter_evidence(v, ringtap_snapshot_pool(f, pool), x,
 			soft ? ringtap_snapshot_port(f, port) : NULL);
 	}
 	free(list);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <string.h>
 
 #include "doctor.h"
 #include "base/json.h"
@@ -47,7 +46,7 @@ json_t *doctor_json(const struct examination *e, const struct diagnosis *d)
 
 	json_object_set_new(j, "name", json_text(e->app->name));
 	json_object_set_new(j, "pid", json_count(e->app->info.pid));
-	json_object_set_new(j, "seconds", json_real(e->span.seconds));
+	json_object_set_new(j, "duration_s", json_real(e->span.seconds));
 	for (unsigned i = 0; i < d->count; i++)
 		json_array_append_new(verdicts, verdict_json(&d->verdict[i]));
 	json_object_set_new(j, "verdicts", verdicts);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "doctor.h"
 #include "limits.h"
@@ -49,25 +48,26 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 			"If it should work now: is forwarding started, and are its threads "
 			"launched?");
 		if (v)
-			verdict_say(v, "no port was polled and nothing was sent");
+			verdict_add_evidence(v, "no port was polled and nothing was sent");
 		return;
 	}
 	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
 		v = verdict_add(d, VERDICT_IDLE, GRADE_OK, 0,
 			"Nothing. If there should be traffic, check links and the sender");
 		if (v)
-			verdict_say(v, "%s polls/s, and all but all of them empty",
+			verdict_add_evidence(v, "%s polls/s, and all but all of them empty",
 				format_si(rx_text, (double)rx.calls / e->span.seconds));
 		return;
 	}
 	v = verdict_add(d, VERDICT_HEALTHY, GRADE_OK, 0, "Nothing");
 	if (!v)
 		return;
-	verdict_say(v,
+	verdict_add_evidence(v,
 		"%s packets/s received, %s packets/s handed to TX; nothing is known to be lost",
 		format_si(rx_text, rx_pps), format_si(tx_text, tx_pps));
 	if (!isnan(busiest(e)))
-		verdict_say(v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));
+		verdict_add_evidence(
+			v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));
 }
 
 static int compare(const void *a, const void *b)

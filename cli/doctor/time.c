@@ -90,7 +90,7 @@ static double missed_meanwhile(const struct examination *e, uint32_t thread)
 	return sum;
 }
 
-static void say_worst(
+static void worst_gap_evidence(
 	struct verdict *v, const struct examination *e, const struct ringtap_thread_stats *t)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
@@ -103,7 +103,7 @@ static void say_worst(
 			continue;
 		localtime_r(&s, &tm);
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-		verdict_say(v, "longest time between two polls: %.3g ms at %s.%03u, %s",
+		verdict_add_evidence(v, "longest time between two polls: %.3g ms at %s.%03u, %s",
 			(double)g->ns / 1e6, clock,
 			(unsigned)(g->start_ns / (NS_PER_S / 1000) % 1000),
 			g->packets ? "with packets in hand" : "with no work to do");
@@ -138,25 +138,25 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 		return;
 	where_thread(v, t);
 	if (!isnan(x.wait))
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"ready to run but without a CPU %.1f %% of the time, on it %.1f %% (the "
 			"kernel's scheduler), last CPU %u",
 			100 * x.wait, 100 * x.cpu, t->cpu);
 	if (x.preempted > 0)
-		verdict_say(v, "taken off its CPU %.1f times a second", x.preempted);
+		verdict_add_evidence(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%s times it did not poll for over %.2g ms though there was no work, "
 			"where an empty poll takes %.0f ns: %.1f %% of the time",
 			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
 	if (!waits)
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%sinterrupts, a hypervisor or the firmware took the time, or the "
 			"application has other work to do between polls",
 			x.cpu >= LIMIT_RUNNING ? "the kernel saw it running: " : "");
-	say_worst(v, e, t);
+	worst_gap_evidence(v, e, t);
 	if (missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS)
-		verdict_say(v, "the NIC dropped %s packets meanwhile (imissed)",
+		verdict_add_evidence(v, "the NIC dropped %s packets meanwhile (imissed)",
 			format_count(count, (uint64_t)missed_meanwhile(e, i)));
 }
 
@@ -204,14 +204,16 @@ void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		where_thread(v, t);
-		verdict_say(v, "%.2f packets in a poll that brings any, %s polls/s",
+		verdict_add_evidence(v, "%.2f packets in a poll that brings any, %s polls/s",
 			tally_mean_busy(&y), format_si(polls, x.polls));
-		verdict_say(v, "it works %.1f %% of its time, %.0f cycles a packet", 100 * x.busy,
-			x.cycles_per_packet);
+		verdict_add_evidence(v, "it works %.1f %% of its time, %.0f cycles a packet",
+			100 * x.busy, x.cycles_per_packet);
 		if (y.max_burst < LIMIT_SMALL)
-			verdict_say(v, "it requests no more than %u at a time", y.max_burst);
+			verdict_add_evidence(
+				v, "it requests no more than %u at a time", y.max_burst);
 		else
-			verdict_say(v, "it requests up to %u at a time: the driver has no more",
+			verdict_add_evidence(v,
+				"it requests up to %u at a time: the driver has no more",
 				y.max_burst);
 	}
 }
@@ -253,7 +255,7 @@ static void find_shares(const struct examination *e, uint32_t port, struct share
 	}
 }
 
-static void say_shares(struct verdict *v, const struct shares *s)
+static void share_evidence(struct verdict *v, const struct shares *s)
 {
 	char line[EVIDENCE_LEN] = "";
 	size_t at = 0;
@@ -262,7 +264,7 @@ static void say_shares(struct verdict *v, const struct shares *s)
 		if (s->polled[q])
 			at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%u: %.1f %%",
 				at ? ", " : "", q, 100 * (double)s->packets[q] / (double)s->total);
-	verdict_say(v, "packets by queue: %s", line);
+	verdict_add_evidence(v, "packets by queue: %s", line);
 }
 
 static const char uneven_advice[] =
@@ -286,7 +288,7 @@ static void judge_unpolled(
 	if (!v)
 		return;
 	printable(v->where, RINGTAP_NAME_LEN, p->name);
-	verdict_say(v, "of %u RX queues %u are polled", p->rx_queues, s->queues);
+	verdict_add_evidence(v, "of %u RX queues %u are polled", p->rx_queues, s->queues);
 }
 
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
@@ -320,10 +322,10 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		printable(v->where, RINGTAP_NAME_LEN, p->name);
-		verdict_say(v, "queue %u has %.1f times its share of %u queues", s.hot, ratio,
-			s.queues);
-		say_shares(v, &s);
-		verdict_say(v, "%s, which polls it, works %.1f %% of its time",
+		verdict_add_evidence(v, "queue %u has %.1f times its share of %u queues", s.hot,
+			ratio, s.queues);
+		share_evidence(v, &s);
+		verdict_add_evidence(v, "%s, which polls it, works %.1f %% of its time",
 			thread_name(name, ringtap_snapshot_thread(e->span.to, s.thread[s.hot])),
 			100 * x.busy);
 	}
@@ -342,7 +344,7 @@ static const char *silence(const char *driver)
 	return NULL;
 }
 
-static void say_silence(struct verdict *v, const struct examination *e, uint32_t thread)
+static void silence_evidence(struct verdict *v, const struct examination *e, uint32_t thread)
 {
 	for (uint32_t port = 0; port < e->span.to->port_count; port++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, port);
@@ -351,7 +353,7 @@ static void say_silence(struct verdict *v, const struct examination *e, uint32_t
 
 		tally_sum(&t, &e->span, port, thread, RINGTAP_RX);
 		if (t.calls && silence(p->driver))
-			verdict_say(v, "%s: the driver %s %s",
+			verdict_add_evidence(v, "%s: the driver %s %s",
 				printable(name, sizeof(name), p->name),
 				printable(driver, sizeof(driver), p->driver), silence(p->driver));
 	}
@@ -387,13 +389,13 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
 			"as many packets as requested (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_burst);
-		verdict_say(v,
+		verdict_add_evidence(v,
 			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",
 			format_si(rate, x.packets), x.cycles_per_packet);
-		say_silence(v, e, i);
+		silence_evidence(v, e, i);
 	}
 }

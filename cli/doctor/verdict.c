@@ -51,7 +51,7 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 	return v;
 }
 
-void verdict_say(struct verdict *v, const char *format, ...)
+void verdict_add_evidence(struct verdict *v, const char *format, ...)
 {
 	va_list ap;
 

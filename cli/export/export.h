@@ -70,7 +70,7 @@ void export_all(struct export_text *t, const struct watch *w);
 
 struct export_server;
 
-/* Serves w at an address ("[HOST]:PORT", port 0: any). Says what is wrong and returns -errno. url
+/* Serves w at an address ("[HOST]:PORT", port 0: any). 0, or -errno after printing why. url
  * becomes where it can be had. */
 int export_serve(struct export_server **out, struct watch *w, const char *listen, char *url,
 	size_t url_size);

@@ -2,7 +2,6 @@
 /* Histograms with few and fixed bounds, the same for every application and attachment, whatever the
  * frequency of the TSC. */
 #include <math.h>
-#include <string.h>
 
 #include "export.h"
 

@@ -181,18 +181,18 @@ static int find_address(const char *listen, struct addrinfo **found)
 	int ret;
 
 	if (split(listen, host, sizeof(host), &port)) {
-		say("export: --listen %s: the address is too long; %s", listen, accepted);
+		message_print("export: --listen %s: the address is too long; %s", listen, accepted);
 		return -EINVAL;
 	}
 	/* getaddrinfo() takes the lower 16 bits of any number. */
 	if (parse_number(port, 65535, &number)) {
-		say("export: --listen %s: '%s' is no port number from 0 to 65535; %s", listen, port,
-			accepted);
+		message_print("export: --listen %s: '%s' is no port number from 0 to 65535; %s",
+			listen, port, accepted);
 		return -EINVAL;
 	}
 	ret = getaddrinfo(*host ? host : NULL, port, &hints, found);
 	if (ret)
-		say("export: --listen %s: cannot resolve '%s': %s; %s", listen, host,
+		message_print("export: --listen %s: cannot resolve '%s': %s; %s", listen, host,
 			gai_strerror(ret), accepted);
 	return ret ? -EINVAL : 0;
 }
@@ -206,7 +206,7 @@ static int listen_at(const char *listen)
 		return ret;
 	ret = open_socket(found);
 	if (ret < 0)
-		say("export: --listen %s: %s; choose another address or port", listen,
+		message_print("export: --listen %s: %s; choose another address or port", listen,
 			strerror(-ret));
 	freeaddrinfo(found);
 	return ret;
@@ -232,7 +232,7 @@ int export_serve(
 		CONNECTIONS_PER_IP, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
 	if (!s->daemon) {
-		say("export: the HTTP server does not start: %s", strerror(errno));
+		message_print("export: the HTTP server does not start: %s", strerror(errno));
 		close(fd);
 		free(s);
 		return -EIO;

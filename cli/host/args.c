@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "host.h"
-#include "cli/probe_path.h"
 #include "base/util.h"
 
 /* The driver takes frames to lie one after the other, so they must fill blocks, which are whole
@@ -173,7 +172,7 @@ int host_args(const struct host_config *h, struct host_args *a)
 	for (unsigned i = 0; i < h->iface_count && !ret; i++)
 		ret = add_iface(h, a, i);
 	if (ret)
-		say("host: starting: %s", strerror(-ret));
+		message_print("host: starting: %s", strerror(-ret));
 	return ret;
 }
 

@@ -18,17 +18,20 @@ static int check_interface(struct host_config *h, unsigned i)
 	int ret = netdev_get(name, &h->devs[i]);
 
 	if (ret == -ENAMETOOLONG)
-		say("host: %s: longer than an interface's name can be; see 'ip link'", name);
+		message_print(
+			"host: %s: longer than an interface's name can be; see 'ip link'", name);
 	else if (ret == -ENODEV)
-		say("host: %s: no such interface; see 'ip link'", name);
+		message_print("host: %s: no such interface; see 'ip link'", name);
 	else if (ret)
-		say("host: %s: %s", name, strerror(-ret));
+		message_print("host: %s: %s", name, strerror(-ret));
 	else if (strpbrk(name, ",=:+"))
-		say("host: %s: DPDK does not accept this name; rename it, or give it an 'ip link "
-		    "property add altname'",
+		message_print(
+			"host: %s: DPDK does not accept this name; rename it, or give it an 'ip link "
+			"property add altname'",
 			name);
 	else if (!h->devs[i].up)
-		say("host: %s: it is down: no packets until 'ip link set %s up'", name, name);
+		message_print(
+			"host: %s: it is down: no packets until 'ip link set %s up'", name, name);
 	return ret ? ret : strpbrk(name, ",=:+") ? -EINVAL : 0;
 }
 
@@ -42,20 +45,21 @@ static int check_name(struct host_config *h)
 		at += (size_t)snprintf(
 			h->own_name + at, sizeof(h->own_name) - at, "-%s", h->ifaces[i]);
 	if (at >= sizeof(h->own_name)) {
-		say("host: %s...: too long a name; give one of at most %zu characters by --name",
+		message_print(
+			"host: %s...: too long a name; give one of at most %zu characters by --name",
 			h->own_name, sizeof(h->own_name) - 1);
 		return -EINVAL;
 	}
 	for (const char *p = h->own_name; *p; p++) {
 		if (isalnum((unsigned char)*p) || (strchr("-_.", *p) && p > h->own_name))
 			continue;
-		say("host: --name '%s': give letters, digits, and -, _ or . after them",
+		message_print("host: --name '%s': give letters, digits, and -, _ or . after them",
 			h->own_name);
 		return -EINVAL;
 	}
 	if (*h->own_name)
 		return 0;
-	say("host: --name: empty; leave it out or give one");
+	message_print("host: --name: empty; leave it out or give one");
 	return -EINVAL;
 }
 
@@ -72,7 +76,7 @@ static int check_unused(const struct host_config *h)
 	ringtap_apps_free(apps);
 	if (!used)
 		return 0;
-	say("host: an application called %s runs already; end it, or give another --name",
+	message_print("host: an application called %s runs already; end it, or give another --name",
 		h->own_name);
 	return -EEXIST;
 }
@@ -115,7 +119,8 @@ static int check_cpus(struct host_config *h)
 			ret = -EINVAL;
 	}
 	if (ret)
-		say("host: --cpus %s: not a list of usable CPUs; give some, as in 0,2-3", h->cpus);
+		message_print("host: --cpus %s: not a list of usable CPUs; give some, as in 0,2-3",
+			h->cpus);
 	return ret;
 }
 
@@ -124,7 +129,7 @@ static int check_rights(void)
 	int ret = netdev_allowed();
 
 	if (ret)
-		say("host: opening a packet socket: %s; run it as root", strerror(-ret));
+		message_print("host: opening a packet socket: %s; run it as root", strerror(-ret));
 	return ret;
 }
 
@@ -169,14 +174,15 @@ static int check_huge_pages(const struct host_config *h)
 	if (!h->huge_pages)
 		return 0;
 	if (!huge_mounted()) {
-		say("host: --huge-pages: no hugetlbfs is mounted; 'mount -t hugetlbfs none "
-		    "/dev/hugepages', or leave it out");
+		message_print(
+			"host: --huge-pages: no hugetlbfs is mounted; 'mount -t hugetlbfs none "
+			"/dev/hugepages', or leave it out");
 		return -ENOENT;
 	}
 	if (huge_bytes() >= host_memory(h))
 		return 0;
-	say("host: --huge-pages: %" PRIu64 " MiB needed, %" PRIu64 " MiB free; raise "
-	    "vm.nr_hugepages, or leave it out",
+	message_print("host: --huge-pages: %" PRIu64 " MiB needed, %" PRIu64 " MiB free; raise "
+		      "vm.nr_hugepages, or leave it out",
 		host_memory(h) >> 20, huge_bytes() >> 20);
 	return -ENOMEM;
 }

@@ -2,18 +2,18 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "latency.h"
 
 const double latency_shares[LATENCY_QUANTILES] = {0.5, 0.9, 0.99, 0.999};
-const char *const latency_names[LATENCY_QUANTILES] = {"p50", "p90", "p99", "p99.9"};
+const char *const latency_names[LATENCY_QUANTILES] = {"p50", "p90", "p99", "p999"};
+const char *const latency_labels[LATENCY_QUANTILES] = {"p50", "p90", "p99", "p99.9"};
 
 static bool wanted(const struct one_app *app, const struct ringtap_snapshot *f,
 	const struct ringtap_pair_stats *p)
 {
-	return one_app_wants(app, f, p->tx_port) ||
-	       (p->rx_port != RINGTAP_NO_INDEX && one_app_wants(app, f, p->rx_port));
+	return one_app_includes(app, f, p->tx_port) ||
+	       (p->rx_port != RINGTAP_NO_INDEX && one_app_includes(app, f, p->rx_port));
 }
 
 uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot *first,

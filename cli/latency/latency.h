@@ -10,7 +10,8 @@
 /* Shown percentiles. */
 enum { P50, P90, P99, P999, LATENCY_QUANTILES };
 extern const double latency_shares[LATENCY_QUANTILES];
-extern const char *const latency_names[LATENCY_QUANTILES];
+extern const char *const latency_names[LATENCY_QUANTILES];  /* in JSON */
+extern const char *const latency_labels[LATENCY_QUANTILES]; /* in plots */
 
 struct latency_pair {
 	const char *from, *to; /* ports' names; live as long as the snapshot */

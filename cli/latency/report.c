@@ -213,7 +213,7 @@ void latency_csv(const struct latency *l, bool histogram)
 		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
 	else
 		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,p99_"
-		     "cycles,p99.9_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,"
+		     "cycles,p999_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
 		     "max_ns,inferred");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
@@ -287,7 +287,7 @@ int latency_json(const struct latency *l, const struct measure *m)
 
 	json_object_set_new(j, "application", json_text(m->app.name));
 	json_object_set_new(j, "pid", json_count(m->info.pid));
-	json_object_set_new(j, "seconds", json_real((double)m->last->interval_ns / NS_PER_S));
+	json_object_set_new(j, "duration_s", json_real((double)m->last->interval_ns / NS_PER_S));
 	json_object_set_new(j, "application_ended", json_boolean(m->end == END_BY_APPLICATION));
 	json_object_set_new(j, "tsc_hz", json_count(m->last->tsc_hz));
 	json_object_set_new(j, "every", json_count(l->every));

@@ -10,7 +10,13 @@
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_PACKETS 32768
 
-enum { OPT_DISTANCES = MEASURE_OWN, OPT_SAMPLES };
+struct config {
+	struct measure_options common; /* first, for measure.c */
+	const char *samples;
+	bool distances;
+};
+
+#define TO(field) OPTION_TO(struct config, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -18,72 +24,22 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_INTERFACE,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C"},
-	{MEASURE_PACKETS, OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
+	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
 		"Measure until the buffers of N packets, or some more, have been sampled "
 		"(default, without --duration: 32768 packets, but at most 10 seconds)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
-	{OPT_DISTANCES, OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
+	{TO(distances), OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},
 	MEASURE_OPTION_JSON,
-	{MEASURE_CSV, OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
+	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
 		"Print the patterns of the queues as comma-separated values"},
-	{OPT_SAMPLES, OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
+	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write every sampled buffer to FILE, as comma-separated values"},
 	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw buffer addresses against time"},
 	MEASURE_OPTION_QUIET,
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap memory shows the mempools of a running DPDK application, and in which "
-		"order it uses their buffers. A device that writes packets to many different "
-		"pages needs many address translations, and those are cached in an IOTLB of some "
-		"dozens to thousands of entries: buffers that are used in the order of their "
-		"addresses, in large pages, cost less than scattered ones.\n\n"
-		"Of each polling thread some runs of consecutive received packets are sampled, "
-		"up to 8192 packets ten times a second. Pages and IOTLB are those of the "
-		"buffers' IOVAs, one access for each packet; where a pool has no IOVAs, of "
-		"virtual addresses. A step is sequential if the next packet's buffer is the "
-		"neighbour, on either side, of the one before. The IOTLB is a model: fully "
-		"associative, least recently used. Where Intel PCM's pcm-iio is installed and "
-		"works, the hardware's own count is printed beside it.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES", "The only application:\n\n"
-		     "  ringtap memory\n\n"
-		     "A plot of the buffers into which port p0 of application ovs receives:\n\n"
-		     "  ringtap memory -i ovs:p0 --plot buffers.svg\n\n"
-		     "Pools that are nearly empty:\n\n"
-		     "  ringtap memory --json | jq '.pools[] | select(.available < .size / 20)'\n"},
-	{"EXIT STATUS",
-		"0: measured until a limit, a signal, or the end of the application; also if "
-		"there was no packet.\n\n"
-		"1: attaching to the application failed, or the output could not be written.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
-
-struct config {
-	struct measure_options common;
-	const char *samples;
-	bool distances;
-};
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct config *c = ctx;
-
-	switch (id) {
-	case OPT_DISTANCES: c->distances = true; return 0;
-	case OPT_SAMPLES: c->samples = v->text; return 0;
-	default: return measure_set(&c->common, "memory", id, v);
-	}
-}
-
-static int operand(void *ctx, const char *text)
-{
-	return measure_operand(&((struct config *)ctx)->common, "memory", text);
-}
 
 static uint64_t look(
 	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
@@ -105,10 +61,7 @@ static int print(const struct memory *mem)
 		memory_csv(mem);
 	else
 		memory_print(mem);
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return 0;
-	say("memory: cannot write to standard output: %s", strerror(ret ? -ret : errno));
-	return -EIO;
+	return output_end("memory", ret) == STATUS_OK ? 0 : -EIO;
 }
 
 static int report(const struct config *c, const struct measure *m, const struct pcm_iio *pcm,
@@ -123,9 +76,10 @@ static int report(const struct config *c, const struct measure *m, const struct 
 	if (s->failed)
 		ret = -ENOMEM;
 	if (ret)
-		say("memory: %zu samples: %s", s->count, strerror(-ret));
+		message_print("memory: %zu samples: %s", s->count, strerror(-ret));
 	else if (s->full)
-		say("memory: no room for more than %zu samples: the rest of the time is missing",
+		message_print(
+			"memory: no room for more than %zu samples: the rest of the time is missing",
 			s->count);
 	if (!ret)
 		ret = print(&mem);
@@ -141,10 +95,9 @@ static int report(const struct config *c, const struct measure *m, const struct 
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.distances = false};
+	struct config c = {.common = {.command = "memory"}};
 	struct memory_samples samples = {0};
-	struct measure m = {.command = "memory",
-		.options = &c.common,
+	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_POOLS | RINGTAP_ADDRESSES,
 		.what = "packets seen",
 		.look = look,
@@ -156,7 +109,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (c.common.json && c.common.csv) {
-		say("memory: --json and --csv: choose one");
+		message_print("memory: --json and --csv: choose one");
 		return STATUS_USAGE;
 	}
 	if (!c.common.duration_ns && !c.common.packets) {
@@ -189,9 +142,7 @@ const struct command cmd_memory = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
 	.listed = LIST_APPS,
-	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
-	.set = set,
+	.operand = measure_operand,
+	.set = measure_set,
 	.run = run,
 };

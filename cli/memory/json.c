@@ -119,7 +119,7 @@ int memory_json(const struct memory *mem)
 
 	json_object_set_new(j, "application", json_text(mem->m->app.name));
 	json_object_set_new(j, "pid", json_count(mem->m->info.pid));
-	json_object_set_new(j, "seconds", json_real((double)f->interval_ns / NS_PER_S));
+	json_object_set_new(j, "duration_s", json_real((double)f->interval_ns / NS_PER_S));
 	json_object_set_new(
 		j, "application_ended", json_boolean(mem->m->end == END_BY_APPLICATION));
 	for (uint32_t i = 0; i < f->pool_count; i++)

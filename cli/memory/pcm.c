@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pcm-iio -csv prints a line of names and a line of numbers for each part of each PCIe stack, again
- * and again. Which counters a processor has, Intel's opCode-*.txt say: "IOTLB Miss" all of them,
+ * and again. Intel's opCode-*.txt list the counters of each processor: "IOTLB Miss" all of them,
  * "IOTLB Lookup" or "IOTLB Hit" some.
  */
 #include <errno.h>

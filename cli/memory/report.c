@@ -2,7 +2,6 @@
 /* Pools and patterns as tables and CSV. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "memory.h"
 #include "base/util.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "memory.h"
-#include "base/util.h"
 
 /* Buffers outside of all pools belong to the one pool with external buffers, if there is one. */
 static uint32_t pinned_pool(const struct ringtap_snapshot *f)
@@ -75,7 +74,7 @@ static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,
 
 		if (i)
 			ticks += (uint32_t)(a->tsc - ringtap_sample_run_at(st, i - 1)->tsc);
-		if (!one_app_wants(s->app, f, a->port))
+		if (!one_app_includes(s->app, f, a->port))
 			continue;
 		s->list[s->count++] = (struct memory_sample){.address = a->address,
 			.iova = a->iova,

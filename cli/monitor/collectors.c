@@ -19,7 +19,8 @@ unsigned collectors_parse(const char *command, const char *text)
 		else if (len == 3 && !memcmp(p, "all", 3))
 			all |= (1u << 7) - 1;
 		else {
-			say("%s: --collectors %s: there is no collector '%.*s'; choose from all|%s",
+			message_print(
+				"%s: --collectors %s: there is no collector '%.*s'; choose from all|%s",
 				command, text, (int)len, p, COLLECTOR_NAMES);
 			return 0;
 		}

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "measure.h"
@@ -15,48 +14,49 @@
 	(NS_PER_S / 10) /* between snapshots: a run of samples does not stay for ever \
 			 */
 
-int measure_operand(struct measure_options *o, const char *command, const char *text)
+int measure_operand(void *options, const char *text)
 {
+	struct measure_options *o = options;
+
 	if (o->name) {
-		say("%s: %s: a second application; give one application at a time; see 'ringtap "
-		    "%s --help'",
-			command, text, command);
+		message_print(
+			"%s: %s: a second application; give one application at a time; see 'ringtap "
+			"%s --help'",
+			o->command, text, o->command);
 		return -EINVAL;
 	}
 	o->name = text;
 	return 0;
 }
 
-int measure_set(
-	struct measure_options *o, const char *command, int id, const struct option_value *v)
+int measure_set(void *options, int id, const struct option_value *v)
 {
+	struct measure_options *o = options;
+
 	switch (id) {
 	case MEASURE_INTERFACE:
 		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
-			say("%s: -i %s: empty, or one too many; see 'ringtap list'", command,
-				v->text);
+			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		o->specs[o->spec_count++] = v->text;
 		break;
 	case MEASURE_DURATION:
 		if (parse_seconds(v->text, &o->duration_ns)) {
-			say("%s: --duration %s: not a number above zero; give seconds", command,
-				v->text);
+			message_print("%s: --duration %s: not a number above zero; give seconds",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		break;
-	case MEASURE_PLOT:
+	default:
 		if (!plot_format(v->text)) {
-			say("%s: --plot %s: neither .svg nor .png; choose one", command, v->text);
+			message_print("%s: --plot %s: neither .svg nor .png; choose one",
+				o->command, v->text);
 			return -EINVAL;
 		}
 		o->plot = v->text;
 		break;
-	case MEASURE_PACKETS: o->packets = v->number; break;
-	case MEASURE_JSON: o->json = true; break;
-	case MEASURE_CSV: o->csv = true; break;
-	default: o->quiet = true; break;
 	}
 	return 0;
 }
@@ -72,7 +72,7 @@ static int attach(struct measure *m)
 	m->info.size = sizeof(m->info);
 	ret = ringtap_monitor_open(&m->mon, m->app.dir, &opts, err, sizeof(err));
 	if (ret) {
-		say_not_attached(m->command, m->app.name, ret, err);
+		print_not_attached(m->options->command, m->app.name, ret, err);
 		return STATUS_FAILED;
 	}
 	return ringtap_monitor_app(m->mon, &m->info) ? STATUS_FAILED : STATUS_OK;
@@ -85,14 +85,14 @@ static int begin(struct measure *m)
 	int ret = ringtap_monitor_read(m->mon, &m->first);
 
 	if (ret) {
-		say("%s: %s: %s", m->command, m->app.name,
+		message_print("%s: %s: %s", m->options->command, m->app.name,
 			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
 		return STATUS_FAILED;
 	}
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
 		ports = target_ports(m->app.dir);
-		say_no_port(m->command, m->app.name, missing, ports);
+		print_no_port(m->options->command, m->app.name, missing, ports);
 		ringtap_list_free(ports);
 		return STATUS_FAILED;
 	}
@@ -131,7 +131,7 @@ static void show(const struct measure *m, uint64_t ns, uint64_t packets)
 		return;
 	n = fprintf(stderr, "\r%.1f s, %s %s ", (double)ns / NS_PER_S, format_count(count, packets),
 		m->what);
-	say_live(n > 0 ? (size_t)n : 0);
+	message_live_line(n > 0 ? (size_t)n : 0);
 }
 
 /* Waits for the next tick, the end of the application, or a signal. True: a signal came. */
@@ -161,7 +161,8 @@ static int loop(struct measure *m)
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
 		if (ret) {
-			say("%s: %s: its statistics are broken", m->command, m->app.name);
+			message_print("%s: %s: its statistics are broken", m->options->command,
+				m->app.name);
 			return STATUS_FAILED;
 		}
 		show(m, age, packets);
@@ -176,16 +177,17 @@ static void tell_end(const struct measure *m)
 		return;
 	if (isatty(STDERR_FILENO)) {
 		fputc('\n', stderr);
-		say_live(0);
+		message_live_line(0);
 	}
 	if (m->end == END_BY_APPLICATION)
-		say("%s: %s has ended; the results are those until then", m->command, m->app.name);
+		message_print("%s: %s has ended; the results are those until then",
+			m->options->command, m->app.name);
 }
 
 int measure_run(struct measure *m)
 {
 	const struct measure_options *o = m->options;
-	int ret = one_app_resolve(&m->app, m->command, o->name, o->specs, o->spec_count);
+	int ret = one_app_resolve(&m->app, o->command, o->name, o->specs, o->spec_count);
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

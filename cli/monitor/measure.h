@@ -12,15 +12,11 @@
 enum {
 	MEASURE_INTERFACE = 1,
 	MEASURE_DURATION,
-	MEASURE_PACKETS,
-	MEASURE_JSON,
-	MEASURE_CSV,
 	MEASURE_PLOT,
-	MEASURE_QUIET,
-	MEASURE_OWN, /* a command's own options begin here */
 };
 
-/* Rows for a command's option table. */
+/* Rows for the option table of a command whose context begins with its measure_options. */
+#define MEASURE_TO(field) OPTION_TO(struct measure_options, field)
 #define MEASURE_OPTION_INTERFACE                                                             \
 	{                                                                                    \
 		MEASURE_INTERFACE, OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,  \
@@ -28,18 +24,19 @@ enum {
 			"times, "                                                            \
 			"for ports of one application. APP is its file-prefix"               \
 	}
-#define MEASURE_OPTION_JSON                                                          \
-	{                                                                            \
-		MEASURE_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
+#define MEASURE_OPTION_JSON                                                              \
+	{                                                                                \
+		MEASURE_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
 	}
-#define MEASURE_OPTION_QUIET                                             \
-	{                                                                \
-		MEASURE_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
-			"Print only errors to standard error"            \
+#define MEASURE_OPTION_QUIET                                                 \
+	{                                                                    \
+		MEASURE_TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
+			"Print only errors to standard error"                \
 	}
 
 struct measure_options {
-	const char *name; /* operand */
+	const char *command; /* for messages; set by the caller */
+	const char *name;    /* operand */
 	const char *specs[ONE_APP_PORTS];
 	unsigned spec_count;
 	uint64_t duration_ns, packets; /* 0: no limit */
@@ -47,15 +44,13 @@ struct measure_options {
 	bool json, csv, quiet;
 };
 
-/* Takes one of the options above. -EINVAL after a message of command. */
-int measure_set(
-	struct measure_options *o, const char *command, int id, const struct option_value *v);
-int measure_operand(struct measure_options *o, const char *command, const char *text);
+/* For struct command: set() and operand(). */
+int measure_set(void *options, int id, const struct option_value *v);
+int measure_operand(void *options, const char *text);
 
 enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
 
 struct measure {
-	const char *command;
 	const struct measure_options *options;
 	unsigned collectors, latency_every;
 	const char *what; /* "packets timed", for the live line */
@@ -72,7 +67,7 @@ struct measure {
 };
 
 /* Attaches, measures until a limit, a signal or the application's end, and detaches. Returns enum
- * status, other than STATUS_OK after saying what is wrong. Free with measure_free() in any case. */
+ * status, other than STATUS_OK after printing why. Free with measure_free() in any case. */
 int measure_run(struct measure *m);
 void measure_free(struct measure *m);
 

@@ -26,12 +26,13 @@ static int take(
 	if (app < 0)
 		return -ENOENT;
 	if (a->name && a->name != ringtap_apps_name(a->apps, (size_t)app)) {
-		say("%s: %s and %s: give ports of one application only", command, a->name,
+		message_print("%s: %s and %s: give ports of one application only", command, a->name,
 			names[app]);
 		return -EINVAL;
 	}
 	if (port && a->port_count == ONE_APP_PORTS) {
-		say("%s: -i %s: too many ports; give at most %d", command, port, ONE_APP_PORTS);
+		message_print(
+			"%s: -i %s: too many ports; give at most %d", command, port, ONE_APP_PORTS);
 		return -EINVAL;
 	}
 	a->name = ringtap_apps_name(a->apps, (size_t)app);
@@ -52,7 +53,8 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 		if (app < 0)
 			target_split(name, names, name_count, &app, &port);
 		if (app < 0 && !strchr(name, ':')) {
-			say("%s: no application is called '%s'; 'ringtap list' shows what there is",
+			message_print(
+				"%s: no application is called '%s'; 'ringtap list' shows what there is",
 				command, name);
 			return -ENOENT;
 		}
@@ -84,13 +86,14 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	*a = (struct one_app){0};
 	ret = ringtap_apps_find(&a->apps);
 	if (ret) {
-		say("%s: cannot find applications: %s", command, strerror(-ret));
+		message_print("%s: cannot find applications: %s", command, strerror(-ret));
 		return ret;
 	}
 	n = ringtap_apps_count(a->apps);
 	if (!n) {
-		say("%s: no running DPDK application found; start it with -d %s, and run ringtap "
-		    "as its user or as root",
+		message_print(
+			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
+			"as its user or as root",
 			command, probe_path());
 		return -ENOENT;
 	}
@@ -111,13 +114,10 @@ void one_app_free(struct one_app *a)
 
 static bool matches(const struct ringtap_port_stats *p, const char *port)
 {
-	char number[8];
-
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !strcmp(p->name, port) || !strcmp(p->device, port) || !strcmp(number, port);
+	return target_port_matches(p->name, p->device, p->port_id, port);
 }
 
-bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port)
+bool one_app_includes(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port)
 {
 	for (unsigned i = 0; i < a->port_count && port != RINGTAP_NO_INDEX; i++)
 		if (matches(ringtap_snapshot_port(f, port), a->ports[i]))

@@ -18,13 +18,13 @@ struct one_app {
 };
 
 /* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.
- * Says, as command, what is wrong, and returns -errno. Free with one_app_free() in any case. */
+ * 0, or -errno after printing why, as command. Free with one_app_free() in any case. */
 int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count);
 void one_app_free(struct one_app *a);
 
 /* Whether a port of the snapshot (RINGTAP_NO_INDEX: an unknown one) is among the requested ones. */
-bool one_app_wants(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port);
+bool one_app_includes(const struct one_app *a, const struct ringtap_snapshot *f, uint32_t port);
 /* A requested port that is not in the snapshot; NULL: there is none. */
 const char *one_app_missing(const struct one_app *a, const struct ringtap_snapshot *f);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,7 +23,7 @@
 #define NAME_MAX_PX 330
 #define TEXTS_MAX   64
 
-/* Okabe and Ito's colours, which the colour-blind tell apart as well. */
+/* Okabe and Ito's colours, which colour-blind readers can distinguish. */
 static const double colours[][3] = {{0, .447, .698}, {.835, .369, 0}, {0, .62, .451},
 	{.8, .475, .655}, {.902, .624, 0}, {.337, .706, .914}, {.3, .3, .3}, {.75, .7, .1}};
 

@@ -36,13 +36,15 @@ static bool wanted(const struct watch *w, const char *name)
 	return !w->name_count;
 }
 
-int watch_name(struct watch *w, const char *command, const char *name)
+int watch_name(void *watch, const char *name)
 {
+	struct watch *w = watch;
+
 	if (w->name_count && wanted(w, name))
 		return 0;
 	if (w->name_count == WATCH_NAMES) {
-		say("%s: %s: more than %d applications; name fewer, or none for all", command, name,
-			WATCH_NAMES);
+		message_print("%s: %s: more than %d applications; name fewer, or none for all",
+			w->command, name, WATCH_NAMES);
 		return -EINVAL;
 	}
 	w->names[w->name_count++] = name;
@@ -224,12 +226,12 @@ int watch_refresh(struct watch *w)
 	return 0;
 }
 
-int watch_find(struct watch *w, const char *command)
+int watch_find(struct watch *w)
 {
 	int ret = watch_refresh(w);
 
 	if (ret)
-		say("%s: cannot find applications: %s", command, strerror(-ret));
+		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -457,13 +459,14 @@ bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
 	return found;
 }
 
-void watch_explain(struct watch *w, const char *command)
+void watch_explain(struct watch *w)
 {
 	char line[WATCH_REASON_LEN];
 
 	for (size_t n = 0; watch_reason(w, n, line); n++)
-		say("%s: %s", command, line);
+		message_print("%s: %s", w->command, line);
 	if (!w->count && !w->name_count)
-		say("%s: no running DPDK application found; run ringtap as its user or as root",
-			command);
+		message_print(
+			"%s: no running DPDK application found; run ringtap as its user or as root",
+			w->command);
 }

@@ -36,6 +36,7 @@ struct watched {
 
 struct watch {
 	/* Set by the caller before watch_init(). */
+	const char *command;            /* for messages */
 	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
 	size_t name_count;              /* 0: all applications */
 	unsigned collectors, latency_every;
@@ -50,15 +51,16 @@ struct watch {
 	int ends;                  /* epoll: the monitors that are attached */
 };
 
-/* Adds an operand to names, once. 0, or -EINVAL after a message. */
-int watch_name(struct watch *w, const char *command, const char *name);
+/* Adds an operand to names, once. 0, or -EINVAL after a message. For struct command's operand: a
+ * context that begins with its watch is one, too. */
+int watch_name(void *watch, const char *name);
 void watch_init(struct watch *w);
 /* Attaches to applications that have started, forgets those that have ended. -errno if the folders
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
 /* The same. Returns enum status, after a message where it fails. */
-int watch_find(struct watch *w, const char *command);
+int watch_find(struct watch *w);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);
 /* Detaches from all and frees what watch_init() and later calls took. */
@@ -88,6 +90,6 @@ size_t watch_attached(struct watch *w);
 #define WATCH_REASON_LEN 512
 bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN]);
 /* Prints them, and that there is no application at all. */
-void watch_explain(struct watch *w, const char *command);
+void watch_explain(struct watch *w);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/which_app.h"
 #include "record.h"
@@ -31,10 +32,11 @@ static void check_port(
 {
 	static const char *const kinds[] = {
 		[RINGTAP_RX] = "RX ", [RINGTAP_TX] = "TX ", [RINGTAP_RX | RINGTAP_TX] = ""};
-	const struct ringtap_target *want = t->wants, *end = t->wants + t->want_count;
+	const struct ringtap_target *want = t->ports, *end = t->ports + t->port_count;
 	char text[RINGTAP_NAME_LEN + 96], rx[24], tx[24];
 
-	while (want < end && want->port && !target_port_matches(p, want->port))
+	while (want < end && want->port &&
+		!target_port_matches(p->name, p->device, p->port_id, want->port))
 		want++;
 	if (want == end)
 		return;
@@ -54,8 +56,8 @@ static void check_target(struct queue_check *c, const struct target *t)
 	struct ringtap_list *list;
 	bool named = false;
 
-	for (unsigned i = 0; i < t->want_count; i++)
-		named |= t->wants[i].queue >= 0;
+	for (unsigned i = 0; i < t->port_count; i++)
+		named |= t->ports[i].queue >= 0;
 	c->any |= !named;
 	list = named ? target_ports(t->dir) : NULL;
 	for (size_t i = 0; list && i < list->port_count; i++)
@@ -71,7 +73,7 @@ static int check_queues(const struct recorder *r)
 		check_target(&c, &r->targets.list[i]);
 	if (!*c.none)
 		return 0;
-	say("%s: --queue: %s; %s", r->cfg->command, c.none,
+	message_print("%s: --queue: %s; %s", r->cfg->command, c.none,
 		c.any ? "nothing of it is captured" : "there is nothing to capture");
 	return c.any ? 0 : -ENODEV;
 }
@@ -82,24 +84,24 @@ static void say_missing(const struct recorder *r, const struct target *t, int er
 	struct ringtap_list *list = target_ports(t->dir);
 	const char *missing = NULL;
 
-	for (unsigned i = 0; list && i < t->want_count && !missing; i++)
-		if (t->wants[i].port && !target_has_port(list, t->wants[i].port))
-			missing = t->wants[i].port;
+	for (unsigned i = 0; list && i < t->port_count && !missing; i++)
+		if (t->ports[i].port && !target_has_port(list, t->ports[i].port))
+			missing = t->ports[i].port;
 	if (missing)
-		say_no_port(r->cfg->command, t->name, missing, list);
+		print_no_port(r->cfg->command, t->name, missing, list);
 	else
-		say_not_attached(r->cfg->command, t->name, error, ringtap_capture_error(r->cap));
+		print_not_attached(r->cfg->command, t->name, error, ringtap_capture_error(r->cap));
 	ringtap_list_free(list);
 }
 
 static int attach(struct recorder *r, const struct target *t)
 {
-	int ret = ringtap_capture_attach(r->cap, t->dir, t->wants, t->want_count, &r->cfg->capture);
+	int ret = ringtap_capture_attach(r->cap, t->dir, t->ports, t->port_count, &r->cfg->capture);
 
 	if (ret == -ENODEV)
 		say_missing(r, t, ret);
 	else if (ret)
-		say_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
+		print_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
 	return ret;
 }
 
@@ -116,7 +118,7 @@ const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i)
 {
 	/* The library checks the probe's numbers; the bounds of this array are checked here. */
-	if (i->app < r->targets.count && i->target < r->targets.list[i->app].want_count)
+	if (i->app < r->targets.count && i->target < r->targets.list[i->app].port_count)
 		return r->targets.list[i->app].ifaces[i->target];
 	return &r->cfg->defaults;
 }

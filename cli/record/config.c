@@ -13,24 +13,10 @@ enum {
 	OPT_IFDESCR,
 	OPT_DIRECTION,
 	OPT_QUEUE,
-	OPT_COUNT,
 	OPT_AUTOSTOP,
 	OPT_RING_BUFFER,
-	OPT_WRITE,
-	OPT_GROUP,
-	OPT_PCAP,
-	OPT_COMMENT,
-	OPT_COMPRESS,
-	OPT_NO_DIRECT,
-	OPT_BUFFER,
 	OPT_ON_FULL,
 	OPT_TIMESTAMP,
-	OPT_QUIET,
-	OPT_JSON,
-	OPT_FAIL_ON_LOSS,
-	OPT_LIST,
-	OPT_DUMP,
-	OPT_STATISTICS,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -38,6 +24,8 @@ enum {
 enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 
 #define KEYED_ARG "CONDITION:N"
+
+#define TO(field) OPTION_TO(struct record_config, field)
 
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
@@ -62,14 +50,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
-	{OPT_COUNT, OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
+	{TO(stop.packets), OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
 		"Stop after exactly COUNT packets"},
 	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
 		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
-	{OPT_WRITE, OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
 		"folder)"},
 	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
@@ -77,23 +65,23 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of "
 		"day is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
 		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
-	{OPT_GROUP, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
-	{OPT_PCAP, OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
+	{TO(pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
-	{OPT_COMMENT, OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
+	{TO(comment), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
 		"Put a comment into the file (pcapng only)"},
-	{OPT_COMPRESS, OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
+	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
-	{OPT_NO_DIRECT, OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
+	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
-	{OPT_BUFFER, OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, UINT64_C(64) << 30,
+	{TO(capture.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, UINT64_C(64) << 30,
 		"Memory of the recorder for the packets of each application, with K, M or G. The "
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
-	{OPT_BUFFER, OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(64) << 30,
+	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536, UINT64_C(64) << 30,
 		"Another name of --buffer"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "
@@ -102,18 +90,18 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
 	{.kind = OPTION_HEADING, .help = "Reports"},
-	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print the summary as JSON on standard output, on standard error with -w -"},
-	{OPT_FAIL_ON_LOSS, OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
+	{TO(fail_on_loss), OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
 		"Exit with status 3 if the capture lost packets"},
 	{.kind = OPTION_HEADING, .help = "Instead of recording"},
-	{OPT_LIST, OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
+	{TO(list_interfaces), OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
 		"List the values of -i, and exit"},
-	{OPT_DUMP, OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
+	{TO(dump_filter), OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
 		"Print the compiled filters and exit; needs no application"},
-	{OPT_STATISTICS, OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
+	{TO(statistics), OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
 		"Print the packet counts of each interface every second, and write nothing"},
 };
 /* clang-format on */
@@ -133,11 +121,12 @@ void config_init(struct record_config *c)
 static int add_interface(struct record_config *c, const char *spec)
 {
 	if (c->iface_count == CONFIG_IFACES_MAX) {
-		say("record: -i %s: too many interfaces; give at most %d", spec, CONFIG_IFACES_MAX);
+		message_print("record: -i %s: too many interfaces; give at most %d", spec,
+			CONFIG_IFACES_MAX);
 		return -EINVAL;
 	}
 	if (!*spec) {
-		say("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
+		message_print("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
 		return -EINVAL;
 	}
 	c->ifaces[c->iface_count] = c->defaults;
@@ -166,8 +155,8 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	int ret;
 
 	if (key < 0 || !text[len]) {
-		say("record: %s %s: unknown condition; choose from %s, as in duration:10", option,
-			text, keys);
+		message_print("record: %s %s: unknown condition; choose from %s, as in duration:10",
+			option, text, keys);
 		return -EINVAL;
 	}
 	if (key == KEY_DURATION || key == KEY_INTERVAL)
@@ -177,8 +166,9 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	else
 		ret = parse_number(value, UINT64_MAX / 1000, &n);
 	if (ret || !n) {
-		say("record: %s %s: not a number above zero; give one, as in duration:10s or "
-		    "filesize:100MB",
+		message_print(
+			"record: %s %s: not a number above zero; give one, as in duration:10s or "
+			"filesize:100MB",
 			option, text);
 		return -EINVAL;
 	}
@@ -216,22 +206,8 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_RING_BUFFER:
 		c->rotating = true;
 		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
-	case OPT_COUNT: c->stop.packets = v->number; break;
-	case OPT_WRITE: c->path = v->text; break;
-	case OPT_GROUP: c->group_read = true; break;
-	case OPT_PCAP: c->pcap = true; break;
-	case OPT_COMMENT: c->comment = v->text; break;
-	case OPT_COMPRESS: c->compress = (enum compress)v->number; break;
-	case OPT_NO_DIRECT: c->no_direct = true; break;
-	case OPT_BUFFER: c->capture.buffer_size = v->number; break;
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
 	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
-	case OPT_QUIET: c->quiet = true; break;
-	case OPT_JSON: c->json = true; break;
-	case OPT_FAIL_ON_LOSS: c->fail_on_loss = true; break;
-	case OPT_LIST: c->list_interfaces = true; break;
-	case OPT_DUMP: c->dump_filter = true; break;
-	case OPT_STATISTICS: c->statistics = true; break;
 	default:
 		set_interface(
 			c->iface_count ? &c->ifaces[c->iface_count - 1] : &c->defaults, id, v);
@@ -246,10 +222,11 @@ static int check_rotation(const struct record_config *c)
 	if (!c->rotating)
 		return 0;
 	if (!r->packets && !r->bytes && !r->duration_ns && !r->interval_ns)
-		say("record: -b files: gives no condition for the next file; add -b filesize:N, "
-		    "duration:N, packets:N or interval:N");
+		message_print(
+			"record: -b files: gives no condition for the next file; add -b filesize:N, "
+			"duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
-		say("record: -b: standard output is no file; give -w FILE");
+		message_print("record: -b: standard output is no file; give -w FILE");
 	else
 		return 0;
 	return -EINVAL;
@@ -260,9 +237,11 @@ static int check_comment(const struct record_config *c)
 	if (!c->comment)
 		return 0;
 	if (c->pcap)
-		say("record: --capture-comment: pcap files have no comments; leave out -P");
+		message_print(
+			"record: --capture-comment: pcap files have no comments; leave out -P");
 	else if (strlen(c->comment) > 65535)
-		say("record: --capture-comment: longer than 65535 bytes; make it shorter");
+		message_print(
+			"record: --capture-comment: longer than 65535 bytes; make it shorter");
 	else
 		return 0;
 	return -EINVAL;
@@ -273,7 +252,8 @@ static int check_names(const struct iface_config *i)
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
 		(i->ifdescr && strlen(i->ifdescr) > 65535) ||
 		(i->filter && strlen(i->filter) > 65534)) {
-		say("record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
+		message_print(
+			"record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
 		return -EINVAL;
 	}
 	return 0;
@@ -285,7 +265,7 @@ static int compile(const char *command, struct iface_config *i)
 
 	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
 		return 0;
-	say("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
+	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
 }
 

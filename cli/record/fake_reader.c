@@ -180,12 +180,12 @@ int ringtap_capture_create(
 }
 
 int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
-	const struct ringtap_target *wants, size_t size, size_t want_count,
+	const struct ringtap_target *ports, size_t size, size_t port_count,
 	const struct ringtap_capture_options *opts)
 {
 	if (fake.attach_error)
 		return fake.attach_error;
-	fake.wants[fake.attached++ % 4] = (unsigned)want_count;
+	fake.ports[fake.attached++ % 4] = (unsigned)port_count;
 	return 0;
 }
 

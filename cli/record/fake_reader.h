@@ -29,9 +29,9 @@ struct fake {
 	int attach_error;
 	int signal_at_end;                   /* raised once instead of silence; 0: none */
 	uint64_t filtered, lost, lost_later; /* counted on interface 0 besides */
-	/* Told back. */
+	/* Recorded for tests. */
 	unsigned attached, stops, released;
-	unsigned wants[4];
+	unsigned ports[4];
 };
 extern struct fake fake;
 

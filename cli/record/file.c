@@ -22,7 +22,8 @@ static int open_path(struct recorder *r, const char *path)
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret)
-		say("%s: removing the oldest file: %s; going on", r->cfg->command, strerror(-ret));
+		message_print("%s: removing the oldest file: %s; going on", r->cfg->command,
+			strerror(-ret));
 	return 0;
 }
 
@@ -68,13 +69,14 @@ int file_open_first(struct recorder *r)
 	if (!r->path)
 		return ret;
 	if (!strcmp(r->path, "-") && isatty(STDOUT_FILENO)) {
-		say("%s: -w -: standard output is a terminal; send it to a file or a program",
+		message_print(
+			"%s: -w -: standard output is a terminal; send it to a file or a program",
 			r->cfg->command);
 		return -EINVAL;
 	}
 	ret = open_next(r);
 	if (ret)
-		say("%s: cannot write '%s': %s", r->cfg->command,
+		message_print("%s: cannot write '%s': %s", r->cfg->command,
 			r->bad_path ? r->bad_path : r->path, strerror(-ret));
 	else if (!r->cfg->path && !r->cfg->rotating)
 		fprintf(stderr, "File: %s\n", r->path);

@@ -126,7 +126,7 @@ void report_json(const struct recorder *r, FILE *f)
 	json_t *interfaces = json_array();
 
 	json_object_set_new(j, "ringtap", json_text(RINGTAP_VERSION));
-	json_object_set_new(j, "end", json_text(end_name(r->end)));
+	json_object_set_new(j, "ended_by", json_text(end_name(r->end)));
 	json_object_set_new(j, "error", json_text(r->error_text));
 	json_object_set_new(j, "start_ns", json_count(r->start_ns));
 	json_object_set_new(j, "end_ns", json_count(r->end_ns));

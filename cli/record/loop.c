@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,18 +24,19 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 	if (error == -ECANCELED)
 		return;
 	if (why == END_CORRUPT)
-		say("%s: reading the ring: %s; what came before is saved", r->cfg->command,
+		message_print("%s: reading the ring: %s; what came before is saved",
+			r->cfg->command,
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
 	else if (error == -EPIPE && r->cfg->quiet)
 		return;
 	else if (error == -EPIPE)
-		say("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
+		message_print("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
 			strerror(EPIPE));
 	else
-		say("%s: writing %s: %s; what was written before is whole", r->cfg->command,
-			r->bad_path ? r->bad_path : name, strerror(-error));
-	r->error_text = strdup(said());
+		message_print("%s: writing %s: %s; what was written before is whole",
+			r->cfg->command, r->bad_path ? r->bad_path : name, strerror(-error));
+	r->error_text = strdup(message_last());
 }
 
 /* Errors of taking packets: broken ones are the ring's fault, the rest is the output's. */
@@ -96,10 +96,10 @@ static void report_deaths(struct recorder *r)
 	if (r->cfg->quiet_end)
 		return;
 	if (r->targets.count == 1)
-		say("%s: application '%s' has ended: the capture is complete", r->cfg->command,
-			r->targets.list[0].name);
+		message_print("%s: application '%s' has ended: the capture is complete",
+			r->cfg->command, r->targets.list[0].name);
 	else
-		say("%s: an application has ended; the capture goes on with %u of %u",
+		message_print("%s: an application has ended; the capture goes on with %u of %u",
 			r->cfg->command, r->targets.count - (unsigned)r->dead, r->targets.count);
 }
 

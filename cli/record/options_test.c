@@ -87,7 +87,7 @@ static void limits_and_values(void **state)
 static void mistakes_are_named(void **state)
 {
 	static const struct {
-		const char *line, *says;
+		const char *line, *message;
 	} bad[] = {
 		{"--ring-siz 1M", "--ring-siz"},
 		{"--nonsense", "--nonsense"},
@@ -121,8 +121,8 @@ static void mistakes_are_named(void **state)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse(&c, bad[i].line), -EINVAL);
-		if (!strstr(said(), bad[i].says))
-			fail_msg("'%s' gave '%s'", bad[i].line, said());
+		if (!strstr(message_last(), bad[i].message))
+			fail_msg("'%s' gave '%s'", bad[i].line, message_last());
 		config_free(&c);
 	}
 }
@@ -191,6 +191,54 @@ static void operands_that_end_the_options(void **state)
 	assert_int_equal(options_parse(&cmd, 4, dashes, &w), 1);
 	assert_false(w.flag);
 	assert_string_equal(dashes[optind], "-tool");
+}
+
+/* Each value goes to its field, and leaves those around it. */
+static void values_that_are_stored(void **state)
+{
+	struct fields {
+		uint8_t before, byte;
+		bool flag, other;
+		uint16_t half, beside;
+		uint32_t word, behind;
+		enum { ONE, TWO, THREE } choice;
+		uint64_t whole;
+		const char *text;
+	} f;
+	static const struct option_def options[] = {
+		{OPTION_TO(struct fields, byte), OPTION_NUMBER, 'b', NULL, "N", NULL, 0, 255, ""},
+		{OPTION_TO(struct fields, flag), OPTION_FLAG, 'f', NULL, NULL, NULL, 0, 0, ""},
+		{OPTION_TO(struct fields, half), OPTION_NUMBER, 'H', NULL, "N", NULL, 0, 65535, ""},
+		{OPTION_TO(struct fields, word), OPTION_SIZE, 'w', NULL, "N", NULL, 0, UINT32_MAX,
+			""},
+		{OPTION_TO(struct fields, choice), OPTION_CHOICE, 'c', NULL, "C", "one|two|three",
+			0, 0, ""},
+		{OPTION_TO(struct fields, whole), OPTION_SIZE, 'W', NULL, "N", NULL, 0, UINT64_MAX,
+			""},
+		{OPTION_TO(struct fields, text), OPTION_TEXT, 't', NULL, "T", NULL, 0, 0, ""},
+	};
+	const struct command cmd = {.name = "fields",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0])};
+	char *argv[] = {
+		"fields", "-b1", "-f", "-H515", "-w", "3M", "-cthree", "-W", "5G", "-ttext", NULL};
+	char *bad[] = {"fields", "-b256", NULL};
+
+	memset(&f, 0xff, sizeof(f));
+	f.flag = f.other = false;
+	assert_int_equal(options_parse(&cmd, 10, argv, &f), 1);
+	assert_int_equal(f.before, 0xff);
+	assert_int_equal(f.byte, 1);
+	assert_true(f.flag && !f.other);
+	assert_int_equal(f.half, 515);
+	assert_int_equal(f.beside, 0xffff);
+	assert_int_equal(f.word, 3 << 20);
+	assert_int_equal(f.behind, UINT32_MAX);
+	assert_int_equal(f.choice, THREE);
+	assert_int_equal(f.whole, UINT64_C(5) << 30);
+	assert_ptr_equal(f.text, argv[9] + 2);
+	assert_int_equal(options_parse(&cmd, 2, bad, &f), -EINVAL);
+	assert_int_equal(f.byte, 1);
 }
 
 static void numbers(void **state)
@@ -300,6 +348,7 @@ int main(void)
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(operands_between_options),
 		cmocka_unit_test(operands_that_end_the_options),
+		cmocka_unit_test(values_that_are_stored),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(applications_and_ports_with_colons),
 		cmocka_unit_test(names_of_files),

@@ -65,7 +65,8 @@ struct recorder {
 
 /* ---- command.c */
 
-/* Attaches, records and reports as r->cfg says. Returns enum status; prints what is wrong. */
+/* Attaches, records and reports as configured in r->cfg. Returns enum status; prints what is wrong.
+ */
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
 
@@ -88,7 +89,7 @@ extern struct sink_patience signals_patience;
 int file_open_first(struct recorder *r); /* prints what is wrong */
 int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
 int file_end(struct recorder *r, bool final);
-/* Ends the file, and the recording if -a files says so, else begins the next one. */
+/* Ends the file, and the recording if -a files demands it, else begins the next one. */
 int file_next(struct recorder *r);
 /* Describes interfaces that have appeared. */
 int file_interfaces(struct recorder *r);
@@ -110,7 +111,7 @@ uint64_t recorder_written(const struct recorder *r);
 double recorder_seconds(const struct recorder *r);
 double recorder_rate(const struct recorder *r);
 
-/* ---- packets.c: takes a run apart where limits say so. 0 or -errno. */
+/* ---- packets.c: splits a run at the limits. 0 or -errno. */
 int packets_put(struct recorder *r, const struct ringtap_run *run);
 
 /* ---- loop.c: runs until the end; result in end and error. */

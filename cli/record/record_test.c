@@ -200,8 +200,8 @@ static void applications_are_merged_under_their_names(void **state)
 	fake.run_count = 4;
 	assert_int_equal(record("-q -w f -i app0: -i app1:p0 -i app1:p1"), STATUS_OK);
 	assert_int_equal(fake.attached, 2);
-	assert_int_equal(fake.wants[0], 1);
-	assert_int_equal(fake.wants[1], 2);
+	assert_int_equal(fake.ports[0], 1);
+	assert_int_equal(fake.ports[1], 2);
 	b = test_blocks_read("f");
 	assert_int_equal(b.idb, 4);
 	assert_int_equal(b.packets_of[0], 10);
@@ -239,20 +239,20 @@ static void which_application_is_meant(void **state)
 {
 	fake.apps = 0;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no running DPDK application"));
+	assert_non_null(strstr(message_last(), "no running DPDK application"));
 	fake.apps = 1;
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
+	assert_non_null(strstr(message_last(), "no port or application is called 'appX:p0'"));
 	fake.apps = 2;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "several applications (app0, app1); name one, as in "
-				       "'ringtap record -i app0'"));
+	assert_non_null(strstr(message_last(), "several applications (app0, app1); name one, as in "
+					       "'ringtap record -i app0'"));
 	assert_int_equal(record("-w f -i p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "name one, as in 'ringtap record -i app0:p0'"));
+	assert_non_null(strstr(message_last(), "name one, as in 'ringtap record -i app0:p0'"));
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "no port or application is called 'appX:p0'"));
+	assert_non_null(strstr(message_last(), "no port or application is called 'appX:p0'"));
 	assert_int_equal(record("-w f -i app0: -i app0:p1"), STATUS_USAGE);
-	assert_non_null(strstr(said(), "app0:p1"));
+	assert_non_null(strstr(message_last(), "app0:p1"));
 	assert_int_equal(access("f", F_OK), -1);
 	assert_int_equal(fake.attached, 0);
 }
@@ -261,10 +261,11 @@ static void refused_attach_leaves_no_file(void **state)
 {
 	fake.attach_error = -ENODEV;
 	assert_int_equal(record("-w f -i 7"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "application 'app0' has no port '7'; there is p0, p1"));
+	assert_non_null(
+		strstr(message_last(), "application 'app0' has no port '7'; there is p0, p1"));
 	fake.attach_error = -ENOTSUP;
 	assert_int_equal(record("-w f -i p1"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "fake error"));
+	assert_non_null(strstr(message_last(), "fake error"));
 	assert_int_equal(access("f", F_OK), -1);
 	test_write("f", "precious", 8);
 	assert_int_equal(record("-w f"), STATUS_FAILED);
@@ -274,32 +275,33 @@ static void refused_attach_leaves_no_file(void **state)
 static void a_queue_that_no_port_has(void **state)
 {
 	assert_int_equal(record("-q -w f --queue 99"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "--queue: p0 has no queue 99 (RX 0-3, TX 0), p1 has no "
+	assert_non_null(
+		strstr(message_last(), "--queue: p0 has no queue 99 (RX 0-3, TX 0), p1 has no "
 				       "queue 99 (RX 0, TX 0-1); there is nothing to capture"));
 	assert_int_equal(access("f", F_OK), -1);
 	assert_int_equal(fake.attached, 0);
 	assert_int_equal(record("-q -w f -i p0 --queue 1 --direction tx"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "p0 has no TX queue 1 (RX 0-3, TX 0)"));
+	assert_non_null(strstr(message_last(), "p0 has no TX queue 1 (RX 0-3, TX 0)"));
 }
 
 static void a_queue_that_some_ports_have(void **state)
 {
 	fake.end = -EBADMSG; /* whose message comes last */
 	assert_int_equal(record("-q -w f -i p0 --queue 2 -i p1 --queue 1"), STATUS_FAILED);
-	assert_null(strstr(said(), "--queue"));
+	assert_null(strstr(message_last(), "--queue"));
 	fake.end = 0;
 	fake.wait_for_stop = true;
 	assert_int_equal(record("-q -w f --queue 2 -c 10"), STATUS_OK);
-	assert_non_null(strstr(
-		said(), "--queue: p1 has no queue 2 (RX 0, TX 0-1); nothing of it is captured"));
+	assert_non_null(strstr(message_last(),
+		"--queue: p1 has no queue 2 (RX 0, TX 0-1); nothing of it is captured"));
 	assert_int_equal(record("-q -w f -i p0 -i p1 --queue 2 -c 10"), STATUS_OK);
-	assert_non_null(strstr(said(), "p1 has no queue 2"));
+	assert_non_null(strstr(message_last(), "p1 has no queue 2"));
 }
 
 static void death_of_the_application_is_no_failure(void **state)
 {
 	assert_int_equal(record("-q -w f"), STATUS_OK);
-	assert_non_null(strstr(said(), "'app0' has ended: the capture is complete"));
+	assert_non_null(strstr(message_last(), "'app0' has ended: the capture is complete"));
 	assert_true(test_blocks_read("f").ended[0]);
 }
 
@@ -307,7 +309,7 @@ static void corruption_saves_what_was_good(void **state)
 {
 	fake.end = -EBADMSG;
 	assert_int_equal(record("-q -w f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "fake error"));
+	assert_non_null(strstr(message_last(), "fake error"));
 	assert_int_equal(test_pcap_read("f").packets, TOTAL);
 	/* Counts are not known to be final. */
 	assert_false(test_blocks_read("f").ended[0]);
@@ -341,17 +343,17 @@ static void failed_output_names_file_and_cause(void **state)
 	struct test_pcap t;
 
 	assert_int_equal(record("-w /dev/full"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "/dev/full"));
-	assert_non_null(strstr(said(), "No space left"));
+	assert_non_null(strstr(message_last(), "/dev/full"));
+	assert_non_null(strstr(message_last(), "No space left"));
 	assert_int_equal(fake.stops, 1);
 	assert_int_equal(record("-w none/f"), STATUS_FAILED);
-	assert_non_null(strstr(said(), "cannot write 'none/f': No such file"));
+	assert_non_null(strstr(message_last(), "cannot write 'none/f': No such file"));
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	now = (struct rlimit){20000, old.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 	assert_int_equal(record("-w f --no-direct"), STATUS_FAILED);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	assert_non_null(strstr(said(), "writing f: File too large"));
+	assert_non_null(strstr(message_last(), "writing f: File too large"));
 	t = test_pcap_read("f");
 	assert_true(t.packets > 100 && t.packets < TOTAL);
 	assert_int_equal(t.gaps, 0);
@@ -412,7 +414,7 @@ static void summary_as_json(void **state)
 	assert_int_equal(number(j, "written"), 120);
 	assert_int_equal(number(j, "discarded"), TOTAL - 120);
 	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
-	assert_string_equal(json_string_value(json_object_get(j, "end")), "packets");
+	assert_string_equal(json_string_value(json_object_get(j, "ended_by")), "packets");
 	tap = json_array_get(
 		json_object_get(json_array_get(json_object_get(j, "interfaces"), 1), "taps"), 0);
 	assert_int_equal(number(tap, "captured"), 51);

@@ -79,7 +79,7 @@ void report_live(struct recorder *r, uint64_t now)
 	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s", tty ? "\r" : "",
 		packets, rate, buffer_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
 	fflush(stderr);
-	say_live(tty && len > 0 ? (size_t)len : 0);
+	message_live_line(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
 	r->report_captured = s.total.captured;
 }
@@ -278,7 +278,7 @@ bool report_losses(const struct recorder *r)
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
 	explain_full_buffer(r, full, sizeof(full));
-	say("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
+	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
 		percent(share, lost, s.total.seen), reasons, advice(&s.total, full));
 	return true;
 }

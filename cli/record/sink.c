@@ -111,7 +111,7 @@ int sink_flush(struct sink *s)
 }
 
 /* Cuts a file that could not be written to its end. Some file systems report a full disk only on
- * close; there is nothing to cut then, as nothing tells what is missing. */
+ * close; there is nothing to cut then, as the missing part is unknown. */
 static void salvage(struct sink *s)
 {
 	uint64_t end =

@@ -110,7 +110,7 @@ static void files_hold_what_was_written(void **state)
 	}
 }
 
-/* Says so if this machine has no io_uring for us: then the tests above and below show less. */
+/* Prints whether io_uring is unavailable here: the tests above and below then cover less. */
 static void direct_is_used_on_disks(void **state)
 {
 	const struct sink_options o = {0};
@@ -221,7 +221,7 @@ static void pcap_files_end_with_a_whole_record(void **state)
 		pcap_file_header(header, 262144);
 		assert_int_equal(sink_write(s, &iov, 1, 0), 0);
 		iov = (struct iovec){records, (size_t)len};
-		/* io_uring may tell of it only later: at the end at the latest. */
+		/* io_uring may report it later, at the end at the latest. */
 		written = sink_write(s, &iov, 1, 0);
 		assert_true(written == -EFBIG || (!no_direct && !written));
 		assert_int_equal(sink_close(s, &bytes, &packets), -EFBIG);
@@ -333,7 +333,7 @@ static void lose_patience(int signal)
 	patience.give_up = 1;
 }
 
-/* Nobody reads: the write comes back once a signal has said so. */
+/* The pipe is full and has no reader: a signal interrupts the write. */
 static void stuck_pipe_can_be_given_up(void **state)
 {
 	const struct sigaction sa = {.sa_handler = lose_patience};

@@ -2,7 +2,6 @@
 /* record -S: counts of each interface once a second, no packets. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "record.h"
 #include "base/util.h"
@@ -58,7 +57,7 @@ int statistics_run(struct recorder *r)
 	}
 	print(r);
 	if (n < 0 && n != -EPIPE) {
-		say("record: reading the ring: %s", ringtap_capture_error(r->cap));
+		message_print("record: reading the ring: %s", ringtap_capture_error(r->cap));
 		return STATUS_FAILED;
 	}
 	return STATUS_OK;

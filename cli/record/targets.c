@@ -25,15 +25,15 @@ static struct target *target_of(struct targets *t, const char *name, const char 
 	return &list[t->count++];
 }
 
-/* The first want that matches a port decides for it: a later one would silently do nothing. */
+/* The first target that matches a port applies to it: a later one would silently have no effect. */
 static int check_shadowed(const struct target *t, const char *port, const char *spec)
 {
-	for (unsigned i = 0; i < t->want_count; i++) {
-		const char *other = t->wants[i].port;
+	for (unsigned i = 0; i < t->port_count; i++) {
+		const char *other = t->ports[i].port;
 
 		if (other && (!port || strcmp(port, other)))
 			continue;
-		say("record: -i %s: an -i before it covers the same port; leave one out",
+		message_print("record: -i %s: an -i before it covers the same port; leave one out",
 			spec ? spec : t->name);
 		return -EINVAL;
 	}
@@ -45,11 +45,12 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 	if (check_shadowed(t, port, i->spec))
 		return -EINVAL;
 	if (port && strlen(port) >= RINGTAP_NAME_LEN) {
-		say("record: -i %s: longer than any port's name; see 'ringtap record -D'", i->spec);
+		message_print("record: -i %s: longer than any port's name; see 'ringtap record -D'",
+			i->spec);
 		return -EINVAL;
 	}
-	t->ifaces[t->want_count] = i;
-	t->wants[t->want_count++] = (struct ringtap_target){.port = port,
+	t->ifaces[t->port_count] = i;
+	t->ports[t->port_count++] = (struct ringtap_target){.port = port,
 		.queue = i->queue,
 		.directions = i->directions,
 		.snaplen = i->snaplen,
@@ -83,13 +84,14 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	*t = (struct targets){0};
 	ret = ringtap_apps_find(&t->apps);
 	if (ret) {
-		say("%s: looking for applications: %s", cfg->command, strerror(-ret));
+		message_print("%s: looking for applications: %s", cfg->command, strerror(-ret));
 		return ret;
 	}
 	count = ringtap_apps_count(t->apps);
 	if (!count) {
-		say("%s: no running DPDK application found; start it with -d %s, and run ringtap "
-		    "as its user or as root",
+		message_print(
+			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
+			"as its user or as root",
 			cfg->command, probe_path());
 		return -ENOENT;
 	}

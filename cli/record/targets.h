@@ -11,9 +11,9 @@
 /* An application to attach to, in order of attaching. */
 struct target {
 	const char *name, *dir; /* live as long as targets.apps */
-	struct ringtap_target wants[CONFIG_IFACES_MAX];
-	const struct iface_config *ifaces[CONFIG_IFACES_MAX]; /* sources of the wants */
-	unsigned want_count;
+	struct ringtap_target ports[CONFIG_IFACES_MAX];
+	const struct iface_config *ifaces[CONFIG_IFACES_MAX]; /* sources of the ports */
+	unsigned port_count;
 };
 
 struct targets {
@@ -22,7 +22,7 @@ struct targets {
 	unsigned count;
 };
 
-/* Finds the applications and fills in wants. Prints what is wrong and returns -errno: -ENOENT,
+/* Finds the applications and fills in ports. Prints what is wrong and returns -errno: -ENOENT,
  * -EINVAL, … Free with targets_free() in any case. */
 int targets_resolve(struct targets *t, const struct record_config *cfg);
 void targets_free(struct targets *t);

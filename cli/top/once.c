@@ -93,7 +93,7 @@ static int print_json(const struct watch *w, bool line)
 	if (!line)
 		return json_print(j, stdout);
 	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
-		ret = -EIO;
+		ret = -errno;
 	json_decref(j);
 	return ret;
 }
@@ -119,10 +119,7 @@ static int show(struct watch *w, const struct top_config *cfg)
 		ret = print_json(w, !cfg->once);
 	else
 		print_view(w, cfg);
-	if (!ret && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("top: cannot write to standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	return output_end("top", ret);
 }
 
 int top_lines(struct watch *w, const struct top_config *cfg)
@@ -133,15 +130,16 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	setlocale(LC_CTYPE, "");
 	watch_step(w);
 	if (cfg->once && !watch_attached(w)) {
-		watch_explain(w, "top");
+		watch_explain(w);
 		return STATUS_FAILED;
 	}
 	watch_settle(w);
 	if (cfg->once)
-		watch_explain(w, "top");
+		watch_explain(w);
 	watch_mark(w);
 	if (!cfg->once && watch_start(w)) {
-		say("top: cannot start a thread that finds applications: %s", strerror(errno));
+		message_print(
+			"top: cannot start a thread that finds applications: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	until = now_ns(CLOCK_MONOTONIC);

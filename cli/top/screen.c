@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables on a terminal. */
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <ncurses.h>
@@ -407,11 +406,13 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	watch_mark(w);
 	ret = watch_start(w);
 	if (ret) {
-		say("top: cannot start a thread that finds applications: %s", strerror(-ret));
+		message_print(
+			"top: cannot start a thread that finds applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
 	if (!begin(&s)) {
-		say("top: the terminal is of an unknown kind; set TERM, or use --once or --json");
+		message_print(
+			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
 		return STATUS_FAILED;
 	}
 	loop(&s);

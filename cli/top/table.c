@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "top.h"
-#include "base/util.h"
 
 struct row *table_add(struct table *t)
 {

@@ -133,7 +133,7 @@ static void shares_of_threads(void **state)
 	assert_true(fabs(r.seen - 0.4) < 1e-9);
 	assert_true(fabs(r.cycles_per_packet - 10000) < 1e-9);
 	assert_true(fabs(r.wait - 0.25) < 1e-9);
-	/* Another thread has the slot now: what the kernel said of the old one is of no use. */
+	/* Another thread has the slot now: the kernel's values for the old one do not apply. */
 	threads[1][0].generation = 7;
 	rates_thread(&s, 0, &r);
 	assert_true(isnan(r.wait));

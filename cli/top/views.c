@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of ringtap top. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "top.h"
 
 #define APP                                              \

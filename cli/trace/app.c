@@ -28,15 +28,15 @@ static int trace_find(struct trace *t)
 		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
 	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
 	if (!ret && t->app.port_count) {
-		say("trace: %s: names a port; give an application only", t->cfg->name);
+		message_print("trace: %s: names a port; give an application only", t->cfg->name);
 		ret = -EINVAL;
 	}
 	return !ret ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 
-static int say_refused(const struct trace *t, int error, const char *err)
+static int print_refused(const struct trace *t, int error, const char *err)
 {
-	say_not_attached("trace", t->app.name, error, err);
+	print_not_attached("trace", t->app.name, error, err);
 	return STATUS_FAILED;
 }
 
@@ -50,19 +50,20 @@ int trace_meet(struct trace *t)
 		return ret;
 	ret = ringtap_conn_open(&conn, t->app.dir, NULL, err, sizeof(err));
 	if (ret)
-		return say_refused(t, ret, err);
+		return print_refused(t, ret, err);
 	t->info.size = sizeof(t->info);
 	ret = ringtap_conn_app(conn, &t->info);
 	t->pid = (pid_t)t->info.host_pid;
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
-		say("trace: %s: its process is not visible here; run ringtap outside of containers",
+		message_print(
+			"trace: %s: its process is not visible here; run ringtap outside of containers",
 			t->app.name);
 		return STATUS_FAILED;
 	}
 	if (!stop_catch())
 		return STATUS_OK;
-	say("trace: %s", strerror(errno));
+	message_print("trace: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -75,11 +76,11 @@ int trace_attach(struct trace *t, unsigned collectors)
 	int ret = ringtap_monitor_open(&t->mon, t->app.dir, &opts, err, sizeof(err));
 
 	if (ret)
-		return say_refused(t, ret, err);
+		return print_refused(t, ret, err);
 	/* The monitor belongs to one process from here on: check that it is the tracer's. */
 	if (!ringtap_monitor_app(t->mon, &now) && (pid_t)now.host_pid == t->pid)
 		return STATUS_OK;
-	say("trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
+	message_print("trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
 	return STATUS_FAILED;
 }
 
@@ -157,12 +158,13 @@ int trace_detach(struct trace *t)
 	if (ret == -EPIPE)
 		t->end = TRACE_BY_APPLICATION;
 	else if (ret) {
-		say("trace: %s: its statistics are corrupt", t->app.name);
+		message_print("trace: %s: its statistics are corrupt", t->app.name);
 		return STATUS_FAILED;
 	}
 	/* DPDK's trace is in the application's memory: it is lost. */
 	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet && t->cfg->what != TRACE_DPDK)
-		say("trace: %s ended; the result covers the time until then", t->app.name);
+		message_print(
+			"trace: %s ended; the result covers the time until then", t->app.name);
 	return STATUS_OK;
 }
 
@@ -193,15 +195,21 @@ json_t *trace_document(const struct trace *t, const char *what)
 	json_object_set_new(j, "application", json_text(t->app.name));
 	json_object_set_new(j, "program", json_text(t->info.program));
 	json_object_set_new(j, "pid", json_integer(t->pid));
-	json_object_set_new(j, "seconds", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
+	json_object_set_new(
+		j, "duration_s", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
 	json_object_set_new(j, "ended_by", json_text(ends[t->end]));
 	return j;
 }
 
-int trace_printed(int error)
+int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc))
 {
-	if (!error && !fflush(stdout) && !ferror(stdout))
-		return STATUS_OK;
-	say("trace: writing standard output: %s", strerror(errno));
-	return STATUS_FAILED;
+	int ret = 0;
+
+	if (t->cfg->json) {
+		ret = json_print(doc, stdout);
+	} else {
+		print(doc);
+		json_decref(doc);
+	}
+	return output_end("trace", ret);
 }

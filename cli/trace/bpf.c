@@ -87,7 +87,7 @@ static int add_file(FILE *to, const char *name)
 	snprintf(path, sizeof(path), "%s/%s.bt", trace_dir(), name);
 	f = fopen(path, "r");
 	if (!f) {
-		say("trace: %s: %s; install ringtap", path, strerror(errno));
+		message_print("trace: %s: %s; install ringtap", path, strerror(errno));
 		return -ENOENT;
 	}
 	while ((n = fread(data, 1, sizeof(data), f)) > 0)
@@ -173,12 +173,12 @@ static int start(struct trace *t, struct child *c, const char *text)
 			.prepare = mount_tracefs});
 	c->notice = own ? NOTIFY : NULL;
 	if (ret)
-		say("trace: starting bpftrace: %s", strerror(-ret));
+		message_print("trace: starting bpftrace: %s", strerror(-ret));
 	return ret;
 }
 
 /* Prints bpftrace's first message that is not about RLIMIT_MEMLOCK. */
-static void say_why(const struct child *c)
+static void print_failure(const struct child *c)
 {
 	const char *p = c->text[1].data ? c->text[1].data : "";
 
@@ -187,12 +187,12 @@ static void say_why(const struct child *c)
 
 		/* A warning where the limit is low; newer kernels do not need it. */
 		if (len && !memmem(p, len, "RLIMIT_MEMLOCK", 14)) {
-			say("trace: bpftrace: %.*s", (int)len, p);
+			message_print("trace: bpftrace: %.*s", (int)len, p);
 			return;
 		}
 		p += len;
 	}
-	say("trace: bpftrace failed without a message");
+	message_print("trace: bpftrace failed without a message");
 }
 
 static bool is_ready(const struct trace *t, const struct child *c)
@@ -221,14 +221,16 @@ static int judge(const struct child *c, bool in_time)
 	char end[CHILD_END_LEN];
 
 	if (!in_time)
-		say("trace: bpftrace did not end within %d s and was killed: its counts are lost",
+		message_print(
+			"trace: bpftrace did not end within %d s and was killed: its counts are lost",
 			(int)(PATIENCE_NS / NS_PER_S));
 	else if (WIFSIGNALED(c->status))
-		say("trace: bpftrace was killed by %s: its counts are lost", child_end(c, end));
+		message_print(
+			"trace: bpftrace was killed by %s: its counts are lost", child_end(c, end));
 	else if (c->status && c->cfg.flags & CHILD_PASS_ERR)
-		say("trace: bpftrace ended with %s", child_end(c, end));
+		message_print("trace: bpftrace ended with %s", child_end(c, end));
 	else if (c->status)
-		say_why(c);
+		print_failure(c);
 	else
 		return STATUS_OK;
 	return STATUS_FAILED;
@@ -243,14 +245,15 @@ static void trace_until_end(struct trace *t, struct child *c)
 }
 
 /* Nothing was traced. */
-static int say_not_ready(struct trace *t, struct child *c)
+static int print_not_ready(struct trace *t, struct child *c)
 {
 	if (t->end == TRACE_BY_SIGNAL)
-		say("trace: interrupted before bpftrace had attached");
+		message_print("trace: interrupted before bpftrace had attached");
 	else if (t->end == TRACE_BY_LIMIT)
-		say("trace: bpftrace did not attach within %d s", (int)(ATTACH_NS / NS_PER_S));
+		message_print(
+			"trace: bpftrace did not attach within %d s", (int)(ATTACH_NS / NS_PER_S));
 	else if (judge(c, true) == STATUS_OK)
-		say("trace: %s: it ended before bpftrace had attached", t->app.name);
+		message_print("trace: %s: it ended before bpftrace had attached", t->app.name);
 	return STATUS_FAILED;
 }
 
@@ -259,7 +262,7 @@ static int run_canned(struct trace *t, struct child *c, unsigned collectors)
 	int ret;
 
 	if (!wait_ready(t, c))
-		return say_not_ready(t, c);
+		return print_not_ready(t, c);
 	ret = trace_attach(t, collectors);
 	if (ret != STATUS_OK)
 		return ret;
@@ -274,7 +277,7 @@ static int run_own(struct trace *t, struct child *c)
 	int ret;
 
 	if (!wait_ready(t, c))
-		return say_not_ready(t, c);
+		return print_not_ready(t, c);
 	trace_until_end(t, c);
 	in_time = child_stop(c, SIGTERM, PATIENCE_NS);
 	ret = trace_detach(t);
@@ -282,7 +285,7 @@ static int run_own(struct trace *t, struct child *c)
 }
 
 /* bpftrace drops entries beyond a full map without a message. */
-static void say_full(json_t *maps)
+static void print_full_maps(json_t *maps)
 {
 	const char *name;
 	json_t *map;
@@ -290,8 +293,8 @@ static void say_full(json_t *maps)
 	json_object_foreach(maps, name, map)
 	{
 		if (maps_size(map) >= KEYS_MAX)
-			say("trace: %s is full at %u entries; later ones are missing", name,
-				KEYS_MAX);
+			message_print("trace: %s is full at %u entries; later ones are missing",
+				name, KEYS_MAX);
 	}
 }
 
@@ -303,8 +306,8 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 	int ret;
 
 	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
-		say("trace: gaps: the kernel's thread numbers are not those of this PID "
-		    "namespace; run ringtap outside of containers");
+		message_print("trace: gaps: the kernel's thread numbers are not those of this PID "
+			      "namespace; run ringtap outside of containers");
 		return STATUS_FAILED;
 	}
 	text = program_text(t->cfg);
@@ -317,7 +320,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 		ret = own ? run_own(t, &c) : run_canned(t, &c, collectors);
 	if (ret == STATUS_OK && !own) {
 		*maps = maps_read(c.text[0].data ? c.text[0].data : "");
-		say_full(*maps);
+		print_full_maps(*maps);
 	}
 	child_free(&c);
 	free(text);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "trace.h"

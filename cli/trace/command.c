@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
+#include "dirs.h"
 #include "trace.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)
@@ -18,21 +19,28 @@
 #define WORDS_MAX       2
 
 enum {
-	OPT_PROGRAM = 1,
-	OPT_DURATION,
-	OPT_JSON,
+	OPT_DURATION = 1,
 	OPT_EMPTY,
 	OPT_OFF_CPU,
 	OPT_LONG,
 	OPT_LATENCY,
 	OPT_OUTPUT,
 	OPT_BUFFER,
-	OPT_QUIET,
 };
+
+struct context {
+	struct trace_config cfg;
+	const char *words[WORDS_MAX]; /* operands */
+	unsigned word_count;
+	bool latency;
+	unsigned given; /* options that not all traces have, by bit */
+};
+
+#define TO(field) OPTION_TO(struct context, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{OPT_PROGRAM, OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
+	{TO(cfg.program), OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
@@ -52,66 +60,11 @@ static const struct option_def options[] = {
 	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
 		"million bursts)"},
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	{OPT_QUIET, OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
 };
-
-static const struct section sections[] = {
-	{"DESCRIPTION",
-		"ringtap trace runs tracers on the events of the probe in a running DPDK "
-		"application: bursts, empty polls, losses, sessions, latencies. It keeps the "
-		"probe's hooks installed for as long as it runs: they fire the events. "
-		"docs/tracing.md lists the events and their arguments.\n\n"
-		" list     events of the application, and installed tracers\n"
-		" burst    histogram of burst sizes, by port, queue and direction\n"
-		" latency  time of packets in the application, by burst\n"
-		" drops    lost packets by port, queue, thread and reason\n"
-		" gaps     polling gaps, and the tasks that had the CPU in long ones\n"
-		" lttng    record all events with LTTng\n"
-		" dpdk     record all events with DPDK's own tracing\n\n"
-		"burst, latency, drops, gaps and -e run bpftrace, which needs root. Their "
-		"programs are installed as files, to be used or changed by hand: " RINGTAP_DATADIR
-		"/ringtap/trace/*.bt.\n\n"
-		"An event costs the application one to two microseconds with bpftrace, some ten "
-		"nanoseconds with lttng, less with dpdk, and nothing without a tracer. 'ringtap "
-		"top' and 'ringtap latency' count the same for less, without events; traces keep "
-		"the order of events.\n"},
-	SECTION_OPEN_VSWITCH,
-	{"EXAMPLES",
-		"The burst sizes of the only application:\n\n"
-		"  ringtap trace burst\n\n"
-		"The tasks that take the CPU from application ovs during one minute:\n\n"
-		"  ringtap trace gaps --off-cpu --duration 60 ovs\n\n"
-		"Packets a second received by queue 3 of port 0:\n\n"
-		"  ringtap trace -e 'ringtap:rx_burst /arg0 == 0 && arg1 == 3/ { @ = sum(arg3); }\n"
-		"      interval:s:1 { print(@); clear(@); }'\n\n"
-		"All events of ten seconds:\n\n"
-		"  ringtap trace lttng -o trace --duration 10\n"
-		"  babeltrace2 trace | less\n"},
-	{"YOUR OWN PROGRAMS",
-		"-e runs 'bpftrace -p PID -e PROGRAM' and passes its output on. As the name of a "
-		"probe, ringtap:EVENT stands for usdt:*:ringtap:EVENT: the event in any file "
-		"that the application has loaded. --json is bpftrace's own -f json.\n"},
-	{"EXIT STATUS",
-		"0: traced until a limit, a signal or the end of the application, also without "
-		"any event. The end of the application is a failure for dpdk: the events were in "
-		"its memory.\n\n"
-		"1: not root; a tracer is missing or failed; attaching or writing failed; or the "
-		"trace is incomplete: the disk is full, LTTng's daemon ended, or, with dpdk, the "
-		"application ended, does not answer, or another process switched its trace "
-		"points off.\n\n"
-		"2: the command line is wrong; nothing was attached.\n"},
-};
 /* clang-format on */
-
-struct context {
-	struct trace_config cfg;
-	const char *words[WORDS_MAX]; /* operands */
-	unsigned word_count;
-	bool latency;
-	unsigned given; /* options, by bit */
-};
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
@@ -120,19 +73,17 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	c->given |= 1u << id;
 	switch (id) {
-	case OPT_PROGRAM: cfg->program = v->text; break;
-	case OPT_JSON: cfg->json = true; break;
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
 	case OPT_LATENCY: c->latency = true; break;
 	case OPT_OUTPUT: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
-	case OPT_QUIET: cfg->quiet = true; break;
 	default:
 		if (!parse_seconds(v->text, &cfg->duration_ns))
 			return 0;
-		say("trace: --duration %s: not a number above zero; give seconds", v->text);
+		message_print(
+			"trace: --duration %s: not a number above zero; give seconds", v->text);
 		return -EINVAL;
 	}
 	return 0;
@@ -147,7 +98,7 @@ static int operand(void *ctx, const char *text)
 		c->words[c->word_count++] = text;
 		return 0;
 	}
-	say("trace: %s: one application at a time; see 'ringtap trace --help'", text);
+	message_print("trace: %s: one application at a time; see 'ringtap trace --help'", text);
 	return -EINVAL;
 }
 
@@ -162,11 +113,13 @@ static int find_what(struct context *c)
 		return 0;
 	}
 	if (c->cfg.program)
-		say("trace: %s: with -e, give an application only", c->words[1]);
+		message_print("trace: %s: with -e, give an application only", c->words[1]);
 	else if (!word)
-		say("trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
+		message_print(
+			"trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
 	else if (i < 0)
-		say("trace: %s: unknown; choose from %s, or give -e PROGRAM", word, TRACE_NAMES);
+		message_print("trace: %s: unknown; choose from %s, or give -e PROGRAM", word,
+			TRACE_NAMES);
 	if (c->cfg.program || i < 0)
 		return -EINVAL;
 	c->cfg.what = (enum trace_what)i;
@@ -202,16 +155,16 @@ static int check(struct context *c)
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
 		if (!(c->given & BIT(uses[i].id)) || uses[i].what & BIT(cfg->what))
 			continue;
-		say("trace: %s: only with %s", uses[i].name, uses[i].use);
+		message_print("trace: %s: only with %s", uses[i].name, uses[i].use);
 		return -EINVAL;
 	}
 	if (cfg->off_cpu && c->given & BIT(OPT_LONG)) {
-		say("trace: --long: cannot be combined with --off-cpu, which covers all "
-		    "preemptions");
+		message_print("trace: --long: cannot be combined with --off-cpu, which covers all "
+			      "preemptions");
 		return -EINVAL;
 	}
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
-		say("trace: -o DIR is missing: a folder for the trace");
+		message_print("trace: -o DIR is missing: a folder for the trace");
 		return -EINVAL;
 	}
 	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)
@@ -243,11 +196,11 @@ static int report(const struct trace *t, json_t *maps)
 		ret = json_print(doc, stdout);
 	} else {
 		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
-			json_number_value(json_object_get(doc, "seconds")));
+			json_number_value(json_object_get(doc, "duration_s")));
 		(off_cpu ? off_cpu_print : canned[what].print)(doc);
 		json_decref(doc);
 	}
-	return trace_printed(ret);
+	return output_end("trace", ret);
 }
 
 static int trace_by_bpf(struct trace *t, unsigned collectors)
@@ -265,7 +218,7 @@ static bool have_program(const char *program, const char *package)
 {
 	if (child_found(program))
 		return true;
-	say("trace: %s is not installed; on Debian: apt install %s", program, package);
+	message_print("trace: %s is not installed; on Debian: apt install %s", program, package);
 	return false;
 }
 
@@ -277,7 +230,7 @@ static int check_tools(const struct trace_config *cfg)
 	if (cfg->what == TRACE_LTTNG)
 		return have_program("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
 	if (geteuid()) {
-		say("trace: bpftrace needs root; run it by sudo");
+		message_print("trace: bpftrace needs root; run it by sudo");
 		return STATUS_FAILED;
 	}
 	return have_program("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
@@ -326,8 +279,6 @@ const struct command cmd_trace = {
 	.listed = LIST_APPS,
 	.words = TRACE_NAMES,
 	.operand = operand,
-	.sections = sections,
-	.section_count = sizeof(sections) / sizeof(sections[0]),
 	.set = set,
 	.run = run,
 };

@@ -41,7 +41,7 @@ static int switch_off(void *ctx)
 		int ret = !ringtap_telemetry(t->app.dir, NULL, ASK_MS, NULL, &pid) && pid &&
 					  (pid_t)pid != t->pid
 				  ? -ENOENT
-				  : trace_ask_within(t->app.dir, "off", ASK_MS, &answer);
+				  : trace_query_within(t->app.dir, "off", ASK_MS, &answer);
 
 		done = !ret || !is_there(ret);
 		if (!done)
@@ -105,16 +105,16 @@ static int working_directory(pid_t pid, char cwd[PATH_MAX])
 }
 
 /* The path is resolved below the application's root: it must not lead to files outside of it. */
-static int open_told(pid_t pid, const char *told)
+static int open_reported(pid_t pid, const char *reported)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
 	char root[64], cwd[PATH_MAX] = "", path[2 * PATH_MAX];
-	int fd, top, ret = *told == '/' ? 0 : working_directory(pid, cwd);
+	int fd, top, ret = *reported == '/' ? 0 : working_directory(pid, cwd);
 
 	if (ret)
 		return ret;
-	snprintf(path, sizeof(path), "%s/%s", cwd, told);
+	snprintf(path, sizeof(path), "%s/%s", cwd, reported);
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
@@ -128,7 +128,7 @@ static int open_told(pid_t pid, const char *told)
 /* The number of files, or -errno. */
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
-	int fd = open_told(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
+	int fd = open_reported(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -145,7 +145,8 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	if (d)
 		closedir(d);
 	if (ret)
-		say("trace: copying the application's %s to %s: %s", directory, to, strerror(-ret));
+		message_print("trace: copying the application's %s to %s: %s", directory, to,
+			strerror(-ret));
 	return ret ? ret : files;
 }
 
@@ -176,7 +177,7 @@ static void print(const json_t *doc)
 	printf("%s: %.1f s, ",
 		printable(
 			name, sizeof(name), json_string_value(json_object_get(doc, "application"))),
-		json_number_value(json_object_get(doc, "seconds")));
+		json_number_value(json_object_get(doc, "duration_s")));
 	if (saved_to)
 		printf("in %s; the application saved it to %s\n",
 			json_string_value(json_object_get(doc, "directory")),
@@ -200,7 +201,6 @@ static void print(const json_t *doc)
 static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
 {
 	json_t *doc = trace_document(t, "dpdk");
-	int ret = 0;
 
 	json_object_set_new(doc, "directory", json_text(to));
 	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
@@ -208,13 +208,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 	json_object_set_new(doc, "lost", new_events(before, after, "lost"));
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
 	json_object_set(doc, "mode", json_object_get(after, "mode"));
-	if (t->cfg->json)
-		ret = json_print(doc, stdout);
-	else {
-		print(doc);
-		json_decref(doc);
-	}
-	return trace_printed(ret);
+	return trace_report(t, doc, print);
 }
 
 /* The number of trace points that are on; -1: no answer. */
@@ -223,7 +217,7 @@ static json_int_t points_on(const struct trace *t)
 	json_t *state;
 	json_int_t n;
 
-	if (trace_ask_within(t->app.dir, "", ASK_MS, &state))
+	if (trace_query_within(t->app.dir, "", ASK_MS, &state))
 		return -1;
 	n = json_integer_value(json_object_get(state, "points_on"));
 	json_decref(state);
@@ -241,7 +235,8 @@ static int wait_and_switch_off(
 	int off, ret;
 
 	if (!trace_bursts_are(t, true) && !stop_wait(0))
-		say("trace: %s: DPDK's tracing is not on yet: the application answers slowly",
+		message_print(
+			"trace: %s: DPDK's tracing is not on yet: the application answers slowly",
 			t->app.name);
 	trace_started(t);
 	t->end = trace_wait(t, NULL, duration ? t->start_ns + duration : UINT64_MAX);
@@ -252,17 +247,19 @@ static int wait_and_switch_off(
 	if (ret != STATUS_OK)
 		return ret;
 	if (t->end == TRACE_BY_APPLICATION)
-		say("trace: %s: it ended, and the trace in its memory is lost", t->app.name);
+		message_print(
+			"trace: %s: it ended, and the trace in its memory is lost", t->app.name);
 	else if (off)
-		say("trace: %s: %s; its trace points are switched off when it answers, and there "
-		    "is no trace",
+		message_print(
+			"trace: %s: %s; its trace points are switched off when it answers, and there "
+			"is no trace",
 			t->app.name, trace_why_silent(t, why));
 	return off || t->end == TRACE_BY_APPLICATION ? STATUS_FAILED : STATUS_OK;
 }
 
 static int save(struct trace *t, const char *to, const json_t *before)
 {
-	json_t *saved = trace_tell(t, "save");
+	json_t *saved = trace_command(t, "save");
 	const char *directory = json_string_value(json_object_get(saved, "directory"));
 	int ret;
 
@@ -288,7 +285,8 @@ static int record(struct trace *t, const char *to, const json_t *before, const j
 		ret = save(t, to, before);
 	if (ret != STATUS_OK || !blind)
 		return ret;
-	say("trace: %s: another process switched DPDK's tracing off: the trace is incomplete",
+	message_print(
+		"trace: %s: another process switched DPDK's tracing off: the trace is incomplete",
 		t->app.name);
 	return STATUS_FAILED;
 }
@@ -301,9 +299,10 @@ static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *und
 	size_t all = json_object_size(json_object_get(before, "emitted"));
 
 	if (!n)
-		return trace_undo_start(undo, switch_off, t) ? NULL : trace_tell(t, "on");
+		return trace_undo_start(undo, switch_off, t) ? NULL : trace_command(t, "on");
 	if ((size_t)n < all)
-		say("trace: %s: %lld of %zu trace points were on already: these are traced",
+		message_print(
+			"trace: %s: %lld of %zu trace points were on already: these are traced",
 			t->app.name, (long long)n, all);
 	return json_incref(before);
 }
@@ -311,7 +310,7 @@ static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *und
 int trace_dpdk(struct trace *t, unsigned collectors)
 {
 	struct trace_undo undo = {.fd = -1};
-	json_t *before = trace_tell(t, ""), *on = NULL;
+	json_t *before = trace_command(t, ""), *on = NULL;
 	int ret = before ? STATUS_OK : STATUS_FAILED;
 	char to[4096];
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of an application, and the tracers that are installed. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "cli/monitor/rates.h"
@@ -20,15 +18,15 @@
 static const struct {
 	const char *event, *arguments[ARGUMENTS_MAX];
 } known[] = {
-	{"rx_burst", {"port", "queue", "asked", "got"}},
-	{"empty_poll", {"port", "queue", "asked"}},
-	{"tx_burst", {"port", "queue", "asked", "got"}},
+	{"rx_burst", {"port", "queue", "nb_pkts", "nb_rx"}},
+	{"empty_poll", {"port", "queue", "nb_pkts"}},
+	{"tx_burst", {"port", "queue", "nb_pkts", "nb_tx"}},
 	{"tx_refused", {"port", "queue", "packets"}},
 	{"drop", {"port", "queue", "packets", "reason"}},
 	{"session_open", {"session", "reader"}},
 	{"session_close", {"session", "reader"}},
 	{"ring_full", {"session", "port", "queue", "packets"}},
-	{"latency", {"port", "queue", "packets", "sum", "greatest"}},
+	{"latency", {"port", "queue", "packets", "sum_cycles", "max_cycles"}},
 };
 
 static const char *argument_name(const char *event, size_t i)
@@ -107,7 +105,7 @@ static int add_files(const struct trace *t, json_t *list, bool *lttng)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->pid);
 	f = fopen(path, "r");
 	if (!f) {
-		say("trace: %s: %s: %s; run it as its user or as root", t->app.name, path,
+		message_print("trace: %s: %s: %s; run it as its user or as root", t->app.name, path,
 			strerror(errno));
 		return -errno;
 	}
@@ -126,7 +124,7 @@ static int add_files(const struct trace *t, json_t *list, bool *lttng)
 
 static json_t *document(const struct trace *t, json_t *events, bool lttng)
 {
-	json_t *answer = trace_ask(t->app.dir, "");
+	json_t *answer = trace_query(t->app.dir, "");
 	bool rte_trace = json_is_object(answer);
 
 	json_decref(answer);
@@ -192,7 +190,7 @@ static void print(const json_t *doc)
 
 int trace_list(struct trace *t)
 {
-	json_t *events = json_array(), *doc;
+	json_t *events = json_array();
 	bool lttng = false;
 	int ret = add_files(t, events, &lttng);
 
@@ -200,12 +198,5 @@ int trace_list(struct trace *t)
 		json_decref(events);
 		return STATUS_FAILED;
 	}
-	doc = document(t, events, lttng);
-	if (t->cfg->json)
-		ret = json_print(doc, stdout);
-	else {
-		print(doc);
-		json_decref(doc);
-	}
-	return trace_printed(ret);
+	return trace_report(t, document(t, events, lttng), print);
 }

@@ -54,7 +54,7 @@ static int run_tool(
 	why += strspn(why, "\r\n ");
 	ret = ret || !c.ended || c.status ? -ECHILD : 0;
 	if (ret && !quiet)
-		say("trace: %s: %.*s", argv[0], (int)strcspn(why, "\r\n"), why);
+		message_print("trace: %s: %.*s", argv[0], (int)strcspn(why, "\r\n"), why);
 	if (!ret && out) {
 		*out = c.text[0];
 		c.text[0] = (struct child_text){0};
@@ -114,7 +114,7 @@ static int start_daemon(struct lttng *l)
 		why = "interrupted before it answered";
 	else if (l->daemon.text[1].len)
 		why = l->daemon.text[1].data;
-	say("trace: lttng-sessiond: %.*s", (int)strcspn(why, "\n"), why);
+	message_print("trace: lttng-sessiond: %.*s", (int)strcspn(why, "\n"), why);
 	return -ECHILD;
 }
 
@@ -245,7 +245,7 @@ static void print(const json_t *doc, const struct lttng *l)
 	char count[FORMAT_LEN], name[RINGTAP_NAME_LEN];
 
 	printf("%s: %.1f s, in %s\n", printable(name, sizeof(name), l->t->app.name),
-		json_number_value(json_object_get(doc, "seconds")), l->folder);
+		json_number_value(json_object_get(doc, "duration_s")), l->folder);
 	if (l->recorded >= 0)
 		printf("  recorded  %15s events\n", format_count(count, (uint64_t)l->recorded));
 	if (l->discarded >= 0)
@@ -280,14 +280,14 @@ static int report(const struct lttng *l)
 		print(doc, l);
 		json_decref(doc);
 	}
-	return trace_printed(ret);
+	return output_end("trace", ret);
 }
 
 static int record(struct lttng *l, unsigned collectors)
 {
 	struct trace *t = l->t;
 	uint64_t duration = t->cfg->duration_ns;
-	json_t *loaded = trace_tell(t, "lttng");
+	json_t *loaded = trace_command(t, "lttng");
 	int ret;
 
 	if (!loaded)
@@ -299,8 +299,9 @@ static int record(struct lttng *l, unsigned collectors)
 	if (ret != STATUS_OK)
 		return ret;
 	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
-		say("trace: %s: it is not connected to LTTng; run ringtap as its user, or add "
-		    "that user to the group tracing",
+		message_print(
+			"trace: %s: it is not connected to LTTng; run ringtap as its user, or add "
+			"that user to the group tracing",
 			t->app.name);
 		return STATUS_FAILED;
 	}
@@ -309,7 +310,8 @@ static int record(struct lttng *l, unsigned collectors)
 		duration ? t->start_ns + duration : UINT64_MAX);
 	ret = trace_detach(t);
 	if (ret == STATUS_OK && t->end == TRACE_BY_ITSELF) {
-		say("trace: lttng-sessiond ended: the trace in %s is incomplete", l->folder);
+		message_print(
+			"trace: lttng-sessiond ended: the trace in %s is incomplete", l->folder);
 		return STATUS_FAILED;
 	}
 	if (ret == STATUS_OK && LTTNG("stop", l->session))
@@ -326,13 +328,13 @@ static int run(struct lttng *l, unsigned collectors)
 		ask_losses(l);
 	destroyed = trace_undo_now(&l->undo, DESTROY_NS);
 	if (l->daemon.pid && !child_stop(&l->daemon, SIGTERM, DAEMON_NS))
-		say("trace: lttng-sessiond did not end within %d s and was killed",
+		message_print("trace: lttng-sessiond did not end within %d s and was killed",
 			(int)(DAEMON_NS / NS_PER_S));
 	if (ret != STATUS_OK)
 		return ret;
 	if (!destroyed && count_recorded(l))
 		return report(l);
-	say("trace: the trace in %s is incomplete: %s; is the disk full?", l->folder,
+	message_print("trace: the trace in %s is incomplete: %s; is the disk full?", l->folder,
 		destroyed ? "LTTng could not end it" : "babeltrace2 cannot read it");
 	return STATUS_FAILED;
 }
@@ -343,7 +345,7 @@ int trace_lttng(struct trace *t, unsigned collectors)
 	int ret;
 
 	if (!l) {
-		say("trace: %s", strerror(errno));
+		message_print("trace: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	l->t = t;

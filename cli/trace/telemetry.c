@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/signals.h"
 #include "trace.h"
@@ -35,7 +34,7 @@ static void join_directory(json_t *answer)
 	json_object_set_new(answer, "directory", json_string(path));
 }
 
-int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer)
+int trace_query_within(const char *dir, const char *parameter, int ms, json_t **answer)
 {
 	char command[128], *text;
 	json_t *all, *own;
@@ -56,11 +55,11 @@ int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **an
 	return *answer ? 0 : -EPROTONOSUPPORT;
 }
 
-json_t *trace_ask(const char *dir, const char *parameter)
+json_t *trace_query(const char *dir, const char *parameter)
 {
 	json_t *answer;
 
-	(void)trace_ask_within(dir, parameter, PATIENCE_MS, &answer);
+	(void)trace_query_within(dir, parameter, PATIENCE_MS, &answer);
 	return answer;
 }
 
@@ -70,23 +69,24 @@ const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN])
 									    : "it does not answer";
 }
 
-json_t *trace_tell(const struct trace *t, const char *parameter)
+json_t *trace_command(const struct trace *t, const char *parameter)
 {
 	json_t *answer;
-	int ret = trace_ask_within(t->app.dir, parameter, PATIENCE_MS, &answer);
+	int ret = trace_query_within(t->app.dir, parameter, PATIENCE_MS, &answer);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	char why[TRACE_WHY_LEN];
 
 	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN || ret == -EHOSTDOWN)
-		say("trace: %s: %s", t->app.name, trace_why_silent(t, why));
+		message_print("trace: %s: %s", t->app.name, trace_why_silent(t, why));
 	else if (!answer)
-		say("trace: %s: its telemetry has no " COMMAND
-		    "; the probe is too old, or the application runs without telemetry",
+		message_print("trace: %s: its telemetry has no " COMMAND
+			      "; the probe is too old, or the application runs without telemetry",
 			t->app.name);
 	else if (!json_integer_value(json_object_get(answer, "status")))
 		return answer;
 	else
-		say("trace: %s: %s: %s", t->app.name, parameter, error ? error : "refused");
+		message_print(
+			"trace: %s: %s: %s", t->app.name, parameter, error ? error : "refused");
 	json_decref(answer);
 	return NULL;
 }
@@ -96,7 +96,7 @@ bool trace_bursts_are(const struct trace *t, bool traced)
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
 
 	do {
-		json_t *answer = trace_ask(t->app.dir, "");
+		json_t *answer = trace_query(t->app.dir, "");
 		json_int_t now = json_integer_value(json_object_get(answer, "bursts_traced"));
 		bool there = answer;
 

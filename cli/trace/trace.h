@@ -75,8 +75,8 @@ const char *trace_port(const struct trace *t, uint64_t port);
 /* The common beginning of each document; the caller decrefs. */
 json_t *trace_document(const struct trace *t, const char *what);
 
-/* Flushes standard output; enum status. */
-int trace_printed(int error);
+/* Prints the document as JSON, or by print(), and frees it. Returns enum status. */
+int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc));
 
 /* Waits for a limit, a signal, the application's or the child's (NULL: none) end. */
 enum trace_end trace_wait(struct trace *t, struct child *c, uint64_t until_ns);
@@ -109,7 +109,7 @@ char *trace_probe_names(const char *program);
 
 /* ---- maps.c: bpftrace's maps */
 
-/* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: nonsense. */
+/* All maps of its output in JSON lines: {"@name": {"key,key": …}}. NULL: invalid. */
 json_t *maps_read(const char *lines);
 /* Entries of the map in bpftrace's count: a histogram has one for each bucket. */
 size_t maps_size(const json_t *map);
@@ -167,12 +167,12 @@ void elf_events_free(struct trace_events *events);
 
 /* Sends a parameter ("": requests the state). The answer, or NULL: no such command, or no answer.
  * Its "status" is 0 or -errno. The caller decrefs. */
-json_t *trace_ask(const char *dir, const char *parameter);
+json_t *trace_query(const char *dir, const char *parameter);
 /* The same with a limit of about ms. 0; -ENOENT, -ECONNREFUSED: no such application;
  * -EPROTONOSUPPORT: no such command; -ETIMEDOUT; -errno. */
-int trace_ask_within(const char *dir, const char *parameter, int ms, json_t **answer);
-/* The same as trace_ask(), and prints what went wrong. */
-json_t *trace_tell(const struct trace *t, const char *parameter);
+int trace_query_within(const char *dir, const char *parameter, int ms, json_t **answer);
+/* The same as trace_query(), and prints what went wrong. */
+json_t *trace_command(const struct trace *t, const char *parameter);
 /* A sentence on why the application does not answer; in why, or static. */
 #define TRACE_WHY_LEN 256
 const char *trace_why_silent(const struct trace *t, char why[TRACE_WHY_LEN]);

@@ -277,10 +277,10 @@ static void names_do_not_steer_terminals(void **state)
 	json_t *row = json_pack("{s:s}", "by", "\x1b[31mevil\x7f\xc2\x9b");
 	char buf[MAPS_TEXT_LEN];
 
-	say("a\x1b[31mb\x7f\xc2\x9b"
-	    "1\x9b"
-	    "2\n3\xc3\x9f");
-	assert_string_equal(said(), "a?[31mb\?\?\?1?2 3\xc3\x9f");
+	message_print("a\x1b[31mb\x7f\xc2\x9b"
+		      "1\x9b"
+		      "2\n3\xc3\x9f");
+	assert_string_equal(message_last(), "a?[31mb\?\?\?1?2 3\xc3\x9f");
 	assert_string_equal(maps_text(buf, row, "by", "?"), "?[31mevil\?\?\?");
 	assert_string_equal(maps_text(buf, row, "no", "-"), "-");
 	json_decref(row);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +60,7 @@ int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx)
 	if (u->fd >= 0)
 		close(u->fd);
 	u->fd = -1;
-	say("trace: cannot start a process: %s", strerror(-ret));
+	message_print("trace: cannot start a process: %s", strerror(-ret));
 	return ret;
 }
 
@@ -102,13 +101,13 @@ int trace_folder(const char *name, char path[4096])
 	char *real;
 
 	if (mkdir(name, 0755) && (errno != EEXIST || !is_empty(name))) {
-		say("trace: -o %s: %s", name,
+		message_print("trace: -o %s: %s", name,
 			errno == EEXIST ? "exists; give a new or empty folder" : strerror(errno));
 		return -EEXIST;
 	}
 	real = realpath(name, NULL);
 	if (!real) {
-		say("trace: -o %s: %s", name, strerror(errno));
+		message_print("trace: -o %s: %s", name, strerror(errno));
 		return -errno;
 	}
 	snprintf(path, 4096, "%s", real);

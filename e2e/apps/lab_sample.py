@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-lab with one experiment that needs nothing but the kernel: for tests of the framework."""
+"""ringtap-lab with one experiment that needs only the kernel, for tests of the framework."""
 import os
 import signal
 import subprocess
@@ -29,8 +29,8 @@ class Sample(Experiment):
         group.add_argument("--sample-last", type=int, default=10)
         group.add_argument("--sample-fail", default="")
         group.add_argument("--sample-stop", default="")
-        group.add_argument("--sample-deaf", default="")  # to SIGTERM
-        group.add_argument("--sample-huge-mb", type=int, default=0)  # more than there are
+        group.add_argument("--sample-deaf", default="")  # processes that ignore SIGTERM
+        group.add_argument("--sample-huge-mb", type=int, default=0)  # added by the run
 
     def check(self, lab):
         if lab.o.sample_last < 1:
@@ -56,7 +56,7 @@ class Sample(Experiment):
                            {"text": out, "curve": {"y": [1.25, len(out) / 8]}})
 
     def _stop(self, lab):
-        """Everything that a run can have in the system, and then waits to be ended."""
+        """Creates everything that a run can leave in the system, and waits until it is ended."""
         open(os.path.join(lab.folder(), "socket"), "w").close()
         trap = "trap '' TERM;" if lab.o.sample_deaf else ""
         with lab.hosts() as (a, b):
@@ -86,7 +86,7 @@ class Sample(Experiment):
 
 
 class Other(Sample):
-    """Another one, so that there is more than one."""
+    """A second experiment."""
 
     name = "other"
     title = "Counting more"
@@ -115,7 +115,7 @@ class Impossible(Other):
 
 
 class Confused(Other):
-    """Is measured, but cannot say what came out."""
+    """Is measured, but its report fails."""
 
     name = "confused"
     order = 300
@@ -125,7 +125,7 @@ class Confused(Other):
 
 
 def _load():
-    """Those that the environment names."""
+    """The experiments that the environment names."""
     known = {e.name: e for e in (Impossible(), Sample(), Other(), Confused())}
     return {name: e for name, e in known.items() if name in os.environ.get("LAB_SAMPLES", "sample").split(",")}
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs that do with libpcap's handles what programs do: break loops, fork, open many, close in
- * odd places, outlive their interface. pcap_life WHAT INTERFACE [COUNT] Prints "good" at the end,
- * or what was not. A line "send COUNT LENGTH" asks for so many frames, a line "WORD" for something
- * else; it goes on when a line comes in.
+ * Uses libpcap handles as programs do: interrupts loops, forks, opens many, closes in callbacks and
+ * in children, outlives the interface. pcap_life WHAT INTERFACE [COUNT] prints "good" at the end,
+ * or the failed check. It requests frames by a line "send COUNT LENGTH", and other actions by a
+ * line "WORD"; it continues when it reads a line.
  */
 #include <dirent.h>
 #include <pcap/pcap.h>
@@ -36,7 +36,7 @@ static void fail(int line, const char *what)
 	_exit(1);
 }
 
-static void ask(const char *what)
+static void request(const char *what)
 {
 	char line[16];
 
@@ -51,7 +51,7 @@ static void send_frames(int n, int length)
 	char line[64];
 
 	snprintf(line, sizeof(line), "send %d %d", n, length);
-	ask(line);
+	request(line);
 }
 
 static pcap_t *open_it(int buffer)
@@ -106,7 +106,7 @@ static volatile sig_atomic_t signals;
 
 static void on_signal(int number)
 {
-	if (++signals % 3 == 0) /* one that does not break must not end the loop */
+	if (++signals % 3 == 0) /* a signal without pcap_breakloop() must not end */
 		pcap_breakloop(handle);
 }
 
@@ -192,7 +192,7 @@ static void opens_and_closes(void)
 	}
 	CHECK(entries("/proc/self/fd") == fds);
 	CHECK(entries("/proc/self/task") == threads);
-	CHECK(lines_of("/proc/self/maps") <= maps + count / 10); /* those of the heap */
+	CHECK(lines_of("/proc/self/maps") <= maps + count / 10); /* mappings of the heap */
 }
 
 static void close_in_callback(u_char *user, const struct pcap_pkthdr *h, const u_char *data)
@@ -233,8 +233,8 @@ static void two_handles(void)
 	pcap_close(a);
 }
 
-/* As many as a queue takes; one more is told, and may come when one has gone. */
-static void too_many(void)
+/* As many captures as a queue supports; one more fails, and succeeds after another has ended. */
+static void opens_too_many(void)
 {
 	pcap_t *many[64], *p;
 	char err[PCAP_ERRBUF_SIZE] = "";
@@ -254,7 +254,7 @@ static void too_many(void)
 	CHECK(pcap_dispatch(p, 1, on_packet, NULL) == PCAP_ERROR_NOT_ACTIVATED);
 	pcap_close(many[--n]);
 	handle = p;
-	while (pcap_activate(p)) /* the application has the last word on when it has ended */
+	while (pcap_activate(p)) /* the application ends captures asynchronously */
 		CHECK(strstr(pcap_geterr(p), "too many captures"));
 	pcap_close(p);
 	while (n)
@@ -262,9 +262,9 @@ static void too_many(void)
 	handle = NULL;
 }
 
-/* As dumpcap reads: wait for the descriptor, take one packet, wait. No packet may be forgotten, and
- * nobody woken for nothing. */
-static void waits_for_each(void)
+/* Reads as dumpcap does: waits for the descriptor, reads one packet, waits again. No packet may be
+ * missed, and no wake-up may be spurious. */
+static void waits_for_each_packet(void)
 {
 	struct pollfd p = {.events = POLLIN};
 	int seen = 0, sent = 0;
@@ -312,7 +312,7 @@ static void child_closes(void)
 	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 10);
 }
 
-static void child_may_not_read_along(void)
+static void child_cannot_read(void)
 {
 	int seen = 0;
 	pid_t child;
@@ -330,8 +330,8 @@ static void child_may_not_read_along(void)
 	CHECK(!pcap_loop(handle, 10, on_packet, (u_char *)&seen) && seen == 20);
 }
 
-/* The capture ends with the one who reads, whatever a child still holds. */
-static void child_holds_on(void)
+/* The capture ends with the process that reads, although a child has the descriptors. */
+static void child_keeps_descriptors(void)
 {
 	int fds[2], seen = 0;
 	pid_t child;
@@ -343,17 +343,17 @@ static void child_holds_on(void)
 	child = fork();
 	if (!child) {
 		close(fds[1]);
-		_exit((int)read(fds[0], &seen, 1)); /* until the parent has gone on */
+		_exit((int)read(fds[0], &seen, 1)); /* until the parent continues */
 	}
 	pcap_close(handle);
 	handle = NULL;
-	ask("callbacks");
+	request("callbacks");
 	close(fds[1]);
 	CHECK(wait_for(child) == 0);
 }
 
-/* daemon(): the parent ends, the child waits on the descriptor and reads. */
-static void child_takes_over(void)
+/* daemon(): the parent ends, and the child waits on the descriptor and reads. */
+static void child_reads_as_daemon(void)
 {
 	struct pollfd p = {.events = POLLIN};
 	int seen = 0;
@@ -385,7 +385,7 @@ static void outlives_the_application(void)
 	open_it(SMALL_BUFFER);
 	p.fd = pcap_get_selectable_fd(handle);
 	send_frames(7, 100);
-	ask("kill");
+	request("kill");
 	CHECK(poll(&p, 1, 10000) == 1);
 	CHECK(pcap_loop(handle, -1, on_packet, (u_char *)&seen) == PCAP_ERROR);
 	CHECK(seen == 7);
@@ -401,8 +401,8 @@ static void outlives_the_application(void)
 	handle = NULL;
 }
 
-/* Somebody else's fault, but not a crash: whatever the application writes. */
-static void meets_a_liar(void)
+/* Corrupt records must not crash the program. */
+static void reads_corrupt_records(void)
 {
 	int ret;
 
@@ -411,12 +411,11 @@ static void meets_a_liar(void)
 		ret = pcap_dispatch(handle, -1, on_packet, NULL);
 	} while (ret >= 0);
 	CHECK(ret == PCAP_ERROR);
-	ask(pcap_geterr(handle));
+	request(pcap_geterr(handle));
 }
 
-/* A flood of which nothing passes, by a filter that only the library can run: whoever asked for a
- * time gets it. */
-static void refuses_a_flood(void)
+/* A flood that a filter in the library rejects completely: timeouts must be kept. */
+static void filters_a_flood(void)
 {
 	struct pcap_stat st;
 
@@ -434,7 +433,7 @@ static void refuses_a_flood(void)
 
 static struct {
 	bool odd;
-	struct timeval from; /* when the filter had been set for certain */
+	struct timeval from; /* when the filter was certainly set */
 	unsigned long long packets, last;
 	unsigned long long wrong, gaps;
 } stream;
@@ -446,7 +445,7 @@ static void on_stream(u_char *user, const struct pcap_pkthdr *h, const u_char *d
 
 	stream.wrong += (seq & 1) != stream.odd;
 	if (timercmp(&h->ts, &stream.from, <))
-		return; /* waited under other filters, which may have refused its neighbours */
+		return; /* captured under earlier filters, which may have rejected its neighbours */
 	stream.gaps += stream.packets && seq != stream.last + 2;
 	stream.last = seq;
 	stream.packets++;
@@ -460,16 +459,16 @@ static unsigned dropped(void)
 	return st.ps_drop;
 }
 
-/* When setfilter has returned nothing comes that the new filter refuses, and of what is captured
- * from then on everything that it takes, without a gap. Unless this process was kept from its CPU
- * for so long that the ring was full, which is counted. */
-static void changes_filters(void)
+/* After pcap_setfilter() returns, no packet that the new filter rejects is returned, and every
+ * later packet that it accepts. Except when this process had no CPU for so long that the ring was
+ * full, which is counted. */
+static void replaces_filters(void)
 {
 	const struct timeval doubt = {.tv_usec = 1000}; /* between the two clocks */
 	int complete = 0;
 
 	open_it(32 << 20);
-	ask("go");
+	request("go");
 	for (int i = 0; i < count; i++) {
 		struct timeval now;
 		unsigned before;
@@ -489,11 +488,11 @@ static void changes_filters(void)
 		}
 	}
 	CHECK(complete > count / 2);
-	ask("stop");
+	request("stop");
 }
 
 static struct {
-	bpf_u_int32 length; /* the only one that the filter takes */
+	bpf_u_int32 length; /* the only length that the filter accepts */
 	int packets;
 } taken;
 
@@ -503,9 +502,10 @@ static void on_length(u_char *user, const struct pcap_pkthdr *h, const u_char *d
 	taken.packets++;
 }
 
-/* The old filter holds when the application does not answer in time, and it has it again when it
- * goes on. It may have set the new one before that and have refused what the old one takes. */
-static void filters_a_paused_one(void)
+/* The old filter stays if the application does not answer in time, and the application restores it
+ * when it continues. It may have set the new one before that, and have rejected packets that the
+ * old one accepts. */
+static void filters_a_stopped_application(void)
 {
 	struct bpf_program prog;
 
@@ -513,12 +513,12 @@ static void filters_a_paused_one(void)
 	open_it(SMALL_BUFFER);
 	filter(handle, "len = 100");
 	CHECK(!pcap_compile(handle, &prog, "len = 101", 1, PCAP_NETMASK_UNKNOWN));
-	ask("pause");
+	request("pause");
 	CHECK(pcap_setfilter(handle, &prog) == PCAP_ERROR);
 	CHECK(strstr(pcap_geterr(handle), "it is stopped"));
 	CHECK(!pcap_setnonblock(handle, 1, (char[PCAP_ERRBUF_SIZE]){0}));
 	CHECK(pcap_dispatch(handle, -1, on_length, NULL) == 0);
-	ask("resume");
+	request("resume");
 	for (int i = 0; i < 1000 && taken.packets < 100; i++) {
 		send_frames(1, 101);
 		send_frames(1, 100);
@@ -544,18 +544,18 @@ static const struct {
 	{"breaks_from_the_callback", breaks_from_the_callback},
 	{"opens_and_closes", opens_and_closes},
 	{"closes_in_the_callback", closes_in_the_callback},
-	{"too_many", too_many},
-	{"waits_for_each", waits_for_each},
+	{"opens_too_many", opens_too_many},
+	{"waits_for_each_packet", waits_for_each_packet},
 	{"two_handles", two_handles},
 	{"child_closes", child_closes},
-	{"child_may_not_read_along", child_may_not_read_along},
-	{"child_holds_on", child_holds_on},
-	{"child_takes_over", child_takes_over},
-	{"refuses_a_flood", refuses_a_flood},
+	{"child_cannot_read", child_cannot_read},
+	{"child_keeps_descriptors", child_keeps_descriptors},
+	{"child_reads_as_daemon", child_reads_as_daemon},
+	{"filters_a_flood", filters_a_flood},
 	{"outlives_the_application", outlives_the_application},
-	{"meets_a_liar", meets_a_liar},
-	{"changes_filters", changes_filters},
-	{"filters_a_paused_one", filters_a_paused_one},
+	{"reads_corrupt_records", reads_corrupt_records},
+	{"replaces_filters", replaces_filters},
+	{"filters_a_stopped_application", filters_a_stopped_application},
 };
 
 int main(int argc, char **argv)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same calls of libpcap, whatever the interface: what they return and say is the reference by
- * which the drop-in is judged.
- *   pcap_table INTERFACE [refusals]
- * One line for each call: a name, ": ", the result. A line "send rx|tx COUNT LENGTH" asks for so
- * many frames; it goes on when a line comes in, then they are on their way. Frames are those of
+ * Makes the same libpcap calls on any interface: results and error texts on a kernel interface are
+ * the reference for the replacement library.
+ *
+ *    pcap_table INTERFACE [refusals]
+ *
+ * Prints one line for each call: a name, ": ", the result. It requests frames by a line "send rx|tx
+ * COUNT LENGTH", and continues when it reads a line, after they were sent. Frames are those of
  * e2e/harness/pcap.py: their number is in bytes 14 to 17.
  */
 #include <errno.h>
@@ -23,7 +25,7 @@
 
 #define PATIENCE_MS 10000
 #define TIMEOUT_MS  50
-#define BREAK_MS    1500
+#define BREAK_MS    400
 
 __attribute__((format(printf, 2, 3))) static void result(const char *name, const char *format, ...)
 {
@@ -37,8 +39,8 @@ __attribute__((format(printf, 2, 3))) static void result(const char *name, const
 	fflush(stdout);
 }
 
-/* A call's number, and what pcap_geterr() says if it is an error. */
-static void told(const char *name, pcap_t *p, int ret)
+/* Prints the return value of a call, and the text of pcap_geterr() after an error. */
+static void report_call(const char *name, pcap_t *p, int ret)
 {
 	if (ret < 0)
 		result(name, "%d %s | %s", ret, pcap_statustostr(ret), pcap_geterr(p));
@@ -46,10 +48,10 @@ static void told(const char *name, pcap_t *p, int ret)
 		result(name, "%d", ret);
 }
 
-#define TELL(p, call) (errno = 0, told(#call, p, call))
-#define SHOW(call)    result(#call, "%d", call)
+#define REPORT(p, call) (errno = 0, report_call(#call, p, call))
+#define SHOW(call)      result(#call, "%d", call)
 
-static void ask_for(const char *direction, int count, int length)
+static void request_frames(const char *direction, int count, int length)
 {
 	char line[16];
 
@@ -59,7 +61,7 @@ static void ask_for(const char *direction, int count, int length)
 		exit(2);
 }
 
-/* ---- what the callbacks see ---- */
+/* ---- callbacks ---- */
 
 struct seen {
 	pcap_t *p;
@@ -97,7 +99,7 @@ static void loop(const char *name, pcap_t *p, int count, int stop_at)
 	seen_result(name, ret, &s);
 }
 
-/* Until so many have come: pcap_dispatch() may return with fewer, or none. */
+/* Until this number of packets: pcap_dispatch() may return fewer, or none. */
 static void dispatch(const char *name, pcap_t *p, int each, int total)
 {
 	struct seen s = {.p = p, .times = true};
@@ -116,9 +118,9 @@ static void filter(pcap_t *p, const char *expression)
 	struct bpf_program prog = {0};
 
 	if (pcap_compile(p, &prog, expression, 1, PCAP_NETMASK_UNKNOWN) == 0)
-		told("pcap_setfilter", p, pcap_setfilter(p, &prog));
+		report_call("pcap_setfilter", p, pcap_setfilter(p, &prog));
 	else
-		told("pcap_compile", p, -1);
+		report_call("pcap_compile", p, -1);
 	pcap_freecode(&prog);
 }
 
@@ -144,33 +146,33 @@ static void before_activation(const char *device)
 	int *list = NULL;
 
 	result("pcap_create", "%s %s", p ? "yes" : "no", err);
-	TELL(p, pcap_datalink(p));
-	TELL(p, pcap_datalink_ext(p));
-	TELL(p, pcap_snapshot(p));
-	TELL(p, pcap_is_swapped(p));
-	TELL(p, pcap_major_version(p));
-	TELL(p, pcap_minor_version(p));
-	TELL(p, pcap_bufsize(p));
-	TELL(p, pcap_fileno(p));
-	TELL(p, pcap_get_selectable_fd(p));
+	REPORT(p, pcap_datalink(p));
+	REPORT(p, pcap_datalink_ext(p));
+	REPORT(p, pcap_snapshot(p));
+	REPORT(p, pcap_is_swapped(p));
+	REPORT(p, pcap_major_version(p));
+	REPORT(p, pcap_minor_version(p));
+	REPORT(p, pcap_bufsize(p));
+	REPORT(p, pcap_fileno(p));
+	REPORT(p, pcap_get_selectable_fd(p));
 	SHOW(pcap_get_required_select_timeout(p) != NULL);
 	SHOW(pcap_file(p) != NULL);
-	TELL(p, pcap_getnonblock(p, err));
-	TELL(p, pcap_list_datalinks(p, &list));
-	TELL(p, pcap_set_datalink(p, DLT_EN10MB));
-	TELL(p, pcap_setdirection(p, PCAP_D_IN));
-	TELL(p, pcap_setfilter(p, &prog));
-	TELL(p, pcap_compile(p, &prog, "ip", 1, 0));
-	TELL(p, pcap_stats(p, &st));
-	TELL(p, pcap_dispatch(p, 1, on_packet, NULL));
-	TELL(p, pcap_loop(p, 1, on_packet, NULL));
+	REPORT(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_list_datalinks(p, &list));
+	REPORT(p, pcap_set_datalink(p, DLT_EN10MB));
+	REPORT(p, pcap_setdirection(p, PCAP_D_IN));
+	REPORT(p, pcap_setfilter(p, &prog));
+	REPORT(p, pcap_compile(p, &prog, "ip", 1, 0));
+	REPORT(p, pcap_stats(p, &st));
+	REPORT(p, pcap_dispatch(p, 1, on_packet, NULL));
+	REPORT(p, pcap_loop(p, 1, on_packet, NULL));
 	SHOW(pcap_next(p, &header) != NULL);
-	TELL(p, pcap_next_ex(p, &h, &data));
-	TELL(p, pcap_inject(p, "abc", 3));
-	TELL(p, pcap_sendpacket(p, (const u_char *)"abc", 3));
+	REPORT(p, pcap_next_ex(p, &h, &data));
+	REPORT(p, pcap_inject(p, "abc", 3));
+	REPORT(p, pcap_sendpacket(p, (const u_char *)"abc", 3));
 	SHOW(pcap_dump_open(p, "/dev/null") != NULL);
 	result("pcap_geterr", "%s", pcap_geterr(p));
-	TELL(p, pcap_can_set_rfmon(p));
+	REPORT(p, pcap_can_set_rfmon(p));
 	SHOW(pcap_get_tstamp_precision(p));
 	pcap_close(p);
 }
@@ -180,37 +182,37 @@ static void settings(const char *device)
 	char err[PCAP_ERRBUF_SIZE] = "";
 	pcap_t *p = pcap_create(device, err);
 
-	TELL(p, pcap_setnonblock(p, 1, err));
-	TELL(p, pcap_getnonblock(p, err));
-	TELL(p, pcap_set_snaplen(p, 96));
-	TELL(p, pcap_set_promisc(p, 1));
-	TELL(p, pcap_set_timeout(p, 10));
-	TELL(p, pcap_set_immediate_mode(p, 1));
-	TELL(p, pcap_set_buffer_size(p, 4 << 20));
-	TELL(p, pcap_set_buffer_size(p, 0));
-	TELL(p, pcap_set_tstamp_type(p, PCAP_TSTAMP_HOST));
-	TELL(p, pcap_set_tstamp_type(p, -1));
-	TELL(p, pcap_set_tstamp_type(p, 99));
-	TELL(p, pcap_set_tstamp_precision(p, 7));
-	TELL(p, pcap_set_tstamp_precision(p, -1));
-	TELL(p, pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO));
+	REPORT(p, pcap_setnonblock(p, 1, err));
+	REPORT(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_set_snaplen(p, 96));
+	REPORT(p, pcap_set_promisc(p, 1));
+	REPORT(p, pcap_set_timeout(p, 10));
+	REPORT(p, pcap_set_immediate_mode(p, 1));
+	REPORT(p, pcap_set_buffer_size(p, 4 << 20));
+	REPORT(p, pcap_set_buffer_size(p, 0));
+	REPORT(p, pcap_set_tstamp_type(p, PCAP_TSTAMP_HOST));
+	REPORT(p, pcap_set_tstamp_type(p, -1));
+	REPORT(p, pcap_set_tstamp_type(p, 99));
+	REPORT(p, pcap_set_tstamp_precision(p, 7));
+	REPORT(p, pcap_set_tstamp_precision(p, -1));
+	REPORT(p, pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO));
 	SHOW(pcap_get_tstamp_precision(p));
-	TELL(p, pcap_activate(p));
-	TELL(p, pcap_getnonblock(p, err));
-	TELL(p, pcap_activate(p));
-	TELL(p, pcap_set_snaplen(p, 96));
-	TELL(p, pcap_set_promisc(p, 1));
-	TELL(p, pcap_set_timeout(p, 10));
-	TELL(p, pcap_set_immediate_mode(p, 1));
-	TELL(p, pcap_set_buffer_size(p, 4 << 20));
-	TELL(p, pcap_set_rfmon(p, 1));
-	TELL(p, pcap_set_tstamp_type(p, PCAP_TSTAMP_HOST));
-	TELL(p, pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO));
+	REPORT(p, pcap_activate(p));
+	REPORT(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_activate(p));
+	REPORT(p, pcap_set_snaplen(p, 96));
+	REPORT(p, pcap_set_promisc(p, 1));
+	REPORT(p, pcap_set_timeout(p, 10));
+	REPORT(p, pcap_set_immediate_mode(p, 1));
+	REPORT(p, pcap_set_buffer_size(p, 4 << 20));
+	REPORT(p, pcap_set_rfmon(p, 1));
+	REPORT(p, pcap_set_tstamp_type(p, PCAP_TSTAMP_HOST));
+	REPORT(p, pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO));
 	SHOW(pcap_get_tstamp_precision(p));
 	SHOW(pcap_snapshot(p));
 	pcap_close(p);
 	p = pcap_create(device, err);
-	TELL(p, pcap_set_rfmon(p, 1));
+	REPORT(p, pcap_set_rfmon(p, 1));
 	result("pcap_activate with rfmon", "%d", pcap_activate(p));
 	pcap_close(p);
 }
@@ -236,7 +238,7 @@ static void questions(pcap_t *p)
 	SHOW(pcap_get_required_select_timeout(p) != NULL);
 	SHOW(pcap_file(p) != NULL);
 	SHOW(pcap_get_tstamp_precision(p));
-	TELL(p, pcap_can_set_rfmon(p));
+	REPORT(p, pcap_can_set_rfmon(p));
 }
 
 static void mistakes(pcap_t *p)
@@ -245,24 +247,24 @@ static void mistakes(pcap_t *p)
 	struct bpf_program prog = {.bf_len = 1, .bf_insns = &endless}, good = {0};
 	u_char frame[60] = "";
 
-	TELL(p, pcap_set_datalink(p, DLT_EN10MB));
-	TELL(p, pcap_set_datalink(p, DLT_RAW));
-	TELL(p, pcap_set_datalink(p, 9999));
-	TELL(p, pcap_set_datalink(p, -1));
-	TELL(p, pcap_setdirection(p, (pcap_direction_t)7));
-	TELL(p, pcap_setfilter(p, NULL));
-	TELL(p, pcap_setfilter(p, &prog));
-	TELL(p, pcap_compile(p, &good, "ip and and", 1, 0));
-	TELL(p, pcap_compile(p, &good, "host 300.1.1.1", 1, 0));
-	TELL(p, pcap_compile(p, &good, "frobnicate", 1, 0));
-	TELL(p, pcap_compile(p, &good, "vlan and tcp port 80", 1, 0));
+	REPORT(p, pcap_set_datalink(p, DLT_EN10MB));
+	REPORT(p, pcap_set_datalink(p, DLT_RAW));
+	REPORT(p, pcap_set_datalink(p, 9999));
+	REPORT(p, pcap_set_datalink(p, -1));
+	REPORT(p, pcap_setdirection(p, (pcap_direction_t)7));
+	REPORT(p, pcap_setfilter(p, NULL));
+	REPORT(p, pcap_setfilter(p, &prog));
+	REPORT(p, pcap_compile(p, &good, "ip and and", 1, 0));
+	REPORT(p, pcap_compile(p, &good, "host 300.1.1.1", 1, 0));
+	REPORT(p, pcap_compile(p, &good, "frobnicate", 1, 0));
+	REPORT(p, pcap_compile(p, &good, "vlan and tcp port 80", 1, 0));
 	pcap_freecode(&good);
 	SHOW(pcap_dump_open(p, "/nonexistent/file") != NULL);
 	result("pcap_geterr", "%s", pcap_geterr(p));
-	TELL(p, pcap_sendpacket(p, frame, 0));
-	TELL(p, pcap_sendpacket(p, frame, -1));
-	TELL(p, pcap_inject(p, frame, 0));
-	TELL(p, pcap_inject(p, frame, (size_t)1 << 31));
+	REPORT(p, pcap_sendpacket(p, frame, 0));
+	REPORT(p, pcap_sendpacket(p, frame, -1));
+	REPORT(p, pcap_inject(p, frame, 0));
+	REPORT(p, pcap_inject(p, frame, (size_t)1 << 31));
 }
 
 static void nonblocking(pcap_t *p)
@@ -271,23 +273,23 @@ static void nonblocking(pcap_t *p)
 	struct pcap_pkthdr header, *h = NULL;
 	const u_char *data = NULL;
 
-	TELL(p, pcap_getnonblock(p, err));
-	TELL(p, pcap_setnonblock(p, 1, err));
-	TELL(p, pcap_getnonblock(p, err));
-	TELL(p, pcap_dispatch(p, -1, on_packet, NULL));
-	TELL(p, pcap_dispatch(p, 1, on_packet, NULL));
+	REPORT(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_setnonblock(p, 1, err));
+	REPORT(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_dispatch(p, -1, on_packet, NULL));
+	REPORT(p, pcap_dispatch(p, 1, on_packet, NULL));
 	SHOW(pcap_next(p, &header) != NULL);
-	TELL(p, pcap_next_ex(p, &h, &data));
+	REPORT(p, pcap_next_ex(p, &h, &data));
 	filter(p, "len = 101");
-	ask_for("rx", 2, 100);
-	ask_for("rx", 3, 101);
+	request_frames("rx", 2, 100);
+	request_frames("rx", 3, 101);
 	dispatch("pcap_dispatch of a filter set without blocking", p, -1, 3);
 	filter(p, "");
-	ask_for("rx", 5, 100);
+	request_frames("rx", 5, 100);
 	dispatch("pcap_dispatch without blocking", p, -1, 5);
-	TELL(p, pcap_dispatch(p, -1, on_packet, NULL));
-	TELL(p, pcap_setnonblock(p, 0, err));
-	TELL(p, pcap_getnonblock(p, err));
+	REPORT(p, pcap_dispatch(p, -1, on_packet, NULL));
+	REPORT(p, pcap_setnonblock(p, 0, err));
+	REPORT(p, pcap_getnonblock(p, err));
 }
 
 static void reading(pcap_t *p)
@@ -296,7 +298,7 @@ static void reading(pcap_t *p)
 	const u_char *data = NULL;
 	int ret;
 
-	ask_for("rx", 20, 200);
+	request_frames("rx", 20, 200);
 	loop("pcap_loop of 5", p, 5, 0);
 	loop("pcap_loop of 1", p, 1, 0);
 	dispatch("pcap_dispatch of 3", p, 3, 4);
@@ -319,42 +321,42 @@ static void filtering(pcap_t *p)
 	struct bpf_program wrong = {.bf_len = 1, .bf_insns = &endless};
 
 	filter(p, "len = 112");
-	TELL(p, pcap_setfilter(p, &wrong));
-	ask_for("rx", 2, 110);
-	ask_for("rx", 2, 112);
+	REPORT(p, pcap_setfilter(p, &wrong));
+	request_frames("rx", 2, 110);
+	request_frames("rx", 2, 112);
 	loop("pcap_loop after a filter that failed", p, 2, 0);
 	filter(p, "len = 111");
-	ask_for("rx", 4, 110);
-	ask_for("rx", 3, 111);
+	request_frames("rx", 4, 110);
+	request_frames("rx", 3, 111);
 	loop("pcap_loop with a filter", p, 3, 0);
-	/* What waits has passed the filter before; the new one is for it, too. */
-	ask_for("rx", 2, 111);
+	/* Waiting packets have passed the old filter; the new one applies to them, too. */
+	request_frames("rx", 2, 111);
 	filter(p, "len = 112");
-	ask_for("rx", 2, 112);
+	request_frames("rx", 2, 112);
 	loop("pcap_loop with another filter", p, 2, 0);
 	filter(p, "");
-	ask_for("rx", 3, 113);
+	request_frames("rx", 3, 113);
 	loop("pcap_loop without a filter", p, 3, 0);
 	filter(p, "ip6 protochain 58 or len = 114");
-	ask_for("rx", 3, 113);
-	ask_for("rx", 2, 114);
+	request_frames("rx", 3, 113);
+	request_frames("rx", 2, 114);
 	loop("pcap_loop with a filter that loops", p, 2, 0);
 	filter(p, "");
 }
 
 static void directions(pcap_t *p)
 {
-	TELL(p, pcap_setdirection(p, PCAP_D_OUT));
-	ask_for("rx", 3, 120);
-	ask_for("tx", 2, 121);
+	REPORT(p, pcap_setdirection(p, PCAP_D_OUT));
+	request_frames("rx", 3, 120);
+	request_frames("tx", 2, 121);
 	loop("pcap_loop of what goes out", p, 2, 0);
-	TELL(p, pcap_setdirection(p, PCAP_D_IN));
-	ask_for("tx", 3, 122);
-	ask_for("rx", 2, 123);
+	REPORT(p, pcap_setdirection(p, PCAP_D_IN));
+	request_frames("tx", 3, 122);
+	request_frames("rx", 2, 123);
 	loop("pcap_loop of what comes in", p, 2, 0);
-	TELL(p, pcap_setdirection(p, PCAP_D_INOUT));
-	ask_for("tx", 1, 124);
-	ask_for("rx", 1, 125);
+	REPORT(p, pcap_setdirection(p, PCAP_D_INOUT));
+	request_frames("tx", 1, 124);
+	request_frames("rx", 1, 125);
 	loop("pcap_loop of both", p, 2, 0);
 }
 
@@ -393,7 +395,7 @@ static void waiting(pcap_t *p)
 
 	for (int i = 0; i < 3; i++) {
 		result("readable at first", "%d", how[i](fd, 30));
-		ask_for("rx", 3, 130);
+		request_frames("rx", 3, 130);
 		result("readable", "%d", how[i](fd, PATIENCE_MS));
 		loop("pcap_loop when readable", p, 3, 0);
 		result("readable afterwards", "%d", how[i](fd, 30));
@@ -407,7 +409,7 @@ static void *break_later(void *p)
 	return NULL;
 }
 
-/* PCAP_ERROR_BREAK: it waited for a packet; 0: the timeout came first. */
+/* PCAP_ERROR_BREAK: it waited for a packet; 0: the timeout expired first. */
 static void wait_for_packet(const char *name, pcap_t *p, int immediate)
 {
 	struct pcap_pkthdr *h = NULL;
@@ -437,7 +439,7 @@ static void timeout(const char *device, int immediate)
 	pcap_set_timeout(p, TIMEOUT_MS);
 	result("pcap_activate", "%d", pcap_activate(p));
 	filter(p, "len = 131");
-	ask_for("rx", 2, 130);
+	request_frames("rx", 2, 130);
 	wait_for_packet("pcap_next_ex of packets that do not pass", p, immediate);
 	pcap_close(p);
 }
@@ -449,13 +451,13 @@ static void snapped(const char *device)
 
 	result("pcap_open_live with a snapshot length", "%s %s", p ? "yes" : "no", err);
 	SHOW(pcap_snapshot(p));
-	ask_for("rx", 3, 300);
+	request_frames("rx", 3, 300);
 	loop("pcap_loop of cut packets", p, 3, 0);
 	stats(p);
 	pcap_close(p);
 }
 
-/* Interfaces that are not there, or not for us. */
+/* Interfaces that do not exist, or without permission. */
 static void refusals(const char *device)
 {
 	char err[PCAP_ERRBUF_SIZE] = "";
@@ -465,9 +467,9 @@ static void refusals(const char *device)
 	result("pcap_create", "%s %s", p ? "yes" : "no", err);
 	result("pcap_activate", "%d", pcap_activate(p));
 	result("why", "%d", pcap_geterr(p)[0] != 0);
-	TELL(p, pcap_stats(p, &st));
-	TELL(p, pcap_dispatch(p, 1, on_packet, NULL));
-	TELL(p, pcap_set_snaplen(p, 100));
+	REPORT(p, pcap_stats(p, &st));
+	REPORT(p, pcap_dispatch(p, 1, on_packet, NULL));
+	REPORT(p, pcap_set_snaplen(p, 100));
 	pcap_close(p);
 	p = pcap_open_live(device, 100, 1, 10, err);
 	result("pcap_open_live", "%s %s", p ? "yes" : "no", err);

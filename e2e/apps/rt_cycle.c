@@ -20,7 +20,7 @@ static int complain(const char *what, int rc, const char *why)
 	return rc;
 }
 
-/* Takes what is there, once; checks that time does not step back. */
+/* Reads once what is available; checks that times do not decrease. */
 static int read_some(struct ringtap_capture *cap, uint64_t *last_ns, uint64_t *packets)
 {
 	struct ringtap_run runs[RUNS];
@@ -64,7 +64,7 @@ static int finish(struct ringtap_capture *cap, uint64_t *last_ns, uint64_t *pack
 static int cycle(const char *dir, unsigned i, uint64_t *total)
 {
 	struct ringtap_capture_options opts = {.size = sizeof(opts), .buffer_size = 256 << 10};
-	struct ringtap_target want = {
+	struct ringtap_target target = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX, .snaplen = 64};
 	struct ringtap_capture *cap;
 	uint64_t last_ns = 0, packets = 0;
@@ -72,7 +72,7 @@ static int cycle(const char *dir, unsigned i, uint64_t *total)
 
 	if (rc)
 		return complain("creating", rc, NULL);
-	rc = ringtap_capture_attach(cap, dir, &want, 1, &opts);
+	rc = ringtap_capture_attach(cap, dir, &target, 1, &opts);
 	if (rc)
 		complain("attaching", rc, ringtap_capture_error(cap));
 	if (!rc && i % 5)

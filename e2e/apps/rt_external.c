@@ -12,7 +12,7 @@
 #define ROOM       4096u /* bytes each */
 #define AREA_BYTES ((size_t)BUFFERS * ROOM)
 
-/* Memory that cannot be read, as a GPU's cannot: touching it ends the program. */
+/* Unreadable memory, as of a GPU: accessing it ends the program. */
 static const struct {
 	const char *name;
 	bool none, pinned;
@@ -22,7 +22,7 @@ static const struct {
 	{"none", true, false},
 	{"pinned", false, true},
 	{"pinned-none", true, true},
-	{"late", false, false}, /* for a test that maps it late */
+	{"late", false, false}, /* mapped later by a test */
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mbufs with data outside of them: attached buffers and pools with pinned ones, in memory
- * that can be read and in memory that cannot. */
+/* mbufs with external buffers: attached ones and pools with pinned ones, in readable and unreadable
+ * memory. */
 #ifndef RT_EXTERNAL_H
 #define RT_EXTERNAL_H
 
@@ -10,14 +10,14 @@
 
 #define EXTERNAL_NO 0
 
-/* malloc, none, pinned, pinned-none or late; NULL: EXTERNAL_NO. -1: there is no such, or no memory.
- */
+/* malloc, none, pinned, pinned-none or late; NULL: EXTERNAL_NO. -1: unknown, or no memory. */
 int external_kind(const char *name);
 
-/* An empty mbuf with such data; pool: of attached ones. NULL: out of mbufs. */
+/* An empty mbuf with an external buffer of this kind; pool: that of mbufs for attached ones. NULL:
+ * no free mbuf. */
 struct rte_mbuf *external_alloc(int kind, struct rte_mempool *pool);
 
-/* Whether its data can be written, and read. */
+/* Whether its data can be read and written. */
 bool external_writable(int kind);
 
 #endif

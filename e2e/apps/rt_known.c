@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A DPDK application of which everything is known: how long each packet stays in it, and in which
- * order it uses its buffers. Commands and answers as those of rt_play. Two ports, net_ring_a (0)
- * and net_ring_b (1), whose other sides are ours.
+ * A DPDK application with known behaviour: the time of each packet in it, and the order of its
+ * buffers. Commands and answers have the form of those of rt_play. Two ports, net_ring_a (0) and
+ * net_ring_b (1); the program owns their other sides.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void answer(int64_t rc)
 
 /* ---- time ---- */
 
-/* ok TSC NS: both at one moment. */
+/* Answers "ok TSC NS", both read at the same time. */
 static void do_tsc(char **words)
 {
 	struct timespec ts;
@@ -58,13 +58,13 @@ static void do_tsc(char **words)
 
 /* ---- latency ---- */
 
-/* What a burst goes through before it is sent. */
+/* Processing of a burst before it is sent. */
 enum manner {
-	RECEIVED,  /* as it came */
-	MADE,      /* never received */
-	CLONED,    /* clones of what came */
-	HELD,      /* as it came, but somebody else holds it, too */
-	SENT_TWICE /* and what was sent is sent again, without being received */
+	RECEIVED,  /* unchanged */
+	MADE,      /* created by the application */
+	CLONED,    /* clones of the received packets */
+	HELD,      /* unchanged, but with a second reference */
+	SENT_TWICE /* unchanged, and sent again without being received */
 };
 
 static unsigned receive(uint16_t port, struct rte_mbuf **pkts, unsigned n)
@@ -98,7 +98,7 @@ static bool prepare(struct rte_mbuf **pkts, unsigned n, enum manner how)
 			rte_pktmbuf_refcnt_update(m, 1);
 		} else if (how == CLONED) {
 			pkts[i] = rte_pktmbuf_clone(m, plain_pool);
-			rte_pktmbuf_free(m); /* the clone holds on to its buffer */
+			rte_pktmbuf_free(m); /* the clone references its buffer */
 			if (!pkts[i])
 				return false;
 		}
@@ -106,7 +106,7 @@ static bool prepare(struct rte_mbuf **pkts, unsigned n, enum manner how)
 	return true;
 }
 
-/* Takes out what was sent and frees it. Returns how many there were. */
+/* Removes and frees sent packets. Returns their number. */
 static unsigned drain(uint16_t port, enum manner how)
 {
 	struct rte_mbuf *sent[BURST_MAX];
@@ -128,7 +128,8 @@ static unsigned send_again(uint16_t port)
 	return rte_eth_tx_burst(port, 0, sent, (uint16_t)n);
 }
 
-/* One burst, which stays for delay ticks or a bit longer; between what and what goes to *f. */
+/* Passes one burst on after at least delay ticks; writes the minimum and maximum of its time to
+ * *f. */
 static int pass(uint16_t from, uint16_t to, unsigned n, uint64_t delay, enum manner how, FILE *f)
 {
 	uint64_t rx_before, rx_after, tx_before, tx_after;
@@ -224,7 +225,7 @@ static int spread(struct order *o, unsigned stride)
 	return 0;
 }
 
-/* All of a pool's buffers in the order of their addresses, or in another. */
+/* Allocates all buffers of a pool, in the order of their addresses, or in another. */
 static int take_all(struct order *o, struct rte_mempool *pool, const char *how, unsigned stride)
 {
 	o->count = pool->size;
@@ -256,20 +257,20 @@ static int write_order(const struct order *o, const char *path)
 	return fclose(f) ? -errno : 0;
 }
 
-static bool told_something(void)
+static bool command_waits(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
 	return poll(&p, 1, 0) != 0;
 }
 
-/* Receives the buffers in their order, round and round, until the next command comes. */
+/* Receives the buffers in their order, cyclically, until the next command. */
 static int circle(const struct order *o, uint16_t port)
 {
 	struct rte_mbuf *got[BURST];
 	unsigned at = 0;
 
-	for (uint64_t bursts = 0; bursts % 64 || !told_something(); bursts++) {
+	for (uint64_t bursts = 0; bursts % 64 || !command_waits(); bursts++) {
 		unsigned n = RTE_MIN((unsigned)BURST, o->count - at);
 
 		if (rte_ring_enqueue_bulk(port_rings[port].rx[0], (void **)&o->list[at], n, NULL) !=
@@ -328,7 +329,7 @@ static void do_callbacks(char **words)
 
 static const struct {
 	const char *name;
-	unsigned words; /* at least, with the name */
+	unsigned words; /* minimum, with the name */
 	void (*run)(char **words);
 } commands[] = {
 	{"tsc", 1, do_tsc}, {"pass", 3, do_pass}, {"pool", 2, do_pool}, {"circle", 4, do_circle},
@@ -357,7 +358,7 @@ int main(int argc, char **argv)
 	size_t size = 0;
 
 	setlinebuf(stdout);
-	/* told_something() must not miss what stdio has read already. */
+	/* Unbuffered, so that poll() in command_waits() does not miss buffered input. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (rte_eal_init(argc, argv) < 0 || port_make_ring("a", 1, 1) != 0 ||
 		port_make_ring("b", 1, 1) != 1) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A DPDK application that does what it is told: a command on each line of standard input, an
- * answer `ok …` or `error …` on standard output. The main thread sends and receives itself, so
- * between two commands it is a thread that has stopped polling.
+ * A DPDK application that executes commands: one on each line of standard input, an answer `ok …`
+ * or `error …` on standard output. The main thread sends and receives itself, so between two
+ * commands it is a thread that has stopped polling.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #endif
 
 #define WORDS_MAX  24
-#define MBUF_COUNT 16383
+#define MBUF_COUNT 4095
 
 static bool cleaned_up;
 
@@ -162,8 +162,7 @@ static void do_callbacks(char **words)
 	answer(port_callbacks(number(words, 1)));
 }
 
-/* As applications do that cannot afford page faults: what they map from now on is filled at once.
- */
+/* mlockall(), as in applications that avoid page faults: later mappings are populated at once. */
 static void do_lock(char **words)
 {
 	answer(mlockall(MCL_FUTURE) ? -errno : 0);
@@ -174,7 +173,7 @@ static void do_now(char **words)
 	answer((int64_t)traffic_now_ns());
 }
 
-/* DPDK ends, the program goes on. */
+/* Ends DPDK; the program continues. */
 static void do_cleanup(char **words)
 {
 	if (!cleaned_up) {
@@ -205,7 +204,7 @@ static void do_probe_stop(char **words)
 
 static const struct {
 	const char *name;
-	unsigned words; /* at least, with the name */
+	unsigned words; /* minimum, with the name */
 	void (*run)(char **words);
 } commands[] = {
 	{"rx", 3, do_rx},       /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */

@@ -15,14 +15,14 @@
 
 struct port_rings port_rings[PORTS_MAX];
 
-/* Device drivers that make up their packets take them from here. */
+/* Drivers that generate packets allocate them here. */
 static struct rte_mempool *rx_pool(void)
 {
 	static struct rte_mempool *pool;
 
 	if (!pool)
 		pool = rte_pktmbuf_pool_create(
-			"rx", 8191, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+			"rx", 2047, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	return pool;
 }
 

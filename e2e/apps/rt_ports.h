@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports of rt_play: net_ring ports whose other side we hold, and hot-plugged devices. */
+/* Ports of rt_play: net_ring ports, whose other side the program owns, and hot-plugged devices. */
 #ifndef RT_PORTS_H
 #define RT_PORTS_H
 
@@ -11,8 +11,8 @@
 #define QUEUES_MAX 16
 
 struct port_rings {
-	struct rte_ring *rx[QUEUES_MAX]; /* what we put in, the port receives */
-	struct rte_ring *tx[QUEUES_MAX]; /* what the port sends, we take out */
+	struct rte_ring *rx[QUEUES_MAX]; /* packets that the port will receive */
+	struct rte_ring *tx[QUEUES_MAX]; /* packets that the port has sent */
 };
 
 /* Of ports made by port_make_ring(); all NULL for others. */

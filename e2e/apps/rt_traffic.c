@@ -51,7 +51,7 @@ static int build(const struct shape *s, uint32_t first, uint32_t n, bool rx, str
 	return 0;
 }
 
-/* A broken chain must not reach the mempool's own checks. */
+/* Repairs broken chains before they are freed, as the mempool library checks them. */
 static void mend(const struct shape *s, struct rte_mbuf **mbufs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -73,18 +73,18 @@ int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 	if (!ring)
 		return -ENODEV;
 	for (uint32_t at = 0; at < n; at += burst) {
-		uint32_t want = RTE_MIN(burst, n - at);
+		uint32_t count = RTE_MIN(burst, n - at);
 
-		if (build(s, at, want, true, mbufs))
+		if (build(s, at, count, true, mbufs))
 			return -ENOMEM;
-		if (!rte_ring_enqueue_bulk(ring, (void **)mbufs, want, NULL))
+		if (!rte_ring_enqueue_bulk(ring, (void **)mbufs, count, NULL))
 			return -ENOSPC;
 		times->before_ns = at ? times->before_ns : traffic_now_ns();
-		if (rte_eth_rx_burst(port, queue, mbufs, want) != want)
+		if (rte_eth_rx_burst(port, queue, mbufs, count) != count)
 			return -EIO;
 		times->after_ns = traffic_now_ns();
-		mend(s, mbufs, want);
-		rte_pktmbuf_free_bulk(mbufs, want);
+		mend(s, mbufs, count);
+		rte_pktmbuf_free_bulk(mbufs, count);
 	}
 	return n;
 }
@@ -105,16 +105,16 @@ int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 	struct rte_mbuf *mbufs[TRAFFIC_BURST_MAX];
 
 	for (uint32_t at = 0; at < n; at += burst) {
-		uint32_t want = RTE_MIN(burst, n - at);
+		uint32_t count = RTE_MIN(burst, n - at);
 
-		if (build(s, at, want, false, mbufs))
+		if (build(s, at, count, false, mbufs))
 			return -ENOMEM;
 		times->before_ns = at ? times->before_ns : traffic_now_ns();
-		if (rte_eth_tx_burst(port, queue, mbufs, want) != want)
+		if (rte_eth_tx_burst(port, queue, mbufs, count) != count)
 			return -EIO;
 		times->after_ns = traffic_now_ns();
 		if (s->cut_chain || s->untrue_length || s->no_flag)
-			mend(s, mbufs, want); /* only for net_ring: it still has them */
+			mend(s, mbufs, count); /* only for net_ring, which still has them */
 		drain(port, queue);
 	}
 	return n;
@@ -146,7 +146,7 @@ static void *send_in_thread(void *arg)
 
 	pthread_barrier_wait(job->barrier);
 	send_plain(job);
-	/* No thread ends, and gives its place to another, before all have sent. */
+	/* No thread ends, and frees its slot for another one, before all have sent. */
 	pthread_barrier_wait(job->barrier);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traffic of rt_play: single bursts from the main thread, and full rate from workers. */
+/* Traffic of rt_play: single bursts from the main thread, and the maximum rate from workers. */
 #ifndef RT_TRAFFIC_H
 #define RT_TRAFFIC_H
 
@@ -15,21 +15,20 @@ struct burst_times {
 	uint64_t after_ns;
 };
 
-/* Lets the port receive, or sends, n packets of the shape in bursts of at most
- * TRAFFIC_BURST_MAX. Returns how many, or -errno.
- */
+/* Receives or sends n packets of the shape in bursts of at most TRAFFIC_BURST_MAX. Returns their
+ * number, or -errno. */
 int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
 	struct burst_times *times);
 int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
 	struct burst_times *times);
 
-/* Each of the workers sends n packets on the one queue; so do threads that EAL does not know, which
- * all begin together. Return the sum, or -errno. */
+/* Each worker sends n packets on the same queue; so do non-EAL threads, which start together.
+ * Return the sum, or -errno. */
 int64_t traffic_blast(uint16_t port, uint16_t queue, unsigned workers, uint64_t n);
 int64_t traffic_threads(uint16_t port, uint16_t queue, unsigned threads, uint64_t n);
 
-/* Threads that EAL does not know, each of which polls a queue of its own from now on; they send n
- * packets each on its queue, and end. Return their number, the sum, or -errno. */
+/* Non-EAL threads, each of which polls another queue from now on; they send n packets each on their
+ * queues, and end. Return their number, the sum, or -errno. */
 int64_t traffic_crowd(uint16_t port, unsigned threads);
 int64_t traffic_crowd_send(uint64_t n);
 int64_t traffic_crowd_end(void);
@@ -37,15 +36,15 @@ int64_t traffic_crowd_end(void);
 /* Receives exactly n packets in the main thread. Returns n. */
 int64_t traffic_poll(uint16_t port, uint16_t queue, uint64_t n);
 
-/* Polls n times in the main thread and gets nothing. Returns n, or -EIO. */
+/* Polls n times in the main thread without receiving packets. Returns n, or -EIO. */
 int64_t traffic_idle(uint16_t port, uint16_t queue, uint64_t n);
 
-/* One worker moves packets from the one port to the other at full rate until stopped. It also polls
- * a second queue, if that is another one, and sleeps where the first is empty, if doze_us is not 0.
- */
+/* A worker forwards packets from one port to the other at the maximum rate until it is stopped. It
+ * also polls a second queue, if that is another one, and sleeps when the first is empty, if doze_us
+ * is not 0. */
 int traffic_loop(uint16_t from, uint16_t to, uint16_t queue, uint16_t second, unsigned doze_us);
 uint64_t traffic_loop_count(void);
-int64_t traffic_unloop(void); /* packets moved in all */
+int64_t traffic_unloop(void); /* forwarded packets in total */
 
 uint64_t traffic_now_ns(void);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of Markdown and of cited names find what they are made for, and nothing in a good tree."""
+"""The checks of Markdown and of cited names report faults, and none in a correct tree."""
 import shutil
 import sys
 
@@ -34,7 +34,7 @@ CITATIONS = [
 
 
 def lint(folder, script, changed=None, text=""):
-    """Runs a script of devtools on the good tree with one file changed."""
+    """Runs a script of devtools on the correct tree with one file changed."""
     (folder / "devtools").mkdir()
     for path in [*(REPO / "devtools").glob("check_*.py"), REPO / "devtools" / "lint.sh"]:  # they cite each other
         shutil.copy(path, folder / "devtools")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of README.md run, and print what it shows, in form."""
+"""The commands of README.md run, and print output of the shown form."""
 import re
 import shlex
 
@@ -24,7 +24,7 @@ def shown():
 
 
 def form(line):
-    """Without what differs from run to run: numbers, their units and the room that they take."""
+    """Removes what differs between runs: numbers, their units and widths."""
     line = re.sub(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b", "MAC", line)
     line = re.sub(r"\d[\d,.]*", "N", line)
     line = re.sub(r"N ?[kMG]?B\b", "SIZE", line)
@@ -33,7 +33,7 @@ def form(line):
 
 
 def lines_of(output):
-    """Without the live counts, which a slow machine may come to show."""
+    """Without live counts, which a slow machine may print."""
     found = [line.split("\r")[-1].strip() for line in output.splitlines()]
     return [line for line in found if line and not line.startswith("packets: ")]
 
@@ -44,7 +44,7 @@ def hosts(plugin, closing, tmp_path):
     return closing(TwoHosts(plugin, tmp_path / "pages"))
 
 
-# What a command needs meanwhile: (what it prints when it is ready, what happens then).
+# What a command needs while it runs: (its output when it is ready, the action then).
 TRAFFIC = {
     "record": ("^Capturing on", lambda hosts: hosts.fetch()),
     "latency": ("^Measuring", lambda hosts: hosts.ping("-f", "-c", "2000")),
@@ -67,11 +67,11 @@ def test_command(hosts, tmp_path, name):
     finally:
         proc.close()
     got = [form(line) for line in lines_of(proc.output)]
-    # The README leaves out the other direction of the latencies.
+    # The README omits the other direction of the latencies.
     assert got[:len(expected)] == [form(line) for line in expected], proc.output
 
 
-def test_the_recording_is_what_the_summary_says(hosts, tmp_path):
+def test_recording_matches_the_summary(hosts, tmp_path):
     command = next(c for c in shown() if c.split()[1] == "record")
     proc = Proc([RINGTAP, *shlex.split(command)[1:]], cwd=tmp_path)
     try:

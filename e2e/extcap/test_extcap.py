@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ports as interfaces of the real tshark, and the capture program by itself."""
+"""Ports as interfaces of tshark, and the extcap program alone."""
 import json
 import os
 import signal
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(wireshark.missing() is not None, reason=str(wire
 
 
 def armed(app, count=1):
-    """Waits until so many captures of the application run."""
+    """Waits until this number of captures of the application run."""
     until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, 30, "capture runs")
 
 
@@ -26,7 +26,7 @@ def gone(app):
     assert app.one("callbacks 0") == 0
 
 
-def ask(*args, status=OK):
+def extcap(*args, status=OK):
     done = run([EXTCAP, *args])
     assert done.returncode == status, done.stderr
     return done.stdout if status == OK else done.stderr
@@ -34,7 +34,7 @@ def ask(*args, status=OK):
 
 @pytest.fixture
 def capture(closing, tmp_path):
-    """capture(app, interface, args...) starts tshark and waits until packets are seen."""
+    """capture(app, interface, args...) starts tshark and waits until it captures."""
 
     def start(app, name, *args):
         out = tmp_path / "out.pcapng"
@@ -47,7 +47,7 @@ def capture(closing, tmp_path):
 
 
 def finish(shark, packets):
-    """Ends tshark once the file has so many packets, as it does not drain its pipe."""
+    """Ends tshark once the file has this number of packets, as it does not drain its pipe."""
     until(lambda: len(frames(shark.out, whole=False)) >= packets, 20, f"{packets} packets in the file")
     shark.send_signal(signal.SIGINT)
     assert shark.wait() == 0
@@ -67,39 +67,39 @@ def test_tshark_lists_every_port(play, closing):
     for name in (interface(apps[0], "net_ring_a"), interface(apps[1], "net_ring_a"),
                  interface(apps[1], "net_null7"), interface(apps[1])):
         assert f" {name} (" in listed
-    assert f" {interface(apps[0])} (" in listed  # later ports belong to it, too
+    assert f" {interface(apps[0])} (" in listed  # includes later ports
     assert "EN10MB" in tshark("-L", "-i", interface(apps[0], "net_ring_a")).stdout
     assert apps[0].one("callbacks 0") == 0
 
 
-def test_stopped_applications_hold_up_nothing(play):
-    """They are left out, and the others are there without a long wait."""
+def test_stopped_applications_do_not_delay_the_list(play):
+    """They are omitted, and the others are listed without a long wait."""
     apps = [play() for _ in range(4)]
     for app in apps:
         app.ring("a")
-    until(lambda: all(interface(a, "net_ring_a") in ask("--extcap-interfaces") for a in apps), 30, "all")
+    until(lambda: all(interface(a, "net_ring_a") in extcap("--extcap-interfaces") for a in apps), 30, "all")
     stopped = apps[:3]
     try:
         for app in stopped:
             os.kill(app.pid, signal.SIGSTOP)
         begin = time.monotonic()
-        output = ask("--extcap-interfaces")
+        output = extcap("--extcap-interfaces")
         took_s = time.monotonic() - begin
     finally:
         for app in stopped:
             os.kill(app.pid, signal.SIGCONT)
     assert [interface(a, "net_ring_a") in output for a in apps] == [False] * 3 + [True]
-    assert took_s < 9  # one of them alone would take 5 s if it were awaited
+    assert took_s < 9  # waiting for one of them would take 5 s
 
 
 def test_application_without_the_probe_is_no_interface(testpmd):
     pmd = testpmd("net_null0", plugin=None)
-    assert pmd.prefix not in ask("--extcap-interfaces")
+    assert pmd.prefix not in extcap("--extcap-interfaces")
 
 
 @pytest.mark.parametrize("expression", ["", "tcp or arp"])
-def test_tshark_captures_what_was_played(testpmd, capture, corpus_files, tmp_path, expression):
-    """The very packets of a file that a port plays, those that tcpdump takes from it."""
+def test_tshark_captures_the_played_packets(testpmd, capture, corpus_files, tmp_path, expression):
+    """The same packets of a file that tcpdump reads from it."""
     played = [f for path in corpus_files for f in pcap.frames(path)][::3]
     source = pcap.write(tmp_path / "source.pcap", played)
     pmd = testpmd(f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1",
@@ -166,34 +166,34 @@ def test_all_ports_of_an_application(play, capture):
 def test_configuration_follows_the_application(play):
     app = play()
     app.ring("a", rxq=2, txq=3)
-    output = ask("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
+    output = extcap("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
     for option in ("direction", "queue", "snaplen", "buffer", "timestamp"):
         assert f"{{call=--{option}}}" in output
     reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
-    values = ask(*reload, interface(app, "net_ring_a")).splitlines()
+    values = extcap(*reload, interface(app, "net_ring_a")).splitlines()
     assert [line.split("{value=")[1].split("}")[0] for line in values] == ["all", "0", "1", "2"]
     app.do("stop 0")
     app.do("reconf 0 rxq=1 txq=1")
-    assert len(ask(*reload, interface(app, "net_ring_a")).splitlines()) == 1
+    assert len(extcap(*reload, interface(app, "net_ring_a")).splitlines()) == 1
 
 
 @pytest.mark.parametrize("expression", ["tcp port 80", "", "vlan 5 and udp"])
 @pytest.mark.smoke
-def test_filter_that_is_right(expression):
-    assert ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression) == ""
+def test_valid_filters(expression):
+    assert extcap("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression) == ""
 
 
 @pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "tcp port"])
-def test_filter_that_is_wrong(expression):
-    """libpcap's own words."""
-    output = ask("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
+def test_invalid_filters(expression):
+    """The error text of libpcap."""
+    output = extcap("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", expression)
     theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
     assert output.strip() == theirs.removeprefix("tcpdump: ").strip()
 
 
 @pytest.mark.parametrize("expression", ["inbound", "outbound and udp", "ip protochain 6", "ifindex 1"])
-def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
-    output = ask("--extcap-interface", interface(module_app), "--extcap-capture-filter", expression)
+def test_accepted_filters_are_valid_for_a_capture(module_app, record, expression):
+    output = extcap("--extcap-interface", interface(module_app), "--extcap-capture-filter", expression)
     recorder = record(module_app, "-f", expression, out="/dev/null", attach=False)
     try:
         recorder.attached()
@@ -222,14 +222,14 @@ def test_filter_is_right_if_a_capture_takes_it(module_app, record, expression):
      "extcap: cannot write '/nonexistent/f'"),
     (["--nonsense"], USAGE, "--nonsense"),
 ], ids=lambda v: " ".join(v[-2:]) if isinstance(v, list) else "")
-def test_mistakes_are_reported_in_one_line(app, args, status, words):
-    said = ask(*(a.replace("APP", app.prefix) for a in args), status=status)
-    assert words in said and len(said.strip().splitlines()) == 1
-    assert "record" not in said
+def test_mistakes_are_reported_in_one_line(module_app, args, status, words):
+    output = extcap(*(a.replace("APP", module_app.prefix) for a in args), status=status)
+    assert words in output and len(output.strip().splitlines()) == 1
+    assert "record" not in output
 
 
 class Fifo:
-    """A pipe with the capture program at its other end."""
+    """A pipe to which the extcap program writes."""
 
     def __init__(self, app, folder, *args, port="net_ring_a"):
         self.path = folder / "fifo"
@@ -240,7 +240,7 @@ class Fifo:
         armed(app)
 
     def read(self):
-        """All that comes until the other end closes."""
+        """Everything until the other end closes."""
         return pcapng.parse(b"".join(iter(lambda: self.reader.read(65536), b"")))
 
     def close(self):
@@ -250,12 +250,12 @@ class Fifo:
 
 @pytest.mark.smoke
 def test_ports_by_number(play, tmp_path, closing):
-    """Named by hand: Wireshark takes only what is listed."""
+    """Given on the command line, as Wireshark accepts only listed interfaces."""
     app = play()
     app.ring("a")
     app.ring("b", rxq=3, txq=1)
     name = interface(app, "1")
-    assert "value=2}" in ask("--extcap-interface", name, "--extcap-config", "--extcap-reload-option", "queue")
+    assert "value=2}" in extcap("--extcap-interface", name, "--extcap-config", "--extcap-reload-option", "queue")
     fifo = closing(Fifo(app, tmp_path, port="1"))
     app.rx(0, 0, n=10)
     app.rx(1, 2, n=10)
@@ -277,7 +277,7 @@ def test_signal_ends_the_capture(app, tmp_path, closing):
     gone(app)
 
 
-def test_reader_of_the_pipe_goes(app, tmp_path, closing):
+def test_reader_of_the_pipe_closes(app, tmp_path, closing):
     fifo = closing(Fifo(app, tmp_path))
     app.rx(n=10)
     fifo.reader.close()
@@ -287,7 +287,7 @@ def test_reader_of_the_pipe_goes(app, tmp_path, closing):
     gone(app)
 
 
-def test_reader_of_the_pipe_goes_while_nothing_comes(app, tmp_path, closing):
+def test_reader_of_the_pipe_closes_without_packets(app, tmp_path, closing):
     fifo = closing(Fifo(app, tmp_path))
     fifo.reader.close()
     assert fifo.proc.wait() == OK
@@ -307,7 +307,7 @@ def test_application_ends(app, tmp_path, closing):
 
 
 def test_snapshot_length(app, tmp_path, closing):
-    """-s as well as --snaplen, which is how Wireshark's preference comes."""
+    """-s and --snaplen, the form of Wireshark's preference."""
     fifo = closing(Fifo(app, tmp_path, "-s", "96"))
     app.rx(n=5, len=500)
     fifo.proc.send_signal(signal.SIGTERM)
@@ -329,7 +329,7 @@ def test_losses_are_reported(app, tmp_path, closing):
     assert len(fifo.proc.output.strip().splitlines()) == 1
 
 
-def test_killed_tshark_leaves_nothing_in_the_application(app, capture):
+def test_killed_tshark_leaves_no_hooks(app, capture):
     shark = capture(app, interface(app, "net_ring_a"))
     children = check(["pgrep", "-g", str(os.getpgid(shark.pid))]).split()
     assert len(children) >= 3  # tshark, dumpcap and ours
@@ -339,7 +339,7 @@ def test_killed_tshark_leaves_nothing_in_the_application(app, capture):
     gone(app)
 
 
-def test_installed_where_wireshark_looks(tmp_path):
+def test_installed_in_the_folder_of_wireshark(tmp_path):
     check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
     found, = tmp_path.rglob("ringtap-extcap")
     options = json.loads(check(["meson", "introspect", "--buildoptions", BUILD]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A filter selects what tcpdump selects on the same bytes, in the application and after the fact."""
+"""A filter in the application selects what tcpdump selects from the same bytes."""
 import struct
 
 import pytest
@@ -26,12 +26,12 @@ EXPRESSIONS = [
     "ip[2:2] % ip[8] = 3", "ip[0] << 2 = 276", "ip[12:4] & 0x80000000 != 0", "ip[8] - ip[9] > 40",
     "ip[4:2] * ip[8] > 0x100000", "ip[12:4] > 0xc0000000", "ether[6:4] | ether[8:4] > 0xf0000000",
     "ether[len - 1] = 0", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
-    # DPDK's verifier would need years for these: too many paths.
+    # DPDK's verifier would take years for these: too many paths.
     " or ".join(f"(net {10 + 7 * i}.0.0.0/8 and port {(53, 80, 443, 179, 1000 + i)[i % 5]})" for i in range(30)),
     " or ".join(f"host fe80::{i:x}:{i:x}" for i in range(60)) + " or ip6 multicast",
     " and ".join(f"not (net {10 + i}.0.0.0/8 and port {(53, 80, 443, 179, 67)[i % 5]})" for i in range(30)),
 ]
-AT_ONCE = 8  # sessions side by side: also a test of filters that do not meddle with each other
+AT_ONCE = 8  # parallel sessions, which must not affect each other's filters
 
 
 def groups(items, n):
@@ -44,7 +44,7 @@ def with_tag(data, tci, tpid=0x8100):
 
 @pytest.fixture(scope="module")
 def frames(corpus_files):
-    """The corpus, and part of it once more with one or two tags, as tags are rare in it."""
+    """The corpus, and a part of it again with one or two VLAN tags, which are rare in it."""
     plain = [f for path in corpus_files for f in pcap.frames(path)]
     some = [f for f in plain[::7] if len(f) >= 14]
     tagged = [with_tag(f, 5 + i % 3) for i, f in enumerate(some)]
@@ -90,7 +90,7 @@ def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
 
 
 def strip(data):
-    """As a NIC does: tags off the frame, into words for rt_play."""
+    """Strips tags as a NIC does: from the frame into arguments of rt_play."""
     if data[12:14] == b"\x88\xa8" and data[16:18] == b"\x81\x00":
         outer, inner = struct.unpack(">H2xH", data[14:20])
         return data[:12] + data[20:], {"vlan": inner, "qinq": outer}
@@ -100,8 +100,8 @@ def strip(data):
 
 
 @pytest.mark.parametrize("direction", ["rx", "tx"])
-def test_filters_see_tags_that_the_nic_handles(play, record, reference, frames, direction):
-    """The tags are only in the mbuf's fields; the filter reads the frame as it is in the file."""
+def test_filters_of_tags_in_the_mbuf(play, record, reference, frames, direction):
+    """The tags are only in mbuf fields; the filter applies to the frame as in the file."""
     expressions = ["vlan", "not vlan", "vlan 5 and ip", "ether[12:2] = 0x8100", "vlan and vlan",
                    "ip", "ether proto 0x88a8", "less 68"]
     app = play()
@@ -123,7 +123,7 @@ def test_filters_see_tags_that_the_nic_handles(play, record, reference, frames, 
 
 
 def test_filters_that_loop_are_refused(play, record):
-    """protochain walks a list of unknown length; what runs in an application must end."""
+    """protochain walks a list of unknown length; programs in an application must terminate."""
     app = play()
     port = app.ring("a")
     output = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
@@ -133,7 +133,7 @@ def test_filters_that_loop_are_refused(play, record):
 
 @pytest.mark.smoke
 def test_filters_on_chains_of_segments(play, record):
-    """The bytes that the filter reads lie in the third segment."""
+    """The filter reads bytes of the third segment."""
     app = play()
     app.ring("a")
     recorder = record(app, "-f", "ether[40] = 0x42")
@@ -147,7 +147,7 @@ def test_filters_on_chains_of_segments(play, record):
 
 @pytest.mark.parametrize("expression", ["ip", "tcp port 80", "vlan 5 and udp"])
 @pytest.mark.smoke
-def test_dump_is_tcpdumps(expression):
+def test_dump_is_that_of_tcpdump(expression):
     ours = check([RINGTAP, "record", "-d", "-f", expression])
     theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
     assert [line for line in theirs.splitlines() if line.startswith("(")] == \
@@ -156,7 +156,7 @@ def test_dump_is_tcpdumps(expression):
 
 @pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "frobnicate", "tcp port"])
 def test_bad_expression(play, expression, tmp_path):
-    """libpcap's own words, nothing attached, no file."""
+    """The error text of libpcap; nothing is attached, no file is created."""
     app = play()
     port = app.ring("a")
     out = tmp_path / "none.pcapng"

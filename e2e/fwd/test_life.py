@@ -11,6 +11,7 @@ import pytest
 
 from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
+from harness.paths import BUILD
 from harness.proc import check, run, until
 from harness.ringtap import listing
 from harness.sandbox import public
@@ -23,14 +24,14 @@ def test_a_signal_ends_it_with_a_report(fwd, number):
     app = fwd(*NULL).running()
     assert (RUN_DIR / app.prefix).exists()
     report = app.stop(number)
-    assert report["end"] == "signal"
+    assert report["ended_by"] == "signal"
     assert report.total("echo")["rx_packets"] == report.total("echo")["tx_packets"]
     assert not (RUN_DIR / app.prefix).exists()
 
 
 @pytest.mark.parametrize("pause", [0, 0.0005, 0.002])
 def test_a_second_signal_changes_nothing(fwd, pause):
-    """It comes anywhere between the end of the run and that of the process."""
+    """It arrives at any time between the end of the run and that of the process."""
     for _ in range(3):
         app = fwd(*NULL).running()
         os.kill(app.proc.pid, signal.SIGINT)
@@ -38,19 +39,19 @@ def test_a_second_signal_changes_nothing(fwd, pause):
         while time.monotonic() < until_at:
             pass
         app.proc.send_signal(signal.SIGTERM)
-        assert app.done()["end"] == "signal"
+        assert app.done()["ended_by"] == "signal"
         assert not (RUN_DIR / app.prefix).exists()
 
 
 def test_a_signal_ends_the_lingering(fwd):
     app = fwd(*NULL, "--count", 1000, "--linger", "1000s").running()
     app.proc.expect(r"^}")
-    assert app.stop()["end"] == "count"
+    assert app.stop()["ended_by"] == "count"
     assert not (RUN_DIR / app.prefix).exists()
 
 
-def test_folders_of_the_dead_are_swept(fwd):
-    """Of ours only, and with what is known in it."""
+def test_folders_of_ended_runs_are_removed(fwd):
+    """Only folders of ringtap-fwd, and only known files in them."""
     dead = run(["sh", "-c", "echo $$"]).stdout.strip()
     mine, padded, other = (RUN_DIR / n for n in (f"ringtap-fwd-{dead}", f"ringtap-fwd-0{dead}",
                                                f"somebody-{dead}"))
@@ -68,26 +69,26 @@ def test_folders_of_the_dead_are_swept(fwd):
 @pytest.mark.smoke
 def test_duration(fwd):
     report = fwd(*NULL, "--duration", "300ms").done()
-    assert report["end"] == "duration"
-    assert report["seconds"] >= 0.3
+    assert report["ended_by"] == "duration"
+    assert report["duration_s"] >= 0.3
     assert report.total("echo")["rx_packets"] > 0
 
 
 def test_killed_and_started_again(fwd):
-    """What is left behind is in nobody's way."""
+    """Remains of the first run do not prevent the second one."""
     app = fwd(*NULL).running()
     app.proc.kill()
     again = fwd(*NULL, name=app.prefix).running()
-    assert again.stop()["end"] == "signal"
+    assert again.stop()["ended_by"] == "signal"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "/run/x", "a/b"])
-def test_names_that_are_no_folder_of_eals(name):
+def test_names_that_cannot_be_folders(name):
     assert "--name" in refused(*NULL, "--name", name, status=2)
 
 
 def test_name_of_another_application(testpmd):
-    """Its folder and its sockets are left alone, also where it has no lock to be seen."""
+    """Its folder and its sockets stay, also if it holds no visible lock."""
     victim = testpmd()
     folder = RUN_DIR / victim.prefix
     before = sorted(os.listdir(folder))
@@ -98,17 +99,17 @@ def test_name_of_another_application(testpmd):
     assert telemetry(victim.prefix, "/info")["/info"]["pid"] == victim.pid
 
 
-def test_folder_that_was_there_before_stays(fwd):
+def test_existing_folder_is_kept(fwd):
     name = new_prefix("left")
     left = RUN_DIR / name
     left.mkdir(parents=True)
     (left / "theirs").write_text("kept")
     app = fwd(*NULL, name=name).running()
-    assert app.stop()["end"] == "signal"
+    assert app.stop()["ended_by"] == "signal"
     assert (left / "theirs").read_text() == "kept"
 
 
-def test_what_others_put_into_our_folder_stays(fwd):
+def test_unknown_files_in_the_folder_are_kept(fwd):
     app = fwd(*NULL).running()
     folder = RUN_DIR / app.prefix
     (folder / "theirs").write_text("kept")
@@ -120,23 +121,23 @@ def test_per_second_statistics_add_up(fwd):
     report = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
                  "generate:a@0", "--role", "sink:a@1", "--stages", "20k:2500ms", "--stats",
                  1).done()
-    lines = report["per_second"]
+    lines = report["intervals"]
     assert len(lines) >= 4  # two roles, two whole seconds at least
     for number, role in enumerate(report["roles"]):
         mine = [line for line in lines if line["role"] == number]
         for key in ("rx_packets", "tx_packets"):
             assert sum(line[key] for line in mine) == role["total"][key]
     for line in lines:
-        if line["rx_bursts_nonzero"]:
-            assert line["rx_per_nonzero_burst"] == pytest.approx(
-                line["rx_packets"] / line["rx_bursts_nonzero"])
-            assert line["rx_per_burst"] == pytest.approx(line["rx_packets"] / line["rx_bursts"])
+        if line["rx_busy_calls"]:
+            assert line["rx_packets_per_busy_call"] == pytest.approx(
+                line["rx_packets"] / line["rx_busy_calls"])
+            assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
 
 
 @pytest.mark.slow
 def test_per_second_statistics_after_a_stall(fwd):
-    """The time that the process was stopped for stands in one interval; the others are as long as
-    ever, but for the last, which is the rest."""
+    """The time for which the process was stopped is in one interval. The others have the usual
+    length, except for the last one, which is the rest."""
     app = fwd(*NULL, "--stats", 1).running()
     app.proc.expect(r" 1\.\d s ")
     app.proc.send_signal(signal.SIGSTOP)
@@ -146,15 +147,15 @@ def test_per_second_statistics_after_a_stall(fwd):
     app.proc.expect(r" [4-9]\.\d s ")
     app.proc.expect(r" [5-9]\.\d s ")
     report = app.stop()
-    lines = report["per_second"]
-    assert sum(line["seconds"] for line in lines) == pytest.approx(report["seconds"])
-    assert sum(line["seconds"] > 2.5 for line in lines) == 1
-    # Due at whole seconds: one may be short after a stall, none is next to nothing.
-    assert sum(line["seconds"] < 0.05 for line in lines[:-1]) == 0
+    lines = report["intervals"]
+    assert sum(line["interval_s"] for line in lines) == pytest.approx(report["duration_s"])
+    assert sum(line["interval_s"] > 2.5 for line in lines) == 1
+    # Intervals end at whole seconds: one may be short after a stall, but not almost zero.
+    assert sum(line["interval_s"] < 0.05 for line in lines[:-1]) == 0
     assert sum(line["rx_packets"] for line in lines) == report.total("echo")["rx_packets"]
 
 
-def test_report_for_people(fwd):
+def test_text_report(fwd):
     text = fwd("--ring", "a:4096", "--role", "generate:a@0", "--role", "sink:a@1", "--rate",
                "5k", "--count", 6000, "--stats", 1, json_out=False).done()
     assert re.search(r"\d\.\d s  generate net_ring_a: rx 0pps", text)
@@ -183,18 +184,18 @@ def mine(app):
 
 
 def test_queries_while_it_ends(fwd):
-    """A query while memory is taken down gets no answer, and does no harm."""
+    """A query during cleanup is not answered, and does no harm."""
     for _ in range(5):
         app = fwd(*NULL).running()
         asking = threading.Thread(target=lambda: [listing() for _ in range(8)])
         asking.start()
-        assert app.stop()["end"] == "signal"
+        assert app.stop()["ended_by"] == "signal"
         asking.join()
 
 
 def test_without_the_probe(fwd):
     app = fwd(*NULL, "--no-probe").running()
-    assert mine(app)["error"]  # asking does not wake it
+    assert mine(app)["error"]  # the query does not start it
     assert not (RUN_DIR / app.prefix / "ringtap.sock").exists()
     assert app.stop()["probe"] is False
 
@@ -225,7 +226,7 @@ def test_eal_arguments_are_passed_on(fwd):
     (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
      "--pool-cache 100", "too large"),
 ])
-def test_what_cannot_work_is_reported_in_one_line(args, what, advice):
+def test_errors_are_one_line(args, what, advice):
     output = refused("--no-huge", *args)
     assert what in output and advice in output
 
@@ -248,23 +249,22 @@ def test_missing_interface_and_rights():
     assert "CAP_NET_RAW" in output
 
 
-def test_help_manual_and_completion(tmp_path):
+def test_help_manual_and_completion():
     text = check([FWD, "--help"])
-    check([FWD, "--generate", "man", tmp_path])
-    check([FWD, "--generate", "completion", tmp_path])
-    manual = (tmp_path / "ringtap-fwd.1").read_text().replace("\\-", "-")
-    completion = (tmp_path / "ringtap-fwd").read_text()
+    page, script = BUILD / "fwd" / "ringtap-fwd.1", BUILD / "fwd" / "completion" / "ringtap-fwd"
+    manual = page.read_text().replace("\\-", "-")
+    completion = script.read_text()
     options = set(re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", text, re.MULTILINE))
-    options.discard("--help")  # man pages do not list it
+    options.discard("--help")  # not in man pages
     assert len(options) > 40
     for option in options:
         assert option in completion
         assert option in manual
     assert check([FWD, "--version"]).startswith("ringtap-fwd ")
-    lint = run(["man", "--warnings", "-l", "-Tutf8", tmp_path / "ringtap-fwd.1"]) \
+    lint = run(["man", "--warnings", "-l", "-Tutf8", page]) \
         if run(["sh", "-c", "command -v man"]).returncode == 0 else None
     assert lint is None or not lint.stderr
-    words = check(["bash", "-c", f". {tmp_path}/ringtap-fwd; COMP_WORDS=(ringtap-fwd --plane pack); "
+    words = check(["bash", "-c", f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); "
                    "COMP_CWORD=2; _ringtap_fwd; echo ${COMPREPLY[@]}"])
     assert words.split() == ["packet", "packet-mmap"]
 
@@ -278,7 +278,7 @@ def test_output_that_cannot_be_written(fwd, tmp_path):
 
 
 def test_telemetry_of_the_port(fwd):
-    """What DPDK itself counts and what the program reports is the same."""
+    """The counters of DPDK and of the report agree."""
     app = fwd(*NULL).running()
     until(lambda: (RUN_DIR / app.prefix / "dpdk_telemetry.v2").exists())
     names = telemetry(app.prefix, "/ethdev/info,0")["/ethdev/info"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd: memory is of the requested kind, and pools hand out buffers in their order."""
+"""ringtap-fwd: memory is of the requested kind, and pools return buffers in the requested order."""
 import csv
 import re
 import struct
@@ -17,7 +17,7 @@ HUGE = Path("/sys/kernel/mm/hugepages")
 
 
 def mappings(pid):
-    """[(start, end, {field: kB})] of a process, read without the program's help."""
+    """[(start, end, {field: kB})] of a process, from /proc."""
     out = []
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
         head = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
@@ -30,8 +30,7 @@ def mappings(pid):
 
 
 def kept(fwd, *args, **kwargs):
-    """Memory by the kernel's /proc files while the program runs, over the whole of its pool, and the
-    program's report."""
+    """The memory of the whole pool by /proc while the program runs, and the program's report."""
     app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--pool-size", POOL, *args, **kwargs)
     app.running()
     maps = mappings(app.proc.pid)
@@ -57,7 +56,7 @@ def test_4k(fwd, huge_eal):
     if huge_eal and free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
-    assert memory["kind"] == "4k" and memory["page_size"] == 4096
+    assert memory["kind"] == "4k" and memory["page_bytes"] == 4096
     assert pages == {4}
     assert kernel["AnonHugePages"] == 0
     assert kernel["Private_Hugetlb"] == kernel["Shared_Hugetlb"] == 0
@@ -70,35 +69,35 @@ def test_transparent_huge(fwd):
         pytest.skip("transparent huge pages are switched off")
     memory, kernel, _pages = kept(fwd, "--memory", "thp")
     assert kernel["AnonHugePages"] * 1024 >= memory["bytes"] >= POOL * STRIDE
-    assert memory["page_size"] == 2 << 20
+    assert memory["page_bytes"] == 2 << 20
     assert memory["base"] % (2 << 20) == 0
     assert memory["smaps"]["anon_huge_kb"] == kernel["AnonHugePages"]
 
 
 @pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
-def test_huge_of_ours(fwd, closing, size, kb):
+def test_huge_pages_of_the_program(fwd, closing, size, kb):
     closing(HugePages(pages={kb: -(-POOL * STRIDE // (kb << 10))}))
     if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
         pytest.skip(f"needs free huge pages of {size}")
     memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)
     assert pages == {kb}
-    held = kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]  # kernels differ in how they count 1 GiB
+    held = kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]  # kernels count 1 GiB pages in either
     assert held * 1024 >= memory["bytes"] >= POOL * STRIDE
     assert held == memory["smaps"]["hugetlb_kb"]
 
 
 @pytest.mark.parametrize("huge_eal,size", [(False, 4), (True, 2048)])
-def test_dpdks_own(fwd, huge_eal, size):
+def test_memory_of_dpdk(fwd, huge_eal, size):
     if huge_eal and free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     memory, kernel, pages = kept(fwd, huge=huge_eal)
-    assert (memory["kind"], memory["page_size"]) == ("dpdk", size << 10)
+    assert (memory["kind"], memory["page_bytes"]) == ("dpdk", size << 10)
     assert pages == {size}
     assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
 
 
 def physical(pid, address):
-    """Where a page of a process is, by the kernel's Documentation/admin-guide/mm/pagemap.rst."""
+    """The physical address of an address of a process: Documentation/admin-guide/mm/pagemap.rst."""
     with open(f"/proc/{pid}/pagemap", "rb") as f:
         f.seek(address // 4096 * 8)
         entry, = struct.unpack("<Q", f.read(8))
@@ -108,7 +107,7 @@ def physical(pid, address):
 
 @pytest.mark.parametrize("kind", ["4k", "thp"])
 def test_physical_addresses(fwd, tmp_path, kind):
-    """For devices without an IOMMU: the addresses are true, and no buffer crosses a page."""
+    """For devices without an IOMMU: addresses are correct, and no buffer crosses a page."""
     if free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     path = tmp_path / "samples.csv"
@@ -131,23 +130,23 @@ def buffers(path, role=0):
 
 
 def handed_out(fwd, tmp_path, *args):
-    """Numbers of the buffers that net_null takes from the pool, 32 at a time, in that order."""
+    """Numbers of the buffers that net_null allocates, 32 at a time, in order."""
     path = tmp_path / "samples.csv"
     report = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "4k", "--pool-size", POOL,
                  "--pool-cache", 0, "--samples", path, "--sample-every", 1, "--samples-max",
                  3 * POOL, "--count", 100_000, *args).done()
     out = []
     for va in buffers(path):
-        number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride"])
+        number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride_bytes"])
         assert rest == HEADROOM and 0 <= number < POOL
         out.append(number)
     assert len(out) == 3 * POOL
-    assert report.role("echo")["samples_skipped"] > 0
+    assert report.role("echo")["samples_lost"] > 0
     return report, out
 
 
 def successive(numbers):
-    """Share of buffers that lie right behind the one before."""
+    """Share of buffers that directly follow the previous one."""
     return sum((b - a) % POOL == 1 for a, b in zip(numbers, numbers[1:])) / len(numbers)
 
 
@@ -161,7 +160,7 @@ def test_order_ring(fwd, tmp_path):
 def test_order_stack(fwd, tmp_path):
     report, order = handed_out(fwd, tmp_path, "--pool-order", "stack")
     assert report["memory"]["pool_ops"] == "stack"
-    assert len(set(order)) == 32  # the same burst over and over
+    assert len(set(order)) == 32  # the same burst each time
 
 
 def test_order_shuffled(fwd, tmp_path):
@@ -172,7 +171,7 @@ def test_order_shuffled(fwd, tmp_path):
     assert successive(orders[0]) < 0.01
 
 
-# In one thread: when it loses its CPU, nobody goes on and finds a queue full or empty.
+# One thread: if it loses its CPU, no other one runs on with a full or empty queue.
 SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-size", POOL,
            "--pool-cache", 0, "--role", "generate:a@1", "--role", "oneway:a,b@1", "--role",
            "sink:b@1", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
@@ -180,7 +179,7 @@ SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-si
 
 
 def by_stage(path, base, stride):
-    """Buffer numbers of what the forwarder received, per stage."""
+    """Buffer numbers of the packets that the forwarder received, by stage."""
     stages = defaultdict(list)
     with open(path, encoding="ascii") as f:
         for row in csv.DictReader(f):
@@ -190,12 +189,11 @@ def by_stage(path, base, stride):
 
 
 def three_phases(fwd, path, *args):
-    """Buffers that the forwarder received below, above and again below what the ring takes. A
-    machine that keeps the thread off its CPU for most of a stage leaves nothing of it: such a run shows
-    nothing."""
+    """Buffers that the forwarder received below, above and again below the rate of the ring. If the
+    thread has no CPU for most of a stage, the run is not usable."""
     for _ in range(20):
         report = fwd(*SCATTER, *args, "--samples", path).done()
-        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride"])
+        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride_bytes"])
         way = report.role("oneway")["stages"]
         if min(len(stages[0]), len(stages[3])) > 4000 and len(stages[1]) > 20000 \
                 and not way[0]["tx_dropped"] and not way[3]["tx_dropped"]:
@@ -206,8 +204,8 @@ def three_phases(fwd, path, *args):
 @pytest.mark.parametrize("policy,order,cured", [
     ("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)])
 def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
-    """Scattered: successive packets lie apart and use all of the pool. Cured: they lie side by side,
-    or use little of it."""
+    """Scattered: successive packets are far apart and use all of the pool. Cured: they are
+    adjacent, or use few buffers."""
     report, stages = three_phases(fwd, tmp_path / "samples.csv", "--tx-full", policy,
                                   "--pool-order", order)
     before, after = stages[0], stages[3]
@@ -221,7 +219,7 @@ def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
     if cured:
         assert successive(after) > 0.99
     else:
-        assert successive(after) < 0.9  # runs remain where threads had long turns
+        assert successive(after) < 0.9  # long time slices leave adjacent buffers
         assert len(set(after)) > POOL * 0.9
 
 
@@ -249,8 +247,8 @@ def test_missing_huge_pages():
     (("--memory", "thp", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
     (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
     (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max")])
-def test_more_than_there_is(args, advice):
-    """Reported at once, before anything is touched."""
+def test_more_than_available_memory(args, advice):
+    """Reported at once, before memory is touched."""
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
     output = refused("--no-huge", "--vdev", "net_null0",
@@ -263,8 +261,8 @@ def available_mb():
     return int(info["MemAvailable"].split()[0]) // 1024
 
 
-def test_memory_is_given_back(fwd):
-    """Also after kill -9: no huge page stays taken, and the next start works."""
+def test_memory_is_freed(fwd):
+    """Also after SIGKILL: no huge page stays allocated, and the next start succeeds."""
     if free_pages(2048) < 96:
         pytest.skip("needs 96 free huge pages of 2 MiB")
     before = free_pages(2048)
@@ -273,9 +271,9 @@ def test_memory_is_given_back(fwd):
     held = sum(int(kb) for kb in re.findall(r"Private_Hugetlb: +(\d+) kB", fds))
     assert held >= 8191 * STRIDE // 1024
     app.proc.kill()
-    # Others may take and give back pages meanwhile: less than half of these.
+    # Other processes may allocate and free pages meanwhile: less than half of these.
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")
     again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True,
                 name=app.prefix).running()
-    assert again.stop()["end"] == "signal"
+    assert again.stop()["ended_by"] == "signal"
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")

@@ -38,25 +38,25 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
     report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "max", "--rtt", "--outstanding", 1,
                  "--timeout", "20s", "--count", COUNT, namespace=here).done()
     generator = report.role("generate")
-    assert report["end"] == "count"
-    assert generator["answers"]["unique"] == generator["round_trip"]["count"] == COUNT
-    assert generator["answers"]["lost"] == generator["answers"]["duplicated"] == 0
+    assert report["ended_by"] == "count"
+    assert generator["replies"]["unique"] == generator["round_trip"]["packets"] == COUNT
+    assert generator["replies"]["lost"] == generator["replies"]["duplicated"] == 0
     assert generator["timeouts"] == 0
     trip = generator["round_trip"]["cycles"]
     assert 0 < trip["min"] <= trip["p50"] <= trip["p90"] <= trip["p99"] <= trip["max"]
     assert trip["min"] <= trip["mean"] <= trip["max"]
     way = echo.stop().role("echo")
-    assert way["through"]["count"] == way["cost"]["count"] == COUNT
+    assert way["latency"]["packets"] == way["time_per_packet"]["packets"] == COUNT
     assert way["total"]["rx_packets"] == way["total"]["tx_packets"] == COUNT
-    assert 0 < way["empty_cycles"] <= way["through"]["cycles"]["min"] <= way["cost"]["cycles"]["max"]
-    # A round trip holds what the forwarder took of it.
-    assert generator["round_trip"]["ns"]["mean"] > way["through"]["ns"]["min"]
+    assert 0 < way["overhead_cycles"] <= way["latency"]["cycles"]["min"] <= way["time_per_packet"]["cycles"]["max"]
+    # A round trip includes the time in the forwarder.
+    assert generator["round_trip"]["ns"]["mean"] > way["latency"]["ns"]["min"]
 
 
 @pytest.mark.parametrize("plane", PLANES)
 def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
-    """UDP of mixed sizes through the wire into a sink of the same plane; the kernel's own capture
-    shows them, too."""
+    """UDP of mixed sizes over the wire into a sink of the same plane; a capture of the kernel shows
+    the same packets."""
     (here, near), (there, far) = wire
     args, port = on(plane, far)
     sink = fwd(*args, "--role", f"sink:{port}@1", "--count", 240, namespace=there).running()
@@ -73,13 +73,13 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
     assert sorted(len(f) for f in frames) == [60] * 140 + [590] * 80 + [1514] * 20
     got = sink.done().role("sink")
     assert got["sequence"]["unique"] == 240
-    assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["foreign"] == 0
+    assert got["sequence"]["lost"] == got["sequence"]["reordered"] == got["unstamped"] == 0
 
 
 def by_the_kernel(fwd, wire, path, rate):
-    """How far the generator's rate is off, and its TSC's, both by the kernel's time stamps. Frames
-    come late on a busy machine, never early: the most punctual ones at the beginning and at the end
-    are compared."""
+    """Errors of the generator's rate and of its TSC rate, by time stamps of the kernel. On a busy
+    machine frames are late, never early: compares the earliest ones at the beginning and at the
+    end."""
     (here, near), (there, far) = wire
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", rate, "udp"])
     dump.expect("listening on")
@@ -96,7 +96,7 @@ def by_the_kernel(fwd, wire, path, rate):
 
 
 def read_times(path):
-    """(seconds, TSC in the frame) of each packet of a file of tcpdump's."""
+    """(seconds, TSC in the frame) of each packet of a tcpdump file."""
     data = path.read_bytes()
     first, = struct.unpack_from("<I", data, 24)
     at = 24
@@ -108,8 +108,8 @@ def read_times(path):
 
 
 def test_rate_by_the_kernels_clock(fwd, wire, tmp_path):
-    """Not by the clock that the generator itself goes by. Of three attempts, for the sake of a busy
-    machine, one has to be within 0.2 %."""
+    """Independent of the clock that the generator uses. One of three attempts has to be within 0.2
+    %, as the machine may be busy."""
     seen = []
     for attempt in range(3):
         seen.append(by_the_kernel(fwd, wire, tmp_path / f"{attempt}.pcap", 2000))
@@ -120,8 +120,8 @@ def test_rate_by_the_kernels_clock(fwd, wire, tmp_path):
 
 @pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
 @pytest.mark.parametrize("policy", ["drop", "retry"])
-def test_what_is_too_long_is_an_error(fwd, wire, plane, policy):
-    """Every other frame is longer than the MTU: it holds up nobody, and is not called sent."""
+def test_too_long_frames_are_errors(fwd, wire, plane, policy):
+    """Every other frame is longer than the MTU: it delays nothing, and does not count as sent."""
     (here, near), (there, far) = wire
     sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
                namespace=there).running()
@@ -129,15 +129,16 @@ def test_what_is_too_long_is_an_error(fwd, wire, plane, policy):
                  "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
     generator = report.role("generate")
     assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
-    assert generator["total"]["refused"] == 0
+    assert generator["total"]["tx_refused"] == 0
     assert "too long" in generator["tx_error"]
     got = sink.done().role("sink")["sequence"]
-    assert (got["received"], got["lost"]) == (100, 99)  # none is missed behind the last
+    assert (got["received"], got["lost"]) == (100, 99)  # losses behind the last one are unknown
 
 
 @pytest.mark.parametrize("plane", PLANES[:2])
-def test_a_queue_that_is_full_for_a_while(fwd, wire, tmp_path, plane):
-    """The kernel refuses, or stops in the middle of a burst: what is called sent has come."""
+def test_temporarily_full_queue(fwd, wire, tmp_path, plane):
+    """The kernel refuses, or stops in the middle of a burst: all packets that count as sent
+    arrive."""
     (here, near), (there, far) = wire
     here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "2mbit", "burst", "1600",
                 "limit", "3000"])
@@ -154,7 +155,7 @@ def test_a_queue_that_is_full_for_a_while(fwd, wire, tmp_path, plane):
 
 @pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
 @pytest.mark.parametrize("policy", ["drop", "retry"])
-def test_forwarding_what_is_too_long(fwd, net, closing, plane, policy):
+def test_forwarding_too_long_frames(fwd, net, closing, plane, policy):
     """From an interface with a large MTU to one with a small one."""
     first, left = net.add_host("192.0.2.1")
     second, right = net.add_host("192.0.2.2")
@@ -171,7 +172,7 @@ def test_forwarding_what_is_too_long(fwd, net, closing, plane, policy):
     total = role["total"]
     assert total["tx_errors"] == 100
     assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
-    assert total["tx_packets"] >= 101  # and what the hosts themselves say
+    assert total["tx_packets"] >= 101  # and packets that the hosts send
     assert "too long" in role["tx_error"]
 
 
@@ -185,7 +186,7 @@ def test_forwarding_between_interfaces(fwd, net, plane):
     assert "5 received" in output
     there, back = way.stop()["roles"]
     for role in (there, back):
-        assert role["total"]["rx_packets"] >= 6  # pings and who has it
+        assert role["total"]["rx_packets"] >= 6  # pings and ARP
         assert role["total"]["tx_dropped"] == 0
 
 
@@ -208,7 +209,7 @@ def test_packet_plane_uses_one_call_per_packet(fwd, wire, tmp_path):
 
 
 def test_packet_plane_uses_no_dpdk(fwd, wire):
-    """No run-time folder, no huge page, no memory of EAL."""
+    """No runtime folder, no huge page, no memory of EAL."""
     (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"sink:{near}@1", namespace=here).running()
     maps = open(f"/proc/{app.proc.pid}/maps", encoding="ascii").read()
@@ -218,22 +219,22 @@ def test_packet_plane_uses_no_dpdk(fwd, wire):
     assert app.stop()["memory"] is None
 
 
-def test_memif_joins_two_processes(fwd, tmp_path):
-    """net_memif 22.11 unmaps its memory under polling threads when the other side ends: so the echo
-    stops polling before that."""
+def test_memif_between_two_processes(fwd, tmp_path):
+    """net_memif of DPDK 22.11 unmaps memory that threads poll when the peer ends: the echo stops
+    polling before."""
     socket = f"socket-abstract=no,socket={tmp_path}/memif"
     echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1", "--mac-swap",
                "--count", COUNT, "--linger", "3s").running()
     report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
                  "2k", "--count", COUNT, "--rtt", "--timeout", "20s").done()
     generator = report.role("generate")
-    assert generator["answers"]["unique"] == COUNT
-    assert generator["answers"]["lost"] == 0
+    assert generator["replies"]["unique"] == COUNT
+    assert generator["replies"]["lost"] == 0
     assert echo.done().total("echo")["tx_packets"] == COUNT
 
 
-# Answers a line "answer N" with the N-th frame of a stream, its addresses swapped, and prints of each
-# frame which one it is.
+# On a line "answer N", sends the N-th frame of a stream back with exchanged addresses. Prints the
+# number of each received frame.
 PEER = """
 import os, select, socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -256,7 +257,7 @@ while True:
 
 @pytest.fixture
 def peer(wire):
-    """Answers round trips on command; and the generator's namespace and interface."""
+    """A peer that answers on command; and namespace and interface of the generator."""
     (here, near), (there, far) = wire
     it = there.start([sys.executable, "-c", PEER, far])
     it.expect("^ready")
@@ -264,8 +265,8 @@ def peer(wire):
 
 
 @pytest.mark.slow
-def test_a_late_answer_makes_room_for_nothing(fwd, peer):
-    """It was given up, and another packet is on its way instead."""
+def test_late_reply_frees_no_place(fwd, peer):
+    """The packet has timed out, and another one is in flight instead."""
     it, here, near = peer
     app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "max", "--rtt",
               "--outstanding", 1, "--timeout", "4s", "--count", 3, namespace=here)
@@ -278,10 +279,10 @@ def test_a_late_answer_makes_room_for_nothing(fwd, peer):
     it.send("2")
     generator = app.done().role("generate")
     assert generator["timeouts"] == 1
-    assert generator["answers"]["unique"] == 3
+    assert generator["replies"]["unique"] == 3
 
 
-def test_a_new_stage_gives_up_nothing(fwd, peer):
+def test_new_stage_keeps_packets_in_flight(fwd, peer):
     it, here, near = peer
     app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--stages", "max:200ms,max:60s",
               "--rtt", "--outstanding", 1, "--timeout", "30s", "--count", 2, namespace=here)
@@ -292,7 +293,7 @@ def test_a_new_stage_gives_up_nothing(fwd, peer):
     it.send("1")
     generator = app.done().role("generate")
     assert generator["timeouts"] == 0
-    assert generator["answers"]["unique"] == 2
+    assert generator["replies"]["unique"] == 2
 
 
 def test_link_that_stays_down(fwd, tmp_path):
@@ -301,9 +302,9 @@ def test_link_that_stays_down(fwd, tmp_path):
     assert "net_memif0: the link is down" in output
 
 
-def test_interface_goes_away(fwd, wire):
-    """The program lives on and can be stopped."""
+def test_interface_is_removed(fwd, wire):
+    """The program keeps running and can be stopped."""
     (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"echo:{near}@1", namespace=here).running()
     check([*here.prefix, "ip", "link", "del", near])
-    assert app.stop()["end"] == "signal"
+    assert app.stop()["ended_by"] == "signal"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts, drives and checks the real programs that the tests are made of."""
+"""Starts, controls and checks the programs of the tests."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A headless Chromium, spoken to by its DevTools protocol over a pair of pipes."""
+"""A headless Chromium, controlled by the DevTools protocol over two pipes."""
 import base64
 import json
 import os
@@ -12,18 +12,18 @@ PROGRAM = "chromium"
 
 
 def missing():
-    """Why there is no browser, or None."""
+    """The reason why there is no browser, or None."""
     return None if shutil.which(PROGRAM) else f"{PROGRAM} is not installed"
 
 
 class Browser:
-    """complaints: the browser's console messages, apart from mere information."""
+    """complaints: console messages of the browser, except informational ones."""
 
     def __init__(self, profile):
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
 
-        def place():  # the protocol's places
+        def place():  # descriptors of the protocol
             os.dup2(theirs_in, 3)
             os.dup2(theirs_out, 4)
 
@@ -69,7 +69,7 @@ class Browser:
         self._events.append(method)
 
     def do(self, method, timeout=30, **params):
-        """One command; its result."""
+        """Executes a command; returns its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -83,7 +83,7 @@ class Browser:
             self._note(answer)
 
     def open(self, path, width, height=900):
-        """Shows a file in a window that wide, and waits until all of it is there."""
+        """Opens a file in a window of this size, and waits until it is loaded."""
         self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                 mobile=False)
         self._events.clear()
@@ -96,12 +96,12 @@ class Browser:
         return self.do("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
 
     def screenshot(self, path):
-        """Of the whole page, as PNG."""
+        """The whole page as PNG."""
         shot = self.do("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self, path):
-        """As it is printed."""
+        """The page as PDF."""
         path.write_bytes(base64.b64decode(self.do("Page.printToPDF", timeout=60)["data"]))
 
     def close(self):

@@ -28,7 +28,7 @@ BASE = _base()
 
 
 class MemoryGroup:
-    """prefix: put before a command, it runs in the group."""
+    """prefix: a command prefix that runs the command in the group."""
 
     def __init__(self, limit):
         base, self.version = BASE
@@ -49,7 +49,7 @@ class MemoryGroup:
 
     @property
     def usage(self):
-        """Bytes, the kernel's own among them."""
+        """Bytes, including memory of the kernel."""
         name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int((self.path / name).read_text())
 

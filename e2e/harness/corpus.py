@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets to test with: a set of our own, the same in every run, and real ones where they are installed."""
+"""Test packets: a generated set, the same in every run, and captured ones where they are
+installed."""
 import random
 import struct
 
@@ -18,7 +19,7 @@ COUNT = 120  # packets of each kind
 
 
 class Maker:
-    """Fields that vary, from a seed."""
+    """Random fields, from a seed."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -66,7 +67,7 @@ class Maker:
 
 
 def broken(m):
-    """Headers that promise more than there is, wrong checksums and lengths, frames cut anywhere."""
+    """Headers with too large lengths, wrong checksums and lengths, truncated frames."""
     whole = bytes(m.ether() / m.network() / m.tcp())
     kind = m.random.randrange(4)
     if kind == 0:
@@ -121,7 +122,7 @@ KINDS = {
 
 
 def frames(kind):
-    """All frames of a kind, 60 bytes or more as from a wire."""
+    """All frames of a kind, padded to 60 bytes as on a wire."""
     m, out = Maker(kind), []
     while len(out) < COUNT:
         made = KINDS[kind](m)
@@ -129,10 +130,10 @@ def frames(kind):
     return out
 
 
-REAL = sorted(CORPUS.glob("*.pcap"))  # where they are
+REAL = sorted(CORPUS.glob("*.pcap"))  # if they are installed
 FILES = len(KINDS) + len(REAL)
 
 
 def make(folder):
-    """Writes a file of each kind; returns these FILES and the real ones."""
+    """Writes a file of each kind; returns these files and the captured ones."""
     return [pcap.write(folder / f"{kind}.pcap", frames(kind)) for kind in sorted(KINDS)] + REAL

@@ -23,7 +23,7 @@ def by_name(things, name):
 
 
 class Scheduler:
-    """How long the threads of a process waited for a CPU, as the kernel counts it."""
+    """Time that the threads of a process waited for a CPU, by the counters of the kernel."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -38,8 +38,8 @@ class Scheduler:
         return waits
 
     def worst_wait(self):
-        """Most seconds that a thread which has something to do wanted to run but had no CPU, since the
-        beginning. One that sleeps half of the time has, but not always most of our time."""
+        """Longest time in seconds that a thread with work was runnable without a CPU, since the
+        start of the measurement. A thread that sleeps half of the time counts, too."""
         worst = 0
         ns = (time.monotonic() - self.began) * 1e9
         for tid, (ran, waited) in self._read().items():
@@ -50,8 +50,8 @@ class Scheduler:
 
 
 class Diagnosis:
-    """The verdicts of `ringtap doctor` on one application. On a machine that others use, threads are
-    pre-empted indeed: that verdict is compared with the kernel's own counters, and stands apart."""
+    """The verdicts of `ringtap doctor` on one application. On a shared machine, threads are really
+    preempted: that verdict is compared with the counters of the kernel, and reported separately."""
 
     def __init__(self, app, seconds=1):
         scheduler = Scheduler(app.pid)
@@ -64,14 +64,14 @@ class Diagnosis:
         self.faults = [v["verdict"] for v in self.verdicts if v["grade"] == "fault"]
         assert done.returncode == (FAULT if self.faults else 0)
         self.preempted = "preempted" in self.faults
-        # Its share is of the time between two reads of the kernel's counters by the probe: half of the
-        # doctor's time or more.
+        # Its share refers to the time between two readings of the kernel's counters by the probe:
+        # at least half of the doctor's time.
         if self.preempted:
             assert waited > WAIT / 2 * seconds / 2, self.verdicts
 
     @property
     def others(self):
-        """Faults that are not the machine's."""
+        """Faults other than preemption by other programs."""
         return [f for f in self.faults if f != "preempted"]
 
     def get(self, name):
@@ -85,6 +85,6 @@ class Diagnosis:
         return "\n".join(self.get(name)["evidence"])
 
     def sound(self):
-        """The verdict where nothing is wrong but, perhaps, with the machine."""
+        """The verdict if no fault was found, except possibly preemption by other programs."""
         assert not self.others, self.verdicts
         return None if self.preempted else self.verdicts[0]["verdict"]

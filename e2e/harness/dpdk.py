@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all DPDK applications of the tests have in common: EAL arguments and run-time folders."""
+"""Common parts of all DPDK applications: EAL arguments and runtime folders."""
 import itertools
 import json
 import os
@@ -12,7 +12,7 @@ RUN_DIR = Path("/var/run/dpdk")
 
 
 def new_prefix(kind):
-    """A file-prefix that no other run of the tests uses."""
+    """A file-prefix that no other test run uses."""
     return f"rt-{kind}-{os.getpid()}-{next(_number)}"
 
 
@@ -46,14 +46,14 @@ class HugePages:
 
 
 def remove_run_dir(prefix):
-    """EAL leaves its folder behind when it is killed."""
+    """EAL does not remove its folder when it is killed."""
     shutil.rmtree(RUN_DIR / prefix, ignore_errors=True)
 
 
 def telemetry(prefix, command, timeout=60):
     """Sends a command to an application's telemetry socket; returns the decoded answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
-        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits for its turn
+        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits while ten other clients are served
         sock.settimeout(timeout)
         limit = json.loads(sock.recv(1024))["max_output_len"]
         sock.send(command.encode())
@@ -61,7 +61,7 @@ def telemetry(prefix, command, timeout=60):
 
 
 class Resources:
-    """File descriptors, mappings, threads and memory of a process, to see whether it leaks."""
+    """File descriptors, mappings, threads and memory of a process, to detect leaks."""
 
     def __init__(self, pid):
         proc = Path(f"/proc/{pid}")

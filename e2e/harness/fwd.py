@@ -13,7 +13,7 @@ STAMP = 42  # offset
 
 
 def udp(number, stream=0, tsc=0, length=60):
-    """A frame as docs/fwd.md describes it, without the help of the program."""
+    """A frame built by the description in docs/fwd.md, not by the program."""
     head = bytes.fromhex("020000000001" "020000000002" "0800")
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, length - 14, 0, 0, 64, 17, 0, 0xC6120001, 0xC6120002)
     ports = struct.pack(">HHHH", 0x5254, 0x5254, length - 34, 0)
@@ -33,7 +33,7 @@ class Report:
     def role(self, name):
         """The only role of that name."""
         found = [r for r in self.data["roles"] if r["role"] == name]
-        assert len(found) == 1, [r["text"] for r in self.data["roles"]]
+        assert len(found) == 1, [r["description"] for r in self.data["roles"]]
         return found[0]
 
     def total(self, name):
@@ -76,7 +76,7 @@ class Fwd:
 
 
 def refused(*args, status=1, prefix=(), program=FWD):
-    """Runs it, which must fail and say why in one line; returns the line."""
+    """Runs it. It must fail with one line of error message, which is returned."""
     done = run([*prefix, program, *args])
     assert done.returncode == status, (args, done)
     lines = done.stderr.splitlines()

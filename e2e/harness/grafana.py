@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Grafana's dashboards: the structure that its documentation gives ("Dashboard JSON model", the classic one, and the schema
-of the kind "dashboard"), as far as files of ours use it. What is not listed here Grafana ignores: it is an error of ours."""
+"""The structure of Grafana's dashboards by its documentation ("Dashboard JSON model", the classic
+one, and the schema of the kind "dashboard"), as far as this project's files use it. Grafana ignores
+unknown properties: here they are errors."""
 import json
 import re
 
@@ -31,7 +32,7 @@ GRID = _object({"h": {"type": "integer", "minimum": 1}, "w": {"type": "integer",
 TARGET = _object({"datasource": DATASOURCE, "expr": TEXT, "legendFormat": TEXT, "refId": {"type": "string", "pattern": "^[A-Z]$"}},
                  {"editorMode": _one_of("code", "builder"), "range": FLAG, "instant": FLAG,
                   "format": _one_of("time_series", "table", "heatmap"), "hide": FLAG, "interval": ANY_TEXT})
-# Names of units as Grafana's lists of value formats have them.
+# Names of units in Grafana's lists of value formats.
 UNITS = _one_of("pps", "bps", "Bps", "percent", "percentunit", "short", "ops", "s", "ms", "µs", "ns", "bytes", "none", "bool")
 LINES = _object({}, {
     "drawStyle": _one_of("line", "bars", "points"), "lineWidth": {"type": "integer", "minimum": 0, "maximum": 10},
@@ -71,11 +72,11 @@ SCHEMA = _object({
 
 
 def check(board):
-    """Fails with the place where a dashboard is not what Grafana documents."""
+    """Fails, with the place, if a dashboard differs from the documentation."""
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     jsonschema.validate(board, SCHEMA)
     for panel in board["panels"]:
-        # By its type: of a "oneOf" the message would name all that it is not.
+        # By type, as the error of a "oneOf" would list all alternatives.
         jsonschema.validate(panel, PANELS[panel["type"]])
     ids = [p["id"] for p in board["panels"]]
     assert len(ids) == len(set(ids))
@@ -89,7 +90,7 @@ def check(board):
 
 
 def _check_places(panels):
-    """None is on top of another, or outside of the 24 columns."""
+    """Checks that panels do not overlap, and are within the 24 columns."""
     taken = set()
     for panel in panels:
         at = panel["gridPos"]
@@ -100,7 +101,7 @@ def _check_places(panels):
 
 
 def queries(board):
-    """(expression as Prometheus gets it, labels that its legend shows)."""
+    """(expression as sent to Prometheus, labels in its legend)."""
     for panel in board["panels"]:
         for target in panel.get("targets", ()):
             yield (target["expr"].replace("$app", ".*").replace("$__rate_interval", "1m"),

@@ -13,7 +13,7 @@ _number = itertools.count()
 
 
 class Host:
-    """Receives from the interfaces; listens to records as an application of the tests does."""
+    """Captures on the interfaces; receives records of captures as test applications do."""
 
     def __init__(self, namespace, *ifaces, args=()):
         self.prefix = f"rt-host-{os.getpid()}-{next(_number)}"
@@ -38,7 +38,7 @@ class Host:
         return self.proc.output
 
     def looked_after(self):
-        """Waits until its main thread has read the kernel's counters."""
+        """Waits until the main thread has read the counters of the kernel."""
         def wake_ups():
             with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
                 return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
@@ -51,7 +51,7 @@ class Host:
 
 
 def start_refused(namespace, *args, prefix=(), program=RINGTAP):
-    """A `ringtap host` that does not come up: (exit status, output)."""
+    """A `ringtap host` that fails to start: (exit status, output)."""
     proc = Proc([*namespace.prefix, *prefix, program, "host", *args])
     try:
         return proc.wait(30), proc.output

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rt_known, of which everything is known, and what `ringtap latency` and `ringtap memory` say of it."""
+"""rt_known, whose packet times and buffers are known, and the output of `ringtap latency` and
+`ringtap memory` for it."""
 import json
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -17,12 +18,12 @@ class Known(Play):
         super().__init__(plugin, program="rt_known", **kwargs)
 
     def clocks(self):
-        """(TSC, CLOCK_MONOTONIC in ns) at one moment."""
+        """(TSC, CLOCK_MONOTONIC in ns) read at the same time."""
         return self.do("tsc")
 
     def send(self, delays, rounds=1, burst=32, how=RECEIVED, log=None, ports=(0, 1)):
-        """Bursts that stay for each delay in turn. With log: a file; then returns for each packet
-        the ticks that it stayed at least, and at most."""
+        """Forwards bursts with each delay in turn. With log: a file; then returns for each packet
+        the minimum and maximum of its time in ticks."""
         line = (f"pass {ports[0]} {ports[1]} delays={','.join(map(str, delays))} rounds={rounds} "
                 f"burst={burst} how={how}")
         self.do(line + (f" log={log}" if log else ""))
@@ -32,14 +33,14 @@ class Known(Play):
         return [(low, high) for n, low, high in bursts for _ in range(n)]
 
     def circle(self, pool, file, how, stride=1, port=0):
-        """From now on until the next command it receives the pool's buffers, round and round.
-        Returns their addresses and IOVAs in order."""
+        """Receives the pool's buffers cyclically until the next command. Returns their addresses
+        and IOVAs in order."""
         self.do(f"circle {port} {pool} {file} how={how} stride={stride}")
         return [tuple(map(int, row.split())) for row in Path(file).read_text().splitlines()]
 
 
 class Measuring:
-    """A `ringtap latency` or `ringtap memory` that runs; it counts from when this returns."""
+    """A running `ringtap latency` or `ringtap memory`; it measures from when this returns."""
 
     def __init__(self, command, app, *args, **kwargs):
         self.proc = Proc([RINGTAP, command, app.prefix, *args], **kwargs)
@@ -50,7 +51,7 @@ class Measuring:
             raise
 
     def finish(self, number=None, status=0):
-        """Waits for its end, after a signal if there is one; returns what it printed."""
+        """Waits for its end, after a signal if given; returns its output."""
         if number:
             self.proc.send_signal(number)
         got = self.proc.wait(60)
@@ -72,7 +73,7 @@ def png_size(path):
 
 
 def svg_paths(path):
-    """The drawn paths' data. It must be XML whose root is an SVG of some size."""
+    """The data of the drawn paths. The file must be XML whose root is an SVG with a size."""
     root = ElementTree.parse(path).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert float(root.get("width").rstrip("pt")) > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-lab as a program, and what it leaves behind."""
+"""ringtap-lab as a program, and its remains in the system."""
 import os
 import subprocess
 import sys
@@ -19,22 +19,23 @@ def environment(**more):
 
 
 def start(*args, program=("-m", "ringtap_lab.run.cli"), cwd=None, **env):
-    """ringtap-lab, in the background. program: what runs it."""
+    """Starts ringtap-lab in the background. program: the command that runs it."""
     return Proc([sys.executable, *program, *args], env=environment(**env), cwd=cwd)
 
 
 def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=1200, cwd=None, wrap=(), **env):
-    """CompletedProcess of ringtap-lab with text output. wrap: what to put before the command."""
+    """CompletedProcess of ringtap-lab with text output. wrap: a command prefix."""
     return subprocess.run([*map(str, wrap), sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,
                           env={**os.environ, **environment(**env)})
 
 
 def messages(done):
-    """Lines on standard error. Each start reports what it removed of killed runs: another worker's test may kill some."""
+    """Lines on standard error. Each start reports remains of killed runs that it has removed, also
+    of other workers' tests."""
     return [line for line in done.stderr.splitlines() if not line.startswith("removed what a run before had left")]
 
 
 def remains(pid):
-    """What a run of that process has left in the system."""
+    """Remains in the system of a run of this process."""
     return scope.remains(lambda name: name.startswith(f"{scope.KIND}-{pid}-"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The statistics segment as docs/format.md has it, written a second time; and a monitor that keeps
-instruments switched on."""
+"""A second implementation of the statistics segment, written from docs/format.md; and a monitor
+that keeps collectors on."""
 import ctypes
 import mmap
 import os
@@ -18,7 +18,7 @@ SUB, LAT_MAX = 6, 42
 BUCKETS = (LAT_MAX - SUB + 1) << SUB
 BURSTS, WINDOWS, WORST, SIZES = 512, 16, 8, 48
 THREADS, PORTS, POOL_COUNT, HOOKS, PAIRS, SAMPLERS = 256, 64, 64, 4096, 128, 8
-STRETCHES, STRETCH = 4, 8192
+RUNS, RUN = 4, 8192
 
 u8, u16, u32, u64, i32 = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64,
                           ctypes.c_int32)
@@ -26,7 +26,7 @@ char = ctypes.c_char
 
 
 def _fields(*lines):
-    """('u32', 'a b c[4]') … as ctypes has it."""
+    """ctypes fields of ('u32', 'a b c[4]') and so on."""
     out = []
     for kind, names in lines:
         for name in names.split():
@@ -40,7 +40,7 @@ class Header(ctypes.Structure):
         (char, "magic[8]"), (u32, "version header_size"),
         (u64, "segment_size clock_offset port_offset thread_offset hook_offset pair_offset"
               " pool_offset sampler_offset tsc_hz"),
-        (u32, "pid reserved0[3] instruments latency_every port_count pool_count hook_count"
+        (u32, "pid reserved0[3] collectors latency_every port_count pool_count hook_count"
               " pair_count sampler_count switched"),
         (u64, "no_thread_polls no_block_polls no_pair_packets"),
         (u32, "ports_beyond pools_beyond thread_count"), (u8, "reserved1[84]"))
@@ -74,23 +74,23 @@ class Window(ctypes.Structure):
 
 class Thread(ctypes.Structure):
     _fields_ = [*_fields(
-        (u32, "life alive lcore tid"), (char, "name[16]"),
+        (u32, "generation alive lcore tid"), (char, "name[16]"),
         (u64, "cpu_ns wait_ns preempted read_ns"), (u32, "cpu reserved0[15]"),
         (u64, "busy_cycles idle_cycles since_tsc"), (u32, "is_busy window_next"),
-        (u64, "stretches stretch_packets[40] gaps_busy[48] gaps_idle[48]"), (u8, "reserved1[24]")),
+        (u64, "busy_periods busy_period_packets[40] gaps_busy[48] gaps_idle[48]"), (u8, "reserved1[24]")),
         ("window", Window * WINDOWS)]
 
 
 class Hook(ctypes.Structure):
     _fields_ = _fields(
-        (u32, "thread life"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
+        (u32, "thread generation"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
         (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_burst reserved1"),
         (u64, "burst[513]"))
 
 
 class Pair(ctypes.Structure):
     _fields_ = _fields(
-        (u32, "thread life"), (u16, "rx_index tx_index"), (u32, "inferred"),
+        (u32, "thread generation"), (u16, "rx_index tx_index"), (u32, "inferred"),
         (u64, f"count sum min max unstamped shared bucket[{BUCKETS}]"))
 
 
@@ -106,20 +106,20 @@ class Sample(ctypes.Structure):
     _fields_ = _fields((u64, "buf_addr iova"), (u32, "tsc"), (u16, "port_index queue"))
 
 
-class Stretch(ctypes.Structure):
-    _fields_ = [*_fields((u64, "number tsc count")), ("sample", Sample * STRETCH)]
+class SampleRun(ctypes.Structure):
+    _fields_ = [*_fields((u64, "number tsc count")), ("sample", Sample * RUN)]
 
 
 class Sampler(ctypes.Structure):
-    _fields_ = [*_fields((u32, "thread life"), (u64, "done"), (u8, "reserved[48]")),
-                ("stretch", Stretch * STRETCHES), ("pad", u8 * 32)]
+    _fields_ = [*_fields((u32, "thread generation"), (u64, "done"), (u8, "reserved[48]")),
+                ("run", SampleRun * RUNS), ("pad", u8 * 32)]
 
 
 SIZES_OF = {Header: 256, Clock: 64, Port: 256, Window: 448, Pool: 512, Sample: 24}
 
 
 def bucket_of(cycles):
-    """The histogram's formula, from the document rather than from the header."""
+    """The formula of the histogram, from docs/format.md rather than from the header."""
     if cycles < 1 << SUB:
         return cycles
     octave = cycles.bit_length() - 1
@@ -127,13 +127,13 @@ def bucket_of(cycles):
 
 
 class Monitor:
-    """A connection that keeps instruments on. Telemetry wakes the probe."""
+    """A connection that keeps collectors on. Wakes the probe by telemetry."""
 
-    def __init__(self, app, instruments=POLLS, every=1):
+    def __init__(self, app, collectors=POLLS, every=1):
         assert dpdk.telemetry(app.prefix, "/ringtap/attach")["/ringtap/attach"]["status"] == 0
         self.wire = wire.Reader(dpdk.RUN_DIR / app.prefix)
         self._map = None
-        self.switch(instruments, every)
+        self.switch(collectors, every)
         assert len(self.wire.fds) == 1
         self._map = mmap.mmap(self.wire.fds[0], os.fstat(self.wire.fds[0]).st_size,
                               prot=mmap.PROT_READ)
@@ -142,8 +142,8 @@ class Monitor:
         for kind, size in SIZES_OF.items():
             assert ctypes.sizeof(kind) == size
 
-    def switch(self, instruments, every=1):
-        self.wire.send(wire.message(wire.MONITOR, struct.pack("<II", instruments, every)))
+    def switch(self, collectors, every=1):
+        self.wire.send(wire.message(wire.MONITOR, struct.pack("<II", collectors, every)))
         kind, body = self.wire.receive()
         assert kind == wire.MONITORING, body
 
@@ -166,20 +166,20 @@ class Monitor:
 
     @property
     def threads(self):
-        """By slot."""
+        """{slot: thread}"""
         h = self.header
-        all_of_them = self._table(Thread, h.thread_offset, min(h.thread_count, THREADS))
-        return {slot: t for slot, t in enumerate(all_of_them) if t.life}
+        table = self._table(Thread, h.thread_offset, min(h.thread_count, THREADS))
+        return {slot: t for slot, t in enumerate(table) if t.generation}
 
     @property
     def hooks(self):
         h = self.header
-        return [b for b in self._table(Hook, h.hook_offset, min(h.hook_count, HOOKS)) if b.life]
+        return [b for b in self._table(Hook, h.hook_offset, min(h.hook_count, HOOKS)) if b.generation]
 
     @property
     def pairs(self):
         h = self.header
-        return [p for p in self._table(Pair, h.pair_offset, min(h.pair_count, PAIRS)) if p.life]
+        return [p for p in self._table(Pair, h.pair_offset, min(h.pair_count, PAIRS)) if p.generation]
 
     @property
     def samplers(self):
@@ -187,18 +187,18 @@ class Monitor:
         return list(self._table(Sampler, h.sampler_offset, min(h.sampler_count, SAMPLERS)))
 
     def hook(self, direction, port=0, queue=0):
-        """Burst sizes {packets: calls} and the block of a queue, one thread's."""
+        """Burst sizes {packets: calls} and the block of a queue that one thread uses."""
         found = [b for b in self.hooks
                  if (self.ports[b.port_index].port_id, b.queue, b.direction) == (port, queue, direction)]
         assert len(found) == 1, found
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
-    def fresh(self, patience=10):
-        """Waits until the control thread has read everything once more. It reads threads and
-        pools after the ports: that is over when it comes to the ports again."""
+    def fresh(self, timeout=10):
+        """Waits until the control thread has read all counters again. It reads threads and pools
+        after the ports, so it has finished when it reads the ports once more."""
         begin = time.time_ns()
         for _ in range(2):
-            until(lambda: any(p.read_ns > begin for p in self.ports), patience, "another look at the ports")
+            until(lambda: any(p.read_ns > begin for p in self.ports), timeout, "another reading of the ports")
             begin = max(p.read_ns for p in self.ports)
         return self
 

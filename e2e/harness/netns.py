@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network namespaces that are gone, with all that is in them, when the test is."""
+"""Network namespaces, which are removed with their contents after the test."""
 import itertools
 import os
 
 from .proc import Proc, check, run
 
 _number = itertools.count()
-# A DPDK port receives frames as they are: no checksums left to do, no segments to be cut.
+# A DPDK port receives raw frames: without offloaded checksums and segmentation.
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 
 
@@ -16,7 +16,7 @@ class Namespace:
         check(["ip", "netns", "add", self.name])
         try:
             self.check(["ip", "link", "set", "lo", "up"])
-            # IPv6 would send neighbour discovery whenever it likes.
+            # IPv6 would send neighbour discovery at any time.
             for which in ("all", "default"):
                 path = f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6"
                 self.check(["sh", "-c", f"echo 1 >{path}"])
@@ -26,7 +26,7 @@ class Namespace:
 
     @property
     def prefix(self):
-        """What to put before a command so that it runs inside."""
+        """A command prefix that runs the command in the namespace."""
         return ["nsenter", f"--net=/run/netns/{self.name}"]
 
     def check(self, argv, **kwargs):
@@ -45,14 +45,14 @@ class Namespace:
 
 
 class Net:
-    """A hub namespace for the switch under test, and hosts around it, each in its own."""
+    """A hub namespace for the switch under test, and hosts around it, each in its own namespace."""
 
     def __init__(self):
         self.hub = Namespace()
         self.hosts = []
 
     def add_host(self, address, mtu=1500):
-        """A host with the address on `eth0`; returns it and the name of the hub's end of the wire."""
+        """Adds a host with the address on `eth0`; returns it and the interface at the hub's end."""
         host = Namespace()
         self.hosts.append(host)
         port = f"to{len(self.hosts)}"

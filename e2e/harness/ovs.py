@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stock Open vSwitch with DPDK, in folders and a network namespace of its own: an installed and
-running one is not touched."""
+"""Unmodified Open vSwitch with DPDK, in temporary folders and a network namespace; an installed and
+running one is not affected."""
 import shutil
 from pathlib import Path
 
@@ -13,7 +13,7 @@ SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 
 def missing():
-    """What keeps the tests from running it, or None."""
+    """The reason why it cannot run, or None."""
     for path in (VSWITCHD, SCHEMA):
         if not path.exists():
             return f"{path} is not installed (openvswitch-switch-dpdk)"
@@ -21,8 +21,8 @@ def missing():
 
 
 class Ovs:
-    """One bridge `br0`; ports are devices of the namespace, taken over by net_af_packet at run time.
-    huge: in huge pages and with --in-memory, which is how OVS starts DPDK by default."""
+    """One bridge `br0`; ports are devices of the namespace, used by net_af_packet. huge: with huge
+    pages and --in-memory, which is how OVS starts DPDK by default."""
 
     def __init__(self, namespace, plugin, huge=False, pmd_mask="0x2", memory_mb=384):
         self.namespace = namespace
@@ -78,7 +78,7 @@ class Ovs:
         return check(["ovs-appctl", f"--target={self.dir}/sw.ctl", *args])
 
     def add_port(self, name, interface):
-        """Returns the name of its ethdev, which is not that of the port."""
+        """Returns the name of its ethdev, which is not the name of the port."""
         vdev = f"net_af_packet_of_{interface}"
         self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
                    f"options:dpdk-devargs={vdev},iface={interface}")
@@ -87,7 +87,7 @@ class Ovs:
         return vdev
 
     def del_port(self, name):
-        """Takes the port off the bridge; OVS then removes its ethdev from DPDK."""
+        """Removes the port from the bridge; OVS then removes its ethdev from DPDK."""
         self.vsctl("del-port", "br0", name)
 
     @property

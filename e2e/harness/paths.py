@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: the build, the plugin, real packets, folders of our own."""
+"""Paths: the build, the plugin, captured packets, temporary folders."""
 import os
 import shutil
 import stat
@@ -10,19 +10,20 @@ REPO = Path(__file__).resolve().parents[2]
 E2E = REPO / "e2e"
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
 RINGTAP = BUILD / "cli" / "ringtap"
-# What the plugin loads into applications of the DPDK that was built with: the probe's code is there.
+# The object with the code of the probe, which the plugin loads into applications of this DPDK
+# version.
 PROBE_OBJECT = next((BUILD / "probe" / "ringtap").glob("probe-abi*.so"), BUILD / "no-probe")
 LTTNG_PROVIDER = BUILD / "probe" / "libringtap-lttng.so"
 CORPUS = REPO.parent / "shared" / "pcaps"
 
 
 def world_writable(path):
-    """Whether EAL would refuse a plugin in this folder: it checks all folders above, too."""
+    """Whether EAL would refuse a plugin in this folder: it also checks all parent folders."""
     return any(p.stat().st_mode & stat.S_IWOTH for p in [path, *path.parents])
 
 
 def private_folder():
-    """A new folder that EAL takes plugins from. The caller removes it."""
+    """A new folder from which EAL loads plugins. The caller removes it."""
     for parent in ("/run", os.environ.get("XDG_RUNTIME_DIR"), str(Path.home())):
         if parent and os.access(parent, os.W_OK) and not world_writable(Path(parent)):
             return Path(tempfile.mkdtemp(prefix="ringtap-e2e-", dir=parent))
@@ -35,7 +36,7 @@ def probe_object(plugin):
 
 
 def copy_probe(plugin, folder):
-    """The plugin with the objects that it loads, in another folder; returns its path there."""
+    """Copies the plugin and the objects that it loads to another folder; returns its path there."""
     objects = Path(folder) / PROBE_OBJECT.parent.name
     objects.mkdir()
     shutil.copy(probe_object(plugin), objects)
@@ -43,8 +44,8 @@ def copy_probe(plugin, folder):
 
 
 class Plugin:
-    """The probe where EAL's -d accepts it: in place, or copied to where EAL accepts it, with what it loads
-    from beside it."""
+    """The plugin at a path that EAL's -d accepts: in the build, or a copy with the objects that it
+    loads."""
 
     def __init__(self):
         built = BUILD / "probe" / "libringtap-probe.so"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Classic pcap files: frames out and in."""
+"""Reads and writes classic pcap files."""
 import struct
 
 _MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -7,8 +7,8 @@ _MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
 
 
 def parse(data):
-    """Returns a list of (ns, bytes, original length). As libpcap does, it cuts what is longer than
-    the file's snapshot length."""
+    """Returns a list of (ns, bytes, original length). As in libpcap, packets are truncated to the
+    snapshot length of the file."""
     order, scale = _MAGICS[data[:4]]
     snaplen, = struct.unpack_from(order + "I", data, 16)
     out, at = [], 24
@@ -40,7 +40,7 @@ def write(path, packets, snaplen=262144):
 
 
 def frame(length, seq=0):
-    """An Ethernet frame of the given length that looks like no other; rt_play makes the same."""
+    """An Ethernet frame of this length and number; rt_play makes the same."""
     head = bytes.fromhex("020000000001020000000002") + b"\x88\xb5" + struct.pack(">I", seq)
     period = bytes((i * 7 + seq) & 0xFF for i in range(256))
     body = period * (max(0, length - len(head)) // 256 + 1)

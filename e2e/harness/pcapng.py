@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A strict pcapng reader: little endian, one section, and every padding byte and length checked.
-Written from the specification, not from our writer, so that it can disagree with it."""
+"""A strict pcapng reader: little endian, one section, all padding bytes and lengths checked.
+Written from the specification, independent of the writer."""
 import functools
 import gc
 import struct
@@ -16,7 +16,7 @@ class Interface:
     linktype: int
     snaplen: int
     options: dict
-    stats: list = field(default_factory=list)  # option dicts of its ISBs
+    stats: list = field(default_factory=list)  # options of its ISBs, as dictionaries
 
     def text(self, code):
         return self.options[code][0].decode()
@@ -90,7 +90,7 @@ def _options(data, where):
 
 
 def blocks(data, whole=True):
-    """Yields (type, body, offset). With whole=False a cut last block ends it quietly."""
+    """Yields (type, body, offset). With whole=False a truncated last block is ignored."""
     at = 0
     while at < len(data):
         if len(data) - at < 12:
@@ -127,7 +127,7 @@ def _resolution_is_ns(options, at):
 
 
 def parse(data, whole=True):
-    """The File. The garbage collector would visit all packets again and again; none is garbage."""
+    """Returns the File. Without garbage collection, which would visit all packets repeatedly."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -181,7 +181,8 @@ RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
 
 
 def check_sums(file):
-    """The file's counters agree with its packets, per interface; returns (seen, captured, lost) of each."""
+    """Checks the counters of the file against its packets; returns (seen, captured, lost) of each
+    interface."""
     out = []
     for i, iface in enumerate(file.interfaces):
         seen, accepted, lost, delivered = (

@@ -6,12 +6,12 @@ from .proc import Proc, until
 
 
 class Refused(AssertionError):
-    """rt_play could not do it."""
+    """rt_play reported an error."""
 
 
 class Play:
-    """plugin: loaded with -d; None: the program with the probe linked in. program: another one that
-    takes commands and answers in the same way."""
+    """plugin: loaded with -d; None: the program with the probe linked in. program: another one with
+    the same form of commands and answers."""
 
     def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
                  namespace=None):
@@ -44,7 +44,7 @@ class Play:
         return self.do(line, timeout)[0]
 
     def ring(self, name, rxq=1, txq=1):
-        """A port net_ring_NAME whose other side is ours; returns its id."""
+        """Makes a port net_ring_NAME, whose other side rt_play owns; returns its id."""
         return self.one(f"ring {name} rxq={rxq} txq={txq}")
 
     def plug(self, name, args="", rxq=1, txq=1):
@@ -64,7 +64,8 @@ class Play:
         return self.burst("tx", *args, **shape)
 
     def unhooked(self, port=0):
-        """For tests that share it: waits until the one before has left nothing. Returns self."""
+        """For shared applications: waits until the hooks of the previous test are removed. Returns
+        self."""
         until(lambda: self.one(f"callbacks {port}") == 0, what="no callback is left")
         return self
 

@@ -10,19 +10,19 @@ import time
 
 
 POLL_S = 0.002
-# Seconds that an event is waited for at least: on a busy machine everything takes longer, and a wait for an
-# event that comes costs nothing. And seconds for a program that runs to its end.
+# Minimum timeout of an event, in seconds: everything takes longer on a busy machine, and a timeout
+# that is not reached costs nothing. Then the timeout of a program that runs to its end.
 PATIENCE = 120
 HANG = 600
 
 
 class Gone(AssertionError):
-    """The process ended, or printed nothing more, before the awaited output."""
+    """The process ended, or closed its output, before the expected output."""
 
 
 class Proc:
-    """Runs argv with stdin open and its output collected. With tty, on a pseudo-terminal: programs
-    then print at once what they would otherwise keep in a buffer."""
+    """Runs argv with stdin open, and collects its output. With tty, on a pseudo-terminal: programs
+    then print without buffering."""
 
     def __init__(self, argv, tty=False, env=None, cwd=None, stdout=None, preexec_fn=None):
         self.argv = [str(a) for a in argv]
@@ -57,7 +57,7 @@ class Proc:
         while True:
             try:
                 data = os.read(fd, 65536)
-            except OSError:  # a pseudo-terminal whose other end is closed
+            except OSError:  # the other end of the pseudo-terminal is closed
                 data = b""
             with self._lock:
                 self._out += data
@@ -72,11 +72,11 @@ class Proc:
             return self._out.decode(errors="replace")
 
     def expect(self, pattern, timeout=30):
-        """Waits for the pattern in what was printed since the last match; returns the match."""
+        """Waits for the pattern in the output since the last match; returns the match."""
         return self._expect(pattern, max(timeout, PATIENCE))
 
     def never(self, pattern, seconds):
-        """Fails if the pattern comes within the time."""
+        """Fails if the pattern is printed within this time."""
         try:
             found = self._expect(pattern, seconds)
         except Gone:
@@ -100,7 +100,7 @@ class Proc:
                 self._lock.wait(left)
 
     def mark(self):
-        """Forgets what was printed so far: expect() looks only at what comes."""
+        """Skips the output so far: expect() searches later output only."""
         with self._lock:
             self._seen = len(self._out)
 
@@ -119,7 +119,7 @@ class Proc:
         return self.child.poll() is None
 
     def wait(self, timeout=30):
-        """Exit status, when all output has been read."""
+        """Returns the exit status after all output was read."""
         timeout = max(timeout, PATIENCE)
         try:
             status = self.child.wait(timeout)
@@ -150,7 +150,7 @@ class Proc:
             raise
 
     def close(self):
-        """For clean-up: whatever state it is in, it is gone afterwards."""
+        """For cleanup: ends the process in any state."""
         if self.alive():
             self.send_signal(signal.SIGKILL)
         self.child.wait()
@@ -161,7 +161,8 @@ class Proc:
 
 
 def run(argv, timeout=HANG, env=None, **kwargs):
-    """Runs argv to its end; env is added to ours. Returns the CompletedProcess with text output."""
+    """Runs argv to its end; env is added to the environment. Returns the CompletedProcess with text
+    output."""
     return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, timeout=max(timeout, HANG), text=True,
                           env=dict(os.environ, LC_ALL="C", **(env or {})), **kwargs)
@@ -175,13 +176,13 @@ def check(argv, timeout=HANG, **kwargs):
 
 
 def until(condition, timeout=10, what="condition"):
-    """Calls condition() until it returns something true, and returns that. It sleeps in between: the
+    """Calls condition() until it returns a true value, and returns that. Sleeps in between, as the
     programs under test need the CPU."""
     return within(max(timeout, PATIENCE), condition, what)
 
 
 def within(seconds, condition, what="condition"):
-    """As until(), but not a moment longer."""
+    """As until(), but with an exact timeout."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap export, and a real Prometheus that reads it."""
+"""ringtap export, and a Prometheus server that scrapes it."""
 import json
 import re
 import shutil
@@ -15,7 +15,7 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0
 
 
 def missing():
-    """What keeps the tests from running it, or None."""
+    """The reason why it cannot run, or None."""
     for program in ("prometheus", "promtool"):
         if not shutil.which(program):
             return f"{program} is not installed (prometheus)"
@@ -34,7 +34,7 @@ def get(url, accept=None, method="GET", timeout=20):
 
 
 def parse(text):
-    """{series: value}; fails where a series comes twice."""
+    """{series: value}; fails if a series is there twice."""
     found = {}
     for line in text.splitlines():
         if line.startswith("#"):
@@ -46,7 +46,7 @@ def parse(text):
 
 
 def labels_by_name(series):
-    """{metric: names of its labels}. Series of a metric need not all have the same ones."""
+    """{metric: names of its labels}. Series of a metric may have different ones."""
     found = {}
     for name in series:
         metric, _, labels = name.partition("{")
@@ -98,7 +98,7 @@ class Exporter:
         return parse(self.text(accept))
 
     def value(self, name, **labels):
-        """Of the only series of a name with these labels, among others."""
+        """Value of the only series of this name with these labels, among others."""
         wanted = {f'{k}="{v}"' for k, v in labels.items()}
         found = [v for s, v in self.series().items()
                  if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))]
@@ -116,7 +116,7 @@ class Exporter:
 
 
 class Prometheus:
-    """In a folder of its own, at a free port."""
+    """In a temporary folder, at a free port."""
 
     def __init__(self, folder, target, interval="500ms", rules=None):
         with socket.socket() as free:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A report of ringtap-lab, read as a browser reads it, and its values computed anew from the data.
-
-Nothing of the code that made the page is used: what it got wrong must not be wrong here as well."""
+"""Reads a report of ringtap-lab as a browser does, and computes its values again from the data.
+Uses no code of the report generator, whose faults must not be repeated here."""
 import base64
 import csv
 import html.parser
@@ -15,7 +14,7 @@ VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
 def numbers(text):
-    """As they are written, without separators: 1,200 and 1200 are the same one."""
+    """The numbers in a text, without separators: 1,200 and 1200 are the same."""
     return {n.replace(",", "").rstrip(".") for n in NUMBER.findall(text)}
 
 
@@ -45,7 +44,7 @@ class Element:
 
 
 class Page(html.parser.HTMLParser):
-    """The tree of elements, and what a browser would fetch."""
+    """The tree of elements, and the URLs that a browser would fetch."""
 
     def __init__(self, text):
         super().__init__()
@@ -65,7 +64,7 @@ class Page(html.parser.HTMLParser):
         if "id" in attributes:
             self.ids.append(attributes["id"])
         if tag == "a" and "source" in element.classes() and attributes["href"].startswith("https://"):
-            return  # fetched only when a reader follows it
+            return  # fetched only if a reader follows the link
         self.references += [attributes[n] for n in ("src", "href", "xlink:href", "srcset", "data", "action")
                             if attributes.get(n)]
         self.references += re.findall(r"url\(([^)]*)\)", " ".join(attributes.values()))
@@ -83,19 +82,19 @@ class Page(html.parser.HTMLParser):
         self._open.children.append(data)
 
     def experiments(self):
-        """Their sections, by name."""
+        """Sections of the experiments, by name."""
         sections = self.root.classed("experiment")
         return {section.tagged("h2")[0].attributes["id"]: section for section in sections}
 
 
 def load(folder):
-    """The data beside a report: by name of the experiment."""
+    """The data files of a report, by name of the experiment."""
     found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return {data["experiment"]: data for data in found}
 
 
 def check_self_contained(page):
-    """Nothing comes from elsewhere, no script, and no identifier is there twice."""
+    """Checks that the page loads nothing, has no script, and no identifier twice."""
     strangers = [r for r in page.references if not r.startswith(("#", "data:"))]
     assert not strangers
     assert not {"script", "iframe", "object", "embed"} & set(page.tags)
@@ -104,7 +103,7 @@ def check_self_contained(page):
     assert {r for r in page.references if r.startswith("#")} <= inside
 
 
-# What is made of a metric's values: mean and deviation by their definitions.
+# Statistics of the values of a metric, by definition.
 
 def _mean(values):
     return math.fsum(values) / len(values)
@@ -137,7 +136,7 @@ def _datum(cell, path):
 
 
 def wanted(data, marks):
-    """The text of a value as it has to be, without its unit."""
+    """The expected text of a value, without its unit."""
     return _wanted(data, marks).replace("-", "\N{MINUS SIGN}")
 
 
@@ -167,7 +166,8 @@ def _wanted(data, marks):
 
 
 def _same(shown, right):
-    """Equal, or different in the last digit only, as sums in another order may round."""
+    """Whether two numbers are equal, or differ in the last digit only, as sums in another order
+    may."""
     ours, theirs = NUMBER.findall(shown), NUMBER.findall(right)
     if NUMBER.sub("#", shown) != NUMBER.sub("#", right):
         return False
@@ -176,7 +176,7 @@ def _same(shown, right):
 
 
 def check_values(page, data):
-    """Each value on the page is that of the data, computed anew."""
+    """Checks each value on the page against the data."""
     assert page.values
     for element in page.values:
         right, shown = wanted(data, element.attributes), element.text()
@@ -200,7 +200,8 @@ def _check_conditions(page, data):
 
 
 def _is_result(cell):
-    """Not a row's name, and neither of what others published nor of the machine."""
+    """Whether a cell is a result: not the name of a row, a published value or a value of the
+    machine."""
     table = next(e for e in _above(cell) if e.tag == "table")
     if {"name", "published", "fact"} & set(cell.classes()) or "facts" in table.classes():
         return False
@@ -214,7 +215,7 @@ def _above(element):
 
 
 def _unmarked(element):
-    """Its text without marked values, names of values, and times of day."""
+    """The text without marked values, names of values, and times of day."""
     marked = {"value", "around", "spent", "runs", "name"}
     text = "".join(c if isinstance(c, str) else "" if marked & set(c.classes()) else _unmarked(c)
                    for c in element.children)
@@ -222,7 +223,7 @@ def _unmarked(element):
 
 
 def check_no_figure_is_unmarked(page):
-    """Each measured value in a table has its source. (Names may hold digits.)"""
+    """Checks that each measured value in a table is marked. (Names may contain digits.)"""
     for cell in page.root.tagged("td"):
         if _is_result(cell):
             loose = re.search(r"(?<![\w-])\d", _unmarked(cell))
@@ -230,7 +231,7 @@ def check_no_figure_is_unmarked(page):
 
 
 def check_published(page, data, documents):
-    """Each published value shown stands in the data, with its publisher, or in the documents."""
+    """Checks that each published value is in the data, with its publisher, or in the documents."""
     sources = numbers(documents)
     for name, experiment in data.items():
         assert all(p["source"] for p in experiment["published"]), name
@@ -243,7 +244,7 @@ def check_published(page, data, documents):
 
 
 def check_downloads(page, data):
-    """The embedded CSV files hold every value of every run."""
+    """Checks that the embedded CSV files have every value of every run."""
     links = {a.attributes["download"]: a.attributes["href"] for a in page.root.tagged("a")
              if "download" in a.attributes}
     assert set(links) == {f"{name}.csv" for name, d in data.items() if any(c["runs"] for c in d["cells"])}
@@ -260,7 +261,7 @@ def check_downloads(page, data):
 
 
 def check(page, data, documents):
-    """All of it."""
+    """All checks."""
     check_self_contained(page)
     check_values(page, data)
     check_no_figure_is_unmarked(page)
@@ -269,19 +270,19 @@ def check(page, data, documents):
     assert not page.root.classed("broken")
 
 
-# In a browser.
+# In a browser:
 
 _PLOTS = """[...document.querySelectorAll('figure svg')].map(s => {
     const box = s.getBoundingClientRect();
     return [box.left, box.right, box.height, s.querySelectorAll('path').length,
             [...s.querySelectorAll('text')].filter(t => t.getBoundingClientRect().height > 6).length];
     })"""
-# Elements that stick out of the page, apart from what scrolls by itself.
+# Elements beyond the width of the page, except in scrollable ones.
 _OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => {
     const box = e.getBoundingClientRect();
     return box.width && box.right > window.innerWidth + 1 && !e.closest('.scroll, pre, svg');
     }).map(e => e.outerHTML.slice(0, 120))"""
-# Figures in the summary that are cut off, or on top of each other.
+# Numbers in the summary that are truncated or overlap.
 _CROWDED = """[...document.querySelectorAll('.summary li')].filter(e => {
     const [a, b] = [...e.children].map(c => c.getBoundingClientRect());
     return e.scrollWidth > e.clientWidth + 1 || a.right > b.left + 1;
@@ -289,11 +290,11 @@ _CROWDED = """[...document.querySelectorAll('.summary li')].filter(e => {
 
 
 def check_drawn(browser, path, width):
-    """A page that is open in a window of that width: nothing is fetched or complained of, plots are drawn, and
-    nothing sticks out. How many plots there are."""
+    """Checks a page in a window of this width: it fetches nothing, has no errors, plots are drawn,
+    and nothing exceeds the width. Returns the number of plots."""
     assert browser.complaints == []
     assert {u for u in browser.requests if not u.startswith("data:")} == {f"file://{path}"}
-    assert browser.ask("document.documentElement.scrollWidth") <= width  # tables scroll by themselves
+    assert browser.ask("document.documentElement.scrollWidth") <= width  # tables are scrollable
     assert browser.ask(_OUTSIDE) == []
     assert browser.ask(_CROWDED) == []
     plots = browser.ask(_PLOTS)

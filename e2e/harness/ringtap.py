@@ -23,7 +23,7 @@ def sessions(app):
 
 
 class Recorder:
-    """A `ringtap record` that runs. Use record() of the tests: it also cleans up."""
+    """A running `ringtap record`. Tests use the fixture record(), which also cleans up."""
 
     def __init__(self, args, out=None, stdout=None, prefix=(), **kwargs):
         self.out = out
@@ -37,18 +37,18 @@ class Recorder:
         return self
 
     def finish(self, number=signal.SIGINT, status=OK, timeout=60):
-        """Ends the capture as Ctrl-C does; returns what it printed."""
+        """Ends the capture as Ctrl-C does; returns the output."""
         self.proc.send_signal(number)
         return self.done(status, timeout)
 
     def done(self, status=OK, timeout=60):
-        """Waits until it has ended by itself; returns what it printed."""
+        """Waits until it has ended by itself; returns the output."""
         got = self.proc.wait(timeout)
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self.proc.output
 
     def file(self, path=None):
-        """What was recorded, strictly read."""
+        """The recorded file, read with all checks."""
         return pcapng.read(path or self.out)
 
     def close(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the test run needs of the machine, and gives back however it ends: a mount namespace with run-time
-folders of its own, so that other DPDK applications and ringtap users do not meet ours, and huge pages."""
+"""Resources of the test run, which are released however it ends: a mount namespace with runtime
+folders, so that other DPDK applications and ringtap users are separate, and huge pages."""
 import ctypes
 import os
 import signal
@@ -11,10 +11,11 @@ from .paths import BUILD, REPO
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18  # <sys/mount.h>
 CLONE_NEWNS = 0x20000  # <sched.h>
 PAGE_SIZES = Path("/sys/kernel/mm/hugepages")
-PAGES = {2048: 400}  # kB: how many should be free for each worker; Open vSwitch takes 256
+PAGES = {2048: 400}  # kB: number of free pages for each worker; Open vSwitch needs 256
 PUBLIC = Path("/run/ringtap-e2e-public")
 ALL_DRIVERS = Path("/run/ringtap-e2e-drivers")
-# Those that the tests name. EAL opens each driver in its folder: with all of Debian's that is most of its start.
+# Drivers that the tests use. EAL opens each driver in its folder: with all of Debian's, this is
+# most of its start.
 DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "mempool_stack", "net_af_packet", "net_af_xdp", "net_memif",
            "net_null", "net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio")
 
@@ -37,13 +38,13 @@ def _mounted(kind):
 
 
 def driver_folder():
-    """Where EAL finds its drivers; None if they are not where Debian has them."""
+    """The folder of EAL's drivers; None if it is not that of Debian."""
     return next(iter(sorted(Path("/usr/lib").glob("*/dpdk/pmds-*"))), None)
 
 
 def _few_drivers():
-    """Covers EAL's folder by one in which it finds DRIVERS only. The others stay for programs that are linked
-    with them: these use names with a version."""
+    """Mounts a folder with DRIVERS only over EAL's. The others stay available to programs that are
+    linked with them, by names with a version."""
     folder = driver_folder()
     if not folder or ALL_DRIVERS.is_mount():
         return
@@ -55,7 +56,7 @@ def _few_drivers():
 
 
 def enter():
-    """For root. The mounts go with the last process in the namespace."""
+    """Needs root. The mounts end with the last process in the namespace."""
     _call(_libc.unshare, CLONE_NEWNS)
     _mount("none", "/", "none", MS_REC | MS_PRIVATE)
     for folder in ("/run/dpdk", "/run/netns", "/tmp/dpdk", str(PUBLIC)):
@@ -70,7 +71,8 @@ def enter():
 
 
 def public(path):
-    """Where any user can read a file of the tree or of the build, even if the folders above it are closed to it."""
+    """A path by which any user can read a file of the tree or of the build, even if parent folders
+    are not accessible."""
     for name, root in (("build", BUILD), ("repo", REPO)):
         if Path(path).is_relative_to(root):
             return PUBLIC / name / Path(path).relative_to(root)
@@ -82,7 +84,8 @@ def _pool(kb):
 
 
 def _add(kb, free):
-    """Adds pages until so many are free, or the kernel has no more. Returns how many."""
+    """Adds pages until this number is free, or the kernel has no more. Returns the number of added
+    ones."""
     pool = _pool(kb)
     if not pool.exists():
         return 0
@@ -94,8 +97,8 @@ def _add(kb, free):
 
 
 class HugePages:
-    """Makes sure that so many are free, {kB: number} for each worker; what it added goes with close(), or with
-    this process."""
+    """Ensures free huge pages, {kB: number} for each worker; close(), or the end of this process,
+    removes the added ones."""
 
     def __init__(self, workers=1, pages=PAGES):
         self.added = {kb: _add(kb, free * workers) for kb, free in pages.items()}
@@ -110,7 +113,7 @@ class HugePages:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         os.dup2(read_end, 0)
-        os.closerange(1, os.sysconf("SC_OPEN_MAX"))  # the write end as well
+        os.closerange(1, os.sysconf("SC_OPEN_MAX"))  # also the write end
         os.read(0, 1)
         for kb, count in self.added.items():
             if count:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rights that the systemd unit leaves to `ringtap export`, without systemd: capabilities and read-only folders."""
+"""The rights that the systemd unit grants to `ringtap export`, without systemd: capabilities and
+read-only folders."""
 import itertools
 import re
 
@@ -16,7 +17,7 @@ def settings(name):
 
 
 def setting(name):
-    """The only one."""
+    """The value of a setting that occurs once."""
     values = settings(name)
     assert len(values) == 1, f"{name}: {values}"
     return values[0]
@@ -29,7 +30,7 @@ def _calls(names, groups):
 
 
 def allowed_calls():
-    """System calls that SystemCallFilter= leaves, as systemd-analyze knows its groups."""
+    """System calls that SystemCallFilter= allows, with the groups of systemd-analyze."""
     groups = {}
     for line in check(["systemd-analyze", "syscall-filter"]).splitlines():
         if line.startswith("@"):
@@ -41,7 +42,7 @@ def allowed_calls():
 
 
 def confined():
-    """To be put before a command."""
+    """A command prefix."""
     assert setting("ProtectSystem") == "strict" and setting("NoNewPrivileges") == "yes"
     kept = "".join(f",+{name.removeprefix('CAP_').lower()}" for name in setting("CapabilityBoundingSet").split())
     mounts = " && ".join(f"mount -o remount,bind,ro {folder}" for folder in READ_ONLY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The test run leaves the machine as it was, even if it is killed."""
+"""The test run restores the state of the machine, even if it is killed."""
 import os
 import signal
 import sys
@@ -39,15 +39,15 @@ def test_huge_pages_are_given_back_after_kill_9(closing):
 
 
 @pytest.mark.smoke
-def test_mounts_are_its_own(closing):
+def test_mounts_are_private(closing):
     before = Path("/proc/self/mounts").read_text()
     run = run_of_its_own(closing)
     assert Path("/proc/self/mounts").read_text() == before
     assert "ringtap-e2e /run/dpdk tmpfs" in Path(f"/proc/{run.pid}/mounts").read_text()
 
 
-def test_applications_of_others_are_not_met(play):
-    """An application in this run is not there for one outside, nor the other way round."""
+def test_applications_are_isolated(play):
+    """An application in this run is not visible outside, nor the other way round."""
     app = play()
     assert (dpdk.RUN_DIR / app.prefix).exists()
     outside = check(["nsenter", "-t", str(os.getppid()), "-m", "ls", "/run"]).split()

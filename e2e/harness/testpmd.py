@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stock dpdk-testpmd, driven at its prompt."""
+"""Unmodified dpdk-testpmd, controlled by its prompt."""
 import re
 
 from . import dpdk
@@ -9,7 +9,7 @@ PROMPT = r"^testpmd> "
 
 
 class Testpmd:
-    __test__ = False  # the name begins as pytest's test classes do
+    __test__ = False  # the name looks like a pytest class
 
     def __init__(self, vdevs, plugin=None, lcores="0,1", memory_mb=256, mbufs=8192, args=(),
                  eal=(), namespace=None, huge=None, prefix=None):
@@ -18,7 +18,7 @@ class Testpmd:
         argv = [*inside, "dpdk-testpmd", *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal,
                                                          huge.folder if huge else None),
                 "--", "-i", "--no-mlockall", f"--total-num-mbufs={mbufs}", *args]
-        # With no width, its line editor would wrap and redraw what we send.
+        # With an unlimited width, as its line editor would wrap and redraw input.
         self.proc = Proc(argv, tty=True, env={"COLUMNS": "0"})
         try:
             self.proc.expect(PROMPT, 60)
@@ -31,7 +31,7 @@ class Testpmd:
         return self.proc.pid
 
     def cmd(self, line, timeout=30):
-        """Types a command; returns what it printed up to the next prompt."""
+        """Sends a command; returns the output up to the next prompt."""
         self.proc.mark()
         before = len(self.proc.output)
         self.proc.send(line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real terminal: tmux, with a server of its own."""
+"""A terminal: tmux, with a separate server."""
 import re
 import shlex
 import shutil
@@ -18,7 +18,7 @@ class Terminal:
         self.status = self.dir / "status"
         shell = f"{shlex.join(command)}; echo $? >{self.status}"
         try:
-            # Without a configuration of the user's.
+            # Without the configuration of the user.
             check([*self._tmux, "-f", "/dev/null", "new-session", "-d", "-x", columns,
                    "-y", lines, shell])
         except BaseException:
@@ -53,7 +53,7 @@ class Terminal:
             raise AssertionError(f"{e}\n" + "\n".join(self.screen())) from None
 
     def pid(self):
-        """Of the shell that runs it."""
+        """Process id of the shell that runs it."""
         return int(check([*self._tmux, "list-panes", "-F", "#{pane_pid}"]))
 
     def ended(self, timeout=20):
@@ -62,7 +62,7 @@ class Terminal:
         return int(self.status.read_text())
 
     def kill(self):
-        """The terminal goes away under its program."""
+        """Closes the terminal while its program runs."""
         run([*self._tmux, "kill-server"])
 
     def close(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Foreign readers of events: bpftrace, LTTng, babeltrace2; and the USDT sites in ELF files."""
+"""Third-party readers of events: bpftrace, LTTng, babeltrace2; and USDT sites of ELF files."""
 import json
 import os
 import re
@@ -12,15 +12,15 @@ from .proc import Proc, check, run, until
 
 # As in docs/tracing.md.
 EVENTS = {
-    "rx_burst": ("port", "queue", "asked", "got"),
-    "empty_poll": ("port", "queue", "asked"),
-    "tx_burst": ("port", "queue", "asked", "got"),
+    "rx_burst": ("port", "queue", "nb_pkts", "nb_rx"),
+    "empty_poll": ("port", "queue", "nb_pkts"),
+    "tx_burst": ("port", "queue", "nb_pkts", "nb_tx"),
     "tx_refused": ("port", "queue", "packets"),
     "drop": ("port", "queue", "packets", "reason"),
     "session_open": ("session", "reader"),
     "session_close": ("session", "reader"),
     "ring_full": ("session", "port", "queue", "packets"),
-    "latency": ("port", "queue", "packets", "sum", "greatest"),
+    "latency": ("port", "queue", "packets", "sum_cycles", "max_cycles"),
 }
 IMISSED, IERRORS, RX_NOMBUF = 16, 17, 18  # reasons of drop
 NO_QUEUE = 0xFFFF
@@ -34,7 +34,7 @@ class Site:
 
 
 def usdt_sites(path):
-    """Those of provider ringtap."""
+    """The sites of provider ringtap."""
     text = check(["readelf", "-nW", path])
     found = re.findall(r"Provider: ringtap\s+Name: (\w+)\s+Location: (\w+),.*?Semaphore: (\w+)\s+"
                        r"Arguments:(.*)", text)
@@ -43,7 +43,7 @@ def usdt_sites(path):
 
 
 def bpftrace_missing():
-    """Why it cannot be used here, or None."""
+    """The reason why it cannot be used here, or None."""
     if not shutil.which("bpftrace"):
         return "bpftrace is not installed"
     done = run(["bpftrace", "-e", "BEGIN { exit(); }"])
@@ -51,9 +51,9 @@ def bpftrace_missing():
 
 
 class Bpftrace:
-    """Counts events: counts() returns {(event, arguments...): calls}, of actions {(map, keys...):
-    number}. path: the file whose sites they are; app: None for all processes that have the file;
-    actions: of other events, in bpftrace's language."""
+    """Counts events: counts() returns {(event, arguments...): calls}; of actions, {(map, keys...):
+    number}. path: the file with the sites; app: None for all processes with the file; actions:
+    {event: code in the language of bpftrace}."""
 
     def __init__(self, app, path, events=(), actions=None):
         actions = dict(actions or {})
@@ -64,11 +64,11 @@ class Bpftrace:
         program += [f"usdt:{path}:ringtap:{event} {{ {action} }}" for event, action in actions.items()]
         whose = ["-p", app.pid] if app else []
         self.proc = Proc(["bpftrace", "-B", "none", "-f", "json", *whose, "-e", "\n".join(program)])
-        self.proc.expect("listening", 60)  # it is printed when all sites are attached
+        self.proc.expect("listening", 60)  # printed after all sites are attached
 
     def counts(self):
-        """Ends it."""
-        # bpftrace 0.17 forgets a SIGINT that finds it at work, and a second one ends it without its counts.
+        """Ends bpftrace and returns its counts."""
+        # bpftrace 0.17 ignores a SIGINT while it is busy, and a second one ends it without output.
         def ended():
             self.proc.send_signal(signal.SIGTERM)
             return self.proc.ends_within(0.2)
@@ -90,8 +90,8 @@ class Bpftrace:
 
 
 class Ctf:
-    """A trace, as babeltrace2 reads it. events: {(event, arguments...): calls}; discarded: how many
-    the tracer had no room for."""
+    """A trace, read by babeltrace2. events: {(event, arguments...): calls}; discarded: number of
+    events that the tracer had no space for."""
 
     def __init__(self, folder):
         done = run(["babeltrace2", folder], timeout=120)
@@ -108,7 +108,7 @@ class Ctf:
 
 
 def lttng_missing():
-    """Why it cannot be used here, or None."""
+    """The reason why it cannot be used here, or None."""
     for program, package in (("lttng", "lttng-tools"), ("lttng-sessiond", "lttng-tools"),
                              ("babeltrace2", "babeltrace2")):
         if not shutil.which(program):
@@ -117,10 +117,9 @@ def lttng_missing():
 
 
 class Lttng:
-    """A session daemon in a mount namespace of its own, where nobody else's is seen; applications
-    run in it with namespace=."""
+    """A session daemon in a separate mount namespace; applications join it with namespace=."""
 
-    RUN = Path("/run/lttng")  # root's daemon is nowhere else
+    RUN = Path("/run/lttng")  # always the folder of root's daemon
 
     def __init__(self, home):
         self._env = {"LTTNG_HOME": str(home)}
@@ -138,7 +137,7 @@ class Lttng:
 
     @property
     def prefix(self):
-        # LTTng's own three seconds are short for a loaded machine.
+        # LTTng's default of three seconds is too short for a loaded machine.
         return ["nsenter", "-m", "-t", str(self.daemon.pid), "env", "LTTNG_UST_REGISTER_TIMEOUT=60000"]
 
     def _run(self, *args):
@@ -148,7 +147,7 @@ class Lttng:
         return check([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
 
     def start(self, out, *channel):
-        """A session that records all events of ours to the folder out."""
+        """Starts a session that records all events of ringtap to the folder out."""
         self.lttng("create", "s", "-o", out)
         self.lttng("enable-channel", "-u", "c", *channel)
         self.lttng("enable-event", "-u", "-c", "c", "ringtap:*")
@@ -159,13 +158,14 @@ class Lttng:
         self.lttng("destroy", "s")
 
     def kill(self):
-        """The daemon and its consumers, all at once; the namespace stays as long as those in it."""
-        session = str(self.daemon.pid)  # it began one
+        """Kills the daemon and its consumers at the same time; the namespace exists while processes
+        are in it."""
+        session = str(self.daemon.pid)  # it is the leader
         check(["pkill", "-KILL", "--session", session])
         self.daemon.wait()
 
     def close(self):
-        self.daemon.send_signal(signal.SIGTERM)  # it takes its consumers along
+        self.daemon.send_signal(signal.SIGTERM)  # it ends its consumers
         self.daemon.wait()
         self.daemon.close()
         if self._made and not os.listdir(self.RUN):

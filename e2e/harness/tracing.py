@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace`, and what must be left of it: nothing."""
+"""`ringtap trace`, which must leave nothing behind."""
 import json
 import re
 import signal
@@ -13,7 +13,7 @@ NOP = b"\x90"
 
 
 def _name(pid):
-    """Empty if it is gone."""
+    """The name of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -21,8 +21,8 @@ def _name(pid):
 
 
 class Tracing:
-    """A `ringtap trace WHAT` that runs; events count from when this returns. prefix: what to run it
-    under, as namespaces."""
+    """A running `ringtap trace WHAT`; events count from when this returns. prefix: a command
+    prefix, such as for namespaces."""
 
     def __init__(self, app, folder, *args, prefix=(), **kwargs):
         self.app = app
@@ -37,16 +37,16 @@ class Tracing:
 
     @property
     def pid(self):
-        """Of ringtap itself."""
+        """Process id of ringtap."""
         return self.proc.pid
 
     def children(self):
-        """Processes that it has started, as (pid, name)."""
+        """Child processes, as (pid, name)."""
         text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         return [(int(p), name) for p in text.split() if (name := _name(p))]
 
     def finish(self, number=signal.SIGINT, status=0):
-        """Ends it by a signal (None: it ends by itself); what it printed on standard output."""
+        """Ends it by a signal (None: waits for its end); returns its standard output."""
         if number:
             self.proc.send_signal(number)
         got = self.proc.wait(60)
@@ -61,7 +61,7 @@ class Tracing:
 
 
 def _read(app, file, places, size):
-    """So many bytes at each place of the file as the application has it in memory."""
+    """Bytes at each offset of the file, from the memory of the application."""
     maps = Path(f"/proc/{app.pid}/maps").read_text()
     base = int(re.search(rf"^(\w+)-\w+ \S+ 00000000 .* {re.escape(str(file))}$", maps,
                          re.MULTILINE).group(1), 16)
@@ -74,12 +74,12 @@ def _read(app, file, places, size):
 
 
 def bytes_at_sites(app, file):
-    """The byte at each of the file's USDT sites in the application's memory."""
+    """The byte at each USDT site of the file, in the memory of the application."""
     return _read(app, file, [s.at for s in usdt_sites(file)], 1)
 
 
 def semaphores(app, file):
-    """How many tracers wait for the events that have one: the semaphores' values in the application."""
+    """Number of tracers of the events with a semaphore: the values in the application."""
     places = {s.semaphore for s in usdt_sites(file) if s.semaphore}
     return {int.from_bytes(n, "little") for n in _read(app, file, sorted(places), 2)}
 
@@ -89,7 +89,7 @@ def exists(pid):
 
 
 def nothing_left(app, file, children=()):
-    """No breakpoint in the application, no hook, no process that was started."""
+    """Waits until the application has no breakpoint and no hook, and the children have ended."""
     def gone():
         return (set(bytes_at_sites(app, file)) == {NOP} and semaphores(app, file) == {0}
                 and app.one("callbacks 0") == 0

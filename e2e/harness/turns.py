@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that run at the same time, and those that run alone."""
+"""Locks for tests that run in parallel, and for those that run alone."""
 import contextlib
 import fcntl
 import os
@@ -9,7 +9,8 @@ _VARIABLE = "RINGTAP_E2E_TURNS"
 
 
 def prepare():
-    """Makes the folder of the locks, for this process and its children. Returns what removes it."""
+    """Makes the folder of the locks, for this process and its children. Returns a function that
+    removes it."""
     folder = tempfile.TemporaryDirectory(prefix="ringtap-e2e-turns-")
     os.environ[_VARIABLE] = folder.name
     return folder.cleanup
@@ -24,8 +25,8 @@ def _locked(name, how):
 
 @contextlib.contextmanager
 def turn(alone):
-    """Holds the machine for one test: shared with other tests, or alone. The queue keeps those that come later
-    from overtaking one that waits to be alone."""
+    """Locks the machine for one test: shared, or exclusive. The queue prevents later tests from
+    overtaking one that waits for the exclusive lock."""
     with contextlib.ExitStack() as held:
         with _locked("queue", fcntl.LOCK_EX):
             held.enter_context(_locked("machine", fcntl.LOCK_EX if alone else fcntl.LOCK_SH))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the README shows: a stock testpmd that forwards between two hosts, `my-app` to ringtap."""
+"""The setup of the README: an unmodified testpmd that forwards between two hosts; its name is
+`my-app`."""
 import sys
 
 from .netns import Net
@@ -11,10 +12,10 @@ FETCH = f"from urllib.request import urlopen; urlopen('http://{SERVER}/').read()
 
 
 class _Preferred:
-    """A namespace in which programs get the CPU before others."""
+    """A namespace whose programs have CPU priority."""
 
     def __init__(self, namespace):
-        # A session has a group for the scheduler, whose niceness counts among groups.
+        # Each session is a scheduler group (autogroup), whose nice value counts among groups.
         first = 'echo -15 >/proc/self/autogroup 2>/dev/null; exec nice -n -15 "$@"'
         self.prefix = [*namespace.prefix, "sh", "-c", first, "sh"]
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pair of kernel interfaces in a namespace, and frames on it: what libpcap is at home on."""
+"""A pair of kernel interfaces in a namespace, and frames on it: the reference for libpcap."""
 import sys
 
 from . import pcap
 from .netns import Namespace
 
-# Frames as hexadecimal lines in; one "ok" for each line out.
+# Reads frames as hexadecimal lines; prints "ok" for each.
 _SENDER = """
 import socket, sys
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
@@ -19,7 +19,7 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
 
 
 class Veth:
-    """`cap0` is the interface to capture on, `far0` is where frames for it are put in."""
+    """`cap0` is the interface to capture on; frames for it are sent on `far0`."""
 
     name = "cap0"
 
@@ -45,7 +45,7 @@ class Veth:
         sender.expect("^ok$")
 
     def burst(self, direction, n, length, seq=0):
-        """As rt_play's."""
+        """As the commands of rt_play."""
         self.send(direction, [pcap.frame(length, seq + i) for i in range(n)])
 
     def close(self):

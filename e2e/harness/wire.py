@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The control protocol and the segment as docs/format.md has them, written a second time: for readers
-and applications that lie."""
+"""A second implementation of the control protocol and the segment, written from docs/format.md, for
+invalid readers and applications."""
 import fcntl
 import mmap
 import os
@@ -29,16 +29,16 @@ def hello():
     return message(HELLO, struct.pack("<I", os.getpid()) + text("e2e"))
 
 
-def want(port="", queue=ALL, directions=3, snaplen=262144, first=NO_FILTER, count=0):
+def target(port="", queue=ALL, directions=3, snaplen=262144, first=NO_FILTER, count=0):
     return text(port) + struct.pack("<IIIII", queue, directions, snaplen, first, count)
 
 
-def open_request(wants=(want(),), insns=(), on_full=0, timestamp=0, buffer_size=1 << 20,
-                 want_count=None, insn_count=None):
+def open_request(targets=(target(),), insns=(), on_full=0, timestamp=0, buffer_size=1 << 20,
+                 target_count=None, insn_count=None):
     head = struct.pack("<IIIII", on_full, timestamp,
-                       len(wants) if want_count is None else want_count,
+                       len(targets) if target_count is None else target_count,
                        len(insns) if insn_count is None else insn_count, 0)
-    return message(OPEN, head + struct.pack("<QQ", buffer_size, 1 << 36) + b"".join(wants)
+    return message(OPEN, head + struct.pack("<QQ", buffer_size, 1 << 36) + b"".join(targets)
                    + b"".join(struct.pack("<HBBI", *i) for i in insns))
 
 
@@ -48,7 +48,7 @@ def filter_request(insns=(), count=None):
 
 
 def filtered(body):
-    """(code, sentence) of a FILTERED message."""
+    """(code, text) of a FILTERED message."""
     code, sentence = struct.unpack("<i256s", body)
     return code, sentence.split(b"\0")[0].decode()
 
@@ -58,7 +58,7 @@ LAYOUT_BODY = struct.Struct(f"<5IQ3Q{RINGS_MAX}i")
 
 
 class Layout:
-    """What a probe requests."""
+    """The memory that a probe requests."""
 
     def __init__(self, body):
         (self.rings, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size,
@@ -72,7 +72,7 @@ def layout(sizes, rings=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS
 
 
 def memfd(size, fill=True):
-    """As a reader makes it: every page is there."""
+    """A populated memfd, as a reader allocates it."""
     fd = os.memfd_create("e2e", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.truncate(fd, size)
     for at in range(0, size if fill else 0, 1 << 20):
@@ -81,14 +81,14 @@ def memfd(size, fill=True):
 
 
 class Reader:
-    """A connection to a probe. Telemetry must have woken it (`ringtap list` does)."""
+    """A connection to a probe, which telemetry must have woken (`ringtap list` does)."""
 
     def __init__(self, run_dir, greet=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.sock.settimeout(60)
         self.sock.connect(str(run_dir / "ringtap.sock"))
         self.fds = []
-        self.maps = []  # of the three memories, writable
+        self.maps = []  # writable mappings of the three memories
         if greet:
             self.send(hello())
             assert self.receive()[0] == WELCOME
@@ -105,7 +105,7 @@ class Reader:
         self.fds += fds
         return (HEADER.unpack_from(data)[2], data[12:]) if data else (None, b"")
 
-    def ask(self, **kwargs):
+    def request(self, **kwargs):
         """Requests a session; returns the layout of the memory that the probe requires."""
         self.send(open_request(**kwargs))
         kind, body = self.receive()
@@ -118,14 +118,14 @@ class Reader:
         return self.receive()
 
     def open(self, **kwargs):
-        self.fds = [memfd(size) for size in self.ask(**kwargs).sizes]
+        self.fds = [memfd(size) for size in self.request(**kwargs).sizes]
         self.maps = [mmap.mmap(fd, 0) for fd in self.fds]
         kind, body = self.pass_memory(self.fds)
         assert kind == OPENED, body
         self.send(message(START))
         assert self.receive()[0] == STARTED
 
-    def lie_about_tails(self, value):
+    def write_tails(self, value):
         """Writes value into the tail of every ring."""
         for at in range(0, len(self.maps[2]), 64):
             struct.pack_into("<Q", self.maps[2], at, value)
@@ -139,7 +139,7 @@ class Reader:
 
 
 def sealed(data):
-    """A memfd with the contents, as a probe makes it for its statistics."""
+    """A sealed memfd with the contents, as a probe makes it for its statistics."""
     fd = memfd(len(data))
     os.pwrite(fd, data, 0)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
@@ -147,8 +147,8 @@ def sealed(data):
 
 
 class Impostor:
-    """Listens where an application's sockets would be, and answers with what it is given.
-    answer(connection) is called in a thread of its own for each connection."""
+    """Simulates an application: listens on its socket, and calls answer(connection) in a thread for
+    each connection."""
 
     def __init__(self, run_dir, name, answer):
         self.dir = run_dir
@@ -174,7 +174,7 @@ class Impostor:
         try:
             self._answer(connection)
         except OSError:
-            pass  # the other side has had enough: that is what we are here for
+            pass  # the other side has closed, as the tests expect
 
     def close(self):
         self._sock.shutdown(socket.SHUT_RDWR)
@@ -211,7 +211,7 @@ def segment(records=b"", head=None, **fields):
 
 
 def epb(data, ns=10**18, interface=0, total=None, captured=None):
-    """An Enhanced Packet Block as the probe writes it, or nearly so."""
+    """An Enhanced Packet Block as of the probe, with optional faults."""
     body = data + b"\0" * (-len(data) % 4)
     options = struct.pack("<HHIHHIHH", 2, 4, 1, 6, 4, 0, 0, 0)
     size = 28 + len(body) + len(options) + 4
@@ -220,10 +220,9 @@ def epb(data, ns=10**18, interface=0, total=None, captured=None):
         + body + options + struct.pack("<I", size)
 
 
-def fake_probe(contents, opened=True, spoil=lambda fds: None, asked=None):
-    """An answer for Impostor: greets, and makes a session of these contents; asked, a message,
-    replaces the layout. spoil(fds) is called with the reader's memory before it is reported as
-    opened."""
+def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=None):
+    """An answer for Impostor: greets, and makes a session of these contents. layout_message
+    replaces the layout. spoil(fds) is called with the reader's memory before OPENED is sent."""
     def fill(fds):
         for fd, data in zip(fds, contents):
             with mmap.mmap(fd, len(data)) as memory:
@@ -245,7 +244,7 @@ def fake_probe(contents, opened=True, spoil=lambda fds: None, asked=None):
                 connection.send(message(PORTS, port))
                 connection.send(message(SESSIONS))
             elif kind == OPEN and opened:
-                connection.send(asked or layout([len(c) for c in contents]))
+                connection.send(layout_message or layout([len(c) for c in contents]))
             elif kind == MEMORY:
                 fill(fds)
                 for fd in fds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tshark with our capture program, and nobody else's, in its extcap folder."""
+"""tshark with ringtap-extcap as the only program in its extcap folder."""
 import re
 import shutil
 
@@ -10,7 +10,7 @@ EXTCAP = BUILD / "extcap" / "ringtap-extcap"
 
 
 def folder():
-    """Where tshark looks for capture programs, None without tshark."""
+    """The extcap folder of tshark; None without tshark."""
     if not shutil.which("tshark"):
         return None
     found = re.search(r"^Extcap path:\s*(.*)$", check(["tshark", "-G", "folders"]), re.M)
@@ -18,14 +18,14 @@ def folder():
 
 
 def inside(where):
-    """What to put before a command for our folder to stand in place of that one. (For root,
-    Wireshark heeds no WIRESHARK_EXTCAP_DIR.)"""
+    """A command prefix that mounts the test's folder over this one. (As root, Wireshark ignores
+    WIRESHARK_EXTCAP_DIR.)"""
     script = f"mount --bind {EXTCAP.parent} {where} && exec \"$@\""
     return ["unshare", "-m", "sh", "-c", script, "sh"]
 
 
 def missing():
-    """Why it cannot be tested here, or None."""
+    """The reason why it cannot be tested here, or None."""
     if not EXTCAP.exists():
         return f"{EXTCAP} is not built"
     where = folder()
@@ -40,7 +40,7 @@ def interface(app, port=None):
 
 
 def preference(interface_name, option, value):
-    """Arguments of tshark that set an option of the capture."""
+    """tshark arguments that set an option of the capture."""
     return ["-o", f"extcap.{re.sub('[^a-z0-9]', '_', interface_name.lower())}."
                   f"{option.replace('-', '')}:{value}"]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interfaces of the kernel: by a copy that leaves the host's network alone, and by AF_XDP."""
+"""Capturing on kernel interfaces: by packet sockets, which keep the host's network working, and by
+AF_XDP."""
 import collections
 import json
 import signal
@@ -28,7 +29,7 @@ for i in range(int(sys.argv[2])):
 
 
 class Wire:
-    """Two hosts; the interface at the near end is captured."""
+    """Two hosts; the capture is on the interface of the first."""
 
     def __init__(self, net):
         self.here = net.hub
@@ -36,16 +37,16 @@ class Wire:
         self.here.check(["ip", "addr", "add", f"{HERE}/24", "dev", self.device])
 
     def ping(self, count=3, patience=1):
-        """Number of answers that the other side gets from us, count at most, within patience seconds."""
+        """Number of replies that the other host receives, up to count, within the time limit."""
         done = run([*self.there.prefix, "ping", "-q", "-c", count, "-i", "0.01", "-w", patience, HERE])
         return int(done.stdout.split(" received")[0].split()[-1])
 
     def blast(self, count):
-        """Frames with running numbers from the other side."""
+        """Sends frames with sequence numbers from the other host."""
         self.there.check([sys.executable, "-c", SENDER, "eth0", str(count)])
 
     def transfer(self, size):
-        """So many bytes by TCP from us to the other side; returns those that came."""
+        """Sends this number of bytes by TCP to the other host; returns the received ones."""
         code = ("import socket, sys; s = socket.create_server(('', 5001)); print('up', flush=True); "
                 "c, _ = s.accept(); n = 0\nwhile True:\n d = c.recv(65536); n += len(d)\n "
                 "if not d: print(n); break")
@@ -73,7 +74,7 @@ def wire(net):
 
 
 def huge_pages():
-    """Whether EAL can have some."""
+    """Whether huge pages are available to EAL."""
     with open("/proc/meminfo", encoding="ascii") as f:
         free = int(f.read().split("HugePages_Free:")[1].split()[0])
     with open("/proc/mounts", encoding="ascii") as f:
@@ -81,7 +82,7 @@ def huge_pages():
 
 
 def frames_so_far(path):
-    """What stands in a file that is being written."""
+    """Frames in a file that is being written."""
     try:
         return pcap.frames(path)
     except (AssertionError, KeyError, struct.error):
@@ -89,12 +90,12 @@ def frames_so_far(path):
 
 
 def numbers(file):
-    """Running numbers of Wire.blast()."""
+    """Sequence numbers of Wire.blast()."""
     return [int.from_bytes(p.data[14:18], "big") for p in file.packets if p.data[12:14] == b"\x88\xb5"]
 
 
-def test_both_directions_while_the_network_goes_on(wire, host, record, closing, tmp_path):
-    """What tcpdump captures on the same interface, packet for packet; ping and TCP work."""
+def test_both_directions_with_a_working_network(wire, host, record, closing, tmp_path):
+    """The same packets as tcpdump on the same interface; ping and TCP work meanwhile."""
     it = host(wire.here, wire.device)
     entry, = [a for a in listing() if a["name"] == it.prefix]
     assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
@@ -108,7 +109,7 @@ def test_both_directions_while_the_network_goes_on(wire, host, record, closing, 
     ours = [p.data for p in recorder.file().packets]
     until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), 10, "tcpdump has them")
     theirs.stop(signal.SIGINT)
-    # Two sockets may see what two CPUs do at once in different order.
+    # Two sockets may receive simultaneous packets of two CPUs in different order.
     assert collections.Counter(ours) == collections.Counter(pcap.frames(tmp_path / "t.pcap"))
     assert {p.direction for p in recorder.file().packets} == {pcapng.RX}
     own = wire.mac()
@@ -119,7 +120,7 @@ def test_both_directions_while_the_network_goes_on(wire, host, record, closing, 
 
 
 def test_packets_larger_than_the_mtu(wire, host, record):
-    """With TSO the kernel shows packets of up to 64 KiB, and they come whole."""
+    """With TSO the kernel passes packets of up to 64 KiB, which are captured completely."""
     for space, device in ((wire.here, wire.device), (wire.there, "eth0")):
         space.check(["ethtool", "-K", device, "tx", "on", "tso", "on", "gso", "on"])
     it = host(wire.here, wire.device)
@@ -146,7 +147,8 @@ def test_every_packet_once(wire, host, record, args):
 
 
 def test_losses_of_the_kernel_are_counted(wire, host, record):
-    """While it stands still the kernel's buffer runs over: what is missing is in the counts."""
+    """While the process is stopped, the buffer of the kernel overflows: lost packets are
+    counted."""
     it = host(wire.here, wire.device, args=["--buffer-size", "64K"])
     recorder = record(it, "--json", "-f", "ether proto 0x88b5")
     it.proc.send_signal(signal.SIGSTOP)
@@ -174,7 +176,7 @@ def test_several_interfaces(net, host, record):
     assert got == {hosts[0][1]: 10, hosts[1][1]: 20}
 
 
-def test_loopback_shows_everything_twice(net, host, record):
+def test_loopback_packets_are_captured_twice(net, host, record):
     it = host(net.hub, "lo")
     recorder = record(it, "-f", "udp port 9")
     net.hub.check([sys.executable, "-c", "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
@@ -184,7 +186,7 @@ def test_loopback_shows_everything_twice(net, host, record):
     assert [p.data[42] for p in recorder.file().packets] == [i for i in range(10) for _ in (0, 1)]
 
 
-def test_libpcap_programs_on_it(wire, host, closing, tmp_path):
+def test_libpcap_programs(wire, host, closing, tmp_path):
     it = host(wire.here, wire.device)
     out = tmp_path / "out.pcap"
     tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
@@ -214,14 +216,14 @@ sys.exit(libc.bind(s.fileno(), address, 16) and f"bind: error {ctypes.get_errno(
 
 @pytest.fixture
 def xdp(wire, host):
-    """AF_XDP where the kernel has it, which is checked without ringtap."""
+    """AF_XDP if the kernel supports it, which is tested without ringtap."""
     done = run([*wire.here.prefix, sys.executable, "-c", XDP_SOCKET, wire.device])
     if done.returncode:
         pytest.skip(f"no AF_XDP here: {done.stderr.strip().splitlines()[-1]}")
     return host(wire.here, wire.device, args=["--driver", "af_xdp"])
 
 
-def test_af_xdp_takes_what_is_received(wire, xdp, record):
+def test_af_xdp_captures_received_packets(wire, xdp, record):
     assert f"{wire.device}: what is received is captured and kept from the host" in xdp.proc.output
     recorder = record(xdp)
     assert wire.ping() == 0
@@ -234,7 +236,7 @@ def test_af_xdp_takes_what_is_received(wire, xdp, record):
     until(lambda: wire.ping() == 3, 20, "the host answers")
 
 
-def test_killed_af_xdp_leaves_the_network_to_the_host(wire, xdp, host, record):
+def test_network_works_after_killed_af_xdp(wire, xdp, host, record):
     xdp.proc.kill()
     until(lambda: wire.ping() == 3, 20, "the host answers")
     assert "promiscuity 0" in wire.details()
@@ -262,7 +264,7 @@ def test_killed_af_packet_starts_again(wire, host):
         proc.close()
 
 
-def test_interface_goes(wire, host):
+def test_interface_is_removed(wire, host):
     it = host(wire.here, wire.device)
     wire.here.check(["ip", "link", "del", wire.device])
     assert it.proc.wait(20) == FAILED
@@ -270,7 +272,7 @@ def test_interface_goes(wire, host):
 
 
 def test_interface_renamed(wire, host, record):
-    """It is still the same; another one that takes its name is not."""
+    """The interface stays the same; another one with its old name is not captured."""
     it = host(wire.here, wire.device)
     recorder = record(it)
     for command in (["set", wire.device, "down"], ["set", wire.device, "name", "renamed0"],
@@ -294,8 +296,8 @@ def test_name_in_use(wire, host):
     assert status == FAILED and it.prefix in output and len(output.strip().splitlines()) == 1
 
 
-def test_sleeps_when_there_is_nothing_to_do(wire, host):
-    """Most of the time: a thread that spins gives up its CPU only when it must."""
+def test_idle_capture_sleeps(wire, host):
+    """Counts voluntary context switches: a spinning thread has almost none."""
     it = host(wire.here, wire.device)
 
     def switches():
@@ -324,14 +326,14 @@ def test_sleeps_when_there_is_nothing_to_do(wire, host):
     (["--huge-pages", "--memory", "64G", "lo"], FAILED, "--huge-pages: "),
     (["--memory", "16M", "lo"], FAILED, "memory"),
 ], ids=lambda v: " ".join(v)[:30] if isinstance(v, list) else "")
-def test_mistakes_are_reported_in_one_line(net, args, status, words):
+def test_errors_are_one_line(net, args, status, words):
     got, output = start_refused(net.hub, *args)
     assert got == status and words in output, output
     assert len(output.strip().splitlines()) == 1, output
 
 
-def test_installed_out_of_the_way(tmp_path):
-    """It is for `ringtap host` to start, so it is in no PATH."""
+def test_host_program_is_not_in_path(tmp_path):
+    """Only `ringtap host` starts it, so it is not in PATH."""
     check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
     found, = tmp_path.rglob("ringtap-host")
     assert found.parent.name == "ringtap"
@@ -339,7 +341,7 @@ def test_installed_out_of_the_way(tmp_path):
 
 
 def test_huge_pages(wire, host, record):
-    """As EAL finds them, if they are there."""
+    """With huge pages, if EAL finds any."""
     args = ["--huge-pages", wire.device]
     status, output = start_refused(wire.here, *args) if not huge_pages() else (None, "")
     if status is not None:

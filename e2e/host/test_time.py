@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets of kernel interfaces bear the kernel's time stamps, in order."""
+"""Packets of kernel interfaces have the kernel's time stamps, in order."""
 import signal
 import socket
 import struct
@@ -19,7 +19,7 @@ HERE, THERE = "10.79.0.1", "10.79.0.2"
 SO_TIMESTAMPNS = 35
 PAUSE_NS = 3_000_000
 
-# Answers each datagram when PAUSE_NS have passed since it came; the pause is what is measured.
+# Answers each datagram PAUSE_NS after its arrival; the test measures the pause.
 RESPONDER = f"""
 import select, socket, time
 s = socket.socket(type=socket.SOCK_DGRAM)
@@ -69,7 +69,7 @@ class Wire:
         self.here.check(["ip", "addr", "add", f"{HERE}/24", "dev", self.device])
 
     def python(self, code):
-        """Runs it at our end; returns the pairs of numbers that it prints."""
+        """Runs it on the first host; returns the printed pairs of numbers."""
         return [tuple(map(int, line.split()))
                 for line in self.here.check([sys.executable, "-c", code]).splitlines()]
 
@@ -88,13 +88,13 @@ def tshark(path, expression, *fields):
 def count(path):
     try:
         return len(pcap.read(path))
-    except (AssertionError, KeyError, OSError, struct.error):  # while it is being written
+    except (AssertionError, KeyError, OSError, struct.error):  # the file is being written
         return 0
 
 
-def test_the_very_times_that_tcpdump_has(wire, host, record, closing, tmp_path):
-    """With a socket that requests time stamps the kernel takes them once for all sockets; but not those
-    of TCP, which uses the field for its pacing."""
+def test_times_are_those_of_tcpdump(wire, host, record, closing, tmp_path):
+    """With a socket that requests time stamps, the kernel takes them once for all sockets; not for
+    TCP, which uses the field for pacing."""
     asking = closing(socket.socket(type=socket.SOCK_DGRAM))
     asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     it = host(wire.here, wire.device)
@@ -115,7 +115,7 @@ def test_the_very_times_that_tcpdump_has(wire, host, record, closing, tmp_path):
     theirs.stop(signal.SIGINT)
     kernels = pcap.read(file)
     assert len(ours) >= 40 + 10 * 3
-    # ICMP's have running numbers, and TCP's sequence numbers and time stamps.
+    # ICMP has sequence numbers, TCP has sequence numbers and time stamps.
     pairs = list(zip(sorted((p.data, p.ns) for p in ours), sorted((d, ns) for ns, d, _ in kernels)))
     assert len(ours) == len(kernels) and all(a[0] == b[0] for a, b in pairs)
     off = {tcp: [abs(a[1] - b[1]) for a, b in pairs if (a[0][23] == 6) == tcp] for tcp in (False, True)}
@@ -124,8 +124,8 @@ def test_the_very_times_that_tcpdump_has(wire, host, record, closing, tmp_path):
 
 
 def test_round_trips(wire, host, record, closing):
-    """A request is stamped after it was sent, and its answer before it was received; between them
-    lies the time that the other side took."""
+    """The time of a request is after its sending, and that of its reply before its reception; the
+    difference includes the pause of the other host."""
     it = host(wire.here, wire.device)
     recorder = record(it, "-f", "udp port 7")
     closing(wire.there.start([sys.executable, "-c", RESPONDER])).expect("^up$")
@@ -162,12 +162,13 @@ def test_handshakes_and_pings_in_tshark(wire, host, record, closing):
 @pytest.mark.parametrize("args", [[], ["--queues", "2", "--cpus", "0,1"], ["--busy-poll"]],
                          ids=lambda a: " ".join(a) or "plain")
 def test_in_order_across_interfaces(net, host, record, closing, args):
-    """Of two interfaces at once, polled by one thread or by several."""
+    """Two interfaces, polled by one thread or by several."""
     hosts = [net.add_host(f"10.8{i}.0.2") for i in range(2)]
     for i, (_space, device) in enumerate(hosts):
         net.hub.check(["ip", "addr", "add", f"10.8{i}.0.1/24", "dev", device])
     it = host(net.hub, *(device for _space, device in hosts), args=args)
-    # A CPU that stands still for longer than packets are waited for makes one late: not in every recording.
+    # If a thread has no CPU for longer than the merge waits, a packet is late: that must not happen
+    # in every recording.
     late = []
     while not late or late[-1] >= 30:
         assert len(late) < 5, late
@@ -175,8 +176,8 @@ def test_in_order_across_interfaces(net, host, record, closing, args):
 
 
 def late_packets(it, hosts, record, closing):
-    """Records 1500 pings of each host, in order. Returns how many answers have the time of their request, as
-    those have that come too late for their own."""
+    """Records 1500 pings of each host, in order. Returns the number of replies with the time of
+    their request, which shows that they were too late."""
     recorder = record(it, "-f", "icmp")
     pings = [closing(space.start(["ping", "-q", "-f", "-c", 1500, "-w", 60, f"10.8{i}.0.1"]))
              for i, (space, _device) in enumerate(hosts)]
@@ -194,8 +195,9 @@ def late_packets(it, hosts, record, closing):
     return sum(seen[0][0] == seen[1][0] for seen in echoes.values())
 
 
-def test_what_a_silent_interface_holds_up(net, host, record, closing):
-    """Nothing: a thread that receives nothing publishes that, and packets of others come at once."""
+def test_silent_interface_delays_no_other(net, host, record, closing):
+    """A thread that receives nothing publishes that: packets of other threads are returned at
+    once."""
     (space, device), (_other, silent) = [net.add_host(f"10.8{i}.0.2") for i in range(2)]
     net.hub.check(["ip", "addr", "add", "10.80.0.1/24", "dev", device])
     it = host(net.hub, device, silent, args=["--cpus", "0,1"])
@@ -208,12 +210,12 @@ def test_what_a_silent_interface_holds_up(net, host, record, closing):
         sent = time.monotonic()
         read.expect("echo reply")
         took.append(time.monotonic() - sent)
-    assert sorted(took)[2] < 0.4, took  # the merge gives up on a thread after 0.5 s, each time
+    assert sorted(took)[2] < 0.4, took  # the merge ignores a stopped thread after 0.5 s, each time
     assert read.wait() == 0
 
 
 def types_of(interface):
-    """What tcpdump offers for -j."""
+    """The types that tcpdump offers for -j."""
     done = run([RINGTAP, "run", "--", "tcpdump", "-J", "-i", interface])
     assert done.returncode == 0, done.stderr
     return {line.split()[0] for line in (done.stdout + done.stderr).splitlines()[1:]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What zsh and fish offer, by their own completion systems, with the files from where `make install` puts them."""
+"""Completions of zsh and fish, by their own systems, with the files that `make install`
+installs."""
 import re
 import shutil
 
@@ -8,7 +9,7 @@ import pytest
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
 
-# Completes $LINE and writes what is offered into $OFFERED. All matches pass through a builtin of zsh.
+# Completes $LINE and writes the matches to $OFFERED. All matches pass through a builtin of zsh.
 ZSHRC = """
 fpath=($FUNCTIONS $fpath)
 LISTMAX=10000
@@ -68,7 +69,7 @@ class Fish:
 
 @pytest.fixture(params=[Zsh, Fish], ids=["zsh", "fish"])
 def offered(request, root, tmp_path):
-    """offered(line): what the shell would put in place of the line's last word."""
+    """offered(line): the completions of the line's last word."""
     name = request.param.__name__.lower()
     if not shutil.which(name):
         pytest.skip(f"{name} is not installed")

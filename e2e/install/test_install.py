@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make install` puts down is enough to build against, in C and C++, and to run."""
+"""The installed files are sufficient to build against, in C and C++, and to run."""
 import errno
 import re
 import shutil
@@ -103,7 +103,7 @@ def test_monitors(pkg_config, tmp_path, compiler, suffix):
 
 @pytest.mark.parametrize("library", ["-lringtap-probe", "-l:libringtap-probe.a"])
 def test_link_in(pkg_config, tmp_path, library):
-    """The probe without telemetry, which a plugin would need."""
+    """The probe without telemetry, which the plugin needs."""
     flags = pkg_config("libringtap-probe", "--cflags", "--libs")
     flags[flags.index("-lringtap-probe")] = library
     program = compile_(LINK_IN, "c", tmp_path, "gcc", flags)
@@ -124,7 +124,7 @@ def test_link_in(pkg_config, tmp_path, library):
 @pytest.mark.parametrize("library,dpdk_loaded", [
     ("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)])
 def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_config, tmp_path, library, dpdk_loaded):
-    """What the header declares is what the map lists, and both libraries have it."""
+    """The functions of the header are those of the map, and both libraries export them."""
     header = next(installation.rglob("ringtap/probe.h")).read_text()
     names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
     listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text(), re.M)
@@ -139,7 +139,7 @@ def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_confi
     assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
 
 
-def test_only_public_names_are_exported(installation):
+def test_exported_names_are_public(installation):
     names = ["libringtap.so", "libringtap-probe.so"]
     if LTTNG_PROVIDER.exists():
         names.append(LTTNG_PROVIDER.name)
@@ -150,8 +150,8 @@ def test_only_public_names_are_exported(installation):
             assert symbol.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
 
 
-def test_drop_in_exports_libpcaps_names_only(installation):
-    """None of ours, and none that libpcap has not; and ioctl(), see pcap/ifreq.c."""
+def test_replacement_library_exports_only_names_of_libpcap(installation):
+    """No function of ringtap, and none that libpcap lacks; and ioctl(), see pcap/ifreq.c."""
     def names(lib):
         return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
 
@@ -160,15 +160,16 @@ def test_drop_in_exports_libpcaps_names_only(installation):
     assert len(ours) > 1 and ours <= theirs | {"ioctl"}
 
 
-def test_programs_that_load_libpcap_by_hand_find_the_drop_in(installation, app):
-    """By the installed folder alone, without preloading."""
+def test_dlopen_of_libpcap_finds_the_replacement_library(installation, app):
+    """By the folder of the library, without preloading."""
     shim = next(installation.rglob("ringtap/libpcap.so*"))
     listed = check(["tcpdump", "-D"], env={"LD_LIBRARY_PATH": str(shim.parent)})
     assert f"ringtap:{app.prefix}:net_ring_a" in listed
 
 
 def test_no_object_makes_stacks_executable(installation):
-    """Each has a GNU_STACK header without the flag E. The loader makes all stacks executable for one that has none."""
+    """Each has a GNU_STACK header without the flag E. Without a header, the loader makes all stacks
+    executable."""
     objects = [path for path in installation.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(objects) > 8
     for path in objects:
@@ -182,7 +183,7 @@ def test_binaries_run_from_the_installation(installation):
 
 @pytest.fixture(scope="module")
 def small_build(tmp_path_factory):
-    """A build folder of its own that `make` may configure anew; nothing in it needs DPDK."""
+    """A separate build folder that `make` may configure again; it needs no DPDK."""
     build = tmp_path_factory.mktemp("small") / "build"
     options = ["probe=disabled", "fwd=disabled", "tests=false", "bench=false", "buildtype=plain"]
     check(["meson", "setup", build, *(f"-D{option}" for option in options)])
@@ -192,7 +193,8 @@ def small_build(tmp_path_factory):
 @pytest.mark.parametrize("prefix", ["/usr/local", "/opt/ringtap"])
 @pytest.mark.slow
 def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefix):
-    """The command starts from where it was put, with nothing in the environment, and all goes again."""
+    """The installed command starts without environment variables, and `make uninstall` removes
+    everything."""
     root = tmp_path / "root"
     where = ["-C", REPO, f"BUILD={small_build}", f"DESTDIR={root}", f"PREFIX={prefix}"]
     check(["make", *where, "install"])
@@ -208,7 +210,8 @@ def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefi
 
 @pytest.mark.slow
 def test_dpdk_outside_of_the_default_folders(tmp_path):
-    """All of ringtap-fwd's DPDK is the one that it was built with; its man page, which it prints, is made."""
+    """ringtap-fwd uses only the DPDK that it was built with; its man page, which it prints itself,
+    is made."""
     elsewhere = tmp_path / "dpdk"
     elsewhere.mkdir()
     libdir = Path(check(["pkg-config", "--variable=libdir", "libdpdk"]).strip())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK of other releases: built and used in roots of other suites of Debian. RINGTAP_ROOTS names the folder
-that they are in; devtools/other-dpdk.sh makes one."""
+"""DPDK of other releases: builds and tests in root folders of other Debian suites. RINGTAP_ROOTS
+names their parent folder; devtools/other-dpdk.sh makes one."""
 import os
 from pathlib import Path
 

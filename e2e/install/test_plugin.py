@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The plugin in applications that have DPDK in other ways than as shared libraries of their own, and in
-those that it cannot work in: it never keeps one from running."""
+"""The plugin in applications with DPDK other than as shared libraries in the global scope, and in
+those where it cannot work: it never prevents their start."""
 import json
 import shutil
 import struct
@@ -27,7 +27,7 @@ def static():
 
 
 def log(app):
-    """The plugin's messages in the application."""
+    """Messages of the plugin in the application."""
     return [line for line in app.proc.output.splitlines() if line.startswith("ringtap:")]
 
 
@@ -84,7 +84,7 @@ def test_filters_where_the_application_has_no_bpf(static, plugin, closing, tmp_p
 
 
 def refused(app, *words):
-    """It runs, without the probe; its log has one line with the reason."""
+    """The application runs without the probe; its log has one line with the reason."""
     line, = log(app)
     assert all(word in line for word in words), line
     assert line.endswith("the application runs without it")
@@ -99,7 +99,7 @@ def test_static_application_that_exports_nothing(static, plugin, closing):
     refused(closing(Play(plugin, program="rt_play_static_hidden")), "-Wl,--export-dynamic")
 
 
-def test_without_an_object_for_its_dpdk(play, plugin, private_dir):
+def test_without_an_object_for_this_dpdk(play, plugin, private_dir):
     alone = shutil.copy(plugin, private_dir)
     refused(play(plugin=alone), str(private_dir / "ringtap" / PROBE_OBJECT.name), "DPDK ", "build ringtap")
 
@@ -111,7 +111,7 @@ def test_object_that_is_damaged(play, plugin, private_dir):
 
 
 def test_object_that_lacks_symbols(static, plugin, closing, private_dir):
-    """Its symbols are all resolved when it is loaded, none in a polling thread."""
+    """All its symbols are resolved when it is loaded, none in a polling thread."""
     alone = copy_probe(plugin, private_dir)
     code = probe_object(alone).read_bytes()
     probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0",
@@ -120,7 +120,7 @@ def test_object_that_lacks_symbols(static, plugin, closing, private_dir):
 
 
 def test_object_of_another_version(play, plugin, private_dir):
-    """Its table of functions is not used; readers still attach."""
+    """Its table of functions is not used; readers can still attach."""
     alone = copy_probe(plugin, private_dir)
     code = probe_object(alone).read_bytes()
     head = struct.pack("II", 2, 56)  # version and size in struct rt_probe_api
@@ -133,7 +133,7 @@ def test_object_of_another_version(play, plugin, private_dir):
 
 
 def test_linked_application_without_the_object(private_dir, closing):
-    """The stub that it is linked with stands alone."""
+    """The application is linked with the stub library, without the object."""
     alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir)
     prefix = dpdk.new_prefix("play")
     proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)],
@@ -159,7 +159,7 @@ input()
 """
 
 
-def test_dpdk_that_is_not_in_the_global_scope(plugin, closing):
+def test_dpdk_outside_of_the_global_scope(plugin, closing):
     lines = check(["ldd", BUILD / "e2e" / "rt_play"]).splitlines()
     eal = next(line.split()[2] for line in lines if "librte_eal.so" in line)
     prefix = dpdk.new_prefix("local")
@@ -176,7 +176,7 @@ def test_dpdk_that_is_not_in_the_global_scope(plugin, closing):
 
 
 def test_with_every_driver_that_is_installed(plugin, closing, tmp_path):
-    """Other tests run with a few drivers: e2e/harness/sandbox.py hides the rest."""
+    """Other tests run with a few drivers: e2e/harness/sandbox.py hides the others."""
     folder = sandbox.driver_folder()
     if not folder:
         pytest.skip("DPDK's drivers are not where Debian has them")

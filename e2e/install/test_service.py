@@ -15,7 +15,7 @@ EXPOSURE = 2.5  # of 10; 0 is no exposure at all
 
 @pytest.fixture
 def unit(tmp_path):
-    """With the built command."""
+    """The unit with the command of the build."""
     if not shutil.which("systemd-analyze"):
         pytest.skip("systemd-analyze is not installed")
     path = tmp_path / service.UNIT.name
@@ -34,18 +34,18 @@ def test_exposure_is_small(unit):
 
 
 def test_metrics_with_the_rights_of_the_unit(app, closing):
-    """An application of root's; test_other_users.py has one of another user."""
+    """An application of root; test_other_users.py has one of another user."""
     exporter = closing(Exporter(app, prefix=service.confined()))
     app.rx(n=10)
     assert exporter.value("ringtap_queue_packets_total", direction="rx", port="net_ring_a") == 10
 
 
 def test_system_calls_sockets_and_memory_are_those_that_the_unit_allows(app, unit, closing, tmp_path):
-    """From the first call of the program on, with a scrape and an end by a signal."""
+    """All calls of the program, with a scrape and the end by a signal."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     log = tmp_path / "strace"
-    exporter = closing(Exporter(app, prefix=["strace", "-D", "-f", "-o", log]))  # -D: we have the program's pid
+    exporter = closing(Exporter(app, prefix=["strace", "-D", "-f", "-o", log]))  # -D: the child's pid is that of the program
     assert exporter.up(app) == 1
     exporter.proc.stop()
     until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")

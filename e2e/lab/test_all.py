@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap-lab all`: several experiments in one run, of which some cannot be measured."""
+"""`ringtap-lab all`: several experiments in one run, also ones that cannot be measured."""
 import json
 import signal
 
@@ -24,7 +24,7 @@ def measured(tmp_path):
 ALL = sorted((r, c) for r in range(3) for c in ("one", "two", "three"))
 
 
-def test_one_that_cannot_be_measured_stops_no_other(tmp_path):
+def test_failed_experiment_does_not_stop_others(tmp_path):
     done = everything(tmp_path)
     assert done.returncode == 2
     assert "3 experiments: impossible, sample, other; about " in done.stderr
@@ -39,15 +39,15 @@ def test_one_that_cannot_be_measured_stops_no_other(tmp_path):
     summary = page.root.classed("summary")[0].text()
     assert "there is nothing to be counted" in summary
     assert data["impossible"]["trouble"] and not data["sample"]["trouble"] and data["other"]["ended"]
-    # When it can be measured at last, nothing of this remains.
+    # When it can be measured later, the error is removed.
     again = everything(tmp_path, LAB_SAMPLES="sample,other")
     assert again.returncode == 0 and measured(tmp_path) == ALL
 
 
-def test_time_left_is_that_of_all(tmp_path):
+def test_remaining_time_is_that_of_all_experiments(tmp_path):
     done = everything(tmp_path, LAB_SAMPLES="sample,other")
     assert done.returncode == 0, done.stderr
-    # Cells of 1 s, nine of the one and of 2 s, three of the other; no time has been taken yet.
+    # Nine cells of 1 s and three of 2 s; no time has been measured yet.
     assert "2 experiments: sample, other; about 15 s\n" in done.stderr
     assert "[1/12] sample: one, repetition 1; about 9 s left, of all experiments 15 s\n" in done.stderr
     last = [line for line in done.stderr.splitlines() if line.startswith("[")][-1]
@@ -55,8 +55,8 @@ def test_time_left_is_that_of_all(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_resumes_where_it_was_stopped(tmp_path, closing, number):
-    """In the first experiment, however it ended; the second one, and what was measured, are not forgotten."""
+def test_resumes_after_a_stop(tmp_path, closing, number):
+    """Stopped in the first experiment; the second one, and previous measurements, are kept."""
     p = closing(lab.start("all", "-o", tmp_path / "out", *STOP, program=SAMPLE, cwd=tmp_path, **SOME))
     p.expect("everything is there")
     p.send_signal(number)
@@ -78,8 +78,8 @@ def test_resumes_where_it_was_stopped(tmp_path, closing, number):
     assert (tmp_path / "out" / "sample.jsonl").read_text().splitlines()[1:3] != kept
 
 
-def test_other_settings_spoil_nothing(tmp_path):
-    """A run with them is refused, and the report of what is there does not mention it."""
+def test_other_settings_change_nothing(tmp_path):
+    """A run with other settings is refused, and the existing report does not mention it."""
     assert everything(tmp_path, LAB_SAMPLES="sample,other").returncode == 0
     before = (tmp_path / "out" / "report.html").read_text()
     done = everything(tmp_path, "--quick", LAB_SAMPLES="sample,other")
@@ -95,7 +95,7 @@ def test_only_some_cells_of_all(tmp_path):
     assert nothing.returncode == 2 and "--only four: no such cell in any of them" in nothing.stderr
 
 
-def test_an_experiment_that_cannot_be_shown_hides_no_other(tmp_path):
+def test_failed_report_does_not_hide_others(tmp_path):
     done = everything(tmp_path, LAB_SAMPLES="sample,confused")
     assert done.returncode == 0, done.stderr
     page = report.Page((tmp_path / "out" / "report.html").read_text())

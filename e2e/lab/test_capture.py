@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiment capture: every way to capture counts what was sent."""
+"""The experiment capture: all ways to capture count the sent packets."""
 import json
 
 import pytest
@@ -10,7 +10,7 @@ CELLS = ("none", "libpcap", "host", "xdp", "port")
 
 
 @pytest.mark.slow
-def test_every_way_once(tmp_path):
+def test_every_way_of_capturing(tmp_path):
     done = lab.run("capture", "--quick", "--repetitions", "1", "--capture-seconds", "0.3", "--only",
                    ",".join(f"{way}-100k" for way in CELLS), "-o", tmp_path / "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def test_every_way_once(tmp_path):
         assert values["sent"] > 1000
         assert 0 <= values["system"] <= 1
         if way != "none":
-            # The machine may be too busy for all of them: then they are in the counts.
+            # On a busy machine, packets may be lost: then they are counted.
             assert values["counted"] <= values["sent"]
             assert values["loss"] == pytest.approx(1 - values["counted"] / values["sent"])
             assert values["sent"] - values["counted"] <= values["dropped"] + values["ifdropped"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiments of ringtap-lab, run for real, if shortly; their report in a browser."""
+"""The experiments of ringtap-lab in short runs; their report in a browser."""
 import glob
 import json
 import os
@@ -24,7 +24,7 @@ DOCUMENTS = "".join(p.read_text() for p in (lab.REPO / "docs").glob("*.md"))
 
 
 def read(folder, name):
-    """Cells by name, and the data as a whole."""
+    """(cells by name, all data)"""
     data = json.loads((folder / f"{name}.json").read_text())
     return {c["cell"]: c for c in data["cells"]}, data
 
@@ -36,7 +36,7 @@ def mean(cells, cell, metric):
 @pytest.fixture(scope="module")
 def latency(tmp_path_factory):
     folder = tmp_path_factory.mktemp("latency")
-    done = lab.run("latency", "--quick", "--repetitions", 2, "--latency-packets", 2000, "-o", folder,
+    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-o", folder,
                    "--nice", -5)
     assert done.returncode == 0, done.stderr
     return folder
@@ -58,7 +58,7 @@ def test_latency(latency):
     assert set(cells) == {f"{t}-{p}" for t in ("within", "roundtrip") for p in planes} | {"within-ring"}
     assert data["settings"] == {"quick": True, "latency_packets": 2000}
     for key, cell in cells.items():
-        assert [r["repetition"] for r in cell["runs"]] == [0, 1], key
+        assert [r["repetition"] for r in cell["runs"]] == [0], key
         for run in cell["runs"]:
             v = run["values"]
             sent = 20 if key == "roundtrip-mmap" else 2000
@@ -72,9 +72,9 @@ def test_latency(latency):
             assert hz == pytest.approx(v["cycles_max"] / v["ns_max"], rel=0.001), (key, v)
         program = [c for c in cell["commands"] if "ringtap-fwd" in c]
         assert program and all("--json" in c for c in program), cell["commands"]
-    # One at a time there is nothing to be batched; with a window there is.
+    # One packet at a time cannot be batched; a window of several can.
     assert mean(cells, "roundtrip-memif", "per_burst") < 1.5
-    # A round trip contains what the forwarder does, of the fastest plane, too.
+    # A round trip includes the forwarding, also on the fastest plane.
     assert mean(cells, "roundtrip-memif", "cycles_p50") > mean(cells, "within-ring", "cycles_p50")
 
 
@@ -87,7 +87,7 @@ def test_memory(memory):
     drop, retry = (cells[k]["runs"][0]["values"] for k in ("4k-drop", "4k-retry"))
     assert drop["dropped_2"] > 0
     assert [retry[f"dropped_{n}"] for n in (1, 2, 3)] == [0, 0, 0] and retry["refused_2"] > 0
-    # Nothing ever sorts the pool again; without drops nothing puts it out of order.
+    # Nothing sorts the pool again; without drops it stays in order.
     assert drop["out_of_order_2"] > 0.2 and drop["out_of_order_3"] > 0.2
     assert max(retry[f"out_of_order_{n}"] for n in (1, 2, 3)) < 0.05
     assert drop["pages_own_3"] > 1.1 * retry["pages_own_3"]
@@ -103,7 +103,7 @@ def test_memory(memory):
     assert huge["out_of_order_3"] > memory_view.SCATTERED
     assert max(huge[f"misses_64_{n}"] for n in (1, 2, 3)) < memory_view.CURED
     assert [v["as_stated"] for v in (drop, retry, stack, huge)] == [1, 1, 1, 1]
-    # The verdict is one: none of them passes for another one.
+    # The verdicts are distinct.
     found = {"drop": drop, "retry": retry, "stack": stack}
     assert [(p, q) for p in found for q in found if memory_view.as_stated("4k", p, found[q], POOL)] == [
         (p, p) for p in found]
@@ -121,7 +121,7 @@ def test_report(name, request):
     page = report.Page((folder / "report.html").read_text())
     report.check(page, report.load(folder), DOCUMENTS)
     assert page.tags.count("svg") >= 2
-    # What others found stands beside each table and plot.
+    # Published values are next to each table and plot.
     for block in page.root.classed("block") + page.root.tagged("figure"):
         assert block.classed("published"), block.text()[:80]
 
@@ -137,7 +137,7 @@ def test_in_a_browser(browser, name, width, request, tmp_path):
     assert (tmp_path / "shot.png").stat().st_size > 20000
 
 
-def test_the_browser_complains_where_it_should(browser, tmp_path):
+def test_browser_reports_errors(browser, tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text("<img src='missing.png'><script>nonsense()</script>")
     browser.open(bad, 400)
@@ -145,17 +145,17 @@ def test_the_browser_complains_where_it_should(browser, tmp_path):
     assert any(u.endswith("missing.png") for u in browser.requests)
 
 
-def test_printed(browser, latency, tmp_path):
+def test_page_is_printed(browser, latency, tmp_path):
     if not shutil.which("pdftotext"):
         pytest.skip("pdftotext is not installed (poppler-utils)")
     browser.open(latency / "report.html", 1000)
     browser.pdf(tmp_path / "report.pdf")
     text = " ".join(check(["pdftotext", tmp_path / "report.pdf", "-"]).split())
-    assert "published" in text and "echo:eth0@" in text  # commands are unfolded
+    assert "published" in text and "echo:eth0@" in text  # commands are expanded
 
 
 @pytest.mark.parametrize("name", ["latency", "memory"])
-def test_an_interrupt_leaves_nothing(name, tmp_path, closing):
+def test_interrupt_leaves_nothing(name, tmp_path, closing):
     p = closing(lab.start(name, "--quick", "-o", tmp_path / "out"))
     p.expect(r"^\[1/", timeout=120)
     until(lambda: [x for x in lab.remains(p.pid) if x.startswith("process")], 120, "a forwarder")
@@ -171,7 +171,7 @@ def test_an_interrupt_leaves_nothing(name, tmp_path, closing):
     ([], ["--build", "/nowhere"], "neither in /nowhere/"),
     ([], ["--cpus", "0"], "needs 2 CPUs"),
     (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], [], "needs root")])
-def test_one_line_reports_what_is_missing(name, wrap, args, complaint, tmp_path):
+def test_missing_parts_are_reported_in_one_line(name, wrap, args, complaint, tmp_path):
     done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, cwd=public(lab.LAB),
                    PATH="/usr/bin:/bin:/usr/sbin:/sbin", PYTHONPATH=str(public(lab.LAB)),
                    RINGTAP_BUILD=str(public(lab.BUILD)))
@@ -181,7 +181,7 @@ def test_one_line_reports_what_is_missing(name, wrap, args, complaint, tmp_path)
 
 @pytest.mark.parametrize("name", ["latency", "memory"])
 def test_missing_huge_pages(name, tmp_path):
-    """A kernel that has none and gives none, as far as the program can see."""
+    """A simulated kernel without huge pages."""
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 1000000 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n")
     (tmp_path / "nr").write_text("0")
@@ -192,7 +192,7 @@ def test_missing_huge_pages(name, tmp_path):
     assert len(lab.messages(done)) == 1 and "the kernel does not find" in done.stderr
 
 
-# Makes the socket() of a family fail, as in a kernel that was built without it: prctl(PR_SET_SECCOMP).
+# Makes socket() of an address family fail by a seccomp filter, as in a kernel built without it.
 NO_SOCKET = """
 import ctypes, os, platform, struct, sys
 number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
@@ -213,8 +213,8 @@ os.execvp(sys.argv[2], sys.argv[2:])
 @pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="a system call's number")
 @pytest.mark.parametrize("family, name, planes", [
     (44, "AF_XDP", {"af_xdp"}), (17, "AF_PACKET", {"packet", "mmap", "af_packet"})])
-def test_a_kernel_without_a_plane(family, name, planes, tmp_path):
-    """Cells that need it are not available, and say why; all others are measured."""
+def test_kernel_without_a_plane(family, name, planes, tmp_path):
+    """Cells that need it are reported as unavailable, with the reason; all others are measured."""
     done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 200, "-o", tmp_path / "out",
                    "--only", "within-*", wrap=[sys.executable, "-c", NO_SOCKET, family])
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-lab without its experiments: order, resuming, data, page, and what is left behind."""
+"""The framework of ringtap-lab: order, resuming, data, page, cleanup."""
 import csv
 import json
 import os
@@ -80,8 +80,8 @@ def test_files_and_page_agree(tmp_path):
     assert "gone: not available: it is gone" in text
 
 
-def test_a_wrong_report_is_found_out(tmp_path):
-    """The check can fail: whatever differs from the data, or is not marked."""
+def test_wrong_report_is_detected(tmp_path):
+    """The check fails for values that differ from the data, or are not marked."""
     assert sample(tmp_path).returncode == 0
     text = (tmp_path / "out" / "report.html").read_text()
     data = report.load(tmp_path / "out")
@@ -103,8 +103,8 @@ def test_a_wrong_report_is_found_out(tmp_path):
             compare(report.Page(text), data)
 
 
-def test_made_again_of_what_was_exported(tmp_path):
-    """Another page of the same results needs no journal, nothing to measure with, and no rights."""
+def test_report_from_exported_data(tmp_path):
+    """Making the page again from exported results needs no journal, no tools, and no rights."""
     out = tmp_path / "out"
     assert sample(tmp_path, "--sample-fail", "two1").returncode == 1
     before = (out / "report.html").read_text(), (out / "sample.json").read_text()
@@ -129,7 +129,7 @@ def test_resumes(tmp_path):
     assert sorted(measured(tmp_path)) == [(0, "one"), (0, "two"), (1, "one"), (2, "one"), (2, "two")]
     prepared = next(e for e in journal(tmp_path) if e["event"] == "prepared")
     (tmp_path / "healed").touch()
-    # A line that was cut off, as when the machine goes down.
+    # A truncated line, as after a power failure.
     with open(tmp_path / "out" / "sample.jsonl", "a", encoding="utf-8") as f:
         f.write('{"event": "run", "cell": "two", "par')
     second = sample(tmp_path, *args)
@@ -170,7 +170,7 @@ def test_other_settings_are_refused(tmp_path):
     (["sample", "--sample-last", "0"], "--sample-last: must be at least 1"),
     (["sample", "--build", "/nowhere"], "ringtap is neither in /nowhere/cli nor in PATH"),
     (["sample", "--only", "three"], "--only three: no such cell; there are: one two gone")])
-def test_one_line_reports_what_is_wrong(tmp_path, args, complaint):
+def test_errors_are_one_line(tmp_path, args, complaint):
     done = lab.run(*args, "-o", tmp_path / "out", program=SAMPLE, PATH="/nowhere")
     assert done.returncode == 2
     assert [m.startswith("ringtap-lab: ") for m in lab.messages(done)] == [True]
@@ -187,13 +187,13 @@ def test_not_a_journal(tmp_path):
 
 @pytest.fixture
 def stopped(tmp_path, closing, request):
-    """A run in whose second cell there are namespaces, processes and files of it."""
+    """A run stopped in its second cell, with namespaces, processes and files."""
     more = getattr(request, "param", [])
     p = closing(lab.start("sample", "-o", tmp_path / "out", *STOP, *more, program=SAMPLE, cwd=tmp_path))
     p.expect("everything is there")
     here = lab.remains(p.pid)
     assert sum(x.startswith("network namespace") for x in here) == 2, here
-    # One may be just about to become another program, and has no environment then.
+    # A process may be executing another program, and has no environment then.
     until(lambda: sum(x.startswith("process") for x in lab.remains(p.pid)) >= 2, what="both processes")
     assert any(x.startswith("/run/") for x in here), here
     return p
@@ -213,8 +213,8 @@ def test_nothing_is_left_after_an_interrupt(tmp_path, stopped, number):
 
 
 @pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)
-def test_more_signals_do_not_interrupt_the_clearing_up(stopped):
-    """It waits for a process that is deaf; meanwhile all come again."""
+def test_more_signals_do_not_interrupt_the_cleanup(stopped):
+    """Cleanup waits for a process that ignores SIGTERM; further signals arrive meanwhile."""
     stopped.send_signal(signal.SIGTERM)
     until(lambda: all(int(next(line for line in Path(f"/proc/{stopped.pid}/status").read_text().splitlines()
                                if line.startswith("SigIgn")).split()[1], 16) >> (n - 1) & 1
@@ -226,7 +226,7 @@ def test_more_signals_do_not_interrupt_the_clearing_up(stopped):
 
 
 @pytest.mark.parametrize("stopped", [["--sample-deaf", "yes"]], indirect=True)
-def test_the_next_run_takes_away_what_a_killed_one_left(tmp_path, stopped):
+def test_next_run_removes_remains_of_a_killed_one(tmp_path, stopped):
     namespaces = [x for x in lab.remains(stopped.pid) if "namespace" in x]
     stopped.child.kill()
     stopped.child.wait()
@@ -255,7 +255,7 @@ def set_huge_pages(count):
 
 
 def with_huge_pages(tmp_path, closing, name):
-    """(run that has added some and goes on, number before, number since)."""
+    """(running process that has added huge pages, number before, number now)"""
     for _ in range(20):
         before = huge_pages()
         p = closing(lab.start("sample", "-o", tmp_path / name, "--fresh", *STOP, "--sample-huge-mb", "4",
@@ -271,7 +271,7 @@ def with_huge_pages(tmp_path, closing, name):
 
 @pytest.fixture
 def as_many_huge_pages():
-    """Afterwards as many as before. Without huge pages there is nothing to be seen."""
+    """Restores the number of huge pages. Skips if the kernel has none."""
     before = huge_pages()
     yield before
     if huge_pages() != before:
@@ -279,7 +279,7 @@ def as_many_huge_pages():
 
 
 @pytest.mark.alone
-def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closing, as_many_huge_pages):
+def test_next_run_frees_huge_pages_of_a_killed_one(tmp_path, closing, as_many_huge_pages):
     p, before, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
     assert huge_pages() == added > before
@@ -290,7 +290,7 @@ def test_the_next_run_gives_back_the_huge_pages_of_a_killed_one(tmp_path, closin
 
 
 @pytest.mark.alone
-def test_huge_pages_that_another_process_has_set_stay(tmp_path, closing, as_many_huge_pages):
+def test_huge_pages_of_another_process_are_kept(tmp_path, closing, as_many_huge_pages):
     p, _, added = with_huge_pages(tmp_path, closing, "out")
     p.kill()
     set_huge_pages(added + 1)
@@ -301,7 +301,8 @@ def test_huge_pages_that_another_process_has_set_stay(tmp_path, closing, as_many
 
 @pytest.mark.alone
 def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
-    """While one lives that has added to those of a killed one, their owner is unknown."""
+    """While another run that has added pages is alive, the owner of a killed run's pages is
+    unknown."""
     first, before, _ = with_huge_pages(tmp_path, closing, "first")
     second, _, both = with_huge_pages(tmp_path, closing, "second")
     first.kill()
@@ -327,7 +328,7 @@ def test_children_end_with_a_killed_run(stopped):
 
 @pytest.mark.slow
 def test_installs_without_the_network(tmp_path):
-    """What `make lab` does, in a folder of its own."""
+    """The steps of `make lab`, in a temporary folder."""
     venv = tmp_path / "venv"
     check([sys.executable, "-m", "venv", "--system-site-packages", venv], timeout=120)
     source = tmp_path / "lab"

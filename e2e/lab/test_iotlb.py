@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model of the IOTLB against one that is written down as it is defined."""
+"""The model of the IOTLB compared with a direct implementation of its definition."""
 import random
 from collections import OrderedDict
 
@@ -23,7 +23,7 @@ def misses_of_a_real_cache(pages, entries, warm_up):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.smoke
-def test_as_a_real_cache(seed):
+def test_model_matches_a_cache(seed):
     source = random.Random(seed)
     count = source.choice([1, 2, 3, 100, 777, 1024])
     pages = [source.randrange(source.choice([3, 50, 400])) for _ in range(count)]
@@ -34,11 +34,12 @@ def test_as_a_real_cache(seed):
         assert rate * (count - warm_up) == pytest.approx(misses_of_a_real_cache(pages, entries, warm_up))
 
 
-def test_results_known_without_computing():
+def test_known_results():
     buffers = [i * 2048 for i in range(8192)]  # 4096 pages of 4 KiB, 8 of 2 MiB
     twice = buffers * 2
     assert iotlb.pages_touched(twice, 4096) == 4096 and iotlb.pages_touched(twice, 2 << 20) == 8
-    # In order and round and round, LRU has forgotten each page when it comes again, unless all fit.
+    # For cyclic accesses in order, LRU has evicted each page before it is used again, unless all
+    # fit.
     assert iotlb.miss_rates(twice, 4096, [16, 4095, 4096], 8192) == [0.5, 0.5, 0.0]
     assert iotlb.miss_rates(twice, 2 << 20, [7, 8], 8192) == [8 / 8192, 0.0]
     shuffled = random.Random(1).sample(buffers, len(buffers)) * 2
@@ -46,6 +47,6 @@ def test_results_known_without_computing():
     assert iotlb.miss_rates(shuffled, 2 << 20, [4, 8], 8192) == [pytest.approx(0.5, abs=0.05), 0.0]
 
 
-def test_nothing():
+def test_no_accesses():
     assert iotlb.miss_rates([], 4096, [16]) == [0.0]
     assert iotlb.pages_touched([], 4096) == 0

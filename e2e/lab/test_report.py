@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report that is under version control: its values are those of the data beside it, and it looks as it should."""
+"""The committed report: its values are those of its data files, and its layout is correct."""
 import re
 
 import pytest
@@ -25,15 +25,15 @@ def page():
     return report.Page(PAGE.read_text())
 
 
-def test_every_value_is_that_of_the_data(page, data):
+def test_values_are_those_of_the_data(page, data):
     documents = "".join(p.read_text() for p in (REPO / "docs").glob("*.md"))
     report.check(page, data, documents)
     assert PAGE.stat().st_size < LARGEST
 
 
 @pytest.mark.smoke
-def test_every_experiment_is_in_it(page, data):
-    """With an answer for each published claim, values, a plot, and the published values beside them."""
+def test_report_has_every_experiment(page, data):
+    """Each has an answer for each published claim, values, a plot, and published values."""
     known = experiments.load()
     assert list(page.experiments()) == list(known)
     claims = page.root.classed("claim")
@@ -57,7 +57,7 @@ def test_sources_are_named(page, data):
             assert re.match(r"[^:]+: .+, .*\b20\d\d\b", source) and link.startswith("https://")
 
 
-def test_the_last_column_answers_a_question(page):
+def test_last_column_answers_a_question(page):
     summary = page.root.classed("summary")[0]
     assert summary.tagged("th")[3].text().endswith("?")
     for claim in summary.classed("claim"):
@@ -65,7 +65,7 @@ def test_the_last_column_answers_a_question(page):
 
 
 def test_axes(data):
-    """At least three numbers on each, and nothing is cut off (but error bars below 0)."""
+    """At least three numbers on each axis, and nothing is truncated (except error bars below 0)."""
     drawn = 0
     for name, experiment in experiments.load().items():
         for plot in experiment.blocks(Results(data[name])):
@@ -107,8 +107,8 @@ def test_in_a_browser(browser, data, width, colours):
     assert (light == "rgb(255, 255, 255)") == (colours == "light")
 
 
-def test_the_page_can_be_made_again(tmp_path):
-    """Of the data beside it alone, as `make report` does: with this version's code."""
+def test_page_can_be_made_again(tmp_path):
+    """From its data files only, as `make report` does, with the code of this version."""
     for path in FOLDER.glob("*.json"):
         (tmp_path / path.name).write_text(path.read_text())
     done = lab.run("report", "-o", tmp_path)

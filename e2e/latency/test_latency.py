@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap latency: statistics against an application that measures each packet's stay itself."""
+"""ringtap latency compared with an application that measures the time of each packet itself."""
 import csv
 import io
 import json
@@ -44,7 +44,7 @@ def counted_below(histogram, value):
 
 
 def assert_figures(pair, stays, what="cycles"):
-    """Each statistic lies between those of the shortest and of the longest possible stays."""
+    """Each statistic is between those of the minimum and maximum times of the packets."""
     lows, highs = (sorted(s[i] for s in stays) for i in (0, 1))
     figures = pair[what]
     assert pair["packets"] == len(stays)
@@ -53,7 +53,7 @@ def assert_figures(pair, stays, what="cycles"):
     assert lows[-1] - SLACK <= figures["max"] <= highs[-1] + SLACK
     mean = [sum(v) / len(v) for v in (lows, highs)]
     assert mean[0] - SLACK <= figures["mean"] <= mean[1] + SLACK
-    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
         least, most = quantile(lows, share) - SLACK, quantile(highs, share) + SLACK
         assert least * (1 - BUCKET) <= figures[name] <= most * (1 + BUCKET), name
 
@@ -68,7 +68,7 @@ def assert_histogram(histogram, stays):
         assert certain <= counted_below(histogram, end) <= possible
 
 
-def test_statistics_are_those_of_known_stays(known, latency, tmp_path):
+def test_statistics_of_known_times(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--json")
     clocks = [known.clocks()]
     stays = known.send([5000, 20000, 20000, 20000, 100000], rounds=150, log=tmp_path / "log")
@@ -80,7 +80,7 @@ def test_statistics_are_those_of_known_stays(known, latency, tmp_path):
     assert output["every"] == 1 and not output["application_ended"] and not output["not_timed"]
     assert_figures(pair, stays)
     assert_histogram(pair["histogram_cycles"], stays)
-    # Nothing comes out shorter than it was made, and most of it hardly longer.
+    # No time is shorter than the delay, and most are hardly longer.
     assert pair["cycles"]["min"] >= 5000 - SLACK and pair["cycles"]["p50"] >= 20000 * (1 - BUCKET)
     hz = (clocks[1][0] - clocks[0][0]) / (clocks[1][1] - clocks[0][1]) * 1e9
     assert output["tsc_hz"] == pytest.approx(hz, rel=2e-3)
@@ -136,7 +136,7 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
     after = known.send([5000], rounds=10, log=tmp_path / "log2")
     pair, = second.json(signal.SIGINT)["pairs"]
     assert pair["packets"] == len(after)
-    assert not pair["min_max_exact"]  # the probe's are those of both
+    assert not pair["min_max_exact"]  # the probe has those of both measurements
     assert pair["cycles"]["max"] <= (max(s[1] for s in after) + SLACK) * (1 + BUCKET)
     pair, = first.json(signal.SIGINT)["pairs"]
     assert_figures(pair, before + after)
@@ -181,7 +181,7 @@ def test_comma_separated_values(known, latency):
 
 
 def test_plots(known, latency, tmp_path):
-    """Curves, and percentiles: dots on the one, dashed lines in the other."""
+    """Curves, and percentiles: dots in one plot, dashed lines in the other."""
     svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
     runs = [latency(known, "--packets", "640", "--plot", f) for f in (svg, png)]
     known.send([3000, 30000], rounds=10)
@@ -195,7 +195,7 @@ def test_plots(known, latency, tmp_path):
     assert width >= 800 and height >= 800
 
 
-def test_an_application_that_dies(known, latency, tmp_path):
+def test_application_is_killed(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--json")
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
@@ -206,7 +206,7 @@ def test_an_application_that_dies(known, latency, tmp_path):
     assert_figures(done["pairs"][0], stays)
 
 
-def test_a_port_that_goes(play, latency):
+def test_port_is_removed(play, latency):
     app = play()
     for name in ("net_null0", "net_null1"):
         app.plug(name)
@@ -220,7 +220,7 @@ def test_a_port_that_goes(play, latency):
     assert pair["packets"] > 0
 
 
-def test_a_killed_reader_leaves_nothing_behind(known, latency):
+def test_killed_reader_leaves_no_hooks(known, latency):
     it = latency(known, "--duration", "60")
     assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
     it.proc.kill()
@@ -272,7 +272,7 @@ def test_wrong_command_lines(known, command):
         assert done.stdout == ""
 
 
-def test_ports_that_are_not_there(known, testpmd):
+def test_unknown_ports(known, testpmd):
     for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
         done = run([RINGTAP, "latency", "-i", spec, "--duration", "1"])
         recorded = run([RINGTAP, "record", "-i", spec, "-w", "/dev/null"])
@@ -292,7 +292,7 @@ def test_ports_that_are_not_there(known, testpmd):
 # ---- applications that lie: see also fuzz/fuzz_stats.c
 
 def monitor_answer(reply):
-    """An answer for Impostor that is honest up to RT_MSG_MONITOR."""
+    """An answer for Impostor that is correct up to RT_MSG_MONITOR."""
     honest = fake_probe([])
 
     class Once:
@@ -317,7 +317,8 @@ def monitor_answer(reply):
 
 @pytest.fixture
 def impostor(closing):
-    """impostor(kind, reply) stands where an application would, and replies to a monitor; its prefix."""
+    """impostor(kind, reply) simulates an application that sends this reply to a monitor; returns
+    its prefix."""
     made = []
 
     def start(kind, reply):
@@ -344,7 +345,7 @@ def test_impossible_statistics(impostor, start, size, words):
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_probe_that_is_too_old(impostor):
+def test_old_probe(impostor):
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap latency of every forwarding mode of the stock testpmd: each packet that was sent is timed for
-certain, inferred, or reported as not timed. Modes that reset an mbuf's flags lose the mark."""
+"""ringtap latency with every forwarding mode of unmodified testpmd: each sent packet is timed for
+certain, inferred, or counted as not timed. Modes that reset the flags of mbufs lose the mark."""
 import csv
 import io
 import json
@@ -16,9 +16,9 @@ from harness.paths import RINGTAP
 from harness.proc import check, until
 from harness.prometheus import Exporter
 
-PACKETS = 600  # a port
+PACKETS = 600  # packets of each port
 CERTAIN, INFERRED, NOTHING = "certain", "inferred", "nothing"
-# All there are in 22.11 but the generators, and ieee1588, which distributions do not build.
+# All modes of 22.11 except the generators, and ieee1588, which distributions do not build.
 FORWARDING = {
     "io": CERTAIN, "noisy": CERTAIN,
     "mac": INFERRED, "macswap": INFERRED, "5tswap": INFERRED, "csum": INFERRED,
@@ -50,11 +50,11 @@ def latency(closing):
 
 @pytest.fixture
 def with_packets(testpmd, tmp_path):
-    """A testpmd of two ports, each of which will receive PACKETS once it is started."""
+    """A testpmd with two ports, each of which receives PACKETS after its start."""
     def start(mode):
         file = pcap.write(tmp_path / "in.pcap", map(echo_request, range(PACKETS)))
         app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
-                      args=("--no-flush-rx", "--rxq-share"))  # without that, shared_rxq crashes
+                      args=("--no-flush-rx", "--rxq-share"))  # shared_rxq crashes otherwise
         assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
         return app
     return start
@@ -71,7 +71,7 @@ def sums(report):
 
 
 @pytest.mark.parametrize("mode", FORWARDING)
-def test_what_is_received(with_packets, latency, mode):
+def test_received_packets(with_packets, latency, mode):
     app = with_packets(mode)
     it = latency(app, "--duration", "60", "--json")
     app.start()
@@ -89,9 +89,9 @@ def test_what_is_received(with_packets, latency, mode):
 
 @pytest.mark.parametrize("mode", ["flowgen", "txonly"])
 @pytest.mark.parametrize("every", [1, 16])
-def test_what_is_generated_is_never_certain(testpmd, latency, mode, every):
+def test_generated_packets_are_never_certain(testpmd, latency, mode, every):
     app = testpmd("net_null0", "net_null1")
-    # Mbufs with time stamps lie in the pool.
+    # The pool has mbufs with old time stamps.
     app.cmd("set fwd rxonly")
     it = latency(app, "--duration", "60", "--json", "--every", str(every))
     app.start()
@@ -119,7 +119,7 @@ def test_a_sample_of_a_mode_that_resets_flags(testpmd, latency):
     assert certain == 0 and inferred >= 20000 and unstamped > 10 * inferred
 
 
-def test_inferred_times_are_named_everywhere(with_packets, latency):
+def test_inferred_times_are_marked_in_all_outputs(with_packets, latency):
     app = with_packets("macswap")
     text, table, buckets = (latency(app, "--duration", "60", *how, **where) for how, where in (
         (["--histogram"], {}), (["--csv"], {"stdout": -1}),
@@ -154,7 +154,7 @@ def test_inferred_times_in_top(testpmd):
     app.stop()
 
 
-def test_inferred_times_are_a_metric_of_their_own(with_packets, closing):
+def test_inferred_times_have_their_own_metric(with_packets, closing):
     app = with_packets("csum")
     exporter = closing(Exporter(app, args=("--collectors", "latency")))
     ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}

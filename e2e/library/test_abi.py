@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The check of the binary interface: it holds now, and a field in the middle of a structure breaks it."""
+"""The check of the binary interface passes, and fails after a field is inserted into a
+structure."""
 import platform
 import shutil
 
@@ -34,7 +35,7 @@ def change(folder, header, old, new):
 
 @pytest.mark.parametrize("header,before", [
     ("monitor.h", "	uint64_t ipackets, opackets"),  # an entry of an array with a stride
-    ("reader.h", "	int queue;           /* -1: all */"),  # what the caller fills
+    ("reader.h", "	int queue;           /* -1: all */"),  # filled by the caller
     ("reader.h", "	RINGTAP_LOST_NO_RING,")])
 def test_field_that_is_inserted_fails(tmp_path, header, before):
     inserted = "	INSERTED,\n" if before.endswith(",") and "RINGTAP" in before else "	uint32_t inserted;\n"

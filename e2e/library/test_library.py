@@ -16,7 +16,7 @@ PYTHON = "/usr/bin/python3"
 
 @pytest.fixture(scope="module")
 def env(installation):
-    """Where that installation is found."""
+    """Environment variables for the installation."""
     folder = next(installation.rglob("pkgconfig"))
     found = {"PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
     for module in installation.rglob("ringtap/_ringtap*.so"):
@@ -26,7 +26,7 @@ def env(installation):
 
 @pytest.fixture(scope="module")
 def built(env, tmp_path_factory):
-    """Builds an example, or returns how it is run with Python."""
+    """Builds an example; returns the command that runs it."""
     folder = tmp_path_factory.mktemp("examples")
 
     def build(name):
@@ -215,7 +215,7 @@ with ringtap.monitor(sys.argv[1], ringtap.POLLS | ringtap.BYTES) as m:
 
 
 def test_statistics_in_python(app, env, closing):
-    app.rx(n=3, len=60)  # before: does not count
+    app.rx(n=3, len=60)  # before the monitor: not counted
     program = closing(Proc([*python(env), "-c", STATISTICS, app.prefix], env=env))
     program.expect("^attached$", 30)
     app.rx(n=12, len=100)

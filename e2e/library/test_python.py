@@ -49,7 +49,7 @@ def armed(app, program):
 
 
 def ends_capture(app, program, pattern):
-    """At this output, the application has no hook left, although the program runs on."""
+    """When this output appears, the application has no hook, although the program still runs."""
     armed(app, program)
     app.rx(n=12, len=100)
     program.expect(pattern, 30)
@@ -60,7 +60,7 @@ def ends_capture(app, program, pattern):
 def test_close_ends_the_session_while_a_view_lives(app, program):
     it = program("with ringtap.capture(APP) as capture:\n    p = next(capture)\ngo('closed')\nprint(p.data[:6].hex())")
     ends_capture(app, it, "^closed$")
-    app.rx(n=5, len=60)  # into no ring
+    app.rx(n=5, len=60)  # not captured
     it.send("go")
     assert re.search(r"^[0-9a-f]{12}$", finish(it), re.M)
 
@@ -94,7 +94,7 @@ go("orphan")
 """
 
 
-def test_a_child_process_cannot_use_the_session_nor_keep_it(app, program):
+def test_child_process_cannot_use_or_keep_the_session(app, program):
     it = program(FORK)
     armed(app, it)
     app.rx(n=12, len=100)

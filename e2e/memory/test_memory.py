@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap memory: mempools of known kinds, buffers in known orders."""
+"""ringtap memory with mempools of known kinds and buffers in known orders."""
 import csv
 import io
 import itertools
@@ -40,7 +40,7 @@ def pools(output):
 
 
 def read_samples(path):
-    """Stretches of (address, IOVA), of one queue."""
+    """Sample runs of (address, IOVA), of one queue."""
     with open(path) as f:
         rows = list(csv.DictReader(f))
     return [[(int(r["address"], 0), int(r["iova"], 0)) for r in group]
@@ -50,7 +50,7 @@ def read_samples(path):
 # ---- what ringtap computes, once more, and as simply as can be
 
 def lru(pages, entries):
-    """(accesses of which it is known whether they hit, misses among them)."""
+    """(accesses known to hit or miss, misses among them)"""
     cache, known, misses, early_hits = OrderedDict(), 0, 0, 0
     for page in pages:
         hit, full = page in cache, len(cache) == entries
@@ -66,10 +66,10 @@ def lru(pages, entries):
     return (known, misses) if len(cache) == entries else (early_hits, 0)
 
 
-def assert_pattern(pattern, stretches, stride):
-    device = [[a if i in NO_IOVA else i for a, i in s] for s in stretches]
-    assert pattern["packets"] == sum(map(len, stretches))
-    steps = [b[0] - a[0] for s in stretches for a, b in itertools.pairwise(s)]
+def assert_pattern(pattern, runs, stride):
+    device = [[a if i in NO_IOVA else i for a, i in s] for s in runs]
+    assert pattern["packets"] == sum(map(len, runs))
+    steps = [b[0] - a[0] for s in runs for a, b in itertools.pairwise(s)]
     assert pattern["steps"] == len(steps)
     assert pattern["sequential_steps"] == sum(stride <= abs(d) < 2 * stride for d in steps)
     assert pattern["same_address_steps"] == steps.count(0)
@@ -93,20 +93,20 @@ def test_buffers_in_a_known_order(known, memory, tmp_path, how, stride, sequenti
     size = known.one("pool known n=5000")
     order = known.circle("known", tmp_path / "order", how, stride)
     output = memory(known, "--packets", "20000", "--json", "--samples", tmp_path / "csv").json()
-    assert known.clocks()  # it goes on well
-    stretches = read_samples(tmp_path / "csv")
+    assert known.clocks()  # the application still answers
+    runs = read_samples(tmp_path / "csv")
     place = {address: i for i, address in enumerate(order)}
     assert len(place) == len(order) == 5000
-    for s in stretches:
-        # A sample run is consecutive packets: as they were received, none left out.
+    for s in runs:
+        # A sample run has consecutive packets, in the order of reception, without gaps.
         assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
     pattern, = output["patterns"]
     assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, "known")
     assert pattern["packets"] >= 20000
-    assert_pattern(pattern, stretches, size)
+    assert_pattern(pattern, runs, size)
     share = pattern["sequential_steps"] / pattern["steps"]
     assert share >= 0.999 if sequential == 1 else share < sequential
-    # 5000 buffers on as many pages, or nearly: no cache of 4096 lines holds them.
+    # 5000 buffers on almost as many pages: more than a cache of 4096 entries holds.
     if how == "in_order":
         small = pattern["modelled_iotlb"][0]
         assert small["misses"]["2048"] >= 0.99 * small["known"]["2048"] > 0
@@ -133,7 +133,7 @@ def test_pools_of_known_sizes(known, memory):
     p = pools(it)["stack_one"]
     assert (p["size"], p["in_use"], p["cache_size"]) == (1000, 10, 64)
     assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("stack", stack, 4096)
-    # It has filled the cache of the lcore that took them.
+    # The allocation has filled the cache of its lcore.
     assert list(p["caches"]) == ["0"] and p["in_caches"] == p["caches"]["0"] > 0
     assert p["span"] >= 1000 * stack and p["chunks"] >= 1
     assert not any(p["removed"] for p in it["pools"])
@@ -148,7 +148,7 @@ def test_pools_of_known_sizes(known, memory):
     ("xbuf", "pinned external", 4096, True),
 ])
 def test_kinds_of_memory(testpmd, tmp_path, kind, memory_kind, page, pinned):
-    """All that testpmd can put its packets into."""
+    """All kinds of memory that testpmd supports."""
     huge = HugePages(tmp_path) if kind == "huge" else None
     if page is None and HugePages.free_mb() < 128:
         pytest.skip("no free huge pages (HugePages_Free in /proc/meminfo)")
@@ -194,7 +194,8 @@ def test_table_and_comma_separated_values(known, memory, tmp_path):
 
 
 def shades(path, box):
-    """Colours in a part of a PNG, (left, top, right, bottom) in shares of it; white is none."""
+    """Number of colours in a part of a PNG, (left, top, right, bottom) as fractions; without
+    white."""
     image = matplotlib.image.imread(path)[:, :, :3]
     height, width = image.shape[:2]
     part = image[int(box[1] * height):int(box[3] * height), int(box[0] * width):int(box[2] * width)]
@@ -202,13 +203,13 @@ def shades(path, box):
 
 
 def test_plots(known, memory, tmp_path):
-    """Few packets are points; many are a density, in which no colour is all there is."""
+    """Few packets are drawn as points, many as a density with several colours."""
     known.one("pool known n=4000")
     known.circle("known", tmp_path / "order", "shuffled")
     svg, png = tmp_path / "x.svg", tmp_path / "x.png"
     memory(known, "--packets", "3000", "--plot", svg).finish()
     points = max(svg_paths(svg), key=len).count("M")
-    assert 2000 < points <= 10000  # but for those that cover each other
+    assert 2000 < points <= 10000  # except overlapping ones
     memory(known, "--packets", "172000", "--plot", svg).finish()
     text = svg.read_text()
     assert "<image" in text and max(svg_paths(svg), key=len).count("M") < 2000
@@ -216,11 +217,11 @@ def test_plots(known, memory, tmp_path):
     memory(known, "--packets", "172000", "--plot", png).finish()
     width, height = png_size(png)
     assert width >= 800 and height >= 400
-    # The middle of the plot: without legend and texts.
+    # The middle of the plot, without legend and texts.
     assert len(shades(png, (0.15, 0.3, 0.7, 0.8))) > 8
 
 
-def test_ctrl_c_and_an_application_that_dies(known, memory, tmp_path):
+def test_ctrl_c_and_killed_application(known, memory, tmp_path):
     known.one("pool known n=1000")
     early = memory(known, "--duration", "60", "--json")
     late = memory(known, "--duration", "60", "--json")
@@ -262,7 +263,7 @@ while :; do sleep 0.05; done
 """
 
 
-def test_hardware_counters_beside_the_model(known, closing, tmp_path):
+def test_hardware_counters(known, closing, tmp_path):
     tool, pid = tmp_path / "pcm-iio", tmp_path / "pcm-iio.pid"
 
     def begin(script, *args):
@@ -283,6 +284,6 @@ def test_hardware_counters_beside_the_model(known, closing, tmp_path):
     assert output["lookups"] == 3042
     broken = '#!/bin/sh\necho $$ >"$0.pid"\nexit 1\n'
     assert "has none on this machine" in begin(broken).finish(signal.SIGINT)
-    # It does not stay behind a killed run.
+    # It ends with a killed run.
     begin(PCM).proc.kill()
     until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), what="pcm-iio has ended")

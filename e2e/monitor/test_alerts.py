@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The alert rules; `meson test alert-rules` tests what raises them."""
+"""The alert rules in a Prometheus server; `meson test alert-rules` tests what raises them."""
 import re
 
 import pytest
@@ -19,23 +19,23 @@ def forwarding(testpmd):
     return pmd
 
 
-def test_rules_are_sound():
+def test_rules_are_valid():
     if prometheus.missing():
         pytest.skip(prometheus.missing())
     assert "10 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
 
 
 def test_metrics_of_the_rules_are_exported(forwarding, closing):
-    """By the collectors that are on by default: the service has no options."""
+    """By the default collectors, as the service has no options."""
     used = set(re.findall(r"\bringtap_\w+", re.sub(r"#.*", "", RULES.read_text())))
     assert len(used) > 10
     exporter = closing(Exporter(forwarding))
-    # Counters of drivers and of the kernel come with their first reading.
+    # Counters of drivers and of the kernel are there after their first reading.
     until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, 20, f"all of {sorted(used)}")
 
 
-def test_a_real_prometheus_evaluates_them(forwarding, closing, tmp_path):
-    """Without an error, and without an alert of something that is lost or down."""
+def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
+    """Without errors, and without alerts of losses or of missing applications."""
     if prometheus.missing():
         pytest.skip(prometheus.missing())
     exporter = closing(Exporter(forwarding))

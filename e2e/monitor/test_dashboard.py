@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The dashboard and the alert rules: what Grafana and Prometheus take, and what the exporter has."""
+"""The dashboard and the alert rules: accepted by Grafana and Prometheus, with metrics that the
+exporter has."""
 import copy
 import json
 import subprocess
@@ -31,8 +32,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def exporter(testpmd, closing):
-    """Of an application that has all collectors' data: a port that gives no packets, so that not all polls are busy, and
-    one that takes them, so that there is latency."""
+    """An exporter of an application with data of all collectors: one port delivers no packets, so
+    that not all polls are busy, and one forwards them, so that there is latency."""
     pmd = testpmd("net_ring0", "net_null1")
     pmd.start()
     return closing(Exporter(pmd, args=("--collectors", "all")))
@@ -48,7 +49,7 @@ def server(exporter, closing, folder):
     return server
 
 
-def test_every_query_has_data_and_what_its_legend_shows(server):
+def test_every_query_has_data_and_its_labels(server):
     queries = list(grafana.queries(BOARD))
     assert len(queries) > 15
     for expression, legend in queries:
@@ -59,8 +60,8 @@ def test_every_query_has_data_and_what_its_legend_shows(server):
         assert all(label in labels for labels, _value in server.query(metric)), metric
 
 
-def test_prometheus_takes_every_rule(server):
-    """An alert that does not fire has no data; a query that is wrong is an error."""
+def test_prometheus_accepts_every_rule(server):
+    """An alert that does not fire has no data; an invalid query is an error."""
     assert RULES
     for path in RULES:
         done = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, timeout=60)
@@ -70,7 +71,7 @@ def test_prometheus_takes_every_rule(server):
 
 
 def check_names(expression, known):
-    """Metrics and labels of an expression are among those of the exporter."""
+    """Checks that metrics and labels of an expression are exported."""
     selected, grouped = names_in(expression)
     assert selected, expression
     for metric, labels in selected.items():
@@ -79,13 +80,13 @@ def check_names(expression, known):
         assert grouped <= known[metric], f"{expression}: {metric} has no label {grouped - known[metric]}"
 
 
-def test_every_name_is_one_of_the_exporters(exporter):
+def test_every_name_is_exported(exporter):
     def known():
         found = labels_by_name(exporter.series())
         return {name: labels | OF_PROMETHEUS for name, labels in {**found, "up": set()}.items()}
 
     expressions = [e for e, _legend in grafana.queries(BOARD)] + [e for _name, e in rules()]
-    # Latency and the counters of the kernel and of drivers are not in the first snapshots.
+    # The first snapshots lack latency and the counters of the kernel and of drivers.
     late = {metric for e in expressions for metric in names_in(e)[0]}
     until(lambda: late <= set(known()), what=f"all of {sorted(late)}")
     found = known()
@@ -98,7 +99,7 @@ def test_every_name_is_one_of_the_exporters(exporter):
             check_names(wrong, found)
 
 
-def test_dashboard_is_what_grafana_documents():
+def test_dashboard_matches_the_documentation_of_grafana():
     grafana.check(BOARD)
 
 
@@ -110,7 +111,7 @@ def test_dashboard_is_what_grafana_documents():
     lambda b: b["panels"][1]["fieldConfig"]["defaults"].update(unit="packets"),
     lambda b: b["panels"][1]["targets"][0].update(expr="ringtap_up{app=~\"$application\"}"),
     lambda b: b["templating"]["list"][1].update(refresh=7)])
-def test_a_wrong_dashboard_is_found_out(spoil):
+def test_wrong_dashboard_is_detected(spoil):
     board = copy.deepcopy(BOARD)
     spoil(board)
     with pytest.raises((jsonschema.ValidationError, AssertionError, KeyError)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults produced for real, with the stock testpmd, and what `ringtap doctor` makes of them."""
+"""Real faults, with unmodified testpmd, and the verdicts of `ringtap doctor`."""
 import json
 import re
 import signal
@@ -15,14 +15,13 @@ from harness.prometheus import Exporter
 from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED, USAGE
 
-# 2,000 random writes a packet: tens of microseconds, so that a few ten thousand packets a second
-# are too many.
+# 2,000 random writes a packet take tens of microseconds: some 10,000 packets a second are too many.
 SLOW = ("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000")
 
 
 @pytest.fixture
 def wire(net, testpmd):
-    """A device of the hub that another testpmd sends to as fast as it can, one flow."""
+    """A device of the hub to which another testpmd sends one flow at its maximum rate."""
     host, device = net.add_host("192.0.2.1")
 
     def send():
@@ -50,8 +49,8 @@ def test_no_thread_polls(testpmd):
     assert found.sound() == "not_polling"
 
 
-def test_well(testpmd, net):
-    """An application that answers pings, and has time left."""
+def test_healthy_application(testpmd, net):
+    """An application that answers pings, and has idle time."""
     host, device = net.add_host("192.0.2.1")
     pmd = testpmd(f"net_af_packet0,iface={device}", namespace=net.hub,
                   args=("--forward-mode=icmpecho",))
@@ -67,8 +66,8 @@ def test_well(testpmd, net):
         assert "nothing is known to be lost" in found.evidence("healthy")
 
 
-def test_open_vswitch_is_well(ovs, net):
-    """An application that nobody made for tests, and traffic that it can bear."""
+def test_open_vswitch_is_healthy(ovs, net):
+    """A real application, with a moderate load."""
     hosts = [net.add_host(f"192.0.2.{i}") for i in (1, 2)]
     switch = ovs()
     for i, (_, device) in enumerate(hosts):
@@ -81,8 +80,8 @@ def test_open_vswitch_is_well(ovs, net):
     assert found.sound() in ("healthy", None)
 
 
-def test_at_its_limit(testpmd):
-    """Always full bursts and always busy, but nothing is lost: no fault."""
+def test_saturated(testpmd):
+    """Always full bursts and always busy, but without loss: no fault."""
     pmd = testpmd("net_null0", "net_null1")
     pmd.start()
     found = Diagnosis(pmd)
@@ -91,8 +90,8 @@ def test_at_its_limit(testpmd):
     assert "creates packets on demand" in found.evidence("saturated")
 
 
-def test_slow_but_nothing_known_to_be_lost(testpmd):
-    """net_null cannot tell whether anything was lost."""
+def test_slow_without_known_losses(testpmd):
+    """net_null has no counter of lost packets."""
     pmd = testpmd("net_null0", "net_null1", args=SLOW)
     pmd.start()
     found = Diagnosis(pmd)
@@ -118,7 +117,7 @@ NOISY_FIFO = ("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048")
 
 
 def test_mempool_exhausted(testpmd):
-    """A queue in software takes all buffers that there are."""
+    """A software queue holds all buffers."""
     pmd = testpmd("net_null0", "net_null1", mbufs=1100, args=NOISY_FIFO)
     pmd.start()
     found = Diagnosis(pmd)
@@ -127,9 +126,9 @@ def test_mempool_exhausted(testpmd):
     assert "of its 1,100 buffers" in found.evidence("pool_exhausted")
 
 
-def test_mempool_with_enough_left(testpmd, closing):
-    """460 of 1,100 buffers are free. That the main thread requested 512 when it emptied the queues
-    before is remembered, as an exporter was there, but of no interest."""
+def test_mempool_with_enough_buffers(testpmd, closing):
+    """460 of 1,100 buffers are free. The main thread requested bursts of 512 when it emptied the
+    queues before: an exporter has recorded it, but it does not count."""
     pmd = testpmd("net_ring0", "net_ring1", mbufs=1100,
                   args=("--mbcache=32", "--rxd=64", "--txd=64"))
     exporter = closing(Exporter(pmd))
@@ -143,7 +142,7 @@ def test_mempool_with_enough_left(testpmd, closing):
     assert not found.has("pool_exhausted")
 
 
-def test_mempool_exhausted_as_the_driver_counts_it(testpmd, wire):
+def test_mempool_exhausted_by_rx_nombuf(testpmd, wire):
     pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub, mbufs=1100,
                   args=NOISY_FIFO)
     pmd.start()
@@ -155,7 +154,7 @@ def test_mempool_exhausted_as_the_driver_counts_it(testpmd, wire):
 
 
 def test_tx_refuses(testpmd):
-    """Nobody takes anything out of net_ring0."""
+    """No thread reads net_ring0."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     found = Diagnosis(pmd)
@@ -167,7 +166,7 @@ def test_tx_refuses(testpmd):
     assert handed > 1000 and sent == 0 and unsent == handed
 
 
-def test_tiny_bursts(testpmd):
+def test_small_bursts(testpmd):
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--burst=2"))
     pmd.start()
     found = Diagnosis(pmd)
@@ -178,12 +177,12 @@ def test_tiny_bursts(testpmd):
 
 
 def test_preempted(testpmd):
-    """Another process runs on its CPU."""
+    """Another process runs on the same CPU."""
     pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
     pmd.start()
     rival = Proc(["taskset", "-c", "1", "sh", "-c", "while :; do :; done"])
     try:
-        found = Diagnosis(pmd, seconds=2)  # the kernel's counters are read twice a second, at best
+        found = Diagnosis(pmd, seconds=2)  # the kernel's counters are read twice a second
     finally:
         rival.close()
     assert found.faults == ["preempted"], found.verdicts
@@ -193,8 +192,8 @@ def test_preempted(testpmd):
 
 
 def test_threads_that_sleep_are_not_preempted(play):
-    """An application that sleeps 1 ms whenever its two queues are empty. It may wait for a CPU when
-    it wakes, but has no use for it most of the time."""
+    """An application that sleeps 1 ms when its two queues are empty. It may wait for a CPU after
+    waking, but needs it rarely."""
     app = play()
     app.plug("net_null0", args="no-rx=1", rxq=2)
     app.do("loop 0 0 second=1 doze=1000")
@@ -205,7 +204,7 @@ def test_threads_that_sleep_are_not_preempted(play):
 
 
 def pcap_file(path, packets):
-    """Many packets, all alike."""
+    """Many identical packets."""
     record = struct.pack("<IIII", 0, 0, 60, 60) + frame(60)
     path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * packets)
     return path
@@ -219,7 +218,7 @@ def test_uneven_queues(testpmd, tmp_path):
                   args=("--rxq=2", "--txq=2", "--forward-mode=noisy",
                         "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"))
     pmd.start()
-    for _ in range(5):  # threads that get no CPU receive too few packets for a verdict
+    for _ in range(5):  # threads without a CPU receive too few packets for a verdict
         found = Diagnosis(pmd, seconds=2)
         if found.others:
             break
@@ -236,7 +235,7 @@ def test_even_queues(testpmd):
 
 
 def test_unpolled_queues(testpmd):
-    """testpmd polls no more RX queues than there are TX queues."""
+    """testpmd polls at most as many RX queues as there are TX queues."""
     pmd = testpmd("net_ring0", args=("--rxq=2", "--txq=1"))
     pmd.start("start tx_first")
     found = Diagnosis(pmd)
@@ -245,24 +244,24 @@ def test_unpolled_queues(testpmd):
 
 
 def test_scattered_buffers(testpmd):
-    """Pages of 4 KiB, and a pool without caches hands out all its buffers in turn."""
+    """Pages of 4 KiB, and a pool without caches, which uses all its buffers in turn."""
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
     pages = json.loads(check([RINGTAP, "top", "--once", "--json", "-n", "0.2", pmd.prefix]))
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
-    # Software translates no addresses: a note. What makes it a fault is a unit test.
+    # No device translates addresses: a note. A unit test covers the fault.
     assert found.sound() in ("healthy", None)
     assert found.get("scattered_buffers")["grade"] == "note"
     assert "no device that reads memory" in found.evidence("scattered_buffers")
     pages = re.search(r"lie on (\d+) different pages of 4,096", found.evidence("scattered_buffers"))
-    # 2,368 bytes each, one after the other or one a page.
+    # 2,368 bytes each, adjacent or one a page.
     assert 500 <= int(pages.group(1)) <= 1000
 
 
 def test_several_faults_are_ranked(testpmd):
-    """Lost packets come before time that is spent badly."""
+    """Lost packets rank before wasted time."""
     pmd = testpmd("net_null0", "net_null1",
                   args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
@@ -342,7 +341,7 @@ def test_killed_doctor_leaves_nothing(play):
     (["--nonsense"], USAGE, "--nonsense"),
     (["no-such-application"], FAILED, "no application is called")])
 @pytest.mark.smoke
-def test_mistakes(args, status, says):
+def test_errors_are_one_line(args, status, says):
     done = run([RINGTAP, "doctor", *args])
     assert done.returncode == status
     assert says in done.stderr

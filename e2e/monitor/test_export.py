@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap export`: it exports what was counted, and Prometheus understands it."""
+"""`ringtap export`: exported values are those of the application, and Prometheus accepts them."""
 import re
 import shutil
 import signal
@@ -59,7 +59,7 @@ def test_counts_are_those_of_the_application(app, export):
     assert exporter.value("ringtap_port_tx_packets_total", port="net_ring_a") == 50
 
 
-def test_promtool_is_content(forwarding, export):
+def test_promtool_accepts_the_output(forwarding, export):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (prometheus)")
     exporter = export(forwarding, args=("--collectors", "all"))
@@ -110,7 +110,7 @@ def test_prometheus_scrapes_it(app, export, prom):
     assert target["health"] == "up" and not target["lastError"]
 
 
-def test_applications_come_and_go(play, export):
+def test_applications_start_and_end(play, export):
     exporter = export()
     first = play()
     first.ring("a")
@@ -124,7 +124,7 @@ def test_applications_come_and_go(play, export):
 
 
 def test_application_that_does_not_answer(play, export):
-    """It is waited for, but nobody else is kept waiting with it."""
+    """The exporter waits for it, but other applications are exported without delay."""
     frozen = play()
     frozen.ring("a")
     frozen.proc.send_signal(signal.SIGSTOP)
@@ -137,8 +137,8 @@ def test_application_that_does_not_answer(play, export):
     frozen.proc.send_signal(signal.SIGCONT)
 
 
-def test_ports_that_come_again(play, export):
-    """One series a port, whose counters do not go back."""
+def test_ports_that_come_back(play, export):
+    """One series for each port, whose counters do not decrease."""
     app = play()
     exporter = export(app)
     name = 'ringtap_queue_packets_total{app="%s",port="net_null7",queue="0",direction="rx"}' \
@@ -154,7 +154,7 @@ def test_ports_that_come_again(play, export):
     assert exporter.series()[name] == total
 
 
-def test_counters_never_go_back(forwarding, export):
+def test_counters_never_decrease(forwarding, export):
     exporter = export(forwarding, args=("--collectors", "all"))
     last = {}
     for _ in range(30):
@@ -166,7 +166,7 @@ def test_counters_never_go_back(forwarding, export):
 
 
 def test_series_are_the_same_after_a_restart(forwarding, export):
-    """Names and labels, bounds of histograms among them: queries know no clock."""
+    """The same names and labels, including bounds of histograms."""
     found = []
     for _ in range(2):
         exporter = export(forwarding, args=("--collectors", "all"))
@@ -184,8 +184,8 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
 
 
-def test_unknown_is_not_nothing(forwarding, export):
-    """The kernel's counters do not begin at zero, to jump to what a thread has used in its life."""
+def test_unknown_values_are_absent(forwarding, export):
+    """Counters of the kernel are absent until they were read, instead of 0 with a jump later."""
     exporter = export(forwarding)
     name = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
     values = []
@@ -202,7 +202,7 @@ def test_unknown_is_not_nothing(forwarding, export):
 
 
 def test_the_number_of_series_is_bounded(play, export):
-    """Threads that come and go must not leave series behind for each."""
+    """Threads that start and end must not leave a series each."""
     app = play()
     app.ring("a", txq=2)
     exporter = export(app)
@@ -233,12 +233,12 @@ def test_bad_requests(app, export):
                 s.sendall(line)
                 s.recv(4096)
             except OSError:
-                pass  # thrown out while it was still talking
+                pass  # the server closed the connection during the request
     assert exporter.up(app) == 1
 
 
-def test_silent_connections_do_not_keep_others_out(app, export):
-    """They are limited in number for each client, and closed after some seconds."""
+def test_silent_connections_do_not_block_others(app, export):
+    """Connections are limited for each client address, and closed after some seconds."""
     exporter = export(app)
     silent = [exporter.connect() for _ in range(100)]
     try:
@@ -258,7 +258,7 @@ def answers(exporter):
 
 @pytest.mark.parametrize("number,status", [(signal.SIGTERM, 0), (signal.SIGINT, 0),
                                            (signal.SIGKILL, -9)])
-def test_nothing_is_left_behind(app, export, number, status):
+def test_ended_exporter_leaves_no_hooks(app, export, number, status):
     exporter = export(app)
     assert app.one("callbacks 0") > 0
     exporter.proc.send_signal(number)
@@ -285,13 +285,13 @@ def test_bad_addresses(listen, wrong):
 
 
 def test_only_this_host_by_default(app, net, closing):
-    """And at the documented port, which nothing else has in a network namespace of its own."""
+    """At the documented port, which is free in a new network namespace."""
     exporter = closing(net.hub.start([RINGTAP, "export", app.prefix]))
     exporter.expect("^Exporting at http://127.0.0.1:9777/metrics$")
 
 
-def test_without_an_application_it_waits(play, closing):
-    """The first that comes is exported."""
+def test_waits_for_an_application(play, closing):
+    """The first application that starts is exported."""
     exporter = closing(Exporter())
     exporter.proc.expect(r"no running DPDK application found")
     exporter.proc.expect(r"nothing to export yet")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Applications with many polling threads, and what a monitor costs an application in memory."""
+"""Applications with many polling threads, and the memory that a monitor costs an application."""
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from harness import monitor as fig
+from harness import monitor as stats
 from harness import pcapng
 from harness.pcapng import check_sums
 from harness.proc import until
@@ -14,7 +14,7 @@ from harness.proc import until
 
 @pytest.fixture
 def crowd(play):
-    """crowd(n): rt_play with n threads of its own, each polling a queue of its own."""
+    """crowd(n): rt_play with n non-EAL threads, each polling another queue."""
     def start(threads):
         app = play()
         app.plug("net_null0", "no-rx=1", rxq=threads, txq=threads)
@@ -24,8 +24,8 @@ def crowd(play):
 
 
 def capture(app, record, threads):
-    """Has each thread send 50 packets; returns the file and what is lost. Rings are made for threads
-    that poll within 150 ms: on a machine that stands still for so long it is tried again."""
+    """Each thread sends 50 packets; returns the file and the losses. Rings are made for threads
+    that poll within 150 ms: repeated if the machine was stopped for that long."""
     for _ in range(5):
         recorder = record(app, "--buffer", "64K")
         assert app.one("crowd_send 50") == 50 * threads
@@ -59,8 +59,8 @@ def test_threads_beyond_all_slots_are_accounted(crowd, record):
 
 def test_a_hundred_threads_are_monitored(crowd, monitor):
     app = crowd(100)
-    m = monitor(app, fig.POLLS)
-    # A thread that is new counts from the next tick on; each block is of one thread at one queue.
+    m = monitor(app, stats.POLLS)
+    # A new thread counts from the next tick on; each block belongs to one thread and queue.
     until(lambda: len(m.hooks) == 100, 30, "all polling threads")
     app.one("crowd_send 1")
     until(lambda: len(m.hooks) == 200, 30, "all sending threads")
@@ -81,12 +81,12 @@ def resident_kib(pid):
 
 
 def test_top_costs_an_application_less_than_a_mebibyte(testpmd, monitor):
-    """testpmd calls mlockall(MCL_FUTURE), which populates whatever is mapped in the usual way."""
+    """testpmd calls mlockall(MCL_FUTURE), which populates all ordinary mappings."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] > 1000, 30, "traffic")
     before = resident_kib(pmd.pid)
-    m = monitor(pmd, fig.POLLS | fig.BYTES | fig.BUSY | fig.GAPS)
+    m = monitor(pmd, stats.POLLS | stats.BYTES | stats.BUSY | stats.GAPS)
     until(lambda: any(h.burst[32] > 1000 for h in m.hooks), 30, "counted traffic")
     m.fresh()
     segment = os.fstat(m.wire.fds[0]).st_blocks // 2

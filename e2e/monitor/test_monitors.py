@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The statistics segment, read by a second implementation of docs/format.md: its counters against what
-applications did, and monitors that come, go, die and lie."""
+"""The statistics segment, read by a second implementation of docs/format.md: counters compared with
+the operations of applications; monitors that start, end, are killed, and send invalid messages."""
 import os
 import re
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk, wire
-from harness import monitor as fig
+from harness import monitor as stats
 from harness.paths import E2E
 from harness.proc import Proc, until
 from harness.ringtap import sessions
@@ -24,59 +24,58 @@ def callbacks_gone(app, port=0):
 # ---- Polling ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("instruments", [fig.POLLS, fig.POLLS | fig.BUSY, fig.ALL])
+@pytest.mark.parametrize("collectors", [stats.POLLS, stats.POLLS | stats.BUSY, stats.ALL])
 @pytest.mark.smoke
-def test_bursts_as_they_were(app, monitor, instruments):
-    m = monitor(app, instruments)
+def test_bursts_are_counted_by_size(app, monitor, collectors):
+    m = monitor(app, collectors)
     app.rx(n=100, burst=32)  # 32, 32, 32, 4
     app.one("idle 0 0 n=17")
     app.rx(n=7, burst=1, len=300)
     app.rx(n=512, burst=512)
     app.one("idle 0 0 n=3")
     app.tx(n=70, burst=64)  # 64, 6
-    bursts, block = m.hook(fig.RX)
+    bursts, block = m.hook(stats.RX)
     assert bursts == {0: 20, 1: 7, 4: 1, 32: 3, 512: 1}
     assert (block.big_polls, block.big_packets) == (0, 0)
     assert block.max_burst == 512
-    bursts, _ = m.hook(fig.TX)
+    bursts, _ = m.hook(stats.TX)
     assert bursts == {64: 1, 6: 1}
     (thread,) = m.threads.values()
-    assert thread.life and thread.tid == app.pid
-    if instruments & fig.BUSY:
-        stretches = {n: c for n, c in enumerate(thread.stretch_packets) if c}
-        assert thread.stretches == 2
-        assert stretches == {6: 1, 9: 1}  # 100, 519 packets
+    assert thread.generation and thread.tid == app.pid
+    if collectors & stats.BUSY:
+        busy_periods = {n: c for n, c in enumerate(thread.busy_period_packets) if c}
+        assert thread.busy_periods == 2
+        assert busy_periods == {6: 1, 9: 1}  # 100, 519 packets
         assert not thread.is_busy and thread.since_tsc
         largest = sorted((b.packets for w in thread.window for b in w.burst), reverse=True)
         assert largest[:3] == [519, 100, 0]
-    if instruments & fig.GAPS:
-        # One gap less than polls; 12 of these brought packets, one gap of them is open still: no,
-        # the last poll was an empty one.
+    if collectors & stats.GAPS:
+        # 12 polls had packets; the gap after the last poll, an empty one, is still open.
         assert sum(thread.gaps_busy) == 12
         assert sum(thread.gaps_idle) == 19
 
 
 def test_bytes_on_the_wire(app, monitor):
-    m = monitor(app, fig.BYTES)
+    m = monitor(app, stats.BYTES)
     app.rx(n=100, len=60)
     app.rx(n=3, len=1500)
     app.tx(n=5, len=9000)
-    _, block = m.hook(fig.RX)
+    _, block = m.hook(stats.RX)
     assert (block.bytes, block.byte_packets) == (100 * 60 + 3 * 1500, 103)
     assert sum(block.burst) == 0, "not switched on"
-    _, block = m.hook(fig.TX)
+    _, block = m.hook(stats.TX)
     assert (block.bytes, block.byte_packets) == (5 * 9000, 5)
 
 
-def test_every_thread_counts_for_itself(play, monitor):
+def test_statistics_are_by_thread(play, monitor):
     app = play(lcores="0@0,1@1,2@0,3@1")
     app.ring("a")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     assert app.one("blast 0 0 workers=3 n=50") == 150
     assert sorted(h.thread for h in m.hooks) == sorted(m.threads)
     assert len(m.hooks) == 3
     for hook in m.hooks:
-        # What the ring refuses is offered once more.
+        # Packets that the ring refuses are sent again.
         assert hook.burst[1] >= 50 and sum(hook.burst) == hook.burst[1]
     assert sorted(t.lcore for t in m.threads.values()) == [1, 2, 3]
     until(lambda: all(t.name for t in m.threads.values()), what="names")
@@ -86,33 +85,34 @@ def test_every_thread_counts_for_itself(play, monitor):
 
 
 def forwarded(m, direction, port):
-    """Burst sizes of testpmd's forwarding thread; its main thread empties queues before it starts."""
+    """Burst sizes of testpmd's forwarding thread; its main thread empties the queues before the
+    start."""
     slot = next(s for s, t in m.threads.items() if t.lcore == 1)
     (block,) = [h for h in m.hooks
                 if (h.thread, h.port_index, h.direction) == (slot, port, direction)]
     return {n: c for n, c in enumerate(block.burst) if c}, block
 
 
-def test_testpmd_agrees(testpmd, monitor):
-    """Its own counters and its histogram of bursts, over the very same time."""
+def test_statistics_match_testpmd(testpmd, monitor):
+    """Its own counters and its histogram of bursts, over the same time."""
     pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"])
-    m = monitor(pmd, fig.ALL)
+    m = monitor(pmd, stats.ALL)
     pmd.cmd("set record-burst-stats on")
     pmd.start("start tx_first 3")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 100000, 30, "traffic")
     text = pmd.cmd("stop")
     for port, rx, tx in re.findall(r"statistics for port (\d+).*?RX-packets:\s*(\d+).*?"
                                    r"TX-packets:\s*(\d+)", text, re.DOTALL):
-        # What a driver refuses and is offered again would count twice; these rings never fill.
-        for direction, packets in ((fig.RX, rx), (fig.TX, tx)):
+        # Packets that are refused and sent again would count twice; these rings are never full.
+        for direction, packets in ((stats.RX, rx), (stats.TX, tx)):
             sizes, block = forwarded(m, direction, int(port))
             assert sum(n * c for n, c in sizes.items()) == int(packets)
-        assert forwarded(m, fig.RX, int(port))[1].max_burst == 13
+        assert forwarded(m, stats.RX, int(port))[1].max_burst == 13
     reply = re.findall(r"statistics for port (\d+).*?RX-bursts\s*:\s*(\d+)", text, re.DOTALL)
     assert len(reply) == 2, text
     for port, bursts in reply:
-        assert sum(forwarded(m, fig.RX, int(port))[0].values()) == int(bursts)
-    # And the counters of the ports, which are only handed on.
+        assert sum(forwarded(m, stats.RX, int(port))[0].values()) == int(bursts)
+    # The counters of the ports, which the probe copies.
     m.fresh()
     for port in m.ports:
         shown = pmd.stats(port.port_id)
@@ -120,23 +120,23 @@ def test_testpmd_agrees(testpmd, monitor):
         assert (port.imissed, port.rx_nombuf) == (shown["RX-missed"], shown["RX-nombuf"])
 
 
-def test_latency_needs_packets_that_came_and_went(testpmd, monitor):
+def test_latency_of_received_and_sent_packets(testpmd, monitor):
     pmd = testpmd("net_ring0", "net_ring1")
-    m = monitor(pmd, fig.LATENCY | fig.POLLS)
+    m = monitor(pmd, stats.LATENCY | stats.POLLS)
     pmd.start("start tx_first")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 20000, 30, "traffic")
     pmd.stop()
     sent = {h.port_index: sum(n * c for n, c in enumerate(h.burst))
-            for h in m.hooks if h.direction == fig.TX}
+            for h in m.hooks if h.direction == stats.TX}
     for port, packets in sent.items():
-        timed = [p for p in m.pairs if p.tx_index == port and p.rx_index != fig.NO_INDEX]
-        rest = [p for p in m.pairs if p.tx_index == port and p.rx_index == fig.NO_INDEX]
+        timed = [p for p in m.pairs if p.tx_index == port and p.rx_index != stats.NO_INDEX]
+        rest = [p for p in m.pairs if p.tx_index == port and p.rx_index == stats.NO_INDEX]
         assert [p.rx_index for p in timed] == [1 - port]
         for p in timed:
             assert p.count == sum(p.bucket)
             assert p.min * p.count <= p.sum <= p.max * p.count
-            assert p.bucket[fig.bucket_of(p.min)] and p.bucket[fig.bucket_of(p.max)]
-        # tx_first sends 32 that nobody had received.
+            assert p.bucket[stats.bucket_of(p.min)] and p.bucket[stats.bucket_of(p.max)]
+        # tx_first sends 32 packets that were not received.
         assert sum(p.unstamped for p in rest) == 32
         assert sum(p.shared for p in rest) == 0
         assert sum(p.count for p in timed) + 32 == packets
@@ -147,29 +147,29 @@ def test_latency_needs_packets_that_came_and_went(testpmd, monitor):
 
 def test_pools_of_testpmd(testpmd, monitor):
     pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100"])
-    m = monitor(pmd, fig.POOLS)
+    m = monitor(pmd, stats.POOLS)
     (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
     output = dpdk.telemetry(pmd.prefix, f"/mempool/info,{pool.name.decode()}")["/mempool/info"]
     assert pool.size == output["size"] == 5000
     assert pool.cache_size == output["cache_size"] == 100
     assert pool.object_bytes == output["header_size"] + output["elt_size"] + output["trailer_size"]
-    assert pool.available == pool.lowest == 5000  # forwarding has not begun
+    assert pool.available == pool.lowest == 5000  # before forwarding
     assert pool.ops == b"ring_mp_mc"
     assert pool.memory == 1 and pool.page_bytes in (4096, 2 << 20)
     assert pool.span >= pool.size * pool.object_bytes
-    # It costs the polling threads nothing: there is no callback.
+    # No cost for polling threads: no callback is installed.
     assert m.hooks == []
 
 
-def test_addresses_lie_in_the_pool(testpmd, monitor):
+def test_addresses_are_in_the_pool(testpmd, monitor):
     pmd = testpmd("net_null0")
-    m = monitor(pmd, fig.ADDRESSES | fig.POOLS)
+    m = monitor(pmd, stats.ADDRESSES | stats.POOLS)
     pmd.start()
-    until(lambda: any(s.done for s in m.samplers), 20, "a stretch")
+    until(lambda: any(s.done for s in m.samplers), 20, "a sample run")
     (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
-    stretch = next(st for s in m.samplers if s.done for st in s.stretch if st.number)
-    assert stretch.count == fig.STRETCH
-    for sample in stretch.sample[:stretch.count]:
+    run = next(st for s in m.samplers if s.done for st in s.run if st.number)
+    assert run.count == stats.RUN
+    for sample in run.sample[:run.count]:
         assert pool.base <= sample.buf_addr < pool.base + pool.span
         assert (sample.port_index, sample.queue) == (0, 0)
     pmd.stop()
@@ -178,18 +178,18 @@ def test_addresses_lie_in_the_pool(testpmd, monitor):
 # ---- Coming and going ------------------------------------------------------------------------
 
 
-def test_instruments_go_with_their_monitors(app, monitor):
-    one, other = monitor(app, fig.POOLS), monitor(app, fig.POLLS)
+def test_collectors_are_off_without_their_monitors(app, monitor):
+    one, other = monitor(app, stats.POOLS), monitor(app, stats.POLLS)
     assert app.one("callbacks 0") == 2
-    assert one.header.instruments == fig.POOLS | fig.POLLS
+    assert one.header.collectors == stats.POOLS | stats.POLLS
     switched = one.header.switched
-    other.switch(fig.POLLS | fig.LATENCY, 5)
-    assert one.header.instruments == fig.POOLS | fig.POLLS | fig.LATENCY
+    other.switch(stats.POLLS | stats.LATENCY, 5)
+    assert one.header.collectors == stats.POOLS | stats.POLLS | stats.LATENCY
     assert one.header.latency_every == 5
     assert one.header.switched != switched
     other.close()
     callbacks_gone(app)
-    until(lambda: one.header.instruments == fig.POOLS, 5, "switched off")
+    until(lambda: one.header.collectors == stats.POOLS, 5, "switched off")
     one.close()
 
 
@@ -206,7 +206,7 @@ sys.stdin.read()
 SEGMENT = "ringtap-statistics"  # its name in /proc/PID/maps
 
 
-def test_killed_monitors_leave_nothing(busy, closing):
+def test_killed_monitors_leave_no_hooks(busy, closing):
     before = None
     for turn in range(4):
         child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix], cwd=E2E))
@@ -216,7 +216,7 @@ def test_killed_monitors_leave_nothing(busy, closing):
         os.kill(child.pid, signal.SIGKILL)
         callbacks_gone(busy)
         until(lambda: SEGMENT not in Path(f"/proc/{busy.pid}/maps").read_text(), what="memory given back")
-        if turn == 1:  # what is made once is there now
+        if turn == 1:  # one-time allocations are done
             before = dpdk.Resources(busy.pid)
         elif turn > 1:
             until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, 10, "descriptors closed")
@@ -226,17 +226,17 @@ def test_killed_monitors_leave_nothing(busy, closing):
 
 
 def test_the_segment_outlives_the_application(app, monitor):
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     app.rx(n=5, burst=5)
     app.proc.kill()
     until(lambda: m.wire.receive()[0] is None, 10, "told")
-    assert m.hook(fig.RX)[0] == {5: 1}
+    assert m.hook(stats.RX)[0] == {5: 1}
 
 
-def test_ports_that_come_and_go(play, monitor):
+def test_ports_are_added_and_removed(play, monitor):
     app = play()
     app.plug("net_null0")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     app.plug("net_null1")
     until(lambda: len(m.ports) == 2, 10, "second port")
     app.do("poll 1 0 n=64")
@@ -255,14 +255,14 @@ def test_ports_that_come_and_go(play, monitor):
 
 
 def test_capture_and_monitor_share_the_callback(app, monitor, record):
-    m = monitor(app, fig.POLLS | fig.BUSY)
+    m = monitor(app, stats.POLLS | stats.BUSY)
     app.rx(n=10, burst=2)
     recorder = record(app)
     assert app.one("callbacks 0") == 2
     app.rx(n=30, burst=3)
     recorder.finish()
     app.rx(n=8, burst=4)
-    assert m.hook(fig.RX)[0] == {2: 5, 3: 10, 4: 2}
+    assert m.hook(stats.RX)[0] == {2: 5, 3: 10, 4: 2}
     assert len(recorder.file().packets) == 30
     assert sessions(app) == []
     m.close()
@@ -284,11 +284,11 @@ MESSAGES = {
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("what", MESSAGES)
 def test_malformed_requests(app, closing, what, first):
-    """Refused with a sentence; what was switched on goes with the connection."""
+    """Refused with a reason; collectors are switched off with the connection."""
     dpdk.telemetry(app.prefix, "/ringtap/attach")
     liar = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
     if not first:
-        liar.send(wire.message(wire.MONITOR, struct.pack("<II", fig.POLLS, 1)))
+        liar.send(wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1)))
         assert liar.receive()[0] == wire.MONITORING
         assert app.one("callbacks 0") == 2
     liar.send(wire.message(wire.MONITOR, MESSAGES[what]))
@@ -301,28 +301,28 @@ def test_malformed_requests(app, closing, what, first):
 def test_no_monitor_without_a_greeting(app, closing):
     dpdk.telemetry(app.prefix, "/ringtap/attach")
     rude = closing(wire.Reader(dpdk.RUN_DIR / app.prefix, greet=False))
-    rude.send(wire.message(wire.MONITOR, struct.pack("<II", fig.POLLS, 1)))
+    rude.send(wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1)))
     assert rude.receive()[0] == wire.ERROR
     assert app.one("callbacks 0") == 0
 
 
-def test_a_connection_is_one_or_the_other(app, monitor, closing):
-    m = monitor(app, fig.POLLS)
+def test_connection_is_a_capture_or_a_monitor(app, monitor, closing):
+    m = monitor(app, stats.POLLS)
     m.wire.send(wire.open_request())
     assert m.wire.receive()[0] == wire.ERROR
     reader = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
     reader.open()
-    reader.send(wire.message(wire.MONITOR, struct.pack("<II", fig.POLLS, 1)))
+    reader.send(wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1)))
     assert reader.receive()[0] == wire.ERROR
     callbacks_gone(app)
 
 
 @pytest.mark.smoke
 def test_readers_cannot_write_the_segment(app, monitor):
-    """Nor cut it off, or punch holes into it: polling threads write there."""
+    """Nor truncate it, or punch holes: polling threads write to it."""
     import fcntl
     import mmap
-    fd = monitor(app, fig.POLLS).wire.fds[0]
+    fd = monitor(app, stats.POLLS).wire.fds[0]
     seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
     assert seals & fcntl.F_SEAL_SHRINK and seals & fcntl.F_SEAL_GROW and seals & fcntl.F_SEAL_SEAL
     with pytest.raises(OSError):
@@ -336,70 +336,70 @@ def test_readers_cannot_write_the_segment(app, monitor):
 # ---- DPDK's own telemetry --------------------------------------------------------------------
 
 
-def ask(app, command):
+def query(app, command):
     return dpdk.telemetry(app.prefix, command)[command.partition(",")[0]]
 
 
 @pytest.mark.slow
-def test_telemetry_shows_the_same_and_lets_go(app, monitor):
-    assert ask(app, "/ringtap/polling")["lease_ms"] == 10000
+def test_telemetry_has_the_statistics_and_a_lease(app, monitor):
+    assert query(app, "/ringtap/polling")["lease_ms"] == 10000
     assert app.one("callbacks 0") == 2
     app.rx(n=100, burst=32)
     app.one("idle 0 0 n=5")
-    queues = ask(app, "/ringtap/polling,0")["queues"]
+    queues = query(app, "/ringtap/polling,0")["queues"]
     (rx,) = [q for q in queues.values() if q["direction"] == "rx"]
     assert (rx["calls"], rx["empty_calls"], rx["packets"]) == (9, 5, 100)
     assert rx["bursts"] == {"0": 5, "4": 1, "32": 3}
     assert rx["max_burst"] == 32
-    ask(app, "/ringtap/threads")
+    query(app, "/ringtap/threads")
     app.one("idle 0 0 n=100")
-    (thread,) = ask(app, "/ringtap/threads")["threads"].values()
+    (thread,) = query(app, "/ringtap/threads")["threads"].values()
     assert thread["tid"] == app.pid and thread["lcore"] == 0
     assert thread["idle_cycles"] > 0 and thread["busy_cycles"] == 0
-    assert thread["busy_permille"] == 0 and thread["longest_gaps_ns"][0] > 0
-    pools = ask(app, "/ringtap/mempools")["mempools"].values()
-    m = monitor(app, fig.POOLS)
+    assert thread["busy_percent"] == 0 and thread["longest_polling_gaps_ns"][0] > 0
+    pools = query(app, "/ringtap/mempools")["mempools"].values()
+    m = monitor(app, stats.POOLS)
     assert {p["name"]: p["size"] for p in pools} == {p.name.decode(): p.size for p in m.pools}
-    (port,) = ask(app, "/ringtap/ports,0")["ports"].values()
+    (port,) = query(app, "/ringtap/ports,0")["ports"].values()
     assert port["name"] == m.ports[0].name.decode()
-    assert ask(app, "/ringtap/ports,7")["ports"] == {}
+    assert query(app, "/ringtap/ports,7")["ports"] == {}
     m.close()
-    # A lease of ten seconds.
+    # The lease is ten seconds.
     until(lambda: app.one("callbacks 0") == 0, 30, "lease over")
 
 
-def test_telemetry_reports_what_it_left_out(play):
+def test_telemetry_counts_omitted_entries(play):
     """An answer ends at 16 KiB; each queue that was polled or sent to is an entry."""
     app = play()
     ports = [app.ring(str(i), rxq=16, txq=16) for i in range(5)]
-    ask(app, "/ringtap/polling")
+    query(app, "/ringtap/polling")
     for port in ports:
         for queue in range(16):
             app.rx(port, queue, n=1)
             app.tx(port, queue, n=1)
-    answer = ask(app, "/ringtap/polling")
+    answer = query(app, "/ringtap/polling")
     assert 80 < len(answer["queues"]) < 160
-    assert len(answer["queues"]) + answer["left_out"] == 160
+    assert len(answer["queues"]) + answer["omitted"] == 160
     for port in ports:
-        one = ask(app, f"/ringtap/polling,{port}")
-        assert len(one["queues"]) == 32 and "left_out" not in one
+        one = query(app, f"/ringtap/polling,{port}")
+        assert len(one["queues"]) == 32 and "omitted" not in one
 
 
 def test_telemetry_of_latency(testpmd):
     pmd = testpmd("net_ring0", "net_ring1")
     pmd.start("start tx_first")
-    ask(pmd, "/ringtap/latency")
-    until(lambda: sum(p.get("packets", 0) for p in ask(pmd, "/ringtap/latency")["pairs"].values())
+    query(pmd, "/ringtap/latency")
+    until(lambda: sum(p.get("packets", 0) for p in query(pmd, "/ringtap/latency")["pairs"].values())
           > 10000, 20, "latencies")
     pmd.stop()
-    pairs = [p for p in ask(pmd, "/ringtap/latency")["pairs"].values() if "packets" in p]
+    pairs = [p for p in query(pmd, "/ringtap/latency")["pairs"].values() if "packets" in p]
     assert sorted((p["rx_port"], p["tx_port"]) for p in pairs) == [
         ("net_ring0", "net_ring1"), ("net_ring1", "net_ring0")]
     for p in pairs:
         figures = [p[k] for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
         assert [f * 1.01 + 1 for f in sorted(figures)] >= figures
         assert 0 < p["min_ns"] <= p["mean_ns"] <= p["max_ns"]
-    only = ask(pmd, "/ringtap/latency,0")["pairs"].values()
+    only = query(pmd, "/ringtap/latency,0")["pairs"].values()
     assert [p["rx_port"] for p in only] == ["net_ring0"]
 
 
@@ -407,18 +407,18 @@ def test_telemetry_of_addresses(testpmd):
     """testpmd over net_null uses the same few buffers again and again."""
     pmd = testpmd("net_null0", args=["--forward-mode=rxonly"])
     pmd.start()
-    ask(pmd, "/ringtap/addresses")
-    (thread,) = until(lambda: [t for t in ask(pmd, "/ringtap/addresses")["threads"].values()
-                               if t["packets"] == fig.STRETCH], 20, "a stretch")
+    query(pmd, "/ringtap/addresses")
+    (thread,) = until(lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values()
+                               if t["packets"] == stats.RUN], 20, "a sample run")
     pmd.stop()
-    assert 1 <= thread["pages_1g_per_1000"] <= 2
-    assert thread["pages_1g_per_1000"] <= thread["pages_2m_per_1000"] <= thread["pages_4k_per_1000"]
-    assert thread["pages_4k_per_1000"] <= 1000
-    assert 0 <= thread["sequential_permille"] <= 1000
+    assert 1 <= thread["pages_1g_per_1000_packets"] <= 2
+    assert thread["pages_1g_per_1000_packets"] <= thread["pages_2m_per_1000_packets"] <= thread["pages_4k_per_1000_packets"]
+    assert thread["pages_4k_per_1000_packets"] <= 1000
+    assert thread["steps"] == stats.RUN - 1 and 0 <= thread["sequential_steps"] <= thread["steps"]
 
 
 def test_dpdk_telemetry_tool_shows_them(app, closing):
-    """The script that DPDK ships, at its prompt."""
+    """The script of DPDK, at its prompt."""
     tool = closing(Proc(["dpdk-telemetry.py", "-f", app.prefix], tty=True))
     tool.expect("-->")
     tool.send("/ringtap/ports")

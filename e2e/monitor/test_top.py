@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap top`: its statistics are those of the application, and it works in any terminal."""
+"""`ringtap top`: statistics match those of the application, and it works in any terminal."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ UTF8 = {"LC_ALL": "C.UTF-8"}
 
 
 class Lines:
-    """A `ringtap top --json` that goes on, and its documents on one application so far."""
+    """A running `ringtap top --json`, and its documents on one application."""
 
     def __init__(self, app, *args):
         self.name = app.prefix
@@ -68,7 +68,8 @@ def once(app, *args, locale=None):
 
 
 def document(app, *args, good=lambda doc: True):
-    """One that is good: on a crowded machine a thread may get no CPU for a whole interval."""
+    """A document that fulfils the condition: on a busy machine a thread may have no CPU for a whole
+    interval."""
     def get():
         text = check([RINGTAP, "top", "--once", "--json", *args, app.prefix])
         doc = json.loads(text)["applications"][0]
@@ -77,7 +78,7 @@ def document(app, *args, good=lambda doc: True):
 
 
 def worked(doc):
-    """Its polling thread ran, and the drivers' and the kernel's counters were read meanwhile."""
+    """The polling thread ran, and the counters of drivers and of the kernel were read."""
     return any(t["cpu_share"] and t["polls_per_second"] for t in doc["threads"]) and all(
         p["driver_per_second"]["ipackets"] is not None for p in doc["ports"])
 
@@ -100,8 +101,8 @@ def test_counts_are_exact(app, lines):
     assert sum(p["rx"]["empty_calls"] for p in it.ports("net_ring_a")) == 0
 
 
-def test_as_testpmd_counts(testpmd, lines):
-    """All of a run: its packets and its own histogram of bursts."""
+def test_counts_are_those_of_testpmd(testpmd, lines):
+    """A complete run: packets, and its own histogram of bursts."""
     pmd = testpmd("net_ring0", "net_ring1", args=("--record-burst-stats",))
     it = lines(pmd)
     pmd.start("start tx_first 2")
@@ -111,7 +112,7 @@ def test_as_testpmd_counts(testpmd, lines):
         name = f"net_ring{port}"
         it.until(lambda: it.packets(name, "rx") >= ports[port][0])
         assert it.packets(name, "rx") == ports[port][0]
-        # tx_first hands over two bursts before it counts.
+        # tx_first sends two bursts before it counts.
         assert it.packets(name, "tx") - ports[port][1] in (0, 64)
 
 
@@ -145,12 +146,12 @@ def test_idle_thread(testpmd):
     assert rx["packets_per_call"] == 0 and rx["packets_per_busy_call"] is None
 
 
-def test_what_was_not_sent(testpmd):
-    """testpmd drops what net_ring0 refuses, and counts it."""
+def test_unsent_packets(testpmd):
+    """testpmd drops packets that net_ring0 refuses, and counts them."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     until(lambda: pmd.stats(0)["TX-packets"] == 1023, what="a full ring")
-    # What is surely unsent: of all that came between two reads of the driver's counters.
+    # Certainly unsent packets, between two readings of the driver's counters.
     doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["unsent"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
     assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["offered"] > 0
@@ -162,7 +163,7 @@ def test_what_was_not_sent(testpmd):
 def test_gaps_and_microbursts(app, lines):
     it = lines(app, "--collectors", "polls,busy,gaps")
     _, before, _ = app.rx(n=640, burst=32)
-    app.rx(n=1)  # after the time that this command took to come
+    app.rx(n=1)  # after the gap that this command caused
     _, _, after = app.rx(n=1)
     found = []
 
@@ -218,7 +219,8 @@ def test_one_table(testpmd):
 
 
 def test_sorting(testpmd):
-    """net_null receives, net_ring only what comes round from it, and net_null2 in between."""
+    """net_null receives most, net_ring only packets that it has sent, net_null2 is between the
+    two."""
     pmd = testpmd("net_null0", "net_ring1", "net_null2", args=("--forward-mode=rxonly",))
     pmd.start()
 
@@ -238,7 +240,7 @@ def test_bars_in_utf8_and_ascii(testpmd):
         until(lambda: full in once(pmd, "-v", "queues", "-n", "0.2", locale=locale), 20, locale)
 
 
-def test_names_cannot_speak_to_the_terminal(play):
+def test_control_characters_in_names_are_replaced(play):
     app = play()
     app.plug("net_null\x1b[31m5")
     shown = once(app, "--wide")
@@ -252,20 +254,20 @@ def test_names_cannot_speak_to_the_terminal(play):
      "choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"),
     (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
     (["--once", "no-such-application"], FAILED, "no application is called")])
-def test_mistakes(args, status, says):
+def test_errors_are_one_line(args, status, says):
     done = run([RINGTAP, "top", *args])
     assert done.returncode == status
     assert says in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def test_reader_that_goes_away(app):
-    """`top --json | head -1` ends."""
+def test_reader_of_the_pipe_closes(app):
+    """`top --json | head -1` must end."""
     done = run(["sh", "-c", f"{RINGTAP} top --json -n 0.1 {app.prefix} | head -1"])
     assert done.stdout.startswith("{")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_ended_in_any_way_it_leaves_nothing(app, lines, number):
+def test_ended_top_leaves_no_hooks(app, lines, number):
     it = lines(app)
     assert app.one("callbacks 0") > 0
     it.proc.send_signal(number)
@@ -309,8 +311,8 @@ def test_80_columns_then_200(forwarding, terminal):
     window.resize(200, 50)
     screen = window.shows("RXPPS.*NOMBUF")
     assert fits(screen, 200)
-    screen = window.shows("\u2588")  # a thread that is busy, in some interval
-    assert any(forwarding.prefix in line for line in screen)  # in full now
+    screen = window.shows("\u2588")  # the bar of a busy thread, in some interval
+    assert any(forwarding.prefix in line for line in screen)  # not shortened
     window.resize(40, 8)
     window.shows(r"^\S+ +net_ring0 +[\d.]+[kM] ")
     until(lambda: fits(window.screen(), 40) and len(window.screen()) <= 8)
@@ -352,7 +354,7 @@ def test_help_pause_sort_and_interval(forwarding, terminal):
     window.shows("every 0.1 s")
     window.keys("b")
     window.shows(r"net_ring0 +0 rx .*lcore 1 +[\d.]+[kM] +[\d.]+[MG]")
-    window.keys("<")  # the last column that is seen, then the one before
+    window.keys("<")  # the last visible column, then the one before
 
     def sorted_by():
         line = next(x for x in window.screen(styles=True) if "PORT" in x)
@@ -361,7 +363,7 @@ def test_help_pause_sort_and_interval(forwarding, terminal):
     until(sorted_by, what="a marked column")
 
 
-def test_application_comes_and_goes(play, terminal):
+def test_application_starts_and_ends(play, terminal):
     app = play()
     app.ring("a")
     other = None
@@ -416,7 +418,7 @@ def test_application_without_the_probe_is_named(testpmd, terminal):
     terminal(pmd.prefix, columns=200).shows(f"{pmd.prefix}: without the probe.*-d ")
 
 
-def test_terminal_that_vanishes(app, terminal):
+def test_terminal_is_closed(app, terminal):
     window = terminal(app.prefix)
     window.shows("net_ring_a")
     assert app.one("callbacks 0") > 0
@@ -429,7 +431,7 @@ def test_unknown_terminal(app, terminal):
     assert window.ended() == FAILED
 
 
-def test_dumb_terminal_gets_tables(app, terminal):
+def test_tables_on_a_dumb_terminal(app, terminal):
     window = terminal(app.prefix, "-n", "0.2", env={**UTF8, "TERM": "dumb"})
     window.shows(r"net_ring_a")
     until(lambda: sum("net_ring_a" in line for line in window.screen()) > 1, what="the next table")
@@ -448,7 +450,7 @@ def test_no_color(testpmd, terminal):
     assert not re.search(r"\x1b\[[\d;]*31m", until(bold, what="a bold figure")[0])
 
 
-def test_colour_marks_what_is_bad(testpmd, terminal):
+def test_bad_values_are_coloured(testpmd, terminal):
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color"})
@@ -460,15 +462,16 @@ def test_colour_marks_what_is_bad(testpmd, terminal):
     until(red, what="a red figure")
 
 
-def test_application_that_stands_still(forwarding, terminal):
-    """Nobody waits for it at the keyboard, and a late answer to a switch is one: it comes back."""
+def test_stopped_application(forwarding, terminal):
+    """Keys work without delay, and a late answer to a switch is accepted: the application is shown
+    again."""
     window = terminal(forwarding.prefix)
     window.shows("net_ring0")
     forwarding.proc.send_signal(signal.SIGSTOP)
     try:
         window.keys("l")
         begun = time.monotonic()
-        for _ in range(5):  # each would take the 5 s that an answer is waited for
+        for _ in range(5):  # each would wait 5 s for an answer
             window.keys("h")
             window.shows("Columns of latency")
             window.keys("h")
@@ -479,7 +482,7 @@ def test_application_that_stands_still(forwarding, terminal):
 
 
 def test_ports_beyond_the_table(app, terminal):
-    """The table has 64 entries, and other ports have had them."""
+    """The table has 64 entries, which earlier ports have used."""
     screen = terminal(app.prefix, columns=120)
     screen.shows("net_ring_a")
     for i in range(64):
@@ -491,5 +494,5 @@ def test_ports_beyond_the_table(app, terminal):
     text = check([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])
     assert json.loads(text)["applications"][0]["uncounted_ports"] == 1
     app.do("unplug net_null63")
-    app.plug("net_null5")  # it has an entry
+    app.plug("net_null5")  # this port has an entry
     screen.shows("net_null5 ")

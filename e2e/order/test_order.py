@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One file, many polling threads: time never steps back, and what causes stands before what follows."""
+"""One file, many polling threads: times never decrease, and a cause is before its effect."""
 import pytest
 
 from harness import pcap, pcapng
 
 QUEUES = 2
 FRAMES = 8000
-PACKETS = 1_200_000  # at full rate, tens of milliseconds: some turns of the scheduler
-CROSSED = "(0-3)@(0,1)"  # four lcores that share two CPUs: they preempt each other inside of bursts
+PACKETS = 1_200_000  # at full rate, tens of milliseconds: several time slices
+CROSSED = "(0-3)@(0,1)"  # four lcores on two CPUs: they preempt each other during bursts
 
 
 @pytest.fixture
 def unique_frames(tmp_path):
-    """For each port and queue a file; no frame is twice in any of them."""
+    """A file for each port and queue; no frame occurs twice."""
     paths = {}
     for port in (0, 1):
         for queue in range(QUEUES):
@@ -23,7 +23,7 @@ def unique_frames(tmp_path):
 
 
 @pytest.mark.smoke
-def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_frames):
+def test_rx_is_before_tx_and_time_never_decreases(testpmd, record, unique_frames):
     vdevs = []
     for port in (0, 1):
         files = ",".join(f"rx_pcap={unique_frames[port, q]}" for q in range(QUEUES))
@@ -50,7 +50,7 @@ def test_rx_stands_before_tx_and_time_never_steps_back(testpmd, record, unique_f
 
 @pytest.mark.slow
 def test_order_at_full_rate(testpmd, record):
-    """Packets that circle through net_ring, as fast as they can, losses and all."""
+    """Packets that circulate in net_ring at the maximum rate, with losses."""
     pmd = testpmd("net_ring0", "net_ring1", lcores=CROSSED, args=[
         "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
     recorder = record(pmd, "-c", str(PACKETS), "-s", "64", attach=False)
@@ -61,12 +61,12 @@ def test_order_at_full_rate(testpmd, record):
     assert len(file.packets) == PACKETS
     pcapng.assert_in_order(file)
     seen = {(p.interface, p.queue, p.direction) for p in file.packets}
-    # Four streams on three lcores on two CPUs: in so short a time one may not have had its turn.
+    # Four streams on three lcores on two CPUs: a thread may have no CPU in such a short time.
     assert len(seen) >= (2 * QUEUES - 1) * 2
 
 
 def test_two_applications_in_one_file(play, record, closing, tmp_path):
-    """Interfaces of both, merged by time; bursts sent by turns come out by turns."""
+    """Interfaces of both, merged by time; alternately sent bursts are in order."""
     apps = [play(), play()]
     for app in apps:
         app.ring("a")

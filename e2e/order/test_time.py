@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time in the file is CLOCK_REALTIME's. Simulated days and clock steps: see the unit tests of clock.c."""
+"""Times in the file are those of CLOCK_REALTIME. Simulated days and clock steps: unit tests of
+clock.c."""
 import time
 
 import pytest
@@ -13,7 +14,7 @@ MS = 1_000_000  # ns
 
 
 def test_within_a_millisecond_of_the_wall_clock(play, record):
-    """Each burst is bracketed by clock_gettime() in the application itself."""
+    """The application calls clock_gettime() before and after each burst."""
     app = play()
     app.ring("a")
     recorder = record(app)
@@ -26,14 +27,15 @@ def test_within_a_millisecond_of_the_wall_clock(play, record):
     recorder.finish()
     packets = recorder.file().packets
     assert len(packets) == len(brackets)
-    # A thread may be interrupted between the clock and the burst: the bracket then is wide, not wrong.
+    # A thread may be preempted between the clock and the burst: the interval is then longer, but
+    # correct.
     off = [max(before - p.ns, p.ns - after, 0) for p, (before, after) in zip(packets, brackets)]
     assert max(off) < MS, f"{max(off)} ns outside of what the wall clock said"
 
 
 def test_kernel_and_capture_agree(testpmd, record, net, closing, tmp_path):
-    """The same frames, stamped by the kernel as they come to one port and behind the other, and by us in
-    between, as the burst that fetched them returns."""
+    """The same frames with times of the kernel on arrival at one port and after the other, and with
+    times of the probe in between."""
     hosts = [net.add_host(f"10.98.0.{i}") for i in (1, 2)]
     pmd = testpmd(*(f"net_af_packet{i},iface={port}" for i, (_, port) in enumerate(hosts)),
                   namespace=net.hub)
@@ -57,7 +59,8 @@ def test_kernel_and_capture_agree(testpmd, record, net, closing, tmp_path):
 
 
 def test_time_stamps_of_the_nic(testpmd, record, tmp_path):
-    """net_pcap stamps what it plays with the time in its file; what is sent has none, so it bears ours."""
+    """net_pcap sets the times of its file on received packets; sent packets have none, so the
+    probe's time is used."""
     path = pcap.write(tmp_path / "p.pcap", [pcap.frame(64, i) for i in range(500)])
     stamps = [ns for ns, _data, _length in pcap.read(path)]
     pmd = testpmd(f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null", args=["--no-flush-rx"])

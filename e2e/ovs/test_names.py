@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ports of Open vSwitch by the names that the switch has for them."""
+"""Ports of Open vSwitch by the names of the switch."""
 import json
 import signal
 import socket
@@ -14,7 +14,7 @@ from harness.ringtap import FAILED, OK, listing
 
 @pytest.fixture
 def switch(ovs, net):
-    """Two hosts on one bridge. Returns (ovs, hosts, ethdev names by the switch's)."""
+    """Two hosts on one bridge. Returns (ovs, hosts, {name in the switch: ethdev name})."""
     hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
     it = ovs()
     return it, [h for h, _ in hosts], {f"p{i}": it.add_port(f"p{i}", port)
@@ -22,7 +22,7 @@ def switch(ovs, net):
 
 
 def ports_of(ovs):
-    """{name: ethdev name}, as `ringtap list` has them."""
+    """{name: ethdev name} by `ringtap list`."""
     entry, = [a for a in listing() if a["name"] == ovs.prefix]
     return {p["name"]: p["device"] for p in entry["ports"]}
 
@@ -35,7 +35,7 @@ def ping(host):
 def test_listed(switch):
     it, _hosts, devices = switch
     assert ports_of(it) == devices
-    text = check([RINGTAP, "list"])  # ethdev's names are shortened to fit
+    text = check([RINGTAP, "list"])  # ethdev names are shortened to fit
     assert all(f" {name} ({device[:4]}" in text for name, device in devices.items())
     assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
     assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap",
@@ -43,7 +43,8 @@ def test_listed(switch):
 
 
 def test_recorded(switch, record):
-    """By either name; the file has the switch's, and ethdev's in the description."""
+    """By either name; the file has the name of the switch, and that of ethdev in the
+    description."""
     it, (a, _b), devices = switch
     recorders = [record(it, "-f", "icmp", ports=[port]) for port in ("p0", devices["p0"])]
     ping(a)
@@ -55,7 +56,7 @@ def test_recorded(switch, record):
         assert len(recorder.file().packets) == 10
 
 
-def test_watched(switch):
+def test_shown_by_monitors(switch):
     it, (a, _b), devices = switch
     done = check([RINGTAP, "top", "--once", "--json", it.prefix])
     app, = json.loads(done)["applications"]
@@ -84,7 +85,7 @@ def test_read_by_tcpdump(switch, closing):
 
 
 def test_names_follow_the_switch(switch, net):
-    """Numbers of ports are given anew."""
+    """Port numbers are reused."""
     it, _hosts, devices = switch
     it.del_port("p0")
     del devices["p0"]
@@ -93,7 +94,7 @@ def test_names_follow_the_switch(switch, net):
     assert ports_of(it) == devices
 
 
-def test_vhost_user_and_internal_ports_are_not_there(switch):
+def test_vhost_user_and_internal_ports_are_not_listed(switch):
     it, _hosts, devices = switch
     it.vsctl("add-port", "br0", "vhost0", "--", "set", "Interface", "vhost0",
              "type=dpdkvhostuserclient", f"options:vhost-server-path={it.dir}/vhost0")
@@ -104,7 +105,7 @@ def test_vhost_user_and_internal_ports_are_not_there(switch):
 @pytest.mark.parametrize("lie", [None, b"", b"]}", b'{"result":[{"rows":[{"name":{}}]}]}', b"[" * 4096],
                          ids=["gone", "silent", "nonsense", "odd rows", "endless"])
 def test_without_the_database(switch, record, closing, lie):
-    """Or with a wrong answer from it: ports then have ethdev's names."""
+    """Also with an invalid answer: ports then have ethdev names."""
     it, (a, _b), devices = switch
     it.db.stop(signal.SIGTERM)
     if lie is not None:
@@ -120,7 +121,7 @@ def test_without_the_database(switch, record, closing, lie):
 
 
 class Liar:
-    """Listens in place of the database, and sends lines of what it is given."""
+    """Simulates the database: listens on its socket, and sends this text."""
 
     def __init__(self, path, text):
         path.unlink(missing_ok=True)
@@ -145,7 +146,7 @@ class Liar:
             while self._text:
                 connection.sendall(self._text)
         except OSError:
-            pass  # the other side has given up
+            pass  # the other side has closed the connection
 
     def close(self):
         self._sock.shutdown(socket.SHUT_RDWR)

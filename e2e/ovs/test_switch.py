@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stock Open vSwitch, unmodified: hosts in namespaces communicate, and their packets are in the file."""
+"""Unmodified Open vSwitch: hosts in namespaces communicate, and their packets are recorded."""
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from harness.ringtap import packets_of
 HUGE_PAGES_NEEDED = 256  # of 2 MiB
 BYTES = 3_000_000
 
-# Sends BYTES over TCP and waits until the peer has closed; the peer counts them.
+# Sends BYTES over TCP and waits until the peer has closed; the peer counts the bytes.
 SEND = f"""
 import socket, sys
 s = socket.create_connection((sys.argv[1], 5001))
@@ -71,7 +71,7 @@ def test_ping(switch, record):
     assert [i.name for i in file.interfaces][:2] == names
     pcapng.assert_in_order(file)
     check_accounts(file)
-    # Every echo and every answer: in at one port, then out of the other.
+    # Each request and each reply: received at one port, then sent at the other.
     rows = tshark(recorder.out, "icmp", "frame.interface_name", "frame.packet_flags_direction",
                   "icmp.type", "icmp.seq")
     per_seq = {}
@@ -94,11 +94,11 @@ def test_tcp(switch, record):
     file = recorder.file()
     pcapng.assert_in_order(file)
     check_accounts(file)
-    # Each frame that came in went out unchanged, and later.
+    # Each received frame was sent unchanged, and later.
     came = [p.data for p in packets_of(file, names[0], pcapng.RX)]
     went = [p.data for p in packets_of(file, names[1], pcapng.TX)]
     assert came == went
-    # The stream that tshark puts together is the stream that was sent.
+    # The stream that tshark reassembles is the sent one.
     single = recorder.out.with_suffix(".in.pcapng")
     check(["tshark", "-r", recorder.out, "-w", single, "-Y",
            f'frame.interface_name == "{names[0]}" && frame.packet_flags_direction == 1'])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aliases of ports, and what programs request from the kernel for an interface of that name."""
+"""Aliases of ports, and requests of programs to the kernel for an interface of that name."""
 import re
 import signal
 import struct
@@ -35,7 +35,7 @@ def ports(app):
 
 
 def test_aliases_are_names_of_ports(play, closing, tmp_path):
-    """Of each port of two applications; and without a port, of all."""
+    """For each port of two applications, and for all ports of one."""
     apps = [play(), play()]
     for app in apps:
         app.ring("a")
@@ -80,9 +80,9 @@ def test_interface_of_the_kernel_precedes_an_alias(app, closing, tmp_path):
 
 
 def test_requests_for_an_interface(play):
-    """As the kernel's for one without addresses; the hardware address is the port's."""
+    """As for a kernel interface without addresses; the hardware address is that of the port."""
     app = play()
-    app.plug("net_null0")  # it has a random one
+    app.plug("net_null0")  # its address is random
     port = ports(app)[1][0]
     flags, mac, mtu, address, index = requests(port["alias"], SIOCGIFFLAGS, SIOCGIFHWADDR, SIOCGIFMTU, SIOCGIFADDR,
                                                SIOCGIFINDEX)

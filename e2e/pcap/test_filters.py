@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Filters that libpcap compiles for the kernel alone, and filters for applications that are paused."""
+"""Filters that libpcap compiles for the kernel only, and filters of stopped applications."""
 import os
 import signal
 from pathlib import Path
@@ -17,8 +17,13 @@ WAYS = {"inbound": ["rx"], "outbound": ["tx"], "not outbound and len = 100": ["r
         "inbound or outbound": ["rx", "tx"]}
 
 
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
 def burst(app):
-    """12 frames in, numbered from 0, and 7 out, from 100."""
+    """12 received frames, numbered from 0, and 7 sent ones, from 100."""
     app.rx(n=12, len=100)
     app.tx(n=7, len=100, seq=100)
 
@@ -39,8 +44,8 @@ def test_tcpdump(app, closing, tmp_path, expression):
     assert sorted(pcap.frames(tmp_path / "out")) == sorted(want)
 
 
-def test_filter_that_is_run_here(app, closing, tmp_path):
-    """A loop, which no application takes: the record's own direction counts."""
+def test_filter_that_runs_in_the_library(app, closing, tmp_path):
+    """A loop, which applications refuse: the library filters, by the direction of the record."""
     dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", f"ringtap:{app.prefix}:0", "-w",
                          tmp_path / "out", "-c", "7", "outbound and not ip6 protochain 58"]))
     dump.expect("listening on", 30)
@@ -72,7 +77,7 @@ def test_extcap(app, closing, tmp_path, expression):
 
 
 @pytest.mark.parametrize("expression", ["ifindex 3", "ip6 protochain 58"])
-def test_what_the_capture_refuses_the_check_refuses(app, record, expression):
+def test_check_refuses_what_the_capture_refuses(app, record, expression):
     output = run([EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter",
                 expression])
     assert output.returncode == OK and "no application can run it" in output.stdout
@@ -80,21 +85,21 @@ def test_what_the_capture_refuses_the_check_refuses(app, record, expression):
     assert "no application can run it" in output
 
 
-def paused(pid):
+def stopped(pid):
     stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
-def test_paused_application(app, closing):
-    """No answer within the time: an error, the old filter holds, and once it goes on, so do we."""
+def test_stopped_application(app, closing):
+    """Without an answer in time: an error, the old filter stays, and both continue later."""
     def answer(line):
         if line in ("pause", "resume"):
             os.kill(app.pid, signal.SIGSTOP if line == "pause" else signal.SIGCONT)
         if line == "pause":
-            until(lambda: paused(app.pid), 10, "all of its threads stand still")
+            until(lambda: stopped(app.pid), 10, "all its threads stopped")
         return line in ("pause", "resume")
 
-    proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_paused_one", f"ringtap:{app.prefix}:0"]))
+    proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_stopped_application", f"ringtap:{app.prefix}:0"]))
     try:
         while (line := proc.expect(r"^(.*)\r?\n", 60).group(1).decode()) != "good":
             if line.startswith("send "):

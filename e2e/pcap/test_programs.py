@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that do more with an interface than libpcap's calls, or that use them in ways of their own. Each runs
-with the system's libpcap on a veth and under `ringtap run` on a port; the same packets must give the same."""
+"""Programs that do more with an interface than libpcap calls, or use libpcap in unusual ways. Each
+runs with the system's libpcap on a veth, and under `ringtap run` on a port; the same packets must
+give the same output."""
 import re
 import signal
 from pathlib import Path
@@ -20,7 +21,7 @@ ARPALERT = Path("/etc/arpalert/arpalert.conf")
 
 
 def frames():
-    """A and B resolve each other, A looks up a name, gets a page and sends datagrams."""
+    """ARP between A and B, then DNS, HTTP and datagrams from A."""
     def ip(src, dst, **fields):
         return Ether(src=src[0], dst=dst[0]) / IP(src=src[1], dst=dst[1], flags="DF", **fields)
 
@@ -51,7 +52,7 @@ FRAMES = frames()
 
 
 class OnVeth:
-    """With an address: libpcap programs look it up."""
+    """With an address, which libpcap programs look up."""
 
     def __init__(self):
         self.veth = Veth()
@@ -62,7 +63,8 @@ class OnVeth:
         return self.space.start(argv, **kwargs)
 
     def captures(self):
-        """A socket for all protocols is bound to an interface; the senders' are for none."""
+        """Whether a packet socket for all protocols is bound to the interface; those of senders are
+        for none."""
         with open(f"/proc/{self.veth.senders['rx'].pid}/net/packet") as f:
             rows = [dict(zip(("sk", "refs", "type", "proto", "interface", "running"), line.split())) for line in f]
         return any(row["proto"] == "0003" and row["interface"] != "0" and row["running"] == "1" for row in rows)
@@ -75,7 +77,7 @@ class OnVeth:
 
 
 class OnPort:
-    """Programs run in a network namespace, too: servers among them have it for themselves."""
+    """Programs run in a network namespace, so that servers among them have free ports."""
 
     def __init__(self, app):
         self.app, self.space = app, Namespace()
@@ -130,13 +132,13 @@ def until_printed(side, proc, *patterns):
 
 
 def plain(text, side):
-    """Without what differs from one run to the next."""
+    """Removes what differs between runs."""
     text = re.sub(r"\b\d{4}-\d\d-\d\d|\b\d\d/\w{3}/\d{4}|^\w{3} +\d+ ", "DATE", text.replace("\r", ""), flags=re.MULTILINE)
     return TIMES.sub("TIME", text).replace(side.name, "IF").replace(side.alias, "IF")
 
 
 def test_pcapy(sides, play_to):
-    """next() is None at a timeout: on a veth none comes without a packet."""
+    """next() returns None at a timeout; on a veth there is none before a packet."""
     script = """
 import pcapy, sys
 reader = pcapy.open_live(sys.argv[1], 65536, 1, 1)
@@ -173,8 +175,8 @@ for (my $n = 0; $n < 32; $n++) {
 
 
 def test_iftop(sides, play_to):
-    """Without an address it tells directions apart by the hardware address, a request to the kernel. It looks at
-    its clock when a packet comes."""
+    """Without an IP address, it distinguishes directions by the hardware address, which it requests
+    from the kernel. It checks its timer when a packet arrives."""
     out = []
     for side in sides:
         proc = play_to(side, "iftop", "-t", "-s", "2", "-n", "-N", "-P", "-F", "10.1.0.1/32", "-i", "{alias}")
@@ -199,13 +201,14 @@ def test_netdiscover(sides, play_to):
     assert out[0] == out[1] == {(A[1], A[0]), (B[1], B[0])}
 
 
-def test_netdiscover_takes_no_long_names(sides, play_to):
+def test_netdiscover_rejects_long_names(sides, play_to):
     proc = play_to(sides[1], "netdiscover", "-p", "-P", "-N", "-i", "{}")
     assert proc.wait() == 1 and "interface name is too long" in proc.output
 
 
 def flows(path):
-    """Packets and bytes by flow, from argus's file, however many records there are of one."""
+    """Packets and bytes by flow from the file of argus, which may have several records of a
+    flow."""
     done = run(["ra", "-n", "-u", "-c", ",", "-r", path, "-s", "proto", "saddr", "sport", "daddr", "dport", "pkts", "bytes"])
     out = {}
     for line in done.stdout.splitlines():
@@ -217,7 +220,7 @@ def flows(path):
 
 
 def test_argus(sides, play_to, tmp_path):
-    """It requests the interface's flags, and reads nothing where that fails."""
+    """It requests the flags of the interface, and does not read if that fails."""
     out = []
     for i, side in enumerate(sides):
         path = tmp_path / str(i)
@@ -231,7 +234,7 @@ def test_argus(sides, play_to, tmp_path):
 
 
 def test_arpwatch(sides, play_to, tmp_path):
-    """It writes into packets."""
+    """It writes to the packets."""
     out = []
     for i, side in enumerate(sides):
         data = tmp_path / f"{i}.dat"
@@ -247,7 +250,7 @@ def test_arpwatch(sides, play_to, tmp_path):
 
 
 def test_arpalert(sides, play_to, private_dir):
-    """It requests the hardware address, to leave out its own packets."""
+    """It requests the hardware address, to skip its own packets."""
     out = []
     private_dir.chmod(0o777)
     for i, side in enumerate(sides):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same program, linked with the system's libpcap, makes the same calls on a veth and, under
-`ringtap run`, on a port. The results on the veth are the reference."""
+"""A program linked with the system's libpcap makes the same calls on a veth and, under `ringtap
+run`, on a port. The results on the veth are the reference."""
 import re
 import stat
 
@@ -15,9 +15,9 @@ from harness.veth import Veth
 TABLE = BUILD / "e2e" / "pcap_table"
 POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
-# Name of the call: (on the veth, on the port). The reason must stand next to it.
+# Name of the call: (on the veth, on the port). Each entry needs a reason.
 INTENDED = {
-    # libpcap lists DOCSIS for every Ethernet interface; it is of no use on a port.
+    # libpcap lists DOCSIS for every Ethernet interface; ports do not support it.
     "pcap_list_datalinks": ("2, first 1", "1, first 1"),
 }
 
@@ -30,7 +30,7 @@ def veth():
 
 
 def lines_of(proc, send=None):
-    """Runs it, sends the frames that it requests; returns its lines."""
+    """Runs the program and sends the requested frames; returns its lines."""
     lines, seq = [], 0
     while not lines or not lines[-1].startswith("end:"):
         line = proc.expect(r"^(.*)\r?\n", 30).group(1).decode()
@@ -39,7 +39,7 @@ def lines_of(proc, send=None):
             send(found[1], int(found[2]), int(found[3]), seq)
             seq += int(found[2])
             proc.send("")
-        elif not line.startswith("Warning: "):  # libpcap's own, on standard error
+        elif not line.startswith("Warning: "):  # of libpcap, on standard error
             lines.append(line)
     assert proc.wait() == 0
     return lines
@@ -53,7 +53,7 @@ def differences(theirs, ours):
     return {name: (t, o) for (name, t), (_, o) in zip(theirs, ours) if t != o}
 
 
-def test_same_calls_same_answers(veth, app, closing):
+def test_results_of_calls_are_the_same(veth, app, closing):
     theirs = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
     ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, f"ringtap:{app.prefix}:0"])),
                     lambda direction, n, length, seq: app.burst(direction, n=n, len=length,
@@ -63,13 +63,13 @@ def test_same_calls_same_answers(veth, app, closing):
 
 
 def refusals(lines, device):
-    """Without the name of the interface and the reasons in brackets: these differ."""
+    """Removes the interface name and the reasons in brackets, which differ."""
     return [re.sub(r" \(.*\)$", " (why)", line.replace(device, "DEVICE")) for line in lines]
 
 
 @pytest.mark.parametrize("device", ["ringtap:nosuchapp:0", "ringtap:", "ringtap:{}:nosuchport",
                                     "ringtap:{}:0+nosuchport", "ringtap:{}:0+nosuchapp:0"])
-def test_interfaces_that_are_not_there(veth, app, closing, device):
+def test_missing_interfaces(veth, app, closing, device):
     device = device.format(app.prefix)
     theirs = lines_of(closing(veth.space.start([TABLE, "nosuch0", "refusals"])))
     ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, device, "refusals"])))
@@ -77,8 +77,8 @@ def test_interfaces_that_are_not_there(veth, app, closing, device):
     assert app.one("callbacks 0") == 0
 
 
-def test_interfaces_that_we_may_not_open(veth, app, closing):
-    listing()  # wakes the probe, so that there is a socket
+def test_interfaces_without_permission(veth, app, closing):
+    listing()  # wakes the probe, which makes its socket
     for sock in (dpdk.RUN_DIR / app.prefix).glob("*"):
         if stat.S_ISSOCK(sock.stat().st_mode):
             sock.chmod(0)
@@ -88,8 +88,8 @@ def test_interfaces_that_we_may_not_open(veth, app, closing):
     assert not differences(refusals(theirs, veth.name), refusals(ours, device))
 
 
-def test_other_names_go_to_the_system(veth, closing):
-    """The library changes nothing for interfaces of the kernel."""
+def test_other_interfaces_are_those_of_the_system(veth, closing):
+    """Kernel interfaces behave as without the library."""
     plain = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
     loaded = lines_of(closing(veth.space.start([RINGTAP, "run", TABLE, veth.name])), veth.burst)
     assert plain == loaded
@@ -97,11 +97,11 @@ def test_other_names_go_to_the_system(veth, closing):
 
 @pytest.mark.smoke
 def test_devices_are_listed(veth, app):
-    """After the system's own, which do not change."""
+    """Ports are listed after the system's interfaces, which do not change."""
     other = run([*veth.space.prefix, "tcpdump", "-D"]).stdout
 
     def listed():
-        """Other applications start and end, and ours may get no CPU to answer in time."""
+        """Other applications start and end, and the test's may have no CPU to answer in time."""
         both = run([*veth.space.prefix, RINGTAP, "run", "tcpdump", "-D"]).stdout
         assert both.startswith(other)
         names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]

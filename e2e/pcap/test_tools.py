@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unmodified libpcap programs: each prints the same of a port as of the file that is played there."""
+"""Unmodified libpcap programs: the output for a port is that for the file that the port plays."""
 import re
 import shutil
 import signal
@@ -20,15 +20,14 @@ FILTERS = ["", "tcp", "not ip and not ip6", "vlan or arp", "ip6 protochain 58", 
 
 @pytest.fixture(scope="module")
 def source(corpus_files, tmp_path_factory):
-    """All of the corpus in one file, packets a microsecond apart."""
+    """The whole corpus in one file, one packet per microsecond."""
     frames = [f for path in corpus_files for f in pcap.frames(path)]
     return pcap.write(tmp_path_factory.mktemp("tools") / "all.pcap", frames)
 
 
 @pytest.fixture
 def stage(testpmd, source, closing):
-    """stage(argv) runs a program on a port, argv with the port's name for {}; play() plays the
-    file."""
+    """stage(argv) runs a program on a port, whose name replaces {}; play() plays the file."""
     pmd = testpmd(f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1",
                   args=["--no-flush-rx", "--forward-mode=rxonly"])
 
@@ -53,7 +52,8 @@ def lines(text):
 
 @pytest.mark.parametrize("expression", FILTERS)
 def test_tcpdump(stage, source, expression, tmp_path):
-    """What it prints, and what it writes. With a filter, the packets in front of it were waiting."""
+    """Its output and its file. With a filter, which also applies to packets that wait in the
+    ring."""
     expected = lines(check(["tcpdump", "-nn", "-t", "-XX", "-r", source, expression]))
     check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap", expression])
     frames = pcap.frames(tmp_path / "expected.pcap")
@@ -74,7 +74,7 @@ def test_tcpdump(stage, source, expression, tmp_path):
 
 
 def test_tcpdump_without_privileges(stage, source, private_dir, tmp_path):
-    """It gives them up between opening and setting the filter."""
+    """It drops privileges between opening and setting the filter."""
     private_dir.chmod(0o777)
     proc = stage("tcpdump", "-i", "{}", "-Z", "nobody", "-c", 20, "-w", private_dir / "out.pcap",
                  "tcp")
@@ -87,7 +87,8 @@ def test_tcpdump_without_privileges(stage, source, private_dir, tmp_path):
 
 
 def test_time_stamps(stage, source, tmp_path):
-    """-j adapter: those of the NIC, which for net_pcap are the file's; otherwise those of today."""
+    """-j adapter: times of the NIC, which for net_pcap are those of the file; otherwise current
+    times."""
     nic, host = (stage("tcpdump", "-i", "{}", "-j", kind, "--time-stamp-precision=nano", "-c", 500,
                        "-w", tmp_path / kind) for kind in ("adapter", "host"))
     for proc in (nic, host):
@@ -123,7 +124,7 @@ def test_direction(app, closing, tmp_path, options, directions):
 
 
 def test_several_ports_and_applications(app, play, closing, tmp_path):
-    """Named, all of an application, and those that come later; merged by time."""
+    """Named ports, all ports of an application, and later ones; merged by time."""
     app.ring("b")
     app.ring("c")
     other = play()
@@ -165,7 +166,7 @@ def test_tshark(stage, source, tmp_path):
 @pytest.mark.parametrize("options", [[], ["-f", "tcp"], ["-s", "96"], ["-B", "8"]],
                          ids=lambda o: " ".join(o))
 def test_dumpcap(stage, source, options, tmp_path):
-    """Wireshark captures by it. It selects on the descriptor."""
+    """The capture program of Wireshark, which uses select() on the descriptor."""
     check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap",
            *(options[1:] if "-f" in options else [])])
     expected = pcap.frames(tmp_path / "expected.pcap")
@@ -227,7 +228,7 @@ end
 
 
 def test_nmap(stage, source, tmp_path):
-    """Its scripts capture by libpcap; its scans need an interface of the kernel to send from."""
+    """Its scripts capture with libpcap; its scans need a kernel interface for sending."""
     script = tmp_path / "first.nse"
     script.write_text("local nmap = require 'nmap'\nlocal stdnse = require 'stdnse'\n" + _NSE)
     proc = stage("nmap", "-sL", "-n", "--script", script, "--script-args", "dev={}", "127.0.0.1")
@@ -253,7 +254,7 @@ s.join()
 
 @pytest.mark.parametrize("expression,count", [("", 4000), ("udp", 100)])
 def test_scapy(stage, source, expression, count):
-    """It loads libpcap by dlopen()."""
+    """It loads libpcap with dlopen()."""
     python = "/usr/bin/python3"
     expected = lines(check([python, "-c", _SCAPY, "offline", source, expression, count]))
     proc = stage(python, "-c", _SCAPY, "iface", "{}", expression, count)
@@ -292,7 +293,7 @@ class Collector:
 
 
 def test_softflowd(stage, source, closing, private_dir):
-    """It goes into the background after it has opened, and polls on the descriptor."""
+    """It becomes a daemon after opening, and uses poll() on the descriptor."""
     collector = closing(Collector())
     common = ["-n", collector.address, "-v", "5", "-m", "100000"]
     done = run(["softflowd", "-r", source, "-d", *common, "-c", "none", "-p", private_dir / "0"])
@@ -301,7 +302,7 @@ def test_softflowd(stage, source, closing, private_dir):
     control = private_dir / "ctl"
     # The text before the first colon is an index.
     proc = stage("softflowd", "-i", "1:{}", *common, "-c", control, "-p", private_dir / "pid")
-    assert proc.wait() == 0, proc.output  # its child goes on
+    assert proc.wait() == 0, proc.output  # the child continues
     try:
         stage.play()
         total = len(pcap.frames(source))
@@ -319,8 +320,8 @@ def test_softflowd(stage, source, closing, private_dir):
 
 
 @pytest.mark.smoke
-def test_run_itself(tmp_path):
-    """Exit codes as those of env(1); the environment is extended, not replaced."""
+def test_run_command(tmp_path):
+    """Exit codes are those of env(1); the environment is extended, not replaced."""
     assert check([*RUN, "sh", "-c", "echo $LD_PRELOAD:$LD_LIBRARY_PATH"],
                  env={"LD_PRELOAD": "libc.so.6", "LD_LIBRARY_PATH": "/x"}).strip().endswith(":/x")
     for argv, status in ((["sh", "-c", "exit 7"], 7), (["/nosuch/program"], 127),

@@ -38,7 +38,7 @@ def test_ports_and_sessions(play, record):
     assert mine(app)["sessions"] == []
 
 
-def test_for_people(play):
+def test_text_output(play):
     app = play()
     app.ring("a")
     output = check([RINGTAP, "list"])
@@ -81,7 +81,7 @@ def stopped(play):
     app.proc.send_signal(signal.SIGCONT)
 
 
-def test_stopped_application_is_called_stopped(stopped):
+def test_stopped_application_is_reported(stopped):
     entry = mine(stopped)
     assert entry["stopped"] is True and f"kill -CONT {stopped.pid}" in entry["error"]
     output = check([RINGTAP, "list"])
@@ -101,7 +101,7 @@ def test_every_command_reports_that_the_application_is_stopped(stopped, tmp_path
     assert f"kill -CONT {stopped.pid}" in done.stderr and stopped.prefix in done.stderr
 
 
-def test_frozen_application_is_called_frozen(play):
+def test_frozen_application_is_reported(play):
     with_freezer = Path("/sys/fs/cgroup/freezer")
     version = 1 if with_freezer.is_dir() else 2
     base = with_freezer if version == 1 else Path("/sys/fs/cgroup")
@@ -126,7 +126,7 @@ def test_frozen_application_is_called_frozen(play):
         group.rmdir()
 
 
-def test_dead_application_is_not_listed(play):
+def test_ended_application_is_not_listed(play):
     app = play()
     app.proc.kill()
     assert app.prefix not in check([RINGTAP, "list"])
@@ -141,7 +141,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def completed(*words):
-    """What bash offers for the last word."""
+    """Completions of bash for the last word."""
     script = BUILD / "cli" / "completion" / "ringtap"
     path = f"{RINGTAP.parent}:{os.environ['PATH']}"
     return check(["bash", "-c", COMPLETE, "bash", script, *words], env={"PATH": path}).split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ports that appear, vanish, stop, restart or get other queues while a capture runs."""
+"""Ports that are added, removed, stopped, restarted or reconfigured during a capture."""
 import json
 
 import pytest
@@ -15,7 +15,7 @@ def hooked(app, port, n):
 
 
 @pytest.mark.smoke
-def test_port_that_appears(play, record):
+def test_port_is_added(play, record):
     app = play()
     app.ring("a")
     recorder = record(app)
@@ -31,7 +31,7 @@ def test_port_that_appears(play, record):
     assert len(packets_of(file, "net_ring_a")) == 10
 
 
-def test_port_that_appears_after_an_empty_start(play, record):
+def test_port_is_added_to_an_application_without_ports(play, record):
     app = play()
     recorder = record(app)
     app.plug("net_null0")
@@ -41,8 +41,8 @@ def test_port_that_appears_after_an_empty_start(play, record):
     assert len(recorder.file().packets) == 64
 
 
-def test_port_that_vanishes_and_comes_back(play, record):
-    """Its id is used again, and so is its interface, although net_null makes up an address each time."""
+def test_port_that_comes_back(play, record):
+    """Its id is reused, and its interface continues, although net_null has a new random address."""
     app = play()
     app.ring("a")
     recorder = record(app)
@@ -66,7 +66,7 @@ ARRIVALS = 200
 
 
 def arrivals(app, names):
-    """Ports that come, receive and go, one after the other. Returns what they received."""
+    """Adds, uses and removes ports, one after the other. Returns what they received."""
     received = 0
     for i, name in enumerate(names):
         port = app.plug(name)
@@ -77,7 +77,7 @@ def arrivals(app, names):
     return received
 
 
-def test_hundreds_of_arrivals_of_one_port(play, record):
+def test_port_comes_back_hundreds_of_times(play, record):
     app = play()
     app.ring("a")
     recorder = record(app, "-s", "64")
@@ -108,10 +108,10 @@ def test_hundreds_of_ports_one_after_the_other(play, record):
     assert f"Number of interfaces in file: {ARRIVALS + 1}" in check(["capinfos", recorder.out])
 
 
-PORTS = 32  # RTE_MAX_ETHPORTS of the distributions
+PORTS = 32  # RTE_MAX_ETHPORTS in distributions
 
 
-def test_as_many_ports_as_there_can_be(testpmd, record):
+def test_maximum_number_of_ports(testpmd, record):
     names = [f"net_null{i}" for i in range(PORTS)]
     pmd = testpmd(*names, memory_mb=512, mbufs=16384)
     pmd.start()
@@ -131,7 +131,7 @@ def test_as_many_ports_as_there_can_be(testpmd, record):
 
 
 def test_stopped_port_has_no_earlier_counters(testpmd, record):
-    """What the driver had counted before the session is not of the session."""
+    """Packets that the driver counted before the session do not count."""
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly",))
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] > 1000, 10, "packets")
@@ -141,12 +141,12 @@ def test_stopped_port_has_no_earlier_counters(testpmd, record):
     pmd.cmd("port start 0")
     output = recorder.finish()
     report = json.loads(output[output.index("{"):output.rindex("}") + 1])
-    assert pmd.stats(0)["RX-packets"] > 1000  # it counts on
+    assert pmd.stats(0)["RX-packets"] > 1000  # the counter continues
     assert report["interfaces"][0]["nic"]["ipackets"] == 0
     assert pmd.quit() == 0
 
 
-def test_all_ports_vanish(play, record):
+def test_all_ports_are_removed(play, record):
     app = play()
     app.plug("net_null0")
     recorder = record(app)
@@ -186,8 +186,8 @@ def test_more_and_fewer_queues(play, record):
     assert all(p.data in [pcap.frame(64, p.queue + i) for i in range(3)] for p in file.packets)
 
 
-def test_vanishing_under_traffic(play, record):
-    """The port next to it is at full rate meanwhile."""
+def test_ports_are_removed_under_traffic(play, record):
+    """Another port receives at the maximum rate meanwhile."""
     app = play()
     app.plug("net_null0")
     app.do("loop 0 0")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two applications of one file-prefix: without a shared configuration they share a runtime folder."""
+"""Two applications with one file-prefix: without a shared configuration they share a runtime
+folder."""
 import pytest
 
 from harness import dpdk, pcap
@@ -12,7 +13,7 @@ MEMORY_MB = 128
 
 
 class Shared:
-    """A prefix, and applications of it that play frames of their own when they are started."""
+    """A file-prefix, and its applications, each of which plays other frames when started."""
 
     def __init__(self, testpmd, closing, folder, mode):
         self.prefix = dpdk.new_prefix("shared")
@@ -34,7 +35,7 @@ class Shared:
         return pmd
 
     def pids(self):
-        """By name, as listed. All of them answer."""
+        """Process ids by listed name. All applications answer."""
         mine = [a for a in listing() if a["name"].startswith(self.prefix)]
         assert not any(a["error"] for a in mine)
         return {a["name"].removeprefix(self.prefix): a["pid"] for a in mine}
@@ -72,7 +73,7 @@ def test_consumers_use_the_same_names(shared):
     assert f'"{shared.prefix}#1"' in measured
 
 
-def test_the_other_goes_on_when_one_ends(shared):
+def test_second_application_continues(shared):
     one, two = shared.app(), shared.app()
     assert len(shared.pids()) == 2  # both probes are awake
     recorder = shared.recorder("#1", "-c", COUNT)
@@ -83,7 +84,7 @@ def test_the_other_goes_on_when_one_ends(shared):
     assert frames_of(recorder.file()) == two.frames
 
 
-def test_what_killed_ones_leave_is_replaced(shared):
+def test_remains_of_killed_applications_are_replaced(shared):
     one, two = shared.app(), shared.app()
     recorders = [shared.recorder(number) for number in ("", "#1")]  # keep the probes awake
     folder = dpdk.RUN_DIR / shared.prefix

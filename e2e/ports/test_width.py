@@ -37,7 +37,7 @@ def test_list(many_names):
     assert LONG in [p["name"] for a in listing() for p in a["ports"]]
 
 
-def test_list_of_short_names_has_them_whole(app):
+def test_short_names_are_not_shortened(app):
     said = check([RINGTAP, "list"])
     assert_fits(said)
     assert "…" not in said and " net_ring_a net_ring " in said
@@ -57,7 +57,7 @@ def test_statistics(many_names):
 def test_trace_list(app):
     said = check([RINGTAP, "trace", "list", app.prefix])
     assert_fits("\n".join(line for line in said.splitlines() if not line.startswith("/")))
-    assert "uint64 arg4=greatest\n" in said
+    assert "uint64 arg4=max_cycles\n" in said
 
 
 LONGEST = ["net_null_" + c * 51 for c in "ab"]

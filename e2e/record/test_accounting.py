@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""seen = captured + filtered + lost, for each queue and direction, whatever happens."""
+"""seen = captured + filtered + lost, for each queue and direction, in all cases."""
 import json
 import re
 import signal
@@ -23,14 +23,15 @@ def summary_of(output):
 
 
 def forward(pmd, packets):
-    """Forwards so many packets, or some more; returns testpmd's own counts by port."""
+    """Forwards at least this number of packets; returns testpmd's counts by port."""
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] >= packets, 30, "traffic")
     return pmd.stop()
 
 
 def test_overload_of_a_tiny_ring(testpmd, record):
-    """Full rate into 64 KiB: most is lost, all is counted, and the application's count is ours."""
+    """Maximum rate into 64 KiB: most packets are lost, all are counted, and the counts agree with
+    the application's."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     recorder = record(pmd, *TINY, "-s", "64", "--fail-on-loss")
     forwarded = forward(pmd, 1_000_000)
@@ -47,8 +48,8 @@ def test_overload_of_a_tiny_ring(testpmd, record):
 
 @pytest.mark.smoke
 def test_dropcounts_add_up_to_the_losses(play, record):
-    """The reader stands still while the ring runs over. When it goes on, one more packet of each
-    kind bears the count of all that were lost before it."""
+    """The reader is stopped while the ring overflows. Later, one more packet of each kind has the
+    count of those lost before it."""
     app = play()
     app.ring("a", rxq=2, txq=2)
     recorder = record(app, *TINY)
@@ -74,7 +75,7 @@ def test_dropcounts_add_up_to_the_losses(play, record):
 
 
 @pytest.mark.parametrize("expression", ["ether[17] & 1 == 0", "less 100", "ip"])
-def test_filtered_packets_are_counted_as_such(play, record, expression):
+def test_filtered_packets_are_counted(play, record, expression):
     app = play()
     app.ring("a")
     recorder = record(app, "-f", expression, "--json")
@@ -101,7 +102,7 @@ def test_nothing_is_lost_when_the_application_waits(testpmd, record):
 
 
 def test_several_lcores_on_one_tx_queue(play, record):
-    """MT_LOCKFREE use: each thread has a ring of its own, and the queue's counts are whole."""
+    """MT_LOCKFREE use: each thread has a ring, and the counts of the queue include all of them."""
     app = play(lcores="(0-3)@(0,1)")
     app.plug("net_null0")
     recorder = record(app, *TINY, "-s", "64")
@@ -113,7 +114,7 @@ def test_several_lcores_on_one_tx_queue(play, record):
 
 
 def test_more_threads_than_rings(play, record):
-    """Packets of a thread without a ring are a loss with a name, not a surprise."""
+    """Packets of threads without a ring have their own loss counter."""
     app = play()
     app.plug("net_null0")
     recorder = record(app, "--buffer", "1M")
@@ -125,8 +126,9 @@ def test_more_threads_than_rings(play, record):
     assert "ring" in output
 
 
-def test_nic_counters_stand_next_to_ours(play, record):
-    """net_null makes up packets; its own counters since the capture began are in the summary."""
+def test_nic_counters_are_in_the_summary(play, record):
+    """net_null generates packets; its counters since the start of the capture are in the
+    summary."""
     app = play()
     app.plug("net_null0")
     app.one("poll 0 0 n=1000")

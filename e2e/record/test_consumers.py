@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several consumers of one port at once, of all kinds, some of them unfriendly: the others lose
-nothing, the application goes on, and everybody's counts add up."""
+"""Several consumers of one port at the same time, of all kinds, some stopped or killed: the others
+lose nothing, the application continues, and all counts agree."""
 import json
 import os
 import re
@@ -16,13 +16,13 @@ from harness.ringtap import sessions
 
 LENGTHS = (64, 200, 400)
 ROUND = 3000  # packets of a length and direction
-RING = "64M"  # holds all that is played, so that a friendly reader cannot be too slow
-STEP = 200_000  # packets that an application at full rate has had for sure
+RING = "64M"  # holds all played packets, so that no running reader loses any
+STEP = 200_000  # packets that an application at the maximum rate has certainly received
 RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
 
 
 def play_rounds(app, first, rounds):
-    """Every length in both directions, with running numbers; returns (direction, frame) of all."""
+    """All lengths in both directions, with sequence numbers; returns (direction, frame) of all."""
     played = []
     for i in range(first, first + rounds):
         for length in LENGTHS:
@@ -42,7 +42,7 @@ def counts(file):
 
 
 class Tcpdump:
-    """tcpdump with the drop-in loaded."""
+    """tcpdump with the libpcap replacement."""
 
     def __init__(self, app, out, *args):
         self.out = out
@@ -51,7 +51,7 @@ class Tcpdump:
         self.proc.expect("listening on", 30)
 
     def finish(self, packets):
-        """Its file's frames, once it has so many, and its output."""
+        """The frames of its file, when it has this number, and its output."""
         until(lambda: len(self.frames()) >= packets, 30, "tcpdump has them all")
         assert self.proc.stop(signal.SIGINT) == 0
         numbers = {what: int(n) for n, what in re.findall(
@@ -62,14 +62,14 @@ class Tcpdump:
         try:
             return pcap.frames(self.out)
         except (AssertionError, KeyError, OSError, struct.error):
-            return []  # it is being written
+            return []  # the file is being written
 
     def close(self):
         self.proc.close()
 
 
 class Tshark:
-    """tshark by the capture program."""
+    """tshark with the extcap program."""
 
     def __init__(self, app, out, expression, snaplen):
         name = wireshark.interface(app, "net_ring_a")
@@ -90,7 +90,7 @@ class Tshark:
 
 
 @pytest.mark.skipif(wireshark.missing() is not None, reason=str(wireshark.missing()))
-def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
+def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
     short = record(app, "-f", "less 100", "-s", "60", "--buffer", RING, "--json")
     middle = closing(Tcpdump(app, tmp_path / "tcpdump.pcap", "-s", "96", "len = 200"))
     long = closing(Tshark(app, tmp_path / "tshark.pcapng", "greater 300", 80))
@@ -130,8 +130,8 @@ def test_five_at_once_one_stopped_one_killed(app, record, closing, tmp_path):
 
 
 def pace(app):
-    """Packets per second of CPU time that the application has had, so that it matters little who
-    else has the CPUs: the median of a few."""
+    """Packets per second of CPU time of the application, the median of several: almost independent
+    of other load."""
     def look():
         with open(f"/proc/{app.pid}/stat", encoding="ascii") as f:
             fields = f.read().rpartition(")")[2].split()
@@ -147,7 +147,7 @@ def pace(app):
 
 
 def tcpdump(app, closing):
-    """A libpcap program: `ringtap run` becomes it."""
+    """A libpcap program, executed by `ringtap run`."""
     proc = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
                          f"ringtap:{app.prefix}:net_null0", "-s", "64", "-w", "/dev/null"]))
     proc.expect("listening on", 30)
@@ -155,7 +155,7 @@ def tcpdump(app, closing):
 
 
 def extcap(app, closing, tmp_path):
-    """The capture program alone, its pipe read by nobody once it is full."""
+    """The extcap program alone; its pipe has no reader after it is full."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     proc = closing(Proc([wireshark.EXTCAP, "--capture", "--extcap-interface",
@@ -182,11 +182,11 @@ def test_count_of_a_libpcap_program(app, closing):
     played = play_rounds(app, 0, 1)
     result = counted(counter)
     assert (result["received"], result["dropped"]) == (len(played), 0)
-    assert result["packets"] <= len(played)  # it may be broken off before it has read all
+    assert result["packets"] <= len(played)  # it may be interrupted before it has read all packets
 
 
-def test_five_at_full_rate(busy, record, closing, tmp_path):
-    """More than any reader can take: the application goes on, and all counts are right."""
+def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
+    """More than any reader can read: the application continues, and all counts are correct."""
     expressions = ["", "less 100", "ether[0] & 1 = 0"]
     recorders = [record(busy, "-f", f, "-s", "64", "--buffer", "4M", "--json", out="/dev/null")
                  for f in expressions]
@@ -198,7 +198,7 @@ def test_five_at_full_rate(busy, record, closing, tmp_path):
     stopped = [recorders[0].proc, *unfriendly]
     for proc in stopped:
         proc.send_signal(signal.SIGSTOP)
-    # Most of what they cost is their packets' copies, and those end with full rings.
+    # Most of their cost is copying packets, which ends when the rings are full.
     assert pace(busy) > before / 2
     killed.proc.kill()
     for proc in unfriendly:
@@ -206,7 +206,7 @@ def test_five_at_full_rate(busy, record, closing, tmp_path):
     armed(busy, 4)
     assert pace(busy) > before / 2
     result = counted(counter)
-    # What is not yet read fits into its ring. What came before "ready" is read, too.
+    # Unread packets fit into the ring. Packets before "ready" are read, too.
     received = result["received"] + result["received_before"]
     unread = received - result["packets"] - result["dropped"] - result["dropped_before"]
     assert result["packets"] > 0 and 0 <= unread < 2_000_000, result
@@ -216,7 +216,7 @@ def test_five_at_full_rate(busy, record, closing, tmp_path):
         summary = json.loads(output[output.index("{\n"):output.rindex("}") + 1])
         total = summary["interfaces"][0]
         assert total["seen"] == total["captured"] + total["filtered"] + sum(total["lost"].values())
-        # The two directions begin and end one after the other, so they need not agree.
+        # The two directions start and end at different times, so they may differ.
         assert all(tap["seen"] for tap in total["taps"])
         assert total["seen"] > 2 * STEP
     until(lambda: sessions(busy) == [], 20, "all sessions ended")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets with data outside of their mbufs: captured where the CPU can read it. Memory that it
-cannot read (PROT_NONE here, a GPU's in life) is never touched, and its packets are counted as such."""
+"""Packets with external buffers: captured if the CPU can read them. Unreadable memory (here
+PROT_NONE, in practice of a GPU) is never accessed, and its packets are counted."""
 import json
 
 import pytest
@@ -16,7 +16,7 @@ FILTERS = ((), ("-f", "ether proto 0x88b5"))
 @pytest.fixture
 def app(module_app):
     for kind in ("malloc", "pinned"):
-        module_app.rx(n=1, external=kind)  # the memory is there before a recording begins
+        module_app.rx(n=1, external=kind)  # maps the memory before a recording begins
     return module_app.unhooked()
 
 
@@ -34,7 +34,7 @@ def finish(recorder, status=0):
 @pytest.mark.parametrize("how", FILTERS, ids=["all", "filtered"])
 @pytest.mark.parametrize("kind", ["malloc", "pinned"])
 @pytest.mark.parametrize("flagged", [True, False])
-def test_what_can_be_read_is_captured(app, record, kind, how, flagged):
+def test_readable_packets_are_captured(app, record, kind, how, flagged):
     recorder = record(app, "--json", *how)
     for n, direction in enumerate(("rx", "tx")):
         app.burst(direction, n=200, len=LENGTH, seq=1000 * n, external=kind, noflag=int(not flagged))
@@ -47,7 +47,7 @@ def test_what_can_be_read_is_captured(app, record, kind, how, flagged):
 @pytest.mark.parametrize("how", FILTERS, ids=["all", "filtered"])
 @pytest.mark.parametrize("kind", ["none", "pinned-none"])
 @pytest.mark.parametrize("flagged", [True, False])
-def test_what_cannot_be_read_is_counted(app, record, kind, how, flagged):
+def test_unreadable_packets_are_counted(app, record, kind, how, flagged):
     recorder = record(app, "--json", "--fail-on-loss", *how)
     for n, direction in enumerate(("rx", "tx")):
         shape = dict(external=kind, len=LENGTH, noflag=int(not flagged))
@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_counted(app, record, kind, how, flagged):
 
 @pytest.mark.smoke
 def test_header_split(app, record):
-    """Headers in mbufs, payload in the other memory: headers can be had."""
+    """Headers in mbufs, payload in external memory: headers can be captured."""
     shape = dict(external="none", len=LENGTH, seg=60)
     whole = record(app, "--json")
     heads = record(app, "--json", "-s", "60", "-f", "ether proto 0x88b5")
@@ -87,7 +87,7 @@ def test_recorders_that_wait(app, record):
 @pytest.mark.parametrize("pool", ["anon", "xbuf"])
 @pytest.mark.parametrize("how", [("--timestamp", "nic"), ("--timestamp", "nic", "-f", "icmp"), ()])
 def test_pools_of_stock_testpmd(testpmd, record, tmp_path, pool, how):
-    """xbuf is a pool with pinned buffers; net_pcap has time stamps of its own."""
+    """xbuf is a pool with pinned external buffers; net_pcap has its own time stamps."""
     frames = [frame(LENGTH, n)[:12] + b"\x08\x00\x45" + bytes(8) + b"\x01" + bytes(LENGTH - 24)
               for n in range(500)]
     file = pcap.write(tmp_path / "in.pcap", frames)
@@ -101,8 +101,8 @@ def test_pools_of_stock_testpmd(testpmd, record, tmp_path, pool, how):
     assert sorted(p.data for p in recorder.file().packets) == sorted(2 * frames)
 
 
-def test_memory_that_comes_later(app, record):
-    """It is known soon, and until then counted as what it may be."""
+def test_memory_is_mapped_later(app, record):
+    """Detected soon; packets until then count as unreadable."""
     recorder = record(app, "--json", "-c", "10")
     while recorder.proc.alive():
         app.rx(n=1, external="late", len=LENGTH, seq=77)
@@ -111,7 +111,7 @@ def test_memory_that_comes_later(app, record):
     assert {p.data for p in recorder.file().packets} == {frame(LENGTH, 77)}
 
 
-def test_the_report_names_it(app, record):
+def test_report_names_unreadable_packets(app, record):
     recorder = record(app)
     app.rx(n=100, external="none")
     text = recorder.finish()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes through a stock testpmd comes out of the file byte for byte, in order, none missing."""
+"""Packets through unmodified testpmd are in the file, byte for byte, in order, without loss."""
 import pytest
 
 from harness import corpus, pcap, pcapng
 from harness.proc import check
 from harness.ringtap import frames_of
 
-PORTS_AT_ONCE = 24  # ethdev has room for 32
+PORTS_AT_ONCE = 24  # the maximum of ethdev is 32
 JUMBO = 9728
 KEEP_ALL = ("--on-full", "wait")
 
@@ -16,7 +16,7 @@ def vdev(i, path):
 
 
 def play_files(testpmd, record, paths, *options, **kwargs):
-    """Each file comes in at a port of its own and goes out at its neighbour; returns the file."""
+    """Plays each file into a port, whose neighbour sends it; returns the recorded file."""
     frames = [pcap.frames(p) for p in paths]
     pmd = testpmd(*(vdev(i, p) for i, p in enumerate(paths)), args=["--no-flush-rx"], **kwargs)
     total = 2 * sum(len(f) for f in frames)
@@ -34,7 +34,7 @@ def assert_same(got, expected, what):
 
 
 def pairs(items):
-    """testpmd's neighbours: 0 and 1, 2 and 3, …"""
+    """Neighbours of testpmd: 0 and 1, 2 and 3, …"""
     return [i ^ 1 for i in range(len(items))]
 
 
@@ -59,7 +59,7 @@ def all_sizes(tmp_path_factory):
 
 
 def test_every_size_from_60_to_jumbo(testpmd, record, all_sizes, tmp_path):
-    """Frames beyond an mbuf's 2,048 bytes come as chains of segments."""
+    """Frames larger than an mbuf's 2,048 bytes are chains of segments."""
     other = pcap.write(tmp_path / "one.pcap", [pcap.frame(60)])
     recorder, frames = play_files(testpmd, record, [all_sizes, other])
     file = recorder.file()
@@ -88,9 +88,9 @@ def test_snaplen_cuts_exactly(testpmd, record, tmp_path, snaplen):
     assert sorted(p.length for p in file.packets) == sorted(4 * sizes)
 
 
-def test_foreign_readers_agree(testpmd, record, corpus_files, tmp_path):
-    """capinfos, tshark, tcpdump and editcap take the file without complaint, and see the same."""
-    source = [f for f in corpus_files if f.stem in ("arp", "tcp")]  # a line each in tcpdump
+def test_other_readers_agree(testpmd, record, corpus_files, tmp_path):
+    """capinfos, tshark, tcpdump and editcap read the file without errors, with the same packets."""
+    source = [f for f in corpus_files if f.stem in ("arp", "tcp")]  # one line each in tcpdump
     recorder, frames = play_files(testpmd, record, source)
     out, total = recorder.out, 2 * sum(len(f) for f in frames)
     assert f"Number of packets:   {total}" in check(["capinfos", "-M", out])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the options of `ringtap record` promise, on files and standard output."""
+"""Options of `ringtap record`, with files and standard output."""
 import json
 import re
 import signal
@@ -21,7 +21,7 @@ def numbered(packets):
 
 
 def ring_files(folder):
-    """Files of -b, by number; every name is dumpcap's."""
+    """Files of -b, by number; the names have the form of dumpcap."""
     found = {}
     for path in folder.iterdir():
         match = NAME.match(path.name)
@@ -48,7 +48,7 @@ def test_exact_number_of_packets(app, record, option):
 
 
 def test_duration(busy, record, tmp_path):
-    """Never less; on a busy machine more, but not each time."""
+    """Never shorter; on a busy machine longer, but not every time."""
     took = []
     while not took or took[-1] > 0.9:
         assert len(took) < 10, took
@@ -56,13 +56,13 @@ def test_duration(busy, record, tmp_path):
             recorder = record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f)
             recorder.done()
         summary = json.loads((tmp_path / "report.json").read_text())
-        assert summary["end"] == "duration"
+        assert summary["ended_by"] == "duration"
         took.append(summary["duration_s"])
         assert took[-1] > 0.4
 
 
 def test_filesize(busy, record):
-    """kB of 1000 bytes, as dumpcap counts; no packet is cut for it."""
+    """kB of 1000 bytes, as in dumpcap; packets are not truncated for it."""
     recorder = record(busy, "-a", "filesize:500")
     recorder.done(timeout=10)
     assert 480_000 < recorder.out.stat().st_size <= 510_000
@@ -79,7 +79,7 @@ def test_number_of_files(busy, record, tmp_path):
 
 
 def test_files_begin_with_the_wall_clocks_interval(app, record, tmp_path):
-    """All but the first begin at a full second, also when nothing is captured."""
+    """All except the first begin at a full second, also without packets."""
     folder = tmp_path / "ring"
     folder.mkdir()
     record(app, "-b", "interval:1", "-a", "files:4", out=folder / "cap.pcapng").done(timeout=20)
@@ -116,7 +116,7 @@ def test_ring_of_files_by_packets(app, record, tmp_path):
     assert got == [list(range(700, 800)), list(range(800, 900)), list(range(900, 950))]
 
 
-def test_ring_of_files_by_size_loses_nothing_between(app, record, tmp_path):
+def test_ring_of_files_by_size_loses_nothing(app, record, tmp_path):
     folder = tmp_path / "ring"
     folder.mkdir()
     recorder = record(app, "-b", "filesize:20", out=folder / "cap.pcapng")
@@ -166,7 +166,7 @@ def test_compression(app, record, tmp_path, tool, suffix):
 @pytest.mark.parametrize("direct", [(), ("--no-direct",)])
 @pytest.mark.parametrize("count", [0, 1, 5000])
 def test_every_way_to_write_a_file(app, record, private_dir, direct, count):
-    """On disk, where O_DIRECT needs whole pages, and files end in the middle of one."""
+    """On disk, where O_DIRECT needs whole pages, and files end within one."""
     recorder = record(app, *direct, out=private_dir / "out.pcapng")
     if count:
         app.rx(n=count, len=333)
@@ -244,7 +244,7 @@ def test_port_by_number(play, record):
 
 
 def attached(app):
-    """For recorders that say nothing themselves."""
+    """For recorders without messages."""
     until(lambda: any(s["start_ns"] for s in sessions(app)), 10, "attached")
 
 
@@ -274,7 +274,7 @@ def test_quiet_prints_nothing(app, record):
     assert recorder.finish() == ""
 
 
-def test_summary_for_people(app, record):
+def test_text_summary(app, record):
     recorder = record(app)
     app.rx(n=1234)
     output = recorder.finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pipes that close, disks that fill: what was written stays valid, and the error names the file."""
+"""Closed pipes, full disks: written data stays valid, and the error names the file."""
 import os
 import signal
 import struct
@@ -15,7 +15,7 @@ from harness.ringtap import FAILED, Recorder
 
 @pytest.fixture
 def small_disk(tmp_path, closing):
-    """small_disk(options) mounts a tmpfs of its own."""
+    """small_disk(options) mounts a tmpfs."""
     class Disk:
         def __init__(self, options):
             self.path = tmp_path / "disk"
@@ -64,18 +64,18 @@ def test_read_only_file_system(app, record, small_disk):
 
 @pytest.mark.parametrize("path,why", [("/nonexistent/out.pcapng", "No such file"),
                                       ("/", "s a directory")])
-def test_places_where_no_file_can_be(app, record, path, why):
+def test_invalid_output_paths(app, record, path, why):
     output = record(app, out=path, attach=False).done(status=FAILED)
     assert why in output
 
 
 def pipeline(app, command, *options):
-    """ringtap record -w - | command; returns the command's output."""
+    """Runs ringtap record -w - | command; returns the command's output."""
     reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     recorder = Recorder(["-i", f"{app.prefix}:", *options], "-", stdout=reader.stdin)
     reader.stdin.close()
-    reader.stdin = None  # communicate() would flush it
+    reader.stdin = None  # otherwise communicate() would flush it
     try:
         recorder.attached()
         app.rx(n=50)
@@ -100,8 +100,8 @@ def test_pipe_into_tshark(app):
     assert len(pipeline(app, ["tshark", "-r", "-"], "-c", "100").splitlines()) == 100
 
 
-def test_packets_reach_a_pipe_while_the_capture_goes_on(app, closing):
-    """For a reader at the other end: a packet must not wait for a buffer to fill."""
+def test_packets_are_written_to_a_pipe_at_once(app, closing):
+    """A packet must reach the reader of the pipe without waiting until a buffer is full."""
     read, write = os.pipe()
     recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=os.fdopen(write, "wb")))
     recorder.attached()
@@ -126,8 +126,8 @@ def test_closed_pipe(busy, closing):
     assert busy.one("count")
 
 
-def test_closed_pipe_while_nothing_comes(app, closing):
-    """No packet, so no write that would fail."""
+def test_closed_pipe_without_packets(app, closing):
+    """Without packets, no write can fail."""
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:
         recorder = closing(Recorder(["-i", f"{app.prefix}:"], "-", stdout=out))
@@ -149,7 +149,7 @@ def test_pipe_without_a_reader_can_be_interrupted(busy, closing):
         os.close(read)
 
 
-def test_terminal_gets_no_binary(app, closing):
+def test_terminal_is_refused(app, closing):
     proc = closing(Proc([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", "-"], tty=True))
     assert proc.wait(10) != 0
     assert "erminal" in proc.output
@@ -157,13 +157,13 @@ def test_terminal_gets_no_binary(app, closing):
 
 @pytest.mark.parametrize("options", [[], ["--no-direct"], ["-P"], ["--compress", "zstd"], ["--compress", "lz4"]],
                          ids=lambda o: " ".join(o) or "direct")
-def test_what_is_older_than_a_second_is_in_the_file(app, record, tmp_path, options):
-    """However few packets come, and if the recorder is killed."""
+def test_packets_are_written_within_a_second(app, record, tmp_path, options):
+    """Also with few packets, and if the recorder is killed."""
     recorder = record(app, *options)
 
     def packets():
         path = recorder.out
-        if "--compress" in options:  # what follows the last whole frame is cut off
+        if "--compress" in options:  # data after the last complete frame is removed
             path = tmp_path / "plain"
             run(["sh", "-c", f"{options[1]} -dcq {recorder.out} >{path}"])
         try:

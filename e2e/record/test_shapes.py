@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mbufs of all shapes: tags that the NIC stripped or is to insert, hashes, chains, broken ones."""
+"""mbufs of all shapes: VLAN tags that the NIC has stripped or will insert, hashes, chains, broken
+ones."""
 import struct
 
 import pytest
@@ -33,7 +34,7 @@ def app(module_app):
 @pytest.mark.parametrize("direction", ["rx", "tx"])
 @pytest.mark.parametrize("length", [60, 1500, JUMBO])
 @pytest.mark.smoke
-def test_vlan_tag_is_put_back(app, record, direction, length):
+def test_vlan_tag_is_inserted(app, record, direction, length):
     recorder = record(app, "-c", "3")
     app.burst(direction, n=1, len=length, seq=1, vlan=0x6123)
     app.burst(direction, n=1, len=length, seq=2, vlan=0x0005, qinq=0xE0AA)
@@ -61,7 +62,7 @@ def test_snaplen_counts_restored_tags(app, record, snaplen):
     assert [p.length for p in got] == [len(w) for w in wire]
 
 
-def test_tag_is_put_back_though_addresses_span_segments(app, record):
+def test_tag_is_inserted_if_addresses_span_segments(app, record):
     recorder = record(app, "-c", "1")
     app.rx(n=1, len=64, seg=5, vlan=9)
     recorder.done()
@@ -83,7 +84,7 @@ def test_chains_of_segments(app, record, segment):
 
 
 def test_short_frames(app, record):
-    """Shorter than any Ethernet frame may be, down to nothing but a byte."""
+    """Shorter than Ethernet allows, down to one byte."""
     lengths = [1, 2, 3, 4, 11, 12, 13, 14, 59]
     recorder = record(app, "-c", str(len(lengths)))
     for n in lengths:
@@ -92,7 +93,7 @@ def test_short_frames(app, record):
     assert [p.data for p in recorder.file().packets] == [frame(n, n) for n in lengths]
 
 
-def test_rss_hash_is_recorded_where_there_is_one(app, record):
+def test_rss_hash_is_recorded(app, record):
     recorder = record(app, "-c", "3")
     app.rx(n=1, hash=0x01020304)
     app.rx(n=1)
@@ -103,7 +104,7 @@ def test_rss_hash_is_recorded_where_there_is_one(app, record):
         toeplitz + struct.pack("<I", 0x01020304), None, toeplitz + b"\xff" * 4]
 
 
-def test_every_packet_names_its_queue_and_direction(app, record):
+def test_packets_have_queue_and_direction(app, record):
     recorder = record(app, "-c", str(6 * 40))
     for queue in range(3):
         app.rx(0, queue, n=40, seq=100 * queue)
@@ -119,7 +120,7 @@ def test_every_packet_names_its_queue_and_direction(app, record):
 @pytest.mark.parametrize("option,queue,direction", [
     (("--queue", "1"), {1}, {RX, TX}), (("--direction", "rx"), {0, 1, 2}, {RX}),
     (("--direction", "tx", "--queue", "2"), {2}, {TX})])
-def test_only_the_wanted_queue_and_direction(app, record, option, queue, direction):
+def test_one_queue_and_direction(app, record, option, queue, direction):
     recorder = record(app, *option)
     for q in range(3):
         app.rx(0, q, n=5)
@@ -131,8 +132,8 @@ def test_only_the_wanted_queue_and_direction(app, record, option, queue, directi
 
 
 @pytest.mark.parametrize("how", ["untrue=1", "cut=1"])
-def test_broken_chains_are_counted_not_followed(app, record, how):
-    """pkt_len beyond what the segments hold, nb_segs beyond the chain."""
+def test_broken_chains_are_counted(app, record, how):
+    """pkt_len larger than the segments, nb_segs larger than the chain."""
     recorder = record(app)
     app.do(f"rx 0 0 n=3 len=500 seg=100 {how}")
     app.rx(n=2, seq=9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever is wrong: one clear line, no file left, no hang, and the application goes on."""
+"""All errors: one line, no file, no hang, and the application continues."""
 import errno
 import json
 import os
@@ -13,11 +13,11 @@ from harness.paths import RINGTAP
 from harness.proc import run, until
 from harness.ringtap import FAILED, OK, USAGE, listing, sessions
 
-PATIENCE = 30  # s; a refusal that takes longer is a hang
+PATIENCE = 30  # s; a longer wait is a hang
 
 
 def attempt(tmp_path, *args, prefix=(), status=(FAILED, USAGE)):
-    """Runs `ringtap record`, which must refuse with one line; returns the line."""
+    """Runs `ringtap record`, which must fail with one line; returns the line."""
     out = tmp_path / "refused.pcapng"
     done = run([*prefix, RINGTAP, "record", *args, "-w", out], timeout=PATIENCE)
     assert done.returncode in status, done.stderr
@@ -30,7 +30,7 @@ def attempt(tmp_path, *args, prefix=(), status=(FAILED, USAGE)):
 
 @pytest.fixture
 def alone():
-    """A command's prefix: in its mount namespace there is no DPDK application."""
+    """A command prefix: in its mount namespace there is no DPDK application."""
     return ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
 
 
@@ -72,7 +72,7 @@ def test_application_without_the_probe(tmp_path, testpmd):
 
 
 def test_socket_that_may_not_be_opened(tmp_path, play):
-    """The mode bits hold for root without its privileges."""
+    """Mode bits apply to root without its capabilities."""
     app = play()
     listing()
     folder = dpdk.RUN_DIR / app.prefix
@@ -90,7 +90,7 @@ def test_socket_that_may_not_be_opened(tmp_path, play):
     ["--buffer", "1"], ["--ring-size", "1Z"], ["--on-full", "explode"], ["--compress", "zip"],
     ["--timestamp", "sundial"], ["--nonsense"], ["-i"], ["stray"], ["--ring-siz", "1M"]])
 def test_bad_options(tmp_path, args):
-    """Refused before the search for applications."""
+    """Rejected before applications are searched."""
     attempt(tmp_path, *args, status=(USAGE,))
 
 
@@ -101,12 +101,12 @@ def test_bad_command():
         assert done.stderr
 
 
-# ---- Applications that lie -------------------------------------------------------------------
+# ---- Invalid applications -------------------------------------------------------------------
 
 
 @pytest.fixture
 def impostor(closing):
-    """impostor(socket name, answer) stands where an application would; returns its prefix."""
+    """impostor(socket name, answer) simulates an application; returns its prefix."""
     made = []
 
     def start(name, answer):
@@ -142,19 +142,19 @@ def endless(connection):
 
 @pytest.mark.parametrize("answer", [nonsense, silence, slam, endless])
 @pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
-def test_sockets_that_answer_nonsense(tmp_path, impostor, answer, name):
+def test_sockets_with_invalid_answers(tmp_path, impostor, answer, name):
     prefix = impostor(name, answer)
     assert prefix in attempt(tmp_path, "-i", f"{prefix}:")
 
 
 @pytest.mark.parametrize("answer", [nonsense, silence])
-def test_a_fake_does_not_spoil_the_list(impostor, app, answer):
+def test_invalid_application_does_not_affect_the_list(impostor, app, answer):
     impostor("ringtap.sock", answer)
     assert app.prefix in str(listing())
 
 
 @pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
-def test_socket_of_another_user_is_left_out(tmp_path, impostor, app, name):
+def test_socket_of_another_user_is_skipped(tmp_path, impostor, app, name):
     heard = []
     prefix = impostor(name, lambda c: heard.append(c.recv(4096)))
     os.chown(dpdk.RUN_DIR / prefix / name, 65534, 65534)
@@ -203,8 +203,8 @@ def test_broken_segments(tmp_path, impostor, what):
     attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
 
 
-def test_application_cannot_cut_off_the_memory(record, impostor):
-    """It would kill the recorder: SIGBUS."""
+def test_application_cannot_truncate_the_memory(record, impostor):
+    """Truncation would kill the recorder by SIGBUS."""
     refused = []
 
     def spoil(fds):
@@ -236,15 +236,16 @@ LAYOUTS = {
 @pytest.mark.parametrize("what", LAYOUTS)
 def test_impossible_layouts(tmp_path, impostor, what):
     prefix = impostor("ringtap.sock", wire.fake_probe(
-        wire.segment(), asked=wire.layout(**LAYOUTS[what])))
+        wire.segment(), layout_message=wire.layout(**LAYOUTS[what])))
     output = attempt(tmp_path, "-i", f"{prefix}:", status=(FAILED,))
     assert "impossible memory" in output
     assert what != "too many rings" or "numbers of rings" in output
 
 
 @pytest.mark.smoke
-def test_good_fake_is_recorded(record, impostor):
-    """The fake itself is right, or the tests of broken ones would show nothing."""
+def test_valid_simulated_application_is_recorded(record, impostor):
+    """The simulated application is correct without faults: otherwise the tests of faults would
+    prove nothing."""
     class App:
         prefix = impostor("ringtap.sock", wire.fake_probe(
             wire.segment(records=wire.epb(b"A" * 60) + wire.epb(b"B" * 61, ns=10**18 + 5))))
@@ -253,8 +254,8 @@ def test_good_fake_is_recorded(record, impostor):
     assert [p.data for p in recorder.file().packets] == [b"A" * 60, b"B" * 61]
 
 
-def test_counts_beyond_their_tables_are_cut(record, impostor):
-    """They change while the session runs, so they cannot be refused once and for all."""
+def test_counts_beyond_their_tables_are_limited(record, impostor):
+    """They change during the session, so they must be checked at each read."""
     contents = wire.segment(records=wire.epb(b"A" * 60), if_count=1000, tap_count=1000)
 
     class App:
@@ -278,7 +279,7 @@ CORRUPT = {
 
 @pytest.mark.parametrize("what", CORRUPT)
 def test_corrupt_records(record, impostor, what):
-    """What came before is saved; the error names the place."""
+    """Earlier packets are saved; the error has the position."""
     class App:
         prefix = impostor("ringtap.sock", wire.fake_probe(
             wire.segment(records=GOOD * 3 + CORRUPT[what])))
@@ -306,11 +307,11 @@ def reader(app, closing):
 
 
 @pytest.mark.parametrize("tail", [1 << 40, 1 << 63, (1 << 64) - 1])
-def test_impossible_tail_ends_the_session_not_the_application(app, reader, record, tail):
+def test_impossible_tail_ends_only_its_session(app, reader, record, tail):
     good = record(app)
     liar = reader()
     liar.open()
-    liar.lie_about_tails(tail)
+    liar.write_tails(tail)
     until(lambda: app.rx(n=500, len=1500) and len(sessions(app)) == 1, 10, "liar thrown out")
     app.rx(n=3, len=77)
     good.finish()
@@ -326,24 +327,24 @@ MESSAGES = {
     "length": wire.message(wire.HELLO, b"\0" * 68, length=4),
     "type": wire.message(999),
     "huge": wire.message(wire.OPEN, b"\0" * 100000),
-    "no wants": wire.open_request(wants=()),
-    "wants that are not there": wire.open_request(want_count=64),
-    "too many wants": wire.open_request(want_count=0xFFFFFFFF),
+    "no targets": wire.open_request(targets=()),
+    "missing targets": wire.open_request(target_count=64),
+    "too many targets": wire.open_request(target_count=0xFFFFFFFF),
     "instructions that are not there": wire.open_request(insn_count=4096),
     "instruction range": wire.open_request(
-        wants=(wire.want(first=5, count=0xFFFFFFFF),), insns=((6, 0, 0, 1),)),
+        targets=(wire.target(first=5, count=0xFFFFFFFF),), insns=((6, 0, 0, 1),)),
     "jump out of the filter": wire.open_request(
-        wants=(wire.want(first=0, count=2),), insns=((0x15, 200, 200, 0), (6, 0, 0, 1))),
+        targets=(wire.target(first=0, count=2),), insns=((0x15, 200, 200, 0), (6, 0, 0, 1))),
     "filter without return": wire.open_request(
-        wants=(wire.want(first=0, count=1),), insns=((0x00, 0, 0, 0),)),
+        targets=(wire.target(first=0, count=1),), insns=((0x00, 0, 0, 0),)),
     "scratch memory out of range": wire.open_request(
-        wants=(wire.want(first=0, count=2),), insns=((0x60, 0, 0, 9999), (6, 0, 0, 1))),
-    "snaplen": wire.open_request(wants=(wire.want(snaplen=0xFFFFFFFF),)),
-    "direction": wire.open_request(wants=(wire.want(directions=0xFF),)),
+        targets=(wire.target(first=0, count=2),), insns=((0x60, 0, 0, 9999), (6, 0, 0, 1))),
+    "snaplen": wire.open_request(targets=(wire.target(snaplen=0xFFFFFFFF),)),
+    "direction": wire.open_request(targets=(wire.target(directions=0xFF),)),
     "policy": wire.open_request(on_full=9),
     "time stamps": wire.open_request(timestamp=9),
     "buffer size": wire.open_request(buffer_size=1 << 60),
-    "name without end": wire.open_request(wants=(b"A" * 64 + wire.want()[64:],)),
+    "name without end": wire.open_request(targets=(b"A" * 64 + wire.target()[64:],)),
     "memory without a session": wire.message(wire.MEMORY),
     "filter without a session": wire.filter_request(insns=((6, 0, 0, 1),)),
 }
@@ -352,7 +353,7 @@ MESSAGES = {
 @pytest.mark.parametrize("greet", [True, False])
 @pytest.mark.parametrize("what", MESSAGES)
 def test_broken_control_messages(app, reader, what, greet):
-    """Refused; no callback stays, and the next reader is served."""
+    """Refused; no callback stays, and the next reader is accepted."""
     liar = reader(greet=greet)
     liar.send(MESSAGES[what])
     liar.sock.shutdown(1)
@@ -374,7 +375,7 @@ BAD_FILTERS = {
 
 @pytest.mark.parametrize("what", BAD_FILTERS)
 def test_refused_filter_does_not_end_the_session(app, reader, what):
-    """The reader gets the reason; the session goes on and takes a good one."""
+    """The reader gets the reason; the session continues and accepts a valid filter."""
     it = reader()
     it.open()
     it.send(BAD_FILTERS[what])
@@ -396,7 +397,7 @@ def test_filter_of_another_length_ends_the_connection(app, reader, count):
 
 
 def test_many_connections(app, reader):
-    """Idle ones do not keep others out for ever, nor bring the application down."""
+    """Idle connections do not block others forever, nor harm the application."""
     crowd = []
     for _ in range(200):
         try:

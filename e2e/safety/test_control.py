@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the control thread costs the application that it lives in."""
+"""The cost of the control thread for its application."""
 import os
 import re
 import resource
@@ -20,7 +20,7 @@ TICKS = 60  # of the control thread: 3 s
 
 
 def control_thread_s(pid):
-    """CPU time that it has used, in seconds."""
+    """CPU time of the control thread, in seconds."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         if "ringtap-ctl" in (task / "comm").read_text():
             return int((task / "schedstat").read_text().split()[0]) / 1e9
@@ -32,14 +32,14 @@ def fds_of(app):
 
 
 def connected(app):
-    """A connection that nothing is sent over."""
+    """Opens a connection without sending anything."""
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     client.connect(str(RUN_DIR / app.prefix / "ringtap.sock"))
     return client
 
 
 def offer(app):
-    """A connection, and whether it is refused."""
+    """Opens a connection; returns it and whether it was refused."""
     before = len(fds_of(app))
     client = connected(app)
 
@@ -50,7 +50,8 @@ def offer(app):
 
 
 def test_running_capture_interrupts_no_core(busy, record, closing, tmp_path):
-    """membarrier(2) interrupts every core that runs a thread of the application."""
+    """membarrier(2) interrupts every core that runs a thread of the application: it must not be
+    called."""
     if run(["strace", "-V"]).returncode:
         pytest.skip("needs strace")
     recorder = record(busy, "-s", "64", out="/dev/null")
@@ -65,7 +66,7 @@ def test_running_capture_interrupts_no_core(busy, record, closing, tmp_path):
 
 
 def test_limit_of_descriptors_costs_no_cpu(play, record, tmp_path):
-    """Clients are refused with the reason, and served again when there are descriptors."""
+    """Clients are refused with the reason, and accepted again when descriptors are free."""
     app = play(linkin=True)
     app.ring("a")
     assert app.one("probe_start") == 0
@@ -73,7 +74,7 @@ def test_limit_of_descriptors_costs_no_cpu(play, record, tmp_path):
     limit = max(fds_of(app)) + 1
     resource.prlimit(app.pid, resource.RLIMIT_NOFILE, (limit, keep[1]))
     clients = [offer(app)]
-    while not clients[-1][1]:  # some may have been free below
+    while not clients[-1][1]:  # lower descriptors may have been free
         clients.append(offer(app))
     begun, used = time.monotonic(), control_thread_s(app.pid)
     for _ in range(3):
@@ -92,7 +93,7 @@ def test_limit_of_descriptors_costs_no_cpu(play, record, tmp_path):
 
 
 def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
-    """poll(2) then fails at once."""
+    """poll(2) then fails immediately."""
     app = play(linkin=True)
     app.ring("a")
     assert app.one("probe_start") == 0

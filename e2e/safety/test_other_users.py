@@ -21,7 +21,7 @@ COUNT = 30
 
 @pytest.fixture
 def folder():
-    """Where EAL makes its files as nobody; /tmp/dpdk itself may belong to any user."""
+    """The folder of EAL for user nobody; /tmp/dpdk may belong to any user."""
     path = Path("/tmp/dpdk") / dpdk.new_prefix("nobody")
     path.mkdir(mode=0o700, parents=True)
     os.chown(path, NOBODY, NOBODY)
@@ -31,7 +31,7 @@ def folder():
 
 @pytest.fixture
 def nobodys(folder, testpmd, tmp_path):
-    """testpmd, run by nobody, and the frames that it receives once it is started."""
+    """testpmd as user nobody, and the frames that it receives after its start."""
     frames = [pcap.frame(100, i) for i in range(COUNT)]
     path = pcap.write(tmp_path / "in.pcap", frames)
     for parent in (path, *path.parents):
@@ -44,7 +44,7 @@ def nobodys(folder, testpmd, tmp_path):
     return pmd
 
 
-def test_root_may_record_it_by_a_name_of_its_own(nobodys, closing, tmp_path):
+def test_root_may_record_it_by_a_distinct_name(nobodys, closing, tmp_path):
     names = {a["name"]: a for a in listing() if a["name"].startswith(nobodys.prefix)}
     assert list(names) == [f"{nobodys.prefix}@{NOBODY}"]
     assert not names[f"{nobodys.prefix}@{NOBODY}"]["error"]
@@ -57,18 +57,18 @@ def test_root_may_record_it_by_a_name_of_its_own(nobodys, closing, tmp_path):
 
 
 def test_the_service_reads_it(nobodys, closing):
-    """With no right of root's but those that the systemd unit leaves."""
+    """With root's capabilities limited to those of the systemd unit."""
     exporter = closing(Exporter(prefix=service.confined()))
     until(lambda: exporter.series().get(f'ringtap_up{{app="{nobodys.prefix}@{NOBODY}"}}') == 1, 20, "its metrics")
 
 
 @pytest.mark.smoke
-def test_its_links_lead_root_nowhere(nobodys, app, folder):
-    """In a folder of nobody's a link to an application of root's."""
+def test_links_of_the_user_are_not_followed_by_root(nobodys, app, folder):
+    """A link in a folder of user nobody to an application of root."""
     link = folder.parent / f"{folder.name}-link"
     link.symlink_to(dpdk.RUN_DIR / app.prefix)
     try:
-        assert any(a["dir"] == str(link) for a in listing())  # root's own link
+        assert any(a["dir"] == str(link) for a in listing())  # a link of root
         os.lchown(link, NOBODY, NOBODY)
         done = run([RINGTAP, "list"])
     finally:

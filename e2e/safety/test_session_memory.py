@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory of a capture session is the reader's: made, paid for and given back by it."""
+"""The reader owns the memory of a capture session: allocates it, is charged for it, and frees
+it."""
 import mmap
 import os
 import random
@@ -13,11 +14,26 @@ import pytest
 
 from harness import dpdk, wire
 from harness.paths import RINGTAP
+from harness.play import Play
 from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, listing, sessions
 
 MIB = 1 << 20
-GROWTH = 2 * MIB  # of the application's charge in a session, page tables apart
+GROWTH = 2 * MIB  # of the application's memory charge in a session, without page tables
+
+
+@pytest.fixture
+def app(module_app):
+    return module_app.unhooked()
+
+
+@pytest.fixture(scope="module")
+def locked_app(plugin):
+    it = Play(plugin)
+    it.ring("a")
+    it.do("lock")
+    yield it
+    it.close()
 
 
 def page_tables(pid):
@@ -30,12 +46,12 @@ def page_tables(pid):
 
 @pytest.mark.parametrize("limit, args", [(80, []), (450, ["--buffer", "512M"])])
 def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit, args):
-    """The rings would not fit into the application's limit."""
+    """The rings exceed the memory limit of the application."""
     group = memory_limit(limit * MIB)
     pmd = testpmd("net_null0", "net_null1", namespace=group, memory_mb=64, mbufs=2048)
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] > 100_000, 20, "traffic")
-    listing()  # the probe's thread is there
+    listing()  # starts the thread of the probe
     before, tables = group.usage, page_tables(pmd.pid)
     assert before < limit * MIB / 2
     recorder = record(pmd, "-s", "64", *args, "-c", "200000")
@@ -52,8 +68,8 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit,
     assert pmd.quit() == 0
 
 
-def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
-    """It is the one that is refused, before the kernel kills it; the application goes on."""
+def test_recorder_without_memory_reports_the_error(memory_limit, app, tmp_path):
+    """The recorder gets the error, before the kernel kills it; the application continues."""
     group = memory_limit(64 * MIB)
     out = tmp_path / "none.pcapng"
     done = run([*group.prefix, RINGTAP, "record", "-i", f"{app.prefix}:", "-w", out, "--buffer", "64M"])
@@ -73,8 +89,8 @@ def test_recorder_without_memory_reports_it(memory_limit, app, tmp_path):
       "memory.stat": f"anon 1\ninactive_file {20 * MIB}\nactive_file {10 * MIB}"}, 50),
 ])
 def test_limits_of_version_2_groups(app, tmp_path, files, left):
-    """Files as the kernel has them, where there are only version 1 groups. The last: a container,
-    whose own group is the root."""
+    """Files with the contents of the kernel's, as this machine may have version 1 groups only. The
+    last one: a container, whose group is the root."""
     for name, content in files.items():
         file = tmp_path / "cgroup" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,10 +116,9 @@ def test_recorder_with_just_enough_memory(memory_limit, app, record):
 # ---- An application that locks its memory ----------------------------------------------------
 
 
-def test_application_that_locks_its_memory(app, record):
-    app.do("lock")
-    recorder = record(app, "--buffer", "1M")
-    app.rx(n=500)
+def test_application_that_locks_its_memory(locked_app, record):
+    recorder = record(locked_app, "--buffer", "1M")
+    locked_app.rx(n=500)
     recorder.finish()
     assert len(recorder.file().packets) == 500
 
@@ -112,14 +127,16 @@ def test_application_that_locks_its_memory(app, record):
 
 
 @pytest.fixture
-def reader(app, closing):
-    listing()  # wakes the probe
-    return lambda **kwargs: closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **kwargs))
+def reader(closing):
+    def start(app, **kwargs):
+        listing()  # wakes the probe
+        return closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **kwargs))
+    return start
 
 
 def refused(app, reader, spoil):
     """Passes memory in which spoil(fds, sizes) has replaced something; returns the sentence."""
-    it = reader()
+    it = reader(app)
     sizes = it.ask().sizes
     it.fds = [wire.memfd(size) for size in sizes]
     spoil(it.fds, sizes)
@@ -162,16 +179,15 @@ SPOILT = {
 
 @pytest.mark.parametrize("locked", [False, True])
 @pytest.mark.parametrize("what", SPOILT)
-def test_unusable_memory_is_refused(app, reader, what, locked):
+def test_unusable_memory_is_refused(request, reader, what, locked):
     reason, spoil = SPOILT[what]
-    if locked:
-        app.do("lock")
+    app = request.getfixturevalue("locked_app" if locked else "module_app").unhooked()
     assert reason in refused(app, reader, spoil)
 
 
 def test_file_on_disk_is_refused(app, reader):
     why = refused(app, reader, as_disk_file)
-    assert "no memfd" in why or "cannot be sealed" in why  # the latter where it is a tmpfs
+    assert "no memfd" in why or "cannot be sealed" in why  # the latter on a tmpfs
 
 
 def test_huge_pages_of_the_system_are_refused(app, reader):
@@ -179,7 +195,7 @@ def test_huge_pages_of_the_system_are_refused(app, reader):
 
 
 def test_sparse_memory_is_not_filled(memory_limit, play, closing):
-    """Not even by an application that locks all it maps: a hole would be charged to it."""
+    """Also by an application that locks all mappings: populating a hole would be charged to it."""
     group = memory_limit(1 << 30)
     app = play(namespace=group)
     app.ring("a")
@@ -187,21 +203,21 @@ def test_sparse_memory_is_not_filled(memory_limit, play, closing):
     listing()
     before = group.usage
     it = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
-    it.fds = [wire.memfd(size, fill=False) for size in it.ask(buffer_size=16 * MIB).sizes]
+    it.fds = [wire.memfd(size, fill=False) for size in it.request(buffer_size=16 * MIB).sizes]
     assert it.pass_memory(it.fds)[0] == wire.ERROR
     assert [os.fstat(fd).st_blocks for fd in it.fds] == [0, 0, 0]
     assert group.usage - before < GROWTH
 
 
 def test_too_few_descriptors_are_refused(app, reader):
-    it = reader()
+    it = reader(app)
     it.fds = [wire.memfd(size) for size in it.ask().sizes]
     kind, body = it.pass_memory(it.fds[:2])
     assert kind == wire.ERROR and b"did not arrive" in body
 
 
 def test_application_at_its_limit_of_descriptors(app, reader):
-    it = reader()
+    it = reader(app)
     it.fds = [wire.memfd(size) for size in it.ask().sizes]
     used = [int(fd) for fd in os.listdir(f"/proc/{app.pid}/fd")]
     limits = resource.prlimit(app.pid, resource.RLIMIT_NOFILE)
@@ -214,7 +230,7 @@ def test_application_at_its_limit_of_descriptors(app, reader):
 
 def test_memory_cannot_be_taken_away(app, reader, record):
     """Through the descriptors and mappings that a reader keeps from before."""
-    it = reader()
+    it = reader(app)
     it.open()
     for fd, memory in zip(it.fds, it.maps):
         for take in (lambda: os.truncate(fd, 0), lambda: os.truncate(fd, 1 << 30),
@@ -229,9 +245,9 @@ def test_memory_cannot_be_taken_away(app, reader, record):
 
 
 @pytest.mark.parametrize("tails", [False, True])
-def test_scribbling_reader_spoils_only_its_own_capture(app, reader, record, tails):
+def test_overwriting_reader_affects_only_its_capture(app, reader, record, tails):
     good = record(app)
-    it = reader()
+    it = reader(app)
     it.open(buffer_size=1 << 16)
     noise = [random.Random(i).randbytes(len(m)) for i, m in enumerate(it.maps)]
     victims = list(zip(it.maps, noise))[:3 if tails else 2]
@@ -272,7 +288,7 @@ POINTS = ["observing", "laid out", "memory passed", "opened", "started"]
 
 
 def reader_up_to(folder, point):
-    """A reader that is killed at this point."""
+    """Runs a reader that is killed at this point."""
     it = wire.Reader(folder)
     it.send(wire.open_request())
     if point == "observing":
@@ -322,8 +338,10 @@ def test_recorder_killed_while_it_makes_the_memory(busy, record, tmp_path, call,
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_application_killed_at_any_point(app, reader, point):
-    it = reader()
+def test_application_killed_at_any_point(play, reader, point):
+    app = play()
+    app.ring("a")
+    it = reader(app)
     it.send(wire.open_request())
     if point != "observing":
         layout = wire.Layout(it.receive()[1])
@@ -354,7 +372,7 @@ def test_application_killed_while_it_is_attached(play, record):
 @pytest.mark.smoke
 def test_silent_reader_holds_nothing_up(app, reader, record):
     """One that requests a session and never sends the memory."""
-    silent = reader()
+    silent = reader(app)
     silent.ask()
     recorder = record(app)
     app.rx(n=100)
@@ -364,15 +382,15 @@ def test_silent_reader_holds_nothing_up(app, reader, record):
     until(lambda: app.one("callbacks 0") == 0, 5, "callbacks gone")
 
 
-def test_rings_are_near_to_their_threads(busy, closing):
-    """Each polling thread's node is named, and spare rings have none."""
+def test_rings_are_on_the_node_of_their_threads(busy, closing):
+    """The layout has the NUMA node of each polling thread, and none for spare rings."""
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
     known = {int(p.name[4:]) for p in nodes} or {-1}
 
     def named():
         listing()
-        it = closing(wire.Reader(dpdk.RUN_DIR / busy.prefix)).ask()
+        it = closing(wire.Reader(dpdk.RUN_DIR / busy.prefix)).request()
         assert set(it.nodes[it.rings:]) == {-1}
         return it.nodes[0] in known
 
-    until(named, 20, "a thread was seen that polls")  # it may not have the CPU just then
+    until(named, 20, "a thread was seen that polls")  # it may have no CPU at first

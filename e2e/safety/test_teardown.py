@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Applications that end DPDK, by rte_eal_cleanup() or exit(), with everything attached to them."""
+"""Applications that end DPDK, by rte_eal_cleanup() or exit(), with all kinds of readers
+attached."""
 import json
 import socket
 import threading
@@ -14,15 +15,15 @@ from harness.play import Play
 from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, listing
 
-MANY = {"plugin": 20, "linked in": 20, "static": 3}
-SOME = {"plugin": 5, "linked in": 5, "static": 2}
+MANY = {"plugin": 10, "linked in": 10, "static": 3}
+SOME = {"plugin": 3, "linked in": 3, "static": 2}
 COMMANDS = ("ports", "threads", "polling", "latency", "mempools", "addresses", "trace", "trace,on")
 KINDS = pytest.mark.parametrize("kind", ["plugin", "linked in", "static"])
 
 
 @pytest.fixture
 def start(plugin, closing):
-    """start(kind) returns an application with the probe in it, of one port that delivers packets."""
+    """start(kind) returns an application with the probe and a port that delivers packets."""
     def start(kind):
         program = {"plugin": "rt_play", "linked in": "rt_play_linkin", "static": "rt_play_static"}[kind]
         if not (BUILD / "e2e" / program).exists():
@@ -45,7 +46,8 @@ def answers(app, command):
 
 
 def still_alive(app):
-    """It goes on, without a thread of ours, and nothing can attach to it any more."""
+    """The application continues, without a thread of the probe, and readers cannot attach any
+    more."""
     assert app.one("now") > 0
     assert "ringtap-ctl" not in threads(app)
     assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
@@ -74,7 +76,7 @@ def test_cleanup_under_monitors(start, closing, kind):
 
 @KINDS
 def test_cleanup_after_a_query(start, kind):
-    """The lease of the query goes on for ten seconds."""
+    """The lease of the query lasts ten seconds."""
     for _ in range(SOME[kind]):
         app = start(kind)
         assert answers(app, "mempools")["mempools"]
@@ -101,7 +103,7 @@ def test_cleanup_of_a_capture_at_full_rate(start, record, kind, tmp_path):
 
 
 class Asking(threading.Thread):
-    """Sends one query after the other, on one connection, until the end."""
+    """Sends queries in sequence, on one connection, until the end."""
 
     def __init__(self, app):
         super().__init__()

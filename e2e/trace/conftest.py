@@ -14,7 +14,7 @@ def monitor(closing):
 
 @pytest.fixture
 def lttng(closing, tmp_path):
-    """A session daemon of another user, in a folder of its own."""
+    """A session daemon in a separate namespace and folder."""
     reason = lttng_missing()
     if not LTTNG_PROVIDER.exists():
         reason = "built without LTTng"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace lttng` and `ringtap trace dpdk`: what they leave in a folder is what happened, and
-they leave nothing else."""
+"""`ringtap trace lttng` and `ringtap trace dpdk`: the trace in the folder has all events, and
+nothing else is left behind."""
 import json
 import os
 import shutil
@@ -42,7 +42,7 @@ def state(app):
 
 
 def points_on(app):
-    """None while others stand in line at its telemetry."""
+    """None while other clients use its telemetry."""
     try:
         return state(app)["points_on"]
     except BlockingIOError:
@@ -54,7 +54,7 @@ def points_on(app):
 
 @pytest.fixture
 def roomy(play, tmp_path):
-    """Its traces are saved below tmp_path."""
+    """An application whose traces are saved below tmp_path."""
     (tmp_path / "eal").mkdir()
     app = play(eal=[f"--trace-dir={tmp_path / 'eal'}", "--trace-bufsz=16M"])
     app.ring("a")
@@ -74,26 +74,26 @@ def test_dpdk(roomy, trace, tmp_path):
 
 
 @pytest.mark.smoke
-def test_dpdk_again_and_for_people(roomy, trace, tmp_path):
+def test_dpdk_again_with_text_output(roomy, trace, tmp_path):
     for n in range(2):
         it = trace(roomy, "dpdk", "-o", tmp_path / f"out{n}", "--duration", "60")
         traffic(roomy)
         text = it.finish()
     assert [line.split() for line in text.splitlines()[1:]] == [
         ["rx_burst", "4"], ["empty_poll", "17"], ["tx_burst", "2"]]
-    # The application's buffers still have what was before.
+    # The buffers of the application still have earlier events.
     assert Ctf(tmp_path / "out1").count("empty_poll") == 34
 
 
 def test_dpdk_without_an_event(roomy, trace, tmp_path):
-    """rte_trace saves nothing then."""
+    """rte_trace then saves nothing."""
     doc = trace(roomy, "dpdk", "-o", tmp_path / "out", "--json").json()
     assert (doc["events"], doc["lost"], doc["saved_to"]) == ({}, {}, None)
     assert "no event" in trace(roomy, "dpdk", "-o", tmp_path / "out").finish()
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_dpdk_reports_what_is_missing(play, trace, tmp_path):
+def test_dpdk_reports_missing_parts(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
     app.ring("a")
     it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
@@ -103,7 +103,7 @@ def test_dpdk_reports_what_is_missing(play, trace, tmp_path):
     assert Ctf(tmp_path / "out").count("empty_poll") == 10000 - doc["lost"]["empty_poll"]
 
 
-def test_dpdk_leaves_on_what_was_on(play, trace, tmp_path):
+def test_dpdk_keeps_enabled_trace_points(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.*"])
     app.ring("a")
     trace(app, "dpdk", "-o", tmp_path / "out").finish()
@@ -119,7 +119,7 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path, number):
 
 
 def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
-    """What --trace-dir was given as is relative to where the application is, not to us."""
+    """A relative --trace-dir refers to the working directory of the application."""
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "there")
     app = play(eal=["--trace-dir=eal"])
@@ -132,7 +132,7 @@ def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
 
 
 def test_dpdk_of_a_long_path(play, trace, tmp_path):
-    """Longer than a string of DPDK's telemetry can be."""
+    """Longer than a string of telemetry can be."""
     there = tmp_path / ("a" * 90) / ("b" * 90)
     there.mkdir(parents=True)
     app = play(eal=[f"--trace-dir={there}"])
@@ -144,7 +144,7 @@ def test_dpdk_of_a_long_path(play, trace, tmp_path):
 
 
 def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path):
-    """Links are followed as the application follows them."""
+    """Links are resolved as in the mount namespace of the application."""
     there = tmp_path / "there"
     there.mkdir()
     keeper = closing(Proc(["unshare", "-m", "cat"]))
@@ -162,8 +162,8 @@ def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path)
     assert {p.stat().st_mode & 0o777 for p in (tmp_path / "out").iterdir()} == {0o600}
 
 
-def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
-    """Telemetry knows only all or none: what is on is traced."""
+def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
+    """Telemetry cannot switch single trace points: those that are on are traced."""
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
     app.ring("a")
     it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
@@ -175,7 +175,7 @@ def test_dpdk_leaves_off_what_was_off(play, trace, tmp_path):
 
 
 def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
-    """The first to begin switches off for all: the second reports that its trace is incomplete."""
+    """The first session switches off for all: the second one reports an incomplete trace."""
     first = trace(roomy, "dpdk", "-o", tmp_path / "first")
     second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
     traffic(roomy)
@@ -187,8 +187,8 @@ def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_dpdk_of_an_application_that_stands_still(roomy, trace, tmp_path, number):
-    """It is switched off when it goes on, though ringtap is long gone then."""
+def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path, number):
+    """Tracing is switched off when the application continues, after ringtap has ended."""
     it = trace(roomy, "dpdk", "-o", tmp_path / "out")
     roomy.proc.send_signal(signal.SIGSTOP)
     it.finish(number, -9 if number == signal.SIGKILL else FAILED)
@@ -197,14 +197,14 @@ def test_dpdk_of_an_application_that_stands_still(roomy, trace, tmp_path, number
     until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
 
 
-def test_dpdk_and_the_application_dies(roomy, trace, tmp_path):
+def test_dpdk_and_the_application_is_killed(roomy, trace, tmp_path):
     it = trace(roomy, "dpdk", "-o", tmp_path / "out")
     roomy.proc.kill()
     it.finish(None, FAILED)
     assert "the trace in its memory is lost" in it.proc.output
 
 
-def test_folders_that_are_none(roomy, tmp_path):
+def test_invalid_folders(roomy, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     (tmp_path / "file").touch()
@@ -220,8 +220,8 @@ def test_folders_that_are_none(roomy, tmp_path):
 
 @pytest.fixture
 def no_daemon(lttng):
-    """The same place, without the daemon."""
-    keeper = Proc([*lttng.prefix, "cat"])  # the namespace lives as long as it
+    """The same namespace, without the daemon."""
+    keeper = Proc([*lttng.prefix, "cat"])  # keeps the namespace
     until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
     lttng.daemon.send_signal(signal.SIGTERM)
     lttng.daemon.wait()
@@ -236,7 +236,7 @@ class Keeper:
         self.env = env
 
     def daemons(self):
-        """Processes of LTTng's in this mount namespace."""
+        """LTTng processes in this mount namespace."""
         ours = os.readlink(f"/proc/{self.prefix[-1]}/ns/mnt")
         return [p.name for p in Path("/proc").iterdir() if p.name.isdigit() and self._is(p, ours)]
 
@@ -270,7 +270,7 @@ def test_lttng(play, lttng, trace, tmp_path):
     doc = it.json()
     nested.finish()
     ctf = Ctf(out)
-    assert ctf.events == SENT  # and none of the other's
+    assert ctf.events == SENT  # and none of the other application
     assert (doc["events"], doc["discarded"], doc["lost_packets"]) == (23, 0, 0)
     assert Ctf(tmp_path / "other").events == {("rx_burst", 0, 0, 1, 1): 1}
     assert "ringtap-" not in sessions_of(lttng) and lttng.daemon.alive()
@@ -289,7 +289,7 @@ def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
 
 
 def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
-    """One is started, and ended."""
+    """A daemon is started, and ended."""
     assert not no_daemon.daemons()
     app = play(namespace=no_daemon)
     app.ring("a")
@@ -321,8 +321,8 @@ def test_lttng_with_a_daemon_of_its_own_is_killed(play, no_daemon, trace, tmp_pa
     until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
 
 
-def test_lttng_and_the_application_dies(play, lttng, trace, tmp_path):
-    """The events received until then are there."""
+def test_lttng_and_the_application_is_killed(play, lttng, trace, tmp_path):
+    """Events received until then are saved."""
     app = play(namespace=lttng)
     app.ring("a")
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")
@@ -335,7 +335,7 @@ def test_lttng_and_the_application_dies(play, lttng, trace, tmp_path):
 
 
 def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
-    """A probe that was installed without it."""
+    """A probe installed without the provider."""
     alone = copy_probe(plugin, private_dir)
     app = play(namespace=lttng, program="rt_play", plugin=alone)
     done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix],
@@ -345,7 +345,7 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
 
 
 def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
-    """Nobody takes what is there for the whole."""
+    """The incomplete trace is reported as such."""
     small = tmp_path / "small"
     small.mkdir()
     check([*no_daemon.prefix, "mount", "-t", "tmpfs", "-o", "size=2M", "none", small])
@@ -359,7 +359,7 @@ def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
     assert not no_daemon.daemons()
 
 
-def test_lttng_and_its_daemon_dies(play, no_daemon, trace, tmp_path):
+def test_lttng_and_its_daemon_is_killed(play, no_daemon, trace, tmp_path):
     app = play(namespace=no_daemon)
     app.ring("a")
     it = within(no_daemon, trace, app, "-o", tmp_path / "out")
@@ -371,8 +371,8 @@ def test_lttng_and_its_daemon_dies(play, no_daemon, trace, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_lttng_leaves_the_current_session(play, lttng, trace, tmp_path, number):
-    """The user's own lttng commands go on with the user's own session."""
+def test_lttng_keeps_the_current_session(play, lttng, trace, tmp_path, number):
+    """Later lttng commands of the user apply to the session of the user."""
     app = play(namespace=lttng)
     app.ring("a")
     lttng.lttng("create", "mine", "-o", tmp_path / "mine")
@@ -391,7 +391,7 @@ def test_lttng_without_an_event(play, lttng, trace, tmp_path):
 
 
 def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
-    """A second Ctrl-C ends it: the trace is there, its number of events is unknown."""
+    """A second Ctrl-C ends the counting: the trace is saved, its number of events is unknown."""
     slow = tmp_path / "bin" / "babeltrace2"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 600\n")

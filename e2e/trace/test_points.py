@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events of the probe, counted by foreign tracers, against the statistics and what applications did."""
+"""Events of the probe, counted by third-party tracers, compared with statistics and the operations
+of applications."""
 import platform
 import re
 import shutil
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import monitor as fig
+from harness import monitor as stats
 from harness.fwd import FWD
 from harness.paths import PROBE_OBJECT as PROBE
 from harness.paths import probe_object
@@ -57,7 +58,7 @@ def instructions(path, start, stop):
 
 @pytest.mark.smoke
 def test_sites_are_nops(x86):
-    """And their arguments are where they are anyway: registers, constants, memory."""
+    """Arguments are registers, constants or memory."""
     for path in (PROBE, FWD):
         sites = usdt_sites(path)
         assert {s.event for s in sites} == set(EVENTS)
@@ -72,9 +73,9 @@ def test_sites_are_nops(x86):
 
 
 @pytest.mark.parametrize("function,event", [("rt_hook_rx", "empty_poll"), ("rt_hook_tx", "tx_burst")])
-def test_before_the_nop_are_registers_only(x86, function, event):
-    """The hooks' first instructions: nothing is loaded, computed or called for the events' sake, and
-    the only branch is that between a burst and an empty poll."""
+def test_no_work_before_the_nop(x86, function, event):
+    """The first instructions of hooks: no load, computation or call for the events, and only the
+    branch between a burst and an empty poll."""
     symbols = check(["nm", PROBE])
     found = re.search(rf"^(\w+) . {function}$", symbols, re.MULTILINE)
     if not found:
@@ -93,10 +94,10 @@ def test_before_the_nop_are_registers_only(x86, function, event):
 # ---- bpftrace --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("instruments", [fig.POLLS, fig.ALL])
-def test_bursts(app, monitor, listen, instruments):
-    """On the quick way of the hooks and on the long one."""
-    m = monitor(app, instruments)
+@pytest.mark.parametrize("collectors", [stats.POLLS, stats.ALL])
+def test_bursts(app, monitor, listen, collectors):
+    """On the fast path of the hooks and on the slow one."""
+    m = monitor(app, collectors)
     b = listen(app, "rx_burst", "empty_poll", "tx_burst")
     for _ in range(2):
         app.rx(n=100, burst=32)  # 32, 32, 32, 4
@@ -107,11 +108,11 @@ def test_bursts(app, monitor, listen, instruments):
     assert of(counts, "rx_burst") == {(0, 0, 32, 32): 6, (0, 0, 4, 4): 2, (0, 0, 512, 512): 2}
     assert of(counts, "empty_poll") == {(0, 0, 32): 34}
     assert of(counts, "tx_burst") == {(0, 0, 64, 64): 2, (0, 0, 6, 6): 2}
-    sizes, _ = m.hook(fig.RX)
+    sizes, _ = m.hook(stats.RX)
     assert sizes == {0: 34, 32: 6, 4: 2, 512: 2}
 
 
-def test_nothing_without_hooks(app, listen):
+def test_no_events_without_hooks(app, listen):
     b = listen(app, "rx_burst", "tx_burst")
     app.rx(n=100)
     app.tx(n=100)
@@ -121,7 +122,7 @@ def test_nothing_without_hooks(app, listen):
 def test_threads_without_a_slot_are_traced(play, listen, monitor):
     app = play()
     app.plug("net_null0")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     b = listen(app, "tx_burst")
     assert app.one("threads 0 0 count=300 n=50") == 15000
     assert of(b.counts(), "tx_burst") == {(0, 0, 1, 1): 15000}
@@ -134,14 +135,14 @@ def test_threads_without_a_slot_are_traced(play, listen, monitor):
 def test_latency_of_bursts(testpmd, monitor, listen):
     """Packets, sums and maxima of the events are those of the statistics."""
     pmd = testpmd("net_ring0", "net_ring1")
-    m = monitor(pmd, fig.LATENCY | fig.POLLS)
+    m = monitor(pmd, stats.LATENCY | stats.POLLS)
     b = listen(pmd, actions={"latency": "@packets[arg0] = sum(arg2); @sum[arg0] = sum(arg3);"
                                         "@greatest[arg0] = max(arg4); @queue[arg1] = count();"})
     pmd.start("start tx_first")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 2000, 60, "traffic")
     pmd.stop()
     counts = b.counts()
-    pairs = [p for p in m.pairs if p.rx_index != fig.NO_INDEX]
+    pairs = [p for p in m.pairs if p.rx_index != stats.NO_INDEX]
     assert [p.tx_index for p in sorted(pairs, key=lambda p: p.tx_index)] == [0, 1]
     for p in pairs:
         assert p.count > 0
@@ -151,7 +152,7 @@ def test_latency_of_bursts(testpmd, monitor, listen):
     assert set(of(counts, "queue")) == {(0,)}
 
 
-def test_sessions_and_what_they_lose(app, record, listen):
+def test_sessions_and_their_losses(app, record, listen):
     b = listen(app, "session_open", "session_close", "ring_full", "drop")
     recorder = record(app, *TINY, "--fail-on-loss")
     (session,) = sessions(app)
@@ -170,7 +171,7 @@ def test_sessions_and_what_they_lose(app, record, listen):
     assert {key[3] for key in drops} == {RING_FULL}
 
 
-def test_threads_without_ring_lose(play, record, listen):
+def test_losses_of_threads_without_a_ring(play, record, listen):
     app = play()
     app.plug("net_null0")
     b = listen(app, "drop")
@@ -184,9 +185,9 @@ def test_threads_without_ring_lose(play, record, listen):
 
 
 def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
-    """A ring that nobody empties; testpmd counts what it gets back."""
+    """A ring without a reader; testpmd counts refused packets."""
     pmd = testpmd("net_ring0", args=["--forward-mode=txonly"])
-    m = monitor(pmd, fig.POLLS)
+    m = monitor(pmd, stats.POLLS)
     b = listen(pmd, actions={"tx_refused": "@refused[arg0, arg1] = sum(arg2);"})
     m.fresh()
     pmd.start()
@@ -201,13 +202,13 @@ def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
 # ---- ringtap-fwd -----------------------------------------------------------------------------
 
 TX_FULL, TX_UNSENT = 32, 34
-# The forwarder's port takes a fifth.
+# The port of the forwarder accepts a fifth.
 OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
             "--role", "sink:b@0", "--stages", "1k:2s,50k:400ms", "--sink-rate", "10k")
 
 
 def total(events, name):
-    """Sum of the last argument, or of the one of that name, by port."""
+    """Sum of the last argument, or of the named one, by port."""
     out = {}
     for (port, *rest), calls in events.items():
         out[port] = out.get(port, 0) + rest[name] * calls
@@ -215,12 +216,13 @@ def total(events, name):
 
 
 @pytest.mark.parametrize("policy", ["drop", "retry", "retry:3"])
-def test_roles_tell_what_they_do(fwd, closing, monitor, listen, private_dir, policy):
-    """And nothing twice, while the hooks of the probe in it are in. The copy is nobody else's."""
+def test_events_of_roles(fwd, closing, monitor, listen, private_dir, policy):
+    """No event is duplicated while the hooks of its probe are installed. A private copy, which no
+    other process has."""
     own = Path(shutil.copy(FWD, private_dir))
     b = closing(Bpftrace(None, own, ["rx_burst", "tx_burst", "tx_refused", "drop"]))
     app = fwd(*OVERLOAD, "--tx-full", policy, program=own).running()
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     assert app.proc.alive()
     report = app.done()
     counts = b.counts()
@@ -228,7 +230,7 @@ def test_roles_tell_what_they_do(fwd, closing, monitor, listen, private_dir, pol
     rx, tx = of(counts, "rx_burst"), of(counts, "tx_burst")
     assert total(rx, 2) == {0: way["rx_packets"], 1: sink["rx_packets"]}
     assert total(rx, 2) != total(rx, 1)  # less than requested
-    assert sum(n for (port, *_), n in rx.items() if port == 0) == way["rx_bursts_nonzero"]
+    assert sum(n for (port, *_), n in rx.items() if port == 0) == way["rx_busy_calls"]
     assert total(tx, 2) == {0: sent["tx_packets"], 1: way["tx_packets"]}
     offered = total(tx, 1)
     refused = total(of(counts, "tx_refused"), 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The probe's events recorded by DPDK's own tracing and by LTTng, read by babeltrace2, against the
-statistics: equal, and what had no room is counted."""
+"""Events of the probe recorded by DPDK's tracing and by LTTng, read by babeltrace2, compared with
+the statistics: equal, and discarded ones are counted."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk
-from harness import monitor as fig
+from harness import monitor as stats
 from harness.fwd import FWD
 from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
 from harness.proc import check, until
@@ -26,7 +26,7 @@ def babeltrace():
 
 
 def trace(app, what=""):
-    """Sends the command to the probe, which must be able to do it."""
+    """Sends the command to the probe, which must succeed."""
     command = "/ringtap/trace" + (f",{what}" if what else "")
     answer = dpdk.telemetry(app.prefix, command, 20)["/ringtap/trace"]
     assert answer["status"] == 0, answer
@@ -56,21 +56,21 @@ TRAFFIC = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1,
 
 
 def polls_of(m):
-    """Events by the probe's statistics."""
-    rx = [h for h in m.hooks if h.direction == fig.RX]
+    """Expected events, from the statistics of the probe."""
+    rx = [h for h in m.hooks if h.direction == stats.RX]
     return {"rx_burst": sum(sum(h.burst[1:]) for h in rx), "empty_poll": sum(h.burst[0] for h in rx),
-            "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == fig.TX)}
+            "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == stats.TX)}
 
 
 # ---- DPDK's tracing --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("instruments", [fig.POLLS, fig.ALL])
-def test_from_the_start(play, monitor, tmp_path, instruments):
+@pytest.mark.parametrize("collectors", [stats.POLLS, stats.ALL])
+def test_from_the_start(play, monitor, tmp_path, collectors):
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
     app.rx(n=100)  # no hooks yet
-    m = monitor(app, instruments)
+    m = monitor(app, collectors)
     traffic(app)
     trace(app, "off")
     reply = trace(app, "save")
@@ -87,7 +87,7 @@ def test_from_the_start(play, monitor, tmp_path, instruments):
 def test_some_events_only(play, monitor, tmp_path):
     app = play(eal=eal_trace(tmp_path, events="ringtap.tx"))
     app.ring("a")
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     traffic(app)
     assert trace(app)["points_on"] == 2  # tx_burst, tx_refused
     reply = trace(app, "save")
@@ -95,10 +95,10 @@ def test_some_events_only(play, monitor, tmp_path):
 
 
 def test_switched_on_and_off(app, monitor, tmp_path):
-    """Of an application that was started without tracing."""
+    """For an application that was started without tracing."""
     reply = trace(app)
     assert (reply["points_on"], reply["bursts_traced"], reply["directory"]) == (0, 0, "")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     traffic(app)
     assert trace(app, "on")["points_on"] == len(EVENTS)
     assert trace(app)["bursts_traced"] == 1
@@ -111,15 +111,15 @@ def test_switched_on_and_off(app, monitor, tmp_path):
     try:
         assert Ctf(folder).events == TRAFFIC
     finally:
-        shutil.rmtree(folder)  # in the home folder of the user that runs the tests
+        shutil.rmtree(folder)  # in the home folder of the user
     assert reply["emitted"]["empty_poll"] == 17
-    assert m.hook(fig.RX)[0] == {0: 51, 32: 9, 4: 3, 512: 3}
+    assert m.hook(stats.RX)[0] == {0: 51, 32: 9, 4: 3, 512: 3}
 
 
 def test_testpmd(testpmd, monitor, tmp_path):
-    """As much as it can: what does not fit is counted, and the sum is that of the statistics."""
+    """At the maximum rate: discarded events are counted, and the sum matches the statistics."""
     pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"], eal=eal_trace(tmp_path, "2M"))
-    m = monitor(pmd, fig.POLLS | fig.LATENCY)
+    m = monitor(pmd, stats.POLLS | stats.LATENCY)
     pmd.start("start tx_first 3")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 300_000, 60, "traffic")
     pmd.stop()
@@ -134,13 +134,13 @@ def test_testpmd(testpmd, monitor, tmp_path):
 
 
 def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
-    """What is counted is traced and the other way round from the first poll, each time."""
+    """Counted packets are traced, and vice versa, from the first poll on."""
     pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
                   eal=eal_trace(tmp_path, "64K"))
     before = trace(pmd)["emitted"]
     for _ in range(5):
         pmd.start()
-        m = monitor(pmd, fig.POLLS)
+        m = monitor(pmd, stats.POLLS)
         until(lambda: sum(sum(h.burst) for h in m.hooks) > 1000, what="traffic")
         pmd.stop()
         m.fresh()
@@ -151,10 +151,10 @@ def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["discard", "overwrite"])
-def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
+def test_discarded_events_are_counted(play, monitor, tmp_path, mode):
     app = play(eal=eal_trace(tmp_path, "64K", mode))
     app.ring("a")
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     app.rx(n=100, burst=1)
     app.one("idle 0 0 n=10000")
     app.rx(n=10, burst=1)
@@ -169,11 +169,11 @@ def test_what_had_no_room_is_counted(play, monitor, tmp_path, mode):
 
 
 def test_forwarder(fwd, monitor, tmp_path):
-    """Its own events are for USDT only: here are those of the hooks. DPDK saves as it ends."""
+    """Its own events are for USDT only: these are those of the hooks. DPDK saves at its end."""
     app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
               "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:60s", "--sink-rate", "10k",
               "--tx-full", "drop", eal=eal_trace(tmp_path, events="ringtap.tx_refused")).running()
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
     way = app.stop().total("oneway")
     (folder,) = tmp_path.iterdir()
@@ -183,7 +183,7 @@ def test_forwarder(fwd, monitor, tmp_path):
 
 
 def test_sessions(play, record, tmp_path):
-    """A capture has the hooks in as well as a monitor."""
+    """A capture installs the hooks, too."""
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
     recorder = record(app)
@@ -198,12 +198,12 @@ def test_sessions(play, record, tmp_path):
 
 
 def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
-    """DPDK would keep each one's: the events of those without an lcore id are lost, and counted. The
-    control thread, which has one, stays."""
+    """DPDK would keep the buffer of each thread: events of threads without an lcore id are lost,
+    and counted. The control thread, which has an lcore id, keeps its buffer."""
     app = play(eal=eal_trace(tmp_path))
     app.plug("net_null0")
     app.ring("a")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     app.one("idle 1 0 n=1")
     streams = set(os.listdir(trace(app, "save")["directory"]))
     assert app.one("threads 0 0 count=30 n=50") == 1500
@@ -214,15 +214,16 @@ def test_threads_that_come_and_go_leave_no_buffers(play, monitor, tmp_path):
     since = time.monotonic()
     until(lambda: time.monotonic() - since > 3, what="the time that the thread lingers otherwise")
     assert control_threads(app) == [first]
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     assert set(os.listdir(trace(app, "save")["directory"])) == streams
 
 
-def test_all_at_once(play, monitor, tmp_path):
-    """Each client of DPDK's telemetry, ten at most, has a thread: one folder, and all get its name."""
+def test_concurrent_telemetry_clients(play, monitor, tmp_path):
+    """Up to ten clients of DPDK's telemetry run in parallel threads: one folder, whose name all of
+    them get."""
     app = play(eal=eal_trace(tmp_path))
     app.ring("a")
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     traffic(app)
     trace(app, "off")
     with ThreadPoolExecutor(8) as pool:
@@ -251,7 +252,7 @@ def test_trace_that_cannot_be_written(play, monitor, tmp_path):
     (tmp_path / "file").touch()
     app = play(eal=eal_trace(tmp_path / "file" / "below"))
     app.ring("a")
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     traffic(app)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]
     assert answer["status"] < 0 and answer["error"]
@@ -263,10 +264,10 @@ IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is link
 
 
 def test_two_probes_in_one_application(fwd, plugin, monitor, tmp_path):
-    """One linked in and one loaded: EAL refuses to start with trace points of the same name, and
-    rte_telemetry would ask the last one, which has none."""
+    """One linked in and one loaded: EAL refuses to start with duplicate trace points, and
+    rte_telemetry would call the last one, which has none."""
     app = fwd(*IDLE, eal=["-d", plugin, *eal_trace(tmp_path)]).running()
-    monitor(app, fig.POLLS)
+    monitor(app, stats.POLLS)
     until(lambda: trace(app)["emitted"]["empty_poll"] > 0, what="events")
     assert app.stop().total("sink")["rx_packets"] == 0
 
@@ -283,7 +284,7 @@ def test_lttng(play, plugin, monitor, lttng, tmp_path, loaded_by, linkin):
         assert trace(app)["lttng"] == 0
         assert trace(app, "lttng")["lttng"] == 1
     lttng.start(tmp_path / "out")
-    m = monitor(app, fig.ALL)
+    m = monitor(app, stats.ALL)
     assert trace(app)["bursts_traced"] == trace(app)["lttng"] == 1
     traffic(app)
     lttng.stop()
@@ -300,7 +301,7 @@ def test_lttng_reports_what_it_discarded(play, monitor, lttng, tmp_path):
     app.ring("a")
     trace(app, "lttng")
     lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     assert trace(app)["bursts_traced"]
     app.one("idle 0 0 n=100000")
     app.rx(n=100, burst=1)
@@ -311,19 +312,19 @@ def test_lttng_reports_what_it_discarded(play, monitor, lttng, tmp_path):
 
 
 def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
-    """The application goes on, and no longer connects to a daemon."""
+    """The application continues, without further connections to a daemon."""
     app = play(namespace=lttng)
     app.ring("a")
     trace(app, "lttng")
     lttng.start(tmp_path / "out", "--subbuf-size=4k", "--num-subbuf=2")
-    m = monitor(app, fig.POLLS)
+    m = monitor(app, stats.POLLS)
     assert trace(app)["bursts_traced"]
     app.one("idle 0 0 n=1000")
     lttng.kill()
     until(lambda: not trace(app)["bursts_traced"], 30, "the end of tracing")
     app.one("idle 0 0 n=10000")
     traffic(app)
-    assert m.hook(fig.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
+    assert m.hook(stats.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
 
 
 def test_lttng_is_not_in_the_probe(app):
@@ -331,7 +332,7 @@ def test_lttng_is_not_in_the_probe(app):
 
 
 def test_program_is_not_looked_for_in_the_working_folder(fwd, private_dir):
-    """Where it is called by its name alone, and that folder has everything that could be loaded."""
+    """If the program is called by name only, and the folder has everything that could be loaded."""
     if not LTTNG_PROVIDER.exists():
         pytest.skip("built without LTTng")
     shutil.copy(LTTNG_PROVIDER, private_dir)
@@ -354,8 +355,8 @@ def test_probe_that_is_linked_in_looks_where_libraries_are_installed(fwd):
     app.stop()
 
 
-def test_nothing_is_loaded_from_elsewhere(play, plugin, private_dir):
-    """A probe without a provider beside it, in whatever folder the application works."""
+def test_provider_is_loaded_only_from_its_folder(play, plugin, private_dir):
+    """A probe without a provider in its folder, in any working directory of the application."""
     if not LTTNG_PROVIDER.exists():
         pytest.skip("built without LTTng")
     alone = copy_probe(plugin, private_dir)

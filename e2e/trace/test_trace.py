@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace` with bpftrace: it reports what happened, and leaves nothing behind."""
+"""`ringtap trace` with bpftrace: reports match the operations, and nothing is left behind."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import monitor as fig
+from harness import monitor as stats
 from harness.known import Known
 from harness.monitor import Monitor
 from harness.paths import BUILD, RINGTAP, probe_object
@@ -70,7 +70,7 @@ def test_list(app, plugin):
     assert output["tools"]["rte_trace"] and not output["tools"]["lttng_provider_loaded"]
     assert app.one("callbacks 0") == 0
     text = check([RINGTAP, "trace", "list", app.prefix])
-    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=got" in text
+    assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=nb_rx" in text
 
 
 def test_list_of_a_program_with_the_probe_linked_in(play):
@@ -84,7 +84,7 @@ def test_list_of_a_program_with_the_probe_linked_in(play):
 
 @pytest.mark.parametrize("linkin", [False, True], ids=["plugin", "linked in"])
 @pytest.mark.smoke
-def test_bursts_are_those_that_were_sent(play, trace, linkin):
+def test_bursts_match_the_traffic(play, trace, linkin):
     app = play(linkin=linkin)
     app.ring("a")
     it = trace(app, "burst", "--empty", "--json", "--duration", "60")
@@ -110,7 +110,7 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
         pmd.start("start tx_first 3")
         until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
         pmd.stop()
-        for _ in range(3):  # two whole intervals since
+        for _ in range(3):  # two complete intervals
             top.expect(r"^\{.*$")
         doc = it.json()
         top.send_signal(signal.SIGINT)
@@ -129,7 +129,7 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
     assert sizes(tx) == reply["tx"] and sum(sizes(rx).values()) > 1000
 
 
-def test_burst_for_people(app, trace):
+def test_burst_text_output(app, trace):
     it = trace(app, "burst", "--duration", "60")
     app.rx(n=100, burst=32)
     text = it.finish()
@@ -138,7 +138,7 @@ def test_burst_for_people(app, trace):
     assert rows == [["4", "1"], ["32", "3"]]
 
 
-def test_many_sizes_are_put_together_for_people(app, trace):
+def test_text_output_groups_sizes(app, trace):
     it = trace(app, "burst", "--duration", "60")
     for size in range(1, 41):
         app.rx(n=size, burst=64)
@@ -162,10 +162,10 @@ def test_latency(plugin, closing, trace, tmp_path):
     for which in ("burst_mean_cycles", "burst_longest_cycles"):
         assert sum(n for _, _, n in row[which]) == 150
         at_least = sum(n for start, _, n in row[which] if start >= 65536)
-        assert at_least >= 50  # those of 100,000 and whatever the system held up
+        assert at_least >= 50  # those of 100,000 and further ones that the system delayed
 
 
-def test_what_a_recording_loses(app, record, trace):
+def test_losses_of_a_recording(app, record, trace):
     it = trace(app, "drops", "--json", "--duration", "60")
     recorder = record(app, "--buffer", "64K", "--fail-on-loss")
     app.rx(n=20000, len=200)
@@ -180,8 +180,8 @@ def test_what_a_recording_loses(app, record, trace):
     assert not doc["refused"]
 
 
-def test_what_a_driver_refuses(testpmd, trace):
-    """net_ring takes what it has room for, and nobody receives it again."""
+def test_packets_that_a_driver_refuses(testpmd, trace):
+    """net_ring accepts packets until it is full, and has no reader."""
     pmd = testpmd("net_ring0", "net_null1", args=["--forward-mode=txonly"])
     it = trace(pmd, "drops", "--duration", "60", "--json")
     people = trace(pmd, "drops", "--duration", "60")
@@ -203,7 +203,7 @@ def first_pids(bpftrace):
 
 @pytest.fixture
 def hog(closing, tmp_path):
-    """A program of a name of its own, with nothing better to do than to use a CPU."""
+    """A program with this name that uses a CPU continuously."""
     def start(cpu, name="rt-hog"):
         if not (tmp_path / name).exists():
             shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
@@ -246,7 +246,7 @@ def test_tasks_that_took_the_cpu(testpmd, trace, hog, off_cpu):
 @pytest.mark.usefixtures("first_pids")
 @pytest.mark.parametrize("off_cpu", [False, True])
 def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, off_cpu):
-    """The task that runs on the first CPU is still there when the thread goes on, on another CPU."""
+    """The task on the first CPU still runs when the thread continues on another CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
     it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
@@ -254,7 +254,7 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, 
         Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]))
     hogs = hog(1)
     had = hogs.ticks()
-    check(["chrt", "-f", "-p", "1", hogs.pid])  # it leaves the CPU to others after 0.95 s
+    check(["chrt", "-f", "-p", "1", hogs.pid])  # real-time throttling stops it after 0.95 s
     until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
     check(["taskset", "-p", "-c", "0", tid])
     until(lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2]
@@ -269,7 +269,7 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, 
 @pytest.mark.usefixtures("first_pids")
 @pytest.mark.parametrize("off_cpu", [False, True])
 def test_programs_of_one_name_are_two_rows(testpmd, trace, hog, off_cpu):
-    """One of them has ended when the rows are made. In the table each row has its pid as well."""
+    """One of them has ended when the rows are made. Each row of the table has the pid."""
     pmd = testpmd("net_ring0")
     pmd.start()
     args = ["gaps", "--duration", "60", *(["--off-cpu"] if off_cpu else [])]
@@ -316,15 +316,16 @@ def test_a_known_gap(app, trace):
     app.proc.send_signal(signal.SIGCONT)
     second = app.rx(n=1)[1]
     thread, = it.json()["threads"]
-    # Between the two polls, which lie within the times that the application reports.
-    long = max(thread["long"], key=lambda t: t["max_ns"])  # under load it is not the only one
+    # The gap is between two polls, within the times that the application reports.
+    long = max(thread["long"], key=lambda t: t["max_ns"])  # under load there are others
     assert thread["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
     assert second - first <= thread["max_ns"] + 1e6
 
 
 @pytest.mark.usefixtures("first_pids")
 def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, hog):
-    """The probe's file exists in the application's mount namespace only, where the application is process 1."""
+    """The file of the probe exists only in the mount namespace of the application, whose process id
+    there is 1."""
     inner = private_dir / "inner"
     inner.mkdir()
     space = SimpleNamespace(prefix=[
@@ -349,7 +350,7 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
 
 @pytest.mark.parametrize("option", [[], ["--off-cpu"]])
 def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
-    """Thread ids that bpftrace reports are not those of the other namespace."""
+    """bpftrace reports thread ids of another namespace."""
     space = SimpleNamespace(prefix=["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc"])
     pmd = testpmd("net_ring0", namespace=space)
     pid = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))["pid"]
@@ -359,7 +360,7 @@ def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
 
 
 def test_a_program_with_events_of_its_own(fwd, trace):
-    """ringtap-fwd: the probe is in the program itself, and its own loop counts what it loses."""
+    """ringtap-fwd: the probe is linked into the program, and its own loop counts losses."""
     app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
               "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
               "--tx-full", "drop").running()
@@ -380,7 +381,7 @@ def test_a_program_with_events_of_its_own(fwd, trace):
     ("offcpu", ["PID"])])
 def test_programs_by_hand(app, bpftrace, closing, file, args):
     """As their comments say; where tracefs is not mounted, it is for them only."""
-    closing(Monitor(app, fig.POLLS | fig.LATENCY))
+    closing(Monitor(app, stats.POLLS | stats.LATENCY))
     args = [str(app.pid) if a == "PID" else a for a in args]
     it = closing(Proc(["unshare", "-m", "sh", "-c",
                        "test -d /sys/kernel/tracing/events || "
@@ -391,7 +392,7 @@ def test_programs_by_hand(app, bpftrace, closing, file, args):
     if file == "burst":
         app.rx(n=96, burst=32)
 
-    def ended():  # it misses a signal that does not find it waiting
+    def ended():  # it ignores a signal while it is busy
         it.send_signal(signal.SIGTERM)
         return it.ends_within(0.2)
     until(ended, 30, "its end")
@@ -428,8 +429,8 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
     assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
 
 
-def test_own_program_has_its_time(app, plugin, trace):
-    """It begins when bpftrace has attached; bpftrace's own message of that is not printed."""
+def test_duration_of_an_own_program(app, plugin, trace):
+    """The time begins after bpftrace has attached; the message of bpftrace is not printed."""
     it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
     assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
@@ -440,8 +441,8 @@ def test_own_program_has_its_time(app, plugin, trace):
 @pytest.mark.parametrize("program,says", [
     ("ringtap:rx_burst { @ = cou", "syntax error"),
     ("ringtap:no_such_event { @ = count(); }", "No probes to attach")])
-def test_own_program_that_is_wrong(app, bpftrace, program, says):
-    """bpftrace's own message comes through."""
+def test_invalid_own_program(app, bpftrace, program, says):
+    """The message of bpftrace is printed."""
     done = own(app, program)
     assert done.returncode == FAILED
     assert says in done.stderr + done.stdout and "ended with status" in done.stderr
@@ -454,7 +455,7 @@ def test_own_program_that_is_wrong(app, bpftrace, program, says):
 @pytest.mark.parametrize("what", [("burst", "--empty"), ("latency",),
                                   ("-e", "ringtap:rx_burst { @ = count(); }")],
                          ids=["burst", "latency", "own"])
-def test_nothing_stays_behind(app, plugin, trace, what, number):
+def test_nothing_is_left_behind(app, plugin, trace, what, number):
     it = trace(app, *what, *(["--duration", "60"] if what[0] != "-e" else []))
     assert app.one("callbacks 0") >= 2
     assert semaphores(app, probe_object(plugin)) == {int(what[0] == "latency")}
@@ -477,7 +478,7 @@ def test_bpftrace_is_killed(app, plugin, trace, what):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
+def test_ended_during_the_start(app, plugin, bpftrace, closing, number):
     it = closing(Proc([RINGTAP, "trace", "burst", app.prefix]))
     children = Path(f"/proc/{it.pid}/task/{it.pid}/children")
     started = until(lambda: children.read_text().split(), what="bpftrace")
@@ -487,7 +488,7 @@ def test_ended_while_it_begins(app, plugin, bpftrace, closing, number):
     nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
 
 
-def test_the_application_dies(app, trace):
+def test_application_is_killed(app, trace):
     it = trace(app, "burst", "--json", "--duration", "60")
     app.rx(n=100, burst=32)
     app.proc.kill()
@@ -498,13 +499,13 @@ def test_the_application_dies(app, trace):
 
 def test_a_duration(app, trace):
     doc = trace(app, "burst", "--json", "--duration", "0.3").json(None)
-    assert doc["ended_by"] == "duration" and 0.3 <= doc["seconds"]
+    assert doc["ended_by"] == "duration" and 0.3 <= doc["duration_s"]
     assert doc["queues"] == []
 
 
-def test_with_a_monitor_besides(app, trace, closing):
-    """Its hooks stay."""
-    closing(Monitor(app, fig.POLLS))
+def test_with_a_monitor(app, trace, closing):
+    """The hooks of the monitor stay."""
+    closing(Monitor(app, stats.POLLS))
     it = trace(app, "burst", "--json", "--duration", "60")
     app.rx(n=100, burst=32)
     assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
@@ -531,7 +532,7 @@ def test_wrong_command_lines(app, args, status, says):
 
 @pytest.mark.parametrize("what,line", [(["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")])
 def test_of_several_applications_one_is_named(play, bpftrace, what, line):
-    """The message's example is a command line that works."""
+    """The example in the message is a valid command line."""
     apps = [play(), play()]
     done = tracing(*what)
     assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")

@@ -3,7 +3,7 @@
  * libringtap: how a DPDK application polls, how long packets stay in it, how its memory behaves.
  *
  * A monitor is a connection that keeps collectors switched on in the application; they are off
- * again when no monitor wants them. ringtap_monitor_read() takes a snapshot of all counters.
+ * again when no monitor needs them. ringtap_monitor_read() takes a snapshot of all counters.
  * They only grow: rates are differences of two snapshots. Any number of monitors may be attached.
  *
  * Errors, threads and ownership as in reader.h.
@@ -249,8 +249,8 @@ RINGTAP_INLINE const struct ringtap_sample *ringtap_sample_run_at(
 }
 
 /* Takes a snapshot; the caller frees it with ringtap_snapshot_free(). -EPIPE: the application is
- * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: it shows nonsense.
- * Indices within a snapshot are in range whatever the application does. */
+ * gone (*out is its last snapshot still, the memory outlives it); -EBADMSG: its statistics are
+ * corrupt. Indices within a snapshot are in range whatever the application does. */
 int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out);
 void ringtap_snapshot_free(struct ringtap_snapshot *f);
 

@@ -120,7 +120,7 @@ struct ringtap_session_info {
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
- * -EPROTO: it answers nonsense; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
+ * -EPROTO: it sent an invalid answer; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
  * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes; NULL: none). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,

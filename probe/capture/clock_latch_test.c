@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines that are replaced while others copy them. */
+/* Clock lines that are replaced while threads copy them. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,12 @@
 #include "clock_latch.h"
 
 #define READERS 3
-#define LINES   200000u /* published while all of them read */
+#define LINES   200000u /* lines published while all threads read */
 
 static struct rt_clock_latch latch;
 static uint32_t reading, wrong, done;
 
-/* Words that show whether they are of one line. */
+/* A line whose words show whether they belong together. */
 static struct rt_clock_line line_of(uint64_t i)
 {
 	return (struct rt_clock_line){.tsc_base = i, .ns_base = i * 3 + 1, .mult = i ^ 0x5555555};
@@ -24,9 +24,9 @@ static struct rt_clock_line line_of(uint64_t i)
 
 static bool whole(const struct rt_clock_line *l)
 {
-	struct rt_clock_line want = line_of(l->tsc_base);
+	struct rt_clock_line expected = line_of(l->tsc_base);
 
-	return l->ns_base == want.ns_base && l->mult == want.mult;
+	return l->ns_base == expected.ns_base && l->mult == expected.mult;
 }
 
 static void *read_lines(void *arg)
@@ -44,7 +44,7 @@ static void *read_lines(void *arg)
 	return NULL;
 }
 
-static void test_readers_get_whole_lines_in_order(void **state)
+static void test_copied_lines_are_complete_and_in_order(void **state)
 {
 	struct rt_clock_line line = line_of(1);
 	pthread_t reader[READERS];
@@ -66,7 +66,7 @@ static void test_readers_get_whole_lines_in_order(void **state)
 	assert_int_equal(line.tsc_base, LINES - 1);
 }
 
-static void test_nothing_published_is_all_zeros(void **state)
+static void test_line_is_zero_before_the_first(void **state)
 {
 	static const struct rt_clock_latch fresh;
 	struct rt_clock_line l = rt_latch_read(&fresh);
@@ -77,8 +77,8 @@ static void test_nothing_published_is_all_zeros(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_readers_get_whole_lines_in_order),
-		cmocka_unit_test(test_nothing_published_is_all_zeros),
+		cmocka_unit_test(test_copied_lines_are_complete_and_in_order),
+		cmocka_unit_test(test_line_is_zero_before_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of a packet of any shape. Every copy loop is tested with all of them. */
+/* Records of packets of all shapes. Every copy loop is tested with all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void test_sent_packets_are_outbound(void **state)
 	assert_int_equal(r.queue, 77);
 }
 
-static void test_queue_numbers_need_all_their_bits(void **state)
+static void test_queue_numbers_of_all_sizes(void **state)
 {
 	t.tap[0].queue = 65535;
 	rt_epb_prepare(&t.tap[0]);
@@ -119,7 +119,7 @@ static void check_chain(uint32_t len, const uint16_t *cuts, unsigned n)
 	test_ring_release(&t);
 }
 
-static void test_chains_are_put_together(void **state)
+static void test_chains_are_copied_completely(void **state)
 {
 	static const uint16_t one[] = {1}, zeros[] = {0, 0, 5, 0}, many[] = {1, 2, 3, 4, 5, 6, 7},
 			      big[] = {2048, 2048, 2048, 2048};
@@ -144,7 +144,7 @@ static void test_chain_that_is_too_short_is_counted_as_broken(void **state)
 	assert_int_equal(t.ring.counts[0].captured, 0);
 	m->pkt_len = 60;
 	test_drop(m);
-	/* The next record's dropcount includes it. */
+	/* The next record's dropcount includes the loss. */
 	through(RT_DIR_RX, test_frame(4, 60));
 	assert_int_equal(r.dropped, 1);
 	assert_bytes(4, 0, 0, 60);
@@ -218,7 +218,7 @@ static void test_snaplen_cuts_chains_at_any_place(void **state)
 	}
 }
 
-/* ---- tags that the NIC has taken out, or will put in ---- */
+/* ---- VLAN tags in the mbuf ---- */
 
 static const uint64_t vlan[] = {RTE_MBUF_F_RX_VLAN_STRIPPED, RTE_MBUF_F_TX_VLAN};
 static const uint64_t qinq[] = {
@@ -244,7 +244,7 @@ static void assert_tagged(uint32_t len, const char *tags, uint32_t tag_len)
 	assert_bytes(8, 12, 12 + tag_len, len - 12);
 }
 
-static void test_vlan_tag_is_put_back(void **state)
+static void test_vlan_tag_is_inserted(void **state)
 {
 	for (int dir = 0; dir < 2; dir++) {
 		for (uint32_t len = 60; len < 64; len++) {
@@ -254,7 +254,7 @@ static void test_vlan_tag_is_put_back(void **state)
 	}
 }
 
-static void test_both_tags_are_put_back(void **state)
+static void test_both_tags_are_inserted(void **state)
 {
 	for (int dir = 0; dir < 2; dir++) {
 		for (uint32_t len = 60; len < 64; len++) {
@@ -264,16 +264,16 @@ static void test_both_tags_are_put_back(void **state)
 	}
 }
 
-static void test_tags_of_the_other_direction_are_none(void **state)
+static void test_flags_of_the_other_direction_are_ignored(void **state)
 {
-	/* The bits of one direction may mean something else in the other. */
+	/* The flag bits of one direction may mean something else in the other one. */
 	through(RT_DIR_RX, tagged(vlan[RT_DIR_TX], 60));
 	assert_int_equal(r.captured, 60);
 	through(RT_DIR_TX, tagged(vlan[RT_DIR_RX], 60));
 	assert_int_equal(r.captured, 60);
 }
 
-static void test_snaplen_may_cut_inside_of_a_tag(void **state)
+static void test_snaplen_may_end_in_a_tag(void **state)
 {
 	static const uint8_t tags[] = {0x88, 0xa8, 0x56, 0x78, 0x81, 0x00, 0x12, 0x34};
 
@@ -310,7 +310,7 @@ static void test_frame_without_addresses_gets_no_tag(void **state)
 	assert_tagged(12, "\x81\x00\x12\x34", 4);
 }
 
-/* ---- more than bytes ---- */
+/* ---- hash and time ---- */
 
 static struct rte_mbuf *hashed(uint32_t len)
 {
@@ -321,7 +321,7 @@ static struct rte_mbuf *hashed(uint32_t len)
 	return m;
 }
 
-static void test_hash_is_told(void **state)
+static void test_hash_is_recorded(void **state)
 {
 	for (uint32_t len = 0; len < 100; len++) {
 		through(RT_DIR_RX, hashed(len));
@@ -332,7 +332,7 @@ static void test_hash_is_told(void **state)
 	}
 }
 
-static void test_hash_is_told_of_unusual_packets(void **state)
+static void test_hash_of_unusual_packets_is_recorded(void **state)
 {
 	struct rte_mbuf *m = hashed(60);
 
@@ -342,7 +342,7 @@ static void test_hash_is_told_of_unusual_packets(void **state)
 	assert_int_equal(r.hash, 0xcafef00d);
 }
 
-static void test_hash_of_a_sent_packet_is_old(void **state)
+static void test_hash_of_a_sent_packet_is_not_recorded(void **state)
 {
 	through(RT_DIR_TX, hashed(60));
 	assert_false(r.has_hash);
@@ -362,7 +362,7 @@ static void test_hashed_and_other_packets_mix(void **state)
 	rte_pktmbuf_free_bulk(m, 32);
 }
 
-static void test_nic_time_replaces_ours_where_there_is_one(void **state)
+static void test_nic_time_stamps_have_precedence(void **state)
 {
 	static const struct rt_clock_line line = {.mult = 1ull << RT_CLOCK_SHIFT};
 	static struct rt_nic_clock clock;
@@ -394,25 +394,25 @@ static const struct CMUnitTest tests[] = {
 	with_ring(test_packets_up_to_jumbo_size),
 	with_ring(test_burst_of_mixed_lengths),
 	with_ring(test_sent_packets_are_outbound),
-	with_ring(test_queue_numbers_need_all_their_bits),
-	with_ring(test_chains_are_put_together),
+	with_ring(test_queue_numbers_of_all_sizes),
+	with_ring(test_chains_are_copied_completely),
 	with_ring(test_chain_that_is_too_short_is_counted_as_broken),
 	with_ring(test_single_segment_that_is_too_short_is_counted_as_broken),
 	with_ring(test_segment_longer_than_the_packet_is_cut_to_it),
 	with_ring(test_packet_larger_than_the_ring_is_counted_as_broken),
 	with_ring(test_snaplen_cuts_exactly),
 	with_ring(test_snaplen_cuts_chains_at_any_place),
-	with_ring(test_vlan_tag_is_put_back),
-	with_ring(test_both_tags_are_put_back),
-	with_ring(test_tags_of_the_other_direction_are_none),
-	with_ring(test_snaplen_may_cut_inside_of_a_tag),
+	with_ring(test_vlan_tag_is_inserted),
+	with_ring(test_both_tags_are_inserted),
+	with_ring(test_flags_of_the_other_direction_are_ignored),
+	with_ring(test_snaplen_may_end_in_a_tag),
 	with_ring(test_tag_may_make_a_packet_exceed_snaplen),
 	with_ring(test_frame_without_addresses_gets_no_tag),
-	with_ring(test_hash_is_told),
-	with_ring(test_hash_is_told_of_unusual_packets),
-	with_ring(test_hash_of_a_sent_packet_is_old),
+	with_ring(test_hash_is_recorded),
+	with_ring(test_hash_of_unusual_packets_is_recorded),
+	with_ring(test_hash_of_a_sent_packet_is_not_recorded),
 	with_ring(test_hashed_and_other_packets_mix),
-	with_ring(test_nic_time_replaces_ours_where_there_is_one),
+	with_ring(test_nic_time_stamps_have_precedence),
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which filters have a quick version that DPDK accepts, and how far into the packet it reads.
- * filter_test.c compares what they select. */
+/* Which filters have a fast version that DPDK accepts, and up to which byte it reads. filter_test.c
+ * compares what they select. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static struct rte_bpf_prm *convert(const char *expression)
 	return prm;
 }
 
-/* How far the quick version reads; 0: there is none. */
+/* Bytes that the fast version reads; 0: there is none. */
 static uint32_t reach_of(const char *expression)
 {
 	struct rte_bpf_prm *converted = convert(expression);
@@ -52,7 +52,7 @@ static uint32_t reach_of(const char *expression)
 	return reach;
 }
 
-static void test_common_filters_have_one_for_the_shortest_frames(void **state)
+static void test_common_filters_read_only_short_frames(void **state)
 {
 	static const char *const expressions[] = {"arp", "tcp", "udp port 53", "tcp port 80 or 443",
 		"host 10.0.0.1", "ip6 host ff02::1", "portrange 1-1023", "vlan 5 and ip",
@@ -67,13 +67,13 @@ static void test_common_filters_have_one_for_the_shortest_frames(void **state)
 	}
 }
 
-static void test_what_needs_the_length_has_none(void **state)
+static void test_filters_of_lengths_have_no_fast_version(void **state)
 {
 	assert_int_equal(reach_of("less 100"), 0);
 	assert_int_equal(reach_of("ether[len - 4:4] = 0"), 0);
 }
 
-static void test_what_looks_far_has_none(void **state)
+static void test_filters_of_far_bytes_have_no_fast_version(void **state)
 {
 	assert_int_equal(reach_of("ether[3000] = 0"), 0);
 	assert_int_equal(reach_of("ether[1000:4] = 0"), 1004);
@@ -82,9 +82,9 @@ static void test_what_looks_far_has_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_common_filters_have_one_for_the_shortest_frames),
-		cmocka_unit_test(test_what_needs_the_length_has_none),
-		cmocka_unit_test(test_what_looks_far_has_none),
+		cmocka_unit_test(test_common_filters_read_only_short_frames),
+		cmocka_unit_test(test_filters_of_lengths_have_no_fast_version),
+		cmocka_unit_test(test_filters_of_far_bytes_have_no_fast_version),
 	};
 
 	test_eal_start();

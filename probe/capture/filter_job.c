@@ -11,7 +11,7 @@
 struct rt_filter_job *rt_filter_job_new(const struct rt_request *req, bool opens)
 {
 	struct rt_filter_job *j = calloc(1, sizeof(*j));
-	struct rt_filter **filters = calloc(req->open.want_count, sizeof(struct rt_filter *));
+	struct rt_filter **filters = calloc(req->open.target_count, sizeof(struct rt_filter *));
 
 	if (!j || !filters) {
 		free(j);
@@ -37,26 +37,26 @@ static void explain(struct rt_filter_job *j, uint32_t insn_count)
 void rt_filter_job_step(struct rt_filter_job *j)
 {
 	const struct rt_request *req = &j->req;
-	const struct rt_msg_want *w;
+	const struct rt_msg_target *w;
 
-	while (j->next < req->open.want_count && req->wants[j->next].insn_first == RT_NO_FILTER)
+	while (j->next < req->open.target_count && req->targets[j->next].insn_first == RT_NO_FILTER)
 		j->next++;
-	if (j->next < req->open.want_count) {
-		w = &req->wants[j->next];
+	if (j->next < req->open.target_count) {
+		w = &req->targets[j->next];
 		j->ret = rt_filter_create(
 			&req->filters[j->next], &req->insns[w->insn_first], w->insn_count);
 		if (j->ret)
 			explain(j, w->insn_count);
 		j->next++;
 	}
-	j->done = j->ret || j->next == req->open.want_count;
+	j->done = j->ret || j->next == req->open.target_count;
 }
 
 void rt_filter_job_free(struct rt_filter_job *j)
 {
 	if (!j)
 		return;
-	rt_session_free_filters(j->req.filters, j->req.open.want_count);
+	rt_session_free_filters(j->req.filters, j->req.open.target_count);
 	rt_request_free(&j->req);
 	free(j);
 }

@@ -12,7 +12,7 @@ struct rt_filter_job {
 	struct rt_request req; /* req.filters are made here */
 	bool opens;            /* a session; else it changes the filter of one */
 	bool done;
-	uint32_t next; /* want */
+	uint32_t next; /* target */
 	int ret;       /* once done: 0 or -errno and a sentence */
 	char err[RT_TEXT_LEN];
 };

@@ -16,7 +16,7 @@
 #define PROGRAM_LEN 60
 #define FRAME_LEN   60
 
-/* Any instruction there is. left: how many come after it. */
+/* A random instruction. left: how many follow it. */
 static struct rt_insn any_insn(uint32_t left)
 {
 	static const uint16_t codes[] = {BPF_LD | BPF_W | BPF_ABS, BPF_LD | BPF_H | BPF_ABS,
@@ -47,7 +47,7 @@ static struct rt_insn any_insn(uint32_t left)
 	return i;
 }
 
-/* Libpcap's scratch memory holds anything at first: it is filled. */
+/* libpcap's scratch memory is not initialized: the program fills it first. */
 static void make_program(struct rt_insn prog[PROGRAM_LEN])
 {
 	for (uint32_t i = 0; i < PROGRAM_LEN - 1; i++)
@@ -65,7 +65,7 @@ static void test_any_program_as_with_libpcap(void **state)
 		struct rte_mbuf *m = test_chain(0, FRAME_LEN, tiny, n % 2 ? 4 : 0);
 		struct rt_insn prog[PROGRAM_LEN];
 		uint8_t bytes[FRAME_LEN], *from = bytes;
-		uint32_t want;
+		uint32_t expected;
 
 		make_program(prog);
 		assert_true(rt_program_valid(prog, PROGRAM_LEN));
@@ -74,9 +74,9 @@ static void test_any_program_as_with_libpcap(void **state)
 				(uint8_t)(test_random() % 3 ? test_random() % 20 : test_random());
 		for (struct rte_mbuf *s = m; s; from += s->data_len, s = s->next)
 			memcpy(rte_pktmbuf_mtod(s, void *), from, s->data_len);
-		want = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
-		passed += want != 0;
-		assert_int_equal(rt_filter_run(prog, m), want);
+		expected = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
+		passed += expected != 0;
+		assert_int_equal(rt_filter_run(prog, m), expected);
 		test_drop(m);
 	}
 	assert_in_range(passed, 5000, 45000);

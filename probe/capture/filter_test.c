@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Filters select what libpcap selects on the same bytes, whatever the shape of the mbuf. */
+/* Filters select what libpcap selects on the same bytes, for all shapes of mbufs. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* A frame that many expressions are interested in; some lie about their lengths. */
+/* A frame that many expressions match or nearly match; some have wrong length fields. */
 static void generate(struct frame *f)
 {
 	static const uint16_t types[] = {
@@ -118,7 +118,7 @@ static void take_file(const char *path)
 	pcap_close(p);
 }
 
-/* Packets of the real world, in a folder that the environment names. */
+/* Captured packets, in a folder that an environment variable names. */
 static void take_corpus(void)
 {
 	const char *dir = getenv("RINGTAP_PCAPS");
@@ -187,7 +187,7 @@ static struct rte_mbuf *shape(
 	return m;
 }
 
-/* The frame's first VLAN tags go where a NIC would put them. NULL: it has none. */
+/* Moves the frame's first VLAN tags to where a NIC would put them. NULL: it has none. */
 static struct rte_mbuf *strip(const struct frame *f, uint32_t len, enum rt_direction dir,
 	const uint16_t *cuts, unsigned n)
 {
@@ -223,7 +223,7 @@ static void compare(const struct rt_filter *f, const char *text, enum rt_directi
 	test_drop(m);
 }
 
-/* On every frame, cut to a length that varies, in several shapes. */
+/* Every frame, truncated to varying lengths, in several shapes. */
 static void compare_with_libpcap(const char *text, bool cut_at_random)
 {
 	static const uint16_t three[] = {13, 10}, tiny[] = {3, 0, 20, 1};
@@ -233,17 +233,18 @@ static void compare_with_libpcap(const char *text, bool cut_at_random)
 	for (uint32_t i = 0; i < frame_count; i++) {
 		const struct frame *frame = &frames[i];
 		uint32_t len = cut_at_random ? 1 + test_random() % frame->len : frame->len;
-		bool want = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
+		bool expected = bpf_filter(prog.bf_insns, frame->bytes, len, len) != 0;
 
-		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), want, i, "whole");
+		compare(f, text, 0, shape(frame->bytes, len, NULL, 0), expected, i, "whole");
 		if (i % 4 == 0)
-			compare(f, text, 0, shape(frame->bytes, len, three, 2), want, i,
+			compare(f, text, 0, shape(frame->bytes, len, three, 2), expected, i,
 				"three segments");
 		if (i % 4 == 1)
-			compare(f, text, 0, shape(frame->bytes, len, tiny, 4), want, i,
+			compare(f, text, 0, shape(frame->bytes, len, tiny, 4), expected, i,
 				"tiny segments");
-		compare(f, text, i % 2, strip(frame, len, i % 2, NULL, 0), want, i, "tag stripped");
-		compare(f, text, i % 2, strip(frame, len, i % 2, tiny, 4), want, i,
+		compare(f, text, i % 2, strip(frame, len, i % 2, NULL, 0), expected, i,
+			"tag stripped");
+		compare(f, text, i % 2, strip(frame, len, i % 2, tiny, 4), expected, i,
 			"tag stripped, tiny segments");
 	}
 	rt_filter_free(f);
@@ -256,12 +257,12 @@ static void compare_all(bool cut_at_random)
 		compare_with_libpcap(expressions[e], cut_at_random);
 }
 
-static void test_whole_frames_pass_as_with_libpcap(void **state)
+static void test_whole_frames_as_with_libpcap(void **state)
 {
 	compare_all(false);
 }
 
-static void test_truncated_frames_pass_as_with_libpcap(void **state)
+static void test_truncated_frames_as_with_libpcap(void **state)
 {
 	compare_all(true);
 }
@@ -278,8 +279,8 @@ static int compile_again(void **state)
 	return 0;
 }
 
-/* The expressions are worth nothing if they all give the same result for all frames. */
-static void test_expressions_tell_frames_apart(void **state)
+/* The expressions test nothing if each gives one result for all frames. */
+static void test_expressions_distinguish_frames(void **state)
 {
 	unsigned dull = 0;
 
@@ -298,7 +299,7 @@ static void test_expressions_tell_frames_apart(void **state)
 	assert_in_range(dull, 0, 12);
 }
 
-/* ---- what libpcap's compiler makes seldom or never, but programs may ---- */
+/* ---- programs that libpcap's compiler rarely or never makes ---- */
 
 #define FRAME_LEN 60u
 
@@ -333,21 +334,21 @@ static void test_shifts_by_x_as_with_libpcap(void **state)
 			{.code = BPF_MISC | BPF_TAX}, {.code = BPF_LD | BPF_IMM, .k = value},
 			{.code = (uint16_t)(BPF_ALU | shifts[i % 2] | BPF_X)},
 			{.code = BPF_RET | BPF_A}};
-		uint32_t want;
+		uint32_t expected;
 
 		bytes[20] = by[i / 8];
-		want = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
-		passed += want != 0;
+		expected = bpf_filter((struct bpf_insn *)prog, bytes, FRAME_LEN, FRAME_LEN);
+		passed += expected != 0;
 		for (int tiny = 0; tiny < 2; tiny++) {
-			if (selects(prog, 5, RT_DIR_RX, bytes, tiny) != (want != 0))
+			if (selects(prog, 5, RT_DIR_RX, bytes, tiny) != (expected != 0))
 				fail_msg("%#x %s %u: libpcap has %#x", value, i % 2 ? ">>" : "<<",
-					bytes[20], want);
+					bytes[20], expected);
 		}
 	}
 	assert_in_range(passed, 20, 60);
 }
 
-/* Whatever lies on the stack: bpf_filter() leaves it open, the probe reads 0. */
+/* Independent of what is on the stack: bpf_filter() leaves it undefined, the probe reads 0. */
 static void test_scratch_memory_is_zero_at_first(void **state)
 {
 	uint8_t bytes[FRAME_LEN] = "";
@@ -396,7 +397,7 @@ static void test_inbound_and_outbound(void **state)
 	}
 }
 
-static void test_what_passes_keeps_its_order(void **state)
+static void test_selected_packets_keep_their_order(void **state)
 {
 	struct rte_mbuf *m[100], *pass[100];
 	struct bpf_program prog;
@@ -419,10 +420,10 @@ static void test_what_passes_keeps_its_order(void **state)
 }
 
 /* It passes, so that the copy finds it broken and counts it. */
-/* Each part of a chain adds a word to what the verifier remembers, or not, and all go on at the
- * same place: twice as many paths with each. The program counts in A how many of the first bytes of
- * the packet are what they should be. */
-static void test_paths_without_number_are_compiled_in_bounded_time(void **state)
+/* Each part of a chain stores a word of the verifier's state, or not, and both ways continue at the
+ * same place: each part doubles the number of paths. The program counts in A how many of the first
+ * bytes of the packet are the expected ones. */
+static void test_compile_time_is_bounded(void **state)
 {
 	enum { PARTS = 40, EACH = 6 };
 	struct rt_insn prog[PARTS * EACH + 3], *p = prog;
@@ -443,12 +444,12 @@ static void test_paths_without_number_are_compiled_in_bounded_time(void **state)
 	for (uint32_t i = 0; i < FRAME_LEN; i++)
 		bytes[i] = (uint8_t)(i + 100);
 	assert_true(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_RX, bytes, false));
-	bytes[7] = 0; /* one fewer */
+	bytes[7] = 0; /* one match fewer */
 	assert_false(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_RX, bytes, false));
 	assert_false(selects(prog, sizeof(prog) / sizeof(*prog), RT_DIR_TX, bytes, true));
 }
 
-/* DPDK's verifier does not finish lists of this length. */
+/* DPDK's verifier does not finish lists of this length in reasonable time. */
 static void test_lists_of_hosts_and_ports(void **state)
 {
 	char text[4096] = "";
@@ -461,7 +462,7 @@ static void test_lists_of_hosts_and_ports(void **state)
 	compare_with_libpcap(text, false);
 }
 
-static void test_broken_chain_is_no_crash(void **state)
+static void test_broken_chain(void **state)
 {
 	static const uint16_t cuts[] = {30};
 	struct bpf_program prog;
@@ -483,18 +484,18 @@ static void test_broken_chain_is_no_crash(void **state)
 	pcap_freecode(&prog);
 }
 
-static void test_nonsense_programs_are_refused(void **state)
+static void test_invalid_programs_are_refused(void **state)
 {
 	static const struct rt_insn bad[] = {
 		{.code = 0xffff},          /* no such instruction */
 		{.code = 0x05, .k = 100},  /* jumps out */
 		{.code = 0x05, .k = ~0u},  /* jumps back */
-		{.code = 0x15, .jt = 200}, /* so does this, if */
+		{.code = 0x15, .jt = 200}, /* so does this, conditionally */
 		{.code = 0x60, .k = 16},   /* scratch memory has 16 words */
 		{.code = 0x02, .k = 16}, {.code = 0x02, .k = 1 << 30},
 		{.code = 0x20, .k = 0xfffff008}, /* kernel extension: interface index */
 		{.code = 0x34},                  /* divides by zero */
-		{.code = 0x64, .k = 32},         /* shifts all out */
+		{.code = 0x64, .k = 32},         /* shifts by the width */
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -507,8 +508,8 @@ static void test_nonsense_programs_are_refused(void **state)
 	}
 }
 
-/* rte_bpf_load() of DPDK 22.11 writes behind its memory for the first of them. */
-static void test_programs_without_end_are_refused(void **state)
+/* rte_bpf_load() of DPDK 22.11 writes beyond its memory for the first of them. */
+static void test_programs_without_return_are_refused(void **state)
 {
 	struct rt_insn insn = {.code = 0x30};
 	struct rt_filter *f = NULL;
@@ -523,25 +524,25 @@ static void test_programs_without_end_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_frames_pass_as_with_libpcap),
-		cmocka_unit_test(test_truncated_frames_pass_as_with_libpcap),
-		cmocka_unit_test(test_expressions_tell_frames_apart),
+		cmocka_unit_test(test_whole_frames_as_with_libpcap),
+		cmocka_unit_test(test_truncated_frames_as_with_libpcap),
+		cmocka_unit_test(test_expressions_distinguish_frames),
 		cmocka_unit_test(test_shifts_by_x_as_with_libpcap),
 		cmocka_unit_test(test_scratch_memory_is_zero_at_first),
 		cmocka_unit_test(test_inbound_and_outbound),
-		cmocka_unit_test(test_what_passes_keeps_its_order),
-		cmocka_unit_test(test_broken_chain_is_no_crash),
-		cmocka_unit_test(test_nonsense_programs_are_refused),
-		cmocka_unit_test(test_programs_without_end_are_refused),
-		cmocka_unit_test(test_paths_without_number_are_compiled_in_bounded_time),
+		cmocka_unit_test(test_selected_packets_keep_their_order),
+		cmocka_unit_test(test_broken_chain),
+		cmocka_unit_test(test_invalid_programs_are_refused),
+		cmocka_unit_test(test_programs_without_return_are_refused),
+		cmocka_unit_test(test_compile_time_is_bounded),
 		cmocka_unit_test(test_lists_of_hosts_and_ports),
-		interpreted(test_whole_frames_pass_as_with_libpcap),
-		interpreted(test_truncated_frames_pass_as_with_libpcap),
+		interpreted(test_whole_frames_as_with_libpcap),
+		interpreted(test_truncated_frames_as_with_libpcap),
 		interpreted(test_shifts_by_x_as_with_libpcap),
 		interpreted(test_scratch_memory_is_zero_at_first),
 		interpreted(test_inbound_and_outbound),
-		interpreted(test_what_passes_keeps_its_order),
-		interpreted(test_broken_chain_is_no_crash),
+		interpreted(test_selected_packets_keep_their_order),
+		interpreted(test_broken_chain),
 	};
 
 	test_eal_start();

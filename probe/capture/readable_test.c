@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets in all kinds of memory. What cannot be read is really so: touching it ends the test. */
+/* Packets in all kinds of memory. Unreadable memory is really so: accessing it ends the test. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@
 
 #define NS   1000000
 #define LEN  200u
-#define ROOM (1u << 20) /* bytes; a mapping of its own */
+#define ROOM (1u << 20) /* bytes; a separate mapping */
 
 static struct test_ring t;
 static struct test_record r;
@@ -68,7 +68,7 @@ static void released(void *buffer, void *arg)
 {
 }
 
-/* A packet whose data lies there. */
+/* A packet whose data is at this address. */
 static struct rte_mbuf *external(void *buffer)
 {
 	static struct rte_mbuf_ext_shared_info info[64];
@@ -97,7 +97,7 @@ static uint64_t lost(void)
 	return t.ring.counts[0].lost[RT_LOSS_UNREADABLE];
 }
 
-/* Brings it into the table. */
+/* Adds its mapping to the table. */
 static void meet(uint8_t *p)
 {
 	struct rte_mbuf *m = external(p);
@@ -129,7 +129,7 @@ static void test_external_buffers_are_captured(void **state)
 	assert_int_equal(lost(), 0);
 }
 
-static void test_what_cannot_be_read_is_counted(void **state)
+static void test_unreadable_packets_are_counted(void **state)
 {
 	uint8_t *p = map(PROT_NONE);
 	struct rte_mbuf *m;
@@ -149,7 +149,7 @@ static void test_what_cannot_be_read_is_counted(void **state)
 }
 
 /* Drivers that set the flags of received packets anew (i40e) reset this one. */
-static void test_addresses_tell_without_the_flag(void **state)
+static void test_unreadable_packets_without_the_flag(void **state)
 {
 	uint8_t *p = map(PROT_NONE);
 	struct rte_mbuf *m = external(p), *n = external(good), *both[] = {m, n};
@@ -165,7 +165,7 @@ static void test_addresses_tell_without_the_flag(void **state)
 	munmap(p, ROOM);
 }
 
-/* Header in the mbuf, payload elsewhere. */
+/* Header in the mbuf, payload in another buffer. */
 static struct rte_mbuf *split(void *buffer)
 {
 	struct rte_mbuf *m = test_frame(9, 60), *rest = external(buffer);
@@ -183,7 +183,7 @@ static void test_later_segments(void **state)
 
 	push(split(p));
 	assert_int_equal(lost(), 1);
-	t.tap[0].snaplen = 60; /* nothing of the payload is needed */
+	t.tap[0].snaplen = 60; /* excludes the payload */
 	push(split(p));
 	assert_captured(60);
 	assert_int_equal(r.original, 60 + LEN);
@@ -210,8 +210,8 @@ static void test_clones(void **state)
 	munmap(p, ROOM);
 }
 
-/* Mapped after the table was made; then no more to be read. */
-static void test_the_table_follows(void **state)
+/* Mapped after the table was built; then made unreadable. */
+static void test_table_is_updated(void **state)
 {
 	uint8_t *p = filled(map(PROT_READ | PROT_WRITE));
 
@@ -234,8 +234,8 @@ static void test_the_table_follows(void **state)
 	munmap(p, ROOM);
 }
 
-/* Permissions are not enough for a device's memory: it is tried before it is touched. */
-static void test_memory_of_devices_is_tried(void **state)
+/* The mapping's permissions are not sufficient for device memory: a read is tried before. */
+static void test_memory_of_devices_is_tested(void **state)
 {
 	struct io_uring_params params = {0};
 	int fd = (int)syscall(__NR_io_uring_setup, 4, &params);
@@ -275,7 +275,7 @@ static void test_across_the_end_of_a_mapping(void **state)
 	munmap(p, ROOM);
 }
 
-static void test_addresses_of_nothing(void **state)
+static void test_unmapped_addresses(void **state)
 {
 	uint8_t *p = map(PROT_NONE);
 
@@ -290,8 +290,8 @@ static void test_addresses_of_nothing(void **state)
 	assert_false(test_ring_next(&t, &r));
 }
 
-/* The first address is never found; the other one is, at the next but one update. */
-static void test_an_address_of_nothing_does_not_keep_others_out(void **state)
+/* The first address is never found; the other one is, at the second update. */
+static void test_unmapped_address_does_not_delay_others(void **state)
 {
 	void *none = (void *)UINT64_C(0xffff800000001000);
 	uint8_t *p;
@@ -310,8 +310,8 @@ static void test_an_address_of_nothing_does_not_keep_others_out(void **state)
 	munmap(p, ROOM);
 }
 
-/* Fewer segments than the chain has: no more than those are checked, none is read unchecked. */
-static void test_segments_beyond_their_number_are_not_touched(void **state)
+/* nb_segs is less than the length of the chain: no more are checked, and none is read unchecked. */
+static void test_segments_beyond_nb_segs_are_not_read(void **state)
 {
 	uint8_t *p = map(PROT_NONE);
 	struct rte_mbuf *m = split(p);
@@ -325,8 +325,8 @@ static void test_segments_beyond_their_number_are_not_touched(void **state)
 	munmap(p, ROOM);
 }
 
-/* As service managers do it, here for one thread only. */
-static void *look_without_readv(void *arg)
+/* A seccomp filter as of service managers, here for one thread only. */
+static void *update_without_readv(void *arg)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -343,7 +343,7 @@ static void *look_without_readv(void *arg)
 	return arg;
 }
 
-static void test_plain_memory_needs_no_trial(void **state)
+static void test_ordinary_memory_needs_no_test(void **state)
 {
 	uint8_t *p = filled(map(PROT_READ | PROT_WRITE));
 	pthread_t thread;
@@ -351,7 +351,7 @@ static void test_plain_memory_needs_no_trial(void **state)
 
 	assert_int_equal(mprotect(p + ROOM / 2, ROOM / 2, PROT_NONE), 0);
 	push(external(p));
-	assert_int_equal(pthread_create(&thread, NULL, look_without_readv, p), 0);
+	assert_int_equal(pthread_create(&thread, NULL, update_without_readv, p), 0);
 	pthread_join(thread, &looked);
 	if (!looked)
 		skip(); /* no seccomp here */
@@ -360,7 +360,7 @@ static void test_plain_memory_needs_no_trial(void **state)
 	munmap(p, ROOM);
 }
 
-static void test_without_a_table_nothing_is_touched(void **state)
+static void test_nothing_is_read_without_a_table(void **state)
 {
 	rt_readable_forget();
 	push(external(good));
@@ -390,7 +390,7 @@ static void *poll_on(void *arg)
 	return NULL;
 }
 
-static void test_tables_change_under_threads(void **state)
+static void test_table_is_replaced_while_threads_use_it(void **state)
 {
 	uint8_t *none = map(PROT_NONE);
 	pthread_t thread;
@@ -442,7 +442,7 @@ static void assert_filtered(
 	assert_int_equal(unreadable, not_seen);
 }
 
-static void test_filters_do_not_look(void **state)
+static void test_filters_do_not_read_unreadable_memory(void **state)
 {
 	static const uint64_t tags[] = {0, RTE_MBUF_F_RX_VLAN_STRIPPED};
 	uint8_t *p = map(PROT_NONE);
@@ -484,20 +484,20 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_external_buffers_are_captured),
-		TEST(test_what_cannot_be_read_is_counted),
-		TEST(test_addresses_tell_without_the_flag),
+		TEST(test_unreadable_packets_are_counted),
+		TEST(test_unreadable_packets_without_the_flag),
 		TEST(test_later_segments),
 		TEST(test_clones),
-		TEST(test_the_table_follows),
-		TEST(test_memory_of_devices_is_tried),
+		TEST(test_table_is_updated),
+		TEST(test_memory_of_devices_is_tested),
 		TEST(test_across_the_end_of_a_mapping),
-		TEST(test_addresses_of_nothing),
-		TEST(test_an_address_of_nothing_does_not_keep_others_out),
-		TEST(test_segments_beyond_their_number_are_not_touched),
-		TEST(test_plain_memory_needs_no_trial),
-		TEST(test_without_a_table_nothing_is_touched),
-		TEST(test_tables_change_under_threads),
-		TEST(test_filters_do_not_look),
+		TEST(test_unmapped_addresses),
+		TEST(test_unmapped_address_does_not_delay_others),
+		TEST(test_segments_beyond_nb_segs_are_not_read),
+		TEST(test_ordinary_memory_needs_no_test),
+		TEST(test_nothing_is_read_without_a_table),
+		TEST(test_table_is_replaced_while_threads_use_it),
+		TEST(test_filters_do_not_read_unreadable_memory),
 	};
 
 	test_eal_start();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Full rings: exact accounting, waiting, and readers that lie. */
+/* Full rings: exact accounting, waiting, and readers with invalid tails. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,11 +90,11 @@ static void test_full_ring_loses_the_newest(void **state)
 	assert_int_equal(counts(0)->seen, pushed);
 	assert_int_equal(counts(0)->captured, n);
 	assert_int_equal(counts(0)->lost[RT_LOSS_RING_FULL], pushed - n);
-	/* It really was full. */
+	/* The ring was full. */
 	assert_true(t.ring.head + RT_EPB_HEADER + 60 + 48 + 4 > t.ring.limit);
 }
 
-static void test_first_packet_after_a_gap_tells_its_length(void **state)
+static void test_first_packet_after_a_gap_has_the_drop_count(void **state)
 {
 	uint32_t pushed = fill(0, 60), captured = (uint32_t)counts(0)->captured;
 	struct rte_mbuf *m[BURST];
@@ -113,7 +113,7 @@ static void test_first_packet_after_a_gap_tells_its_length(void **state)
 	rte_pktmbuf_free_bulk(m, BURST);
 }
 
-static void test_gaps_of_the_directions_are_told_apart(void **state)
+static void test_drop_counts_are_of_a_direction(void **state)
 {
 	struct rte_mbuf *m[BURST];
 	uint64_t sent_lost;
@@ -136,10 +136,10 @@ static void test_gaps_of_the_directions_are_told_apart(void **state)
 /* A reader's state of one direction. */
 struct ledger {
 	uint64_t got, dropped;
-	uint32_t next; /* number that is to come */
+	uint32_t next; /* expected number */
 };
 
-/* Reads up to n records. Every number is either there or in a drop count, at the right place. */
+/* Reads up to n records. Every number is in a record or in a drop count, at the right place. */
 static void read_some(struct ledger *l, uint32_t n)
 {
 	while (n-- && test_ring_next(&t, &r)) {
@@ -153,7 +153,7 @@ static void read_some(struct ledger *l, uint32_t n)
 	test_ring_release(&t);
 }
 
-/* Bursts of all sizes in both directions, a reader that is too slow, the ring round and round. */
+/* Bursts of all sizes in both directions, a reader that is too slow, several rounds of the ring. */
 static void test_overload_is_accounted_exactly(void **state)
 {
 	struct ledger l[2] = {0};
@@ -190,8 +190,8 @@ static uint64_t copy_unread(uint8_t *to, uint64_t head)
 	return head - t.read;
 }
 
-/* What the reader has not released is never written, up to the last byte. */
-static void test_unread_records_are_never_touched(void **state)
+/* Records that the reader has not released are never overwritten, up to the last byte. */
+static void test_unread_records_are_never_overwritten(void **state)
 {
 	uint8_t *before = malloc(2 * TEST_RING), *after = malloc(2 * TEST_RING);
 	uint64_t bytes;
@@ -211,7 +211,7 @@ static void test_unread_records_are_never_touched(void **state)
 	free(after);
 }
 
-/* ---- readers that lie ---- */
+/* ---- invalid tails ---- */
 
 static void set_tail(uint64_t tail)
 {
@@ -228,21 +228,21 @@ static void assert_liar(uint64_t tail)
 	set_tail(tail == UINT64_MAX ? head + 4 : tail);
 	fill(0, 60);
 	assert_int_equal(t.ring.bad_tail, 1);
-	/* And it gains nothing by it. */
+	/* The invalid tail has no effect. */
 	assert_int_equal(t.ring.head, head);
 }
 
-static void test_tail_ahead_of_head_is_a_lie(void **state)
+static void test_tail_ahead_of_head_is_invalid(void **state)
 {
 	assert_liar(UINT64_MAX);
 }
 
-static void test_tail_far_ahead_of_head_is_a_lie(void **state)
+static void test_tail_far_ahead_of_head_is_invalid(void **state)
 {
 	assert_liar(1ull << 63);
 }
 
-static void test_tail_that_goes_back_is_a_lie(void **state)
+static void test_decreasing_tail_is_invalid(void **state)
 {
 	struct rte_mbuf *m[BURST];
 
@@ -258,7 +258,7 @@ static void test_tail_that_goes_back_is_a_lie(void **state)
 	assert_liar(t.ring.tail - 4);
 }
 
-static void test_session_with_a_lying_reader_is_not_sane(void **state)
+static void test_session_with_an_invalid_tail_is_not_sane(void **state)
 {
 	t.session->rings = &t.ring;
 	t.session->ring_count = 1;
@@ -287,9 +287,8 @@ static void test_waiting_is_bounded_and_counted(void **state)
 	assert_int_equal(counts(0)->lost[RT_LOSS_RING_FULL], 0);
 }
 
-/* A reader that reads nothing for so long must not cost the application that time for every
- * burst. */
-static void test_once_in_vain_is_not_waited_again(void **state)
+/* A reader that has read nothing for the whole timeout must not cost that time for every burst. */
+static void test_no_second_wait_after_a_timeout(void **state)
 {
 	uint64_t start;
 
@@ -300,7 +299,7 @@ static void test_once_in_vain_is_not_waited_again(void **state)
 	assert_true(rte_get_timer_cycles() - start < 60 * rte_get_timer_hz());
 }
 
-static void test_waiting_is_taken_up_again_after_room(void **state)
+static void test_waits_again_after_space_was_released(void **state)
 {
 	fill(0, 60);
 	assert_int_equal(t.ring.gave_up, 1);
@@ -308,16 +307,16 @@ static void test_waiting_is_taken_up_again_after_room(void **state)
 		;
 	test_ring_release(&t);
 	fill(0, 60);
-	/* It has waited a second time. */
+	/* The thread has waited a second time. */
 	assert_int_equal(t.ring.gave_up, 1);
 	assert_true(counts(0)->lost[RT_LOSS_WAIT] <= 2 * BURST);
 }
 
 static void *read_on(void *arg)
 {
-	uint64_t *want = arg, got = 0;
+	uint64_t *expected = arg, got = 0;
 
-	while (got < *want) {
+	while (got < *expected) {
 		if (!test_ring_next(&t, &r)) {
 			rt_pause();
 			continue;
@@ -357,8 +356,9 @@ static void *stop_session(void *arg)
 	return NULL;
 }
 
-/* Packets that the end of the session wakes do not belong to it: neither seen nor lost. */
-static void test_end_of_the_session_wakes_who_waits(void **state)
+/* Woken by the end of the session: the packets do not belong to it, and are neither seen nor
+ * lost. */
+static void test_end_of_the_session_ends_the_wait(void **state)
 {
 	struct rte_mbuf *m[BURST];
 	pthread_t control;
@@ -374,7 +374,7 @@ static void test_end_of_the_session_wakes_who_waits(void **state)
 	rte_pktmbuf_free_bulk(m, BURST);
 }
 
-static void test_waiting_ends_with_a_lie(void **state)
+static void test_invalid_tail_ends_the_wait(void **state)
 {
 	rt_epb_wait_ms = 20;
 	fill(0, 60);
@@ -390,20 +390,20 @@ static void test_waiting_ends_with_a_lie(void **state)
 
 static const struct CMUnitTest tests[] = {
 	with_ring(test_full_ring_loses_the_newest),
-	with_ring(test_first_packet_after_a_gap_tells_its_length),
-	with_ring(test_gaps_of_the_directions_are_told_apart),
+	with_ring(test_first_packet_after_a_gap_has_the_drop_count),
+	with_ring(test_drop_counts_are_of_a_direction),
 	with_ring(test_overload_is_accounted_exactly),
-	with_ring(test_unread_records_are_never_touched),
-	with_ring(test_tail_ahead_of_head_is_a_lie),
-	with_ring(test_tail_far_ahead_of_head_is_a_lie),
-	with_ring(test_tail_that_goes_back_is_a_lie),
-	with_ring(test_session_with_a_lying_reader_is_not_sane),
+	with_ring(test_unread_records_are_never_overwritten),
+	with_ring(test_tail_ahead_of_head_is_invalid),
+	with_ring(test_tail_far_ahead_of_head_is_invalid),
+	with_ring(test_decreasing_tail_is_invalid),
+	with_ring(test_session_with_an_invalid_tail_is_not_sane),
 	waiting(test_waiting_is_bounded_and_counted),
-	waiting(test_once_in_vain_is_not_waited_again),
-	waiting(test_waiting_is_taken_up_again_after_room),
+	waiting(test_no_second_wait_after_a_timeout),
+	waiting(test_waits_again_after_space_was_released),
 	waiting(test_nothing_is_lost_while_the_reader_reads),
-	waiting(test_end_of_the_session_wakes_who_waits),
-	waiting(test_waiting_ends_with_a_lie),
+	waiting(test_end_of_the_session_ends_the_wait),
+	waiting(test_invalid_tail_ends_the_wait),
 };
 
 int main(void)

@@ -8,23 +8,22 @@
 #include <rte_ethdev.h>
 
 #include "epb.h"
-#include "filter.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
 #include "probe/core/request.h"
 #include "probe/trace/trace.h"
 
-static uint32_t wanted_directions(const struct rt_msg_want *w, enum rt_direction dir)
+static uint32_t target_directions(const struct rt_msg_target *w, enum rt_direction dir)
 {
-	return w->directions & (dir == RT_DIR_RX ? RT_WANT_RX : RT_WANT_TX);
+	return w->directions & (dir == RT_DIR_RX ? RT_TARGET_RX : RT_TARGET_TX);
 }
 
-static bool wants_queue(const struct rt_session *s, const struct rt_session_if *f,
+static bool includes_queue(const struct rt_session *s, const struct rt_session_if *f,
 	enum rt_direction dir, uint32_t queue)
 {
-	const struct rt_msg_want *w = &s->wants[f->want];
+	const struct rt_msg_target *w = &s->targets[f->target];
 
-	return wanted_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
+	return target_directions(w, dir) && (w->queue == RT_QUEUE_ALL || w->queue == queue);
 }
 
 static void fill_tap(struct rt_session *s, const struct rt_tap *t)
@@ -50,11 +49,11 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 	if (!t)
 		return NULL;
 	*t = (struct rt_tap){.session = s,
-		.filter = s->filters[f->want],
+		.filter = s->filters[f->target],
 		.hook = hook,
 		.index = s->tap_count,
 		.if_index = if_index,
-		.snaplen = s->wants[f->want].snaplen,
+		.snaplen = s->targets[f->target].snaplen,
 		.port = f->port.port_id,
 		.queue = queue,
 		.direction = dir,
@@ -159,16 +158,16 @@ static void fill_if(struct rt_session *s, uint32_t i)
 	memcpy(out->mac, f->port.mac, sizeof(out->mac));
 	rt_store(&out->port_id, f->port.port_id);
 	rt_store(&out->link_mbps, f->port.link_mbps);
-	out->snaplen = s->wants[f->want].snaplen;
+	out->snaplen = s->targets[f->target].snaplen;
 	rt_store(&out->nb_rx_queues, f->port.nb_rx_queues);
 	rt_store(&out->nb_tx_queues, f->port.nb_tx_queues);
-	out->want = f->want;
+	out->target = f->target;
 	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
 }
 
 /* An entry for the port: the one from before it was removed, or a new one. NULL: none left. */
 static struct rt_session_if *take_if(
-	struct rt_session *s, const struct rt_msg_port *port, uint32_t want)
+	struct rt_session *s, const struct rt_msg_port *port, uint32_t target)
 {
 	struct rt_session_if *more;
 	uint32_t room;
@@ -176,7 +175,7 @@ static struct rt_session_if *take_if(
 	for (uint32_t i = 0; i < s->if_count; i++) {
 		struct rt_session_if *f = &s->ifs[i];
 
-		if (f->gone && f->want == want &&
+		if (f->gone && f->target == target &&
 			rt_port_same(port, f->port.name, f->port.driver, f->port.mac))
 			return f;
 	}
@@ -195,23 +194,23 @@ static struct rt_session_if *take_if(
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
 	/* Before the port's description, which may else be that of the next port with this id. */
-	uint32_t want = 0, generation = rt_port_generation(id);
+	uint32_t target = 0, generation = rt_port_generation(id);
 	struct rt_session_if *f;
 	struct rt_msg_port port;
 
-	while (want < s->want_count && !rt_port_matches(id, s->wants[want].port))
-		want++;
-	if (want == s->want_count || s->refused[id] == generation + 1 ||
+	while (target < s->target_count && !rt_port_matches(id, s->targets[target].port))
+		target++;
+	if (target == s->target_count || s->refused[id] == generation + 1 ||
 		rt_port_describe(id, &port))
 		return NULL;
-	f = take_if(s, &port, want);
+	f = take_if(s, &port, target);
 	if (!f) {
 		s->taps_refused++; /* counted once, not at every rescan */
 		s->refused[id] = generation + 1;
 		return NULL;
 	}
 	f->port = port;
-	f->want = want;
+	f->target = target;
 	f->generation = generation;
 	f->returned = f->gone;
 	f->gone = false;
@@ -255,7 +254,7 @@ static void add_queues(struct rt_session *s, struct rt_session_if *f)
 		return;
 	for (int dir = 0; dir < 2; dir++) {
 		for (; f->queues[dir] < n[dir]; f->queues[dir]++) {
-			if (wants_queue(s, f, dir, f->queues[dir]))
+			if (includes_queue(s, f, dir, f->queues[dir]))
 				add_tap(s, (uint32_t)(f - s->ifs), dir, (uint16_t)f->queues[dir]);
 		}
 	}

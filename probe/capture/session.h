@@ -58,7 +58,7 @@ enum rt_session_state {
 struct rt_session_if {
 	struct rt_msg_port port;
 	uint32_t generation; /* of the port id, see ports.h */
-	uint32_t want;       /* index */
+	uint32_t target;     /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	bool gone;
 	bool returned;                  /* it was removed and came back: its taps may exist */
@@ -82,10 +82,10 @@ struct rt_session {
 	enum rt_session_state state;
 	uint32_t id;
 	uint32_t on_full, timestamp;
-	uint32_t want_count;
+	uint32_t target_count;
 	uint64_t buffer_size, buffer_most; /* as requested */
-	struct rt_msg_want *wants;
-	struct rt_filter **filters; /* by want; NULL entries */
+	struct rt_msg_target *targets;
+	struct rt_filter **filters; /* by target; NULL entries */
 	struct rt_filter *
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;
@@ -123,7 +123,10 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 
 /* The clock of opened_ms and the like. */
-uint64_t rt_now_ms(void);
+static inline uint64_t rt_now_ms(void)
+{
+	return rt_time_ns(CLOCK_MONOTONIC) / 1000000;
+}
 
 /* Lays out the memory: how many rings, and near which CPUs. The hooks stay installed, idle,
  * until the connection ends. */
@@ -142,10 +145,10 @@ void rt_session_publish(struct rt_session *s);
 
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
 
-/* Makes a request for other filters: a copy of the session's wants, all with this program, which
+/* Makes a request for other filters: a copy of the session's targets, all with this program, which
  * is taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is
  * in err. The caller frees *req with rt_request_free(), also after an error. */
-int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
+int rt_session_filter_request(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
 	uint32_t count, char *err);
 /* Takes over req->filters; *req is NULL then. Threads may use the old ones until
  * rt_session_filter_settled(), which frees them. */

@@ -16,23 +16,23 @@ void rt_session_free_filters(struct rt_filter **filters, uint32_t count)
 	free(filters);
 }
 
-int rt_session_want_filter(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
+int rt_session_filter_request(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
 	uint32_t count, char *err)
 {
-	*req = (struct rt_request){.open = {.want_count = s->want_count}, .insns = insns};
+	*req = (struct rt_request){.open = {.target_count = s->target_count}, .insns = insns};
 	if (s->old_filters) {
 		snprintf(err, RT_TEXT_LEN, "the filter is being changed already");
 		return -EBUSY;
 	}
-	req->wants = malloc(s->want_count * sizeof(*req->wants));
-	if (!req->wants) {
+	req->targets = malloc(s->target_count * sizeof(*req->targets));
+	if (!req->targets) {
 		snprintf(err, RT_TEXT_LEN, "not enough memory");
 		return -ENOMEM;
 	}
-	memcpy(req->wants, s->wants, s->want_count * sizeof(*req->wants));
-	for (uint32_t i = 0; i < s->want_count; i++) {
-		req->wants[i].insn_first = count ? 0 : RT_NO_FILTER;
-		req->wants[i].insn_count = count;
+	memcpy(req->targets, s->targets, s->target_count * sizeof(*req->targets));
+	for (uint32_t i = 0; i < s->target_count; i++) {
+		req->targets[i].insn_first = count ? 0 : RT_NO_FILTER;
+		req->targets[i].insn_count = count;
 	}
 	return 0;
 }
@@ -43,7 +43,7 @@ void rt_session_set_filter(struct rt_session *s, struct rt_request *req)
 		struct rt_tap *t = s->taps[i];
 
 		/* Pairs with the acquire in feed(): the program is complete. */
-		rt_store_release(&t->filter, req->filters[s->ifs[t->if_index].want]);
+		rt_store_release(&t->filter, req->filters[s->ifs[t->if_index].target]);
 	}
 	s->old_filters = s->filters;
 	s->filters = req->filters;
@@ -55,7 +55,7 @@ bool rt_session_filter_settled(struct rt_session *s)
 {
 	if (!s->old_filters || !rt_grace_over(&s->filter_grace))
 		return false;
-	rt_session_free_filters(s->old_filters, s->want_count);
+	rt_session_free_filters(s->old_filters, s->target_count);
 	s->old_filters = NULL;
 	return true;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
@@ -28,19 +27,11 @@
 #define BUFFER_OF_THREAD (32ull << 20)
 #define OWN_AHEAD_MIN    (4u << 20) /* what is smaller stays in the L2 cache */
 
-uint64_t rt_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* A port requested by name must exist; "all ports" may be none yet. */
 static int check_ports(const struct rt_session *s, char *err)
 {
-	for (uint32_t i = 0; i < s->want_count; i++) {
-		bool found = !s->wants[i].port[0];
+	for (uint32_t i = 0; i < s->target_count; i++) {
+		bool found = !s->targets[i].port[0];
 		char names[160] = "";
 
 		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
@@ -50,11 +41,11 @@ static int check_ports(const struct rt_session *s, char *err)
 
 			if (rt_port_name(p, name))
 				continue;
-			found = rt_port_matches(p, s->wants[i].port);
+			found = rt_port_matches(p, s->targets[i].port);
 			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
 		}
 		if (!found) {
-			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->wants[i].port,
+			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->targets[i].port,
 				names[0] ? names : "none");
 			return -ENODEV;
 		}
@@ -67,11 +58,11 @@ static uint32_t count_queues(const struct rt_session *s)
 	uint32_t total = 0;
 
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
-		uint32_t want = 0, n[2];
+		uint32_t target = 0, n[2];
 
-		while (want < s->want_count && !rt_port_matches(p, s->wants[want].port))
-			want++;
-		if (want < s->want_count && rt_port_queues(p, n) == 0)
+		while (target < s->target_count && !rt_port_matches(p, s->targets[target].port))
+			target++;
+		if (target < s->target_count && rt_port_queues(p, n) == 0)
 			total += n[RT_DIR_RX] + n[RT_DIR_TX];
 	}
 	return total;
@@ -82,10 +73,10 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	uint64_t flag;
 	int offset, ret;
 
-	s->wants = malloc(s->want_count * sizeof(*s->wants));
-	if (!s->wants)
+	s->targets = malloc(s->target_count * sizeof(*s->targets));
+	if (!s->targets)
 		return -ENOMEM;
-	memcpy(s->wants, req->wants, s->want_count * sizeof(*s->wants));
+	memcpy(s->targets, req->targets, s->target_count * sizeof(*s->targets));
 	ret = check_ports(s, err);
 	if (ret)
 		return ret;
@@ -113,7 +104,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->id = ++next_id;
 	s->on_full = req->open.on_full;
 	s->timestamp = req->open.timestamp;
-	s->want_count = req->open.want_count;
+	s->target_count = req->open.target_count;
 	s->buffer_size = req->open.buffer_size;
 	s->buffer_most = req->open.buffer_most;
 	s->reader_pid = req->reader_pid;
@@ -335,7 +326,7 @@ bool rt_session_stopped(struct rt_session *s)
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
 		mend_rings(s);
-		/* Counters and heads are final before it: RT_MSG_STOPPED tells this session's
+		/* Counters and heads are final before it: RT_MSG_STOPPED notifies this session's
 		 * reader, other processes may read the state. */
 		if (s->shm.header)
 			rt_store_release(&s->shm.header->state, RT_SEG_STOPPED);
@@ -350,11 +341,11 @@ void rt_session_free(struct rt_session *s)
 		free(s->taps[i]->spare);
 		free(s->taps[i]);
 	}
-	rt_session_free_filters(s->filters, s->want_count);
-	rt_session_free_filters(s->old_filters, s->want_count);
+	rt_session_free_filters(s->filters, s->target_count);
+	rt_session_free_filters(s->old_filters, s->target_count);
 	free(s->taps);
 	free(s->ifs);
-	free(s->wants);
+	free(s->targets);
 	free(s->pending);
 	free(s->orders);
 	rt_chunks_free(&s->chunks);

@@ -24,8 +24,8 @@
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
 
-#define PORTS  2u   /* net_ring, each with its TX leading to its RX */
-#define CIRCLE 256u /* packets on their way in each port */
+#define PORTS  2u   /* net_ring; the TX of each leads to its RX */
+#define CIRCLE 256u /* packets that circulate in each port */
 
 /* ---- the application ---- */
 
@@ -45,7 +45,7 @@ static void *forward(void *arg)
 	while (!rt_load(&p->quit)) {
 		test_port_forward(p->port);
 		rt_store_release(&p->rounds, p->rounds + 1);
-		/* Otherwise, on few CPUs, the other threads rarely run. */
+		/* Without it, the other threads rarely run on few CPUs. */
 		if (p->rounds % 256 == 0)
 			sched_yield();
 	}
@@ -90,15 +90,15 @@ static uint16_t make_port(const char *name)
 static struct rt_session *open_session(const char *port, bool drop_all)
 {
 	static const struct rt_insn none[] = {{.code = 0x06, .k = 0}};
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING};
 
-	snprintf(want.port, sizeof(want.port), "%s", port);
-	return test_session_open(&open, &want, none);
+	snprintf(target.port, sizeof(target.port), "%s", port);
+	return test_session_open(&open, &target, none);
 }
 
 /* Checks the counters of a stopped session. Returns the packets seen. */
@@ -166,7 +166,7 @@ static void test_session_sees_both_directions_of_all_ports(void **state)
 	rt_session_free(s);
 }
 
-static void test_session_of_one_port_leaves_the_other_alone(void **state)
+static void test_session_of_one_port_has_no_hooks_on_the_other(void **state)
 {
 	struct rt_session *s = open_session("net_ring_1", false);
 
@@ -180,7 +180,7 @@ static void test_session_of_one_port_leaves_the_other_alone(void **state)
 	rt_session_free(s);
 }
 
-static void test_no_callback_is_left_behind(void **state)
+static void test_callbacks_are_removed(void **state)
 {
 	struct rt_session *s = open_session("", false);
 
@@ -192,14 +192,14 @@ static void test_no_callback_is_left_behind(void **state)
 		assert_int_equal(test_port_callbacks(pollers[i].port), 0);
 }
 
-static void test_port_that_is_not_there_is_refused(void **state)
+static void test_unknown_port_is_refused(void **state)
 {
-	struct rt_msg_want want = {.port = "nowhere", .directions = RT_WANT_RX, .snaplen = 1};
-	struct rt_request req = {.open = {.want_count = 1}, .wants = &want};
+	struct rt_msg_target target = {.port = "nowhere", .directions = RT_TARGET_RX, .snaplen = 1};
+	struct rt_request req = {.open = {.target_count = 1}, .targets = &target};
 	char err[RT_TEXT_LEN] = "";
 	struct rt_session *s = NULL;
 
-	want.insn_first = RT_NO_FILTER;
+	target.insn_first = RT_NO_FILTER;
 	assert_int_equal(rt_session_open(&s, &req, err), -ENODEV);
 	assert_null(s);
 	assert_non_null(strstr(err, "no port 'nowhere'; there is net_ring_0, net_ring_1"));
@@ -211,7 +211,7 @@ static void test_port_that_is_not_there_is_refused(void **state)
 #define CYCLES 2000
 #endif
 
-/* A sanitizer finds memory that is freed too early, in two thousand sessions under traffic. */
+/* A sanitizer detects memory that is freed too early, in two thousand sessions under traffic. */
 static void test_thousands_of_sessions_under_traffic(void **state)
 {
 	uint64_t seen = 0;
@@ -255,7 +255,7 @@ static void test_several_sessions_on_the_same_ports(void **state)
 	}
 }
 
-static void test_too_many_sessions_on_a_queue_are_told(void **state)
+static void test_sessions_of_a_queue_are_bounded(void **state)
 {
 	struct rt_session *s[RT_HOOK_TAPS + 1];
 
@@ -271,7 +271,7 @@ static void test_too_many_sessions_on_a_queue_are_told(void **state)
 	assert_int_equal(test_port_callbacks(pollers[0].port), 0);
 }
 
-static void test_thread_that_comes_late_gets_a_spare_ring(void **state)
+static void test_later_thread_gets_a_spare_ring(void **state)
 {
 	struct rt_session *s;
 
@@ -293,7 +293,7 @@ static void test_threads_beyond_the_rings_are_counted(void **state)
 
 	let_poll(&pollers[0], 10);
 	test_session_ready(s, test_clock());
-	s->spare_next = s->ring_count; /* as if others had taken them all */
+	s->spare_next = s->ring_count; /* as if other threads had taken all of them */
 	memset(s->ring_of, 0, sizeof(s->ring_of));
 	rt_session_arm(s, test_clock());
 	let_poll(&pollers[0], 200);
@@ -305,7 +305,7 @@ static void test_threads_beyond_the_rings_are_counted(void **state)
 
 static struct rt_session *watched;
 
-static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **state)
+static void test_port_that_comes_back_is_the_same_interface(void **state)
 {
 	uint16_t port = pollers[1].port;
 
@@ -320,11 +320,11 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 		assert_int_equal(test_port_callbacks(port), 0);
 		assert_null(rt_hook_get(port, 0, RT_DIR_RX)->taps);
 		assert_null(rt_hook_get(port, 0, RT_DIR_TX)->taps);
-		if (i % 2) { /* the control thread may be late */
+		if (i % 2) { /* the control thread may notice it late */
 			rt_session_rescan(watched);
 			assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
 		}
-		/* The id is given out again. */
+		/* The id is reused. */
 		assert_int_equal(make_port("net_ring_1"), port);
 		rt_session_rescan(watched);
 		assert_int_equal(watched->shm.header->if_count, 2);
@@ -347,7 +347,7 @@ static void test_port_that_vanishes_and_comes_back_is_the_same_interface(void **
 	assert_int_equal(test_port_callbacks(port), 0);
 }
 
-static void test_port_that_is_restarted_goes_on(void **state)
+static void test_capture_of_a_restarted_port_continues(void **state)
 {
 	struct rt_session *s = open_session("net_ring_1", false);
 	struct rte_eth_conf conf = {0};
@@ -398,7 +398,7 @@ static uint64_t published(const struct rt_session *s)
 	return sum_of_heads;
 }
 
-/* Once it has settled nothing is captured by the old filter. */
+/* After the replacement is complete, nothing is captured by the old filter. */
 static void test_filter_is_replaced_under_traffic(void **state)
 {
 	static const struct rt_insn none = {.code = 0x06, .k = 0};
@@ -424,7 +424,7 @@ static void test_filter_is_replaced_under_traffic(void **state)
 	rt_session_free(s);
 }
 
-static void test_refused_filter_leaves_the_old_one(void **state)
+static void test_refused_filter_keeps_the_old_one(void **state)
 {
 	static const struct rt_insn endless = {.code = 0x30};
 	struct rt_session *s = open_session("", true);
@@ -449,18 +449,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		running(test_session_sees_both_directions_of_all_ports),
-		running(test_session_of_one_port_leaves_the_other_alone),
-		running(test_no_callback_is_left_behind),
-		running(test_port_that_is_not_there_is_refused),
+		running(test_session_of_one_port_has_no_hooks_on_the_other),
+		running(test_callbacks_are_removed),
+		running(test_unknown_port_is_refused),
 		running(test_thousands_of_sessions_under_traffic),
 		running(test_several_sessions_on_the_same_ports),
-		running(test_too_many_sessions_on_a_queue_are_told),
-		running(test_thread_that_comes_late_gets_a_spare_ring),
+		running(test_sessions_of_a_queue_are_bounded),
+		running(test_later_thread_gets_a_spare_ring),
 		running(test_threads_beyond_the_rings_are_counted),
-		running(test_port_that_vanishes_and_comes_back_is_the_same_interface),
-		running(test_port_that_is_restarted_goes_on),
+		running(test_port_that_comes_back_is_the_same_interface),
+		running(test_capture_of_a_restarted_port_continues),
 		running(test_filter_is_replaced_under_traffic),
-		running(test_refused_filter_leaves_the_old_one),
+		running(test_refused_filter_keeps_the_old_one),
 	};
 
 	test_stats_start();

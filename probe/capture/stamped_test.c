@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports whose packets bring along time stamps of CLOCK_REALTIME: time and state of their rings. */
+/* Ports whose packets have time stamps of CLOCK_REALTIME: times and busy state of their rings. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -63,34 +63,34 @@ static uint16_t poll_port(void)
 
 static void open_with(uint32_t directions, uint32_t on_full)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = directions,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING, .on_full = on_full};
 
-	snprintf(want.port, sizeof(want.port), "%u", port);
-	session = test_session_open(&open, &want, NULL);
-	poll_port(); /* so that this thread is known, and has the first ring */
+	snprintf(target.port, sizeof(target.port), "%u", port);
+	session = test_session_open(&open, &target, NULL);
+	poll_port(); /* so that this thread has a slot and the first ring */
 	test_session_arm(session, test_clock());
 }
 
 static int open_session(void **state)
 {
-	open_with(RT_WANT_RX, RT_ON_FULL_DROP);
+	open_with(RT_TARGET_RX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_both(void **state)
 {
-	open_with(RT_WANT_RX | RT_WANT_TX, RT_ON_FULL_DROP);
+	open_with(RT_TARGET_RX | RT_TARGET_TX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_waiting(void **state)
 {
 	rt_epb_wait_ms = 3600000;
-	open_with(RT_WANT_RX, RT_ON_FULL_WAIT);
+	open_with(RT_TARGET_RX, RT_ON_FULL_WAIT);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static uint64_t record_ns(unsigned i)
 	return (uint64_t)e->ts_high << 32 | e->ts_low;
 }
 
-static void test_packets_bear_their_stamps_though_the_tsc_was_asked_for(void **state)
+static void test_packets_have_their_stamps_with_timestamp_tsc(void **state)
 {
 	send_stamped(LONG_AGO);
 	send_stamped(LONG_AGO + 7);
@@ -127,7 +127,7 @@ static void test_packets_bear_their_stamps_though_the_tsc_was_asked_for(void **s
 }
 
 /* Packets that wait may be older than the session. */
-static void test_ring_holds_up_the_merge_before_its_first_poll(void **state)
+static void test_ring_holds_the_watermark_before_its_first_poll(void **state)
 {
 	assert_int_equal(ring()->busy, 1);
 	assert_int_equal(ring()->last_ns, 0);
@@ -142,8 +142,8 @@ static void test_ring_stays_busy_as_of_its_last_packet(void **state)
 	assert_int_equal(ring()->last_ns, LONG_AGO + 7);
 }
 
-/* Before anything is known of what it will receive. */
-static void test_a_ring_that_only_sends_holds_up_the_merge(void **state)
+/* Before the time of packets to be received is known. */
+static void test_ring_that_only_sends_holds_the_watermark(void **state)
 {
 	send_stamped(LONG_AGO);
 	assert_int_equal(ring()->busy, 1);
@@ -153,7 +153,7 @@ static void test_a_ring_that_only_sends_holds_up_the_merge(void **state)
 	assert_int_equal(ring()->last_ns, LONG_AGO);
 }
 
-static void test_what_is_sent_keeps_the_ring_in_order(void **state)
+static void test_sent_packets_keep_the_ring_in_order(void **state)
 {
 	ringtap_probe_received_until(LONG_AGO - 10);
 	send_stamped(LONG_AGO);
@@ -173,10 +173,10 @@ static void test_what_is_sent_keeps_the_ring_in_order(void **state)
 /* ---- on-full=wait ---- */
 
 static struct {
-	uint64_t head, last_ns; /* published in the middle of the burst */
+	uint64_t head, last_ns; /* published during the burst */
 } waiting;
 
-/* Makes room for the burst that does not fit. */
+/* Releases space for the rest of the burst. */
 static void *release(void *arg)
 {
 	uint64_t before = waiting.head;
@@ -189,8 +189,8 @@ static void *release(void *arg)
 	return NULL;
 }
 
-/* The burst's later packets may not precede it. */
-static void test_waiting_in_a_burst_publishes_how_far_it_is(void **state)
+/* Later packets of the burst may not be before last_ns. */
+static void test_last_ns_is_published_before_a_wait(void **state)
 {
 	const struct rt_epb *first = (const void *)session->shm.data;
 	uint64_t limit = TEST_RING - RT_CHUNK_GUARD, before, bytes, written;
@@ -215,12 +215,12 @@ static void test_waiting_in_a_burst_publishes_how_far_it_is(void **state)
 	assert_int_equal(ring()->head, TEST_RING + (4 - written) * bytes); /* in the next chunk */
 }
 
-static void test_empty_polls_publish_how_far_the_thread_is(void **state)
+static void test_empty_polls_publish_last_ns(void **state)
 {
 	ringtap_probe_received_until(LONG_AGO + 100);
 	assert_int_equal(poll_port(), 0);
 	assert_int_equal(ring()->last_ns, LONG_AGO + 100);
-	/* It never goes back. */
+	/* It never decreases. */
 	ringtap_probe_received_until(LONG_AGO + 50);
 	assert_int_equal(poll_port(), 0);
 	assert_int_equal(ring()->last_ns, LONG_AGO + 100);
@@ -228,7 +228,7 @@ static void test_empty_polls_publish_how_far_the_thread_is(void **state)
 	assert_int_equal(ring()->head, 0);
 }
 
-static void test_no_port_can_have_that_number(void **state)
+static void test_stamped_port_id_is_bounded(void **state)
 {
 	assert_int_equal(ringtap_probe_port_stamped(RTE_MAX_ETHPORTS), -EINVAL);
 }
@@ -238,17 +238,17 @@ static void test_no_port_can_have_that_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_session(test_packets_bear_their_stamps_though_the_tsc_was_asked_for),
-		in_session(test_ring_holds_up_the_merge_before_its_first_poll),
+		in_session(test_packets_have_their_stamps_with_timestamp_tsc),
+		in_session(test_ring_holds_the_watermark_before_its_first_poll),
 		in_session(test_ring_stays_busy_as_of_its_last_packet),
 		cmocka_unit_test_setup_teardown(
-			test_a_ring_that_only_sends_holds_up_the_merge, open_both, close_session),
-		cmocka_unit_test_setup_teardown(test_waiting_in_a_burst_publishes_how_far_it_is,
-			open_waiting, close_session),
+			test_ring_that_only_sends_holds_the_watermark, open_both, close_session),
 		cmocka_unit_test_setup_teardown(
-			test_what_is_sent_keeps_the_ring_in_order, open_both, close_session),
-		in_session(test_empty_polls_publish_how_far_the_thread_is),
-		cmocka_unit_test(test_no_port_can_have_that_number),
+			test_last_ns_is_published_before_a_wait, open_waiting, close_session),
+		cmocka_unit_test_setup_teardown(
+			test_sent_packets_keep_the_ring_in_order, open_both, close_session),
+		in_session(test_empty_polls_publish_last_ns),
+		cmocka_unit_test(test_stamped_port_id_is_bounded),
 	};
 
 	test_stats_start();

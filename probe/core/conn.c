@@ -221,7 +221,7 @@ static bool on_filter(struct rt_conn *c, const void *msg, size_t len)
 	ret = rt_request_filter(msg, len, &insns, &count, err);
 	if (ret)
 		return fail(c, ret, err);
-	ret = rt_session_want_filter(c->session, &req, insns, count, err);
+	ret = rt_session_filter_request(c->session, &req, insns, count, err);
 	if (!ret)
 		ret = begin_job(c, &req, false);
 	if (!ret)

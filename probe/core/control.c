@@ -516,7 +516,7 @@ void rt_control_follow_tracers(void)
 }
 
 static int query(uint32_t collectors,
-	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg)
+	void (*show)(struct rt_stats *f, uint64_t collecting_ms, void *arg), void *arg)
 {
 	uint64_t now = rt_now_ms(), now_ns = rt_clock_ns(&ctl.clock.line, rt_tsc()), since = 0;
 	char err[RT_TEXT_LEN];
@@ -541,7 +541,7 @@ static int query(uint32_t collectors,
 }
 
 int rt_control_query(uint32_t collectors,
-	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg)
+	void (*show)(struct rt_stats *f, uint64_t collecting_ms, void *arg), void *arg)
 {
 	int ret = rt_control_start(false);
 

@@ -33,10 +33,10 @@ void rt_control_end(uint64_t until_ms);
 #define RT_LEASE_MS 10000
 
 /* For queries without a connection: keeps collectors on for RT_LEASE_MS more and passes the
- * statistics to show, under the control lock. since_ms: how long all of the collectors have been
- * on. Starts the thread if necessary. Any thread but the control thread. 0 or -errno. */
+ * statistics to show, under the control lock. collecting_ms: how long all of the collectors have
+ * been on. Starts the thread if necessary. Any thread but the control thread. 0 or -errno. */
 int rt_control_query(uint32_t collectors,
-	void (*show)(struct rt_stats *f, uint64_t since_ms, void *arg), void *arg);
+	void (*show)(struct rt_stats *f, uint64_t collecting_ms, void *arg), void *arg);
 
 /* Tracers have come or gone: hooks follow when it returns, or at the next tick. Any thread but
  * the control thread. */

@@ -86,7 +86,7 @@ static void test_probe_starts_once_and_again_after_stop(void **state)
 		ringtap_probe_stop();
 	}
 	assert_int_equal(rt_connect(dir, RT_SOCKET_NAME), -ENOENT);
-	/* Telemetry queries do not start a stopped one. */
+	/* Telemetry queries do not start a stopped probe. */
 	assert_int_equal(rt_control_start(false), -ESHUTDOWN);
 }
 
@@ -103,13 +103,13 @@ static void test_socket_is_the_users_own(void **state)
 
 /* ---- with the reader ---- */
 
-/* Reads until so many packets have come, or to the end. Returns how it ended. */
-static int read_packets(struct ringtap_capture *cap, uint64_t want, uint64_t *got, uint64_t *last)
+/* Reads until this number of packets, or to the end. Returns how it ended. */
+static int read_packets(struct ringtap_capture *cap, uint64_t limit, uint64_t *got, uint64_t *last)
 {
 	struct ringtap_run runs[RUN_MAX];
 	int n = 0;
 
-	while (*got < want && (n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
+	while (*got < limit && (n = ringtap_capture_next(cap, runs, RUN_MAX, 5000)) > 0) {
 		for (int i = 0; i < n; i++) {
 			assert_true(runs[i].first_ns >= *last);
 			*last = runs[i].last_ns;
@@ -177,7 +177,7 @@ static size_t sessions_now(void)
 	return ns;
 }
 
-static void test_reader_that_goes_takes_its_session_with_it(void **state)
+static void test_session_ends_with_its_reader(void **state)
 {
 	struct ringtap_capture *a = test_capture(dir), *b = test_capture(dir);
 
@@ -190,7 +190,7 @@ static void test_reader_that_goes_takes_its_session_with_it(void **state)
 		sched_yield();
 }
 
-static void test_attached_but_never_started_ends_as_well(void **state)
+static void test_session_that_was_never_started_ends(void **state)
 {
 	struct ringtap_capture *cap;
 
@@ -203,7 +203,7 @@ static void test_attached_but_never_started_ends_as_well(void **state)
 		sched_yield();
 }
 
-static void test_lying_tail_ends_the_session_and_only_that(void **state)
+static void test_invalid_tail_ends_only_its_session(void **state)
 {
 	struct ringtap_capture *liar = test_capture(dir), *honest = test_capture(dir);
 	struct ringtap_run runs[RUN_MAX];
@@ -212,7 +212,7 @@ static void test_lying_tail_ends_the_session_and_only_that(void **state)
 
 	for (uint32_t i = 0; i < liar->in_count; i++)
 		rt_store(&liar->sources[0].seg.tails[i].tail, UINT64_MAX / 2);
-	/* Nothing is released: that would put the tails right. */
+	/* Nothing is released, as a release would correct the tails. */
 	while ((n = ringtap_capture_next(liar, runs, RUN_MAX, 5000)) > 0)
 		;
 	assert_int_equal(n, -EPIPE);
@@ -224,24 +224,24 @@ static void test_lying_tail_ends_the_session_and_only_that(void **state)
 	ringtap_capture_close(honest);
 }
 
-static void test_refusals_say_why(void **state)
+static void test_refusals_have_a_reason(void **state)
 {
 	static const struct ringtap_insn endless = {.code = 0x30};
-	struct ringtap_target want = all;
+	struct ringtap_target target = all;
 	struct ringtap_capture *cap;
 
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
-	want.port = "eth7";
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -ENODEV);
+	target.port = "eth7";
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -ENODEV);
 	assert_string_equal(ringtap_capture_error(cap), "no port 'eth7'; there is net_ring_c");
-	want = all;
-	want.filter = &endless;
-	want.filter_len = 1;
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	target = all;
+	target.filter = &endless;
+	target.filter_len = 1;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -EINVAL);
 	assert_non_null(strstr(ringtap_capture_error(cap), "refuses the filter"));
-	want = all;
-	want.directions = 0;
-	assert_int_equal(ringtap_capture_attach(cap, dir, &want, 1, NULL), -EINVAL);
+	target = all;
+	target.directions = 0;
+	assert_int_equal(ringtap_capture_attach(cap, dir, &target, 1, NULL), -EINVAL);
 	assert_non_null(strstr(ringtap_capture_error(cap), "direction"));
 	ringtap_capture_close(cap);
 	assert_int_equal(sessions_now(), 0);
@@ -249,7 +249,7 @@ static void test_refusals_say_why(void **state)
 
 /* ---- another filter ---- */
 
-/* Hands out what there is; of what is not stale, every packet must be longer than min. */
+/* Reads packets; those of runs that are not stale must be longer than min. */
 static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsigned batches)
 {
 	struct ringtap_run runs[RUN_MAX];
@@ -275,9 +275,9 @@ static uint64_t read_longer_than(struct ringtap_capture *cap, uint32_t min, unsi
 	return fresh;
 }
 
-static void test_filter_holds_from_its_answer_on(void **state)
+static void test_filter_applies_from_its_answer_on(void **state)
 {
-	/* "greater 100", more or less; frames have 60 to 123 bytes. */
+	/* About "greater 100"; frames have 60 to 123 bytes. */
 	static const struct ringtap_insn longer[] = {{.code = 0x80},
 		{.code = 0x25, .jf = 1, .k = 100}, {.code = 0x06, .k = 262144}, {.code = 0x06}};
 	struct ringtap_capture *cap = test_capture(dir);
@@ -325,8 +325,8 @@ static int greeted(void)
 	return fd;
 }
 
-/* The answer is an error, if there is one, and then the connection is closed. */
-static void assert_thrown_out(int fd)
+/* The answer, if any, is an error; then the connection is closed. */
+static void assert_disconnected(int fd)
 {
 	struct rt_msg_error e;
 	int n = rt_msg_recv(fd, &e, sizeof(e), NULL, 0, NULL, 5000);
@@ -348,10 +348,10 @@ static void assert_refused(uint16_t type, uint32_t len)
 
 	rt_msg_init(h, type, len);
 	assert_int_equal(rt_msg_send(fd, h, NULL, 0), 0);
-	assert_thrown_out(fd);
+	assert_disconnected(fd);
 }
 
-static void test_messages_out_of_place_end_the_connection(void **state)
+static void test_unexpected_messages_end_the_connection(void **state)
 {
 	assert_refused(RT_MSG_START, sizeof(struct rt_msg_header));
 	assert_refused(RT_MSG_STOP, sizeof(struct rt_msg_header));
@@ -364,7 +364,7 @@ static void test_messages_out_of_place_end_the_connection(void **state)
 	assert_int_equal(sessions_now(), 0);
 }
 
-static void test_nonsense_ends_the_connection(void **state)
+static void test_invalid_messages_end_the_connection(void **state)
 {
 	static const char *const nonsense[] = {"x", "GET / HTTP/1.0\r\n\r\n", "rtap", "rtap\1\0\1"};
 
@@ -373,11 +373,11 @@ static void test_nonsense_ends_the_connection(void **state)
 
 		assert_true(fd >= 0);
 		assert_true(send(fd, nonsense[i], strlen(nonsense[i]), 0) > 0);
-		assert_thrown_out(fd);
+		assert_disconnected(fd);
 	}
 }
 
-static void test_nothing_is_done_without_a_greeting(void **state)
+static void test_requests_without_a_greeting_are_refused(void **state)
 {
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 	struct rt_msg_header h;
@@ -385,11 +385,11 @@ static void test_nothing_is_done_without_a_greeting(void **state)
 	assert_true(fd >= 0);
 	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
 	assert_int_equal(rt_msg_send(fd, &h, NULL, 0), 0);
-	assert_thrown_out(fd);
+	assert_disconnected(fd);
 }
 
-/* Silent connections take places, but do not disturb the other connections. */
-static void test_too_many_connections_are_turned_away(void **state)
+/* Silent connections count, but do not disturb the other ones. */
+static void test_number_of_connections_is_bounded(void **state)
 {
 	int fds[40], last = greeted();
 	struct rt_msg_header h;
@@ -401,7 +401,7 @@ static void test_too_many_connections_are_turned_away(void **state)
 	assert_int_equal(rt_msg_send(last, &h, NULL, 0), 0);
 	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
 	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
-	/* The fortieth connection found no place. */
+	/* The fortieth connection was rejected. */
 	if (fds[39] >= 0)
 		assert_int_equal(rt_msg_recv(fds[39], answer, 1, NULL, 0, NULL, 5000), 0);
 	for (int i = 0; i < 40; i++) {
@@ -420,16 +420,16 @@ int main(void)
 		probing(test_socket_is_the_users_own),
 		probing(test_capture_is_complete_once_stopped),
 		probing(test_capture_ends_with_the_probe),
-		probing(test_reader_that_goes_takes_its_session_with_it),
-		probing(test_attached_but_never_started_ends_as_well),
-		probing(test_lying_tail_ends_the_session_and_only_that),
-		probing(test_refusals_say_why),
-		probing(test_filter_holds_from_its_answer_on),
+		probing(test_session_ends_with_its_reader),
+		probing(test_session_that_was_never_started_ends),
+		probing(test_invalid_tail_ends_only_its_session),
+		probing(test_refusals_have_a_reason),
+		probing(test_filter_applies_from_its_answer_on),
 		probing(test_refused_filter_does_not_end_the_capture),
-		probing(test_messages_out_of_place_end_the_connection),
-		probing(test_nonsense_ends_the_connection),
-		probing(test_nothing_is_done_without_a_greeting),
-		probing(test_too_many_connections_are_turned_away),
+		probing(test_unexpected_messages_end_the_connection),
+		probing(test_invalid_messages_end_the_connection),
+		probing(test_requests_without_a_greeting_are_refused),
+		probing(test_number_of_connections_is_bounded),
 	};
 
 	test_eal_start();

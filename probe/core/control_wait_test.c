@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What does not wait for the control thread, or for other holders of its lock. */
+/* Operations that must not wait for the control thread, or for other holders of its lock. */
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -71,7 +71,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool inside, leave;
 
-static void let_go(void)
+static void release_holder(void)
 {
 	pthread_mutex_lock(&lock);
 	leave = true;
@@ -94,7 +94,7 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	let_go(); /* a test has failed */
+	release_holder(); /* for a test that has failed */
 	ringtap_probe_stop();
 	off_ports(before_probe);
 	off_ports(after_probe);
@@ -104,7 +104,7 @@ static int stop(void **state)
 
 /* ---- the lock is held ---- */
 
-static void show_until_released(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_until_released(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 	pthread_mutex_lock(&lock);
 	inside = true;
@@ -136,7 +136,7 @@ static void release(pthread_t thread)
 {
 	void *ret;
 
-	let_go();
+	release_holder();
 	pthread_join(thread, &ret);
 	assert_null(ret);
 }
@@ -178,9 +178,9 @@ static void test_events_do_not_wait_for_the_control_lock(void **state)
 	assert_in_range(longest_ms, 0, UINT64_MAX - 1);
 }
 
-/* The control thread can do nothing between the port's end and the first packets of its id's next
- * holder. */
-static void test_next_holder_of_an_id_is_not_taken_for_the_last(void **state)
+/* The control thread does not run between the end of the port and the first packets of the next
+ * port with its id. */
+static void test_next_port_with_an_id_is_another_port(void **state)
 {
 	uint16_t port = test_port_make("net_ring_x");
 	struct ringtap_capture *cap = test_capture(dir);
@@ -196,7 +196,7 @@ static void test_next_holder_of_an_id_is_not_taken_for_the_last(void **state)
 	until_captured(port);
 	exchange(port, 3);
 	assert_int_equal(seen_until_stopped(cap), 2 * (10 + 3));
-	assert_int_equal(ringtap_capture_interface_count(cap), 2); /* it has come back */
+	assert_int_equal(ringtap_capture_interface_count(cap), 2); /* the port has come back */
 	ringtap_capture_close(cap);
 	test_port_remove(port);
 }
@@ -204,7 +204,7 @@ static void test_next_holder_of_an_id_is_not_taken_for_the_last(void **state)
 /* ---- a filter is compiled ---- */
 
 /* 2^16 paths: some 50 ms for each of its versions. */
-#ifdef __SANITIZE_THREAD__ /* DPDK's verifier copies and compares much */
+#ifdef __SANITIZE_THREAD__ /* DPDK's verifier is slow under ThreadSanitizer */
 #define PARTS 12
 #else
 #define PARTS 16
@@ -243,20 +243,20 @@ static double control_ns(void)
 }
 
 /* Requests a session on many ports, each with a filter that takes long. */
-static int ask_much(void)
+static int request_slow_filters(void)
 {
 	struct {
 		struct rt_msg_open open;
-		struct rt_msg_want want[RT_MAX_WANTS];
+		struct rt_msg_target target[RT_MAX_TARGETS];
 		struct rt_insn insn[PARTS * 3 + 1];
-	} m = {.open = {.want_count = RT_MAX_WANTS, .insn_count = PARTS * 3 + 1}};
+	} m = {.open = {.target_count = RT_MAX_TARGETS, .insn_count = PARTS * 3 + 1}};
 	struct rt_msg_hello hello = {.pid = 1};
 	struct rt_msg_welcome w;
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 
-	for (uint32_t i = 0; i < RT_MAX_WANTS; i++)
-		m.want[i] = (struct rt_msg_want){.queue = RT_QUEUE_ALL,
-			.directions = RT_WANT_RX,
+	for (uint32_t i = 0; i < RT_MAX_TARGETS; i++)
+		m.target[i] = (struct rt_msg_target){.queue = RT_QUEUE_ALL,
+			.directions = RT_TARGET_RX,
 			.snaplen = 64,
 			.insn_count = m.open.insn_count};
 	for (uint32_t i = 0; i < PARTS; i++) {
@@ -281,7 +281,7 @@ static bool answered(int fd)
 	return poll(&p, 1, 0);
 }
 
-static void show_nothing(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_nothing(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 }
 
@@ -306,7 +306,7 @@ static int compile_everything(void **state)
 	return start(state);
 }
 
-static int compile_as_ever(void **state)
+static int compile_normally(void **state)
 {
 	int ret = stop(state);
 
@@ -314,12 +314,12 @@ static int compile_as_ever(void **state)
 	return ret;
 }
 
-static void test_others_do_not_wait_for_a_filter(void **state)
+static void test_other_requests_do_not_wait_for_a_filter(void **state)
 {
 	double begun = control_ns(), ended, now;
-	int fd = ask_much();
+	int fd = request_slow_filters();
 
-	while (control_ns() - begun < 1e8) /* it is at work */
+	while (control_ns() - begun < 1e8) /* it compiles */
 		assert_false(answered(fd));
 	assert_int_equal(rt_control_query(0, show_nothing, NULL), 0);
 	for (int i = 0; i < 5; i++)
@@ -328,7 +328,7 @@ static void test_others_do_not_wait_for_a_filter(void **state)
 	assert_false(answered(fd));
 	assert_in_range(shortest_ms, 0, LATE_MS);
 	close(fd);
-	/* Seconds of work are left, which is not done. */
+	/* Seconds of compiling are left, and must not be done. */
 	ended = now = control_ns();
 	do {
 		begun = now;
@@ -341,7 +341,7 @@ static void test_others_do_not_wait_for_a_filter(void **state)
 /* ---- a thread does not leave its hook ---- */
 
 /* As a jump out of a hook leaves it. */
-static struct ringtap_capture *record_and_stay_inside(uint16_t port)
+static struct ringtap_capture *record_with_odd_epoch(uint16_t port)
 {
 	struct ringtap_capture *cap = test_capture(dir);
 
@@ -351,10 +351,10 @@ static struct ringtap_capture *record_and_stay_inside(uint16_t port)
 	return cap;
 }
 
-static void test_stop_does_not_wait_for_ever_for_a_hook(void **state)
+static void test_stop_waits_for_a_hook_for_a_bounded_time(void **state)
 {
 	uint16_t port = test_port_make("net_ring_x");
-	struct ringtap_capture *cap = record_and_stay_inside(port);
+	struct ringtap_capture *cap = record_with_odd_epoch(port);
 
 	rt_control_patience_ms = 50;
 	ringtap_probe_stop();
@@ -378,7 +378,7 @@ static void *stop_in_thread(void *arg)
 static void test_ports_are_watched_until_sessions_have_ended(void **state)
 {
 	uint16_t port = test_port_make("net_ring_x");
-	struct ringtap_capture *cap = record_and_stay_inside(port);
+	struct ringtap_capture *cap = record_with_odd_epoch(port);
 	uint32_t generation = rt_port_generation(port);
 	struct ringtap_monitor *monitor;
 	struct pollfd closed = {.events = POLLIN};
@@ -413,10 +413,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		probing(test_events_do_not_wait_for_the_control_lock),
-		probing(test_next_holder_of_an_id_is_not_taken_for_the_last),
-		cmocka_unit_test_setup_teardown(
-			test_others_do_not_wait_for_a_filter, compile_everything, compile_as_ever),
-		probing(test_stop_does_not_wait_for_ever_for_a_hook),
+		probing(test_next_port_with_an_id_is_another_port),
+		cmocka_unit_test_setup_teardown(test_other_requests_do_not_wait_for_a_filter,
+			compile_everything, compile_normally),
+		probing(test_stop_waits_for_a_hook_for_a_bounded_time),
 		probing(test_ports_are_watched_until_sessions_have_ended),
 	};
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>

@@ -182,17 +182,17 @@ static void visit_outside(struct rt_hook *h, unsigned n)
 		rt_fetch_add(&rt_stat_no_thread, 1);
 }
 
-static void visit_slotless(struct rt_hook *h, unsigned n, unsigned asked)
+static void visit_slotless(struct rt_hook *h, unsigned n, unsigned nb_pkts)
 {
 	if ((rt_load(&h->stats) || rt_load(&h->taps)) &&
 		rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE)
-		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+		rt_trace_burst(h->direction, h->port, h->queue, nb_pkts, n);
 	visit_outside(h, n);
 }
 
 /* The thread is inside the hook. Not inlined, so that the quick path needs no stack frame. */
-static __rte_noinline uint16_t visit(
-	struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts, uint16_t n, unsigned asked)
+static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts,
+	uint16_t n, unsigned nb_pkts)
 {
 	/* Read the state first: writers update the hook, then publish the state. Pairs with the
 	 * release in set_state(), stats.c. */
@@ -208,7 +208,7 @@ static __rte_noinline uint16_t visit(
 	set = rt_load_acquire(&h->taps);
 	/* The callback is installed before there is a place to count in. */
 	if (rt_unlikely(state & RT_COLLECT_TRACE) && (site || set))
-		rt_trace_burst(h->direction, h->port, h->queue, asked, n);
+		rt_trace_burst(h->direction, h->port, h->queue, nb_pkts, n);
 	/* Compare with the site's own statistics: the mode may already belong to the next. Pairs
 	 * with the release in supply_threads(). */
 	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->stats->threads_ready))) {
@@ -216,7 +216,7 @@ static __rte_noinline uint16_t visit(
 		site = NULL;
 	}
 	if (site && h->direction == RT_DIR_RX)
-		rt_stat_rx(site, t, state, pkts, n, asked);
+		rt_stat_rx(site, t, state, pkts, n, nb_pkts);
 	else if (site)
 		rt_stat_tx(site, t, state, pkts, n);
 	if (set && (n || rt_unlikely(rt_hook_until)))
@@ -238,7 +238,7 @@ static inline void go_in(struct rt_thread *t, uintptr_t stack)
 
 /* A thread without a slot, or whose last visit did not end with an exit. */
 static __rte_noinline uint16_t visit_first(
-	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked, uintptr_t stack)
+	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned nb_pkts, uintptr_t stack)
 {
 	struct rt_thread *t = rt_thread_self;
 
@@ -251,15 +251,15 @@ static __rte_noinline uint16_t visit_first(
 	else
 		t->stack = 0; /* of the visit that ended without an exit */
 	if (!t) {
-		visit_slotless(h, n, asked);
+		visit_slotless(h, n, nb_pkts);
 		return n;
 	}
 	go_in(t, stack);
-	return visit(h, t, pkts, n, asked);
+	return visit(h, t, pkts, n, nb_pkts);
 }
 
-static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned asked,
-	enum rt_direction dir)
+static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n,
+	unsigned nb_pkts, enum rt_direction dir)
 {
 	uintptr_t stack = rt_stack_pointer();
 	struct rt_thread *t = rt_thread_self;
@@ -267,16 +267,16 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 	bool done;
 
 	if (rt_unlikely(!t || rt_thread_inside(t)))
-		return visit_first(h, pkts, n, asked, stack);
+		return visit_first(h, pkts, n, nb_pkts, stack);
 	go_in(t, stack);
 	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
 	column = rt_load_acquire(&h->column);
 	if (!column)
-		return visit(h, t, pkts, n, asked);
-	done = dir == RT_DIR_RX ? rt_stat_rx_quick(column, t, n, asked)
+		return visit(h, t, pkts, n, nb_pkts);
+	done = dir == RT_DIR_RX ? rt_stat_rx_quick(column, t, n, nb_pkts)
 				: rt_stat_tx_quick(column, t, n);
 	if (rt_unlikely(!done))
-		return visit(h, t, pkts, n, asked);
+		return visit(h, t, pkts, n, nb_pkts);
 	rt_thread_exit(t);
 	return n;
 }

@@ -15,7 +15,7 @@
 #include "thread.h"
 
 static struct rt_hook *hook, *nested_hook;
-static uint32_t steps, inside, ended; /* ended: visits of which a handler has made the epoch even */
+static uint32_t steps, inside, ended; /* ended: visits whose epoch a handler has made even */
 
 static void poll_nested(int sig)
 {
@@ -27,7 +27,7 @@ static void poll_nested(int sig)
 	ended += (before & 1) && rt_thread_self->epoch != before;
 }
 
-/* The trap flag: a SIGTRAP behind each instruction. Handlers run without it. */
+/* Sets the trap flag: a SIGTRAP after each instruction. Handlers run without it. */
 static void visit_step_by_step(void)
 {
 #ifdef __x86_64__

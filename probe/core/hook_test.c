@@ -65,14 +65,14 @@ static void poll_once(uint16_t port, uint16_t queue)
 
 static struct rt_session *open_session(const char *port, enum rt_on_full on_full)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX,
 		.snaplen = 64,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING, .on_full = on_full};
 
-	snprintf(want.port, sizeof(want.port), "%s", port);
-	return test_session_open(&open, &want, NULL);
+	snprintf(target.port, sizeof(target.port), "%s", port);
+	return test_session_open(&open, &target, NULL);
 }
 
 /* ---- more threads than slots ---- */
@@ -106,7 +106,7 @@ static void one_round(void)
 		sched_yield();
 }
 
-static void test_threads_beyond_the_slots_are_counted_and_cheap(void **state)
+static void test_threads_without_a_slot_are_counted_and_fast(void **state)
 {
 	static pthread_t threads[THREADS];
 	const uint32_t slots = 256;
@@ -167,7 +167,7 @@ static void poll_nested(int sig)
 	rt_store_release(&app.nested, 1);
 }
 
-/* What was received is known also after a jump out of the hook. */
+/* Received packets are counted also after a jump out of the hook. */
 static void app_poll(void)
 {
 	uint16_t n = rte_eth_rx_burst((uint16_t)app.port, 0, app.burst, BURST);
@@ -240,7 +240,7 @@ static uint64_t head(struct rt_session *s)
 	return rt_load_acquire(&ring_of_app(s)->pub->head);
 }
 
-/* Polls until the ring is full; the thread then waits for room inside of the hook. */
+/* Polls until the ring is full; the thread then waits for space in the hook. */
 static void fill(struct rt_session *s, uint16_t port)
 {
 	const uint64_t largest = 64 + 64; /* bytes of a record */
@@ -338,8 +338,8 @@ static struct rt_session *open_and_arm(const char *port)
 	return s;
 }
 
-/* A sanitizer finds memory that is freed while the thread uses it. */
-static void test_thread_that_jumped_out_of_a_hook_holds_up_again(void **state)
+/* A sanitizer detects memory that is freed while the thread uses it. */
+static void test_thread_that_jumped_out_of_a_hook_is_waited_for_again(void **state)
 {
 	struct rt_session *a, *b;
 	struct rt_grace g;
@@ -358,7 +358,7 @@ static void test_thread_that_jumped_out_of_a_hook_holds_up_again(void **state)
 	rt_session_stop(b);
 	while (!rt_session_stopped(b))
 		sched_yield();
-	/* Else it polls a port with nothing to hold it. */
+	/* Otherwise it would poll another port, where nothing holds it. */
 	rt_store(&app.polls, 0);
 	assert_true(rt_grace_over(&g));
 	rt_session_free(b);
@@ -367,7 +367,7 @@ static void test_thread_that_jumped_out_of_a_hook_holds_up_again(void **state)
 	rt_session_free(a);
 }
 
-static void test_ring_that_was_left_by_a_jump_goes_on(void **state)
+static void test_ring_is_usable_after_a_jump(void **state)
 {
 	struct rt_session *s;
 	uint64_t n, at;
@@ -390,7 +390,7 @@ static void test_ring_that_was_left_by_a_jump_goes_on(void **state)
 	stop_app();
 	test_session_end(s);
 	assert_accounted(s, n);
-	/* The rest of the burst, and nothing else. */
+	/* Only the rest of the burst. */
 	assert_in_range(test_session_sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
 	rt_session_free(s);
 }
@@ -428,14 +428,14 @@ static void test_polling_in_a_handler_neither_frees_nor_corrupts(void **state)
 	stop_app();
 }
 
-/* Jumps only out of the hook: DPDK's own code does not survive it. */
+/* Jumps out of the hook only, as DPDK's own code does not support it. */
 static void jump_out_of_hook(int sig)
 {
 	if (rt_thread_self && rt_thread_inside(rt_thread_self))
 		siglongjmp(app.back, 1);
 }
 
-/* Records since the last call, which are given back to the producer. */
+/* Counts the records since the last call, and releases them. */
 static uint64_t drain(struct rt_session *s, uint64_t *at)
 {
 	struct rt_ring *r = ring_of_app(s);
@@ -446,7 +446,8 @@ static uint64_t drain(struct rt_session *s, uint64_t *at)
 	return n;
 }
 
-/* Wherever in a hook it happens: records stay whole, counters agree, nothing is freed too early. */
+/* At any instruction of a hook: records stay complete, counters agree, nothing is freed too
+ * early. */
 static void test_jumps_at_any_time(void **state)
 {
 	struct rt_session *s = NULL;
@@ -463,7 +464,7 @@ static void test_jumps_at_any_time(void **state)
 		let_poll(first, 1);
 		test_session_arm(s, test_clock());
 		let_poll(first, 1);
-		/* It never yields: wherever it is, running or preempted, the signal finds it. */
+		/* It never yields: the signal can interrupt it at any instruction. */
 		rt_store_release(&app.endless, 1);
 		while (rt_load_acquire(&app.jumps) < jumps + 20) {
 			pthread_kill(app.thread, SIGUSR1);
@@ -471,7 +472,7 @@ static void test_jumps_at_any_time(void **state)
 			sched_yield();
 		}
 		rt_store_release(&app.endless, 0);
-		/* The last signal may still be on its way. */
+		/* The last signal may still be pending. */
 		do {
 			jumps = rt_load(&app.jumps);
 			let_poll(first, 10);
@@ -479,7 +480,7 @@ static void test_jumps_at_any_time(void **state)
 		test_session_end(s);
 		n += drain(s, &at);
 		c = test_session_sum(s);
-		/* Between a record and its counter: it is there, and counts as lost. */
+		/* Between a record and its counter: the record exists, and counts as lost. */
 		assert_in_range(n - c.captured, 0, c.lost[RT_LOSS_NO_RING]);
 		assert_accounted(s, c.captured);
 		rt_session_free(s);
@@ -487,8 +488,8 @@ static void test_jumps_at_any_time(void **state)
 	stop_app();
 }
 
-/* The slot's next owner is inside when it is inside. */
-static void test_cancelled_thread_leaves_its_slot_as_it_should(void **state)
+/* The epoch of the slot's next owner is odd while it is in a hook, not otherwise. */
+static void test_cancelled_thread_frees_its_slot(void **state)
 {
 	struct rt_session *s;
 	struct rt_thread *slot;
@@ -509,7 +510,7 @@ static void test_cancelled_thread_leaves_its_slot_as_it_should(void **state)
 	assert_true(rt_grace_over(&g));
 	assert_int_equal(rt_load(&slot->epoch) & 1, 0);
 	test_session_end(s);
-	/* Its last burst is in order, though it never polled again. */
+	/* Its last burst is complete, although it never polled again. */
 	assert_accounted(s, count_records(s, 0, head(s)));
 	assert_in_range(test_session_sum(s).lost[RT_LOSS_NO_RING], 1, BURST);
 	rt_session_free(s);
@@ -531,17 +532,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			test_thread_that_jumped_out_of_a_hook_holds_up_again, make_ports,
+			test_thread_that_jumped_out_of_a_hook_is_waited_for_again, make_ports,
 			remove_ports),
 		cmocka_unit_test_setup_teardown(
-			test_ring_that_was_left_by_a_jump_goes_on, make_ports, remove_ports),
+			test_ring_is_usable_after_a_jump, make_ports, remove_ports),
 		cmocka_unit_test_setup_teardown(
 			test_polling_in_a_handler_neither_frees_nor_corrupts, make_ports,
 			remove_ports),
 		cmocka_unit_test_setup_teardown(test_jumps_at_any_time, make_ports, remove_ports),
-		cmocka_unit_test_setup_teardown(test_cancelled_thread_leaves_its_slot_as_it_should,
-			make_ports, remove_ports),
-		cmocka_unit_test(test_threads_beyond_the_slots_are_counted_and_cheap),
+		cmocka_unit_test_setup_teardown(
+			test_cancelled_thread_frees_its_slot, make_ports, remove_ports),
+		cmocka_unit_test(test_threads_without_a_slot_are_counted_and_fast),
 	};
 
 	test_stats_start();

@@ -21,13 +21,13 @@
 
 static struct rt_session *open_session(void)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING};
 
-	return test_session_open(&open, &want, NULL);
+	return test_session_open(&open, &target, NULL);
 }
 
 static void poll_some(uint16_t port)
@@ -45,14 +45,14 @@ static uint64_t stamped_ns(const struct rt_session *s)
 	return ns;
 }
 
-/* Packets are stamped right although the line's base is so far away. */
+/* Packets have correct times although the base of the line is far away. */
 static void record_with_line(int away_s, uint16_t port)
 {
 	struct rt_session *s = open_session();
 	struct rt_clock_point before, after;
 	struct rt_clock_line line = *test_clock();
 
-	poll_some(port); /* so that there is a ring for this thread */
+	poll_some(port); /* so that this thread has a ring */
 	test_session_arm(s, test_clock());
 	rt_clock_take(&before);
 	line.tsc_base = before.tsc - (uint64_t)away_s * rte_get_tsc_hz();
@@ -65,18 +65,18 @@ static void record_with_line(int away_s, uint16_t port)
 	rt_hook_set_clock(test_clock());
 }
 
-static void test_hooks_take_the_kernels_time(void **state)
+static void test_hooks_use_the_time_of_the_kernel(void **state)
 {
 	uint16_t port = test_port_make("net_ring_jump");
 
-	record_with_line(-3600, port); /* it went back by an hour */
+	record_with_line(-3600, port); /* it jumped back by an hour */
 	record_with_line(-1, port);
 	record_with_line(3600, port);
 	test_port_remove(port);
 }
 
 /* Counters only grow, and no gap is as long as the jump. */
-static void test_stats_leave_out_what_the_counter_went_back(void **state)
+static void test_stats_skip_a_backward_jump(void **state)
 {
 	static struct rt_monitor m;
 	uint16_t port = test_port_make("net_ring_jump");
@@ -107,8 +107,8 @@ static void test_stats_leave_out_what_the_counter_went_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hooks_take_the_kernels_time),
-		cmocka_unit_test(test_stats_leave_out_what_the_counter_went_back),
+		cmocka_unit_test(test_hooks_use_the_time_of_the_kernel),
+		cmocka_unit_test(test_stats_skip_a_backward_jump),
 	};
 
 	test_stats_start();

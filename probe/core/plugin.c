@@ -4,8 +4,6 @@
  * until the attach command is called. Linked in, it is started by the application.
  */
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <rte_telemetry.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of drivers and the end of ports. */
+/* Calls of drivers while a port is closed. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,21 +13,21 @@
 
 static uint32_t calls;
 
-/* The driver works with memory that is there until the port's event has been handled. */
+/* The driver uses memory that exists until the port's event has been handled. */
 static void *call_often(void *arg)
 {
 	uint32_t *memory = arg;
 
 	while (rt_port_call_begin(3)) {
 		for (int i = 0; i < 100; i++)
-			*memory += 1; /* ThreadSanitizer finds it if the bar lets it pass */
+			*memory += 1; /* ThreadSanitizer detects it behind the bar */
 		rt_port_call_end();
 		rt_fetch_add(&calls, 1);
 	}
 	return NULL;
 }
 
-static void test_event_waits_for_the_call_and_bars_the_next(void **state)
+static void test_event_waits_for_the_call_and_prevents_the_next(void **state)
 {
 	static uint32_t memory;
 	pthread_t caller;
@@ -52,7 +52,7 @@ static void *bar(void *arg)
 	return NULL;
 }
 
-static void test_event_does_not_wait_for_ever(void **state)
+static void test_event_waits_for_a_bounded_time(void **state)
 {
 	pthread_t event;
 
@@ -65,13 +65,13 @@ static void test_event_does_not_wait_for_ever(void **state)
 	assert_false(rt_port_call_begin(3));
 }
 
-static void test_other_ports_events_do_not_wait(void **state)
+static void test_events_of_other_ports_do_not_wait(void **state)
 {
 	rt_port_call_ms = UINT32_MAX;
 	rt_port_call_unbar_all();
 	assert_true(rt_port_call_begin(3));
 	rt_port_call_bar(4, true);
-	rt_port_call_bar(3, false); /* it is new */
+	rt_port_call_bar(3, false); /* a new port */
 	rt_port_call_end();
 	assert_false(rt_port_call_begin(4));
 	assert_true(rt_port_call_begin(3));
@@ -81,9 +81,9 @@ static void test_other_ports_events_do_not_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_event_waits_for_the_call_and_bars_the_next),
-		cmocka_unit_test(test_event_does_not_wait_for_ever),
-		cmocka_unit_test(test_other_ports_events_do_not_wait),
+		cmocka_unit_test(test_event_waits_for_the_call_and_prevents_the_next),
+		cmocka_unit_test(test_event_waits_for_a_bounded_time),
+		cmocka_unit_test(test_events_of_other_ports_do_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include "common/atomics.h"
+#include "common/clock.h"
 #include "common/ipc.h"
 #include "probe/capture/nic_time.h"
 #include "port_call.h"
@@ -52,10 +52,7 @@ static struct known known[RTE_MAX_ETHPORTS];
 
 static uint64_t clock_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return rt_time_ns(CLOCK_MONOTONIC_COARSE) / 1000000;
 }
 
 uint32_t rt_port_generation(uint16_t port)
@@ -393,14 +390,14 @@ bool rt_port_stamped(uint16_t port)
 	return rt_load(&given_stamped[port]);
 }
 
-bool rt_port_matches(uint16_t port, const char *want)
+bool rt_port_matches(uint16_t port, const char *wanted)
 {
 	char id[8], name[RT_NAME_LEN];
 
 	snprintf(id, sizeof(id), "%u", port);
-	if (!want[0] || strcmp(want, id) == 0)
+	if (!wanted[0] || strcmp(wanted, id) == 0)
 		return true;
-	return rt_port_name(port, name) == 0 && strcmp(want, name) == 0;
+	return rt_port_name(port, name) == 0 && strcmp(wanted, name) == 0;
 }
 
 bool rt_port_same(

@@ -53,9 +53,9 @@ int rt_port_set_missed(uint16_t port, uint64_t packets);
 int rt_port_set_stamped(uint16_t port);
 bool rt_port_stamped(uint16_t port);
 
-/* Whether the port field of a want (name, decimal id, empty for all) selects this port. Never
+/* Whether the port field of a target (name, decimal id, empty for all) selects this port. Never
  * calls the driver. */
-bool rt_port_matches(uint16_t port, const char *want);
+bool rt_port_matches(uint16_t port, const char *wanted);
 
 /* Whether it is the port that had this name, driver and address before its removal. */
 bool rt_port_same(

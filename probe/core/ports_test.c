@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port's driver is called for, and how often: ethdev's functions that call a driver are
- * counted on their way from the probe to ethdev (the linker wraps them). And what counts as a
- * stopped port, and the counters of ports that start or come back later.
+ * How often the probe calls drivers: the linker wraps ethdev's functions that call a driver, and
+ * the test counts them. Stopped ports, and the counters of ports that start or come back later.
  */
 #include <errno.h>
 #include <sched.h>
@@ -70,7 +69,7 @@ static uint32_t called(uint16_t id, enum call call)
 	return rt_load(&calls[id][call]);
 }
 
-static void forget_calls(void)
+static void reset_calls(void)
 {
 	for (uint32_t *c = &calls[0][0]; c < &calls[0][0] + RTE_MAX_ETHPORTS * CALLS; c++)
 		rt_store(c, 0);
@@ -96,15 +95,15 @@ static int remove_ports(void **state)
 
 static struct rt_session *open_session(const char *name, uint64_t buffer_size)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = buffer_size};
 	struct rt_session *s;
 
-	snprintf(want.port, sizeof(want.port), "%s", name);
-	s = test_session_open(&open, &want, NULL);
+	snprintf(target.port, sizeof(target.port), "%s", name);
+	s = test_session_open(&open, &target, NULL);
 	test_session_arm(s, test_clock());
 	return s;
 }
@@ -135,10 +134,10 @@ static void test_ports_that_are_not_captured_are_not_called(void **state)
 {
 	struct rt_session *s;
 
-	forget_calls();
+	reset_calls();
 	s = open_session("net_ring_0", TEST_RING);
 	assert_true(called(port[0], CALL_INFO) > 0);
-	forget_calls();
+	reset_calls();
 	for (unsigned i = 0; i < LOOKS; i++)
 		rt_session_rescan(s);
 	assert_int_equal(calls_of(port[0]), 0);
@@ -146,7 +145,7 @@ static void test_ports_that_are_not_captured_are_not_called(void **state)
 		rt_session_refresh(s, 450);
 	assert_in_range(calls_of(port[0]), 0, 1);
 	end_session(s);
-	s = open_session("0", TEST_RING); /* its number */
+	s = open_session("0", TEST_RING); /* by port id */
 	for (unsigned i = 0; i < LOOKS; i++)
 		rt_session_rescan(s);
 	end_session(s);
@@ -161,7 +160,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The control thread writes the clock once a tick. Returns how long it took in ms. */
+/* Waits for this number of ticks: the control thread writes the clock once a tick. Returns the time
+ * in ms. */
 static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 {
 	const struct rt_seg_clock *clock = cap->sources[0].seg.clock;
@@ -173,10 +173,10 @@ static uint64_t let_tick(const struct ringtap_capture *cap, unsigned ticks)
 	return now_ms() - begin;
 }
 
-/* The whole way: readers, control thread, two sessions and a monitor of the same ports. */
-static void test_drivers_are_called_seldom(void **state)
+/* The complete path: readers, control thread, two sessions and a monitor of the same ports. */
+static void test_drivers_are_called_rarely(void **state)
 {
-	static const struct ringtap_target wants[] = {
+	static const struct ringtap_target targets[] = {
 		{.port = "net_ring_0", .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX}};
 	const char *dir = rte_eal_get_runtime_dir();
 	struct ringtap_capture *cap[2];
@@ -185,21 +185,21 @@ static void test_drivers_are_called_seldom(void **state)
 	uint64_t ms;
 
 	assert_int_equal(ringtap_probe_start(), 0);
-	forget_calls();
+	reset_calls();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(ringtap_capture_create(&cap[i], NULL), 0);
-		if (ringtap_capture_attach(cap[i], dir, wants, 1, NULL))
+		if (ringtap_capture_attach(cap[i], dir, targets, 1, NULL))
 			fail_msg("%s", ringtap_capture_error(cap[i]));
 		assert_int_equal(ringtap_capture_start(cap[i]), 0);
 	}
 	assert_int_equal(calls_of(port[1]), 0);
 	let_tick(cap[0], 2);
-	forget_calls();
+	reset_calls();
 	ms = let_tick(cap[0], TICKS);
 	assert_int_equal(calls_of(port[1]), 0);
 	assert_int_equal(calls_of(port[0]), called(port[0], CALL_STATS));
 	assert_in_range(called(port[0], CALL_STATS), 1, ms / 450 + 1);
-	/* A monitor is for all ports. */
+	/* A monitor attaches to all ports. */
 	if (ringtap_monitor_open(&mon, dir,
 		    &(struct ringtap_monitor_options){
 			    .size = sizeof(struct ringtap_monitor_options),
@@ -208,7 +208,7 @@ static void test_drivers_are_called_seldom(void **state)
 		    err, sizeof(err)))
 		fail_msg("%s", err);
 	let_tick(cap[0], 2);
-	forget_calls();
+	reset_calls();
 	ms = let_tick(cap[0], TICKS);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(called(port[i], CALL_INFO), 0);
@@ -222,16 +222,16 @@ static void test_drivers_are_called_seldom(void **state)
 	ringtap_probe_stop();
 }
 
-/* Between two scans: only memory shows it. */
-static void test_other_numbers_of_queues_are_noticed(void **state)
+/* Between two scans: detected by reading memory only. */
+static void test_changed_numbers_of_queues_are_detected(void **state)
 {
 	struct rt_session *s = open_session("net_ring_0", TEST_RING);
 	uint32_t n[2];
 
 	assert_int_equal(s->tap_count, 2);
-	forget_calls();
+	reset_calls();
 	set_queues(port[0], 3, 2);
-	forget_calls(); /* starting a port calls its driver as well */
+	reset_calls(); /* starting a port also calls its driver */
 	for (unsigned i = 0; i < LOOKS; i++)
 		rt_session_rescan(s);
 	assert_int_equal(s->tap_count, 5);
@@ -273,8 +273,8 @@ static void remove_null(uint16_t id, unsigned i)
 	assert_int_equal(rte_eal_hotplug_remove("vdev", name), 0);
 }
 
-/* All port ids that there are: the last one runs, too. */
-static void test_as_many_ports_as_ethdev_has_room_for(void **state)
+/* All port ids that exist, including the last one. */
+static void test_maximum_number_of_ports(void **state)
 {
 	uint64_t nic[RT_NIC_COUNTERS];
 	struct rt_session *s;
@@ -319,7 +319,7 @@ static void test_counters_of_a_stopped_port_begin_with_the_session(void **state)
 	assert_int_equal(rte_eth_dev_start(port[0]), 0);
 	test_port_send(port[0], 3); /* before the first scan */
 	assert_int_equal(nic_opackets(s), 3);
-	/* Reset by the application: what was counted was counted. */
+	/* The application resets its counters: packets counted before stay counted. */
 	assert_int_equal(rte_eth_stats_reset(port[0]), 0);
 	test_port_send(port[0], 2);
 	assert_int_equal(nic_opackets(s), 5);
@@ -336,7 +336,7 @@ static void rescan(void)
 		rt_stats_scan_ports(rt_stat_current);
 }
 
-static void test_counters_of_a_port_that_comes_back_go_on(void **state)
+static void test_counters_of_a_port_that_comes_back_continue(void **state)
 {
 	watched = open_session("net_ring_0", TEST_RING);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
@@ -364,8 +364,8 @@ static uint64_t captured(const struct rt_session *s, uint32_t tap)
 	return n;
 }
 
-/* More often than there are entries. All packets are those of its interface and its taps. */
-static void test_port_that_comes_back_goes_on_in_captures(void **state)
+/* More often than there are entries. All packets belong to its interface and its taps. */
+static void test_captures_of_a_port_that_comes_back_continue(void **state)
 {
 	const uint32_t times = RT_MAX_IFS + 20;
 	uint16_t id = port[1];
@@ -376,12 +376,12 @@ static void test_port_that_comes_back_goes_on_in_captures(void **state)
 		test_port_send(port[1], 3);
 		assert_int_equal(test_port_poll(port[1], 32), 3);
 		test_port_remove(port[1]);
-		if (i % 2) { /* the control thread may be late */
+		if (i % 2) { /* the control thread may notice it late */
 			rescan();
 			assert_int_equal(watched->shm.ifs[1].state, RT_IF_GONE);
 		}
 		port[1] = test_port_make("net_ring_1");
-		assert_int_equal(port[1], id); /* it is given out again */
+		assert_int_equal(port[1], id); /* the id is reused */
 		rescan();
 		assert_int_equal(watched->shm.ifs[1].state, RT_IF_PRESENT);
 		while (!rt_hook_reclaim())
@@ -399,7 +399,7 @@ static void test_port_that_comes_back_goes_on_in_captures(void **state)
 	assert_int_equal(test_port_callbacks(port[1]), 0);
 }
 
-/* The two change their ids while they are away. */
+/* The two ports come back with exchanged ids. */
 static void test_port_that_comes_back_under_another_id(void **state)
 {
 	const uint16_t id[2] = {port[0], port[1]};
@@ -424,8 +424,8 @@ static void test_port_that_comes_back_under_another_id(void **state)
 	watched = NULL;
 }
 
-/* Each has a name of its own: all of them have an entry until the table is full, and what finds
- * none is counted. */
+/* Each has another name: all of them have an entry until the table is full, and packets of the rest
+ * are counted. */
 static void test_more_ports_than_entries_are_counted(void **state)
 {
 	const uint32_t beyond = 3;
@@ -444,7 +444,7 @@ static void test_more_ports_than_entries_are_counted(void **state)
 		remove_null(id, i);
 	}
 	assert_int_equal(watched->shm.header->if_count, RT_MAX_IFS);
-	/* Those without an entry, and the queues of others that found no tap. */
+	/* Ports without an entry, and queues of others without a tap. */
 	assert_int_equal(watched->tap_count, watched->tap_capacity);
 	assert_int_equal(
 		watched->shm.header->taps_refused, 2 * RT_MAX_IFS - watched->tap_capacity + beyond);
@@ -453,8 +453,8 @@ static void test_more_ports_than_entries_are_counted(void **state)
 	watched = NULL;
 }
 
-/* Another NIC in the place of the one before is another port. */
-static void test_what_makes_a_port_the_same(void **state)
+/* Another NIC at the same place is another port. */
+static void test_identity_of_a_port(void **state)
 {
 	static const uint8_t hardware[6] = {0, 0x1b, 0x21, 1, 2, 3},
 			     made_up[6] = {2, 1, 2, 3, 4, 5};
@@ -469,9 +469,9 @@ static void test_what_makes_a_port_the_same(void **state)
 	assert_true(rt_port_same(&p, p.name, p.driver, hardware));
 }
 
-/* More often than there are entries. It goes on with its entry and blocks: counters do not go back,
- * although those of the driver begin anew. */
-static void test_port_that_comes_back_goes_on_in_monitors(void **state)
+/* More often than there are entries. It keeps its entry and blocks: its counters do not decrease,
+ * although those of the driver restart. */
+static void test_statistics_of_a_port_that_comes_back_continue(void **state)
 {
 	static struct rt_monitor mon;
 	const struct rt_stat_port *p;
@@ -508,8 +508,8 @@ static void test_port_that_comes_back_goes_on_in_monitors(void **state)
 	test_monitor_end(&mon);
 }
 
-/* No session watched while the port was replaced. */
-static void test_clock_of_an_unwatched_port_begins_anew(void **state)
+/* No session was open while the port was replaced. */
+static void test_clock_of_a_port_without_sessions_is_reset(void **state)
 {
 	struct rt_nic_clock *c;
 
@@ -517,7 +517,7 @@ static void test_clock_of_an_unwatched_port_begins_anew(void **state)
 	c = rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1]));
 	c->first_ticks = 1;
 	assert_ptr_equal(c, rt_nic_clock_get(port[1], "net_ring", rt_port_generation(port[1])));
-	assert_int_equal(c->first_ticks, 1); /* another session uses it */
+	assert_int_equal(c->first_ticks, 1); /* used by another session */
 	rt_ports_unwatch();
 	test_port_remove(port[1]);
 	port[1] = test_port_make("net_ring_1");
@@ -533,17 +533,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_ports(test_ports_that_are_not_captured_are_not_called),
-		with_ports(test_drivers_are_called_seldom),
-		with_ports(test_other_numbers_of_queues_are_noticed),
-		with_ports(test_as_many_ports_as_ethdev_has_room_for),
+		with_ports(test_drivers_are_called_rarely),
+		with_ports(test_changed_numbers_of_queues_are_detected),
+		with_ports(test_maximum_number_of_ports),
 		with_ports(test_counters_of_a_stopped_port_begin_with_the_session),
-		with_ports(test_counters_of_a_port_that_comes_back_go_on),
-		with_ports(test_port_that_comes_back_goes_on_in_captures),
+		with_ports(test_counters_of_a_port_that_comes_back_continue),
+		with_ports(test_captures_of_a_port_that_comes_back_continue),
 		with_ports(test_port_that_comes_back_under_another_id),
 		with_ports(test_more_ports_than_entries_are_counted),
-		with_ports(test_port_that_comes_back_goes_on_in_monitors),
-		with_ports(test_clock_of_an_unwatched_port_begins_anew),
-		cmocka_unit_test(test_what_makes_a_port_the_same),
+		with_ports(test_statistics_of_a_port_that_comes_back_continue),
+		with_ports(test_clock_of_a_port_without_sessions_is_reset),
+		cmocka_unit_test(test_identity_of_a_port),
 	};
 
 	test_stats_start();

@@ -14,11 +14,11 @@ static int refuse(char *err, const char *why)
 	return -EINVAL;
 }
 
-static int check_want(struct rt_msg_want *w, uint32_t insn_count, char *err)
+static int check_target(struct rt_msg_target *w, uint32_t insn_count, char *err)
 {
 	if (memchr(w->port, 0, sizeof(w->port)) == NULL)
 		return refuse(err, "port name is not terminated");
-	if (!w->directions || w->directions & ~(RT_WANT_RX | RT_WANT_TX))
+	if (!w->directions || w->directions & ~(RT_TARGET_RX | RT_TARGET_TX))
 		return refuse(err, "unknown direction");
 	if (w->queue != RT_QUEUE_ALL && w->queue > UINT16_MAX)
 		return refuse(err, "no such queue");
@@ -37,12 +37,12 @@ static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 {
 	if (o->on_full > RT_ON_FULL_WAIT || o->timestamp > RT_TIMESTAMP_NIC)
 		return refuse(err, "unknown option");
-	if (!o->want_count || o->want_count > RT_MAX_WANTS)
+	if (!o->target_count || o->target_count > RT_MAX_TARGETS)
 		return refuse(err, "too few or too many ports");
 	if (o->buffer_size > RT_BUFFER_MAX || o->buffer_most > RT_BUFFER_MAX)
 		return refuse(err, "buffer is above 64 GiB");
 	if (o->insn_count > RT_MSG_MAX / sizeof(struct rt_insn) ||
-		len != sizeof(*o) + o->want_count * sizeof(struct rt_msg_want) +
+		len != sizeof(*o) + o->target_count * sizeof(struct rt_msg_target) +
 				o->insn_count * sizeof(struct rt_insn))
 		return refuse(err, "length disagrees with its contents");
 	return 0;
@@ -50,7 +50,7 @@ static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 
 int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *err)
 {
-	size_t wants_size, insns_size;
+	size_t targets_size, insns_size;
 	int ret;
 
 	*req = (struct rt_request){0};
@@ -60,25 +60,26 @@ int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *
 	ret = check_open(&req->open, len, err);
 	if (ret)
 		return ret;
-	wants_size = req->open.want_count * sizeof(*req->wants);
+	targets_size = req->open.target_count * sizeof(*req->targets);
 	insns_size = req->open.insn_count * sizeof(*req->insns);
-	req->wants = malloc(wants_size);
+	req->targets = malloc(targets_size);
 	req->insns = insns_size ? malloc(insns_size) : NULL;
-	if (!req->wants || (insns_size && !req->insns))
+	if (!req->targets || (insns_size && !req->insns))
 		return -ENOMEM;
-	memcpy(req->wants, (const char *)msg + sizeof(req->open), wants_size);
+	memcpy(req->targets, (const char *)msg + sizeof(req->open), targets_size);
 	if (insns_size)
-		memcpy(req->insns, (const char *)msg + sizeof(req->open) + wants_size, insns_size);
-	for (uint32_t i = 0; i < req->open.want_count && !ret; i++)
-		ret = check_want(&req->wants[i], req->open.insn_count, err);
+		memcpy(req->insns, (const char *)msg + sizeof(req->open) + targets_size,
+			insns_size);
+	for (uint32_t i = 0; i < req->open.target_count && !ret; i++)
+		ret = check_target(&req->targets[i], req->open.insn_count, err);
 	return ret;
 }
 
 void rt_request_free(struct rt_request *req)
 {
-	free(req->wants);
+	free(req->targets);
 	free(req->insns);
-	req->wants = NULL;
+	req->targets = NULL;
 	req->insns = NULL;
 }
 

@@ -11,10 +11,10 @@ struct rt_filter;
 
 struct rt_request {
 	struct rt_msg_open open;
-	struct rt_msg_want *wants; /* open.want_count */
-	struct rt_insn *insns;     /* open.insn_count; NULL if 0 */
+	struct rt_msg_target *targets; /* open.target_count */
+	struct rt_insn *insns;         /* open.insn_count; NULL if 0 */
 	struct rt_filter *
-		*filters; /* of the wants, compiled; NULL entries: none; see filter_job.h */
+		*filters; /* of the targets, compiled; NULL entries: none; see filter_job.h */
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of readers, well-formed and not. */
+/* Valid and invalid requests of readers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,26 +11,26 @@
 
 #include "request.h"
 
-#define WANTS 2
-#define INSNS 5
+#define TARGETS 2
+#define INSNS   5
 
 struct message {
 	struct rt_msg_open open;
-	struct rt_msg_want want[WANTS];
+	struct rt_msg_target target[TARGETS];
 	struct rt_insn insn[INSNS];
 };
 
 static struct message good(void)
 {
 	struct message m = {
-		.open = {.want_count = WANTS, .insn_count = INSNS, .buffer_size = 1 << 20},
-		.want = {{.port = "net_null0",
+		.open = {.target_count = TARGETS, .insn_count = INSNS, .buffer_size = 1 << 20},
+		.target = {{.port = "net_null0",
 				 .queue = RT_QUEUE_ALL,
-				 .directions = RT_WANT_RX | RT_WANT_TX,
+				 .directions = RT_TARGET_RX | RT_TARGET_TX,
 				 .snaplen = 262144,
 				 .insn_first = RT_NO_FILTER},
 			{.queue = 3,
-				.directions = RT_WANT_TX,
+				.directions = RT_TARGET_TX,
 				.snaplen = 1,
 				.insn_first = 2,
 				.insn_count = 3}}};
@@ -45,7 +45,7 @@ static struct rt_request req;
 static int parse_len(const struct message *m, size_t len)
 {
 	char err[RT_TEXT_LEN] = "";
-	/* Of exactly that size, so that a sanitizer finds a read beyond it. */
+	/* Allocated with this exact size, so that a sanitizer detects reads beyond it. */
 	void *copy = malloc(len ? len : 1);
 	int ret;
 
@@ -65,16 +65,16 @@ static int parse(const struct message *m)
 	return ret;
 }
 
-static void test_good_request_is_copied(void **state)
+static void test_valid_request_is_copied(void **state)
 {
 	struct message m = good();
 
 	assert_int_equal(parse_len(&m, sizeof(m)), 0);
 	assert_int_equal(req.open.buffer_size, 1 << 20);
-	assert_memory_equal(req.wants, m.want, sizeof(m.want));
+	assert_memory_equal(req.targets, m.target, sizeof(m.target));
 	assert_memory_equal(req.insns, m.insn, sizeof(m.insn));
 	rt_request_free(&req);
-	assert_null(req.wants);
+	assert_null(req.targets);
 	assert_null(req.insns);
 }
 
@@ -90,13 +90,13 @@ static void test_every_other_length_is_refused(void **state)
 	}
 }
 
-static void test_number_of_wants_is_bounded(void **state)
+static void test_number_of_targets_is_bounded(void **state)
 {
-	static const uint32_t bad[] = {0, 1, 3, RT_MAX_WANTS + 1, UINT32_MAX, 0x2000000};
+	static const uint32_t bad[] = {0, 1, 3, RT_MAX_TARGETS + 1, UINT32_MAX, 0x2000000};
 	struct message m = good();
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		m.open.want_count = bad[i];
+		m.open.target_count = bad[i];
 		assert_int_equal(parse(&m), -EINVAL);
 	}
 }
@@ -132,7 +132,7 @@ static void test_unterminated_port_name_is_refused(void **state)
 {
 	struct message m = good();
 
-	memset(m.want[0].port, 'p', sizeof(m.want[0].port));
+	memset(m.target[0].port, 'p', sizeof(m.target[0].port));
 	assert_int_equal(parse(&m), -EINVAL);
 }
 
@@ -142,7 +142,7 @@ static void test_directions_are_checked(void **state)
 	struct message m = good();
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		m.want[1].directions = bad[i];
+		m.target[1].directions = bad[i];
 		assert_int_equal(parse(&m), -EINVAL);
 	}
 }
@@ -151,9 +151,9 @@ static void test_queue_is_checked(void **state)
 {
 	struct message m = good();
 
-	m.want[0].queue = 65536;
+	m.target[0].queue = 65536;
 	assert_int_equal(parse(&m), -EINVAL);
-	m.want[0].queue = 65535;
+	m.target[0].queue = 65535;
 	assert_int_equal(parse(&m), 0);
 }
 
@@ -161,9 +161,9 @@ static void test_snaplen_is_checked(void **state)
 {
 	struct message m = good();
 
-	m.want[1].snaplen = 0;
+	m.target[1].snaplen = 0;
 	assert_int_equal(parse(&m), -EINVAL);
-	m.want[1].snaplen = 262145;
+	m.target[1].snaplen = 262145;
 	assert_int_equal(parse(&m), -EINVAL);
 }
 
@@ -175,8 +175,8 @@ static void test_filter_must_lie_inside_of_the_message(void **state)
 	struct message m = good();
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		m.want[1].insn_first = bad[i][0];
-		m.want[1].insn_count = bad[i][1];
+		m.target[1].insn_first = bad[i][0];
+		m.target[1].insn_count = bad[i][1];
 		assert_int_equal(parse(&m), -EINVAL);
 	}
 }
@@ -224,9 +224,9 @@ static void test_filter_is_as_long_as_its_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_request_is_copied),
+		cmocka_unit_test(test_valid_request_is_copied),
 		cmocka_unit_test(test_every_other_length_is_refused),
-		cmocka_unit_test(test_number_of_wants_is_bounded),
+		cmocka_unit_test(test_number_of_targets_is_bounded),
 		cmocka_unit_test(test_number_of_instructions_is_bounded),
 		cmocka_unit_test(test_options_are_checked),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),

@@ -26,7 +26,7 @@
 
 static uint16_t port;
 
-/* Sends and receives a burst: frames for the fast copy, and some for the slow one. */
+/* Sends and receives a burst: frames of the fast copy path, and some of the slow one. */
 static void poll_once(uint32_t seed)
 {
 	struct rte_mbuf *m[BURST];
@@ -49,12 +49,12 @@ static void poll_once(uint32_t seed)
 
 static struct rt_session *open_session(void)
 {
-	struct rt_msg_want want = {.queue = RT_QUEUE_ALL,
-		.directions = RT_WANT_RX | RT_WANT_TX,
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 600,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING};
-	struct rt_session *s = test_session_open(&open, &want, NULL);
+	struct rt_session *s = test_session_open(&open, &target, NULL);
 
 	poll_once(0);
 	test_session_arm(s, test_clock());
@@ -145,12 +145,12 @@ static void run(bool tails)
 		assert_null(rt_hook_get(port, 0, dir)->callback);
 }
 
-static void test_writing_over_segment_and_rings_spoils_only_this_session(void **state)
+static void test_overwritten_segment_and_rings_affect_only_this_session(void **state)
 {
 	run(false);
 }
 
-static void test_writing_over_tails_as_well_is_noticed(void **state)
+static void test_overwritten_tails_are_detected(void **state)
 {
 	run(true);
 }
@@ -158,8 +158,8 @@ static void test_writing_over_tails_as_well_is_noticed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writing_over_segment_and_rings_spoils_only_this_session),
-		cmocka_unit_test(test_writing_over_tails_as_well_is_noticed),
+		cmocka_unit_test(test_overwritten_segment_and_rings_affect_only_this_session),
+		cmocka_unit_test(test_overwritten_tails_are_detected),
 	};
 	int failed;
 

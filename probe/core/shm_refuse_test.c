@@ -44,7 +44,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What was sealed stays sealed: other memory. */
+/* Seals are permanent: makes other memory. */
 static void anew(void **state)
 {
 	tear_down(state);
@@ -67,7 +67,7 @@ static int memfd(uint64_t size, unsigned flags)
 	return fd;
 }
 
-/* As the reader makes it. */
+/* Populated memory, as a reader allocates it. */
 static int full(uint64_t size)
 {
 	int fd = memfd(size, 0);
@@ -100,7 +100,7 @@ static uint64_t used(int fd)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void test_good_memory_is_taken(void **state)
+static void test_valid_memory_is_accepted(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		use(i, full(m.bytes[i]));
@@ -128,8 +128,8 @@ static void test_memory_with_one_hole_is_refused(void **state)
 	assert_int_equal(used(fds[RT_FD_DATA]), m.bytes[RT_FD_DATA] - 4096);
 }
 
-/* fallocate() reserves memory, and the first write is charged nothing: such memory may be
- * accepted or refused, but not grow. */
+/* fallocate() reserves memory, and the first write is not charged: such memory may be accepted or
+ * refused, but must not grow. */
 static void test_memory_that_was_only_reserved_does_not_grow(void **state)
 {
 	uint64_t size = m.bytes[RT_FD_DATA];
@@ -155,7 +155,7 @@ static void test_memory_of_another_size_is_refused(void **state)
 	}
 }
 
-static void test_what_is_no_memfd_is_refused(void **state)
+static void test_descriptors_without_a_memfd_are_refused(void **state)
 {
 	static const char *const paths[] = {"/dev/zero", "/dev/null", "/proc/self/exe", "/"};
 	int ends[2];
@@ -170,7 +170,7 @@ static void test_what_is_no_memfd_is_refused(void **state)
 	assert_refused("no memfd");
 }
 
-/* The peer could write into it, or cut it off, by its name. */
+/* The peer could write to it, or truncate it, by its name. */
 static void test_file_on_disk_is_refused(void **state)
 {
 	char path[] = "/var/tmp/ringtap-test.XXXXXX";
@@ -200,7 +200,7 @@ static void test_hugetlb_memory_is_refused(void **state)
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 
 	if (fd < 0)
-		skip(); /* a kernel without it */
+		skip(); /* a kernel without hugetlbfs */
 	assert_int_equal(ftruncate(fd, 4 << 20), 0);
 	use(RT_FD_DATA, fd);
 	assert_refused("hugetlb");
@@ -256,7 +256,7 @@ static void *punch(void *arg)
 	return NULL;
 }
 
-/* Each time it is refused, or complete for good; SIGBUS would end the test. */
+/* Each time it is refused, or complete from then on; SIGBUS would end the test. */
 static void race(void **state, void *(*spoil)(void *))
 {
 	for (int i = 0; i < 300; i++) {
@@ -328,13 +328,13 @@ static int in_child(bool sparse, rlim_t limit)
 static void test_process_that_locks_all_its_memory(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	skip(); /* they make nothing of mlockall(): it would fill their shadow memory */
+	skip(); /* sanitizers ignore mlockall(), which would populate their shadow memory */
 #endif
 	if (geteuid())
-		skip(); /* it may not lock */
+		skip(); /* no permission to lock */
 	assert_int_equal(in_child(false, RLIM_INFINITY), 0);
 	anew(state);
-	/* Mapping fills no holes: the refusal comes before anything could be charged. */
+	/* Mapping populates no holes: the refusal comes before anything is charged. */
 	assert_int_equal(in_child(true, RLIM_INFINITY), 0);
 	anew(state);
 	assert_int_equal(in_child(false, 65536), 20);
@@ -345,12 +345,12 @@ static void test_process_that_locks_all_its_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_memory(test_good_memory_is_taken),
+		with_memory(test_valid_memory_is_accepted),
 		with_memory(test_sparse_memory_is_refused),
 		with_memory(test_memory_with_one_hole_is_refused),
 		with_memory(test_memory_that_was_only_reserved_does_not_grow),
 		with_memory(test_memory_of_another_size_is_refused),
-		with_memory(test_what_is_no_memfd_is_refused),
+		with_memory(test_descriptors_without_a_memfd_are_refused),
 		with_memory(test_file_on_disk_is_refused),
 		with_memory(test_file_of_a_tmpfs_is_refused),
 		with_memory(test_hugetlb_memory_is_refused),

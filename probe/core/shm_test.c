@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a session, and what a peer that has its descriptors can do to it. */
+/* The memory of a session, and attacks by a peer that has its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -132,7 +132,7 @@ static void test_tables_begin_empty(void **state)
 }
 
 /* A page fault in a polling thread is a defect. */
-static void test_all_pages_are_there(void **state)
+static void test_all_pages_are_populated(void **state)
 {
 	unsigned char there[BUFFER / 4096];
 
@@ -151,7 +151,7 @@ static void test_large_chunks_are_aligned_for_huge_pages(void **state)
 	rt_shm_destroy(&big);
 }
 
-/* ---- what the peer may not ---- */
+/* ---- forbidden to the peer ---- */
 
 static void test_no_part_can_shrink(void **state)
 {
@@ -186,7 +186,7 @@ static void test_no_hole_can_be_punched(void **state)
 	}
 }
 
-static void test_nothing_can_be_written_any_more(void **state)
+static void test_memory_cannot_be_written(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		assert_int_equal(pwrite(fds[i], "x", 1, 0), -1);
@@ -195,8 +195,8 @@ static void test_nothing_can_be_written_any_more(void **state)
 	}
 }
 
-/* Opening it anew by its name in /proc is no way round. */
-static void test_nothing_can_be_written_by_another_name(void **state)
+/* Opening it again by its name in /proc must fail, too. */
+static void test_memory_cannot_be_written_by_proc(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		char path[64];
@@ -211,7 +211,7 @@ static void test_nothing_can_be_written_by_another_name(void **state)
 }
 
 /* A read-only mapping must not become writable later. */
-static void test_nothing_can_be_made_writable(void **state)
+static void test_mappings_cannot_become_writable(void **state)
 {
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[i], 0);
@@ -222,7 +222,7 @@ static void test_nothing_can_be_made_writable(void **state)
 	}
 }
 
-/* A mapping from before the seals stays writable, and is no way to a hole either. */
+/* A mapping made before the seals stays writable, but must not allow holes. */
 static void test_old_mappings_of_the_reader_punch_no_holes(void **state)
 {
 	void *old[RT_FD_COUNT];
@@ -256,15 +256,15 @@ int main(void)
 		with_shm(test_tables_do_not_overlap),
 		with_shm(test_lines_of_producers_are_their_own),
 		with_shm(test_tables_begin_empty),
-		with_shm(test_all_pages_are_there),
+		with_shm(test_all_pages_are_populated),
 		cmocka_unit_test(test_large_chunks_are_aligned_for_huge_pages),
 		with_shm(test_no_part_can_shrink),
 		with_shm(test_no_part_can_grow),
 		with_shm(test_seals_are_final),
 		with_shm(test_no_hole_can_be_punched),
-		with_shm(test_nothing_can_be_written_any_more),
-		with_shm(test_nothing_can_be_written_by_another_name),
-		with_shm(test_nothing_can_be_made_writable),
+		with_shm(test_memory_cannot_be_written),
+		with_shm(test_memory_cannot_be_written_by_proc),
+		with_shm(test_mappings_cannot_become_writable),
 		with_memory(test_old_mappings_of_the_reader_punch_no_holes),
 	};
 

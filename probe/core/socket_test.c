@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several applications in one runtime folder, their ends, and what they leave behind. */
+/* Several applications in one runtime folder, their ends, and stale sockets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -48,7 +48,7 @@ static struct sockaddr_un addr_of(const char *name)
 	return addr;
 }
 
-/* 0: a process listens there. */
+/* 0 if a process listens there. */
 static int reach(const char *name)
 {
 	struct sockaddr_un addr = addr_of(name);
@@ -69,7 +69,7 @@ static int listen_at(const char *name)
 	return fd;
 }
 
-static void test_live_socket_is_never_taken(void **state)
+static void test_live_socket_is_never_replaced(void **state)
 {
 	struct rt_listener a, b, c;
 
@@ -101,8 +101,8 @@ static void test_stale_socket_is_replaced(void **state)
 	rt_listener_close(&l);
 }
 
-/* A live socket whose queue is full, and one of another type, are live. */
-static void test_busy_and_foreign_sockets_are_left_alone(void **state)
+/* A live socket with a full backlog, and one of another type. */
+static void test_busy_and_unknown_sockets_are_not_replaced(void **state)
 {
 	struct sockaddr_un zero = addr_of(RT_SOCKET_NAME), one = addr_of(RT_SOCKET_NAME ":1");
 	int full = socket(AF_UNIX, SOCK_SEQPACKET, 0), other = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -129,13 +129,13 @@ static void test_busy_and_foreign_sockets_are_left_alone(void **state)
 	unlink(one.sun_path);
 }
 
-static void test_closing_leaves_anothers_socket(void **state)
+static void test_closing_keeps_the_socket_of_another_process(void **state)
 {
 	struct rt_listener l;
 	int other;
 
 	assert_int_equal(rt_listener_open(&l, dir), 0);
-	unlink(l.addr.sun_path); /* as a script that cleans up does */
+	unlink(l.addr.sun_path); /* as a cleanup script does */
 	other = listen_at(RT_SOCKET_NAME);
 	rt_listener_close(&l);
 	assert_int_equal(reach(RT_SOCKET_NAME), 0);
@@ -143,7 +143,7 @@ static void test_closing_leaves_anothers_socket(void **state)
 	unlink(l.addr.sun_path);
 }
 
-static void test_number_is_that_of_the_own_telemetry(void **state)
+static void test_number_is_that_of_the_own_telemetry_socket(void **state)
 {
 	struct sockaddr_un addr = addr_of("dpdk_telemetry.v2:7");
 	int fd = listen_at("dpdk_telemetry.v2:7");
@@ -157,7 +157,7 @@ static void test_number_is_that_of_the_own_telemetry(void **state)
 	unlink(addr.sun_path);
 }
 
-static void test_number_of_anothers_telemetry_is_avoided(void **state)
+static void test_number_of_another_telemetry_socket_is_skipped(void **state)
 {
 	struct sockaddr_un addr = addr_of("dpdk_telemetry.v2");
 	struct rt_listener l;
@@ -179,7 +179,7 @@ static void test_number_of_anothers_telemetry_is_avoided(void **state)
 	rt_listener_close(&l);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* Stale: its number is free. */
+	/* Stale, so its number is free. */
 	assert_int_equal(rt_listener_open(&l, dir), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME);
 	rt_listener_close(&l);
@@ -188,8 +188,8 @@ static void test_number_of_anothers_telemetry_is_avoided(void **state)
 	unlink(addr.sun_path);
 }
 
-/* Another process that holds the folder's lock forever only delays the start. */
-static void test_lock_is_not_waited_for_without_end(void **state)
+/* Another process that holds the lock of the folder forever only delays the start. */
+static void test_lock_is_waited_for_a_bounded_time(void **state)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);
 	struct rt_listener l;
@@ -212,7 +212,7 @@ static void test_path_may_be_too_long(void **state)
 
 static pthread_barrier_t barrier;
 
-/* An application that starts, is reachable, and ends, over and over. Returns what went wrong. */
+/* Repeatedly starts an application, connects to it, and ends it. Returns what failed. */
 static void *come_and_go(void *arg)
 {
 	uintptr_t failed = 0;
@@ -230,7 +230,7 @@ static void *come_and_go(void *arg)
 	return (void *)failed;
 }
 
-static void test_none_takes_anothers_when_many_start_at_once(void **state)
+static void test_concurrent_starts_keep_their_sockets(void **state)
 {
 	pthread_t t[THREADS];
 
@@ -250,15 +250,15 @@ static void test_none_takes_anothers_when_many_start_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_live_socket_is_never_taken),
+		cmocka_unit_test(test_live_socket_is_never_replaced),
 		cmocka_unit_test(test_stale_socket_is_replaced),
-		cmocka_unit_test(test_busy_and_foreign_sockets_are_left_alone),
-		cmocka_unit_test(test_closing_leaves_anothers_socket),
-		cmocka_unit_test(test_number_is_that_of_the_own_telemetry),
-		cmocka_unit_test(test_number_of_anothers_telemetry_is_avoided),
-		cmocka_unit_test(test_lock_is_not_waited_for_without_end),
+		cmocka_unit_test(test_busy_and_unknown_sockets_are_not_replaced),
+		cmocka_unit_test(test_closing_keeps_the_socket_of_another_process),
+		cmocka_unit_test(test_number_is_that_of_the_own_telemetry_socket),
+		cmocka_unit_test(test_number_of_another_telemetry_socket_is_skipped),
+		cmocka_unit_test(test_lock_is_waited_for_a_bounded_time),
 		cmocka_unit_test(test_path_may_be_too_long),
-		cmocka_unit_test(test_none_takes_anothers_when_many_start_at_once),
+		cmocka_unit_test(test_concurrent_starts_keep_their_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of DPDK that has stopped waiting for the control thread: this ends by itself, and uses
+ * DPDK ends, and has stopped waiting for the control thread, which then ends by itself and uses
  * nothing of DPDK, whose memory may be unmapped. The linker wraps the functions that it would call.
  */
 #include <poll.h>
@@ -51,7 +51,7 @@ WRAP(int, rte_eth_dev_callback_unregister,
 
 static pthread_barrier_t shown, leave;
 
-static void show_until_released(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show_until_released(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 	pthread_barrier_wait(&shown);
 	pthread_barrier_wait(&leave);
@@ -96,7 +96,7 @@ static void test_late_control_thread_ends_without_dpdk(void **state)
 	closed.fd = ringtap_monitor_fd(monitor);
 	assert_int_equal(poll(&closed, 1, 5000), 1);
 	assert_int_equal(recv(closed.fd, &byte, 1, 0), 0);
-	ringtap_probe_stop(); /* returns when the thread is gone */
+	ringtap_probe_stop(); /* returns when the thread has ended */
 	assert_int_equal(rt_load(&calls), 0);
 	assert_false(rt_port_call_begin(port));
 	assert_int_equal(test_port_callbacks(port), 2);

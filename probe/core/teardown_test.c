@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cleanup of DPDK with all readers of its memory attached. Only once per process. */
+/* The cleanup of DPDK with all kinds of readers attached. Only once per process. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static int any(const struct rte_bus *bus, const void *data)
 	return 0;
 }
 
-/* Buses that come before it would take ports away from under the control thread. */
+/* Buses that are cleaned up before would remove ports that the control thread uses. */
 static void test_bus_is_the_first(void **state)
 {
 	const struct rte_bus *first = rte_bus_find(NULL, any, NULL);
@@ -67,7 +67,7 @@ static void test_monitor_is_attached(void **state)
 }
 
 /* A child has none of the threads, and must not wait for them or remove the socket. */
-static void test_exit_of_a_child_ends_nothing(void **state)
+static void test_exit_of_a_child_does_not_stop_the_probe(void **state)
 {
 	uint64_t begun = rt_now_ms();
 	int status;
@@ -89,12 +89,12 @@ static void *hold(void *arg)
 
 	assert_true(rt_teardown_hold());
 	pthread_barrier_wait(arg);
-	nanosleep(&slow, NULL); /* a slow query */
+	nanosleep(&slow, NULL); /* delays the query */
 	rt_teardown_release();
 	return NULL;
 }
 
-static void test_cleanup_waits_for_users_and_ends_all(void **state)
+static void test_cleanup_waits_for_queries_and_ends_all(void **state)
 {
 	uint64_t begun = rt_now_ms();
 	pthread_barrier_t barrier;
@@ -109,13 +109,13 @@ static void test_cleanup_waits_for_users_and_ends_all(void **state)
 	assert_true(rt_now_ms() - begun < 2000);
 	pthread_join(user, NULL);
 	assert_true(rt_teardown_begun());
-	/* The monitor's connection is closed, and the socket is gone. */
+	/* The monitor's connection is closed, and the socket is removed. */
 	assert_int_equal(recv(ringtap_monitor_fd(monitor), &byte, 1, 0), 0);
 	assert_int_equal(access(socket_path, F_OK), -1);
 	ringtap_monitor_close(monitor);
 }
 
-static void test_nothing_starts_any_more(void **state)
+static void test_no_restart_after_cleanup(void **state)
 {
 	assert_int_equal(ringtap_probe_start(), -ESHUTDOWN);
 	assert_int_equal(rt_control_start(false), -ESHUTDOWN);
@@ -131,9 +131,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bus_is_the_first),
 		cmocka_unit_test(test_monitor_is_attached),
-		cmocka_unit_test(test_exit_of_a_child_ends_nothing),
-		cmocka_unit_test(test_cleanup_waits_for_users_and_ends_all),
-		cmocka_unit_test(test_nothing_starts_any_more),
+		cmocka_unit_test(test_exit_of_a_child_does_not_stop_the_probe),
+		cmocka_unit_test(test_cleanup_waits_for_queries_and_ends_all),
+		cmocka_unit_test(test_no_restart_after_cleanup),
 	};
 
 	test_eal_start();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Telemetry commands. No connection exists whose end would switch collectors off: a query takes
  * a lease on those that it needs. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
@@ -20,16 +19,16 @@ struct command {
 static const struct command commands[] = {
 	{"/ringtap/ports", "Ports and their NIC counters. Parameters: port id (optional)", 0,
 		"ports", rt_telemetry_ports},
-	{"/ringtap/threads", "Polling threads, work and gaps. Takes no parameters",
+	{"/ringtap/threads", "Polling threads: work, polling gaps. Takes no parameters",
 		RT_COLLECT_POLLS | RT_COLLECT_BUSY | RT_COLLECT_GAPS, "threads",
 		rt_telemetry_threads},
 	{"/ringtap/polling", "Bursts by queue and thread. Parameters: port id (optional)",
 		RT_COLLECT_POLLS, "queues", rt_telemetry_polling},
-	{"/ringtap/latency", "From receive to send. Parameters: receiving port id (optional)",
+	{"/ringtap/latency", "Latency, receive to send. Parameters: RX port id (optional)",
 		RT_COLLECT_LATENCY, "pairs", rt_telemetry_latency},
 	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_COLLECT_POOLS,
 		"mempools", rt_telemetry_mempools},
-	{"/ringtap/addresses", "Where received packets lie. Takes no parameters",
+	{"/ringtap/addresses", "Buffer addresses of received packets. Takes no parameters",
 		RT_COLLECT_ADDRESSES | RT_COLLECT_POOLS, "threads", rt_telemetry_addresses},
 };
 
@@ -39,20 +38,20 @@ struct query {
 	struct rte_tel_data *out;
 };
 
-static void show(struct rt_stats *f, uint64_t since_ms, void *arg)
+static void show(struct rt_stats *f, uint64_t collecting_ms, void *arg)
 {
 	const struct query *q = arg;
 	struct rt_tel_list list = {.dict = rte_tel_data_alloc()};
 
 	rte_tel_data_start_dict(q->out);
 	rt_compat_tel_uint(q->out, "lease_ms", RT_LEASE_MS);
-	rt_compat_tel_uint(q->out, "since_ms", since_ms);
+	rt_compat_tel_uint(q->out, "collecting_ms", collecting_ms);
 	if (!list.dict)
 		return;
 	rte_tel_data_start_dict(list.dict);
 	q->command->show(f, q->port, &list);
-	if (list.left_out)
-		rt_compat_tel_uint(q->out, "left_out", list.left_out);
+	if (list.omitted)
+		rt_compat_tel_uint(q->out, "omitted", list.omitted);
 	if (rte_tel_data_add_dict_container(q->out, q->command->what, list.dict, 0))
 		rte_tel_data_free(list.dict);
 }

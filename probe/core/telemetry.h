@@ -18,11 +18,11 @@ uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned 
 
 /* rte_telemetry 22.11 writes arrays of containers on the outermost level only: a list is a
  * dictionary with the keys 0, 1, …, up to 256 of them, and an answer is cut off at 16 KiB:
- * entries beyond are left out and counted. */
+ * entries beyond are omitted and counted. */
 struct rt_tel_list {
 	struct rte_tel_data *dict;
-	unsigned count, left_out; /* entries */
-	size_t bytes;             /* as text */
+	unsigned count, omitted; /* entries */
+	size_t bytes;            /* as text */
 };
 
 /* The name of a metric, as in the JSON of ringtap top. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory as telemetry data: pools, and where received packets lie. */
+/* Memory as telemetry data: mempools, and buffer addresses of received packets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "compat.h"
 #include "telemetry.h"
 
-#define SOME 1000 /* packets, over which distinct pages are counted */
+#define SOME 1000 /* packets in which distinct pages are counted */
 
 void rt_telemetry_mempools(struct rt_stats *f, const char *port, struct rt_tel_list *out)
 {
@@ -46,7 +46,7 @@ static int in_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* As devices address them; in a pool without IOVAs these are all ones. */
+/* By IOVA, as devices address it; by virtual address in a pool without IOVAs (all ones). */
 static uint64_t page_of(const struct rt_stat_sample *s, unsigned shift)
 {
 	return (s->iova && s->iova != UINT64_MAX ? s->iova : s->buf_addr) >> shift;
@@ -79,19 +79,19 @@ static uint64_t stride_at(const struct rt_stats *f, uint64_t address)
 	return 0;
 }
 
-/* Steps to a neighbour, per thousand. Objects that would cross a page begin in the next one, so
- * neighbours are up to two objects apart. */
-static uint64_t sequential(const struct rt_stat_run *st, uint64_t stride)
+/* Steps from a buffer to an adjacent one. Objects that would cross a page begin in the next one, so
+ * adjacent ones are up to two objects apart. stride 0: unknown. */
+static uint64_t sequential_steps(const struct rt_stat_run *st, uint64_t stride)
 {
 	uint64_t steps = 0;
 
-	for (uint64_t i = 1; i < st->count; i++) {
+	for (uint64_t i = 1; stride && i < st->count; i++) {
 		uint64_t from = st->sample[i - 1].buf_addr, to = st->sample[i].buf_addr;
 		uint64_t bytes = to > from ? to - from : from - to;
 
 		steps += bytes >= stride && bytes < 2 * stride;
 	}
-	return stride && st->count > 1 ? steps * 1000 / (st->count - 1) : 0;
+	return steps;
 }
 
 /* The last finished run of a thread. False: there is none, or it has just been overwritten. */
@@ -121,13 +121,14 @@ void rt_telemetry_addresses(struct rt_stats *f, const char *port, struct rt_tel_
 		d = rt_telemetry_dict();
 		if (!d)
 			return;
-		rt_telemetry_uint(d, "thread", s->thread);
+		rt_telemetry_uint(d, "thread_index", s->thread);
 		rt_telemetry_uint(d, "packets", st.count);
-		rt_telemetry_uint(d, "pages_4k_per_1000", distinct_pages(&st, 12));
-		rt_telemetry_uint(d, "pages_2m_per_1000", distinct_pages(&st, 21));
-		rt_telemetry_uint(d, "pages_1g_per_1000", distinct_pages(&st, 30));
-		rt_telemetry_uint(d, "sequential_permille",
-			sequential(&st, stride_at(f, st.sample[0].buf_addr)));
+		rt_telemetry_uint(d, "pages_4k_per_1000_packets", distinct_pages(&st, 12));
+		rt_telemetry_uint(d, "pages_2m_per_1000_packets", distinct_pages(&st, 21));
+		rt_telemetry_uint(d, "pages_1g_per_1000_packets", distinct_pages(&st, 30));
+		rt_telemetry_uint(d, "steps", st.count ? st.count - 1 : 0);
+		rt_telemetry_uint(d, "sequential_steps",
+			sequential_steps(&st, stride_at(f, st.sample[0].buf_addr)));
 		rt_telemetry_add(out, d);
 	}
 }

@@ -62,7 +62,7 @@ void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d)
 		rte_tel_data_add_dict_container(list->dict, name, d, 0)) {
 		rte_tel_data_free(entry_nested); /* d does not free it */
 		rte_tel_data_free(d);
-		list->left_out++;
+		list->omitted++;
 	} else {
 		list->count++;
 		list->bytes += bytes;
@@ -80,7 +80,7 @@ static void add_under(struct rte_tel_data *dict, const char *name, struct rte_te
 	count_entry(name, 2);
 }
 
-static bool asked(const struct rt_stat_port *p, const char *port)
+static bool port_matches(const struct rt_stat_port *p, const char *port)
 {
 	return !port || (p->state == RT_IF_PRESENT && p->port_id == strtoul(port, NULL, 10));
 }
@@ -99,8 +99,9 @@ void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list
 {
 	for (uint32_t i = 0; i < within(f->header->port_count, RT_STAT_PORTS); i++) {
 		const struct rt_stat_port *p = &f->ports[i];
-		struct rte_tel_data *d =
-			asked(p, port) && p->state == RT_IF_PRESENT ? rt_telemetry_dict() : NULL;
+		struct rte_tel_data *d = port_matches(p, port) && p->state == RT_IF_PRESENT
+						 ? rt_telemetry_dict()
+						 : NULL;
 
 		if (!d)
 			continue;
@@ -151,7 +152,7 @@ static void show_gaps(struct rt_stats *f, const struct rt_stat_thread *t, struct
 		count_entry("", (size_t)snprintf(NULL, 0, "%" PRIu64, to_ns(f, longest)));
 		below = longest;
 	}
-	add_under(d, "longest_gaps_ns", list);
+	add_under(d, "longest_polling_gaps_ns", list);
 }
 
 static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct rte_tel_data *d)
@@ -170,7 +171,7 @@ static void show_work(struct rt_stats *f, const struct rt_stat_thread *t, struct
 	}
 	rt_telemetry_uint(d, KEY(BUSY_CYCLES), busy);
 	rt_telemetry_uint(d, KEY(IDLE_CYCLES), idle);
-	rt_telemetry_uint(d, "busy_permille", busy + idle ? busy * 1000 / (busy + idle) : 0);
+	rt_telemetry_uint(d, "busy_percent", busy + idle ? busy * 100 / (busy + idle) : 0);
 	rt_telemetry_uint(d, KEY(BUSY_PERIODS), rt_load(&t->busy_periods));
 }
 
@@ -183,7 +184,7 @@ void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_li
 
 		if (!d)
 			continue;
-		rt_telemetry_uint(d, "thread", i);
+		rt_telemetry_uint(d, "thread_index", i);
 		rt_telemetry_string(d, KEY(THREAD_NAME), t->name);
 		rt_telemetry_int(d, KEY(LCORE), (int)t->lcore);
 		rt_telemetry_uint(d, KEY(TID), t->tid);
@@ -233,7 +234,7 @@ static void show_queue(
 	rt_telemetry_string(d, KEY(QUEUE_PORT), f->ports[b->port_index].name);
 	rt_telemetry_uint(d, KEY(QUEUE_NUMBER), b->queue);
 	rt_telemetry_string(d, KEY(QUEUE_DIRECTION), b->direction == RT_DIR_RX ? "rx" : "tx");
-	rt_telemetry_uint(d, "thread", b->thread);
+	rt_telemetry_uint(d, "thread_index", b->thread);
 	rt_telemetry_uint(d, KEY(CALLS), polls);
 	rt_telemetry_uint(d, KEY(EMPTY), empty);
 	rt_telemetry_uint(d, KEY(PACKETS), packets);
@@ -248,7 +249,7 @@ void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_li
 	for (uint32_t i = 0; i < within(f->header->hook_count, RT_STAT_HOOKS); i++) {
 		const struct rt_stat_hook *b = &f->hooks[i];
 
-		if (rt_load_acquire(&b->generation) && asked(&f->ports[b->port_index], port))
+		if (rt_load_acquire(&b->generation) && port_matches(&f->ports[b->port_index], port))
 			show_queue(f, b, port != NULL, out);
 	}
 }
@@ -267,7 +268,7 @@ uint64_t rt_telemetry_quantile(const uint64_t *bucket, uint64_t count, unsigned 
 }
 
 struct pair_sum {
-	uint64_t count, sum, min, max, untimed, shared;
+	uint64_t count, sum, min, max, unstamped, shared;
 	uint64_t bucket[RT_STAT_BUCKETS];
 };
 
@@ -290,7 +291,7 @@ static void sum_pairs(struct rt_stats *f, uint32_t n, uint32_t first, struct pai
 		s->sum += rt_load(&p->sum);
 		s->min = RTE_MIN(s->min, rt_load(&p->min));
 		s->max = RTE_MAX(s->max, rt_load(&p->max));
-		s->untimed += rt_load(&p->unstamped);
+		s->unstamped += rt_load(&p->unstamped);
 		s->shared += rt_load(&p->shared);
 		for (uint32_t b = 0; b < RT_STAT_BUCKETS; b++) {
 			uint64_t c = rt_load(&p->bucket[b]);
@@ -326,7 +327,7 @@ static void show_pair(struct rt_stats *f, const struct rt_stat_pair *p, const st
 						 s->bucket, s->count, quantiles[i].share)));
 		rt_telemetry_uint(d, KEY(MAX), to_ns(f, s->max));
 	} else {
-		rt_telemetry_uint(d, "untimed", s->untimed);
+		rt_telemetry_uint(d, "unstamped", s->unstamped);
 		rt_telemetry_uint(d, "shared", s->shared);
 	}
 	rt_telemetry_add(out, d);
@@ -344,7 +345,7 @@ void rt_telemetry_latency(struct rt_stats *f, const char *port, struct rt_tel_li
 		for (uint32_t k = 0; k < i && first; k++)
 			first = !(f->pairs[k].generation && same_pair(&f->pairs[k], p));
 		if (!first || (port && (p->rx_index >= RT_STAT_PORTS ||
-					       !asked(&f->ports[p->rx_index], port))))
+					       !port_matches(&f->ports[p->rx_index], port))))
 			continue;
 		sum_pairs(f, n, i, &sum);
 		show_pair(f, p, &sum, out);

@@ -380,17 +380,17 @@ static void *copy(const void *from, size_t size)
 	return memcpy(malloc(size), from, size);
 }
 
-struct rt_session *test_session_open(
-	const struct rt_msg_open *open, const struct rt_msg_want *want, const struct rt_insn *insns)
+struct rt_session *test_session_open(const struct rt_msg_open *open,
+	const struct rt_msg_target *target, const struct rt_insn *insns)
 {
-	struct rt_request req = {.open = *open, .wants = copy(want, sizeof(*want))};
+	struct rt_request req = {.open = *open, .targets = copy(target, sizeof(*target))};
 	char err[RT_TEXT_LEN] = "";
 	struct rt_filter_job *job;
 	struct rt_session *s;
 
-	req.open.want_count = 1;
-	if (want->insn_first != RT_NO_FILTER)
-		req.insns = copy(insns, want->insn_count * sizeof(*insns));
+	req.open.target_count = 1;
+	if (target->insn_first != RT_NO_FILTER)
+		req.insns = copy(insns, target->insn_count * sizeof(*insns));
 	job = compiled(&req);
 	if (rt_session_open(&s, &job->req, err))
 		fail_msg("%s", err);
@@ -402,7 +402,7 @@ int test_set_filter(struct rt_session *s, const struct rt_insn *insn, char *err)
 {
 	struct rt_filter_job *job;
 	struct rt_request req;
-	int ret = rt_session_want_filter(
+	int ret = rt_session_filter_request(
 		s, &req, insn ? copy(insn, sizeof(*insn)) : NULL, insn != NULL, err);
 
 	if (ret) {

@@ -8,8 +8,8 @@
  *
  * A thread may leave a hook without its exit: by siglongjmp() out of a signal handler, or by
  * cancellation. Its epoch is then odd at its next entry, as it is in a signal handler that polls
- * while its thread is inside. rt_thread_jumped() tells the two apart by the stack, which is that of
- * the visit or 0 while the epoch is odd: entry stores it behind the epoch, exit clears it first.
+ * while its thread is inside. rt_thread_jumped() distinguishes the two by the stack, which is that
+ * of the visit or 0 while the epoch is odd: entry stores it behind the epoch, exit clears it first.
  *
  * The entry is a store (epoch) followed by a load (what was linked). Plain accesses may be
  * reordered; the control side pays for the order with membarrier(2), so that a hook needs compiler

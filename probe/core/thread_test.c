@@ -21,18 +21,18 @@ static uint32_t used_slots(void)
 	return n;
 }
 
-/* A thread that carries out one order at a time. */
+/* A thread that executes one command at a time. */
 enum order { ORDER_NONE, ORDER_CLAIM, ORDER_ENTER, ORDER_EXIT, ORDER_END };
 
-struct puppet {
+struct worker {
 	pthread_t thread;
 	uint32_t order, done;
 	struct rt_thread *slot;
 };
 
-static void *obey(void *arg)
+static void *execute(void *arg)
 {
-	struct puppet *p = arg;
+	struct worker *p = arg;
 
 	for (;;) {
 		uint32_t order = rt_load_acquire(&p->order);
@@ -53,7 +53,7 @@ static void *obey(void *arg)
 	}
 }
 
-static void tell(struct puppet *p, enum order what)
+static void command(struct worker *p, enum order what)
 {
 	uint32_t order = (p->order / 8 + 1) * 8 + what;
 
@@ -62,42 +62,42 @@ static void tell(struct puppet *p, enum order what)
 		sched_yield();
 }
 
-static void wake(struct puppet *p)
+static void start_worker(struct worker *p)
 {
 	memset(p, 0, sizeof(*p));
-	assert_int_equal(pthread_create(&p->thread, NULL, obey, p), 0);
-	tell(p, ORDER_CLAIM);
+	assert_int_equal(pthread_create(&p->thread, NULL, execute, p), 0);
+	command(p, ORDER_CLAIM);
 }
 
-static void dismiss(struct puppet *p)
+static void stop_worker(struct worker *p)
 {
-	tell(p, ORDER_END);
+	command(p, ORDER_END);
 	pthread_join(p->thread, NULL);
 }
 
-static void test_ending_thread_gives_its_slot_back(void **state)
+static void test_ending_thread_frees_its_slot(void **state)
 {
-	struct puppet p;
+	struct worker p;
 	uint32_t before = used_slots(), index;
 
-	wake(&p);
+	start_worker(&p);
 	assert_int_equal(used_slots(), before + 1);
 	index = p.slot->index;
-	dismiss(&p);
+	stop_worker(&p);
 	assert_int_equal(used_slots(), before);
-	wake(&p);
+	start_worker(&p);
 	assert_int_equal(p.slot->index, index);
-	dismiss(&p);
+	stop_worker(&p);
 }
 
 static void test_more_threads_than_slots_get_none(void **state)
 {
-	static struct puppet p[RT_MAX_THREADS + 3];
+	static struct worker p[RT_MAX_THREADS + 3];
 	struct rt_thread_set seen = {0};
 	uint64_t searches;
 
 	for (int i = 0; i < RT_MAX_THREADS + 3; i++)
-		wake(&p[i]);
+		start_worker(&p[i]);
 	for (int i = 0; i < RT_MAX_THREADS; i++) {
 		assert_non_null(p[i].slot);
 		assert_false(rt_thread_set_has(&seen, p[i].slot->index));
@@ -107,143 +107,143 @@ static void test_more_threads_than_slots_get_none(void **state)
 		assert_null(p[i].slot);
 	assert_int_equal(rt_thread_set_count(&seen), RT_MAX_THREADS);
 	assert_int_equal(rt_threads_top(), RT_MAX_THREADS);
-	/* Each of them has searched once; only a free slot makes it search again. */
+	/* Each thread has searched once; it searches again only after a slot was freed. */
 	searches = rt_load(&rt_thread_searches);
 	for (int i = RT_MAX_THREADS; i < RT_MAX_THREADS + 3; i++) {
-		tell(&p[i], ORDER_CLAIM);
+		command(&p[i], ORDER_CLAIM);
 		assert_null(p[i].slot);
 	}
 	assert_int_equal(rt_load(&rt_thread_searches), searches);
-	/* The next that ends makes room. */
-	dismiss(&p[7]);
-	tell(&p[RT_MAX_THREADS], ORDER_CLAIM);
+	/* The next thread that ends frees its slot. */
+	stop_worker(&p[7]);
+	command(&p[RT_MAX_THREADS], ORDER_CLAIM);
 	assert_non_null(p[RT_MAX_THREADS].slot);
 	for (int i = 0; i < RT_MAX_THREADS + 3; i++) {
 		if (i != 7)
-			dismiss(&p[i]);
+			stop_worker(&p[i]);
 	}
 	assert_int_equal(used_slots(), 0);
 }
 
-static void test_thread_inside_holds_up_until_it_leaves(void **state)
+static void test_thread_in_a_hook_is_waited_for(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
-	tell(&p, ORDER_ENTER);
+	start_worker(&p);
+	command(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
 	assert_false(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
+	command(&p, ORDER_EXIT);
 	assert_true(rt_grace_over(&g));
-	/* Another entry cannot bring back what has been unlinked. */
-	tell(&p, ORDER_ENTER);
+	/* The thread cannot reach an unlinked object by entering again. */
+	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
-	dismiss(&p);
+	command(&p, ORDER_EXIT);
+	stop_worker(&p);
 }
 
-static void test_thread_outside_holds_nobody_up(void **state)
+static void test_thread_outside_of_a_hook_is_not_waited_for(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
+	start_worker(&p);
 	rt_grace_begin(&g);
 	assert_true(rt_grace_over(&g));
-	tell(&p, ORDER_ENTER);
+	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
-	dismiss(&p);
+	command(&p, ORDER_EXIT);
+	stop_worker(&p);
 }
 
-static void test_callback_lists_need_every_thread_to_come_again(void **state)
+static void test_callback_lists_wait_for_another_visit_of_every_thread(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
+	start_worker(&p);
 	rt_grace_begin(&g);
 	assert_false(rt_grace_passed(&g));
-	tell(&p, ORDER_ENTER);
+	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_passed(&g));
-	tell(&p, ORDER_EXIT);
+	command(&p, ORDER_EXIT);
 	assert_true(rt_grace_passed(&g));
-	dismiss(&p);
+	stop_worker(&p);
 }
 
-/* Having been inside, it may still be walking on in the list after it leaves. */
-static void test_callback_lists_need_who_was_inside_to_leave_and_come_again(void **state)
+/* A thread that was in a hook may still read the callback list after it leaves. */
+static void test_callback_lists_wait_for_a_further_visit(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
-	tell(&p, ORDER_ENTER);
+	start_worker(&p);
+	command(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
 	assert_false(rt_grace_passed(&g));
-	tell(&p, ORDER_EXIT);
+	command(&p, ORDER_EXIT);
 	assert_false(rt_grace_passed(&g));
-	tell(&p, ORDER_ENTER);
+	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_passed(&g));
-	tell(&p, ORDER_EXIT);
-	dismiss(&p);
+	command(&p, ORDER_EXIT);
+	stop_worker(&p);
 }
 
 static void test_callback_lists_do_not_wait_for_dead_threads(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
+	start_worker(&p);
 	rt_grace_begin(&g);
 	assert_false(rt_grace_passed(&g));
-	dismiss(&p);
+	stop_worker(&p);
 	assert_true(rt_grace_passed(&g));
 }
 
 static void test_epoch_is_set_not_toggled(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
-	tell(&p, ORDER_ENTER);
+	start_worker(&p);
+	command(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
-	/* As after a jump out of the hook: the earlier visit is over, this one is not. */
-	tell(&p, ORDER_ENTER);
+	/* As after a jump out of the hook: the earlier visit has ended, this one has not. */
+	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_over(&g));
 	rt_grace_begin(&g);
 	assert_false(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
+	command(&p, ORDER_EXIT);
 	assert_true(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
+	command(&p, ORDER_EXIT);
 	rt_grace_begin(&g);
 	assert_true(rt_grace_over(&g));
-	dismiss(&p);
+	stop_worker(&p);
 }
 
 static void test_slot_of_a_thread_that_ended_inside_is_even(void **state)
 {
 	struct rt_grace g;
-	struct puppet p;
+	struct worker p;
 
-	wake(&p);
-	tell(&p, ORDER_ENTER);
+	start_worker(&p);
+	command(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
-	dismiss(&p);
+	stop_worker(&p);
 	assert_true(rt_grace_over(&g));
-	wake(&p);
+	start_worker(&p);
 	rt_grace_begin(&g);
 	assert_true(rt_grace_over(&g));
-	tell(&p, ORDER_ENTER);
+	command(&p, ORDER_ENTER);
 	rt_grace_begin(&g);
 	assert_false(rt_grace_over(&g));
-	tell(&p, ORDER_EXIT);
-	dismiss(&p);
+	command(&p, ORDER_EXIT);
+	stop_worker(&p);
 }
 
-static void test_jumps_and_nested_calls_are_told_apart(void **state)
+static void test_jumps_and_nested_calls_are_distinguished(void **state)
 {
 	struct rt_thread t = {.epoch = 7, .stack = 0x7fff00000000};
 
@@ -251,14 +251,14 @@ static void test_jumps_and_nested_calls_are_told_apart(void **state)
 	assert_true(rt_thread_jumped(&t, t.stack + 4096));
 	/* Hooks have frames of different sizes. */
 	assert_true(rt_thread_jumped(&t, t.stack - 64));
-	/* A handler's frame, and a stack of its own. */
+	/* The frame of a signal handler, and an alternate stack. */
 	assert_false(rt_thread_jumped(&t, t.stack - 1024));
 	assert_false(rt_thread_jumped(&t, t.stack - (1ull << 30)));
 	assert_false(rt_thread_jumped(&t, t.stack + (1ull << 30)));
 }
 
-/* It polls from deeper in the stack forever. */
-static void test_nested_calls_have_an_end(void **state)
+/* A thread that always polls from a deeper frame after a jump. */
+static void test_nested_calls_are_bounded(void **state)
 {
 	struct rt_thread t = {.epoch = 7, .stack = 0x7fff00000000};
 	uint64_t calls = 0;
@@ -266,7 +266,7 @@ static void test_nested_calls_have_an_end(void **state)
 	while (!rt_thread_jumped(&t, t.stack - 4096))
 		assert_in_range(++calls, 1, 100000);
 	assert_in_range(calls, 100, 100000);
-	/* Another visit counts anew. */
+	/* The count restarts with another visit. */
 	t.epoch += 2;
 	assert_false(rt_thread_jumped(&t, t.stack - 4096));
 }
@@ -291,7 +291,7 @@ static void *poll_flat_out(void *arg)
 	for (unsigned n = 0; !rt_load(&quit); n++) {
 		struct object *o;
 
-		/* Else, on few CPUs, it is always inside when its time is up. */
+		/* Otherwise, on few CPUs, its time slice always ends in the hook. */
 		if (n % 64 == 0)
 			sched_yield();
 
@@ -304,23 +304,23 @@ static void *poll_flat_out(void *arg)
 	return NULL;
 }
 
-/* Comes and goes, so that slots change hands meanwhile. */
+/* Starts and ends repeatedly, so that slots change owners meanwhile. */
 static void *come_and_go(void *arg)
 {
 	while (!rt_load(&quit)) {
-		struct puppet p;
+		struct worker p;
 
-		wake(&p);
+		start_worker(&p);
 		if (p.slot) {
-			tell(&p, ORDER_ENTER);
-			tell(&p, ORDER_EXIT);
+			command(&p, ORDER_ENTER);
+			command(&p, ORDER_EXIT);
 		}
-		dismiss(&p);
+		stop_worker(&p);
 	}
 	return NULL;
 }
 
-/* Freed memory is poisoned, so that a sanitizer finds every late access. */
+/* Freed memory is poisoned, so that a sanitizer detects late accesses. */
 static void swap_and_free(uint64_t i)
 {
 	struct object *next = i % 5 ? malloc(sizeof(*next)) : NULL, *old = current;
@@ -358,13 +358,13 @@ static void stress(void)
 	free(current);
 }
 
-static void test_nobody_sees_freed_memory(void **state)
+static void test_freed_memory_is_not_accessed(void **state)
 {
 	stress();
 }
 
 /* As on a kernel without membarrier(). */
-static void test_nobody_sees_freed_memory_with_fences(void **state)
+static void test_freed_memory_is_not_accessed_with_fences(void **state)
 {
 #ifdef __SANITIZE_THREAD__
 	print_message("skipped: ThreadSanitizer knows no fences\n");
@@ -378,19 +378,19 @@ static void test_nobody_sees_freed_memory_with_fences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ending_thread_gives_its_slot_back),
+		cmocka_unit_test(test_ending_thread_frees_its_slot),
 		cmocka_unit_test(test_more_threads_than_slots_get_none),
-		cmocka_unit_test(test_thread_inside_holds_up_until_it_leaves),
-		cmocka_unit_test(test_thread_outside_holds_nobody_up),
-		cmocka_unit_test(test_callback_lists_need_every_thread_to_come_again),
-		cmocka_unit_test(test_callback_lists_need_who_was_inside_to_leave_and_come_again),
+		cmocka_unit_test(test_thread_in_a_hook_is_waited_for),
+		cmocka_unit_test(test_thread_outside_of_a_hook_is_not_waited_for),
+		cmocka_unit_test(test_callback_lists_wait_for_another_visit_of_every_thread),
+		cmocka_unit_test(test_callback_lists_wait_for_a_further_visit),
 		cmocka_unit_test(test_callback_lists_do_not_wait_for_dead_threads),
 		cmocka_unit_test(test_epoch_is_set_not_toggled),
 		cmocka_unit_test(test_slot_of_a_thread_that_ended_inside_is_even),
-		cmocka_unit_test(test_jumps_and_nested_calls_are_told_apart),
-		cmocka_unit_test(test_nested_calls_have_an_end),
-		cmocka_unit_test(test_nobody_sees_freed_memory),
-		cmocka_unit_test(test_nobody_sees_freed_memory_with_fences),
+		cmocka_unit_test(test_jumps_and_nested_calls_are_distinguished),
+		cmocka_unit_test(test_nested_calls_are_bounded),
+		cmocka_unit_test(test_freed_memory_is_not_accessed),
+		cmocka_unit_test(test_freed_memory_is_not_accessed_with_fences),
 	};
 
 	if (rt_threads_init())

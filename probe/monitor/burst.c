@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rarer parts of counting; they still run in the polling threads, see burst.h. */
-#include <string.h>
-
 #include "burst.h"
 
 #define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */
@@ -48,7 +46,8 @@ static uint64_t cycles_since(const struct rt_stat_own *o, uint64_t tsc)
 	return (int64_t)(tsc - o->since_tsc) < 0 ? 0 : tsc - o->since_tsc;
 }
 
-/* Ends the current period; its sums and the start of the next are published as stats.h says. */
+/* Ends the current period; its sums and the start of the next are published in the order that
+ * stats.h specifies. */
 static void publish_period(struct rt_stat_own *o, enum rt_stat_kind kind, uint64_t tsc)
 {
 	struct rt_stat_thread *p = o->pub;

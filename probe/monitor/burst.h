@@ -48,7 +48,7 @@ static inline uint64_t rt_stat_bytes(struct rte_mbuf **pkts, unsigned n)
 }
 
 static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
-	struct rte_mbuf **pkts, unsigned n, unsigned asked)
+	struct rte_mbuf **pkts, unsigned n, unsigned nb_pkts)
 {
 	struct rt_stat_quick *column = rt_load_acquire(&s->column); /* see give_column() */
 	struct rt_stat_hook *b = NULL;
@@ -69,8 +69,8 @@ static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread 
 			RT_STAT_ADD(b->big_polls, 1);
 			RT_STAT_ADD(b->big_packets, n);
 		}
-		if (rt_unlikely(asked > b->max_burst))
-			rt_store(&b->max_burst, asked);
+		if (rt_unlikely(nb_pkts > b->max_burst))
+			rt_store(&b->max_burst, nb_pkts);
 	}
 	if (on & RT_COLLECT_BYTES) {
 		uint64_t bytes = rt_stat_bytes(pkts, n);
@@ -122,14 +122,14 @@ static inline void rt_stat_settle(struct rt_stat_site *s, const struct rt_thread
 	if (!q->block)
 		return;
 	q->own = &s->rows[t->index].own;
-	q->asked = RTE_MIN(q->block->max_burst, (uint32_t)RT_STAT_BURSTS);
+	q->max_burst = RTE_MIN(q->block->max_burst, (uint32_t)RT_STAT_BURSTS);
 	q->state = state;
 }
 
 /* The quick paths. False: nothing has happened, take the long path. The driver, and other
- * callbacks, guarantee that n is at most asked. */
+ * callbacks, guarantee that n is at most nb_pkts. */
 static inline bool rt_stat_rx_quick(
-	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n, unsigned asked)
+	struct rt_stat_quick *column, const struct rt_thread *t, unsigned n, unsigned nb_pkts)
 {
 	struct rt_stat_quick *q = rt_stat_quick_of(column, t);
 	/* Pairs with the release in set_state(). */
@@ -138,7 +138,7 @@ static inline bool rt_stat_rx_quick(
 	/* Rows from there on are not populated. */
 	if (rt_unlikely(t->index >= rt_load(&rt_stat_mode.threads)))
 		return false;
-	if (rt_unlikely(q->state != state || asked > q->asked || n > RT_STAT_BURSTS))
+	if (rt_unlikely(q->state != state || nb_pkts > q->max_burst || n > RT_STAT_BURSTS))
 		return false;
 	if (state & RT_COLLECT_BUSY) {
 		struct rt_stat_own *o = q->own;
@@ -167,7 +167,7 @@ static inline bool rt_stat_tx_quick(
 
 /* The long paths. */
 static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
-	struct rte_mbuf **pkts, unsigned n, unsigned asked)
+	struct rte_mbuf **pkts, unsigned n, unsigned nb_pkts)
 {
 	struct rt_stat_own *o = &s->rows[t->index].own;
 	uint64_t tsc = 0;
@@ -189,7 +189,7 @@ static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t,
 		}
 	}
 	if (on & (RT_COLLECT_POLLS | RT_COLLECT_BYTES))
-		rt_stat_count(s, t, on, pkts, n, asked);
+		rt_stat_count(s, t, on, pkts, n, nb_pkts);
 	if (rt_unlikely(on & (RT_COLLECT_LATENCY | RT_COLLECT_ADDRESSES)) && n) {
 		tsc = tsc ? tsc : rt_tsc();
 		if (on & RT_COLLECT_LATENCY)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Monitors through the lives of threads, ports and pools, and when tables are full. */
+/* Monitors while threads, ports and pools are replaced, and when tables are full. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static int remove_port(void **state)
 
 /* ---- threads ---- */
 
-/* A thread that polls or sends so many times, and then waits to be let go. */
+/* A thread that polls or sends a number of times, and then waits for its release. */
 struct poller {
 	pthread_t thread;
 	unsigned polls, sends;
@@ -80,7 +80,7 @@ static void end(struct poller *p)
 	pthread_join(p->thread, NULL);
 }
 
-static void test_new_owner_of_a_slot_counts_on(void **state)
+static void test_new_owner_of_a_slot_continues_its_counters(void **state)
 {
 	struct poller p;
 	const struct rt_stat_thread *t;
@@ -97,7 +97,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	test_stats_tick();
 	assert_int_equal(t->alive, 1);
 	end(&p);
-	/* It has ended what it was doing. */
+	/* The current period has ended. */
 	assert_int_equal(t->since_tsc, 0);
 	idle = t->idle_cycles;
 	assert_true(idle > 0);
@@ -109,7 +109,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	assert_int_equal(p.slot->index, slot);
 	assert_int_not_equal(t->generation, generation);
 	assert_int_equal(rt_stat_current->header->hook_count, blocks);
-	/* The time between belongs to neither. */
+	/* The time between the two belongs to neither. */
 	assert_int_equal(t->idle_cycles, idle);
 	assert_int_equal(test_sum(t->gaps_idle, RT_STAT_GAP_SIZES), 9 + 4);
 	for (uint32_t i = 0; i < blocks; i++) {
@@ -121,7 +121,7 @@ static void test_new_owner_of_a_slot_counts_on(void **state)
 	end(&p);
 }
 
-/* It only counts bursts sent: the slot alone shows that it is another thread. */
+/* It only counts sent bursts: only the slot shows that the owner has changed. */
 static void test_new_owner_that_only_sends(void **state)
 {
 	struct poller p;
@@ -155,7 +155,7 @@ static void test_new_owner_that_only_sends(void **state)
 	test_port_poll(port, 32);
 }
 
-/* Of all blocks. */
+/* The sum over all blocks. */
 static uint64_t calls_counted(void)
 {
 	const struct rt_stats *f = rt_stat_current;
@@ -166,7 +166,7 @@ static uint64_t calls_counted(void)
 	return n;
 }
 
-/* Many threads that begin at once find their memory a few ticks later. */
+/* Threads that start at the same time get their memory a few ticks later. */
 static void test_threads_without_slot_or_memory_are_counted(void **state)
 {
 	static struct poller crowd[RT_MAX_THREADS + 3];
@@ -184,7 +184,7 @@ static void test_threads_without_slot_or_memory_are_counted(void **state)
 		without = 0;
 		for (unsigned i = 0; i < RTE_DIM(crowd); i++)
 			without += !crowd[i].slot;
-		assert_int_equal(without, 4); /* this thread has one, too */
+		assert_int_equal(without, 4); /* this thread also has a slot */
 		for (unsigned i = 0; i < RTE_DIM(crowd); i++)
 			end(&crowd[i]);
 		calls += 2 * RTE_DIM(crowd);
@@ -211,7 +211,7 @@ static void test_calls_that_find_no_block_are_counted(void **state)
 	assert_int_equal(rt_stat_current->header->no_block_polls, 2);
 	assert_int_equal(rt_stat_current->hooks[RT_STAT_HOOKS - 1].direction, RT_DIR_RX);
 	assert_int_equal(test_sum(rt_stat_current->hooks[RT_STAT_HOOKS - 1].burst, 33), 5);
-	/* The thread's own statistics need no block. */
+	/* The statistics of the thread need no block. */
 	assert_int_equal(test_thread()->busy_periods, 1);
 }
 
@@ -244,14 +244,14 @@ static void test_addresses_are_those_of_the_packets(void **state)
 		assert_int_equal(st->sample[i].buf_addr, expected[i]);
 		assert_int_equal(st->sample[i].port_index, test_port_index(port));
 	}
-	/* No more until it is wanted. */
+	/* No further run before it is requested. */
 	test_port_send(port, 4);
 	test_port_poll(port, 32);
 	assert_int_equal(st->number, rt_stat_mode.wanted);
 	assert_int_equal(rt_stat_current->samplers[0].done, rt_stat_mode.wanted);
 }
 
-static void test_little_traffic_makes_short_runs(void **state)
+static void test_little_traffic_gives_short_runs(void **state)
 {
 	const struct rt_stat_sampler *s;
 	uint64_t first;
@@ -269,9 +269,9 @@ static void test_little_traffic_makes_short_runs(void **state)
 	assert_int_equal(s->run[first % RT_STAT_RUNS].count, 18);
 }
 
-/* What was begun for a monitor that has gone is nothing for the next one, although another one has
- * kept the stats. */
-static void test_runs_end_with_the_instrument(void **state)
+/* A run that was started for a monitor that has ended is not continued for the next one, although
+ * another monitor has kept the statistics. */
+static void test_runs_end_with_the_collector(void **state)
 {
 	static struct rt_monitor other;
 	const struct rt_stat_sampler *s;
@@ -302,7 +302,7 @@ static void test_runs_end_with_the_instrument(void **state)
 	assert_int_equal(s->run[s->done % RT_STAT_RUNS].count, 10);
 }
 
-static void test_threads_without_a_sampler_go_on(void **state)
+static void test_threads_without_a_sampler(void **state)
 {
 	test_monitor(&mon, RT_COLLECT_ADDRESSES | RT_COLLECT_POLLS, 1);
 	rt_store(&rt_stat_current->header->sampler_count, RT_STAT_SAMPLERS);
@@ -361,7 +361,7 @@ static void test_pools_are_described(void **state)
 	rte_mempool_free(mp);
 	test_stats_tick();
 	assert_int_equal(p->state, RT_IF_GONE);
-	/* One of the same name, perhaps at the same place, is another one. */
+	/* A pool of the same name, perhaps at the same address, is another one. */
 	mp = rte_pktmbuf_pool_create("mine", 500, 0, 0, 2000, SOCKET_ID_ANY);
 	test_stats_tick();
 	assert_ptr_not_equal(find_pool("mine", RT_IF_PRESENT), p);
@@ -382,8 +382,8 @@ static void test_pools_that_hold_no_packets(void **state)
 	rte_mempool_free(mp);
 }
 
-/* Created, but not filled: none of its functions can be called yet. */
-static void test_pools_that_are_being_made_are_left_alone(void **state)
+/* Created, but not populated: none of its functions can be called yet. */
+static void test_incomplete_pools_are_skipped(void **state)
 {
 	struct rte_mempool *mp = rte_mempool_create_empty("empty", 63, 100, 0, 0, SOCKET_ID_ANY, 0);
 
@@ -396,8 +396,8 @@ static void test_pools_that_are_being_made_are_left_alone(void **state)
 	rte_mempool_free(mp);
 }
 
-/* Filled, but its mbufs come later: it is found out when they are there. */
-static void test_pools_whose_mbufs_come_late(void **state)
+/* Populated, but its mbufs are initialized later: it is detected when they are. */
+static void test_pools_whose_mbufs_are_initialized_later(void **state)
 {
 	struct rte_mempool *mp = rte_mempool_create("late", 63, sizeof(struct rte_mbuf) + 500, 0,
 		sizeof(struct rte_pktmbuf_pool_private), rte_pktmbuf_pool_init,
@@ -413,8 +413,8 @@ static void test_pools_whose_mbufs_come_late(void **state)
 	rte_mempool_free(mp);
 }
 
-/* Buffers outside of the pool: what matters is where they are. */
-static void test_pinned_buffers_are_looked_at_where_they_are(void **state)
+/* Buffers outside of the pool: their own addresses are examined. */
+static void test_pinned_buffers_have_their_own_addresses(void **state)
 {
 	const size_t size = 2 << 20;
 	struct rte_pktmbuf_extmem ext = {
@@ -472,7 +472,7 @@ static void test_ports_that_come_and_go(void **state)
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
 	other = test_port_make("net_ring_1");
 	rt_stats_scan_ports(
-		rt_stat_current); /* queues are made after the port has been announced */
+		rt_stat_current); /* queues are set up after the port has been announced */
 	index = test_port_index(other);
 	assert_int_equal(test_port_callbacks(other), 2);
 	test_port_poll(other, 32);
@@ -487,7 +487,7 @@ static void test_ports_that_come_and_go(void **state)
 	assert_int_equal(test_port_callbacks(port), 0);
 }
 
-static void test_ports_beyond_the_table_are_left_alone(void **state)
+static void test_ports_beyond_the_table_are_not_used(void **state)
 {
 	uint16_t other;
 
@@ -524,7 +524,7 @@ static void *forward(void *arg)
 	return NULL;
 }
 
-static void test_switching_and_leaving_under_traffic(void **state)
+static void test_monitors_switch_and_end_under_traffic(void **state)
 {
 	static struct rt_monitor some[3];
 	unsigned seed = 1;
@@ -559,22 +559,22 @@ static void test_switching_and_leaving_under_traffic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_port(test_new_owner_of_a_slot_counts_on),
+		with_port(test_new_owner_of_a_slot_continues_its_counters),
 		with_port(test_new_owner_that_only_sends),
 		with_port(test_calls_that_find_no_block_are_counted),
 		with_port(test_addresses_are_those_of_the_packets),
-		with_port(test_little_traffic_makes_short_runs),
-		with_port(test_runs_end_with_the_instrument),
-		with_port(test_threads_without_a_sampler_go_on),
+		with_port(test_little_traffic_gives_short_runs),
+		with_port(test_runs_end_with_the_collector),
+		with_port(test_threads_without_a_sampler),
 		with_port(test_pools_are_described),
 		with_port(test_pools_that_hold_no_packets),
-		with_port(test_pools_that_are_being_made_are_left_alone),
-		with_port(test_pools_whose_mbufs_come_late),
-		with_port(test_pinned_buffers_are_looked_at_where_they_are),
+		with_port(test_incomplete_pools_are_skipped),
+		with_port(test_pools_whose_mbufs_are_initialized_later),
+		with_port(test_pinned_buffers_have_their_own_addresses),
 		with_port(test_more_pools_than_the_table_holds),
 		with_port(test_ports_that_come_and_go),
-		with_port(test_ports_beyond_the_table_are_left_alone),
-		with_port(test_switching_and_leaving_under_traffic),
+		with_port(test_ports_beyond_the_table_are_not_used),
+		with_port(test_monitors_switch_and_end_under_traffic),
 		with_port(test_threads_without_slot_or_memory_are_counted),
 	};
 

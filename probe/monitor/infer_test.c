@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latencies of packets that have lost their flag: apart from the certain ones, and none of packets
- * that cannot have been received. */
+/* Latencies of packets that have lost their flag: separate from the certain ones, and none of
+ * packets that cannot have been received. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void test_certain_and_inferred_ones_do_not_mix(void **state)
 	take_in(in, BURST);
 	set_port(in, BURST);
 	reset_flags(BURST / 2);
-	for (unsigned i = 0; i < BURST / 4; i++) { /* one in two at the end */
+	for (unsigned i = 0; i < BURST / 4; i++) { /* every other one */
 		struct rte_mbuf *m = pkts[i];
 
 		pkts[i] = pkts[BURST - 1 - i];
@@ -44,7 +44,7 @@ static void test_certain_and_inferred_ones_do_not_mix(void **state)
 	assert_int_equal(unstamped(out) + shared(out), 0);
 }
 
-static void test_nothing_is_inferred_of_another_port(void **state)
+static void test_packets_of_another_port_are_not_inferred(void **state)
 {
 	take_in(in, BURST);
 	set_port(RTE_MBUF_PORT_INVALID, BURST); /* net_ring of DPDK 24.11 sets it */
@@ -56,7 +56,7 @@ static void test_nothing_is_inferred_of_another_port(void **state)
 	hand_over(in, pkts, BURST);
 	assert_int_equal(inferred(in, out) + inferred(in, in) + inferred(out, in), 0);
 	assert_int_equal(unstamped(out), BURST);
-	assert_int_equal(unstamped(in), 2 * BURST); /* where they were made, too */
+	assert_int_equal(unstamped(in), 2 * BURST); /* also where they were created */
 }
 
 /* testpmd's flowgen: it must not yield certain times. Once sent, an mbuf is not a candidate. */
@@ -96,15 +96,15 @@ static void test_time_stamps_are_used_once(void **state)
 	rte_pktmbuf_free_bulk(pkts + sent, BURST - sent);
 }
 
-/* A sample is inferred only where it takes that to have any; and then no time is that of an earlier
- * use of the mbuf. */
-static void test_samples_are_inferred_when_no_flag_gets_through(void **state)
+/* Samples are inferred only if no flag arrives at all; no time may then be that of an earlier use
+ * of the mbuf. */
+static void test_samples_are_inferred_if_no_flag_arrives(void **state)
 {
 	const uint32_t every = 7;
 	uint64_t seen = 0, chosen = 0;
 
 	test_monitor(&mon, RT_COLLECT_LATENCY, every);
-	test_stats_tick();                           /* nothing was sent */
+	test_stats_tick();                           /* no packet was sent */
 	for (unsigned turn = 0; turn < 64; turn++) { /* 2,048 packets: 292 chosen */
 		take_in(in, BURST);
 		set_port(in, BURST);
@@ -147,8 +147,8 @@ static void test_samples_with_flags_are_not_inferred(void **state)
 	assert_int_equal(rt_stat_mode.latency_every, 7);
 }
 
-/* Not chosen, they have kept the time stamps of those that were dropped before. */
-static void test_time_stamps_of_a_sample_are_not_those_of_all(void **state)
+/* Packets that are not sampled have the time stamps of packets that were dropped before. */
+static void test_samples_ignore_earlier_time_stamps(void **state)
 {
 	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	take_in(in, BURST);
@@ -166,12 +166,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_ports(test_packets_without_their_flag_are_inferred),
 		with_ports(test_certain_and_inferred_ones_do_not_mix),
-		with_ports(test_nothing_is_inferred_of_another_port),
+		with_ports(test_packets_of_another_port_are_not_inferred),
 		with_ports(test_raw_mbufs_are_never_certain),
 		with_ports(test_time_stamps_are_used_once),
-		with_ports(test_samples_are_inferred_when_no_flag_gets_through),
+		with_ports(test_samples_are_inferred_if_no_flag_arrives),
 		with_ports(test_samples_with_flags_are_not_inferred),
-		with_ports(test_time_stamps_of_a_sample_are_not_those_of_all),
+		with_ports(test_samples_ignore_earlier_time_stamps),
 	};
 
 	test_stats_start();

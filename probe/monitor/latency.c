@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How long packets stay. A received packet gets a time stamp in a dynamic mbuf field and a flag; at
- * the sending side the flag says that there is one. Still in the polling threads.
+ * the sending side the flag marks a valid one. Still in the polling threads.
  *
  *   63                      22 21      16 15           0
  *   +------------------------+----------+--------------+
@@ -289,7 +289,7 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 	uint64_t tsc = rt_tsc(), stamp = 0, v;
 	uint32_t run = 0, unstamped = 0, shared = 0;
-	struct times sums = {0}, *times = rt_trace_wants_latency() ? &sums : NULL;
+	struct times sums = {0}, *times = rt_trace_latency_enabled() ? &sums : NULL;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latencies against what this very thread did, and all that must not be taken for one. */
+/* Latencies compared with the operations of this thread, and packets that must not be timed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void test_every_packet_is_timed(void **state)
 	least = to.before - from.after;
 	most = to.after - from.before;
 	assert_in_range(p->min, least, most);
-	assert_int_equal(p->max, p->min); /* they came and went together */
+	assert_int_equal(p->max, p->min); /* received and sent together */
 	assert_int_equal(p->sum, p->min * BURST);
 	while (!p->bucket[bucket])
 		bucket++;
@@ -34,12 +34,12 @@ static void test_every_packet_is_timed(void **state)
 	assert_in_range(p->min, low, low + width - 1);
 	assert_int_equal(unstamped(out), 0);
 	assert_int_equal(shared(out), 0);
-	assert_int_equal(unstamped(in), BURST); /* that is where they were made */
+	assert_int_equal(unstamped(in), BURST); /* where they were created */
 	assert_int_equal(p->generation, test_thread()->generation);
 }
 
-/* Bursts that are mixed: from two ports, of two ages. */
-static void test_runs_are_told_apart(void **state)
+/* Mixed bursts: from two ports, of two ages. */
+static void test_runs_of_a_burst_are_distinguished(void **state)
 {
 	struct rte_mbuf *mix[4];
 	uint64_t first, second;
@@ -88,13 +88,13 @@ static void test_clones_are_not_timed(void **state)
 	hand_over(out, &clone, 1);
 	assert_int_equal(shared(out), 1);
 	assert_int_equal(timed(in, out), 0);
-	/* The original is still held by its clone on the ring. */
+	/* The clone on the ring still references the original. */
 	hand_over(out, pkts, 1);
 	assert_int_equal(shared(out), 2);
 	assert_int_equal(timed(in, out), 0);
 }
 
-static void test_original_is_timed_when_its_clone_is_gone(void **state)
+static void test_original_is_timed_after_its_clone_was_freed(void **state)
 {
 	struct rte_mbuf *clone;
 
@@ -116,7 +116,7 @@ static void test_packets_held_twice_are_not_written(void **state)
 	hand_over(out, pkts, 1);
 	assert_int_equal(pkts[0]->ol_flags, flags);
 	assert_int_equal(shared(out), 1);
-	/* Nor where they come in, shared still. */
+	/* Nor when received, still shared. */
 	assert_int_equal(test_port_receive(out, pkts, 32), 1);
 	assert_int_equal(pkts[0]->ol_flags, flags);
 	rte_mbuf_refcnt_update(pkts[0], -1);
@@ -146,7 +146,7 @@ static void test_copies_are_not_timed(void **state)
 	assert_int_equal(unstamped(out), copies);
 }
 
-/* Copies with flag and field that lie that far behind their originals. */
+/* Sends copies with flag and field at this distance from their originals. */
 static void send_copies(char *room, size_t bytes_apart)
 {
 	struct rte_mbuf *original = (struct rte_mbuf *)room, *copy = (void *)(room + bytes_apart);
@@ -163,15 +163,15 @@ static void send_copies(char *room, size_t bytes_apart)
 	assert_int_equal(test_port_receive(out, &copy, 1), 1);
 }
 
-static void test_copies_are_told_wherever_they_lie(void **state)
+static void test_copies_are_detected_at_any_distance(void **state)
 {
-	const size_t object = 39 * 64; /* of usual mbufs: 128 + 2176 and what is around */
+	const size_t object = 39 * 64; /* header, 128 + 2176 bytes, trailer */
 	const size_t chunk = 2u << 20, size = 512 * chunk;
 	char *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(room, MAP_FAILED);
-	madvise(room, size, MADV_NOHUGEPAGE); /* little of it is used */
+	madvise(room, size, MADV_NOHUGEPAGE); /* only little of it is used */
 	take_in(in, 1);
 	for (size_t i = 1; i < 65521; i += 97) /* in one pool */
 		send_copies(room, i * object);
@@ -182,7 +182,7 @@ static void test_copies_are_told_wherever_they_lie(void **state)
 	munmap(room, size);
 }
 
-/* net_ring hands over the very mbufs, with what is in them. */
+/* net_ring passes the same mbufs on, with their fields. */
 static void test_circulating_packets_are_timed_once_a_turn(void **state)
 {
 	take_in(in, BURST);
@@ -196,7 +196,7 @@ static void test_circulating_packets_are_timed_once_a_turn(void **state)
 	assert_int_equal(unstamped(out), 0);
 }
 
-/* Refused by the driver and offered again: its time is that of the first offer. */
+/* Refused by the driver and offered again: the first offer is timed. */
 static void test_packets_offered_again_are_timed_once(void **state)
 {
 	unsigned sent = 0;
@@ -225,7 +225,7 @@ static void test_time_stamps_of_an_earlier_monitoring_do_not_count(void **state)
 	assert_int_equal(unstamped(out), BURST);
 }
 
-/* Nor does what went through while the collector was off, with the flag still set. */
+/* Nor do packets that passed while the collector was off, with the flag still set. */
 static void test_flags_of_an_earlier_monitoring_are_replaced(void **state)
 {
 	static struct rt_monitor keep;
@@ -245,7 +245,7 @@ static void test_flags_of_an_earlier_monitoring_are_replaced(void **state)
 	assert_in_range(pair(test_port_index(out), in)->max, 0, most);
 }
 
-static void test_extremes_are_since_switching_on(void **state)
+static void test_extremes_are_since_the_collector_is_on(void **state)
 {
 	static struct rt_monitor keep;
 	const struct rt_stat_pair *p;
@@ -263,13 +263,13 @@ static void test_extremes_are_since_switching_on(void **state)
 	take_in(in, 1);
 	test_spin(2 * max);
 	hand_over(out, pkts, 1);
-	assert_int_equal(p->count, 2); /* while sums go on */
+	assert_int_equal(p->count, 2); /* the sums continue */
 	assert_true(p->min >= 2 * max);
 	assert_int_equal(p->min, p->max);
 }
 
-/* Of those that the thread receives, wherever. */
-static void test_one_in_so_many_is_timed(void **state)
+/* Of the packets that the thread receives on any port. */
+static void test_one_packet_in_n_is_timed(void **state)
 {
 	uint64_t received = 0, chosen = 0;
 
@@ -287,7 +287,7 @@ static void test_one_in_so_many_is_timed(void **state)
 }
 
 /* Unsampled packets have a stale flag cleared. */
-static void test_sampling_takes_no_old_flag_for_its_own(void **state)
+static void test_sampling_ignores_old_flags(void **state)
 {
 	take_in(in, BURST);
 	for (unsigned i = 0; i < BURST; i++)
@@ -301,7 +301,7 @@ static void test_sampling_takes_no_old_flag_for_its_own(void **state)
 		assert_false(pkts[i]->ol_flags & rt_stat_mode.latency_flag);
 	hand_over(in, pkts, BURST);
 	assert_int_equal(timed(in, in), 0);
-	assert_int_equal(timed(out, in), 1); /* the first one was chosen */
+	assert_int_equal(timed(out, in), 1); /* the first one was sampled */
 }
 
 static void test_pairs_that_find_no_block_are_counted(void **state)
@@ -310,7 +310,7 @@ static void test_pairs_that_find_no_block_are_counted(void **state)
 	take_in(in, BURST);
 	hand_over(out, pkts, BURST);
 	test_stats_tick();
-	/* Those that were made, too. */
+	/* Also those that were created. */
 	assert_int_equal(rt_stat_current->header->no_pair_packets, 2 * BURST);
 	assert_null(pair(test_port_index(in), out));
 }
@@ -327,8 +327,8 @@ static void test_nothing_is_written_when_it_is_off(void **state)
 	rte_pktmbuf_free_bulk(pkts, BURST);
 }
 
-/* The sender's counter is behind the receiver's. The collector has been on for so long that no
- * time is older than the switching on. */
+/* The sender's counter is behind the receiver's. The collector has been on for so long that no time
+ * is before its start. */
 static void test_negative_times_are_none(void **state)
 {
 	uint64_t *field;
@@ -381,21 +381,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_ports(test_every_packet_is_timed),
-		with_ports(test_runs_are_told_apart),
+		with_ports(test_runs_of_a_burst_are_distinguished),
 		with_ports(test_created_packets_are_not_timed),
 		with_ports(test_reused_mbufs_are_created_packets),
 		with_ports(test_clones_are_not_timed),
-		with_ports(test_original_is_timed_when_its_clone_is_gone),
+		with_ports(test_original_is_timed_after_its_clone_was_freed),
 		with_ports(test_packets_held_twice_are_not_written),
 		with_ports(test_copies_are_not_timed),
-		with_ports(test_copies_are_told_wherever_they_lie),
+		with_ports(test_copies_are_detected_at_any_distance),
 		with_ports(test_circulating_packets_are_timed_once_a_turn),
 		with_ports(test_packets_offered_again_are_timed_once),
 		with_ports(test_time_stamps_of_an_earlier_monitoring_do_not_count),
 		with_ports(test_flags_of_an_earlier_monitoring_are_replaced),
-		with_ports(test_extremes_are_since_switching_on),
-		with_ports(test_one_in_so_many_is_timed),
-		with_ports(test_sampling_takes_no_old_flag_for_its_own),
+		with_ports(test_extremes_are_since_the_collector_is_on),
+		with_ports(test_one_packet_in_n_is_timed),
+		with_ports(test_sampling_ignores_old_flags),
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
 		with_ports(test_negative_times_are_none),

@@ -118,7 +118,7 @@ static void test_memory_is_what_threads_and_queues_need(void **state)
 static void test_memory_of_an_application_that_locks_its_memory(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-	skip(); /* its shadow memory cannot be locked */
+	skip(); /* the shadow memory cannot be locked */
 #endif
 	struct rlimit limit;
 
@@ -161,7 +161,8 @@ static void *work(void *arg)
 	}
 }
 
-/* One after the other: the ports have one queue each. Returns the faults of all so far. */
+/* One worker after the other, as the ports have one queue each. Returns the faults of all so
+ * far. */
 static long one_round(void)
 {
 	long faults = 0;
@@ -198,11 +199,11 @@ static void test_polling_threads_do_not_fault(void **state)
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	test_port_send(ports[0], 20);
 	test_port_send(ports[1], 20);
-	/* Code, stacks and thread-local memory. */
+	/* Faults of code, stacks and thread-local memory. */
 	attach_and_tick(3);
 	test_monitors_drop();
 	before = one_round();
-	/* New memory, with all that grows: threads, windows, blocks, pairs, samplers. */
+	/* New memory of everything that grows: threads, windows, blocks, pairs, samplers. */
 	attach_and_tick(20);
 	assert_int_equal(rt_stat_current->header->sampler_count, THREADS);
 	assert_true(rt_stat_current->header->pair_count >= 2 * THREADS);
@@ -212,14 +213,14 @@ static void test_polling_threads_do_not_fault(void **state)
 		pthread_join(workers[i].thread, NULL);
 }
 
-/* The statistics that a thread has found end, and the next ones have rows for more threads. */
+/* The statistics that a thread uses end, and the next ones have rows for more threads. */
 static void test_threads_beyond_the_rows_of_their_stats(void **state)
 {
 	struct rt_stat_own *own;
 	struct rt_stats *f;
 	uint32_t self, had;
 
-	forward(1); /* so that it has its slot */
+	forward(1); /* so that it has a slot */
 	test_monitor(&mon, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	self = rt_thread_self->index;
 	f = rt_stat_current;

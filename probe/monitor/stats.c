@@ -2,7 +2,6 @@
 /* Monitors: which of them need which collectors, and what follows from it. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
@@ -11,7 +10,6 @@
 
 #include "stats.h"
 #include "probe/core/control.h"
-#include "probe/core/hook.h"
 #include "probe/trace/trace.h"
 #include "probe/capture/session.h"
 
@@ -45,7 +43,7 @@ static int register_field(void)
 	return 0;
 }
 
-static uint32_t wanted_collectors(void)
+static uint32_t requested_collectors(void)
 {
 	uint32_t all = 0;
 
@@ -55,7 +53,7 @@ static uint32_t wanted_collectors(void)
 }
 
 /* The monitor with the finest sampling decides. */
-static uint32_t wanted_every(void)
+static uint32_t requested_every(void)
 {
 	uint32_t every = UINT32_MAX;
 
@@ -147,7 +145,7 @@ static int begin(const struct rt_clock_line *clock)
 
 static void apply(const struct rt_clock_line *clock)
 {
-	uint32_t on = wanted_collectors();
+	uint32_t on = requested_collectors();
 	struct rt_stats *f = rt_stat_current;
 
 	if (!monitors) {
@@ -159,7 +157,7 @@ static void apply(const struct rt_clock_line *clock)
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
-	set_mode(f, on, wanted_every(), rt_clock_ns(clock, rt_tsc()));
+	set_mode(f, on, requested_every(), rt_clock_ns(clock, rt_tsc()));
 	rt_stats_link(f, on & RT_COLLECT_HOOKS);
 }
 

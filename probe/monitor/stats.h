@@ -89,7 +89,7 @@ struct rt_stat_quick {
 	uint64_t state;
 	struct rt_stat_hook *block; /* NULL: none yet */
 	struct rt_stat_own *own;
-	uint32_t asked; /* larger bursts may be new to the block */
+	uint32_t max_burst; /* requested so far; more is counted on the long path */
 };
 
 #define RT_STAT_ROW (128u << 10) /* bytes */
@@ -138,8 +138,8 @@ struct rt_stat_port_state {
 	bool returned;                          /* it has been gone: its sites may be there */
 	uint64_t before[RT_STAT_PORT_COUNTERS]; /* counted before the port was removed and came back
 						 */
-	/* Of the driver's counters, what tracers have been told. */
-	bool told;
+	/* The driver's counters as last reported to tracers. */
+	bool reported;
 	uint64_t imissed, ierrors, rx_nombuf;
 	uint64_t opackets;
 	uint64_t unsent;   /* modulo 2^64: handed over less opackets, as far as it was certain */

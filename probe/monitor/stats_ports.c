@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The statistics' ports, and the hooks on their queues. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 
 #include "stats.h"
 #include "probe/core/hook.h"
-#include "probe/core/port_call.h"
 #include "probe/core/ports.h"
 
 static void link_site(struct rt_stat_site *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What monitors count of polling, against what this very thread did. */
+/* Polling statistics compared with the calls of this thread. */
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include "probe/core/test_ports.h"
 
 #define POLLING (RT_COLLECT_POLLS | RT_COLLECT_BUSY)
-#define WORK    100000 /* cycles; more than a poll takes, less than a turn of the scheduler */
+#define WORK    100000 /* cycles; more than a poll takes, less than a time slice */
 
 static uint16_t port;
 
@@ -38,12 +38,12 @@ static int remove_port(void **state)
 	return 0;
 }
 
-static void poll_sizes(const unsigned *sizes, unsigned count, unsigned asked)
+static void poll_sizes(const unsigned *sizes, unsigned count, unsigned nb_pkts)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (sizes[i])
 			test_port_send(port, sizes[i]);
-		assert_int_equal(test_port_poll(port, asked), sizes[i]);
+		assert_int_equal(test_port_poll(port, nb_pkts), sizes[i]);
 	}
 }
 
@@ -85,9 +85,9 @@ static void test_bursts_are_counted_by_size(void **state)
 	check_sizes(RT_COLLECT_POLLS | RT_COLLECT_LATENCY);
 }
 
-/* A burst in two polls: one that requests fewer packets than there are, and one that gets the
+/* A burst in two polls: one that requests fewer packets than there are, and one that receives the
  * rest. */
-static void test_larger_wishes_are_remembered(void **state)
+static void test_max_burst_is_the_largest_request(void **state)
 {
 	static struct rt_monitor m;
 	const struct rt_stat_hook *rx;
@@ -126,7 +126,7 @@ static void test_bytes_are_those_of_the_packets(void **state)
 
 /* ---- attached monitors ---- */
 
-static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **state)
+static void test_callbacks_exist_only_with_a_monitor(void **state)
 {
 	static struct rt_monitor a, b;
 
@@ -145,7 +145,7 @@ static void test_callbacks_are_there_only_while_a_monitor_needs_them(void **stat
 	assert_null(rt_stat_current);
 }
 
-static void test_counters_go_on_for_the_others(void **state)
+static void test_counters_continue_for_other_monitors(void **state)
 {
 	static struct rt_monitor a, b;
 	const struct rt_stat_hook *rx;
@@ -167,7 +167,7 @@ static void test_counters_go_on_for_the_others(void **state)
 	test_monitor_end(&a);
 }
 
-static void test_most_eager_monitor_decides_how_many_are_timed(void **state)
+static void test_smallest_every_of_all_monitors_applies(void **state)
 {
 	static struct rt_monitor a, b, c;
 
@@ -215,7 +215,7 @@ static void assert_between(uint64_t cycles, struct moment from, struct moment to
 	assert_in_range(cycles, to.before - from.after, to.after - from.before);
 }
 
-static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
+static void test_busy_time_lasts_from_a_burst_to_the_next_poll(void **state)
 {
 	static struct rt_monitor m;
 	const struct rt_stat_thread *t;
@@ -250,8 +250,8 @@ static void test_work_lasts_from_a_burst_to_the_next_poll(void **state)
 	test_monitor_end(&m);
 }
 
-/* Time during which no monitor was attached is neither. */
-static void test_time_without_watching_does_not_count(void **state)
+/* Time without an attached monitor is neither busy nor idle. */
+static void test_time_without_a_monitor_does_not_count(void **state)
 {
 	static struct rt_monitor keep, m;
 	const struct rt_stat_thread *t;
@@ -275,7 +275,7 @@ static void test_time_without_watching_does_not_count(void **state)
 	test_monitor(&m, POLLING, 1);
 	poll_at(0);
 	assert_int_equal(t->idle_cycles, 0);
-	/* But another one's switching does not disturb. */
+	/* Switching by another monitor does not interrupt it. */
 	first.before = first.after = t->since_tsc;
 	test_monitor(&keep, RT_COLLECT_POLLS | RT_COLLECT_BYTES, 1);
 	poll_at(0);
@@ -359,7 +359,7 @@ static void test_longest_gap_is_found(void **state)
 		poll_at(0);
 	test_port_send(port, 17);
 	from = poll_at(17);
-	/* Longer than whatever the scheduler has done to the others. */
+	/* Longer than the gaps that the scheduler caused. */
 	test_spin(WORK + 2 * (worst()->cycles));
 	to = poll_at(0);
 	t = test_thread();
@@ -374,7 +374,7 @@ static void test_longest_gap_is_found(void **state)
 	test_monitor_end(&m);
 }
 
-static void test_windows_begin_anew(void **state)
+static void test_windows_restart(void **state)
 {
 	static struct rt_monitor m;
 	uint32_t number;
@@ -398,7 +398,7 @@ static void test_windows_begin_anew(void **state)
 	test_monitor_end(&m);
 }
 
-static void test_gaps_without_watching_do_not_count(void **state)
+static void test_gaps_without_a_monitor_do_not_count(void **state)
 {
 	static struct rt_monitor m, keep;
 
@@ -418,7 +418,7 @@ static void test_gaps_without_watching_do_not_count(void **state)
 
 /* ---- what the control thread adds ---- */
 
-static void test_kernel_knows_the_thread(void **state)
+static void test_kernel_statistics_of_the_thread(void **state)
 {
 	static struct rt_monitor m;
 	const struct rt_stat_thread *t;
@@ -454,7 +454,7 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(p->nb_tx_queues, 1);
 	assert_int_equal(p->opackets, 5);
 	assert_true(p->read_ns > 0);
-	/* Sent before the hooks were there. */
+	/* Sent before the hooks were installed. */
 	assert_int_equal(p->tx_before, 0);
 	assert_int_equal(p->tx_after, 0);
 	test_port_send(port, 3);
@@ -475,9 +475,9 @@ static void test_ports_are_described(void **state)
 	test_monitor_end(&m);
 }
 
-/* A port is stopped before it is closed: its driver must not be called any more. Hooks follow
- * its queues when it is started. */
-static void test_stopped_ports_are_not_asked(void **state)
+/* A port is stopped before it is closed: its driver must not be called any more. Hooks are
+ * installed on its new queues when it is started. */
+static void test_drivers_of_stopped_ports_are_not_called(void **state)
 {
 	struct rte_eth_conf conf = {0};
 	static struct rt_monitor m;
@@ -510,22 +510,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_port(test_bursts_are_counted_by_size),
-		with_port(test_larger_wishes_are_remembered),
+		with_port(test_max_burst_is_the_largest_request),
 		with_port(test_bytes_are_those_of_the_packets),
-		with_port(test_callbacks_are_there_only_while_a_monitor_needs_them),
-		with_port(test_counters_go_on_for_the_others),
-		with_port(test_most_eager_monitor_decides_how_many_are_timed),
+		with_port(test_callbacks_exist_only_with_a_monitor),
+		with_port(test_counters_continue_for_other_monitors),
+		with_port(test_smallest_every_of_all_monitors_applies),
 		with_port(test_unknown_collectors_are_refused),
-		with_port(test_work_lasts_from_a_burst_to_the_next_poll),
-		with_port(test_time_without_watching_does_not_count),
+		with_port(test_busy_time_lasts_from_a_burst_to_the_next_poll),
+		with_port(test_time_without_a_monitor_does_not_count),
 		with_port(test_microbursts_are_logged),
 		with_port(test_only_the_largest_bursts_are_kept),
 		with_port(test_longest_gap_is_found),
-		with_port(test_windows_begin_anew),
-		with_port(test_gaps_without_watching_do_not_count),
-		with_port(test_kernel_knows_the_thread),
+		with_port(test_windows_restart),
+		with_port(test_gaps_without_a_monitor_do_not_count),
+		with_port(test_kernel_statistics_of_the_thread),
 		with_port(test_ports_are_described),
-		with_port(test_stopped_ports_are_not_asked),
+		with_port(test_drivers_of_stopped_ports_are_not_called),
 	};
 
 	test_stats_start();

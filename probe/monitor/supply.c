@@ -10,7 +10,6 @@
 #include <rte_lcore.h>
 
 #include "stats.h"
-#include "probe/core/hook.h"
 #include "probe/core/sparse.h"
 
 #define THREADS_AHEAD 8u   /* that have not polled yet */

@@ -8,13 +8,13 @@
 
 RT_USDT_SEMAPHORE(latency);
 
-bool rt_trace_wants_latency(void)
+bool rt_trace_latency_enabled(void)
 {
 	return RT_USDT_LISTENED(latency) || rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE;
 }
 
 void rt_trace_latency_usdt(
-	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles)
 {
-	RT_USDT(latency, port, queue, packets, sum, greatest);
+	RT_USDT(latency, port, queue, packets, sum_cycles, max_cycles);
 }

@@ -8,26 +8,26 @@
 
 /* clang-format off */
 RTE_TRACE_POINT(rt_point_rx_burst,
-	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got),
+	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx),
 	rte_trace_point_emit_u16(port);
 	rte_trace_point_emit_u16(queue);
-	rte_trace_point_emit_u16(asked);
-	rte_trace_point_emit_u16(got);
+	rte_trace_point_emit_u16(nb_pkts);
+	rte_trace_point_emit_u16(nb_rx);
 )
 
 RTE_TRACE_POINT(rt_point_empty_poll,
-	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t asked),
+	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t nb_pkts),
 	rte_trace_point_emit_u16(port);
 	rte_trace_point_emit_u16(queue);
-	rte_trace_point_emit_u16(asked);
+	rte_trace_point_emit_u16(nb_pkts);
 )
 
 RTE_TRACE_POINT(rt_point_tx_burst,
-	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got),
+	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_tx),
 	rte_trace_point_emit_u16(port);
 	rte_trace_point_emit_u16(queue);
-	rte_trace_point_emit_u16(asked);
-	rte_trace_point_emit_u16(got);
+	rte_trace_point_emit_u16(nb_pkts);
+	rte_trace_point_emit_u16(nb_tx);
 )
 
 RTE_TRACE_POINT(rt_point_tx_refused,
@@ -66,13 +66,13 @@ RTE_TRACE_POINT(rt_point_ring_full,
 )
 
 RTE_TRACE_POINT(rt_point_latency,
-	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum,
-		uint64_t greatest),
+	RTE_TRACE_POINT_ARGS(uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles,
+		uint64_t max_cycles),
 	rte_trace_point_emit_u16(port);
 	rte_trace_point_emit_u16(queue);
 	rte_trace_point_emit_u32(packets);
-	rte_trace_point_emit_u64(sum);
-	rte_trace_point_emit_u64(greatest);
+	rte_trace_point_emit_u64(sum_cycles);
+	rte_trace_point_emit_u64(max_cycles);
 )
 /* clang-format on */
 

@@ -6,11 +6,11 @@
 #include "trace.h"
 
 /* A driver's counter that the application has reset starts again at 0. */
-static void tell(uint16_t port, uint64_t *told, uint64_t now, enum rt_drop reason)
+static void report_growth(uint16_t port, uint64_t *reported, uint64_t now, enum rt_drop reason)
 {
-	uint64_t grown = now < *told ? now : now - *told;
+	uint64_t grown = now < *reported ? now : now - *reported;
 
-	*told = now;
+	*reported = now;
 	if (grown)
 		rt_trace_drop(port, RT_TRACE_NO_QUEUE, grown, reason);
 }
@@ -40,15 +40,15 @@ void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_rea
 	const struct rte_eth_stats *s = &r->driver;
 	uint16_t port = f->ports[index].port_id;
 
-	if (!state->told) { /* lost before tracing began */
-		state->told = true;
+	if (!state->reported) { /* lost before tracing began */
+		state->reported = true;
 		state->imissed = s->imissed;
 		state->ierrors = s->ierrors;
 		state->rx_nombuf = s->rx_nombuf;
 	}
-	tell(port, &state->imissed, s->imissed, RT_DROP_IMISSED);
-	tell(port, &state->ierrors, s->ierrors, RT_DROP_IERRORS);
-	tell(port, &state->rx_nombuf, s->rx_nombuf, RT_DROP_RX_NOMBUF);
+	report_growth(port, &state->imissed, s->imissed, RT_DROP_IMISSED);
+	report_growth(port, &state->ierrors, s->ierrors, RT_DROP_IERRORS);
+	report_growth(port, &state->rx_nombuf, s->rx_nombuf, RT_DROP_RX_NOMBUF);
 	if (rt_load(&rt_stat_mode.state) & RT_COLLECT_POLLS)
 		tell_refused(f, index, port, r);
 	else

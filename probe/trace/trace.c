@@ -185,14 +185,14 @@ static void count(enum rt_trace_event event, uint32_t before)
 	} while (0)
 
 void rt_trace_burst(
-	enum rt_direction dir, uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
+	enum rt_direction dir, uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t n)
 {
 	if (dir == RT_DIR_TX)
-		EMIT(tx_burst, port, queue, asked, got);
-	else if (got)
-		EMIT(rx_burst, port, queue, asked, got);
+		EMIT(tx_burst, port, queue, nb_pkts, n);
+	else if (n)
+		EMIT(rx_burst, port, queue, nb_pkts, n);
 	else
-		EMIT(empty_poll, port, queue, asked);
+		EMIT(empty_poll, port, queue, nb_pkts);
 }
 
 void rt_trace_ring_full(uint32_t session, uint16_t port, uint16_t queue, uint32_t packets)
@@ -227,8 +227,8 @@ void rt_trace_session_close(uint32_t session, uint32_t reader)
 }
 
 void rt_trace_latency(
-	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles)
 {
-	rt_trace_latency_usdt(port, queue, packets, sum, greatest);
-	EMIT(latency, port, queue, packets, sum, greatest);
+	rt_trace_latency_usdt(port, queue, packets, sum_cycles, max_cycles);
+	EMIT(latency, port, queue, packets, sum_cycles, max_cycles);
 }

@@ -24,16 +24,16 @@ extern const bool rt_trace_own_loop;
 
 /* In hooks, while a tracer beyond USDT listens (RT_COLLECT_TRACE). */
 void rt_trace_burst(
-	enum rt_direction dir, uint16_t port, uint16_t queue, uint16_t asked, uint16_t got);
+	enum rt_direction dir, uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t n);
 
 /* In hooks, for all tracers. */
 void rt_trace_ring_full(uint32_t session, uint16_t port, uint16_t queue, uint32_t packets);
 /* Whether a tracer needs the times of a burst's packets, cycles; call it before adding them up. */
-bool rt_trace_wants_latency(void);
+bool rt_trace_latency_enabled(void);
 void rt_trace_latency(
-	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest);
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles);
 void rt_trace_latency_usdt(
-	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest);
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles);
 
 /* In hooks and in the control thread. */
 void rt_trace_drop(uint16_t port, uint16_t queue, uint64_t packets, uint32_t reason);

@@ -11,13 +11,13 @@
  * every path. A poll costs a test and a branch on top, as it is one event or the other: the
  * driver has just branched on the same number, so the branch is predicted as well. An empty poll
  * falls through; a burst, whose packets share the cost of two jumps, branches. */
-static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
+static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx)
 {
 #ifndef RT_TRACE_OWN_LOOP
-	if (rt_unlikely(got))
-		RT_USDT(rx_burst, port, queue, asked, got);
+	if (rt_unlikely(nb_rx))
+		RT_USDT(rx_burst, port, queue, nb_pkts, nb_rx);
 	else
-		RT_USDT(empty_poll, port, queue, asked);
+		RT_USDT(empty_poll, port, queue, nb_pkts);
 #endif
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events, against what this very thread did, as a tracer and DPDK's tracing get them. */
+/* Events compared with the calls of this thread, for a tracer and for DPDK's tracing. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,56 +26,56 @@
 
 static uint16_t port;
 
-/* The calls that the tracer below got. */
+/* What the tracer below was called with. */
 static struct {
 	bool on;
 	unsigned calls[RT_TRACE_EVENTS];
-	uint64_t got, asked; /* sums of rx_burst's */
+	uint64_t nb_rx, nb_pkts; /* sums of rx_burst's */
 	struct {
 		uint16_t port, queue;
 		uint64_t packets;
 		uint32_t reason;
 	} loss; /* the last drop or tx_refused */
 	uint64_t timed, cycles;
-} told;
+} traced;
 
 static bool enabled(void)
 {
-	return told.on;
+	return traced.on;
 }
 
-static void on_rx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+static void on_rx_burst(uint16_t p, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx)
 {
-	told.calls[RT_TRACE_rx_burst]++;
-	told.got += got;
-	told.asked += asked;
+	traced.calls[RT_TRACE_rx_burst]++;
+	traced.nb_rx += nb_rx;
+	traced.nb_pkts += nb_pkts;
 }
 
-static void on_empty_poll(uint16_t p, uint16_t queue, uint16_t asked)
+static void on_empty_poll(uint16_t p, uint16_t queue, uint16_t nb_pkts)
 {
-	told.calls[RT_TRACE_empty_poll]++;
+	traced.calls[RT_TRACE_empty_poll]++;
 }
 
-static void on_tx_burst(uint16_t p, uint16_t queue, uint16_t asked, uint16_t got)
+static void on_tx_burst(uint16_t p, uint16_t queue, uint16_t nb_pkts, uint16_t nb_tx)
 {
-	told.calls[RT_TRACE_tx_burst]++;
+	traced.calls[RT_TRACE_tx_burst]++;
 }
 
 static void on_tx_refused(uint16_t p, uint16_t queue, uint64_t packets)
 {
-	told.calls[RT_TRACE_tx_refused]++;
-	told.loss.port = p;
-	told.loss.queue = queue;
-	told.loss.packets = packets;
+	traced.calls[RT_TRACE_tx_refused]++;
+	traced.loss.port = p;
+	traced.loss.queue = queue;
+	traced.loss.packets = packets;
 }
 
 static void on_drop(uint16_t p, uint16_t queue, uint64_t packets, uint32_t reason)
 {
-	told.calls[RT_TRACE_drop]++;
-	told.loss.port = p;
-	told.loss.queue = queue;
-	told.loss.packets = packets;
-	told.loss.reason = reason;
+	traced.calls[RT_TRACE_drop]++;
+	traced.loss.port = p;
+	traced.loss.queue = queue;
+	traced.loss.packets = packets;
+	traced.loss.reason = reason;
 }
 
 static void on_session(uint32_t session, uint32_t reader)
@@ -87,11 +87,11 @@ static void on_ring_full(uint32_t session, uint16_t p, uint16_t queue, uint32_t 
 }
 
 static void on_latency(
-	uint16_t p, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+	uint16_t p, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles)
 {
-	told.calls[RT_TRACE_latency]++;
-	told.timed += packets;
-	told.cycles += sum;
+	traced.calls[RT_TRACE_latency]++;
+	traced.timed += packets;
+	traced.cycles += sum_cycles;
 }
 
 static const struct rt_tracer tracer = {
@@ -112,7 +112,7 @@ static const struct rt_tracer tracer = {
 static int make_port(void **state)
 {
 	port = test_port_make("net_ring_0");
-	memset(&told, 0, sizeof(told));
+	memset(&traced, 0, sizeof(traced));
 	rt_trace_set_tracer(&tracer);
 	return 0;
 }
@@ -138,18 +138,18 @@ static void traffic(void)
 
 static void check_traffic(void)
 {
-	assert_int_equal(told.calls[RT_TRACE_rx_burst], 3);
-	assert_int_equal(told.calls[RT_TRACE_empty_poll], 3);
-	assert_int_equal(told.calls[RT_TRACE_tx_burst], 1);
-	assert_int_equal(told.got, 70);
-	assert_int_equal(told.asked, 3 * 32);
+	assert_int_equal(traced.calls[RT_TRACE_rx_burst], 3);
+	assert_int_equal(traced.calls[RT_TRACE_empty_poll], 3);
+	assert_int_equal(traced.calls[RT_TRACE_tx_burst], 1);
+	assert_int_equal(traced.nb_rx, 70);
+	assert_int_equal(traced.nb_pkts, 3 * 32);
 }
 
-static void test_tracer_gets_what_is_counted(void **state)
+static void test_events_of_a_tracer_match_the_counters(void **state)
 {
 	static struct rt_monitor m;
 
-	told.on = true;
+	traced.on = true;
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
 	check_traffic();
@@ -159,30 +159,30 @@ static void test_tracer_gets_what_is_counted(void **state)
 	check_traffic();
 }
 
-static void test_nobody_listens(void **state)
+static void test_no_events_without_a_tracer(void **state)
 {
 	static struct rt_monitor m;
 
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	traffic();
-	assert_int_equal(told.calls[RT_TRACE_rx_burst] + told.calls[RT_TRACE_tx_burst], 0);
+	assert_int_equal(traced.calls[RT_TRACE_rx_burst] + traced.calls[RT_TRACE_tx_burst], 0);
 	assert_false(rt_stat_mode.state & RT_COLLECT_TRACE);
 	test_monitor_end(&m);
 }
 
-/* The short way through a hook is left and taken again. */
-static void test_tracer_comes_and_goes(void **state)
+/* The fast path of a hook is disabled and enabled again. */
+static void test_tracer_is_attached_and_detached(void **state)
 {
 	static struct rt_monitor m;
 
 	test_monitor(&m, RT_COLLECT_POLLS | RT_COLLECT_BUSY, 1);
 	traffic();
 	traffic();
-	told.on = true;
+	traced.on = true;
 	test_stats_tick();
 	traffic();
 	check_traffic();
-	told.on = false;
+	traced.on = false;
 	test_stats_tick();
 	traffic();
 	check_traffic();
@@ -198,7 +198,7 @@ static struct rt_trace_count count_of(enum rt_trace_event event)
 	return counts[event];
 }
 
-static void test_dpdk_gets_what_is_counted(void **state)
+static void test_events_of_dpdk_match_the_counters(void **state)
 {
 	struct rt_trace_count before = count_of(RT_TRACE_rx_burst);
 	static struct rt_monitor m;
@@ -216,7 +216,7 @@ static void test_dpdk_gets_what_is_counted(void **state)
 	test_monitor_end(&m);
 }
 
-/* This thread's buffer in DPDK. */
+/* The trace buffer of this thread in DPDK. */
 static const struct __rte_trace_header *buffer(void)
 {
 	return RTE_PER_LCORE(trace_mem);
@@ -249,7 +249,7 @@ static void test_overwritten_events_are_lost(void **state)
 	fill(&emitted, &lost, room - 1);
 	assert_int_equal(emitted, room - 1);
 	assert_int_equal(lost, 0);
-	fill(&emitted, &lost, 2); /* the last one begins anew */
+	fill(&emitted, &lost, 2); /* the last one starts at the beginning again */
 	assert_true(lost >= room);
 	assert_in_range(buffer()->offset / POLL_BYTES, 1, 2);
 	fill(&emitted, &lost, 2 * (buffer()->len / POLL_BYTES));
@@ -276,29 +276,29 @@ static void test_discarded_events_are_lost(void **state)
 static struct {
 	bool holds[2];
 	uint64_t lost[3];
-} thread_told;
+} thread_results;
 
 static void *emit_in_a_thread(void *registered)
 {
 	uint64_t emitted;
 
-	/* Before tracing is on: else it has a buffer at once. */
+	/* Before tracing is on: otherwise it gets a buffer at once. */
 	if (registered && rte_thread_register())
 		return NULL;
 	rte_trace_pattern("ringtap.rx_burst", true);
 	for (unsigned i = 0; i < 2; i++) {
 		rt_trace_saving(i == 0);
-		fill(&emitted, &thread_told.lost[i], 1);
-		thread_told.holds[i] = rt_trace_holds_buffer();
+		fill(&emitted, &thread_results.lost[i], 1);
+		thread_results.holds[i] = rt_trace_holds_buffer();
 	}
 	if (registered)
 		rte_thread_unregister();
-	fill(&emitted, &thread_told.lost[2], 1);
-	return &thread_told;
+	fill(&emitted, &thread_results.lost[2], 1);
+	return &thread_results;
 }
 
-/* DPDK's lock is not waited for, and no buffer is left behind. */
-static void test_who_gets_a_buffer(void **state)
+/* No thread waits for DPDK's lock, and no buffer is leaked. */
+static void test_threads_that_get_a_trace_buffer(void **state)
 {
 	for (int registered = 0; registered < 2; registered++) {
 		pthread_t thread;
@@ -311,11 +311,11 @@ static void test_who_gets_a_buffer(void **state)
 			0);
 		assert_int_equal(pthread_join(thread, &done), 0);
 		assert_non_null(done);
-		assert_false(thread_told.holds[0]);
-		assert_int_equal(thread_told.lost[0], 1);
-		assert_int_equal(thread_told.holds[1], registered);
-		assert_int_equal(thread_told.lost[1], !registered);
-		assert_int_equal(thread_told.lost[2], 1);
+		assert_false(thread_results.holds[0]);
+		assert_int_equal(thread_results.lost[0], 1);
+		assert_int_equal(thread_results.holds[1], registered);
+		assert_int_equal(thread_results.lost[1], !registered);
+		assert_int_equal(thread_results.lost[2], 1);
 	}
 }
 
@@ -325,18 +325,18 @@ static void test_latency_of_a_burst(void **state)
 	struct rte_mbuf *pkts[32];
 	unsigned n;
 
-	told.on = true;
+	traced.on = true;
 	test_monitor(&m, RT_COLLECT_LATENCY, 1);
 	test_port_send(port, 20);
-	assert_int_equal(told.calls[RT_TRACE_latency], 0); /* created, not received */
+	assert_int_equal(traced.calls[RT_TRACE_latency], 0); /* created, not received */
 	n = test_port_receive(port, pkts, 32);
 	assert_int_equal(n, 20);
 	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, n), n);
-	assert_int_equal(told.calls[RT_TRACE_latency], 1);
-	assert_int_equal(told.timed, 20);
-	/* The first pair is that of packets without a time. */
+	assert_int_equal(traced.calls[RT_TRACE_latency], 1);
+	assert_int_equal(traced.timed, 20);
+	/* The first pair has the packets without a time. */
 	assert_int_equal(rt_stat_current->header->pair_count, 2);
-	assert_int_equal(told.cycles, rt_stat_current->pairs[1].sum);
+	assert_int_equal(traced.cycles, rt_stat_current->pairs[1].sum);
 	test_port_poll(port, 32);
 	test_monitor_end(&m);
 }
@@ -349,24 +349,24 @@ static void test_losses_of_the_driver(void **state)
 	assert_int_equal(rt_port_set_missed(port, 100), 0);
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 0);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 0);
 	rt_port_set_missed(port, 107);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 1);
-	assert_int_equal(told.loss.port, port);
-	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
-	assert_int_equal(told.loss.packets, 7);
-	assert_int_equal(told.loss.reason, RT_DROP_IMISSED);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 1);
+	assert_int_equal(traced.loss.port, port);
+	assert_int_equal(traced.loss.queue, RT_TRACE_NO_QUEUE);
+	assert_int_equal(traced.loss.packets, 7);
+	assert_int_equal(traced.loss.reason, RT_DROP_IMISSED);
 	rt_port_set_missed(port, 2); /* reset in between */
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_drop], 2);
-	assert_int_equal(told.loss.packets, 2);
+	assert_int_equal(traced.calls[RT_TRACE_drop], 2);
+	assert_int_equal(traced.loss.packets, 2);
 	rt_port_set_missed(port, 0);
 	test_monitor_end(&m);
 }
 
-/* Offers frames until the port takes no more; returns how many it refused of 32 more. */
+/* Sends frames until the port accepts no more; returns how many of 32 further ones it refused. */
 static unsigned overflow(void)
 {
 	struct rte_mbuf *m;
@@ -390,13 +390,13 @@ static void test_refused_packets(void **state)
 	test_stats_tick();
 	test_port_send(port, 50);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 0);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 0);
 	assert_int_equal(overflow(), 32);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
-	assert_int_equal(told.loss.packets, 32);
-	assert_int_equal(told.loss.queue, RT_TRACE_NO_QUEUE);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(traced.loss.packets, 32);
+	assert_int_equal(traced.loss.queue, RT_TRACE_NO_QUEUE);
 	/* Events while no tracer is attached are not reported. */
 	test_monitor(&m, RT_COLLECT_GAPS, 1);
 	test_stats_tick();
@@ -404,22 +404,21 @@ static void test_refused_packets(void **state)
 	test_monitor(&m, RT_COLLECT_POLLS, 1);
 	test_stats_tick();
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
-	/* The application resets the driver's counters. */
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
+	/* The application resets the counters of the driver. */
 	assert_int_equal(rte_eth_stats_reset(port), 0);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 1);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 1);
 	assert_int_equal(overflow(), 32);
 	test_stats_tick();
-	assert_int_equal(told.calls[RT_TRACE_tx_refused], 2);
-	assert_int_equal(told.loss.packets, 32);
+	assert_int_equal(traced.calls[RT_TRACE_tx_refused], 2);
+	assert_int_equal(traced.loss.packets, 32);
 	while (test_port_poll(port, 32))
 		;
 	test_monitor_end(&m);
 }
 
-/* As DPDK has registered them, which starts only if all points have a size: 8 bytes, and the
- * fields. */
+/* As registered with DPDK, which starts only if all points have a size: 8 bytes, and the fields. */
 static void test_points_are_registered(void **state)
 {
 #define X(event, parameters) {"ringtap." #event, &__rt_point_##event},
@@ -450,8 +449,8 @@ static void no_fields(void)
 {
 }
 
-/* main() has registered it; EAL has started nevertheless, with room for all that it may emit. */
-static void test_point_without_fields_does_no_harm(void **state)
+/* main() has registered it; EAL has started nevertheless, with space for all its fields. */
+static void test_point_without_fields(void **state)
 {
 	assert_ptr_equal(rte_trace_point_lookup("ringtap.empty"), &empty_point);
 	assert_true((empty_point & __RTE_TRACE_FIELD_SIZE_MASK) > 32);
@@ -463,14 +462,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_points_are_registered),
-		cmocka_unit_test(test_point_without_fields_does_no_harm),
-		with_port(test_tracer_gets_what_is_counted),
-		with_port(test_nobody_listens),
-		with_port(test_tracer_comes_and_goes),
-		with_port(test_dpdk_gets_what_is_counted),
+		cmocka_unit_test(test_point_without_fields),
+		with_port(test_events_of_a_tracer_match_the_counters),
+		with_port(test_no_events_without_a_tracer),
+		with_port(test_tracer_is_attached_and_detached),
+		with_port(test_events_of_dpdk_match_the_counters),
 		with_port(test_overwritten_events_are_lost),
 		with_port(test_discarded_events_are_lost),
-		with_port(test_who_gets_a_buffer),
+		with_port(test_threads_that_get_a_trace_buffer),
 		with_port(test_latency_of_a_burst),
 		with_port(test_losses_of_the_driver),
 		with_port(test_refused_packets),

@@ -14,16 +14,16 @@
 
 /* X(event, parameters) */
 #define RT_TRACER_EVENTS(X)                                                               \
-	X(rx_burst, (uint16_t port, uint16_t queue, uint16_t asked, uint16_t got))        \
-	X(empty_poll, (uint16_t port, uint16_t queue, uint16_t asked))                    \
-	X(tx_burst, (uint16_t port, uint16_t queue, uint16_t asked, uint16_t got))        \
+	X(rx_burst, (uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx))    \
+	X(empty_poll, (uint16_t port, uint16_t queue, uint16_t nb_pkts))                  \
+	X(tx_burst, (uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_tx))    \
 	X(tx_refused, (uint16_t port, uint16_t queue, uint64_t packets))                  \
 	X(drop, (uint16_t port, uint16_t queue, uint64_t packets, uint32_t reason))       \
 	X(session_open, (uint32_t session, uint32_t reader))                              \
 	X(session_close, (uint32_t session, uint32_t reader))                             \
 	X(ring_full, (uint32_t session, uint16_t port, uint16_t queue, uint32_t packets)) \
-	X(latency, (uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum,        \
-			   uint64_t greatest))
+	X(latency, (uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, \
+			   uint64_t max_cycles))
 
 struct rt_tracer {
 	uint32_t version;

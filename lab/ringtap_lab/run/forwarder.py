@@ -21,7 +21,7 @@ class Report:
 
     def disturbed(self):
         """Greatest share of the time that a polling thread did not have its CPU."""
-        return max(0.0, *(1 - t["cpu_seconds"] / self.data["seconds"] for t in self.data["threads"]))
+        return max(0.0, *(1 - t["cpu_s"] / self.data["duration_s"] for t in self.data["threads"]))
 
     def number(self, kind):
         """The role's number, as in the file of samples."""

@@ -32,7 +32,7 @@ def _ours(bench, name, more):
     first = ["--tx-first", str(BURST)] if name == "net_ring" else []
     report = forwarder.run(bench.lab, end, "forward", [*first, "--duration", f"{SECONDS}s", *more])
     packets = sum(role["total"]["rx_packets"] for role in report.data["roles"])
-    return packets / sum(t["cpu_seconds"] for t in report.data["threads"])
+    return packets / sum(t["cpu_s"] for t in report.data["threads"])
 
 
 def _turn(bench, name, backwards):

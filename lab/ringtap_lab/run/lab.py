@@ -46,7 +46,7 @@ class Lab:
         run has a part of it."""
         return budget_s * (QUICK_BUDGET if self.quick else 1) - (time.monotonic() - self._began) - self.left_s
 
-    def say(self, text):
+    def log(self, text):
         print(text, file=sys.stderr, flush=True)
 
     # Programs

@@ -102,7 +102,7 @@ def on_veth(bench):
             time.sleep(0.2)  # libpcap hands out a block that is not full after 0.1 s
             counts = counter.counts()
     # Starting and ending the sender is not its time.
-    _add(bench, "veth", "system", counts | {"seconds": report.data["seconds"]})
+    _add(bench, "veth", "system", counts | {"seconds": report.data["duration_s"]})
 
 
 def _check_share(counts, inner, outer, share):

@@ -110,7 +110,7 @@ class Run:
         self._prepare()
         everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
         if len(todo) < len(everything):
-            self.lab.say(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
+            self.lab.log(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
                          f"{self.journal.path} already; --fresh measures anew")
         part = self.part
         part.number, part.left_s = len(todo), sum(cell.seconds for _, cell in todo)
@@ -122,7 +122,7 @@ class Run:
             self.progress.next(part, repetition, cell)
             self.lab.left_s = part.left_s - cell.seconds
             begin = time.monotonic()
-            self.lab.say(f"    {self._measure(repetition, cell)}")
+            self.lab.log(f"    {self._measure(repetition, cell)}")
             part.took(cell.seconds, time.monotonic() - begin)
         if not any(o.errors for o in self.journal.results.outcomes.values()):
             self.journal.write({"event": "end", "at": now()})

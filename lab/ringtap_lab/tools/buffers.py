@@ -54,12 +54,12 @@ def order(addresses, stride):
 def describe(addresses, memory):
     """(numbers, misses per packet by page size and entries) of two rounds through the pool. memory: of
     ringtap-fwd's report."""
-    own = memory["page_size"]
+    own = memory["page_bytes"]
     half = len(addresses) // 2
     curves = {name: iotlb.miss_rates(addresses, size, ENTRIES, half) for name, size in PAGES.items()}
     at = dict(zip(ENTRIES, iotlb.miss_rates(addresses, own, ENTRIES, half)))
     successive = addresses[half:half + SUCCESSIVE]
-    found = {"out_of_order": order(addresses, memory["stride"]),
+    found = {"out_of_order": order(addresses, memory["stride_bytes"]),
              "buffers": len(numpy.unique(addresses[half:])),
              "pages_4k": iotlb.pages_touched(successive, 4096),
              "pages_own": iotlb.pages_touched(successive, own)}

@@ -15,31 +15,31 @@
 
 /* clang-format off */
 LTTNG_UST_TRACEPOINT_EVENT(ringtap, rx_burst,
-	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, asked, uint16_t, got),
+	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, nb_pkts, uint16_t, nb_rx),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_integer(uint16_t, port, port)
 		lttng_ust_field_integer(uint16_t, queue, queue)
-		lttng_ust_field_integer(uint16_t, asked, asked)
-		lttng_ust_field_integer(uint16_t, got, got)
+		lttng_ust_field_integer(uint16_t, nb_pkts, nb_pkts)
+		lttng_ust_field_integer(uint16_t, nb_rx, nb_rx)
 	)
 )
 
 LTTNG_UST_TRACEPOINT_EVENT(ringtap, empty_poll,
-	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, asked),
+	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, nb_pkts),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_integer(uint16_t, port, port)
 		lttng_ust_field_integer(uint16_t, queue, queue)
-		lttng_ust_field_integer(uint16_t, asked, asked)
+		lttng_ust_field_integer(uint16_t, nb_pkts, nb_pkts)
 	)
 )
 
 LTTNG_UST_TRACEPOINT_EVENT(ringtap, tx_burst,
-	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, asked, uint16_t, got),
+	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint16_t, nb_pkts, uint16_t, nb_tx),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_integer(uint16_t, port, port)
 		lttng_ust_field_integer(uint16_t, queue, queue)
-		lttng_ust_field_integer(uint16_t, asked, asked)
-		lttng_ust_field_integer(uint16_t, got, got)
+		lttng_ust_field_integer(uint16_t, nb_pkts, nb_pkts)
+		lttng_ust_field_integer(uint16_t, nb_tx, nb_tx)
 	)
 )
 
@@ -89,14 +89,14 @@ LTTNG_UST_TRACEPOINT_EVENT(ringtap, ring_full,
 )
 
 LTTNG_UST_TRACEPOINT_EVENT(ringtap, latency,
-	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint32_t, packets, uint64_t, sum,
-		uint64_t, greatest),
+	LTTNG_UST_TP_ARGS(uint16_t, port, uint16_t, queue, uint32_t, packets, uint64_t, sum_cycles,
+		uint64_t, max_cycles),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_integer(uint16_t, port, port)
 		lttng_ust_field_integer(uint16_t, queue, queue)
 		lttng_ust_field_integer(uint32_t, packets, packets)
-		lttng_ust_field_integer(uint64_t, sum, sum)
-		lttng_ust_field_integer(uint64_t, greatest, greatest)
+		lttng_ust_field_integer(uint64_t, sum_cycles, sum_cycles)
+		lttng_ust_field_integer(uint64_t, max_cycles, max_cycles)
 	)
 )
 /* clang-format on */

@@ -13,19 +13,19 @@ static bool enabled(void)
 #undef X
 }
 
-static void rx_burst(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
+static void rx_burst(uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_rx)
 {
-	lttng_ust_tracepoint(ringtap, rx_burst, port, queue, asked, got);
+	lttng_ust_tracepoint(ringtap, rx_burst, port, queue, nb_pkts, nb_rx);
 }
 
-static void empty_poll(uint16_t port, uint16_t queue, uint16_t asked)
+static void empty_poll(uint16_t port, uint16_t queue, uint16_t nb_pkts)
 {
-	lttng_ust_tracepoint(ringtap, empty_poll, port, queue, asked);
+	lttng_ust_tracepoint(ringtap, empty_poll, port, queue, nb_pkts);
 }
 
-static void tx_burst(uint16_t port, uint16_t queue, uint16_t asked, uint16_t got)
+static void tx_burst(uint16_t port, uint16_t queue, uint16_t nb_pkts, uint16_t nb_tx)
 {
-	lttng_ust_tracepoint(ringtap, tx_burst, port, queue, asked, got);
+	lttng_ust_tracepoint(ringtap, tx_burst, port, queue, nb_pkts, nb_tx);
 }
 
 static void tx_refused(uint16_t port, uint16_t queue, uint64_t packets)
@@ -54,9 +54,9 @@ static void ring_full(uint32_t session, uint16_t port, uint16_t queue, uint32_t 
 }
 
 static void latency(
-	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum, uint64_t greatest)
+	uint16_t port, uint16_t queue, uint32_t packets, uint64_t sum_cycles, uint64_t max_cycles)
 {
-	lttng_ust_tracepoint(ringtap, latency, port, queue, packets, sum, greatest);
+	lttng_ust_tracepoint(ringtap, latency, port, queue, packets, sum_cycles, max_cycles);
 }
 
 __attribute__((visibility("default"))) extern const struct rt_tracer ringtap_tracer;

@@ -112,7 +112,7 @@ def send(lab, sender, rate, counter):
         shares = watch(lab)
         report = it.report()
     time.sleep(DRAIN_S)
-    return result(report, report.data["seconds"], shares, counter.counts() if counter else None)
+    return result(report, report.data["duration_s"], shares, counter.counts() if counter else None)
 
 
 class Late(RuntimeError):

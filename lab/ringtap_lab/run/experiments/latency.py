@@ -59,7 +59,7 @@ class Latency(Experiment):
     def prepare(self, lab):
         """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
-            lab.say(f"warning: {warning}")
+            lab.log(f"warning: {warning}")
         return {}
 
     def cells(self, lab):
@@ -152,10 +152,10 @@ def measure(lab, ends, test, count, linger=False):
         other = there.report(end=not linger)
     sender = here.role("generate")
     back = sender["round_trip"]
-    lost = _lost(count, back["count"])
-    values = _values(back) if test == ROUND_TRIP else _values(other.role("echo")["cost"])
+    lost = _lost(count, back["packets"])
+    values = _values(back) if test == ROUND_TRIP else _values(other.role("echo")["time_per_packet"])
     return Measurement(values | {"lost": lost, "disturbed": max(here.disturbed(), other.disturbed()),
-                                 "per_burst": other.role("echo")["total"]["rx_per_nonzero_burst"]})
+                                 "per_burst": other.role("echo")["total"]["rx_packets_per_busy_call"]})
 
 
 def _one_process(lab, count):
@@ -166,8 +166,8 @@ def _one_process(lab, count):
         "--frame", "arp", "--rate", "max", "--count", str(count), "--tx-full", "retry", "--latency", "1"], 120)
     forward = report.role("oneway")
     lost = _lost(count, report.role("sink")["total"]["rx_packets"])
-    return Measurement(_values(forward["cost"]) | {
-        "lost": lost, "disturbed": report.disturbed(), "per_burst": forward["total"]["rx_per_nonzero_burst"]})
+    return Measurement(_values(forward["time_per_packet"]) | {
+        "lost": lost, "disturbed": report.disturbed(), "per_burst": forward["total"]["rx_packets_per_busy_call"]})
 
 
 def _lost(sent, came):
@@ -181,7 +181,7 @@ def _values(found):
     values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns") for k in ("mean", "p50", "p99", "max")}
     pps = 1e9 / values["ns_p50"] if values["ns_p50"] else 0.0
     return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps,
-                     "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["count"]}
+                     "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["packets"]}
 
 
 EXPERIMENT = Latency()

@@ -107,7 +107,7 @@ def _cost(lab, kind, order, seconds):
     report = forwarder.run_argv(_argv(lab, [
         "--memory", kind, "--pool-order", order, "--tx-full", "retry", "--rate", "max",
         "--duration", f"{round(seconds * 1000)}ms"]), 60)
-    pps = report.role("sink")["total"]["rx_packets"] / report.data["seconds"]
+    pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
     return {"pps": pps, "cycles_per_packet": report.hz / pps, "disturbed": report.disturbed()}
 
 
@@ -169,11 +169,11 @@ def _stages(lab, kind, policy, stage_s, keep):
 def _counts(report, stage):
     """Drops by place, and bursts, of one stage."""
     generator, forward, sink = (report.role(r)["stages"][stage] for r in ("generate", "oneway", "sink"))
-    offered = generator["tx_packets"] + generator["refused"] + generator["no_buffer"]
-    return {"offered": offered, "dropped": forward["tx_dropped"], "refused": generator["refused"],
-            "no_buffer": generator["no_buffer"], "passed": sink["rx_packets"],
-            "per_burst": forward["rx_per_burst"], "per_nonzero_burst": forward["rx_per_nonzero_burst"],
-            "bursts": forward["rx_bursts"], "nonzero_bursts": forward["rx_bursts_nonzero"],
+    offered = generator["tx_packets"] + generator["tx_refused"] + generator["tx_nombuf"]
+    return {"offered": offered, "dropped": forward["tx_dropped"], "refused": generator["tx_refused"],
+            "no_buffer": generator["tx_nombuf"], "passed": sink["rx_packets"],
+            "per_burst": forward["rx_packets_per_call"], "per_nonzero_burst": forward["rx_packets_per_busy_call"],
+            "bursts": forward["rx_calls"], "nonzero_bursts": forward["rx_busy_calls"],
             "retried": forward["tx_retried"]}
 
 
@@ -185,7 +185,7 @@ def _without_gpu(lab):
         report = forwarder.run_argv(argv, 60)
     except RuntimeError as e:
         raise Unavailable(str(e)) from e
-    pps = report.role("echo")["total"]["rx_packets"] / report.data["seconds"]
+    pps = report.role("echo")["total"]["rx_packets"] / report.data["duration_s"]
     return Measurement({"pps": pps, "cycles_per_packet": report.hz / pps})
 
 

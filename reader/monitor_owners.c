@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose the blocks of statistics are. Indices that were given out stay what they are. */
+/* Finds the owners of statistics blocks. Indices in snapshots never change. */
 #include <errno.h>
-#include <string.h>
 
 #include "common/atomics.h"
 #include "monitor_state.h"
@@ -11,8 +10,8 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 	return v < max ? v : max;
 }
 
-/* Never fewer than before: indices that were given out stay valid. The acquire pairs with the
- * releases in add_port(), rt_stats_refresh_pools() and supply_threads(). */
+/* Never decreases, as indices in snapshots stay valid. The acquire pairs with the releases in
+ * add_port(), rt_stats_refresh_pools() and supply_threads(). */
 static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 {
 	uint32_t now = at_most(rt_load_acquire(live), max);
@@ -20,18 +19,18 @@ static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 	*count = now > *count ? now : *count;
 }
 
-/* A block's port was there before it. */
+/* A block's port was published before the block. */
 static bool known_port(struct ringtap_monitor *mon, uint32_t index)
 {
 	if (index >= mon->port_count)
-		take_count(&mon->port_count, &mon->fig.live->port_count, RT_STAT_PORTS);
+		take_count(&mon->port_count, &mon->stats.live->port_count, RT_STAT_PORTS);
 	return index < mon->port_count;
 }
 
 /* So was its thread. */
 static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *index)
 {
-	if (slot >= RT_STAT_THREADS || !rt_load_acquire(&mon->fig.threads[slot].generation))
+	if (slot >= RT_STAT_THREADS || !rt_load_acquire(&mon->stats.threads[slot].generation))
 		return -EBADMSG;
 	if (!mon->slot_met[slot]) {
 		mon->slot_met[slot] = true;
@@ -44,7 +43,7 @@ static int owner_thread(struct ringtap_monitor *mon, uint32_t slot, uint32_t *in
 
 static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_stat_hook *h = &mon->fig.hooks[block];
+	const struct rt_stat_hook *h = &mon->stats.hooks[block];
 
 	if (!rt_load_acquire(&h->generation)) /* pairs with rt_stat_claim_block() */
 		return -EAGAIN;
@@ -58,7 +57,7 @@ static int meet_hook(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 
 static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_stat_pair *p = &mon->fig.pairs[block];
+	const struct rt_stat_pair *p = &mon->stats.pairs[block];
 	uint16_t rx;
 
 	if (!rt_load_acquire(&p->generation)) /* likewise */
@@ -73,7 +72,7 @@ static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 
 static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
 {
-	const struct rt_stat_sampler *s = &mon->fig.samplers[block];
+	const struct rt_stat_sampler *s = &mon->stats.samplers[block];
 
 	if (!rt_load_acquire(&s->generation)) /* likewise */
 		return -EAGAIN;
@@ -101,7 +100,7 @@ static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *
 	return 0;
 }
 
-/* Cycles never go back, though the period that lasts is estimated. */
+/* Cycles never decrease, although the current period is estimated. */
 static void take_over(struct rt_thread *t, const struct rt_thread *now)
 {
 	uint64_t busy = t->pub.busy_cycles, idle = t->pub.idle_cycles;
@@ -115,7 +114,7 @@ static void take_over(struct rt_thread *t, const struct rt_thread *now)
 
 static int meet_blocks(struct ringtap_monitor *mon)
 {
-	const struct rt_stat_header *live = mon->fig.live;
+	const struct rt_stat_header *live = mon->stats.live;
 	uint32_t hooks = at_most(rt_load(&live->hook_count), RT_STAT_HOOKS);
 	uint32_t pairs = at_most(rt_load(&live->pair_count), RT_STAT_PAIRS);
 	uint32_t samplers = at_most(rt_load(&live->sampler_count), RT_STAT_SAMPLERS);
@@ -130,16 +129,16 @@ static int meet_blocks(struct ringtap_monitor *mon)
 	return ret;
 }
 
-int rt_who_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
+int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 {
 	struct rt_thread now;
 	uint32_t index;
 	int ret;
 
-	take_count(&mon->port_count, &mon->fig.live->port_count, RT_STAT_PORTS);
-	take_count(&mon->pool_count, &mon->fig.live->pool_count, RT_STAT_POOLS);
-	take_count(&mon->slot_count, &mon->fig.live->thread_count, RT_STAT_THREADS);
-	mon->newest_window = rt_newest_window(&mon->fig, mon->slot_count);
+	take_count(&mon->port_count, &mon->stats.live->port_count, RT_STAT_PORTS);
+	take_count(&mon->pool_count, &mon->stats.live->pool_count, RT_STAT_POOLS);
+	take_count(&mon->slot_count, &mon->stats.live->thread_count, RT_STAT_THREADS);
+	mon->newest_window = rt_newest_window(&mon->stats, mon->slot_count);
 	ret = meet_blocks(mon);
 	for (uint32_t slot = 0; slot < mon->slot_count && !ret; slot++) {
 		if (!rt_thread_read(mon, slot, tsc_hz, &now))
