@@ -20,12 +20,12 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define CLOCK_AT      256u
-#define IF_AT         512u
-#define TAP_AT        (IF_AT + sizeof(struct rt_seg_if))
-#define RING_AT       1024u
-#define COUNT_AT      (RING_AT + RT_MAX_RINGS * sizeof(struct rt_seg_ring))
-#define ORDER_AT      (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
+#define CLOCK_AT 256u
+#define IF_AT    512u
+#define TAP_AT   (IF_AT + sizeof(struct rt_seg_if))
+#define RING_AT  1024u
+#define COUNT_AT (RING_AT + RT_MAX_RINGS * sizeof(struct rt_seg_ring))
+#define ORDER_AT (COUNT_AT + (RT_MAX_RINGS + 1) * sizeof(struct rt_seg_count))
 
 static uint32_t chunks(const struct fake_probe *p)
 {

@@ -257,8 +257,8 @@ int main(int argc, char **argv)
 		default: fputs(usage, stderr); return 2;
 		}
 	}
-	if (!b.samples || !b.mbufs || b.mbufs % (BURST * SEGMENTS) ||
-		ring_size < CHUNKS * 4096 || (ring_size & (ring_size - 1))) {
+	if (!b.samples || !b.mbufs || b.mbufs % (BURST * SEGMENTS) || ring_size < CHUNKS * 4096 ||
+		(ring_size & (ring_size - 1))) {
 		fputs(usage, stderr);
 		return 2;
 	}

@@ -154,8 +154,8 @@ static void print_app(const struct app_view *v)
 		char size[FORMAT_LEN];
 
 		text_wrapf(stdout, 4, "  session %u: %s, pid %u, %u rings, %s bytes, %u taps",
-			s->id, s->reader, s->reader_pid, s->rings, format_count(size, s->buffer_size),
-			s->taps);
+			s->id, s->reader, s->reader_pid, s->rings,
+			format_count(size, s->buffer_size), s->taps);
 	}
 }
 

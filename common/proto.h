@@ -136,7 +136,7 @@ struct rt_msg_open {
 	uint32_t reserved;
 	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
 	uint64_t buffer_most; /* bytes; limits the default */
-			      /* followed by rt_msg_target[target_count], then rt_insn[insn_count] */
+	/* followed by rt_msg_target[target_count], then rt_insn[insn_count] */
 };
 
 /* The memory of the session that was requested; the reader makes it. */

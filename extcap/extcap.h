@@ -18,9 +18,9 @@ struct extcap {
 	const char *filter;
 	const char *fifo;
 	/* Of the capture. */
-	unsigned directions; /* RINGTAP_RX | RINGTAP_TX; 0: both */
-	int queue;           /* -1: all */
-	uint32_t snaplen;    /* bytes; 0: all */
+	unsigned directions;  /* RINGTAP_RX | RINGTAP_TX; 0: both */
+	int queue;            /* -1: all */
+	uint32_t snaplen;     /* bytes; 0: all */
 	uint64_t buffer_size; /* bytes; 0: the default */
 	enum ringtap_timestamp timestamp;
 };

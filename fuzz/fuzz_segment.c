@@ -34,8 +34,7 @@ static void overwrite(
 	struct test_session *s, unsigned where, uint32_t offset, const uint8_t *src, uint32_t n)
 {
 	uint8_t *base[] = {(uint8_t *)s->h, s->data, (uint8_t *)s->tails, (uint8_t *)s->rings};
-	uint64_t room[] = {
-		lseek(s->fds[0], 0, SEEK_END), RINGS * TEST_RING, 4096, RINGS * 128};
+	uint64_t room[] = {lseek(s->fds[0], 0, SEEK_END), RINGS * TEST_RING, 4096, RINGS * 128};
 
 	offset %= room[where];
 	if (n > room[where] - offset)

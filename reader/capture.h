@@ -27,12 +27,12 @@ struct rt_in {
 	const uint8_t *chunk; /* that holds pos, once it has been looked for */
 	uint64_t end;         /* position of its end; 0: none yet */
 	uint64_t tail;        /* released */
-	uint64_t pos;     /* handed out up to here */
-	uint64_t head;    /* published, when it was last read */
-	uint64_t fetched; /* lines before it have been prefetched */
-	uint64_t stale;   /* records before it may have passed another filter */
-	uint64_t key;     /* time of the record at pos, valid if pos < head; never goes back */
-	uint64_t now_ns;  /* when head was last read */
+	uint64_t pos;         /* handed out up to here */
+	uint64_t head;        /* published, when it was last read */
+	uint64_t fetched;     /* lines before it have been prefetched */
+	uint64_t stale;       /* records before it may have passed another filter */
+	uint64_t key;         /* time of the record at pos, valid if pos < head; never goes back */
+	uint64_t now_ns;      /* when head was last read */
 	uint64_t busy_head, busy_last_ns;
 	uint64_t busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_refresh() */
 	uint32_t source, index;

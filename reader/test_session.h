@@ -23,7 +23,7 @@ struct test_session {
 	struct rt_seg_tail *tails;
 	uint32_t *orders;
 	uint8_t *data;
-	uint64_t ring_size; /* bytes of chunks that each ring has, in rotation */
+	uint64_t ring_size;         /* bytes of chunks that each ring has, in rotation */
 	uint64_t pos[RT_MAX_RINGS]; /* written, published or not */
 };
 

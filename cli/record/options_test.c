@@ -63,9 +63,8 @@ static void limits_and_values(void **state)
 	struct record_config c;
 
 	assert_int_equal(
-		parse(&c,
-			"-a duration:1.5 -a filesize:7 -b filesize:5 -b files:3 -b interval:60 "
-			"-w x -c 12 --buffer=2M --compress lz4 --on-full wait --timestamp nic"),
+		parse(&c, "-a duration:1.5 -a filesize:7 -b filesize:5 -b files:3 -b interval:60 "
+			  "-w x -c 12 --buffer=2M --compress lz4 --on-full wait --timestamp nic"),
 		0);
 	assert_int_equal(c.stop.duration_ns, 1500000000);
 	assert_int_equal(c.stop.bytes, 7000);

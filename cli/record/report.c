@@ -76,8 +76,9 @@ void report_live(struct recorder *r, uint64_t now)
 	format_count(packets, recorder_written(r));
 	format_si(rate, (double)(s.total.captured - r->report_captured) / seconds);
 	format_count(lost, counts_lost(&s.total));
-	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s", tty ? "\r" : "",
-		packets, rate, buffer_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
+	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s",
+		tty ? "\r" : "", packets, rate, buffer_fill_percent(r), lost,
+		tty ? "\x1b[K" : "\n");
 	fflush(stderr);
 	message_live_line(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
@@ -278,7 +279,8 @@ bool report_losses(const struct recorder *r)
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
 	explain_full_buffer(r, full, sizeof(full));
-	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command, format_count(count, lost),
-		percent(share, lost, s.total.seen), reasons, advice(&s.total, full));
+	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command,
+		format_count(count, lost), percent(share, lost, s.total.seen), reasons,
+		advice(&s.total, full));
 	return true;
 }

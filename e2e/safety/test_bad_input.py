@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import stat
-import struct
 
 import pytest
 

@@ -464,7 +464,7 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 struct ringtap_ring {
 	size_t size;
 	uint32_t app;
-	uint32_t lcore;     /* UINT32_MAX: unknown or unused */
+	uint32_t lcore;       /* UINT32_MAX: unknown or unused */
 	uint64_t buffer_size; /* bytes, shared with the application's other rings */
 	uint64_t used;        /* bytes not yet released */
 	uint64_t written;     /* bytes since the beginning */

@@ -90,10 +90,10 @@ struct rt_session {
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;
 	uint32_t if_count, if_room, tap_count, tap_capacity, taps_refused;
-	struct rt_session_if *ifs;    /* if_room */
-	struct rt_tap **taps;         /* tap_capacity */
-	uint64_t *pending;            /* ring_count * tap_capacity */
-	uint32_t *orders;             /* ring_count * order_count */
+	struct rt_session_if *ifs; /* if_room */
+	struct rt_tap **taps;      /* tap_capacity */
+	uint64_t *pending;         /* ring_count * tap_capacity */
+	uint32_t *orders;          /* ring_count * order_count */
 	struct rt_chunks chunks;
 	struct rt_thread_set polling; /* threads that polled when the memory was laid out */
 	struct rt_shm shm;

@@ -35,8 +35,8 @@ struct rt_shm {
  * -errno. */
 int rt_shm_seal(int fd);
 
-/* Fills in sizes and offsets; nothing is allocated. The buffer is rounded up to whole chunks, and to
- * RT_CHUNKS_OF_RING for each ring. */
+/* Fills in sizes and offsets; nothing is allocated. The buffer is rounded up to whole chunks, and
+ * to RT_CHUNKS_OF_RING for each ring. */
 void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps);
 
 /* Maps, seals and checks the reader's memory, makes all of it present in the page tables, and fills

@@ -17,8 +17,8 @@
 #include "shm.h"
 #include "test_eal.h"
 
-#define RINGS 3u
-#define TAPS  10u
+#define RINGS  3u
+#define TAPS   10u
 #define BUFFER ((uint64_t)RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN)
 
 static struct rt_shm m;
@@ -105,8 +105,7 @@ static void test_tables_do_not_overlap(void **state)
 		{h->ring_offset, h->ring_offset + RINGS * sizeof(struct rt_seg_ring)},
 		{h->count_offset,
 			h->count_offset + (RINGS + 1) * TAPS * sizeof(struct rt_seg_count)},
-		{h->order_offset,
-			h->order_offset + RINGS * h->order_count * sizeof(uint32_t)},
+		{h->order_offset, h->order_offset + RINGS * h->order_count * sizeof(uint32_t)},
 		{h->segment_size, UINT64_MAX}};
 
 	for (unsigned i = 0; i + 1 < sizeof(r) / sizeof(r[0]); i++)
