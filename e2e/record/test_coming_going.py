@@ -9,7 +9,7 @@ from harness.paths import BUILD
 from harness.proc import Proc, check, until
 from harness.ringtap import sessions
 
-CLIENTS, CYCLES = 4, 250
+CLIENTS, CYCLES = 4, 500
 RATE_WINDOW = 200_000  # packets; long enough to tell a stuck application from a running one
 
 
@@ -164,7 +164,7 @@ def test_attachments_leave_no_callback(busy):
 
 
 @pytest.mark.slow
-def test_a_thousand_attachments_under_full_traffic(testpmd, closing):
+def test_two_thousand_attachments_under_full_traffic(testpmd, closing):
     """Four clients at a time. No crash, no leak. (Speed afterwards is a matter of the benchmark.)"""
     pmd = testpmd("net_null0", "net_null1")
     pmd.start()
@@ -180,7 +180,7 @@ def test_a_thousand_attachments_under_full_traffic(testpmd, closing):
     after = dpdk.Resources(pmd.pid)
     assert after.threads == before.threads
     assert after.maps <= before.maps + 8, f"{before} became {after}"
-    assert after.rss_kb < before.rss_kb + 2048, f"{before} became {after}"
+    assert after.rss_kb < before.rss_kb + 4096, f"{before} became {after}"
     forwarded = pmd.stop()
     assert forwarded[0][0] > 0
     assert pmd.quit() == 0
