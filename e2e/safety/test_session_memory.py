@@ -137,7 +137,7 @@ def reader(closing):
 def refused(app, reader, spoil):
     """Passes memory in which spoil(fds, sizes) has replaced something; returns the sentence."""
     it = reader(app)
-    sizes = it.ask().sizes
+    sizes = it.request().sizes
     it.fds = [wire.memfd(size) for size in sizes]
     spoil(it.fds, sizes)
     before = dpdk.Resources(app.pid)
@@ -211,14 +211,14 @@ def test_sparse_memory_is_not_filled(memory_limit, play, closing):
 
 def test_too_few_descriptors_are_refused(app, reader):
     it = reader(app)
-    it.fds = [wire.memfd(size) for size in it.ask().sizes]
+    it.fds = [wire.memfd(size) for size in it.request().sizes]
     kind, body = it.pass_memory(it.fds[:2])
     assert kind == wire.ERROR and b"did not arrive" in body
 
 
 def test_application_at_its_limit_of_descriptors(app, reader):
     it = reader(app)
-    it.fds = [wire.memfd(size) for size in it.ask().sizes]
+    it.fds = [wire.memfd(size) for size in it.request().sizes]
     used = [int(fd) for fd in os.listdir(f"/proc/{app.pid}/fd")]
     limits = resource.prlimit(app.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(app.pid, resource.RLIMIT_NOFILE, (max(used) + 1, limits[1]))
@@ -373,7 +373,7 @@ def test_application_killed_while_it_is_attached(play, record):
 def test_silent_reader_holds_nothing_up(app, reader, record):
     """One that requests a session and never sends the memory."""
     silent = reader(app)
-    silent.ask()
+    silent.request()
     recorder = record(app)
     app.rx(n=100)
     recorder.finish()
