@@ -6,6 +6,7 @@
 #ifndef RINGTAP_COMMON_RING_H
 #define RINGTAP_COMMON_RING_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct rt_ring {
 	bool own_ahead; /* ask for lines before they are written; a buffer in the L2 cache is slowed
 			   by it */
 	bool held;      /* its thread receives packets that are stamped before: it stays busy */
+	uint16_t index;
+	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
 	uint64_t last_ns;
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */
@@ -30,13 +33,12 @@ struct rt_ring {
 	uint64_t *pending;              /* losses not yet reported in epb_dropcount, by tap index */
 	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
 	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
-	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
-	uint32_t index;
-	struct rt_chunks *chunks; /* of the session; see probe/capture/chunks.h */
-	uint32_t *order;          /* chunk by its number in the ring, modulo order_count */
-	uint32_t *pub_order;      /* the same, for the reader */
-	uint64_t oldest;          /* number of the first chunk that the ring still has */
+	struct rt_chunks *chunks;       /* of the session; see probe/capture/chunks.h */
+	uint32_t *order;                /* chunk by its number in the ring, modulo order_count */
+	uint32_t *pub_order;            /* the same, for the reader */
+	uint64_t oldest;                /* number of the first chunk that the ring still has */
 } __attribute__((aligned(128)));
+static_assert(sizeof(struct rt_ring) == 128, "two lines: the prefetcher takes pairs");
 
 /* Looks at the reader's tail. False: it is not between the last one and head. */
 static inline bool rt_ring_refresh(struct rt_ring *r)

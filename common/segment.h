@@ -50,7 +50,7 @@ enum rt_loss {
 	RT_LOSS_RING_FULL,  /* the reader was too slow */
 	RT_LOSS_NO_RING,    /* its thread has no ring, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,       /* on-full=wait, and the bounded wait ran out */
-	RT_LOSS_BAD_MBUF,   /* broken segment chain, or larger than the ring */
+	RT_LOSS_BAD_MBUF,   /* broken segment chain, or larger than a chunk */
 	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or has not been checked yet */
 	RT_LOSS_COUNT
 };

@@ -192,7 +192,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	s->target_count = (uint32_t)count;
 	ret = send_open(cap, s->conn, targets, count, o);
 	if (!ret)
-		ret = open_session(cap, s, o->buffer_size);
+		ret = open_session(cap, s, o->buffer_size ?: rt_memory_most());
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;

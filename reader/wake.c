@@ -317,6 +317,7 @@ EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)
 		make_readable(w);
 	else
 		make_unreadable(w);
+	cap->looked_ns = 0; /* the caller waits outside: no pause */
 	if (!is_over(cap))
 		begin_watching(w);
 	pthread_mutex_unlock(&w->lock);

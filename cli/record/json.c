@@ -115,7 +115,7 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "buffer_bytes", json_count(s.buffer_size));
 	json_object_set_new(j, "buffer_most_used_bytes", json_count(s.buffer_most_used));
 	json_object_set_new(j, "longest_pause_ns", json_count(s.longest_pause_ns));
-	json_object_set_new(j, "cpu_wait_ns", json_count(r->waited_ns));
+	json_object_set_new(j, "cpu_wait_ns", json_count(r->waited_ns - r->waited_before_ns));
 	json_object_set_new(j, "duration_s", json_real(recorder_seconds(r)));
 	json_object_set_new(j, "rate_pps", json_real(recorder_rate(r)));
 }

@@ -62,7 +62,7 @@ static void start_clocks(struct recorder *r)
 
 	r->start_ns = now_ns(CLOCK_REALTIME);
 	r->start_mono_ns = now_ns(CLOCK_MONOTONIC);
-	r->waited_ns = thread_waited_ns();
+	r->waited_ns = r->waited_before_ns = thread_waited_ns();
 	r->next_tick_ns = r->start_mono_ns + TICK_NS;
 	r->next_isb_ns = r->start_mono_ns + ISB_NS;
 	r->report_ns = r->start_mono_ns;
@@ -103,8 +103,20 @@ static void report_deaths(struct recorder *r)
 			r->cfg->command, r->targets.count - (unsigned)r->dead, r->targets.count);
 }
 
+static void note_wait(struct recorder *r)
+{
+	uint64_t waited = thread_waited_ns();
+
+	if (waited < r->waited_ns)
+		return; /* unknown */
+	if (waited - r->waited_ns > r->longest_wait_ns)
+		r->longest_wait_ns = waited - r->waited_ns;
+	r->waited_ns = waited;
+}
+
 static void tick(struct recorder *r, uint64_t now)
 {
+	note_wait(r);
 	r->next_tick_ns = now + TICK_NS;
 	if (!r->discarding)
 		check(r, output_flush(&r->out));
@@ -187,7 +199,7 @@ void recorder_loop(struct recorder *r)
 	recorder_end(r, END_APPLICATION, false);
 	r->end_ns = now_ns(CLOCK_REALTIME);
 	r->end_mono_ns = now_ns(CLOCK_MONOTONIC);
-	r->waited_ns = thread_waited_ns() - r->waited_ns;
+	note_wait(r);
 	if (r->out.sink)
 		check(r, file_end(r, n == -EPIPE));
 	shares_update(r);

@@ -7,6 +7,8 @@
 #include "base/util.h"
 #include "record.h"
 
+#define BUFFER_MAX (UINT64_C(64) << 30) /* bytes; of --buffer */
+
 uint64_t thread_waited_ns(void)
 {
 	/* Documentation/scheduler/sched-stats.rst: time on the CPU, time waiting for one, slices */
@@ -62,16 +64,16 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
-	if (!paused(r, &s)) {
+	/* Whatever the number of pauses. */
+	enough = power_of_two((double)s.buffer_size +
+			      (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s));
+	if (!paused(r, &s) || enough > BUFFER_MAX) {
 		snprintf(out, size,
 			"packets come faster than the recorder takes them; try -s or a filter");
 		return;
 	}
-	/* Whatever the number of pauses. */
-	enough = power_of_two((double)s.buffer_size +
-			      (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s));
 	/* Else it was stopped, or its output took nothing. */
-	no_cpu = r->waited_ns >= s.longest_pause_ns / 2;
+	no_cpu = r->longest_wait_ns >= s.longest_pause_ns / 2;
 	snprintf(out, size,
 		"the recorder paused for up to %" PRIu64 " ms%s; --buffer %" PRIu64
 		"M would have held them%s",

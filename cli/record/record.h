@@ -60,7 +60,9 @@ struct recorder {
 	uint64_t next_interval_ns; /* CLOCK_REALTIME; 0: none */
 	/* of the last live report */
 	uint64_t report_ns, report_captured;
-	uint64_t waited_ns; /* that this thread was runnable without a CPU, during the recording */
+	/* Time that this thread was runnable without a CPU: before the recording, until the last
+	 * tick, and the most from a tick to the next. */
+	uint64_t waited_before_ns, waited_ns, longest_wait_ns;
 };
 
 /* ---- command.c */

@@ -128,6 +128,9 @@ class Lttng:
         self.daemon = Proc(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"',
                             self.RUN, "lttng-sessiond", "--no-kernel"], env=self._env)
         try:
+            # Before that, nsenter would find the namespace that unshare leaves.
+            until(lambda: self._comm() == "lttng-sessiond" or not self.daemon.alive(), 30,
+                  "the daemon's own namespace")
             until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), 30,
                   "a session daemon")
             assert self.daemon.alive(), self.daemon.output
@@ -139,6 +142,9 @@ class Lttng:
     def prefix(self):
         # LTTng's default of three seconds is too short for a loaded machine.
         return ["nsenter", "-m", "-t", str(self.daemon.pid), "env", "LTTNG_UST_REGISTER_TIMEOUT=60000"]
+
+    def _comm(self):
+        return Path(f"/proc/{self.daemon.pid}/comm").read_text().strip()
 
     def _run(self, *args):
         return run([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)

@@ -320,7 +320,7 @@ def test_reader_killed_at_any_point(busy, record, point):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     until(lambda: busy.one("callbacks 0") == 0, 5, "callbacks gone")
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, 5, "descriptors closed")
-    assert dpdk.Resources(busy.pid).maps <= before.maps + 2
+    until(lambda: dpdk.Resources(busy.pid).maps <= before.maps + 2, 5, "memory unmapped")
     record(busy, "-s", "64", "-c", "1000").done()
 
 

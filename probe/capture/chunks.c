@@ -5,7 +5,8 @@
 
 #include "chunks.h"
 
-#define WORD 64u /* chunks in a word of free */
+#define WORD       64u /* chunks in a word of free */
+#define SHRINK_MAX 64u /* chunks at a time: some microseconds */
 
 int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t count,
 	uint32_t rings, uint32_t order_count)
@@ -17,6 +18,7 @@ int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t c
 		.shift = (uint32_t)__builtin_ctzll(size),
 		.count = count,
 		.window = share < window ? share : window,
+		.reserve = rings > 1 ? count / 4 : 0,
 		.rings = rings,
 		.order_count = order_count,
 		.free_count = count};
@@ -124,16 +126,25 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
 	rt_chunks_mend(r);
 }
 
-/* After the reader has caught up; two for each chunk that it takes, so that the number shrinks. */
+/* After the reader has caught up. */
 static void shrink(struct rt_ring *r, uint64_t now, uint64_t read)
 {
-	for (int i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < SHRINK_MAX; i++) {
 		if (now - r->oldest + 1 <= r->chunks->window || read <= r->oldest + 1)
 			return;
 		r->oldest++;
 		rt_compiler_barrier(); /* who jumps out here loses a chunk, never has it twice */
 		give_back(r->chunks, *place(r, r->order, r->oldest - 1));
 	}
+}
+
+/* Beyond its window a ring leaves some chunks to rings that have less: the reader merges by time,
+ * so that these wait for the backlog of this one. */
+static bool may_grow(const struct rt_ring *r, uint64_t owned, uint64_t reusable)
+{
+	const struct rt_chunks *c = r->chunks;
+
+	return owned < c->window || (!reusable && rt_load(&c->free_count) > c->reserve);
 }
 
 bool rt_chunks_next(struct rt_ring *r)
@@ -145,7 +156,7 @@ bool rt_chunks_next(struct rt_ring *r)
 
 	shrink(r, now, read);
 	reusable = read - r->oldest;
-	if ((reusable && now - r->oldest + 1 >= c->window) || !take_any(c, r->index, &id)) {
+	if (!may_grow(r, now - r->oldest + 1, reusable) || !take_any(c, r->index, &id)) {
 		if (!reusable)
 			return false;
 		id = *place(r, r->order, r->oldest);

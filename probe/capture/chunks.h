@@ -20,10 +20,11 @@
 
 struct rt_chunks {
 	uint8_t *data;
-	uint64_t size;   /* bytes of a chunk */
-	uint32_t shift;  /* log2 of it */
-	uint32_t count;  /* chunks */
-	uint32_t window; /* chunks that a ring keeps while the reader keeps up */
+	uint64_t size;    /* bytes of a chunk */
+	uint32_t shift;   /* log2 of it */
+	uint32_t count;   /* chunks */
+	uint32_t reserve; /* free chunks that are left to rings below their window */
+	uint32_t window;  /* chunks that a ring keeps while the reader keeps up */
 	uint32_t rings;
 	uint32_t order_count;
 	uint32_t free_count; /* bits set in free; atomic, may be late */

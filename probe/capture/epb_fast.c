@@ -19,7 +19,7 @@ typedef uint64_t u64 __attribute__((aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Progress of a burst. The data area is mapped twice, so pointers run straight. */
+/* Progress of a burst. No record crosses the end of a chunk, so pointers run straight. */
 struct cursor {
 	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
 	uint8_t *at;                    /* next record */

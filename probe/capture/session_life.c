@@ -21,7 +21,7 @@
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are found, too */
 #define OBSERVE_MAX_MS  150 /* ports that no thread polls end the wait here */
-/* Bytes; 3 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
+/* Bytes; 27 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
  * reader: docs/performance.md. */
 #define BUFFER_DEFAULT   (256ull << 20) /* bytes */
 #define BUFFER_OF_THREAD (32ull << 20)
@@ -152,7 +152,7 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 
 	*r = (struct rt_ring){
 		.own_ahead = s->chunks.window * s->chunks.size >= OWN_AHEAD_MIN,
-		.index = i,
+		.index = (uint16_t)i,
 		.order = &s->orders[(size_t)i * s->shm.order_count],
 		.pub_order = &s->shm.orders[(size_t)i * s->shm.order_count],
 		.pub = &s->shm.rings[i],
@@ -229,6 +229,8 @@ static void *populated_zeros(size_t bytes)
 
 	for (size_t i = 0; p && i < bytes; i += 4096)
 		p[i] = 0;
+	if (p && bytes)
+		p[bytes - 1] = 0;
 	return (void *)(uintptr_t)p;
 }
 
