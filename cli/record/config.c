@@ -82,7 +82,8 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
 	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536,
-		UINT64_C(64) << 30, "Another name of --buffer; it was the size for each polling thread"},
+		UINT64_C(64) << 30,
+		"Another name of --buffer; it was the size for each polling thread"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},
