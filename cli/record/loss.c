@@ -64,9 +64,10 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
-	/* Whatever the number of pauses. */
-	enough = power_of_two((double)s.buffer_size +
-			      (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s));
+	/* Whatever the number of pauses. Up to half of it is for other threads: docs/format.md. */
+	enough = power_of_two(
+		2 * ((double)s.buffer_most_used +
+			    (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s)));
 	if (!paused(r, &s) || enough > BUFFER_MAX) {
 		snprintf(out, size,
 			"packets come faster than the recorder takes them; try -s or a filter");

@@ -149,7 +149,7 @@ def pace(app):
 def tcpdump(app, closing):
     """A libpcap program, executed by `ringtap run`."""
     proc = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
-                         f"ringtap:{app.prefix}:net_null0", "-s", "64", "-w", "/dev/null"]))
+                         f"ringtap:{app.prefix}:net_null0", "-s", "64", "-B", "4096", "-w", "/dev/null"]))
     proc.expect("listening on", 30)
     return proc
 
@@ -159,7 +159,7 @@ def extcap(app, closing, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     proc = closing(Proc([wireshark.EXTCAP, "--capture", "--extcap-interface",
-                         wireshark.interface(app, "net_null0"), "--fifo", fifo]))
+                         wireshark.interface(app, "net_null0"), "--fifo", fifo, "--buffer", "4M"]))
     closing(open(fifo, "rb", buffering=0))
     return proc
 

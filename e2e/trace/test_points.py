@@ -176,7 +176,7 @@ def test_losses_of_threads_without_a_ring(play, record, listen):
     app.plug("net_null0")
     b = listen(app, "drop")
     recorder = record(app, "--buffer", "1M")
-    assert app.one("threads 0 0 count=100 n=50") == 5000
+    assert app.one("threads 0 0 count=40 n=50") == 2000
     recorder.finish()
     drops = of(b.counts(), "drop")
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
