@@ -6,6 +6,7 @@ import json
 import math
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,19 @@ def test_statistics_of_known_times(known, latency, tmp_path):
     assert output["tsc_hz"] == pytest.approx(hz, rel=2e-3)
     for name, cycles in pair["cycles"].items():
         assert pair["ns"][name] == pytest.approx(cycles * 1e9 / output["tsc_hz"], rel=1e-6), name
+
+
+def test_example_of_the_manual_page(known, latency, tmp_path):
+    """It must fail where each packet takes longer: jq's null, of a missing key, is below any limit."""
+    text = (Path(__file__).parents[2] / "cli" / "latency" / "latency.txt").read_text()
+    example = re.search(r"jq -e \\\n +'([^']+)'", text)[1]
+    it = latency(known, "--duration", "60", "--json")
+    known.send([5000], rounds=150, log=tmp_path / "log")
+    document = tmp_path / "document"
+    document.write_text(json.dumps(it.json(signal.SIGINT)))
+    for limit, status in ((0, 1), (10**12, 0)):
+        done = run(["jq", "-e", example.replace("50000", str(limit)), document])
+        assert done.returncode == status, done.stdout + done.stderr
 
 
 @pytest.mark.smoke
