@@ -278,7 +278,7 @@ def test_tcpflow(sides, play_to, tmp_path):
 def test_p0f(sides, play_to):
     out = []
     for side in sides:
-        proc = play_to(side, "p0f", "-i", "{}")
+        proc = play_to(side, "p0f", "-i", "{}", ready="Entered main event loop")
         proc.expect(r"http response(?s:.*?)`----")
         proc.stop(signal.SIGINT)
         assert "Processed 8 packets" in proc.output
@@ -309,7 +309,7 @@ def test_darkstat(sides, play_to, private_dir):
 def test_httpry(sides, play_to):
     out = []
     for side in sides:
-        proc = play_to(side, "httpry", "-i", "{}", tty=True)
+        proc = play_to(side, "httpry", "-i", "{}", ready="Starting capture", tty=True)
         proc.expect(r"200\tOK.*\n")
         proc.stop(signal.SIGINT)
         out.append([line for line in plain(proc.output, side).splitlines() if "HTTP/1.1" in line])
