@@ -87,7 +87,8 @@ static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
 }
 
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
+	uint64_t most)
 {
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
@@ -105,7 +106,7 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
-	m->buffer_most = rt_memory_most();
+	m->buffer_most = most;
 	m->target_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
 	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
@@ -182,6 +183,8 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
 	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
+	/* Once: what is available changes. */
+	const uint64_t most = rt_memory_most();
 	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
 
 	if (ret)
@@ -190,9 +193,9 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
-	ret = send_open(cap, s->conn, targets, count, o);
+	ret = send_open(cap, s->conn, targets, count, o, most);
 	if (!ret)
-		ret = open_session(cap, s, o->buffer_size ?: rt_memory_most());
+		ret = open_session(cap, s, o->buffer_size ?: most);
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;

@@ -42,19 +42,17 @@ static uint64_t tables(const struct rt_msg_layout *l)
 	       sizeof(uint32_t) * l->ring_count * l->order_count;
 }
 
-static int check(const struct rt_msg_layout *l, uint64_t wish, char *err, size_t errlen)
+static int check(const struct rt_msg_layout *l, uint64_t most, char *err, size_t errlen)
 {
-	uint64_t most = (wish ? wish : RT_BUFFER_MAX) + l->chunk_size;
-
 	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || l->if_capacity > RT_MAX_IFS ||
 		l->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "numbers of rings or tables");
 	if (!rt_chunks_valid(l->chunk_size, l->chunk_count, l->order_count, l->ring_count))
 		return bad(err, errlen, "numbers or sizes of chunks");
-	/* It rounds up to a chunk; each ring needs some. */
+	/* The probe rounds up to a chunk; each ring needs some. */
 	if (most < RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count)
 		most = RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count;
-	if (l->chunk_size * l->chunk_count > most)
+	if (l->chunk_size * (l->chunk_count - 1ull) >= most)
 		return bad(err, errlen, "a buffer that is larger than requested");
 	if (l->bytes[RT_FD_DATA] != l->chunk_size * l->chunk_count ||
 		l->bytes[RT_FD_TAILS] != pages(sizeof(struct rt_seg_tail) * l->ring_count))
@@ -189,9 +187,9 @@ uint64_t rt_memory_most(void)
 }
 
 int rt_memory_make(
-	struct rt_memory *m, const struct rt_msg_layout *l, uint64_t wish, char *err, size_t errlen)
+	struct rt_memory *m, const struct rt_msg_layout *l, uint64_t most, char *err, size_t errlen)
 {
-	int ret = check(l, wish, err, errlen);
+	int ret = check(l, most, err, errlen);
 
 	*m = RT_MEMORY_NONE;
 	if (!ret)

@@ -50,9 +50,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int make(uint64_t wish)
+/* 0: any size. */
+static int make(uint64_t most)
 {
-	return rt_memory_make(&memory, &layout, wish, err, sizeof(err));
+	return rt_memory_make(&memory, &layout, most ? most : RT_BUFFER_MAX, err, sizeof(err));
 }
 
 /* ---- what is made ---- */
