@@ -11,10 +11,8 @@
 #include "base/command.h"
 #include "cli/record/filter.h"
 #include "base/util.h"
+#include "cli/record/config.h"
 #include "extcap.h"
-
-#define BUFFER_MIN 65536
-#define BUFFER_MAX (UINT64_C(64) << 30)
 
 enum {
 	OPT_VERSION = 1,

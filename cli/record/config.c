@@ -77,12 +77,11 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
-	{TO(capture.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, UINT64_C(64) << 30,
+	{TO(capture.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"Memory of the recorder for the packets of each application, with K, M or G. The "
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
-	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, 65536,
-		UINT64_C(64) << 30,
+	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"Another name of --buffer; it was the size for each polling thread"},
 	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "

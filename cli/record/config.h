@@ -58,6 +58,10 @@ int config_set(void *ctx, int id, const struct option_value *v);
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 
+/* Of --buffer, bytes. */
+#define BUFFER_MIN 65536
+#define BUFFER_MAX (UINT64_C(64) << 30)
+
 #define RECORD_OPTION_COUNT 32
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];

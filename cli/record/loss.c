@@ -7,8 +7,6 @@
 #include "base/util.h"
 #include "record.h"
 
-#define BUFFER_MAX (UINT64_C(64) << 30) /* bytes; of --buffer */
-
 uint64_t thread_waited_ns(void)
 {
 	/* Documentation/scheduler/sched-stats.rst: time on the CPU, time waiting for one, slices */
@@ -40,7 +38,7 @@ static double packet_bytes(const struct recorder *r, const struct ringtap_stats 
 /* Did so much come during the longest pause that it explains a full buffer? */
 static bool paused(const struct recorder *r, const struct ringtap_stats *s)
 {
-	double seconds = (double)(r->end_mono_ns - r->start_mono_ns) / NS_PER_S;
+	double seconds = recorder_seconds(r);
 	double packets = (double)(s->total.captured + s->total.lost[RINGTAP_LOST_FULL]);
 	double pause = (double)s->longest_pause_ns / NS_PER_S;
 
