@@ -13,21 +13,21 @@ static void set_filter(const char *expression, int expected)
 	pcap_freecode(&prog);
 }
 
-static void test_filter_checks_what_waits(void **state)
+static void test_filter_applies_to_packets_in_the_ring(void **state)
 {
 	int seen = 0;
 
 	put(5, 60);
 	put(3, 70);
 	set_filter("len = 70", 0);
-	put(2, 60); /* a probe would not: this shows that the library does not filter */
+	put(2, 60); /* a probe would filter these: they show that the library does not */
 	assert_int_equal(pcap_loop(handle, 5, count, (u_char *)&seen), 0);
 	assert_int_equal(seen, 5);
 	do_not_wait();
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 0);
 }
 
-static void test_filter_that_the_application_refuses_is_run_here(void **state)
+static void test_refused_filter_runs_in_the_library(void **state)
 {
 	int seen = 0;
 
@@ -40,7 +40,7 @@ static void test_filter_that_the_application_refuses_is_run_here(void **state)
 	assert_int_equal(pcap_dispatch(handle, -1, count, (u_char *)&seen), 3);
 }
 
-static void test_filter_that_fails_leaves_the_old_one(void **state)
+static void test_failed_filter_keeps_the_old_one(void **state)
 {
 	int seen = 0;
 
@@ -63,7 +63,7 @@ static void test_filter_that_only_the_kernel_can_run(void **state)
 	assert_null(handle_of(handle)->filter.bf_insns);
 }
 
-static void test_filter_for_what_has_been_fetched(void **state)
+static void test_filter_applies_to_fetched_packets(void **state)
 {
 	struct pcap_pkthdr h;
 	int seen = 0;
@@ -83,7 +83,7 @@ static void change_the_mode(u_char *user, const struct pcap_pkthdr *h, const u_c
 		assert_int_equal(pcap_setdirection(handle, PCAP_D_IN), 0);
 }
 
-/* They hold for the rest of the run, too. Its records have no direction. */
+/* They apply to the rest of the run, too. Its records have no direction. */
 static void test_filter_and_direction_set_in_a_callback(void **state)
 {
 	int seen = 0, n = 0;
@@ -95,7 +95,7 @@ static void test_filter_and_direction_set_in_a_callback(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void test_no_filter_is_none(void **state)
+static void test_null_removes_the_filter(void **state)
 {
 	int seen = 0;
 
@@ -107,7 +107,7 @@ static void test_no_filter_is_none(void **state)
 }
 
 /* A record without epb_flags has no direction. */
-static void test_direction_of_a_record_that_does_not_tell(void **state)
+static void test_record_without_direction(void **state)
 {
 	int seen = 0;
 
@@ -122,14 +122,14 @@ static void test_direction_of_a_record_that_does_not_tell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		opened(test_filter_checks_what_waits),
-		opened(test_filter_that_the_application_refuses_is_run_here),
-		opened(test_filter_that_fails_leaves_the_old_one),
+		opened(test_filter_applies_to_packets_in_the_ring),
+		opened(test_refused_filter_runs_in_the_library),
+		opened(test_failed_filter_keeps_the_old_one),
 		opened(test_filter_that_only_the_kernel_can_run),
-		opened(test_filter_for_what_has_been_fetched),
+		opened(test_filter_applies_to_fetched_packets),
 		opened(test_filter_and_direction_set_in_a_callback),
-		opened(test_no_filter_is_none),
-		opened(test_direction_of_a_record_that_does_not_tell),
+		opened(test_null_removes_the_filter),
+		opened(test_record_without_direction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

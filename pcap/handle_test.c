@@ -5,7 +5,7 @@
 #include "reader/conn.h"
 #include "test_app.h"
 
-static void test_foreign_handles_are_not_ours(void **state)
+static void test_handles_of_libpcap_are_distinguished(void **state)
 {
 	pcap_t *dead = pcap_open_dead(DLT_RAW, 100);
 
@@ -57,8 +57,8 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* The search for a handle must not read those that another thread frees; a sanitizer detects it. */
-static void test_others_close_meanwhile(void **state)
+/* Searching a handle must not read handles that another thread frees; a sanitizer detects it. */
+static void test_concurrent_close(void **state)
 {
 	pcap_t *dead = pcap_open_dead(DLT_RAW, 100), *mine;
 	char err[PCAP_ERRBUF_SIZE];
@@ -77,7 +77,7 @@ static void test_others_close_meanwhile(void **state)
 	pcap_close(dead);
 }
 
-static void test_only_our_names_are_ours(void **state)
+static void test_names_of_ports_are_distinguished(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE] = "";
 	static const char *const others[] = {"eth0", "ringtap", "ringtap0", "", "any"};
@@ -121,7 +121,7 @@ static bool says_nothing(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-static void test_stuck_application_holds_up_no_list(void **state)
+static void test_list_does_not_wait_for_a_stopped_application(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE];
 	struct timespec a, b;
@@ -140,12 +140,12 @@ static void test_stuck_application_holds_up_no_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		closed(test_foreign_handles_are_not_ours),
+		closed(test_handles_of_libpcap_are_distinguished),
 		closed(test_handles_are_found_again_and_bounded),
-		closed(test_others_close_meanwhile),
-		closed(test_only_our_names_are_ours),
+		closed(test_concurrent_close),
+		closed(test_names_of_ports_are_distinguished),
 		closed(test_names_of_ports),
-		closed(test_stuck_application_holds_up_no_list),
+		closed(test_list_does_not_wait_for_a_stopped_application),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include "test_app.h"
 
-static void test_packets_lie_in_the_ring(void **state)
+static void test_packets_are_not_copied(void **state)
 {
 	struct pcap_pkthdr *h;
 	const u_char *data, *before;
@@ -15,7 +15,7 @@ static void test_packets_lie_in_the_ring(void **state)
 	assert_int_equal(h->len, 60);
 	assert_int_equal(h->ts.tv_sec, ns / 1000000000);
 	assert_int_equal(h->ts.tv_usec, ns / 1000 % 1000000);
-	/* The application's memory: changes are visible. */
+	/* Packets are in the application's memory: changes are visible. */
 	test_spoil(&session, 0, RT_EPB_HEADER, 0x44332211);
 	assert_memory_equal(data, "\x11\x22\x33\x44", 4);
 	before = data;
@@ -73,7 +73,7 @@ static void test_nanoseconds(void **state)
 	assert_int_equal(h.ts.tv_usec, ns % 1000000000);
 }
 
-static void test_rings_are_read_round_and_round(void **state)
+static void test_rings_wrap_around(void **state)
 {
 	int seen = 0;
 
@@ -162,7 +162,7 @@ static void read_on(u_char *user, const struct pcap_pkthdr *h, const u_char *dat
 	}
 }
 
-static void test_callback_that_reads_on(void **state)
+static void test_callback_that_reads(void **state)
 {
 	int seen = 0;
 
@@ -177,7 +177,7 @@ static void test_callback_that_reads_on(void **state)
 
 /* ---- savefiles ---- */
 
-static void test_dump_knows_snapshot_length_and_precision(void **state)
+static void test_dump_has_snapshot_length_and_precision(void **state)
 {
 	char err[PCAP_ERRBUF_SIZE], path[128];
 	pcap_dumper_t *dumper;
@@ -212,16 +212,16 @@ static void test_dump_knows_snapshot_length_and_precision(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		opened(test_packets_lie_in_the_ring),
+		opened(test_packets_are_not_copied),
 		closed(test_packet_beyond_the_snapshot_length),
 		closed(test_copies_can_be_written),
 		closed(test_nanoseconds),
-		opened(test_rings_are_read_round_and_round),
+		opened(test_rings_wrap_around),
 		opened(test_lengths_that_change_meanwhile),
 		opened(test_closed_in_its_callback),
-		opened(test_callback_that_reads_on),
+		opened(test_callback_that_reads),
 		opened(test_broken_from_another_thread),
-		closed(test_dump_knows_snapshot_length_and_precision),
+		closed(test_dump_has_snapshot_length_and_precision),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

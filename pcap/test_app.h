@@ -24,7 +24,7 @@ static struct test_peer peer;
 static char runtime[64], apps[80], app[96];
 static pcap_t *handle;
 static int filters_refused_with; /* 0: accepted */
-static int refusals;             /* so many are refused, later ones are accepted */
+static int refusals;             /* number of refusals; later ones are accepted */
 
 /* Accepts or refuses a filter; answers all other messages as a probe does. */
 static inline bool answer(struct test_peer *p, int sock, uint16_t type)
@@ -82,7 +82,7 @@ static inline int set_up_open(void **state)
 	return 0;
 }
 
-/* n packets of len bytes on ring 0. Their time. */
+/* Puts n packets of len bytes into ring 0. Returns their time. */
 static inline uint64_t put(unsigned n, uint32_t len)
 {
 	uint64_t now = test_now(&session);

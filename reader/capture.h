@@ -85,7 +85,7 @@ struct ringtap_capture {
 	struct rt_waker *waker; /* NULL: no descriptor was requested */
 	uint32_t broken;        /* ringtap_capture_break() was called */
 	bool detached;          /* ringtap_capture_detach() was called */
-	int corrupt;            /* -errno: a ring is unusable from some place on */
+	int corrupt;            /* -errno: a ring has an invalid record */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
@@ -124,7 +124,7 @@ bool rt_capture_started(const struct ringtap_capture *cap);
 /* How many are attached. */
 uint32_t rt_capture_applications(const struct ringtap_capture *cap);
 
-/* Takes over all interfaces that the probe has announced. */
+/* Adds all interfaces that the probe has announced. */
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);
 
 /* Adds the interface and those before it. False: the probe has not announced it. */

@@ -29,18 +29,12 @@ static struct ringtap_run runs[RUN_MAX];
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, TEST_RING);
-	peer = (struct test_peer){.session = &session};
-	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap, NULL);
+	return test_capture_open(&session, &peer, &cap, RINGS, false);
 }
 
 static int tear_down(void **state)
 {
-	ringtap_capture_close(cap);
-	test_peer_stop(&peer);
-	test_session_free(&session);
-	return 0;
+	return test_capture_close(&session, &peer, cap);
 }
 
 static int attach(void)

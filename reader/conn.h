@@ -35,13 +35,13 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 /* Closes the connection; what is known of the application stays. */
 void rt_conn_hang_up(struct ringtap_conn *c);
 
-/* How long the probe may take for an answer. */
+/* Timeout of an answer, in milliseconds. */
 static inline int rt_conn_timeout_ms(const struct ringtap_conn *c)
 {
 	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
 }
 
-/* Points *err to a text of the library's own where the caller has passed none. Empties it. */
+/* Points *err to own if the caller passed no buffer. Empties it. */
 static inline void rt_default_text(char **err, size_t *errlen, char *own, size_t size)
 {
 	if (!*err || !*errlen) {

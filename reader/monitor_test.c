@@ -18,7 +18,7 @@ static void assert_refused(int code, const char *text)
 
 /* ---- attaching ---- */
 
-static void test_what_is_wanted_reaches_the_probe(void **state)
+static void test_requested_collectors_reach_the_probe(void **state)
 {
 	struct ringtap_app_info info = {.size = sizeof(info)};
 
@@ -37,7 +37,7 @@ static void test_unknown_collectors_are_refused(void **state)
 	assert_int_equal(switch_to(1u << 20), -EINVAL);
 	assert_int_equal(ringtap_monitor_switch(mon, &(struct ringtap_monitor_options){0}, NULL, 0),
 		-EINVAL);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 }
 
 static bool answer_error(struct test_peer *p, int sock, uint16_t type)
@@ -51,7 +51,7 @@ static bool answer_error(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
-static void test_old_probe_is_told_apart(void **state)
+static void test_old_probe_has_its_own_error(void **state)
 {
 	peer.answer = answer_error;
 	assert_refused(-EOPNOTSUPP, "restart it");
@@ -73,41 +73,41 @@ static void test_missing_memory_is_refused(void **state)
 
 static void test_impossible_headers_are_refused(void **state)
 {
-	const struct rt_stat_header good = *fig.h;
-	uint64_t *const offsets[] = {&fig.h->clock_offset, &fig.h->port_offset,
-		&fig.h->thread_offset, &fig.h->hook_offset, &fig.h->pair_offset,
-		&fig.h->pool_offset, &fig.h->sampler_offset};
-	const uint64_t bad[] = {
-		0, 8, sizeof(good) + 8, fig.size - 64 + 8, fig.size, UINT64_MAX, UINT64_MAX - 63};
+	const struct rt_stat_header good = *stats.h;
+	uint64_t *const offsets[] = {&stats.h->clock_offset, &stats.h->port_offset,
+		&stats.h->thread_offset, &stats.h->hook_offset, &stats.h->pair_offset,
+		&stats.h->pool_offset, &stats.h->sampler_offset};
+	const uint64_t bad[] = {0, 8, sizeof(good) + 8, stats.size - 64 + 8, stats.size, UINT64_MAX,
+		UINT64_MAX - 63};
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
 			*offsets[i] = bad[k];
 			assert_refused(-EBADMSG, "outside");
-			*fig.h = good;
+			*stats.h = good;
 		}
 	}
-	fig.h->segment_size = fig.size + 4096;
+	stats.h->segment_size = stats.size + 4096;
 	assert_refused(-EBADMSG, "shorter");
-	*fig.h = good;
-	fig.h->magic[6] = 'X';
+	*stats.h = good;
+	stats.h->magic[6] = 'X';
 	assert_refused(-EBADMSG, "magic");
-	*fig.h = good;
-	fig.h->tsc_hz = 0;
+	*stats.h = good;
+	stats.h->tsc_hz = 0;
 	assert_refused(-EBADMSG, "frequency");
-	*fig.h = good;
-	fig.h->version++;
+	*stats.h = good;
+	stats.h->version++;
 	assert_refused(-EPROTOTYPE, "version");
-	*fig.h = good;
-	fig.clock->seq = 1;
+	*stats.h = good;
+	stats.clock->seq = 1;
 	assert_refused(-EBADMSG, "clock");
-	fig.clock->seq = 2;
+	stats.clock->seq = 2;
 	must_attach();
 }
 
 static void test_memory_that_may_shrink_is_refused(void **state)
 {
-	peer.stats_fd = test_memfd(fig.size, F_SEAL_GROW);
+	peer.stats_fd = test_memfd(stats.size, F_SEAL_GROW);
 	assert_refused(-EBADMSG, "sealed");
 	close(peer.stats_fd);
 	peer.stats_fd = test_memfd(100, F_SEAL_SHRINK);
@@ -121,20 +121,20 @@ static void test_a_dead_applications_last_snapshot(void **state)
 {
 	struct pollfd p;
 
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX)->burst[2] = 5;
+	test_hook(&stats, 3, 0, 0, RT_DIR_RX)->burst[2] = 5;
 	must_attach();
 	p = (struct pollfd){.fd = ringtap_monitor_fd(mon), .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 0), 0);
 	test_peer_die(&peer);
 	assert_int_equal(poll(&p, 1, 5000), 1);
-	fig.hooks[0].burst[2] = 6;
-	assert_int_equal(look_again(), -EPIPE);
+	stats.hooks[0].burst[2] = 6;
+	assert_int_equal(take_snapshot(), -EPIPE);
 	assert_non_null(f);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 12);
 	assert_false(ringtap_snapshot_thread(f, 0)->alive);
 	assert_true(ringtap_snapshot_port(f, 0)->gone);
 	assert_int_equal(switch_to(RINGTAP_POLLS), -ECONNRESET);
-	assert_int_equal(look_again(), -EPIPE);
+	assert_int_equal(take_snapshot(), -EPIPE);
 	test_peer_bury(&peer);
 	test_peer_start(&peer, true); /* for the tear-down */
 }
@@ -142,9 +142,9 @@ static void test_a_dead_applications_last_snapshot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		MONITOR_TEST(test_what_is_wanted_reaches_the_probe),
+		MONITOR_TEST(test_requested_collectors_reach_the_probe),
 		MONITOR_TEST(test_unknown_collectors_are_refused),
-		MONITOR_TEST(test_old_probe_is_told_apart),
+		MONITOR_TEST(test_old_probe_has_its_own_error),
 		MONITOR_TEST(test_missing_memory_is_refused),
 		MONITOR_TEST(test_impossible_headers_are_refused),
 		MONITOR_TEST(test_memory_that_may_shrink_is_refused),

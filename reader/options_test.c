@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program of another version, or with a fault, passes: sizes, values, times, NULL. */
+/* Arguments of programs of another version, and invalid ones: sizes, values, times, NULL. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static int attach(const struct ringtap_capture_options *o)
 
 /* ---- sizes ---- */
 
-/* Options of a later version: with more bytes than this one has. */
+/* Options of a later version, which has more bytes. */
 union later {
 	struct ringtap_conn_options conn;
 	struct ringtap_capture_options capture;
@@ -119,7 +119,7 @@ static void test_later_options_that_are_set_are_refused(void **state)
 	assert_int_equal(open_monitor(&o.monitor), -E2BIG);
 }
 
-static void test_options_of_creating_are_checked(void **state)
+static void test_options_of_ringtap_capture_create(void **state)
 {
 	struct {
 		struct ringtap_capture_create_options o;
@@ -136,7 +136,7 @@ static void test_options_of_creating_are_checked(void **state)
 	assert_int_equal(ringtap_capture_create(&other, &o.o), -EINVAL);
 }
 
-/* A size that was never set: nothing that far is read. */
+/* An uninitialized size: nothing beyond the structure may be read. */
 static void test_impossible_sizes_are_refused(void **state)
 {
 	struct ringtap_conn_options conn = {.size = SIZE_MAX};
@@ -268,7 +268,7 @@ static void start_with_a_limit(void)
 	assert_int_equal(ringtap_capture_start(cap), 0);
 }
 
-static void test_limit_of_a_capture_holds_for_its_filter(void **state)
+static void test_timeout_of_a_capture_applies_to_its_filter(void **state)
 {
 	static const struct ringtap_insn none = {.code = 6};
 	uint64_t before;
@@ -280,13 +280,13 @@ static void test_limit_of_a_capture_holds_for_its_filter(void **state)
 		rt_mono_ns() - before, LIMIT_MS * 1000000ull, (uint64_t)rt_filter_ms * 1000000 / 2);
 }
 
-static void test_limit_of_a_capture_holds_for_its_end(void **state)
+static void test_timeout_of_a_capture_applies_to_its_end(void **state)
 {
 	struct ringtap_run runs[8];
 
 	start_with_a_limit();
 	assert_int_equal(ringtap_capture_stop(cap), 0);
-	/* Less than the limit without options: 0 would say that it still waits. */
+	/* Less than the default timeout: 0 would mean that it still waits. */
 	assert_int_equal(ringtap_capture_next(cap, runs, 8, rt_answer_ms / 2), -ETIMEDOUT);
 }
 
@@ -320,7 +320,7 @@ int main(void)
 		TEST(test_options_shorter_than_the_first_version_are_refused),
 		TEST(test_later_options_that_are_zero_are_accepted),
 		TEST(test_later_options_that_are_set_are_refused),
-		TEST(test_options_of_creating_are_checked),
+		TEST(test_options_of_ringtap_capture_create),
 		TEST(test_impossible_sizes_are_refused),
 		TEST(test_targets_of_other_versions),
 		TEST(test_structures_without_a_size_are_not_filled),
@@ -329,8 +329,8 @@ int main(void)
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
 		TEST(test_reasons_of_loss_have_names),
-		TEST(test_limit_of_a_capture_holds_for_its_filter),
-		TEST(test_limit_of_a_capture_holds_for_its_end),
+		TEST(test_timeout_of_a_capture_applies_to_its_filter),
+		TEST(test_timeout_of_a_capture_applies_to_its_end),
 		TEST(test_text_of_an_error_is_not_required),
 		TEST(test_telemetry_without_a_command_is_refused),
 	};

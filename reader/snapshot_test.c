@@ -11,7 +11,7 @@
 
 static void test_a_snapshot_shows_what_was_counted(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 5, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 1, 5, RT_DIR_RX);
 
 	h->burst[0] = 10;
 	h->burst[32] = 4;
@@ -21,9 +21,9 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	h->bytes = 640;
 	h->byte_packets = 10;
 	h->max_burst = 64;
-	fig.ports[1].imissed = 3;
-	fig.threads[3].busy_cycles = 500;
-	fig.threads[3].idle_cycles = 400;
+	stats.ports[1].imissed = 3;
+	stats.threads[3].busy_cycles = 500;
+	stats.threads[3].idle_cycles = 400;
 	must_attach();
 	assert_int_equal(f->port_count, 2);
 	assert_string_equal(ringtap_snapshot_port(f, 1)->name, "port1");
@@ -48,34 +48,34 @@ static void test_a_snapshot_shows_what_was_counted(void **state)
 	assert_int_equal(f->collectors, RT_COLLECT_ALL);
 }
 
-static void test_the_period_that_lasts_counts(void **state)
+static void test_current_period_counts(void **state)
 {
 	uint64_t before = rt_tsc();
 
-	fig.threads[3].busy_cycles = 500;
-	fig.threads[3].idle_cycles = 400;
-	fig.threads[3].since_tsc = before;
-	fig.threads[3].is_busy = 1;
+	stats.threads[3].busy_cycles = 500;
+	stats.threads[3].idle_cycles = 400;
+	stats.threads[3].since_tsc = before;
+	stats.threads[3].is_busy = 1;
 	must_attach();
 	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles > 500);
 	assert_true(ringtap_snapshot_thread(f, 0)->busy_cycles <= 500 + rt_tsc() - before);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->idle_cycles, 400);
 	before = ringtap_snapshot_thread(f, 0)->busy_cycles;
-	/* The probe's sum is less than the estimate was: a sum never goes back. */
-	fig.threads[3].since_tsc = 0;
-	fig.threads[3].busy_cycles = 501;
-	assert_int_equal(look_again(), 0);
+	/* The sum of the probe is less than the estimate: the result must not decrease. */
+	stats.threads[3].since_tsc = 0;
+	stats.threads[3].busy_cycles = 501;
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
-	/* Nor does it grow while the collector is off. */
-	fig.threads[3].since_tsc = 1;
-	fig.h->collectors = 0;
-	assert_int_equal(look_again(), 0);
+	/* It does not grow while the collector is off. */
+	stats.threads[3].since_tsc = 1;
+	stats.h->collectors = 0;
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, before);
 }
 
 static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 {
-	struct rt_stat_window *w = &fig.threads[3].window[window % RT_STAT_WINDOWS];
+	struct rt_stat_window *w = &stats.threads[3].window[window % RT_STAT_WINDOWS];
 
 	w->number = window;
 	w->gap[at] = (struct rt_stat_gap){
@@ -83,11 +83,11 @@ static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 	w->burst[at] = (struct rt_stat_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
 }
 
-static void test_entries_that_change_are_left_out(void **state)
+static void test_changing_entries_are_skipped(void **state)
 {
 	put_gap(40, 0, 100, 0);
-	fig.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
-	fig.threads[3].since_tsc = 0; /* nor is there a period that lasts */
+	stats.threads[3].window[40 % RT_STAT_WINDOWS].gap[0].cycles = 0;
+	stats.threads[3].since_tsc = 0; /* no current period either */
 	must_attach();
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 0);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->microburst_count, 1);
@@ -99,7 +99,7 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 	put_gap(40, 0, 100, 0);
 	put_gap(41, 3, 900, 1);
 	put_gap(41, 5, 300, 9);
-	put_gap(20, 0, 5000, 0); /* long ago */
+	put_gap(20, 0, 5000, 0); /* an old window */
 	must_attach();
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 3);
 	assert_int_equal(ringtap_thread_gap(ringtap_snapshot_thread(f, 0), 0)->cycles, 900);
@@ -116,34 +116,34 @@ static void test_worst_of_all_recent_windows_longest_first(void **state)
 		900 * 1e9 / f->tsc_hz - 1, 900 * 1e9 / f->tsc_hz);
 }
 
-/* 2.6 GHz, of which DPDK believes 2.594. */
-static void test_frequency_is_measured_and_doubted(void **state)
+/* 2.6 GHz, which DPDK reports as 2.594. */
+static void test_implausible_frequency_is_rejected(void **state)
 {
 	static struct ringtap_monitor m = {.open_tsc = 1000, .open_mono_ns = 5000};
-	const uint64_t told = 2594000000, hz = 2600000000;
+	const uint64_t reported = 2594000000, hz = 2600000000;
 
-	m.stats.h.tsc_hz = told;
-	/* Not yet. */
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), told);
+	m.stats.h.tsc_hz = reported;
+	/* Too early. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 20, 5000 + 50000000), reported);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 200000000), hz);
 	assert_int_equal(rt_measure_hz(&m, 1000 + hz * 60, 5000 + 60000000000), hz);
-	/* Two milliseconds between the two clocks; and a guest that was moved. */
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 202000000), told);
-	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 198000000), told);
-	assert_int_equal(rt_measure_hz(&m, 1000, 5000 + 200000000), told);
+	/* Two milliseconds between reading the two clocks; and a migrated guest. */
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 202000000), reported);
+	assert_int_equal(rt_measure_hz(&m, 1000 + hz / 5, 5000 + 198000000), reported);
+	assert_int_equal(rt_measure_hz(&m, 1000, 5000 + 200000000), reported);
 }
 
 static void test_pairs(void **state)
 {
-	struct rt_stat_pair *p = test_pair(&fig, 3, 0, 1);
-	struct rt_stat_pair *none = test_pair(&fig, 3, UINT16_MAX, 1);
+	struct rt_stat_pair *p = test_pair(&stats, 3, 0, 1);
+	struct rt_stat_pair *none = test_pair(&stats, 3, UINT16_MAX, 1);
 
 	p->bucket[rt_stat_bucket(5000)] = 3;
 	p->bucket[rt_stat_bucket(70)] = 2;
 	p->sum = 15140;
 	p->min = 70;
 	p->max = 5000;
-	p->inferred = 7; /* what is not 0 is 1 */
+	p->inferred = 7; /* values other than 0 become 1 */
 	none->unstamped = 8;
 	must_attach();
 	assert_int_equal(f->pair_count, 2);
@@ -160,17 +160,17 @@ static void test_pairs(void **state)
 
 static void test_pools(void **state)
 {
-	memcpy(fig.pools[0].name, "mb\x1b[2J", 7);
-	memset(fig.pools[0].ops, 'x', sizeof(fig.pools[0].ops));
-	fig.pools[0].size = 8192;
-	fig.pools[0].memory = 77;
-	fig.pools[0].cache[4] = 250;
-	fig.pools[0].state = RT_IF_GONE;
-	fig.h->pool_count = 1;
+	memcpy(stats.pools[0].name, "mb\x1b[2J", 7);
+	memset(stats.pools[0].ops, 'x', sizeof(stats.pools[0].ops));
+	stats.pools[0].size = 8192;
+	stats.pools[0].memory = 77;
+	stats.pools[0].cache[4] = 250;
+	stats.pools[0].state = RT_IF_GONE;
+	stats.h->pool_count = 1;
 	must_attach();
 	assert_int_equal(f->pool_count, 1);
 	assert_string_equal(ringtap_snapshot_pool(f, 0)->name, "mb?[2J");
-	assert_int_equal(strlen(ringtap_snapshot_pool(f, 0)->ops), sizeof(fig.pools[0].ops) - 1);
+	assert_int_equal(strlen(ringtap_snapshot_pool(f, 0)->ops), sizeof(stats.pools[0].ops) - 1);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->size, 8192);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->memory, RINGTAP_MEMORY_UNKNOWN);
 	assert_int_equal(ringtap_snapshot_pool(f, 0)->cache[4], 250);
@@ -179,9 +179,9 @@ static void test_pools(void **state)
 
 static void test_runs(void **state)
 {
-	test_sample_run(&fig, 0, 6, 20);
-	test_sample_run(&fig, 0, 5, RT_STAT_RUN);
-	test_sample_run(&fig, 0, 7, RT_STAT_RUN + 1); /* impossible */
+	test_sample_run(&stats, 0, 6, 20);
+	test_sample_run(&stats, 0, 5, RT_STAT_RUN);
+	test_sample_run(&stats, 0, 7, RT_STAT_RUN + 1); /* impossible */
 	must_attach();
 	assert_int_equal(f->sample_run_count, 2);
 	assert_int_equal(ringtap_snapshot_sample_run(f, 0)->number, 5);
@@ -194,44 +194,44 @@ static void test_runs(void **state)
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->iova, 5019);
 	assert_int_equal(ringtap_sample_run_at(ringtap_snapshot_sample_run(f, 1), 19)->port, 1);
 	assert_int_equal(switch_to(RINGTAP_POLLS), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->sample_run_count, 0);
 }
 
 /* ---- threads come and go ---- */
 
-static void test_a_slots_new_owner_counts_on(void **state)
+static void test_new_owner_of_a_slot_continues_its_counters(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 
 	h->burst[1] = 5;
-	fig.threads[3].busy_cycles = 500;
+	stats.threads[3].busy_cycles = 500;
 	must_attach();
-	fig.threads[3].generation = 8;
-	fig.threads[3].busy_cycles = 503;
+	stats.threads[3].generation = 8;
+	stats.threads[3].busy_cycles = 503;
 	h->burst[1] = 6;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 1);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->generation, 8);
 	assert_int_equal(ringtap_snapshot_thread(f, 0)->busy_cycles, 503);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->packets, 6);
 }
 
-static void test_a_block_that_is_not_complete_is_left_out(void **state)
+static void test_incomplete_block_is_skipped(void **state)
 {
-	test_hook(&fig, 3, 999, 0, RT_DIR_RX)->generation = 0;
-	test_hook(&fig, 3, 1, 6, RT_DIR_TX);
-	test_pair(&fig, 3, 999, 0)->generation = 0;
-	test_sample_run(&fig, 1, 4, 10);
+	test_hook(&stats, 3, 999, 0, RT_DIR_RX)->generation = 0;
+	test_hook(&stats, 3, 1, 6, RT_DIR_TX);
+	test_pair(&stats, 3, 999, 0)->generation = 0;
+	test_sample_run(&stats, 1, 4, 10);
 	must_attach();
 	assert_int_equal(f->queue_count, 1);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(f->pair_count, 0);
 	assert_int_equal(f->sample_run_count, 1);
-	/* It comes behind those that were there. */
-	fig.hooks[0].port_index = 0;
-	fig.hooks[0].generation = 7;
-	assert_int_equal(look_again(), 0);
+	/* It is appended to the existing ones. */
+	stats.hooks[0].port_index = 0;
+	stats.hooks[0].generation = 7;
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->queue_count, 2);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->queue, 6);
 	assert_int_equal(ringtap_snapshot_queue(f, 1)->direction, RINGTAP_RX);
@@ -240,10 +240,10 @@ static void test_a_block_that_is_not_complete_is_left_out(void **state)
 static void test_ports_and_threads_that_appear(void **state)
 {
 	must_attach();
-	fig.threads[60].generation = 1;
-	test_hook(&fig, 60, 2, 0, RT_DIR_RX);
-	fig.h->port_count = 3;
-	assert_int_equal(look_again(), 0);
+	stats.threads[60].generation = 1;
+	test_hook(&stats, 60, 2, 0, RT_DIR_RX);
+	stats.h->port_count = 3;
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 2);
 	assert_int_equal(f->port_count, 3);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->thread, 1);
@@ -251,74 +251,74 @@ static void test_ports_and_threads_that_appear(void **state)
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 2);
 }
 
-/* ---- lies ---- */
+/* ---- corrupt statistics ---- */
 
-static void assert_nonsense(void)
+static void assert_corrupt(void)
 {
-	assert_int_equal(look_again(), -EBADMSG);
+	assert_int_equal(take_snapshot(), -EBADMSG);
 	assert_null(f);
 }
 
 /* read_ns is 0 while the probe changes the counters. */
 static void test_a_drivers_counters_are_of_one_reading(void **state)
 {
-	struct rt_stat_port *p = &fig.ports[0];
+	struct rt_stat_port *p = &stats.ports[0];
 
 	must_attach();
 	p->read_ns = 5;
 	p->opackets = 70;
 	p->tx_before = 71;
 	p->tx_after = 72;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 5);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->opackets, 70);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_before, 71);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->tx_after, 72);
 	p->read_ns = 0;
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(ringtap_snapshot_port(f, 0)->read_ns, 0);
 }
 
-static void test_impossible_owners_are_nonsense(void **state)
+static void test_impossible_owners_are_errors(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 0, 0, RT_DIR_RX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 0, 0, RT_DIR_RX);
 	struct rt_stat_pair *p;
 
 	assert_int_equal(attach(), 0);
 	h->port_index = 2;
-	assert_nonsense();
+	assert_corrupt();
 	h->port_index = 0;
 	h->direction = 2;
-	assert_nonsense();
+	assert_corrupt();
 	h->direction = 0;
 	h->thread = RT_STAT_THREADS;
-	assert_nonsense();
-	h->thread = 4; /* nobody has that slot */
-	assert_nonsense();
+	assert_corrupt();
+	h->thread = 4; /* a free slot */
+	assert_corrupt();
 	h->thread = 3;
-	assert_int_equal(look_again(), 0);
-	p = test_pair(&fig, 3, 0, 0);
+	assert_int_equal(take_snapshot(), 0);
+	p = test_pair(&stats, 3, 0, 0);
 	p->tx_index = UINT16_MAX;
-	assert_nonsense();
+	assert_corrupt();
 	p->tx_index = 1;
 	p->rx_index = 63;
-	assert_nonsense();
+	assert_corrupt();
 	p->rx_index = 0;
-	test_sample_run(&fig, 0, 1, 1);
-	fig.samplers[0].thread = UINT32_MAX;
-	assert_nonsense();
+	test_sample_run(&stats, 0, 1, 1);
+	stats.samplers[0].thread = UINT32_MAX;
+	assert_corrupt();
 }
 
-static void test_owners_stay_what_they_were(void **state)
+static void test_owners_do_not_change(void **state)
 {
-	struct rt_stat_hook *h = test_hook(&fig, 3, 1, 4, RT_DIR_TX);
+	struct rt_stat_hook *h = test_hook(&stats, 3, 1, 4, RT_DIR_TX);
 
 	must_attach();
 	h->port_index = 999;
 	h->thread = 999;
 	h->queue = 1;
-	fig.h->hook_count = fig.h->port_count = 0;
-	assert_int_equal(look_again(), 0);
+	stats.h->hook_count = stats.h->port_count = 0;
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->port_count, 2);
 	assert_int_equal(f->queue_count, 1);
 	assert_int_equal(ringtap_snapshot_queue(f, 0)->port, 1);
@@ -328,12 +328,12 @@ static void test_owners_stay_what_they_were(void **state)
 static void test_counts_stay_within_their_tables(void **state)
 {
 	for (uint32_t i = 0; i < RT_STAT_HOOKS; i++)
-		test_hook(&fig, 3, 0, (uint16_t)i, RT_DIR_RX);
-	fig.h->hook_count = UINT32_MAX;
-	fig.h->port_count = UINT32_MAX;
-	fig.h->pool_count = RT_STAT_POOLS + 1;
-	fig.h->ports_beyond = 5;
-	fig.h->pools_beyond = 6;
+		test_hook(&stats, 3, 0, (uint16_t)i, RT_DIR_RX);
+	stats.h->hook_count = UINT32_MAX;
+	stats.h->port_count = UINT32_MAX;
+	stats.h->pool_count = RT_STAT_POOLS + 1;
+	stats.h->ports_beyond = 5;
+	stats.h->pools_beyond = 6;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
@@ -342,26 +342,26 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->pool_count, RT_STAT_POOLS);
 }
 
-/* Reading unused entries would allocate it. */
+/* Reading unused entries would allocate memory. */
 static void test_unused_entries_are_not_read(void **state)
 {
 	struct stat before, after;
 
-	test_hook(&fig, 3, 0, 0, RT_DIR_RX);
-	fig.h->thread_count = 4;
+	test_hook(&stats, 3, 0, 0, RT_DIR_RX);
+	stats.h->thread_count = 4;
 	must_attach();
-	assert_int_equal(fstat(fig.fd, &before), 0);
+	assert_int_equal(fstat(stats.fd, &before), 0);
 	assert_in_range(before.st_blocks * 512, 4096, 256 << 10);
-	assert_int_equal(look_again(), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
+	assert_int_equal(take_snapshot(), 0);
 	assert_int_equal(f->thread_count, 1);
-	assert_int_equal(fstat(fig.fd, &after), 0);
+	assert_int_equal(fstat(stats.fd, &after), 0);
 	assert_int_equal(after.st_blocks, before.st_blocks);
 }
 
 static void test_impossible_count_of_threads_is_bounded(void **state)
 {
-	fig.h->thread_count = UINT32_MAX;
+	stats.h->thread_count = UINT32_MAX;
 	must_attach();
 	assert_int_equal(f->thread_count, 1);
 }
@@ -370,19 +370,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MONITOR_TEST(test_a_snapshot_shows_what_was_counted),
-		MONITOR_TEST(test_the_period_that_lasts_counts),
-		MONITOR_TEST(test_entries_that_change_are_left_out),
+		MONITOR_TEST(test_current_period_counts),
+		MONITOR_TEST(test_changing_entries_are_skipped),
 		MONITOR_TEST(test_worst_of_all_recent_windows_longest_first),
-		MONITOR_TEST(test_frequency_is_measured_and_doubted),
+		MONITOR_TEST(test_implausible_frequency_is_rejected),
 		MONITOR_TEST(test_pairs),
 		MONITOR_TEST(test_pools),
 		MONITOR_TEST(test_runs),
-		MONITOR_TEST(test_a_slots_new_owner_counts_on),
-		MONITOR_TEST(test_a_block_that_is_not_complete_is_left_out),
+		MONITOR_TEST(test_new_owner_of_a_slot_continues_its_counters),
+		MONITOR_TEST(test_incomplete_block_is_skipped),
 		MONITOR_TEST(test_ports_and_threads_that_appear),
 		MONITOR_TEST(test_a_drivers_counters_are_of_one_reading),
-		MONITOR_TEST(test_impossible_owners_are_nonsense),
-		MONITOR_TEST(test_owners_stay_what_they_were),
+		MONITOR_TEST(test_impossible_owners_are_errors),
+		MONITOR_TEST(test_owners_do_not_change),
 		MONITOR_TEST(test_counts_stay_within_their_tables),
 		MONITOR_TEST(test_unused_entries_are_not_read),
 		MONITOR_TEST(test_impossible_count_of_threads_is_bounded),

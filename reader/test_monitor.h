@@ -15,7 +15,7 @@
 #include "test_peer.h"
 #include "test_stats.h"
 
-static struct test_stats fig;
+static struct test_stats stats;
 static struct test_peer peer;
 static struct ringtap_monitor *mon;
 static struct ringtap_snapshot *f;
@@ -23,8 +23,8 @@ static char err[RT_TEXT_LEN];
 
 static inline int set_up(void **state)
 {
-	test_stats_make(&fig);
-	peer = (struct test_peer){.stats_fd = fig.fd};
+	test_stats_make(&stats);
+	peer = (struct test_peer){.stats_fd = stats.fd};
 	test_peer_start(&peer, true);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -37,7 +37,7 @@ static inline int tear_down(void **state)
 	f = NULL;
 	mon = NULL;
 	test_peer_stop(&peer);
-	test_stats_free(&fig);
+	test_stats_free(&stats);
 	return 0;
 }
 
@@ -57,8 +57,8 @@ static inline int switch_to(unsigned collectors)
 	return ringtap_monitor_switch(mon, &o, err, sizeof(err));
 }
 
-/* A snapshot instead of the last one. */
-static inline int look_again(void)
+/* Replaces the last snapshot. */
+static inline int take_snapshot(void)
 {
 	ringtap_snapshot_free(f);
 	return ringtap_monitor_read(mon, &f);
@@ -67,7 +67,7 @@ static inline int look_again(void)
 static inline void must_attach(void)
 {
 	assert_int_equal(attach(), 0);
-	assert_int_equal(look_again(), 0);
+	assert_int_equal(take_snapshot(), 0);
 }
 
 #define MONITOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

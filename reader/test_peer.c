@@ -175,3 +175,28 @@ void test_peer_stop(struct test_peer *p)
 	test_peer_die(p);
 	test_peer_bury(p);
 }
+
+int test_capture_open(struct test_session *session, struct test_peer *peer,
+	struct ringtap_capture **cap, uint32_t rings, bool attach)
+{
+	const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	int ret;
+
+	test_session_make(session, rings, TEST_RING);
+	*peer = (struct test_peer){.session = session};
+	test_peer_start(peer, true);
+	ret = ringtap_capture_create(cap, NULL);
+	if (ret || !attach)
+		return ret;
+	ret = ringtap_capture_attach(*cap, peer->dir, &all, 1, NULL);
+	return ret ? ret : ringtap_capture_start(*cap);
+}
+
+int test_capture_close(
+	struct test_session *session, struct test_peer *peer, struct ringtap_capture *cap)
+{
+	ringtap_capture_close(cap);
+	test_peer_stop(peer);
+	test_session_free(session);
+	return 0;
+}

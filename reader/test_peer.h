@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/proto.h"
+#include "ringtap/reader.h"
 #include "test_session.h"
 
 struct test_peer;
@@ -40,6 +41,13 @@ void test_peer_stop(struct test_peer *p);
 /* Two steps of stopping: as after a kill, the folder remains after the first. */
 void test_peer_die(struct test_peer *p);
 void test_peer_bury(struct test_peer *p);
+
+/* A session in a started peer, and a capture that is not attached. attach: attached to all ports,
+ * and started. 0 or -errno, for cmocka's set_up. Undo with test_capture_close(). */
+int test_capture_open(struct test_session *session, struct test_peer *peer,
+	struct ringtap_capture **cap, uint32_t rings, bool attach);
+int test_capture_close(
+	struct test_session *session, struct test_peer *peer, struct ringtap_capture *cap);
 
 /* The answer of a correct probe. */
 bool test_peer_answer(struct test_peer *p, int sock, uint16_t type);

@@ -30,19 +30,12 @@ static struct ringtap_capture *cap;
 
 static int set_up(void **state)
 {
-	test_session_make(&session, RINGS, TEST_RING);
-	peer = (struct test_peer){.session = &session};
-	test_peer_start(&peer, true);
-	return ringtap_capture_create(&cap, NULL) ||
-	       ringtap_capture_attach(cap, peer.dir, &all, 1, NULL) || ringtap_capture_start(cap);
+	return test_capture_open(&session, &peer, &cap, RINGS, true);
 }
 
 static int tear_down(void **state)
 {
-	ringtap_capture_close(cap);
-	test_peer_stop(&peer);
-	test_session_free(&session);
-	return 0;
+	return test_capture_close(&session, &peer, cap);
 }
 
 static void put_some(uint32_t ring, unsigned n)

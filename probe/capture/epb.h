@@ -32,13 +32,6 @@ void rt_epb_prepare(struct rt_tap *tap);
 /* on-full=wait gives up after this time without any room; a variable for the tests. */
 extern uint32_t rt_epb_wait_ms;
 
-/* The result of rt_epb_room(). */
-enum rt_room { RT_ROOM_OK, RT_ROOM_NONE, RT_ROOM_NEVER };
-
-/* Makes room for need bytes at r->head: reads the reader's tail, and waits if the tap has
- * on-full=wait. Everything before r->head is complete. */
-enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need);
-
 /* Writes one packet of any shape at r->head and advances it. Counts everything itself. False: the
  * ring is full. */
 bool rt_epb_slow(

@@ -384,15 +384,12 @@ static const struct CMUnitTest tests[] = {
 		test_random_packets_are_as_a_simple_encoder_makes_them, set_up, tear_down),
 };
 
+static int run(const char *group)
+{
+	return cmocka_run_group_tests_name(group, tests, NULL, NULL);
+}
+
 int main(void)
 {
-	rt_epb_push_fn generic = rt_epb_push;
-	int failed;
-
-	test_eal_start();
-	failed = cmocka_run_group_tests_name("generic", tests, NULL, NULL);
-	rt_epb_init();
-	if (rt_epb_push != generic)
-		failed += cmocka_run_group_tests_name("for this CPU", tests, NULL, NULL);
-	return failed;
+	return test_run_both_copies(run);
 }

@@ -115,19 +115,23 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap)
 	return false;
 }
 
-enum rt_room rt_epb_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
+enum room { ROOM_OK, ROOM_NONE, ROOM_NEVER };
+
+/* Makes room for need bytes at r->head: in this chunk, or in the next one, which the tap may wait
+ * for (on-full=wait). Everything before r->head is complete. */
+static enum room make_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
 	if (fits(r, need))
-		return RT_ROOM_OK;
+		return ROOM_OK;
 	if (need > r->mask + 1 - RT_CHUNK_GUARD)
-		return RT_ROOM_NEVER;
+		return ROOM_NEVER;
 	if (!rt_ring_refresh(r))
-		return RT_ROOM_NONE;
+		return ROOM_NONE;
 	if (rt_chunks_next(r)) {
 		r->gave_up = 0;
-		return RT_ROOM_OK;
+		return ROOM_OK;
 	}
-	return tap->wait && wait_for_room(r, tap) ? RT_ROOM_OK : RT_ROOM_NONE;
+	return tap->wait && wait_for_room(r, tap) ? ROOM_OK : ROOM_NONE;
 }
 
 /* Copies len bytes from off on out of a segment chain. False: the chain ends before that. Stops
@@ -202,19 +206,19 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
 	uint64_t need = (uint64_t)RT_EPB_HEADER + padded + OPTIONS_MAX + 4;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
-	enum rt_room room;
+	enum room room;
 	uint8_t *p;
 
 	if (rt_unlikely(!rt_readable(m, cap))) {
 		rt_epb_unreadable(r, tap, 1);
 		return true;
 	}
-	room = rt_epb_room(r, tap, need);
-	if (room == RT_ROOM_NEVER || wire > UINT32_MAX) {
+	room = make_room(r, tap, need);
+	if (room == ROOM_NEVER || wire > UINT32_MAX) {
 		bad_mbuf(r, tap);
 		return true;
 	}
-	if (room == RT_ROOM_NONE)
+	if (room == ROOM_NONE)
 		return false;
 	p = r->chunk + (r->head & r->mask);
 	memset(p + RT_EPB_HEADER + padded - (padded ? 4 : 0), 0, 4);

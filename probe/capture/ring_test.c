@@ -406,15 +406,12 @@ static const struct CMUnitTest tests[] = {
 	waiting(test_invalid_tail_ends_the_wait),
 };
 
+static int run(const char *group)
+{
+	return cmocka_run_group_tests_name(group, tests, NULL, NULL);
+}
+
 int main(void)
 {
-	rt_epb_push_fn generic = rt_epb_push;
-	int failed;
-
-	test_eal_start();
-	failed = cmocka_run_group_tests_name("generic", tests, NULL, NULL);
-	rt_epb_init();
-	if (rt_epb_push != generic)
-		failed += cmocka_run_group_tests_name("for this CPU", tests, NULL, NULL);
-	return failed;
+	return test_run_both_copies(run);
 }

@@ -21,9 +21,8 @@
 #define RINGS_SPARE_MAX 8u
 #define OBSERVE_MIN_MS  10  /* so that threads that only send are found, too */
 #define OBSERVE_MAX_MS  150 /* ports that no thread polls end the wait here */
-/* Bytes; 27 ms at 10 GB/s. Smaller ones are faster, larger ones survive longer pauses of the
- * reader: docs/performance.md. */
-#define BUFFER_DEFAULT   (256ull << 20) /* bytes */
+/* Bytes; 27 ms at 10 GB/s: docs/performance.md. */
+#define BUFFER_DEFAULT   (256ull << 20)
 #define BUFFER_OF_THREAD (32ull << 20)
 #define OWN_AHEAD_MIN    (4u << 20) /* what is smaller stays in the L2 cache */
 

@@ -219,6 +219,19 @@ struct ringtap_capture *test_capture(const char *dir)
 	return cap;
 }
 
+int test_run_both_copies(int (*run)(const char *group))
+{
+	rt_epb_push_fn generic = rt_epb_push;
+	int failed;
+
+	test_eal_start();
+	failed = run("generic");
+	rt_epb_init();
+	if (rt_epb_push != generic)
+		failed += run("for this CPU");
+	return failed;
+}
+
 uint32_t test_random(void)
 {
 	static uint64_t seed = 1;

@@ -52,6 +52,10 @@ struct rt_seg_count test_session_sum(const struct rt_session *s);
 /* Starts a capture of all ports of the probe in dir, with small rings. The caller closes it. */
 struct ringtap_capture *test_capture(const char *dir);
 
+/* Starts EAL, runs a group of tests with the copy for any CPU, and with that for this CPU if it is
+ * another one. Returns the number of failed tests. */
+int test_run_both_copies(int (*run)(const char *group));
+
 /* Pseudorandom bits, the same in each run. */
 uint32_t test_random(void);
 
