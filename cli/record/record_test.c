@@ -69,7 +69,7 @@ static void everything_is_in_the_file(void **state)
 	struct test_blocks b;
 
 	fake.filtered = 5;
-	fake.lost = 7;
+	fake.lost[0] = 7;
 	assert_int_equal(record("-w f"), STATUS_OK);
 	t = test_pcap_read("f");
 	assert_int_equal(t.packets, TOTAL);
@@ -397,7 +397,7 @@ static void summary_as_json(void **state)
 	json_t *j, *file, *tap;
 	double rate, seconds;
 
-	fake.lost = 9;
+	fake.lost[0] = 9;
 	fflush(stdout);
 	assert_non_null(freopen("json", "w", stdout));
 	assert_int_equal(record("-q --json -w f -c 120"), STATUS_OK);
@@ -422,6 +422,21 @@ static void summary_as_json(void **state)
 	assert_string_equal(json_string_value(json_object_get(file, "name")), "f");
 	assert_int_equal(number(file, "packets"), 120);
 	json_decref(j);
+}
+
+/* Each application has a buffer of its own: the size that would have held the losses of one. */
+static void losses_are_explained_by_application(void **state)
+{
+	static const struct fake_run both[] = {{0, 0, 600, 60}, {1, 0, 600, 60}};
+
+	fake = (struct fake){.apps = 2, .runs = both, .run_count = 2};
+	fake.buffer_size = fake.buffer_most_used = 16 << 20;
+	fake.written = 600 << 10;
+	fake.longest_pause_ns = 20000000000;
+	fake.lost[0] = fake.lost[1] = 64 << 10; /* of 1 KiB each */
+	assert_int_equal(record("-i app0 -i app1 -w f"), STATUS_OK);
+	assert_non_null(strstr(message_last(), "131,072 packets were lost"));
+	assert_non_null(strstr(message_last(), "--buffer 256M would have held them"));
 }
 
 #define RECORD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -449,6 +464,7 @@ int main(void)
 		RECORD_TEST(failed_output_names_file_and_cause),
 		RECORD_TEST(pcap_and_compression),
 		RECORD_TEST(summary_as_json),
+		RECORD_TEST(losses_are_explained_by_application),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
