@@ -54,10 +54,10 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record, limit,
     listing()  # starts the thread of the probe
     before, tables = group.usage, page_tables(pmd.pid)
     assert before < limit * MIB / 2
-    recorder = record(pmd, "-s", "64", *args, "-c", "200000")
+    recorder = record(pmd, "-s", "64", *args, "-c", "200000", buffer=None)
     recorder.done()
     assert len(recorder.file().packets) == 200_000
-    recorder = record(pmd, "-s", "64", *args, out="/dev/null")
+    recorder = record(pmd, "-s", "64", *args, out="/dev/null", buffer=None)
     start = pmd.stats(0)["RX-packets"]
     until(lambda: pmd.stats(0)["RX-packets"] > start + 1_000_000, 30, "traffic under a session")
     assert sessions(pmd)[0]["buffer_bytes"] > limit * MIB
