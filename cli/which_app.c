@@ -137,7 +137,8 @@ void print_no_port(
 static const char *advice(int error)
 {
 	switch (error) {
-	case -EHOSTDOWN: return NULL;
+	case -EHOSTDOWN:
+	case -EUNATCH: return NULL;
 	case -EACCES: return "run ringtap as the application's user or as root";
 	case -ENOMEM: return "try a smaller --buffer";
 	case -EPROTOTYPE: return "use the ringtap that the probe came with";
