@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach_app.h"
 #include "base/json.h"
@@ -21,6 +21,31 @@ static void choose(struct attach_target *t, size_t i)
 	t->pid = (pid_t)ringtap_apps_pid(t->apps, i);
 }
 
+bool attach_is_meant(const struct ringtap_apps *apps, size_t i, const char *word)
+{
+	uint64_t pid;
+
+	return !strcmp(ringtap_apps_name(apps, i), word) ||
+	       (!parse_number(word, INT32_MAX, &pid) && pid && ringtap_apps_pid(apps, i) == pid);
+}
+
+bool attach_split_pid(
+	const struct ringtap_apps *apps, const char *spec, int *app, const char **port)
+{
+	size_t len = spec ? strcspn(spec, ":") : 0;
+	char word[16];
+
+	snprintf(word, sizeof(word), "%.*s", (int)len, spec ? spec : "");
+	for (size_t i = 0; len && len < sizeof(word) && i < ringtap_apps_count(apps); i++) {
+		if (!attach_is_meant(apps, i, word))
+			continue;
+		*app = (int)i;
+		*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
+		return true;
+	}
+	return false;
+}
+
 int attach_target_find(struct attach_target *t, const char *command, const char *word)
 {
 	uint64_t pid = 0;
@@ -35,8 +60,7 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 	if (parse_number(word, INT32_MAX, &pid))
 		pid = 0;
 	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name; i++)
-		if (!strcmp(ringtap_apps_name(t->apps, i), word) ||
-			(pid && ringtap_apps_pid(t->apps, i) == pid))
+		if (attach_is_meant(t->apps, i, word))
 			choose(t, i);
 	if (t->name || pid) {
 		snprintf(t->number, sizeof(t->number), "%u", (unsigned)pid);
@@ -130,4 +154,36 @@ int attach_target(const struct attach_target *t, const char *command)
 		message_print("%s: cannot load the probe into '%s' (pid %d): %s", command, t->name,
 			(int)t->pid, err[0] ? err : strerror(-ret));
 	return ret;
+}
+
+/* At a terminal. */
+static bool agrees(const struct attach_target *t)
+{
+	char line[16] = "";
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return false;
+	fprintf(stderr, "'%s' (pid %d) runs without the probe. Load it now? [y/N] ", t->name,
+		(int)t->pid);
+	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+int attach_missing(const char *command, const struct ringtap_apps *apps, size_t i, bool agreed)
+{
+	struct attach_target t = {.name = ringtap_apps_name(apps, i),
+		.dir = ringtap_apps_dir(apps, i),
+		.pid = (pid_t)ringtap_apps_pid(apps, i)};
+	char err[512];
+	int ret;
+
+	if (!agreed && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
+		return 0;
+	ret = answers(t.dir, err, sizeof(err));
+	/* -ENOENT: it has neither telemetry nor the probe. */
+	if (ret != -EPROTONOSUPPORT && ret != -EUNATCH && ret != -ENOENT)
+		return 0;
+	if (!agreed && !agrees(&t))
+		return 0;
+	ret = attach_target(&t, command);
+	return ret < 0 ? ret : 0;
 }

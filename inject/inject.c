@@ -49,6 +49,10 @@ static int not_called(struct work *w, int error)
 		return fail(w, error,
 			"this kernel or processor does not show the registers of its thread; start "
 			"it with -d");
+	case -EACCES:
+		return fail(w, error,
+			"its seccomp filter would end it when it loads a library; start it with -d, "
+			"or allow the calls of dlopen()");
 	case -ETIMEDOUT:
 		return fail(w, error,
 			"its thread does not stop: it may be frozen or hang in the kernel; try "
@@ -192,7 +196,8 @@ static int inject(struct work *w)
 
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
-	struct work w = {.opts = opts, .err = err, .errlen = errlen};
+	struct work w = {
+		.opts = opts, .files = {.at = -1, .folder = -1}, .err = err, .errlen = errlen};
 	int ret = rt_process_open(&w.p, pid);
 
 	err[0] = 0;

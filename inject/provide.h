@@ -8,8 +8,9 @@
 #include "process.h"
 
 struct rt_provided {
-	char path[PATH_MAX];   /* of libringtap-probe.so, as the process sees it */
-	char folder[PATH_MAX]; /* copies, as this process sees them; "": none */
+	char path[PATH_MAX]; /* of libringtap-probe.so, as the process sees it */
+	int at, folder;      /* descriptors: the folder of copies and its parent; -1: none */
+	char name[64];       /* of the folder in its parent */
 };
 
 /* The probe's own path if the process sees the same files there, else that of copies in a temporary

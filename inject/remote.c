@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "remote.h"
+#include "seccomp.h"
 
 #define PATIENCE_MS  2000       /* for a thread that is asleep */
 #define STOP_MS      1000       /* until it has stopped */
@@ -70,7 +71,9 @@ static int wait_for_stop(pid_t tid)
 static int change(const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
 {
 	static struct rt_frames f; /* large */
-	int ret = rt_arch_prepare(idle->tid, idle, call, &f);
+	int ret = rt_seccomp_forbids(idle->tid) ? -EACCES : 0;
+
+	ret = ret ? ret : rt_arch_prepare(idle->tid, idle, call, &f);
 
 	if (!ret)
 		ret = rt_process_write(p->pid, f.at, f.bytes, f.size);

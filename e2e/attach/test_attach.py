@@ -7,9 +7,11 @@ import shutil
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -297,3 +299,110 @@ def test_object_that_cannot_be_loaded(how, closing, moved):
 
 def has_probe_now(app):
     return "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
+
+
+# ---- a file system of its own -----------------------------------------------------------------
+
+
+def container(*commands):
+    """A mount, PID and network namespace without the probe's files."""
+    script = " && ".join([f"mount -t tmpfs none {BUILD}/probe", *commands, 'exec "$@"'])
+    return SimpleNamespace(prefix=["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
+                                   "sh", "-c", script, "sh"])
+
+
+def pid_of(app):
+    """Of the application, in this PID namespace."""
+    return check(["pgrep", "-f", f"^{BUILD}/e2e/rt_play .*{app.prefix} "]).split()[0]
+
+
+@pytest.mark.parametrize("telemetry", [True, False])
+def test_without_our_files(telemetry, closing, record):
+    app = bare(closing, namespace=container(), eal=[] if telemetry else ["--no-telemetry"])
+    attach(app.prefix)
+    found = listed(app)
+    assert not found["error"] and found["pid"] != app.pid  # in its PID namespace
+    pid = pid_of(app)
+    files = [line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if PROBE_OBJECT.name in line]
+    assert files and all("/ringtap-" in line and "(deleted)" in line for line in files)
+    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+    record(app, "-c", "1000").done()
+    assert "has the probe already" in attach(pid)
+    detach(app.prefix)
+    attach(pid)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_without_a_folder_for_files(closing):
+    app = bare(closing, namespace=container("mount --rbind /run /run", "mount -o remount,bind,noexec /run", *(
+        f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
+    refused(app.prefix, "/run, /var/tmp, /tmp and /dev/shm", "noexec")
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- seccomp ----------------------------------------------------------------------------------
+
+FILTER = """
+import ctypes, os, struct, sys
+action, calls = int(sys.argv[1], 0), [int(n) for n in sys.argv[2].split(",")]
+ret = lambda k: struct.pack("HBBI", 6, 0, 0, k)
+code = struct.pack("HBBI", 0x20, 0, 0, 0)
+for i, nr in enumerate(calls):
+    code += struct.pack("HBBI", 0x15, len(calls) - i, 0, nr)
+code += ret(0x7fff0000) + ret(action)
+insns = ctypes.create_string_buffer(code)
+prog = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(insns))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.create_string_buffer(prog), 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+KILL, EPERM = 0x80000000, 0x00050001
+PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN = 101, 310, 155, 15
+
+
+def filtered(action, *calls):
+    return SimpleNamespace(prefix=[sys.executable, "-c", FILTER, str(action), ",".join(map(str, calls))])
+
+
+def test_filter_that_would_end_it(closing):
+    """Of a system call that the application itself never makes."""
+    app = bare(closing, namespace=filtered(KILL, RT_SIGRETURN))
+    unchanged(app, "seccomp", "-d")
+
+
+def test_filter_that_returns_an_error(closing, record):
+    """As Docker's, of which these calls are some."""
+    app = bare(closing, namespace=filtered(EPERM, PTRACE, PROCESS_VM_READV, PIVOT_ROOT))
+    attach(app.prefix)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- other commands ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [
+    ["record", "-c", "100", "-w", "/dev/null", "-i"], ["top", "--once"], ["latency", "--duration", "0.1"],
+    ["memory", "--duration", "0.1"], ["doctor", "-d", "1"]])
+@pytest.mark.parametrize("by", ["prefix", "pid"])
+def test_commands_attach(command, by, closing):
+    app = bare(closing)
+    name = str(getattr(app, by))
+    done = run([RINGTAP, *command, name])
+    assert done.returncode == 1 and not mapped(app, "libringtap-probe.so"), done.stderr
+    done = run([RINGTAP, command[0], "--attach", *command[1:], name])
+    assert done.returncode in (0, 4) and mapped(app, "libringtap-probe.so"), done.stderr
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("answer, loaded", [("n", False), ("", False), ("y", True)])
+def test_question_at_a_terminal(answer, loaded, closing):
+    app = bare(closing)
+    proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1", app.prefix], tty=True))
+    proc.expect(r"runs without the probe. Load it now\? \[y/N\]")
+    proc.send(answer)
+    assert proc.wait() == (0 if loaded else 1)
+    assert bool(mapped(app, "libringtap-probe.so")) == loaded
+    assert app.one("unloop") > 0 and app.quit() == 0

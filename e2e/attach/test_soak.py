@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many attaches, and many that are killed, under traffic: `make soak`. RINGTAP_SOAK: how many."""
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from harness.attach import attach
+from harness.fwd import Fwd
+from harness.paths import BUILD, RINGTAP
+
+COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
+KILLS_EACH = 20  # per process: after one complete attach there is little left to kill
+BARE = BUILD / "e2e" / "fwd_bare"
+CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
+         "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0", "--rate", "100k")
+
+
+@pytest.fixture
+def traffic(closing):
+    """A forwarder without the probe, with numbered packets from its generator to its sink."""
+    if not BARE.exists():
+        pytest.skip("built without ringtap-fwd")
+    return lambda: closing(Fwd(list(CHAIN), program=BARE).running())
+
+
+def unhurt(app):
+    """Every packet arrived once and in order."""
+    report = app.stop()
+    sink, way = report.role("sink"), report.total("oneway")
+    assert sink["total"]["rx_packets"] == way["tx_packets"] == sink["sequence"]["unique"] > 0
+    assert sink["sequence"]["reordered"] == sink["sequence"]["duplicated"] == 0
+    assert sink["sequence"]["lost"] == way["tx_dropped"] == 0
+    app.close()
+
+
+def killed_attach(app, rng):
+    """A kill at any moment of an attach, which takes about 30 ms."""
+    attacher = subprocess.Popen([RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+    time.sleep(rng.uniform(0, 0.04))
+    attacher.kill()
+    attacher.wait()
+    assert app.proc.alive()
+
+
+def test_attaches_under_traffic(traffic):
+    for _ in range(COUNT):
+        app = traffic()
+        attach(app.proc.pid)
+        unhurt(app)
+
+
+def test_killed_attaches_under_traffic(traffic):
+    rng = random.Random()
+    for _ in range(0, COUNT, KILLS_EACH):
+        app = traffic()
+        for _ in range(min(COUNT, KILLS_EACH)):
+            killed_attach(app, rng)
+        attach(app.proc.pid)
+        unhurt(app)
