@@ -11,7 +11,8 @@
 
 struct attach_target {
 	struct ringtap_apps *apps;
-	const char *name, *dir; /* live as long as apps; dir NULL: its runtime folder is not visible */
+	const char *name,
+		*dir; /* live as long as apps; dir NULL: its runtime folder is not visible */
 	pid_t pid;
 	char number[16];
 };
@@ -26,15 +27,16 @@ void attach_target_free(struct attach_target *t);
 int attach_target(const struct attach_target *t, const char *command);
 
 /* The option --attach, a bool of the command's context. */
-#define ATTACH_OPTION(type, field)                                                         \
-	{                                                                                  \
-		OPTION_TO(type, field), OPTION_FLAG, 0, "attach", NULL, NULL, 0, 0,        \
-			"Load the probe into an application that runs without it; see "    \
-			"ringtap-attach(1). Without this option, a terminal is asked"      \
+#define ATTACH_OPTION(type, field)                                                      \
+	{                                                                               \
+		OPTION_TO(type, field), OPTION_FLAG, 0, "attach", NULL, NULL, 0, 0,     \
+			"Load the probe into an application that runs without it; see " \
+			"ringtap-attach(1). Without this option, a terminal is asked"   \
 	}
 
-/* Before a command uses the i-th application: loads the probe where it is missing, if that is agreed
- * on, or by the user at a terminal. 0, also if it stays missing; -errno after printing why. */
+/* Before a command uses the i-th application: loads the probe where it is missing, if that is
+ * agreed on, or by the user at a terminal. 0, also if it stays missing; -errno after printing why.
+ */
 int attach_missing(const char *command, const struct ringtap_apps *apps, size_t i, bool agreed);
 
 /* As target_split(), of PID[:PORT]. False: spec begins with no process id of an application. */

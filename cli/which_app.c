@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "probe_path.h"
 #include "which_app.h"
 
 void target_split(
@@ -154,8 +153,9 @@ void print_not_attached(const char *command, const char *app, int error, const c
 		why = strerror(-error);
 	if (error == -EPROTONOSUPPORT)
 		message_print(
-			"%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
-			command, app, probe_path());
+			"%s: cannot attach to '%s': it runs without the probe; 'ringtap attach %s' "
+			"loads it",
+			command, app, app);
 	else
 		message_print("%s: cannot attach to '%s': %s%s%s", command, app, why,
 			then ? "; " : "", then ? then : "");

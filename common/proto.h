@@ -18,7 +18,7 @@
 #define RT_SOCKET_NAME_MAX  32  /* with its number */
 #define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
-#define RT_TELEMETRY_WAKE   "wake" /* its parameter: also after RT_MSG_DETACH */
+#define RT_TELEMETRY_WAKE   "wake"       /* its parameter: also after RT_MSG_DETACH */
 #define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
 #define RT_MAX_TARGETS      64
 #define RT_MAX_INSNS        4096 /* BPF_MAXINSNS */

@@ -15,7 +15,7 @@
 struct rt_call {
 	uint64_t function;
 	uint64_t args[2];
-	const char *text; /* if not NULL, args[0] becomes its address in the process */
+	const char *text;   /* if not NULL, args[0] becomes its address in the process */
 	uint64_t sigreturn; /* address of code that calls rt_sigreturn() */
 };
 

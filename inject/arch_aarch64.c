@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames as arch/arm64/kernel/signal.c of Linux reads them. Registers of SVE beyond those of SIMD
+/* Frames as Linux reads them. Registers of SVE beyond those of SIMD
  * need not be restored: every system call discards them. */
 #include <asm/sigcontext.h>
 #include <assert.h>

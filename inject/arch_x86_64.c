@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames as arch/x86/kernel/signal_64.c of Linux writes and reads them. */
+/* Frames as Linux writes and reads them. */
 #include <asm/sigcontext.h>
 #include <assert.h>
 #include <cpuid.h>
@@ -21,7 +21,7 @@
 #define XSTATE_HEADER 64
 #define XCR0_AT       464 /* in the xstate regset: the features that it has */
 #define XSTATE_AMX    (3ull << 17)
-/* do_sigaltstack() refuses these flags, which rt_sigreturn() ignores: the thread's alternative
+/* No valid flags of sigaltstack(), whose failure rt_sigreturn() ignores: the thread's alternative
  * stack, unknown here, stays. */
 #define KEEP_ALTSTACK 7
 
@@ -48,7 +48,8 @@ struct block {
 
 uint64_t rt_arch_sigreturn(const struct rt_process *p)
 {
-	static const char code[] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"; /* mov $15,%rax; syscall */
+	static const char code[] =
+		"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"; /* mov $15,%rax; syscall */
 	const struct rt_map *libc = rt_process_find(p, "libc.so.6");
 	struct rt_image i;
 	uint64_t at = 0;

@@ -100,8 +100,9 @@ static uint64_t find(const struct rt_image *i, unsigned type, const char *name)
 
 			if (!gelf_getsym(data, (int)n, &sym))
 				break;
-			text = sym.st_shndx == SHN_UNDEF ? NULL
-							 : elf_strptr(i->elf, h.sh_link, sym.st_name);
+			text = sym.st_shndx == SHN_UNDEF
+				       ? NULL
+				       : elf_strptr(i->elf, h.sh_link, sym.st_name);
 			if (text && !strcmp(text, name))
 				return sym.st_value;
 		}

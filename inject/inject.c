@@ -163,8 +163,9 @@ static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bo
 	if (!loaded->started || loaded->started == -EALREADY)
 		return 0;
 	snprintf(w->err, w->errlen, "the probe cannot start: %s",
-		loaded->started == -ENOTSUP ? "it is a DPDK secondary process; attach to its primary"
-					    : strerror(-loaded->started));
+		loaded->started == -ENOTSUP
+			? "it is a DPDK secondary process; attach to its primary"
+			: strerror(-loaded->started));
 	return loaded->started;
 }
 
@@ -210,16 +211,4 @@ int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t
 	rt_provided_remove(&w.files);
 	rt_process_close(&w.p);
 	return ret;
-}
-
-int rt_inject_loaded(pid_t pid)
-{
-	struct rt_process p;
-	int loaded;
-
-	if (rt_process_open(&p, pid))
-		return 0;
-	loaded = rt_process_find(&p, RT_PROBE_NAME) != NULL;
-	rt_process_close(&p);
-	return loaded;
 }

@@ -11,7 +11,8 @@
 
 struct rt_inject_options {
 	const char *probe; /* path of libringtap-probe.so */
-	const char *dpdk;  /* its version as DPDK reports it, such as "DPDK 22.11.7"; NULL: unknown */
+	const char
+		*dpdk; /* its version as DPDK reports it, such as "DPDK 22.11.7"; NULL: unknown */
 };
 
 /* Loads the probe into a process. Starts the control thread where the process has no telemetry,
@@ -19,10 +20,8 @@ struct rt_inject_options {
  * 0: loaded, and asked to start where that is necessary; -errno: err has a sentence with the reason
  * and what to do. Nothing has changed in the process then, except after a failure of dlopen() or of
  * the probe's constructor, which leave libraries mapped.
- * The caller is the tracer of the thread meanwhile: it must not wait for any child (waitpid(-1)). */
+ * The caller is the tracer of the thread meanwhile: it must not wait for any child (waitpid(-1)).
+ */
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen);
-
-/* Whether a process has loaded libringtap-probe.so. False too where /proc does not show it. */
-int rt_inject_loaded(pid_t pid);
 
 #endif

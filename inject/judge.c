@@ -73,14 +73,16 @@ int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen)
 
 	rt_process_status(p->pid, "Uid", value, sizeof(value));
 	if (geteuid() && value[0] && (uid_t)atoi(value) != geteuid())
-		snprintf(err, errlen,
-			"it belongs to user %d; run ringtap as root or as that user", atoi(value));
+		snprintf(err, errlen, "it belongs to user %d; run ringtap as root or as that user",
+			atoi(value));
 	else if (rt_read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		 atoi(scope) >= 1)
 		snprintf(err, errlen,
-			"the kernel forbids tracing (kernel.yama.ptrace_scope is %d); %s", atoi(scope),
-			atoi(scope) > 2 ? "restart the process with -d, as only a reboot changes that"
-					: "run ringtap as root");
+			"the kernel forbids tracing (kernel.yama.ptrace_scope is %d); %s",
+			atoi(scope),
+			atoi(scope) > 2
+				? "restart the process with -d, as only a reboot changes that"
+				: "run ringtap as root");
 	else
 		snprintf(err, errlen,
 			"not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of "
@@ -103,8 +105,8 @@ static int judge_state(const struct judge *j)
 			(int)j->p->pid);
 	rt_process_status(j->p->pid, "x86_Thread_features", value, sizeof(value));
 	if (strstr(value, "shstk"))
-		return REFUSE(j, -ENOTSUP,
-			"it has a shadow stack, which would end it; start it with -d");
+		return REFUSE(
+			j, -ENOTSUP, "it has a shadow stack, which would end it; start it with -d");
 	return 0;
 }
 
@@ -205,8 +207,8 @@ static int judge_files(const struct judge *j)
 	return 0;
 }
 
-int rt_judge(const struct rt_process *p, const struct rt_inject_options *opts, char *err,
-	size_t errlen)
+int rt_judge(
+	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
 	const struct judge j = {p, opts, err, errlen};
 	int ret = judge_program(&j);

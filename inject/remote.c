@@ -15,10 +15,10 @@
 #include "remote.h"
 #include "seccomp.h"
 
-#define PATIENCE_MS  2000       /* for a thread that is asleep */
-#define STOP_MS      1000       /* until it has stopped */
-#define SPIN_NS      1000000    /* that it usually takes at most */
-#define REFUSED_MS   50         /* another one that attaches needs a millisecond */
+#define PATIENCE_MS  2000        /* for a thread that is asleep */
+#define STOP_MS      1000        /* until it has stopped */
+#define SPIN_NS      1000000     /* that it usually takes at most */
+#define REFUSED_MS   50          /* another one that attaches needs a millisecond */
 #define STACK_NEEDED (256 << 10) /* bytes; dlopen() and the probe's constructors */
 
 static uint64_t now_ns(void)
@@ -68,7 +68,8 @@ static int wait_for_stop(pid_t tid)
 	return -EAGAIN;
 }
 
-static int change(const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
+static int change(
+	const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
 {
 	static struct rt_frames f; /* large */
 	int ret = rt_seccomp_forbids(idle->tid) ? -EACCES : 0;

@@ -31,7 +31,7 @@ struct shared {
 	int calls, wrong; /* calls of the function; what it found wrong */
 	uint64_t argument;
 	char text[64];
-	int result; /* of the system call */
+	int result;  /* of the system call */
 	int differs; /* registers that changed over it; -1: not over yet */
 };
 
@@ -60,15 +60,15 @@ __attribute__((target("avx512f"))) static void clobber(void)
 
 /* In one piece, as the compiler may use registers in between. The test is compiled without red
  * zone, so that it can use it. */
-#define CALL_WITH(load, store)                                                        \
-	__asm__ volatile(load "movq $0x7e7e, -64(%%rsp)\n\tsyscall\n\t"               \
-			      "movq %%rax, 64(%%r13)\n\tmovq %%rbx, 72(%%r13)\n\t"    \
-			      "movq %%rbp, 80(%%r13)\n\tmovq %%r14, 88(%%r13)\n\t"    \
-			      "movq %%r15, 96(%%r13)\n\tmovq -64(%%rsp), %%rax\n\t"   \
-			      "movq %%rax, 104(%%r13)\n\tstmxcsr 112(%%r13)\n\t" store \
-			 :                                                            \
+#define CALL_WITH(load, store)                                                                    \
+	__asm__ volatile(load "movq $0x7e7e, -64(%%rsp)\n\tsyscall\n\t"                           \
+			      "movq %%rax, 64(%%r13)\n\tmovq %%rbx, 72(%%r13)\n\t"                \
+			      "movq %%rbp, 80(%%r13)\n\tmovq %%r14, 88(%%r13)\n\t"                \
+			      "movq %%r15, 96(%%r13)\n\tmovq -64(%%rsp), %%rax\n\t"               \
+			      "movq %%rax, 104(%%r13)\n\tstmxcsr 112(%%r13)\n\t" store            \
+			 :                                                                        \
 			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(in), "r"(out), \
-			 "b"(0xbbbb), "r"(r14), "r"(r15)                              \
+			 "b"(0xbbbb), "r"(r14), "r"(r15)                                          \
 			 : "rcx", "r11", "xmm7", "xmm15", "memory")
 
 struct registers {
@@ -357,8 +357,8 @@ static void test_traced_process(void **state)
 
 static int set_up(void **state)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		0);
+	shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return shared == MAP_FAILED;
 }
 

@@ -50,7 +50,10 @@ static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
 
 static bool jumps(uint16_t op, uint32_t a, uint32_t b)
 {
-	return op == BPF_JEQ ? a == b : op == BPF_JGT ? a > b : op == BPF_JGE ? a >= b : (a & b) != 0;
+	return op == BPF_JEQ   ? a == b
+	       : op == BPF_JGT ? a > b
+	       : op == BPF_JGE ? a >= b
+			       : (a & b) != 0;
 }
 
 /* What the filter returns for this data; unknown instructions allow the call. */
@@ -81,9 +84,9 @@ uint32_t rt_seccomp_run(const void *program, size_t count, const void *data, siz
 		case BPF_STX: mem[i->k % BPF_MEMWORDS] = x; break;
 		case BPF_ALU: a = alu(BPF_OP(i->code), a, operand); break;
 		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA		    ? i->k
+			pc += BPF_OP(i->code) == BPF_JA            ? i->k
 			      : jumps(BPF_OP(i->code), a, operand) ? i->jt
-								    : i->jf;
+								   : i->jf;
 			break;
 		case BPF_RET: return BPF_RVAL(i->code) == BPF_A ? a : i->k;
 		default:

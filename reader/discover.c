@@ -93,8 +93,7 @@ static bool holds_config(struct place *p)
 
 /* For root, names of other users' applications include the user: they cannot imitate one of
  * root's. */
-static int add_app(
-	struct ringtap_apps *list, const struct place *p, unsigned instance, pid_t pid)
+static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance, pid_t pid)
 {
 	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
 	char number[16] = "", user[16] = "";
@@ -133,8 +132,7 @@ static int add_instance(struct ringtap_apps *list, struct place *p, unsigned ins
 		return 0;
 	p->config_listed |= !instance || (p->config_pid && p->pid == p->config_pid);
 	/* A full backlog does not tell the process. */
-	return add_app(
-		list, p, instance, p->pid || instance ? p->pid : p->config_pid);
+	return add_app(list, p, instance, p->pid || instance ? p->pid : p->config_pid);
 }
 
 static void read_names(struct place *p)

@@ -87,7 +87,9 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 		ret = -EPROTOTYPE;
 	} else if (status) {
 		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
-		snprintf(err, errlen, ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it" : "the probe cannot start: %s",
+		snprintf(err, errlen,
+			ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
+					: "the probe cannot start: %s",
 			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
 					  : strerror(-ret));
 	} else if (!take_name(json_object_get(body, "socket"), socket)) {

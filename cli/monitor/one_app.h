@@ -19,7 +19,8 @@ struct one_app {
 };
 
 /* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.
- * a->attach is set by the caller. 0, or -errno after printing why, as command. Free with one_app_free() in any case. */
+ * a->attach is set by the caller. 0, or -errno after printing why, as command. Free with
+ * one_app_free() in any case. */
 int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count);
 void one_app_free(struct one_app *a);

@@ -12,7 +12,6 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "cli/attach_app.h"
-#include "cli/probe_path.h"
 #include "watch.h"
 
 #define SETTLE_NS (NS_PER_S / 50)
@@ -446,8 +445,8 @@ size_t watch_attached(struct watch *w)
 static bool reason_of(const struct watched *a, char *line, size_t size)
 {
 	if (a->error == -EPROTONOSUPPORT)
-		snprintf(line, size, "%s: without the probe; to load it, restart it with -d %s",
-			a->name, probe_path());
+		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it",
+			a->name, a->name);
 	else if (a->error)
 		snprintf(line, size, "%s: %s", a->name, a->why);
 	else if (a->now && a->now->ports_beyond)

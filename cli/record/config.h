@@ -48,7 +48,7 @@ struct record_config {
 	struct ringtap_capture_options capture;
 	bool pcap, group_read, no_direct, quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
-	bool attach; /* load the probe where it is missing */
+	bool attach;    /* load the probe where it is missing */
 	bool list_interfaces, dump_filter, statistics;
 };
 

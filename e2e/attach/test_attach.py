@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import re
 import signal
 import subprocess
 import sys
@@ -165,6 +164,20 @@ def test_exit_while_recording(closing, record):
     app.do("unloop")
     assert app.quit() == 0
     recorder.done()
+
+
+def test_dpdks_tracing_is_on(closing, tmp_path):
+    """EAL has described its events by then: a trace stays readable, as the probe adds none."""
+    app = bare(closing, eal=["--trace=lib.eal.*", f"--trace-dir={tmp_path}"])
+    attach(app.prefix)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,on")["/ringtap/trace"]
+    assert answer["status"] != 0 and "-d" in answer["error"] and answer["points_on"] == 0
+    assert dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]["status"] == 0
+    assert app.one("unloop") > 0 and app.quit() == 0
+    folder, = {path.parent for path in tmp_path.rglob("metadata")}
+    assert "ringtap" not in (folder / "metadata").read_text()
+    if shutil.which("babeltrace2"):
+        assert "lib.eal" in check(["babeltrace2", folder])
 
 
 # ---- killed attaches --------------------------------------------------------------------------

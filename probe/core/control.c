@@ -38,7 +38,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
-	bool shut; /* stopped by the application: only the application starts it again */
+	bool shut;     /* stopped by the application: only the application starts it again */
 	bool detached; /* by a reader, until rt_control_wake() or the application starts it */
 	int wake_fd, reserve_fd;
 	uint64_t rest_ms; /* no connection is accepted before this time */

@@ -30,15 +30,15 @@ struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status =
 EXPORT int ringtap_probe_load(int start);
 
 /* The only messages of ringtap's libraries: without the probe nothing else reports the failure. */
-#define FAIL(format, ...)                                                              \
-	do {                                                                           \
-		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), \
-			format, __VA_ARGS__);                                          \
-		fprintf(stderr,                                                        \
-			"ringtap: cannot load the probe: %s; the application runs "    \
-			"without it\n",                                                \
-			ringtap_probe_loaded.text);                                    \
-		return -ELIBACC;                                                       \
+#define FAIL(format, ...)                                                                      \
+	do {                                                                                   \
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), format, \
+			__VA_ARGS__);                                                          \
+		fprintf(stderr,                                                                \
+			"ringtap: cannot load the probe: %s; the application runs "            \
+			"without it\n",                                                        \
+			ringtap_probe_loaded.text);                                            \
+		return -ELIBACC;                                                               \
 	} while (0)
 
 static int is_eal(struct dl_phdr_info *info, size_t size, void *path)
