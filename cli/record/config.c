@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/attach_app.h"
 #include "config.h"
 #include "base/util.h"
 
@@ -35,6 +36,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
+	ATTACH_OPTION(struct record_config, attach),
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "

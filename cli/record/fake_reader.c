@@ -122,6 +122,11 @@ const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i)
 	return dirs[i];
 }
 
+uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i)
+{
+	return 0;
+}
+
 size_t ringtap_apps_notes(const struct ringtap_apps *apps)
 {
 	return 0;
