@@ -22,7 +22,7 @@ struct rt_filter {
 	struct rt_loop loop;          /* run is NULL: there is none */
 	uint64_t (*func)(void *mbuf); /* for what the loop leaves; NULL: no JIT on this machine */
 	struct rte_bpf *bpf;
-	struct rt_insn *program; /* interpreted: too many paths for bpf; else NULL */
+	struct rt_insn *program; /* interpreted instead of bpf: too many paths for it; else NULL */
 	struct rt_filter *tx;    /* for packets that are sent; NULL: the same */
 };
 

@@ -92,7 +92,7 @@ static bool put_branch(struct rt_code *c, uint32_t insn)
 	case BPF_JGT: when = RT_ABOVE; break;
 	case BPF_JGE: when = RT_NOT_BELOW; break;
 	case BPF_JSET: when = RT_NOT_EQUAL; break;
-	case BPF_JA: rt_emit_jump(c, place(c, insn)); return true;
+	case BPF_JA: rt_emit_jump(c, place(c, insn)); return i->code == (BPF_JMP | BPF_JA);
 	default: return false;
 	}
 	rt_emit_compare(c, i);
@@ -110,10 +110,12 @@ static bool put_insn(struct rt_code *c, uint32_t insn)
 {
 	const struct rt_insn *i = &c->insns[insn];
 
+	if (i->code > UINT8_MAX)
+		return false;
 	switch (BPF_CLASS(i->code)) {
 	case BPF_LD:
 	case BPF_LDX: return rt_emit_load(c, i);
-	case BPF_ALU: return rt_emit_calculation(c, i);
+	case BPF_ALU: return i->code != (BPF_ALU | BPF_NEG | BPF_X) && rt_emit_calculation(c, i);
 	case BPF_JMP: return put_branch(c, insn);
 	case BPF_ST:
 	case BPF_STX: rt_emit_store(c, i); return i->code == BPF_ST || i->code == BPF_STX;

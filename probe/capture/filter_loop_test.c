@@ -241,8 +241,8 @@ static void test_no_packets(void **state)
 static void test_what_has_no_loop(void **state)
 {
 	static const struct rt_insn bad[] = {{.code = 0xffff}, {.code = 0x22}, {.code = 0x0e},
-		{.code = 0xf4, .k = 1}, {.code = 0xf5}, {.code = 0x17},
-		{.code = BPF_LD | BPF_B | BPF_ABS, .k = 2048},
+		{.code = 0x0d}, {.code = 0x8c}, {.code = 0x115}, {.code = 0xf4, .k = 1},
+		{.code = 0xf5}, {.code = 0x17}, {.code = BPF_LD | BPF_B | BPF_ABS, .k = 2048},
 		{.code = BPF_LD | BPF_W | BPF_ABS, .k = 2045},
 		{.code = BPF_LD | BPF_W | BPF_ABS, .k = RT_OFFSET_MAX}};
 	struct rt_insn far = {.code = BPF_LD | BPF_W | BPF_ABS, .k = 2044};
