@@ -45,9 +45,13 @@ test-unit: all
 test-e2e: all
 	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
+# ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.
+ONLY ?=
+BENCH_ARGS ?=
 bench: all
 	devtools/deps.sh build demo bench
-	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.bench
+	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.$(if \
+		$(filter aims,$(ONLY)),aims,bench $(if $(ONLY),--only $(ONLY))) $(BENCH_ARGS)
 
 # Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
 lab: all .venv/bin/ringtap-lab

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What two CPUs are to each other, and what they have, at this moment: a virtual machine's CPUs move
- * between cores, and neighbours come and go. Prints one line of JSON within a second. Times are
- * medians of short samples, so that neither a preemption nor a lucky sample decides; see
+ * What two CPUs are to each other, and what they have, at this moment: a virtual machine's CPUs
+ * move between cores, and neighbours come and go. Prints one line of JSON within a second. Times
+ * are medians of short samples, so that neither a preemption nor a lucky sample decides; see
  * usage[] for the keys.
  */
 #include <errno.h>
@@ -253,8 +253,8 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-/* Where the page or line of this number has its load: other lines of other pages, for all sets of the
- * caches. */
+/* Where the page or line of this number has its load: other lines of other pages, for all sets of
+ * the caches. */
 static uint8_t *place(uint8_t *at, size_t step, uint32_t number)
 {
 	return at + number * step + number * RT_CACHE_LINE % step;
@@ -364,8 +364,8 @@ static void measure_cores(struct probe *p)
 	begin(p, TASK_ADD);
 	p->adds[0] = repeated(wide);
 	finish(p);
-	printf("\"ghz\": [%.2f, %.2f], \"adds_per_cycle\": [%.2f, %.2f], \"together\": %.2f, ", ghz[0],
-		ghz[1], alone[0] / ghz[0], alone[1] / ghz[1],
+	printf("\"ghz\": [%.2f, %.2f], \"adds_per_cycle\": [%.2f, %.2f], \"together\": %.2f, ",
+		ghz[0], ghz[1], alone[0] / ghz[0], alone[1] / ghz[1],
 		(p->adds[0] + p->adds[1]) / (alone[0] + alone[1]));
 }
 
@@ -374,8 +374,8 @@ static void measure_sharing(struct probe *p)
 	double line = ping(p), written = hand_over(p);
 
 	finish(p);
-	printf("\"line_ns\": %.1f, \"read_ns\": %.2f, \"write_ns\": %.2f, ", line, median(p->read_ns),
-		written);
+	printf("\"line_ns\": %.1f, \"read_ns\": %.2f, \"write_ns\": %.2f, ", line,
+		median(p->read_ns), written);
 }
 
 static int measure_memory(struct probe *p)
@@ -385,8 +385,8 @@ static int measure_memory(struct probe *p)
 	if (!far)
 		return -ENOMEM;
 	printf("\"tlb_4k_ns\": %.1f, \"tlb_2m_ns\": %.1f, \"l3_ns\": %.1f, ",
-		walk((size_t)WALK_PAGES * PAGE, PAGE, false), walk((size_t)WALK_PAGES * PAGE, PAGE, true),
-		walk(NEAR_BYTES, RT_CACHE_LINE, true));
+		walk((size_t)WALK_PAGES * PAGE, PAGE, false),
+		walk((size_t)WALK_PAGES * PAGE, PAGE, true), walk(NEAR_BYTES, RT_CACHE_LINE, true));
 	printf("\"memory_read_gbps\": %.1f, ", stream(p, far, false));
 	printf("\"memory_write_gbps\": %.1f, ", stream(p, far, true));
 	free(far);
