@@ -11,8 +11,8 @@
 
 #include "chunks.h"
 
-#define SIZE    (1u << 20) /* so that RT_WINDOW is 16 chunks */
-#define WINDOW  (RT_WINDOW / SIZE)
+#define WINDOW  16u /* chunks */
+#define SIZE    (RT_WINDOW / WINDOW)
 #define COUNT   80u
 #define RINGS   3u
 #define ORDER   128u
