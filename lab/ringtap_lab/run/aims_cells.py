@@ -4,6 +4,7 @@ own unless a cell says otherwise."""
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from ..tools.errors import Unavailable
 from . import attached, forwarder
 from .testpmd import Source, TestPmd
 
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 MIB = 1 << 20
 WINDOW_S = 0.5  # for the application's rate before and after
 STEADY_S = 2  # without a membarrier()
@@ -176,10 +178,10 @@ def _calls(log, name):
 
 def demo(lab, _):
     """devtools/demo.sh, as `make demo` runs it: its first capture."""
-    script = os.path.join(os.path.dirname(lab.built("..")), "devtools", "demo.sh")
+    script = os.path.join(REPOSITORY, "devtools", "demo.sh")
     env = {"RINGTAP_DEMO_FILE": os.path.join(lab.folder(), "demo.pcapng")}
     status, out, err = process.run([script, str(lab.o.build)], env, DEMO_S)
-    total = re.search(r"^total\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)", out, re.M)
+    total = re.search(r"^total\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)", err, re.M)
     if status != 0 or not total:
         raise RuntimeError(f"demo.sh ended with status {status}: {(err or out).strip()[-300:]}")
     seen, captured, _, lost = (int(n.replace(",", "")) for n in total.groups())
