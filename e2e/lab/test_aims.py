@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench ONLY=aims`, and the regimes of the machine that it distinguishes."""
+import argparse
 import json
 
 import pytest
@@ -8,7 +9,9 @@ from harness import lab
 from harness.paths import BUILD
 from harness.proc import check, run
 from ringtap_lab.report import aims_table
-from ringtap_lab.tools import regime
+from ringtap_lab.run import measure
+from ringtap_lab.run.lab import Lab
+from ringtap_lab.tools import regime, scope
 from ringtap_lab.tools.results import Results
 
 PROBE = BUILD / "bench" / "machine_probe"
@@ -68,6 +71,20 @@ def test_regimes(line_ns, write_ns, expected):
     probes = [{"line_ns": line_ns, "write_ns": write_ns}, {"line_ns": 40, "write_ns": 7.0}]
     assert regime.of(probes[:1]) == expected
     assert regime.of(probes) == (expected if expected == "near" else "mixed")
+
+
+def test_values_belong_to_the_regime_of_their_round(monkeypatch):
+    monkeypatch.setenv(scope.VARIABLE, "")  # Lab sets it
+    key = ("captured", "net_null", 64, "ringtap", "null")
+    store = measure.Store()
+    store.add(1.0, *key)
+    with store.between_probes(Lab(argparse.Namespace(build=BUILD, quick=False, cpus=[0, 1]))):
+        store.add(2.0, *key, disturbed=0.5)
+        store.add(3.0, *key)
+    unknown, *found = store.as_list()[0]["regimes"]
+    assert unknown is None and len(set(found)) == 1 and found[0] in regime.MEANING
+    assert store.of_regime(found[0], *key) == [3.0]  # undisturbed
+    assert store.of_regime("none", *key) == []
 
 
 def test_one_round_with_losses_misses_the_aim():

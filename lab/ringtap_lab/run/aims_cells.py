@@ -183,6 +183,6 @@ def demo(lab, _):
     status, out, err = process.run([script, str(lab.o.build)], env, DEMO_S)
     total = re.search(r"^total\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)", err, re.M)
     if status != 0 or not total:
-        raise RuntimeError(f"demo.sh ended with status {status}: {(err or out).strip()[-300:]}")
+        raise RuntimeError(f"demo.sh ended with status {status}: {' '.join((err or out).split())[-200:]}")
     seen, captured, _, lost = (int(n.replace(",", "")) for n in total.groups())
     return {"captured_pps": captured / 3.0, "lost": lost, "loss": lost / seen}
