@@ -139,12 +139,14 @@ static void shrink(struct rt_ring *r, uint64_t now, uint64_t read)
 }
 
 /* Beyond its window a ring leaves some chunks to rings that have less: the reader merges by time,
- * so that these wait for the backlog of this one. */
+ * so that these wait for the backlog of this one. A thread that polls alone may have all of them.
+ */
 static bool may_grow(const struct rt_ring *r, uint64_t owned, uint64_t reusable)
 {
 	const struct rt_chunks *c = r->chunks;
+	uint32_t reserve = rt_load(&c->busy) > 1 ? c->reserve : 0;
 
-	return owned < c->window || (!reusable && rt_load(&c->free_count) > c->reserve);
+	return owned < c->window || (!reusable && rt_load(&c->free_count) > reserve);
 }
 
 bool rt_chunks_next(struct rt_ring *r)
@@ -163,6 +165,8 @@ bool rt_chunks_next(struct rt_ring *r)
 	}
 	memset(r->chunk + (r->head & r->mask), RT_CHUNK_END, sizeof(uint32_t));
 	put(r, now + 1, id);
+	if (!now)
+		rt_fetch_add(&c->busy, 1);
 	rt_compiler_barrier(); /* a signal handler may jump out: rt_epb_mend() mends it */
 	r->head = (now + 1) << c->shift;
 	rt_compiler_barrier();

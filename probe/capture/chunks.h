@@ -24,7 +24,9 @@ struct rt_chunks {
 	uint64_t size;    /* bytes of a chunk */
 	uint32_t shift;   /* log2 of it */
 	uint32_t count;   /* chunks */
-	uint32_t reserve; /* free chunks that are left to rings below their window */
+	uint32_t reserve; /* free chunks that are left to rings below their window, if several are
+			     busy */
+	uint32_t busy;    /* rings that have filled a chunk; atomic, may be too high */
 	uint32_t window;  /* chunks that a ring keeps while the reader keeps up */
 	uint32_t rings;
 	uint32_t order_count;
