@@ -50,9 +50,13 @@ SOAK ?= 1000
 soak: all
 	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/attach/test_soak.py $(PYTEST_ARGS)
 
+# ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.
+ONLY ?=
+BENCH_ARGS ?=
 bench: all
 	devtools/deps.sh build demo bench
-	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.bench
+	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.$(if \
+		$(filter aims,$(ONLY)),aims,bench $(if $(ONLY),--only $(ONLY))) $(BENCH_ARGS)
 
 # Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
 lab: all .venv/bin/ringtap-lab

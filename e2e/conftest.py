@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import cgroup, corpus
+from harness import corpus
 from harness import ovs as ovs_module
 from harness import sandbox, turns
 from harness.fwd import FWD, Fwd
@@ -18,6 +18,7 @@ from harness.play import Play
 from harness.proc import check
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
+from ringtap_lab.tools import cgroup
 
 # Background jobs of a shell ignore SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -182,22 +182,24 @@ static void shrink(struct rt_ring *r, int64_t now, int64_t read)
 }
 
 /* Beyond its window a ring leaves some chunks to rings that have less: the reader merges by time,
- * so that these wait for the backlog of this one. */
+ * so that these wait for the backlog of this one. A thread that polls alone may have all of them.
+ */
 static bool get(struct rt_ring *r, int64_t now, int64_t read, uint32_t *id)
 {
 	struct rt_chunks *c = r->chunks;
+	uint32_t reserve = rt_load(&c->busy) > 1 ? c->reserve : 0;
 	bool small = now - oldest(r) + 1 < (int64_t)c->window;
 
 	if (small && take_any(c, r->index, id))
 		return true;
 	if (claim(r, read, REUSING, id))
 		return true;
-	return (small || rt_load(&c->free_count) > c->reserve) && take_any(c, r->index, id);
+	return (small || rt_load(&c->free_count) > reserve) && take_any(c, r->index, id);
 }
 
 bool rt_chunks_next(struct rt_ring *r)
 {
-	const struct rt_chunks *c = r->chunks;
+	struct rt_chunks *c = r->chunks;
 	uint64_t now = r->head >> c->shift;
 	int64_t read = (int64_t)(r->tail >> c->shift);
 	uint32_t id;
@@ -207,6 +209,8 @@ bool rt_chunks_next(struct rt_ring *r)
 		return false;
 	memset(r->chunk + (r->head & r->mask), RT_CHUNK_END, sizeof(uint32_t));
 	put(r, now + 1, id);
+	if (!now)
+		rt_fetch_add(&c->busy, 1);
 	rt_compiler_barrier(); /* a signal handler may jump out: rt_epb_mend() mends it */
 	r->head = (now + 1) << c->shift;
 	rt_compiler_barrier();

@@ -4,9 +4,10 @@
  *
  * A ring writes its chunks one after the other. Those before the reader's tail are free again; the
  * one that was freed first is written next. While the reader keeps up a ring has `window` chunks,
- * as many as the caches like. When it falls behind, the ring takes more from those that no ring
- * has, and gives them back later; the control thread takes them back from rings that stand still.
- * So the depth of the whole buffer serves whichever thread needs it.
+ * more than the caches hold: lines that the reader has read must have left its caches before they
+ * are written again, or each has to be taken back. When it falls behind, the ring takes more from
+ * those that no ring has, and gives them back later; the control thread takes them back from rings
+ * that stand still. So the depth of the whole buffer serves whichever thread needs it.
  */
 #ifndef RINGTAP_PROBE_CAPTURE_CHUNKS_H
 #define RINGTAP_PROBE_CAPTURE_CHUNKS_H
@@ -16,14 +17,16 @@
 
 #include "common/ring.h"
 
-#define RT_WINDOW (16u << 20) /* bytes; docs/performance.md */
+#define RT_WINDOW (64u << 20) /* bytes; docs/performance.md */
 
 struct rt_chunks {
 	uint8_t *data;
 	uint64_t size;    /* bytes of a chunk */
 	uint32_t shift;   /* log2 of it */
 	uint32_t count;   /* chunks */
-	uint32_t reserve; /* free chunks that are left to rings below their window */
+	uint32_t reserve; /* free chunks that are left to rings below their window, if several are
+			     busy */
+	uint32_t busy;    /* rings that have filled a chunk; atomic, may be too high */
 	uint32_t window;  /* chunks that a ring keeps while the reader keeps up */
 	uint32_t rings;
 	uint32_t order_count;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report of `make bench`: the project's aims, and tables of what was measured, in Markdown."""
 from ..run import collectors, forwarders, libpcap
+from ..tools import regime
 from ..tools.stats import cell
 from .blocks import DASH
 
@@ -71,6 +72,17 @@ def _copies(store):
                      _percent(_net_ratio(store, size))])
     return ["bytes", "copy loop Mpps", "GB/s", "captured Mpps", "ratio", "ceiling Mpps", "of ceiling",
             "ratio without testpmd's own time"], rows
+
+
+def _regimes(store):
+    """What depends on how the CPUs share caches, regime by regime."""
+    shown = [(*key[1:], "captured Mpps", key) for key in store.series if key[0] == "captured"]
+    shown += [(None, key[2], "copy loop", None, "copy loop Mpps", key) for key in store.series if key[0] == "copy"]
+    rows = []
+    for source, size, tool, sink, what, key in shown:
+        parts = [store.of_regime(name, *key) for name in regime.MEANING]
+        rows.append([source or DASH, size, tool, sink or DASH, what, *(f"{cell(s, M)}; {len(s)}" if s else DASH for s in parts)])
+    return ["source", "bytes", "tool", "to", "", *(f"{name}; rounds" for name in regime.MEANING)], rows
 
 
 def _pushes(store):
@@ -214,6 +226,8 @@ def markdown(store, machine, commands, skipped):
         ("Speed of the file", f"dd oflag=direct in the same folder: {cell(store.get('dd'), M, 0)} MB/s. Until all is on the disk:",
          _files(store)),
         ("Bare copy loop, and capturing from net_null to /dev/null", "", _copies(store)),
+        ("By the machine's regime", "; ".join(f"{name}: {what}" for name, what in regime.MEANING.items()) + ". Measured before and "
+         "after each round (bench/machine_probe).", _regimes(store)),
         ("The copy into a ring, alone (bench/push_bench)", "Lower quartiles of many short samples.", _pushes(store)),
         ("Merging", "", _merges(store)),
         ("A libpcap program that counts (bench/pcap_count)", "", _pcaps(store)),

@@ -77,7 +77,7 @@ class Record(Capture):
                           "-i", f"{app.prefix}:", "-w", path], "Capturing on", seconds=seconds)
 
     def counts(self):
-        summary = json.loads(self.end()[0])
+        self.summary = summary = json.loads(self.end()[0])
         # "written" leaves out what came after the requested time.
         return Counts(summary["written" if self.seconds else "captured"], summary["filtered"], summary["lost_total"],
                       summary["duration_s"])

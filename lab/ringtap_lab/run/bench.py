@@ -142,9 +142,10 @@ class Bench:
 
     def yardsticks(self):
         """What the machine can do at most."""
-        for size in self.o.sizes:
-            self.own("copy", "copy_loop", ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100],
-                     self.rate("copy", None, size))
+        for size in self.o.sizes if "copy" in self.o.only else ():
+            with self.store.between_probes(self.lab):
+                self.own("copy", "copy_loop", ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100],
+                         self.rate("copy", None, size))
         self.own("push", "push_bench", [], lambda line: self.store.add(line["ns_quartile"] * 1e-9, "push", line["packets"]),
                  attached.on_cpu(self.lab))
         for rings, burst in MERGE:

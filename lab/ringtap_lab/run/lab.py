@@ -28,6 +28,7 @@ class Lab:
         self.name = scope.own_name()
         self.prepared = {}
         self.repetitions = 1  # of each cell
+        self.until = None  # time.monotonic() at which all measurements must have ended
         self.left_s = 0.0  # estimate for the measurements after the present one
         self._began = time.monotonic()
         self._number = itertools.count()

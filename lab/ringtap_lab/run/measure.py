@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: one application without a capture, with each, and afterwards. All results go into a Store."""
+import contextlib
 import os
 import sys
 import time
 from collections import defaultdict
 
-from ..tools import process
+from ..tools import process, regime
 from ..tools.stats import DISTURBED, Series
 from .testpmd import TestPmd
 
@@ -20,10 +21,29 @@ class Store:
 
     def __init__(self):
         self.series = defaultdict(Series)
+        self.regimes = defaultdict(list)  # by the same keys, of each value; None where it is unknown
         self.errors = []
 
     def add(self, value, quantity, source=None, size=None, tool=None, sink=None, disturbed=0.0):
         self.series[quantity, source, size, tool, sink].add(value, disturbed)
+        self.regimes[quantity, source, size, tool, sink].append(None)
+
+    @contextlib.contextmanager
+    def between_probes(self, lab):
+        """What is added meanwhile belongs to the regime that the machine is in."""
+        before = {key: len(found) for key, found in self.regimes.items()}
+        with regime.around(lab) as around:
+            yield
+        for key, found in self.regimes.items():
+            found[before.get(key, 0):] = [around.regime] * (len(found) - before.get(key, 0))
+
+    def of_regime(self, name, *key):
+        """The values of get() that were measured in a regime."""
+        s = Series()
+        for value, disturbed, found in zip(self.series[key], self.series[key].disturbed, self.regimes[key]):
+            if found == name:
+                s.add(value, disturbed)
+        return s.calm()
 
     def get(self, quantity, source=None, size=None, tool=None, sink=None):
         """The undisturbed values, if there are some."""
@@ -35,7 +55,7 @@ class Store:
 
     def as_list(self):
         return [{**dict(zip(self.NAMES, key)), **series.calm().summary(), "values": list(series),
-                 "disturbed": series.disturbed} for key, series in self.series.items()]
+                 "disturbed": series.disturbed, "regimes": self.regimes[key]} for key, series in self.series.items()]
 
 
 def _capture(bench, app, tool, path):
@@ -128,7 +148,8 @@ def application(bench, source, tool, plugin):
             bench.store.add(rate, "loaded" if plugin else "untouched", source.name, source.size, disturbed=disturbed)
             print(f"{source.name} {source.size} B, {'plugin loaded' if plugin else 'untouched'}: {rate / 1e6:.1f} Mpps", flush=True)
             while left:
-                _captured(bench, app, tool, left[0])
+                with bench.store.between_probes(bench.lab):
+                    _captured(bench, app, tool, left[0])
                 left.pop(0)
             return
         except FAILURES as e:

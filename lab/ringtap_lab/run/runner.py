@@ -119,6 +119,9 @@ class Run:
                 part.number -= 1
                 part.left_s -= cell.seconds
                 continue
+            if self.lab.until and time.monotonic() + cell.seconds > self.lab.until:
+                self.lab.log(f"{part.number} measurements are left for another run")
+                return
             self.progress.next(part, repetition, cell)
             self.lab.left_s = part.left_s - cell.seconds
             begin = time.monotonic()

@@ -4,14 +4,14 @@ import itertools
 import os
 from pathlib import Path
 
-from .proc import until
+from .process import wait_for
 
 _number = itertools.count()
 
 
 def _base():
     """(folder below which groups can be made, version), or None."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
             root = Path("/sys/fs/cgroup/memory")
@@ -19,7 +19,7 @@ def _base():
             return (here if here.is_dir() else root), 1
     root = Path("/sys/fs/cgroup")
     enabled = root / "cgroup.subtree_control"
-    if enabled.exists() and "memory" in enabled.read_text().split():
+    if enabled.exists() and "memory" in enabled.read_text(encoding="ascii").split():
         return root, 2
     return None
 
@@ -35,25 +35,23 @@ class MemoryGroup:
         self.path = base / f"ringtap-{os.getpid()}-{next(_number)}"
         self.path.mkdir()
         name = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
-        (self.path / name).write_text(str(limit))
+        (self.path / name).write_text(str(limit), encoding="ascii")
         self.prefix = ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
 
     def _events(self, name, key):
-        return int(dict(line.split() for line in
-                        (self.path / name).read_text().splitlines())[key])
+        return int(dict(line.split() for line in (self.path / name).read_text(encoding="ascii").splitlines())[key])
 
     @property
     def oom_kills(self):
-        return self._events("memory.oom_control" if self.version == 1 else "memory.events",
-                            "oom_kill")
+        return self._events("memory.oom_control" if self.version == 1 else "memory.events", "oom_kill")
 
     @property
     def usage(self):
         """Bytes, including memory of the kernel."""
         name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
-        return int((self.path / name).read_text())
+        return int((self.path / name).read_text(encoding="ascii"))
 
     def close(self):
         procs = self.path / "cgroup.procs"
-        until(lambda: not procs.read_text(), 20, "processes gone")
+        wait_for(lambda: not procs.read_text(encoding="ascii"), 20, "processes gone")
         self.path.rmdir()

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`make bench ONLY=aims`, and the regimes of the machine that it distinguishes."""
+import argparse
+import json
+
+import pytest
+
+from harness import lab
+from harness.paths import BUILD
+from harness.proc import check, run
+from ringtap_lab.report import aims_table
+from ringtap_lab.run import measure
+from ringtap_lab.run.lab import Lab
+from ringtap_lab.tools import regime, scope
+from ringtap_lab.tools.results import Results
+
+PROBE = BUILD / "bench" / "machine_probe"
+
+
+def aims(tmp_path, *args):
+    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path)
+
+
+def journal(tmp_path):
+    return [json.loads(line) for line in (tmp_path / "out" / "aims.jsonl").read_text().splitlines()]
+
+
+def outcome(cell, *runs):
+    """runs: pairs of regime and values."""
+    return {"cell": cell, "params": {}, "runs": [
+        {"repetition": i, "values": values, "data": {"regime": name}, "commands": [], "seconds": 1.0, "at": "", "around": {}}
+        for i, (name, values) in enumerate(runs)]}
+
+
+def results(*cells):
+    found = Results()
+    return Results({**{name: getattr(found, name) for name in Results._STATE}, "cells": cells})
+
+
+def lost(loss, **more):
+    return {"loss": loss, "lost": int(loss * 1e6), "captured_pps": 1e8, "pause_s": 0.02, "cpu_wait_s": 0.5, "buffer_used": 1.0,
+            **more}
+
+
+def row(found, name):
+    return next(r for r in aims_table.rows(found) if r["aim"] == name)
+
+
+def test_probe_of_the_machine():
+    found = json.loads(check([PROBE, "0", "1"]))
+    assert all(0.1 < ghz < 10 for ghz in found["ghz"])
+    assert all(0.5 < adds < 16 for adds in found["adds_per_cycle"])
+    assert 0.1 < found["together"] < 3
+    assert found["line_ns"] > 1 and found["write_ns"] > 0 and found["read_ns"] > 0
+    assert found["tlb_4k_ns"] > 1 and found["tlb_2m_ns"] > 1 and found["l3_ns"] > 1
+    assert found["memory_read_gbps"] > 0.1 and found["memory_write_gbps"] > 0.1
+    assert 0 <= found["steal"] <= 1
+    assert regime.of([found]) in regime.MEANING
+
+
+def test_probe_of_a_missing_cpu_fails():
+    done = run([PROBE, "0", "9999"])
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == "machine_probe: Invalid argument\n"
+    assert run([PROBE, "0"]).returncode == 2
+
+
+@pytest.mark.parametrize("line_ns, write_ns, expected", [(31, 1.1, "core"), (40, 7.0, "near"), (160, 28.0, "far")])
+def test_regimes(line_ns, write_ns, expected):
+    """Medians of three placements of two CPUs of a virtual machine on an AMD EPYC."""
+    probes = [{"line_ns": line_ns, "write_ns": write_ns}, {"line_ns": 40, "write_ns": 7.0}]
+    assert regime.of(probes[:1]) == expected
+    assert regime.of(probes) == (expected if expected == "near" else "mixed")
+
+
+def test_values_belong_to_the_regime_of_their_round(monkeypatch):
+    monkeypatch.setenv(scope.VARIABLE, "")  # Lab sets it
+    key = ("captured", "net_null", 64, "ringtap", "null")
+    store = measure.Store()
+    store.add(1.0, *key)
+    with store.between_probes(Lab(argparse.Namespace(build=BUILD, quick=False, cpus=[0, 1]))):
+        store.add(2.0, *key, disturbed=0.5)
+        store.add(3.0, *key)
+    unknown, *found = store.as_list()[0]["regimes"]
+    assert unknown is None and len(set(found)) == 1 and found[0] in regime.MEANING
+    assert store.of_regime(found[0], *key) == [3.0]  # undisturbed
+    assert store.of_regime("none", *key) == []
+
+
+def test_one_round_with_losses_misses_the_aim():
+    found = results(outcome("loss-64", *[("near", lost(0.0, added_s=4e-9, alone_pps=2e8))] * 3),
+                    outcome("loss-1518", ("far", lost(0.0)), ("near", lost(0.016))))
+    assert row(found, "lost, 64 B")["met"] is True and row(found, "lost, 64 B")["rounds"] == 3
+    missed = row(found, "lost, 1518 B")
+    assert missed["met"] is False and missed["text"] == "0.800 (0.000–1.600)"
+    assert missed["regimes"]["near"] == {"rounds": 1, "text": "1.600"}
+    assert missed["regimes"]["far"] == {"rounds": 1, "text": "0.000"}
+    assert row(found, "captured, 64 B")["met"] is False  # 100 Mpps, 110 are wanted
+    assert row(found, "time added to a packet, 64 B")["met"] is True
+    assert row(found, "memory charged to the application")["met"] is None  # not measured
+    text = aims_table.markdown(found)
+    assert "| lost, 1518 B | 0 in every round | 0.800 (0.000–1.600) % | 2 | **no** | – | 1.600; 1 | 0.000; 1 | – |" in text
+    assert "| lost, 1518 B | 2 | near | 1.600 | 20.0 | 500 | 100 | 100.0 |" in text
+
+
+def test_time_added_is_compared_with_the_peer():
+    ours, theirs = (outcome(cell, ("near", lost(0.0, added_s=ns * 1e-9))) for cell, ns in (("loss-64", 6), ("dumpcap-64", 50)))
+    assert row(results(ours, theirs), "time added, against dpdk-dumpcap's")["text"] == "0.120"
+    assert row(results(ours), "time added, against dpdk-dumpcap's")["met"] is None
+
+
+def test_rounds_are_merged_over_runs(tmp_path):
+    """Each run adds rounds to those that are in the folder."""
+    done = aims(tmp_path, "--only", "push-vlan", "--rounds", "1", "--seconds", "0.5")
+    assert done.returncode == 0, done.stderr
+    done = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "0.5", "--json")
+    assert done.returncode == 0, done.stderr
+    table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n"):])["aims"]}
+    assert table["the copy of 64, stripped tag"]["rounds"] == table["the copy of 1518, -s 64"]["rounds"] == 2
+    rounds = [(e["cell"], e["repetition"]) for e in journal(tmp_path) if e["event"] == "run"]
+    assert len(set(rounds)) == len(rounds) == 6
+    none = aims(tmp_path, "--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1")
+    assert "3 measurements are left for another run" in none.stderr
+    assert len([e for e in journal(tmp_path) if e["event"] == "run"]) == 6
+    other = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "7")
+    assert other.returncode == 2 and "results of other settings" in other.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, keys", [
+    ("loss-64", {"captured_pps", "lost", "loss", "pause_s", "cpu_wait_s", "buffer_used", "alone_pps", "added_s"}),
+    ("stop20-40mpps", {"captured_pps", "lost", "stop_s", "disturbed"}), ("busy-20mpps", {"lost", "captured_pps"}),
+    ("memory", {"charged_bytes", "tables_bytes", "buffer_bytes"}), ("membarrier", {"membarriers", "polls"})])
+def test_measures_real_programs(tmp_path, name, keys):
+    done = aims(tmp_path, "--only", name, "--rounds", "1", "--seconds", "1.2")
+    assert done.returncode == 0, done.stderr
+    measured = [e for e in journal(tmp_path) if e["event"] == "run"]
+    assert [e["cell"] for e in measured] == [name]
+    assert keys <= set(measured[0]["values"])
+    assert measured[0]["data"]["regime"] in regime.MEANING and len(measured[0]["data"]["probes"]) == 2

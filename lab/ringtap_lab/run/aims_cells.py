@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each cell of `make bench ONLY=aims` measures. Packets are of net_null, the recorder has the default options and a CPU of its
+own unless a cell says otherwise."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from ..tools import process
+from ..tools.cgroup import BASE, MemoryGroup
+from ..tools.errors import Unavailable
+from . import attached, forwarder
+from .testpmd import Source, TestPmd
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+MIB = 1 << 20
+WINDOW_S = 0.5  # for the application's rate before and after
+STEADY_S = 2  # without a membarrier()
+GROUP_LIMIT = 1024 * MIB
+DEMO_S = 60  # for all of it; its capture takes 3 s
+
+
+def _stopped(pid, stop_s, until):
+    """Stops a process for stop_s once a second until the event is set. The longest stop that came of it, in seconds."""
+    longest = 0.0
+    while not until.wait(1.0 - stop_s):
+        os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        time.sleep(stop_s)
+        os.kill(pid, signal.SIGCONT)
+        longest = max(longest, time.monotonic() - begin)
+    return longest
+
+
+@contextlib.contextmanager
+def _disturbed(lab, pid, disturbance):
+    """disturbance: None, "busy", or for how many seconds the process is stopped once a second. Yields a dict for values."""
+    values = {}
+    if disturbance is None:
+        yield values
+    elif disturbance == "busy":
+        with lab.running([*attached.on_cpu(lab), "sh", "-c", "while :; do :; done"]):
+            yield values
+    else:
+        over = threading.Event()
+        thread = threading.Thread(target=lambda: values.update(stop_s=_stopped(pid, disturbance, over)))
+        thread.start()
+        try:
+            yield values
+        finally:
+            over.set()
+            thread.join()
+
+
+def _record(lab, app, seconds, disturbance, rate):
+    """rate(seconds): the application's rate over so long, packets per second."""
+    with attached.Record(lab, app) as t:
+        with _disturbed(lab, t.process.pid, disturbance) as values:
+            values["attached_pps"] = rate(seconds)
+        counts = t.counts()
+    s = t.summary
+    return {**values, "captured_pps": counts.captured / counts.seconds, "lost": counts.lost, "loss": counts.lost / counts.seen,
+            "pause_s": s["longest_pause_ns"] * 1e-9, "cpu_wait_s": s["cpu_wait_ns"] * 1e-9,
+            "buffer_used": s["buffer_most_used_bytes"] / s["buffer_bytes"]}
+
+
+def _added(values, before, after):
+    alone = (before + after) / 2
+    return {**values, "alone_pps": alone, "added_s": 1 / values["attached_pps"] - 1 / alone}
+
+
+@contextlib.contextmanager
+def _testpmd(lab, size, plugin, wrap=()):
+    app = TestPmd(Source("net_null", size), lab.cpus, True, plugin, lab.unique("app"), wrap)
+    try:
+        yield app
+    except Exception as e:
+        raise RuntimeError(f"{e}{app.obituary()}") from e
+    finally:
+        app.stop()
+
+
+def recorded(lab, seconds, size, disturbance=None):
+    """testpmd as fast as it can."""
+    with _testpmd(lab, size, lab.plugin()) as app:
+        before = app.rate_of_own_time(WINDOW_S)
+        values = _record(lab, app, seconds, disturbance, app.rate_of_own_time)
+        return _added(values, before, app.rate_of_own_time(WINDOW_S))
+
+
+def paced(lab, seconds, size, mpps, disturbance=None):
+    """ringtap-fwd, which receives at a steady rate."""
+    end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
+    with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]) as app:
+        def rate(_):
+            time.sleep(seconds)
+
+        values = _record(lab, _Named(app), seconds, disturbance, rate)
+        del values["attached_pps"]
+        values["disturbed"] = app.report().disturbed()
+        return values
+
+
+class _Named:
+    """A forwarder as an application."""
+
+    def __init__(self, forwarder_):
+        self.prefix = forwarder_.prefix
+
+
+def dumpcap(lab, seconds, size):
+    with _testpmd(lab, size, None) as app:
+        before = app.rate_of_own_time(WINDOW_S)
+        with attached.Dumpcap(lab, app, seconds=None) as t:
+            begin = time.monotonic()
+            pps = app.rate_of_own_time(seconds)
+            counts = t.counts()
+            took = time.monotonic() - begin
+        values = {"attached_pps": pps, "captured_pps": counts.captured / took, "loss": counts.lost / max(counts.seen, 1)}
+        return _added(values, before, app.rate_of_own_time(WINDOW_S))
+
+
+def push(lab, _, packets):
+    """Nanoseconds of the copy alone."""
+    status, out, err = process.run([*attached.on_cpu(lab), lab.built("bench/push_bench"), "-p", packets])
+    if status != 0:
+        raise RuntimeError(f"push_bench ended with status {status}: {err.strip()}")
+    line = json.loads(out)
+    return {"push_s": line["ns_quartile"] * 1e-9, "push_least_s": line["ns_min"] * 1e-9}
+
+
+def _page_tables(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return int(re.search(r"VmPTE:\s*(\d+)", f.read()).group(1)) * 1024
+
+
+def memory(lab, _):
+    """What a session adds to the memory that the application's cgroup is charged for. Huge pages of hugetlbfs are not in it."""
+    if not BASE:
+        raise Unavailable("no memory cgroup")
+    with contextlib.closing(MemoryGroup(GROUP_LIMIT)) as group, _testpmd(lab, 64, lab.plugin(), group.prefix) as app:
+        # The probe's thread starts with its first reader, and stays.
+        process.run([lab.program("ringtap"), "list"])
+        pid = app.process.pid
+        before, tables = group.usage, _page_tables(pid)
+        with attached.Record(lab, app) as t:
+            app.rate(WINDOW_S)
+            grown, of_tables = group.usage - before, _page_tables(pid) - tables
+            t.counts()
+    return {"charged_bytes": max(grown - of_tables, 0), "tables_bytes": of_tables, "buffer_bytes": t.summary["buffer_bytes"]}
+
+
+def membarrier(lab, _):
+    """System calls of all threads of an application while it is recorded."""
+    strace = attached.installed(lab, "strace", "strace")
+    log = os.path.join(lab.folder(), lab.unique("strace"))
+    with _testpmd(lab, 64, lab.plugin()) as app, attached.Record(lab, app) as t:
+        app.rate(WINDOW_S)
+        with lab.running([strace, "-f", "-q", "-e", "trace=membarrier,poll", "-o", log, "-p", str(app.process.pid)],
+                         stderr=subprocess.DEVNULL):
+            process.wait_for(lambda: os.path.exists(log) and _calls(log, "poll") > 0, 20, "strace to see the probe's thread")
+            before = _calls(log, "poll")
+            time.sleep(STEADY_S)
+            found = {"membarriers": _calls(log, "membarrier"), "polls": _calls(log, "poll") - before}
+        t.counts()
+    return found
+
+
+def _calls(log, name):
+    with open(log, encoding="utf-8", errors="replace") as f:
+        return sum(f" {name}(" in line for line in f)
+
+
+def demo(lab, _):
+    """devtools/demo.sh, as `make demo` runs it: its first capture."""
+    script = os.path.join(REPOSITORY, "devtools", "demo.sh")
+    env = {"RINGTAP_DEMO_FILE": os.path.join(lab.folder(), "demo.pcapng")}
+    status, out, err = process.run([script, str(lab.o.build)], env, DEMO_S)
+    total = re.search(r"^total\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)\s+([\d,]+)", err, re.M)
+    if status != 0 or not total:
+        raise RuntimeError(f"demo.sh ended with status {status}: {' '.join((err or out).split())[-200:]}")
+    seen, captured, _, lost = (int(n.replace(",", "")) for n in total.groups())
+    return {"captured_pps": captured / 3.0, "lost": lost, "loss": lost / seen}
