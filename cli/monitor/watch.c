@@ -445,8 +445,8 @@ size_t watch_attached(struct watch *w)
 static bool reason_of(const struct watched *a, char *line, size_t size)
 {
 	if (a->error == -EPROTONOSUPPORT)
-		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it",
-			a->name, a->name);
+		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it", a->name,
+			a->name);
 	else if (a->error)
 		snprintf(line, size, "%s: %s", a->name, a->why);
 	else if (a->now && a->now->ports_beyond)
