@@ -197,7 +197,7 @@ def test_killed_attach(forwarding, record):
     attach(app.pid)
     record(app, "-c", "1000").done()
     before = app.stats(0)["RX-packets"]
-    assert app.stats(0)["RX-packets"] > before
+    until(lambda: app.stats(0)["RX-packets"] > before, what="it goes on forwarding")
     assert app.quit() == 0
 
 
