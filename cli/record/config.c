@@ -76,6 +76,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Put a comment into the file (pcapng only)"},
 	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
+	{TO(threads), OPTION_NUMBER, 0, "threads", "N", NULL, 1, THREADS_MAX,
+		"Use N threads with --compress: one reads the packets and writes the file, the "
+		"others compress (default: 1, which does all)"},
 	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
@@ -116,6 +119,7 @@ void config_init(struct record_config *c)
 			.directions = RINGTAP_RX | RINGTAP_TX,
 			.queue = -1},
 		.compress = COMPRESS_NONE,
+		.threads = 1,
 		.capture = {.size = sizeof(c->capture)},
 	};
 }
@@ -249,6 +253,15 @@ static int check_comment(const struct record_config *c)
 	return -EINVAL;
 }
 
+static int check_threads(const struct record_config *c)
+{
+	if (c->threads == 1 || c->compress != COMPRESS_NONE)
+		return 0;
+	message_print("record: --threads: only compressing is done by several threads; add "
+		      "--compress or leave it out");
+	return -EINVAL;
+}
+
 static int check_names(const struct iface_config *i)
 {
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
@@ -277,6 +290,8 @@ int config_check(struct record_config *c)
 
 	if (!ret)
 		ret = check_comment(c);
+	if (!ret)
+		ret = check_threads(c);
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {

@@ -217,6 +217,8 @@ static void tick(void)
 		if (s->state > RT_SESSION_ARMED)
 			continue;
 		rt_session_rescan(s);
+		if (s->state == RT_SESSION_ARMED)
+			rt_chunks_tick(&s->chunks, s->rings);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}
