@@ -64,9 +64,10 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
 
-/* For struct command's listed: running applications, interfaces of the kernel. */
+/* For struct command's listed: running applications with the probe, all of them, interfaces of the
+ * kernel. No single quotes, which fish puts around it. */
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
-#define LIST_ALL_APPS   "ringtap list 2>/dev/null | sed -n 's/^\\([^ ]*\\)  (.*/\\1/p'"
+#define LIST_ALL_APPS   "ringtap list 2>/dev/null | grep -o \"^[^ ]*  (\" | cut -d\" \" -f1"
 #define LIST_INTERFACES "ls /sys/class/net"
 
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is

@@ -35,9 +35,9 @@ enum rt_msg_type {
 	RT_MSG_MONITOR,   /* rt_msg_monitor; RT_MSG_MONITORING or RT_MSG_ERROR; may be repeated */
 	RT_MSG_FILTER, /* rt_msg_filter; answered by RT_MSG_FILTERED once no thread uses the old one
 			*/
+	RT_MSG_MEMORY, /* no body; carries RT_FD_COUNT descriptors; RT_MSG_OPENED or RT_MSG_ERROR */
 	RT_MSG_DETACH, /* no body; the probe ends all sessions and closes all connections, and wakes
 			* at the parameter RT_TELEMETRY_WAKE or ringtap_probe_start() only */
-	RT_MSG_MEMORY, /* no body; carries RT_FD_COUNT descriptors; RT_MSG_OPENED or RT_MSG_ERROR */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */

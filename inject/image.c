@@ -15,6 +15,8 @@
 #define MACHINE EM_NONE
 #endif
 
+#define BYTES_MAX (256u << 20) /* of a section or segment */
+
 static int begin(struct rt_image *i, int fd)
 {
 	*i = (struct rt_image){.fd = fd};
@@ -82,17 +84,25 @@ bool rt_image_ours(const struct rt_image *i)
 	       h.e_machine == MACHINE;
 }
 
+/* The file belongs to the process and may have been made to exhaust memory. */
+static bool is_bounded(const GElf_Shdr *h)
+{
+	return !(h->sh_flags & SHF_COMPRESSED) && h->sh_size <= BYTES_MAX;
+}
+
 /* In a table of symbols of this type. 0: not found, or not defined there. */
 static uint64_t find(const struct rt_image *i, unsigned type, const char *name)
 {
 	Elf_Scn *section = NULL;
-	GElf_Shdr h;
+	GElf_Shdr h, names;
 	GElf_Sym sym;
 
 	while ((section = elf_nextscn(i->elf, section))) {
 		Elf_Data *data;
 
-		if (!gelf_getshdr(section, &h) || h.sh_type != type || !h.sh_entsize)
+		if (!gelf_getshdr(section, &h) || h.sh_type != type || !h.sh_entsize ||
+			!is_bounded(&h) || !gelf_getshdr(elf_getscn(i->elf, h.sh_link), &names) ||
+			!is_bounded(&names))
 			continue;
 		data = elf_getdata(section, NULL);
 		for (size_t n = 0; data && n < h.sh_size / h.sh_entsize; n++) {
@@ -133,7 +143,8 @@ uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size)
 		Elf_Data *data;
 		const char *at;
 
-		if (!gelf_getphdr(i->elf, (int)n, &h) || h.p_type != PT_LOAD || !(h.p_flags & PF_X))
+		if (!gelf_getphdr(i->elf, (int)n, &h) || h.p_type != PT_LOAD ||
+			!(h.p_flags & PF_X) || h.p_filesz > BYTES_MAX)
 			continue;
 		data = elf_getdata_rawchunk(i->elf, (int64_t)h.p_offset, h.p_filesz, ELF_T_BYTE);
 		at = data ? memmem(data->d_buf, data->d_size, bytes, size) : NULL;

@@ -120,6 +120,13 @@ static void test_reason_of_a_failed_start_is_returned(void **state)
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
 
+static void test_detached_probe_is_named(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
+						     "\"status\":-49}}"},
+		false, -EUNATCH, "detached; 'ringtap attach' wakes it");
+}
+
 static void test_status_without_an_errno_is_an_error(void **state)
 {
 	static const char *const answers[] = {
@@ -478,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_error_names_a_missing_probe),
 		cmocka_unit_test(test_probe_of_another_protocol_is_refused),
 		cmocka_unit_test(test_reason_of_a_failed_start_is_returned),
+		cmocka_unit_test(test_detached_probe_is_named),
 		cmocka_unit_test(test_status_without_an_errno_is_an_error),
 		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),
 		cmocka_unit_test(test_telemetry_that_closes_does_not_block),

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -196,7 +197,7 @@ def test_killed_attach(forwarding, record):
     attach(app.pid)
     record(app, "-c", "1000").done()
     before = app.stats(0)["RX-packets"]
-    until(lambda: app.stats(0)["RX-packets"] > before, 30, "packets are forwarded")
+    until(lambda: app.stats(0)["RX-packets"] > before, what="it goes on forwarding")
     assert app.quit() == 0
 
 
@@ -258,6 +259,46 @@ def test_stopped_application(closing):
     finally:
         os.kill(app.pid, signal.SIGCONT)
     assert app.one("unloop") > 0 and app.quit() == 0
+
+
+MAPS = """
+import mmap, sys
+files = [open(path) for path in sys.argv[1:]]
+maps = [mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) for file in files]
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("names, words", [
+    (["librte_eal.so.22.0"], ["older than 22.11"]),
+    (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
+    (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"])])
+def test_by_the_names_of_libraries(names, words, closing, tmp_path):
+    """What cannot run here: a process that maps files of these names."""
+    for name in names:
+        (tmp_path / name).write_bytes(bytes(4096))
+    proc = closing(Proc([sys.executable, "-c", MAPS, *(tmp_path / name for name in names)]))
+    proc.expect("^mapped$")
+    refused(proc.pid, *words)
+    assert proc.alive()
+
+
+def test_32_bit_process(closing, tmp_path):
+    """A program that calls pause() again and again."""
+    code = bytes.fromhex("b81d000000" "cd80" "ebf7")
+    head = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9) + struct.pack(
+        "<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    segment = struct.pack("<IIIIIIII", 1, 0, 0x8048000, 0x8048000, 84 + len(code), 84 + len(code), 5, 4096)
+    program = tmp_path / "pause32"
+    program.write_bytes(head + segment + code)
+    program.chmod(0o755)
+    try:
+        proc = closing(Proc([program]))
+    except OSError as error:
+        pytest.skip(f"the kernel runs no 32-bit programs: {error}")
+    refused(proc.pid, "32-bit")
+    assert proc.alive()
 
 
 # ---- the probe's files ------------------------------------------------------------------------

@@ -415,7 +415,10 @@ def test_waits_for_a_named_application(testpmd, terminal):
 
 def test_application_without_the_probe_is_named(testpmd, terminal):
     pmd = testpmd("net_null0", plugin=None)
-    terminal(pmd.prefix, columns=200).shows(f"{pmd.prefix}: without the probe.*-d ")
+    window = terminal(pmd.prefix, columns=200)
+    window.shows("Load it now")
+    window.keys("n", "Enter")
+    window.shows(f"{pmd.prefix}: without the probe; 'ringtap attach {pmd.prefix}'")
 
 
 def test_terminal_is_closed(app, terminal):

@@ -160,6 +160,31 @@ static void test_capture_ends_with_the_probe(void **state)
 	assert_int_equal(ringtap_probe_start(), 0);
 }
 
+static void test_detached_probe_sleeps_until_it_is_woken(void **state)
+{
+	struct ringtap_capture *cap = test_capture(dir);
+	uint64_t got = 0, last = 0;
+	struct ringtap_conn *conn;
+	char err[256];
+
+	assert_true(read_packets(cap, 1000, &got, &last) > 0);
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_detach(conn, err, sizeof(err)), 0);
+	ringtap_conn_close(conn);
+	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+	assert_complete(cap, got);
+	ringtap_capture_close(cap);
+	assert_int_equal(rt_control_start(false), -EUNATCH);
+	rt_control_wake();
+	assert_int_equal(rt_control_start(false), 0);
+	/* The application's own start wakes it as well. */
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_conn_detach(conn, err, sizeof(err)), 0);
+	ringtap_conn_close(conn);
+	assert_int_equal(ringtap_probe_start(), 0);
+	assert_int_equal(rt_control_start(false), 0);
+}
+
 static size_t sessions_now(void)
 {
 	struct ringtap_list *list;
@@ -420,6 +445,7 @@ int main(void)
 		probing(test_socket_is_the_users_own),
 		probing(test_capture_is_complete_once_stopped),
 		probing(test_capture_ends_with_the_probe),
+		probing(test_detached_probe_sleeps_until_it_is_woken),
 		probing(test_session_ends_with_its_reader),
 		probing(test_session_that_was_never_started_ends),
 		probing(test_invalid_tail_ends_only_its_session),

@@ -135,7 +135,9 @@ static int any(const struct rte_bus *first, const void *data)
 	return 0;
 }
 
-/* Constructors and EAL's start run in one thread. */
+/* Constructors and EAL's start run in one thread. In a process that the probe is attached to, other
+ * threads may go through the list meanwhile: they find it with or without the new first one.
+ * Constructors of drivers, which change it as well, have the loader's lock, as this one has. */
 __attribute__((constructor)) static void register_bus(void)
 {
 	struct bus *first;

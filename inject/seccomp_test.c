@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "seccomp.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static uint32_t run(const struct sock_filter *f, size_t count, int nr)
+{
+	struct seccomp_data d = {.nr = nr, .arch = 7, .args = {0x1122334455667788}};
+
+	return rt_seccomp_run(f, count, &d, sizeof(d));
+}
+
+/* As libseccomp makes them: the architecture, then a tree of comparisons. */
+static void test_tree(void **state)
+{
+	const struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 100, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 15, 2, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+
+	assert_int_equal(run(f, COUNT(f), 3), SECCOMP_RET_ALLOW);
+	assert_int_equal(run(f, COUNT(f), 15), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(run(f, COUNT(f), 101), SECCOMP_RET_ERRNO | 1);
+}
+
+static void test_arithmetic_and_memory(void **state)
+{
+	const struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff),
+		BPF_STMT(BPF_ST, 3),
+		BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
+		BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 8),
+		BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_STMT(BPF_LD | BPF_IMM, 0),
+		BPF_STMT(BPF_MISC | BPF_TXA, 0),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+	};
+
+	assert_int_equal(run(f, COUNT(f), 3), 0x8888);
+}
+
+/* The kernel checks filters; this must end all the same. */
+static void test_nonsense_ends(void **state)
+{
+	const struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0xfffffff0),
+		BPF_STMT(BPF_ST, 0xffffffff),
+		BPF_STMT(BPF_ALU | BPF_DIV | BPF_K, 0),
+		BPF_STMT(BPF_JMP | BPF_JA, 0x7fffffff),
+	};
+
+	assert_int_equal(run(f, COUNT(f), 3), SECCOMP_RET_ALLOW);
+	assert_int_equal(run(f, 0, 3), SECCOMP_RET_ALLOW);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_arithmetic_and_memory),
+		cmocka_unit_test(test_nonsense_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
