@@ -10,22 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include <rte_mbuf.h>
 
 #include "probe/capture/epb.h"
+#include "bursts.h"
 #include "ring_mem.h"
 
-#define BURST       32u
-#define MBUF_STRIDE 2432u /* what an mbuf of 2048 bytes of room takes in its pool */
-#define SAMPLE_NS   100000.0
-#define SEGMENTS    3u
-#define UNLIMITED   262144u
-#define HUGE_BYTES  ((size_t)2 << 20)
-#define L2_BYTES    (2u << 20)
-#define CHUNKS      8u /* of the ring */
+#define SAMPLE_NS 100000.0
+#define SEGMENTS  3u
+#define UNLIMITED 262144u
+#define L2_BYTES  (2u << 20)
+#define CHUNKS    8u /* of the ring */
 
 struct shape {
 	const char *name;
@@ -71,44 +67,12 @@ struct bench {
 	unsigned samples;
 };
 
-static uint32_t random_below(uint32_t n)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((seed >> 33) % n);
-}
-
 /* IMIX, simple: 7 of 12 packets have 64 bytes, 4 have 594, and one has 1518. */
 static uint16_t mixed_size(void)
 {
-	uint32_t of = random_below(12);
+	uint32_t of = bench_random(12);
 
 	return of < 7 ? 64 : of < 11 ? 594 : 1518;
-}
-
-static struct rte_mbuf *make_segment(uint8_t *at, uint16_t len)
-{
-	struct rte_mbuf *m = (struct rte_mbuf *)at;
-
-	memset(m, 0, sizeof(*m));
-	m->buf_addr = m + 1;
-	m->buf_len = RTE_MBUF_DEFAULT_BUF_SIZE;
-	m->data_off = RTE_PKTMBUF_HEADROOM;
-	m->refcnt = m->nb_segs = 1;
-	m->data_len = len;
-	m->pkt_len = len;
-	return m;
-}
-
-static void shuffle(uint32_t *v, uint32_t n)
-{
-	for (uint32_t i = n; i > 1; i--) {
-		uint32_t k = random_below(i), swap = v[i - 1];
-
-		v[i - 1] = v[k];
-		v[k] = swap;
-	}
 }
 
 static struct rte_mbuf *make_packet(struct bench *b, const struct shape *s, const uint32_t *places)
@@ -118,7 +82,7 @@ static struct rte_mbuf *make_packet(struct bench *b, const struct shape *s, cons
 	for (unsigned i = 0; i < SEGMENTS && (!i || s->segment[i]); i++) {
 		uint16_t len = s->segment[0] ? s->segment[i] : mixed_size();
 
-		*link = make_segment(b->pool + (size_t)places[i] * MBUF_STRIDE, len);
+		*link = bench_mbuf(b->pool + (size_t)places[i] * MBUF_STRIDE, len);
 		if (i) {
 			head->pkt_len += len;
 			head->nb_segs++;
@@ -140,9 +104,7 @@ static int make_packets(struct bench *b, const struct shape *s)
 		return -ENOMEM;
 	while (segments < SEGMENTS && s->segment[segments])
 		segments++;
-	for (uint32_t i = 0; i < b->mbufs; i++)
-		places[i] = i;
-	shuffle(places, b->mbufs);
+	bench_shuffle(places, b->mbufs);
 	b->pkt_count = b->mbufs / segments;
 	for (uint32_t i = 0; i < b->pkt_count; i++)
 		b->pkts[i] = make_packet(b, s, places + (size_t)i * segments);
@@ -151,18 +113,10 @@ static int make_packets(struct bench *b, const struct shape *s)
 	return 0;
 }
 
-static double now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
 /* Nanoseconds per packet. */
 static double sample(struct bench *b, unsigned bursts)
 {
-	double start = now_ns();
+	double start = bench_now_ns();
 
 	for (unsigned i = 0; i < bursts; i++) {
 		rt_epb_push(&b->ring, &b->tap, b->pkts + b->next, BURST, 4711);
@@ -171,14 +125,7 @@ static double sample(struct bench *b, unsigned bursts)
 		b->next = b->next + BURST == b->pkt_count ? 0 : b->next + BURST;
 	}
 	b->pushed += bursts * BURST;
-	return (now_ns() - start) / (bursts * BURST);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	return (bench_now_ns() - start) / (bursts * BURST);
 }
 
 static int measure(struct bench *b, const struct shape *s)
@@ -195,7 +142,7 @@ static int measure(struct bench *b, const struct shape *s)
 	bursts = (unsigned)(SAMPLE_NS / sample(b, bursts) / BURST) + 1;
 	for (unsigned i = 0; i < b->samples; i++)
 		ns[i] = sample(b, bursts);
-	qsort(ns, b->samples, sizeof(*ns), by_value);
+	bench_sort(ns, b->samples);
 	printf("{\"packets\": \"%s\", \"ns_min\": %.2f, \"ns_quartile\": %.2f, \"samples\": %u}\n",
 		s->name, ns[0], ns[b->samples / 4], b->samples);
 	free(ns);
@@ -204,17 +151,14 @@ static int measure(struct bench *b, const struct shape *s)
 
 static int set_up(struct bench *b, size_t ring_size)
 {
-	size_t bytes = (size_t)b->mbufs * MBUF_STRIDE;
 	int ret = ring_mem_open(&b->mem, ring_size, RING_PAGES_THP);
 
 	if (ret)
 		return ret;
 	b->pkts = calloc(b->mbufs, sizeof(*b->pkts));
-	b->pool = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+	b->pool = bench_pool(b->mbufs);
 	if (!b->pkts || !b->pool)
 		return -ENOMEM;
-	madvise(b->pool, bytes, MADV_HUGEPAGE);
-	memset(b->pool, 0x5a, bytes);
 	b->ring = (struct rt_ring){.own_ahead = ring_size > L2_BYTES,
 		.order = b->order,
 		.pub_order = b->pub_order,

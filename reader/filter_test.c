@@ -21,7 +21,6 @@
 #define RINGS   2u
 #define RUN_MAX 64u
 
-static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;

@@ -112,6 +112,8 @@ static void mistakes_are_named(void **state)
 		{"--ring-size 1Z", "1Z"},
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},
+		{"--threads 2", "--compress"},
+		{"--threads 65 --compress lz4", "--threads"},
 		{"-q=1", "="},
 		{"--json=1", "--json=1"},
 		{"-f foo,bar", "syntax error"},

@@ -11,6 +11,7 @@
 #include "epb.h"
 #include "filter.h"
 #include "filter_code.h"
+#include "filter_loop.h"
 #include "filter_run.h"
 #include "readable.h"
 #include "common/program.h"
@@ -18,13 +19,10 @@
 #define WORDS 16u /* of scratch memory */
 
 struct rt_filter {
-	/* For packets whose first reach bytes are in one piece: loads need no check, and the
-	 * packet only this call. */
-	uint64_t (*quick)(void *packet);
-	uint32_t reach;               /* UINT32_MAX: there is no such version */
-	uint64_t (*func)(void *mbuf); /* NULL: no JIT on this machine */
-	struct rte_bpf *bpf, *quick_bpf;
-	struct rt_insn *program; /* interpreted: too many paths for bpf; else NULL */
+	struct rt_loop loop;          /* run is NULL: there is none */
+	uint64_t (*func)(void *mbuf); /* for what the loop leaves; NULL: no JIT on this machine */
+	struct rte_bpf *bpf;
+	struct rt_insn *program; /* interpreted instead of bpf: too many paths for it; else NULL */
 	struct rt_filter *tx;    /* for packets that are sent; NULL: the same */
 };
 
@@ -64,22 +62,6 @@ static void load_general(struct rt_filter *f, const struct rte_bpf_prm *converte
 		f->func = jit.func;
 }
 
-/* Optional: without the quick version a filter is only slower. */
-static void load_quick(struct rt_filter *f, const struct rte_bpf_prm *converted)
-{
-	struct rte_bpf_arg packet = {.type = RTE_BPF_ARG_PTR};
-	struct rte_bpf_jit jit = {0};
-	uint32_t count = 0, reach = 0;
-	struct ebpf_insn *insns = rt_code_quick(converted->ins, converted->nb_ins, &count, &reach);
-
-	packet.size = reach;
-	f->quick_bpf = insns ? load(insns, count, &packet) : NULL;
-	if (!f->quick_bpf || rte_bpf_get_jit(f->quick_bpf, &jit) || !jit.func)
-		return;
-	f->quick = jit.func;
-	f->reach = reach;
-}
-
 /* Scratch memory reads as 0 until something is stored. The stack's contents are undefined: zero
  * the words that are read before they are written. A is 0 at the start. Writes up to WORDS
  * instructions; returns their number. */
@@ -107,11 +89,8 @@ static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
 	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)insns};
 	struct rte_bpf_prm *prm = rte_bpf_convert(&prog);
 
-	f->reach = UINT32_MAX;
 	if (prm) {
 		load_general(f, prm);
-		if (f->bpf)
-			load_quick(f, prm);
 		rte_free(prm);
 	}
 	if (prm && !f->bpf && rte_errno == E2BIG)
@@ -137,10 +116,14 @@ static int create(struct rt_filter **out, const struct rt_insn *insns, uint32_t 
 		memcpy(copy + n, insns, count * sizeof(*copy));
 		n += count;
 		*differs = rt_program_set_direction(copy, n, dir);
+		/* Optional: without a loop a filter is only slower. */
+		rt_loop_create(&f->loop, copy, n);
 		ret = compile(f, copy, n);
 	}
 	if (ret) {
 		free(copy);
+		if (f)
+			rt_loop_destroy(&f->loop);
 		free(f);
 	} else {
 		*out = f;
@@ -169,7 +152,7 @@ void rt_filter_free(struct rt_filter *f)
 	if (!f)
 		return;
 	rt_filter_free(f->tx);
-	rte_bpf_destroy(f->quick_bpf);
+	rt_loop_destroy(&f->loop);
 	rte_bpf_destroy(f->bpf);
 	free(f->program);
 	free(f);
@@ -240,26 +223,20 @@ static bool passes(
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass, unsigned *unreadable)
 {
-	const uint64_t slow_flags = rt_epb_tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
-	uint64_t (*quick)(void *packet);
-	uint32_t reach;
-	unsigned k = 0;
+	struct rt_loop_burst b; /* memory stays as it is */
 
 	if (dir == RT_DIR_TX && f->tx)
 		f = f->tx;
-	quick = f->quick;
-	reach = f->reach;
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-		uint64_t verdict = RT_CODE_UNSURE;
-
-		pass[k] = m;
-		if (rt_likely(m->data_len >= reach && !(m->ol_flags & slow_flags) &&
-			      rt_readable_own(m)))
-			verdict = quick(rte_pktmbuf_mtod(m, void *));
-		if (rt_unlikely(verdict == RT_CODE_UNSURE))
-			verdict = passes(f, dir, m, unreadable);
-		k += verdict != 0;
+	b.pkts = pkts;
+	b.last = pkts + n;
+	b.pass = pass;
+	b.slow_flags = rt_epb_tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
+	for (;;) {
+		if (rt_likely(f->loop.run != NULL))
+			f->loop.run(&b);
+		if (rt_likely(b.pkts == b.last))
+			return (unsigned)(b.pass - pass);
+		*b.pass = *b.pkts;
+		b.pass += passes(f, dir, *b.pkts++, unreadable);
 	}
-	return k;
 }

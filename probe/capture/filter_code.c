@@ -21,26 +21,8 @@
  *  - The JIT for x86 encodes `test` with an immediate of one byte, which does not exist: it runs
  *    into the bytes behind and crashes.
  */
-#define REG_PACKET EBPF_REG_6 /* as rte_bpf_convert() assigns them */
-#define REG_X      EBPF_REG_7
-#define REG_TMP    EBPF_REG_8
-
-/* Quick versions cover no more: X is the length of an IPv4 header nearly always, and that is 20
- * bytes nearly always. */
-#define X_MAX     20
-#define X_MASK    31 /* changes nothing, but bounds signed values for DPDK's verifier, too */
-#define REACH_MAX 2048
-
-/* One of the two versions. */
-struct version {
-	/* The number of instructions that put() makes of one. 0: this version cannot have it. */
-	uint32_t (*len)(const struct ebpf_insn *in);
-	/* Writes them, and returns the last one, whose jump is that of the original. end is
-	 * where the program returns end_value. */
-	struct ebpf_insn *(*put)(
-		struct ebpf_insn *out, const struct ebpf_insn *in, const struct ebpf_insn *end);
-	int32_t end_value;
-};
+#define REG_X   EBPF_REG_7 /* as rte_bpf_convert() assigns them */
+#define REG_TMP EBPF_REG_8
 
 static bool is_short_jset(const struct ebpf_insn *i)
 {
@@ -55,11 +37,6 @@ static bool is_shift_by_x(const struct ebpf_insn *i)
 static bool is_indirect(const struct ebpf_insn *i)
 {
 	return BPF_CLASS(i->code) == BPF_LD && BPF_MODE(i->code) == BPF_IND;
-}
-
-static bool is_absolute(const struct ebpf_insn *i)
-{
-	return BPF_CLASS(i->code) == BPF_LD && BPF_MODE(i->code) == BPF_ABS;
 }
 
 static struct ebpf_insn *put_short_jset(struct ebpf_insn *out, const struct ebpf_insn *in)
@@ -83,13 +60,13 @@ static struct ebpf_insn *put_shift(struct ebpf_insn *out, const struct ebpf_insn
 	return &out[3];
 }
 
-/* Goes to the end if X is above max. */
-static struct ebpf_insn *put_limit(struct ebpf_insn *out, const struct ebpf_insn *end, int32_t max)
+/* Goes to the end if X is above RT_OFFSET_MAX. */
+static struct ebpf_insn *put_limit(struct ebpf_insn *out, const struct ebpf_insn *end)
 {
 	*out = (struct ebpf_insn){.code = BPF_JMP | BPF_JGT | BPF_K,
 		.dst_reg = REG_X,
 		.off = (int16_t)(end - out - 1),
-		.imm = max};
+		.imm = RT_OFFSET_MAX};
 	return out + 1;
 }
 
@@ -100,6 +77,7 @@ static uint32_t mended_len(const struct ebpf_insn *i)
 	return is_short_jset(i) || is_indirect(i) ? 2 : 1;
 }
 
+/* Returns the last one written, whose jump is that of the original. */
 static struct ebpf_insn *mend_insn(
 	struct ebpf_insn *out, const struct ebpf_insn *in, const struct ebpf_insn *end)
 {
@@ -108,148 +86,46 @@ static struct ebpf_insn *mend_insn(
 	if (is_shift_by_x(in))
 		return put_shift(out, in);
 	if (is_indirect(in))
-		out = put_limit(out, end, RT_OFFSET_MAX);
+		out = put_limit(out, end);
 	*out = *in;
 	if (is_indirect(in))
 		out->src_reg = REG_X;
 	return out;
 }
 
-static uint32_t load_bytes(const struct ebpf_insn *i)
-{
-	return BPF_SIZE(i->code) == BPF_B ? 1 : BPF_SIZE(i->code) == BPF_H ? 2 : 4;
-}
-
-/* Packets are big-endian. */
-static uint32_t swap_len(const struct ebpf_insn *i)
-{
-	return load_bytes(i) > 1;
-}
-
-static uint32_t quick_len(const struct ebpf_insn *i)
-{
-	/* The mbuf has the packet's length. */
-	if (BPF_CLASS(i->code) == BPF_LDX && i->src_reg == REG_PACKET)
-		return 0;
-	if ((is_absolute(i) || is_indirect(i)) && (i->imm < 0 || i->imm > REACH_MAX))
-		return 0;
-	if (is_absolute(i))
-		return 1 + swap_len(i);
-	if (is_indirect(i))
-		return 5 + swap_len(i);
-	if (is_shift_by_x(i))
-		return SHIFT_LEN;
-	return is_short_jset(i) ? 2 : 1;
-}
-
-/* Into A, from a register and an offset. */
-static struct ebpf_insn *put_load(struct ebpf_insn *out, const struct ebpf_insn *in, uint8_t from)
-{
-	*out = (struct ebpf_insn){.code = (uint8_t)(BPF_LDX | BPF_MEM | BPF_SIZE(in->code)),
-		.dst_reg = EBPF_REG_0,
-		.src_reg = from,
-		.off = (int16_t)in->imm};
-	if (swap_len(in))
-		*++out = (struct ebpf_insn){.code = BPF_ALU | EBPF_END | EBPF_TO_BE,
-			.dst_reg = EBPF_REG_0,
-			.imm = (int32_t)(8 * load_bytes(in))};
-	return out;
-}
-
-static struct ebpf_insn *quicken_insn(
-	struct ebpf_insn *out, const struct ebpf_insn *in, const struct ebpf_insn *end)
-{
-	if (is_short_jset(in))
-		return put_short_jset(out, in);
-	if (is_shift_by_x(in))
-		return put_shift(out, in);
-	if (is_absolute(in))
-		return put_load(out, in, REG_PACKET);
-	if (is_indirect(in)) {
-		out = put_limit(out, end, X_MAX);
-		*out++ = (struct ebpf_insn){
-			.code = EBPF_ALU64 | BPF_AND | BPF_K, .dst_reg = REG_X, .imm = X_MASK};
-		*out++ = (struct ebpf_insn){.code = EBPF_ALU64 | EBPF_MOV | BPF_X,
-			.dst_reg = REG_TMP,
-			.src_reg = REG_PACKET};
-		*out++ = (struct ebpf_insn){
-			.code = EBPF_ALU64 | BPF_ADD | BPF_X, .dst_reg = REG_TMP, .src_reg = REG_X};
-		return put_load(out, in, REG_TMP);
-	}
-	*out = *in;
-	return out;
-}
-
-/* The place of each instruction; false: this version cannot have one of them. */
-static bool lay_out(const struct version *v, const struct ebpf_insn *in, uint32_t n, uint32_t *at)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t len = v->len(&in[i]);
-
-		if (!len)
-			return false;
-		at[i + 1] = at[i] + len;
-	}
-	return true;
-}
-
-static void put_all(const struct version *v, const struct ebpf_insn *in, uint32_t n,
-	const uint32_t *at, struct ebpf_insn *out)
+static void mend_all(
+	const struct ebpf_insn *in, uint32_t n, const uint32_t *at, struct ebpf_insn *out)
 {
 	struct ebpf_insn *end = &out[at[n]];
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct ebpf_insn *o = v->put(&out[at[i]], &in[i], end);
+		struct ebpf_insn *o = mend_insn(&out[at[i]], &in[i], end);
 
 		if (BPF_CLASS(in[i].code) == BPF_JMP)
 			o->off = (int16_t)(at[i + 1 + in[i].off] - at[i + 1]);
 	}
-	end[0] = (struct ebpf_insn){
-		.code = BPF_ALU | EBPF_MOV | BPF_K, .dst_reg = EBPF_REG_0, .imm = v->end_value};
+	end[0] = (struct ebpf_insn){.code = BPF_ALU | EBPF_MOV | BPF_K, .dst_reg = EBPF_REG_0};
 	end[1] = (struct ebpf_insn){.code = BPF_JMP | EBPF_EXIT};
-}
-
-static struct ebpf_insn *rewrite(
-	const struct version *v, const struct ebpf_insn *in, uint32_t n, uint32_t *count)
-{
-	uint32_t *at = calloc((size_t)n + 1, sizeof(*at));
-	struct ebpf_insn *out = NULL;
-	bool ends = false; /* DPDK refuses unreachable instructions */
-
-	for (uint32_t i = 0; i < n; i++)
-		ends |= is_indirect(&in[i]);
-	if (at && lay_out(v, in, n, at))
-		out = calloc((size_t)at[n] + 2, sizeof(*out));
-	if (out) {
-		put_all(v, in, n, at, out);
-		*count = at[n] + (ends ? 2 : 0);
-	}
-	free(at);
-	return out;
 }
 
 struct ebpf_insn *rt_code_mend(const struct ebpf_insn *in, uint32_t n, uint32_t *count)
 {
-	static const struct version general = {mended_len, mend_insn, 0};
+	uint32_t *at = calloc((size_t)n + 1, sizeof(*at)); /* place of each instruction */
+	struct ebpf_insn *out = NULL;
+	bool ends = false; /* DPDK refuses unreachable instructions */
 
-	return rewrite(&general, in, n, count);
-}
-
-struct ebpf_insn *rt_code_quick(
-	const struct ebpf_insn *in, uint32_t n, uint32_t *count, uint32_t *reach)
-{
-	static const struct version quick = {quick_len, quicken_insn, RT_CODE_UNSURE};
-
-	*reach = 1;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t to = (uint32_t)in[i].imm + load_bytes(&in[i]);
-
-		if (is_indirect(&in[i]))
-			to += X_MASK;
-		if ((is_absolute(&in[i]) || is_indirect(&in[i])) && to > *reach)
-			*reach = to;
+	for (uint32_t i = 0; at && i < n; i++) {
+		at[i + 1] = at[i] + mended_len(&in[i]);
+		ends |= is_indirect(&in[i]);
 	}
-	return rewrite(&quick, in, n, count);
+	if (at)
+		out = calloc((size_t)at[n] + 2, sizeof(*out));
+	if (out) {
+		mend_all(in, n, at, out);
+		*count = at[n] + (ends ? 2 : 0);
+	}
+	free(at);
+	return out;
 }
 
 static uint64_t add(uint64_t a, uint64_t b)

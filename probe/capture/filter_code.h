@@ -7,16 +7,9 @@
 
 #include <bpf_def.h>
 
-/* The general version, of any mbuf: a corrected copy of n instructions; *count becomes their
- * number. NULL: out of memory. The caller frees it. */
+/* A corrected copy of n instructions; *count becomes their number. NULL: out of memory. The caller
+ * frees it. */
 struct ebpf_insn *rt_code_mend(const struct ebpf_insn *in, uint32_t n, uint32_t *count);
-
-/* The quick version. Its argument is not the mbuf but the first *reach bytes of a packet that
- * has as many in one piece. It returns RT_CODE_UNSURE where the general version must decide.
- * NULL: there is none, or no memory. The caller frees it. */
-#define RT_CODE_UNSURE 2
-struct ebpf_insn *rt_code_quick(
-	const struct ebpf_insn *in, uint32_t n, uint32_t *count, uint32_t *reach);
 
 /* How many instructions DPDK's verifier evaluates at most: it walks every path from the start to
  * an end, and skips a known part only where nothing that it has derived differs. Jumps go

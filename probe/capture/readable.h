@@ -19,9 +19,10 @@
  * Decide by its address, which must be read anyway: some drivers and applications reset
  * RTE_MBUF_F_EXTERNAL with the other flags. (Another buffer within 64 KiB behind its mbuf would
  * need that flag.) */
+#define RT_READABLE_OWN_MAX (sizeof(struct rte_mbuf) + UINT16_MAX)
 static inline __attribute__((always_inline)) bool rt_readable_own(const struct rte_mbuf *m)
 {
-	return (uintptr_t)m->buf_addr - (uintptr_t)m <= sizeof(struct rte_mbuf) + UINT16_MAX;
+	return (uintptr_t)m->buf_addr - (uintptr_t)m <= RT_READABLE_OWN_MAX;
 }
 
 /* Whether the first bytes of a packet, in as many segments as they take, can be read. In hooks. */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loop of a filter decides as libpcap's interpreter, and leaves to its caller the packets that
+ * it cannot decide, and no others. filter_test.c compares whole filters. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <pcap/pcap.h>
+
+#include "common/program.h"
+#include "filter_loop.h"
+#include "probe/core/test_eal.h"
+#include "test_program.h"
+
+#define BURST     32u
+#define ROOM      256u
+#define FRAME_LEN 60u
+
+struct packet {
+	struct rte_mbuf mbuf;
+	uint8_t room[ROOM];
+};
+
+static struct packet *packets;
+static struct rte_mbuf *pkts[BURST];
+
+/* The data ends at the end of a page, behind which nothing can be read. */
+static struct rte_mbuf *make_last(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *p =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(munmap(p + page, page), 0);
+	return &((struct packet *)(p + page) - 1)->mbuf;
+}
+
+static int make_packets(void **state)
+{
+	packets = aligned_alloc(64, BURST * sizeof(*packets));
+	for (uint32_t i = 0; packets && i < BURST; i++)
+		pkts[i] = &packets[i].mbuf;
+	pkts[BURST - 1] = make_last();
+	return packets ? 0 : -1;
+}
+
+static void fill(struct rte_mbuf *m, uint32_t len)
+{
+	memset(m, 0, sizeof(*m));
+	m->buf_addr = m + 1;
+	m->buf_len = ROOM;
+	m->data_off = (uint16_t)(ROOM - len);
+	m->nb_segs = m->refcnt = 1;
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	for (uint32_t i = 0; i < len; i++)
+		rte_pktmbuf_mtod(m, uint8_t *)[i] =
+			(uint8_t)(test_random() % 3 ? test_random() % 20 : test_random());
+}
+
+static bool expected(const struct rt_insn *program, const struct rte_mbuf *m)
+{
+	return bpf_filter((const struct bpf_insn *)program, rte_pktmbuf_mtod(m, uint8_t *),
+		       m->pkt_len, m->data_len) != 0;
+}
+
+/* Runs the loop over all packets, takes libpcap's decision where it leaves one, and compares with
+ * libpcap. Returns the number of packets that it left. */
+static unsigned run(const struct rt_loop *l, const struct rt_insn *program, unsigned *passed)
+{
+	struct rte_mbuf *pass[BURST];
+	struct rt_loop_burst b = {.pkts = pkts,
+		.last = pkts + BURST,
+		.pass = pass,
+		.slow_flags = RTE_MBUF_F_EXTERNAL};
+	unsigned left = 0, k = 0;
+
+	memset(b.memory, 0x5a, sizeof(b.memory));
+	for (;;) {
+		l->run(&b);
+		if (b.pkts == b.last)
+			break;
+		*b.pass = *b.pkts;
+		b.pass += expected(program, *b.pkts++);
+		left++;
+	}
+	for (unsigned i = 0; i < BURST; i++) {
+		if (expected(program, pkts[i]))
+			assert_ptr_equal(pass[k++], pkts[i]);
+	}
+	assert_int_equal(b.pass - pass, k);
+	*passed += k;
+	return left;
+}
+
+static void test_any_program_as_with_libpcap(void **state)
+{
+	unsigned passed = 0, left = 0, compiled = 0;
+
+	for (unsigned n = 0; n < 20000; n++) {
+		struct rt_insn prog[TEST_PROGRAM_LEN];
+		struct rt_loop l;
+
+		test_program(prog);
+		assert_true(rt_program_valid(prog, TEST_PROGRAM_LEN));
+		for (unsigned i = 0; i < BURST; i++)
+			fill(pkts[i], i % 4 ? FRAME_LEN : 1 + test_random() % ROOM);
+		if (rt_loop_create(&l, prog, TEST_PROGRAM_LEN) == 0) {
+			left += run(&l, prog, &passed);
+			compiled++;
+		}
+		rt_loop_destroy(&l);
+	}
+	assert_in_range(compiled, 4000, 20000);
+	assert_in_range(passed, compiled * BURST / 10, compiled * BURST * 9 / 10);
+	assert_in_range(left, compiled, compiled * BURST * 3 / 4);
+}
+
+static struct rt_loop compile(const char *text, struct bpf_program *prog)
+{
+	pcap_t *p = pcap_open_dead(DLT_EN10MB, 262144);
+	struct rt_loop l;
+
+	if (pcap_compile(p, prog, text, 1, 0xffffff00))
+		fail_msg("%s: %s", text, pcap_geterr(p));
+	pcap_close(p);
+	if (rt_loop_create(&l, (const struct rt_insn *)prog->bf_insns, prog->bf_len))
+		fail_msg("%s: has no loop", text);
+	return l;
+}
+
+static void test_common_filters_decide_short_frames(void **state)
+{
+	static const char *const expressions[] = {"arp", "tcp", "udp port 53", "tcp port 80 or 443",
+		"host 10.0.0.1", "ip6 host ff02::1", "portrange 1-1023", "vlan 5 and ip",
+		"tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "ether host 00:11:22:33:44:55",
+		"ip[8] < 5", "icmp[icmptype] = icmp-echo", "not (tcp port 80) and not arp",
+		"less 100", "ether[len - 4:4] = 0"};
+
+	for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+		struct bpf_program prog;
+		struct rt_loop l = compile(expressions[i], &prog);
+
+		if (l.reach > 60)
+			fail_msg("%s needs %u bytes", expressions[i], l.reach);
+		rt_loop_destroy(&l);
+		pcap_freecode(&prog);
+	}
+}
+
+/* `udp port 53`; which packets it leaves, by the length of the IPv4 header and of the frame. */
+static void test_headers_with_options(void **state)
+{
+	struct bpf_program prog;
+	struct rt_loop l = compile("udp port 53", &prog);
+	unsigned passed = 0;
+
+	for (unsigned words = 0; words < 16; words++) {
+		for (unsigned i = 0; i < BURST; i++) {
+			uint8_t *p;
+
+			fill(pkts[i], 58 + i);
+			p = rte_pktmbuf_mtod(pkts[i], uint8_t *);
+			memcpy(p + 12, "\x08\x00", 2);
+			p[14] = (uint8_t)(0x40 | words);
+			memset(p + 20, 0, 2);
+			p[23] = 17;
+			if (i % 2)
+				memcpy(p + (16 + 4 * words < 58 ? 16 + 4 * words : 16), "\0\x35",
+					2);
+		}
+		assert_int_equal(run(&l, (const struct rt_insn *)prog.bf_insns, &passed),
+			4 * words + 18 > 58 ? 4 * words + 18 - 58 : 0);
+	}
+	assert_in_range(passed, 100, 400);
+	rt_loop_destroy(&l);
+	pcap_freecode(&prog);
+}
+
+static unsigned left_of(const struct rt_loop *l)
+{
+	struct rte_mbuf *pass[1];
+	struct rt_loop_burst b = {
+		.pkts = pkts, .last = pkts + 1, .pass = pass, .slow_flags = 1ull << 40 | 1};
+
+	l->run(&b);
+	return (unsigned)(b.last - b.pkts);
+}
+
+static void test_odd_packets_are_left(void **state)
+{
+	struct bpf_program prog, lengths;
+	struct rt_loop l = compile("ether[59] = 1", &prog), len = compile("less 100", &lengths);
+	struct rte_mbuf *m = pkts[0];
+
+	fill(m, 60);
+	assert_int_equal(left_of(&l), 0);
+	m->ol_flags = ~(1ull << 40 | 1);
+	assert_int_equal(left_of(&l), 0);
+	m->ol_flags = 1ull << 40;
+	assert_int_equal(left_of(&l), 1);
+	m->ol_flags = 1;
+	assert_int_equal(left_of(&l), 1);
+	fill(m, 59);
+	assert_int_equal(left_of(&l), 1);
+	fill(m, 60);
+	m->buf_addr = (uint8_t *)m + sizeof(*m) + UINT16_MAX + 1;
+	assert_int_equal(left_of(&l), 1);
+	m->buf_addr = (uint8_t *)m - 1;
+	assert_int_equal(left_of(&l), 1);
+	fill(m, 60);
+	assert_int_equal(left_of(&len), 0);
+	m->pkt_len = 100;
+	assert_int_equal(left_of(&l), 0);
+	assert_int_equal(left_of(&len), 1);
+	rt_loop_destroy(&l);
+	rt_loop_destroy(&len);
+	pcap_freecode(&prog);
+	pcap_freecode(&lengths);
+}
+
+static void test_no_packets(void **state)
+{
+	struct bpf_program prog;
+	struct rt_loop l = compile("arp", &prog);
+	struct rt_loop_burst b = {0};
+
+	l.run(&b);
+	assert_null(b.pkts);
+	rt_loop_destroy(&l);
+	pcap_freecode(&prog);
+}
+
+static void test_what_has_no_loop(void **state)
+{
+	static const struct rt_insn bad[] = {{.code = 0xffff}, {.code = 0x22}, {.code = 0x0e},
+		{.code = 0x0d}, {.code = 0x8c}, {.code = 0x115}, {.code = 0xf4, .k = 1},
+		{.code = 0xf5}, {.code = 0x17}, {.code = BPF_LD | BPF_B | BPF_ABS, .k = 2048},
+		{.code = BPF_LD | BPF_W | BPF_ABS, .k = 2045},
+		{.code = BPF_LD | BPF_W | BPF_ABS, .k = RT_OFFSET_MAX}};
+	struct rt_insn far = {.code = BPF_LD | BPF_W | BPF_ABS, .k = 2044};
+	struct rt_loop l;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct rt_insn prog[2] = {bad[i], {.code = BPF_RET | BPF_K, .k = 1}};
+
+		if (rt_loop_create(&l, prog, 2) != -ENOTSUP)
+			fail_msg("program %zu has a loop", i);
+		rt_loop_destroy(&l);
+	}
+	assert_int_equal(
+		rt_loop_create(&l, (struct rt_insn[]){far, {.code = BPF_RET | BPF_A}}, 2), 0);
+	assert_int_equal(l.reach, 2048);
+	rt_loop_destroy(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_program_as_with_libpcap),
+		cmocka_unit_test(test_common_filters_decide_short_frames),
+		cmocka_unit_test(test_headers_with_options),
+		cmocka_unit_test(test_odd_packets_are_left),
+		cmocka_unit_test(test_no_packets),
+		cmocka_unit_test(test_what_has_no_loop),
+	};
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+	return 77;
+#endif
+	return cmocka_run_group_tests(tests, make_packets, NULL);
+}
