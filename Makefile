@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo check test test-unit test-e2e soak bench lab report pictures lint abi abi-update format \
+.PHONY: all probes matrix deps demo check test test-unit test-e2e soak bench lab report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -24,6 +24,23 @@ all: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	devtools/deps.sh build
 	meson setup $(BUILD) --prefix $(PREFIX) $(MESON_ARGS)
+
+# The probe for the DPDK of other suites as well: Debian 12's 22.11, 13's 24.11, sid's 25.11, whose headers are unpacked
+# below the build folder. DPDK=/path/libdpdk.pc,... names more.
+DPDK ?=
+comma := ,
+probes: $(BUILD)/build.ninja
+	pcs=$$(devtools/headers.sh $(BUILD)/dpdk bookworm trixie sid) && \
+		meson setup --reconfigure $(BUILD) -Ddpdk=$$pcs$(addprefix $(comma),$(DPDK))
+	ninja -C $(BUILD)
+
+# One installation with the applications of each suite, in roots of these that are kept; minutes, the first time an
+# hour. SUITES="trixie" tests one of them. The result is docs/matrix.json.
+ROOTS ?= $(BUILD)/roots
+SUITES ?= bookworm trixie sid
+matrix: probes
+	devtools/deps.sh packages
+	$(SUDO) devtools/matrix.sh $(BUILD) $(abspath $(ROOTS)) $(SUITES)
 
 deps:
 	devtools/deps.sh build demo test lint

@@ -156,10 +156,10 @@ int child_start(struct child *c, const char *const argv[], const struct child_co
 	return c->pid_fd < 0 ? -errno : 0;
 }
 
-/* How much of its messages may go on: whole lines until the notice was among them. */
-static size_t passable(struct child *c)
+/* How much of its output may go on: whole lines until the notice was among them. */
+static size_t passable(struct child *c, unsigned i)
 {
-	struct child_text *t = &c->text[1];
+	struct child_text *t = &c->text[i];
 	char *at = c->notice && t->len ? strstr(t->data, c->notice) : NULL;
 	const char *end;
 
@@ -177,21 +177,39 @@ static size_t passable(struct child *c)
 	return end ? (size_t)(end - t->data) + 1 : 0;
 }
 
-/* Never waits for the reader of our standard error: a pipe that can be written to has room for as
- * much. */
+/* Writes a part of it. */
+static void pass_some(struct child *c, unsigned i, size_t len)
+{
+	struct child_text *t = &c->text[i];
+	ssize_t n =
+		write(i ? STDERR_FILENO : STDOUT_FILENO, t->data, len < PIPE_BUF ? len : PIPE_BUF);
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n < 0 && !i)
+		close_fd(&c->fd[i]);     /* the child finds it closed as well */
+	n = n < 0 ? (ssize_t)t->len : n; /* it has no reader */
+	t->len -= (size_t)n;
+	memmove(t->data, t->data + n, t->len + 1);
+}
+
+/* Never waits for the reader of ours: a pipe that can be written to has room for as much. */
 static void pass(struct child *c)
 {
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-	size_t len;
+	for (unsigned i = 0; i < 2; i++) {
+		struct pollfd p = {.fd = i ? STDERR_FILENO : STDOUT_FILENO, .events = POLLOUT};
+		size_t len;
 
-	while (c->cfg.flags & CHILD_PASS_ERR && (len = passable(c)) && poll(&p, 1, 0) > 0) {
-		struct child_text *t = &c->text[1];
-		ssize_t n = write(STDERR_FILENO, t->data, len < PIPE_BUF ? len : PIPE_BUF);
-
-		n = n < 0 ? (ssize_t)len : n; /* it has no reader */
-		t->len -= (size_t)n;
-		memmove(t->data, t->data + n, t->len + 1);
+		while (c->cfg.flags & (i ? CHILD_PASS_ERR : CHILD_PASS_OUT) &&
+			(len = passable(c, i)) && poll(&p, 1, 0) > 0)
+			pass_some(c, i, len);
 	}
+}
+
+/* Standard output that waits for the reader of ours. */
+static bool pending(const struct child *c)
+{
+	return c->cfg.flags & CHILD_PASS_OUT && c->text[0].len >= READ_AT_ONCE;
 }
 
 /* Reads what is there. */
@@ -225,14 +243,17 @@ static void reap(struct child *c)
 		while (readable(c->fd[i]))
 			take(c, i);
 	pass(c);
+	while (c->cfg.flags & CHILD_PASS_OUT && c->text[0].len)
+		pass_some(c, 0, c->text[0].len);
 }
 
 void child_watch(struct child *c, int fd1, int fd2, uint64_t ns)
 {
-	int out = c->cfg.flags & CHILD_STORE_OUT ? -1 : c->fd[0];
+	int out = c->cfg.flags & CHILD_STORE_OUT || pending(c) ? -1 : c->fd[0];
 	struct pollfd fds[] = {{.fd = fd1, .events = POLLIN}, {.fd = fd2, .events = POLLIN},
 		{.fd = out, .events = POLLIN}, {.fd = c->fd[1], .events = POLLIN},
-		{.fd = c->pid_fd, .events = POLLIN}};
+		{.fd = c->pid_fd, .events = POLLIN},
+		{.fd = pending(c) ? STDOUT_FILENO : -1, .events = POLLOUT}};
 	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	if (c->ended || ppoll(fds, sizeof(fds) / sizeof(fds[0]), &ts, NULL) <= 0)

@@ -25,6 +25,8 @@ enum {
 	CHILD_PASS_ERR = 4,  /* what is read of standard error goes to ours, but for the notice */
 	CHILD_STORE_OUT = 8, /* standard output goes to memory and is read at the end, and
 			      * standard error is lost: an unwatched child never waits */
+	CHILD_PASS_OUT = 32, /* likewise for what is read of standard output, and all of it: the
+			      * child waits for the reader of ours, as if it wrote there itself */
 	CHILD_REPEAT_STOP = 16, /* child_stop() sends its signal five times a second: bpftrace
 				 * misses one that does not find it waiting */
 };
@@ -40,8 +42,7 @@ struct child {
 	pid_t pid;                 /* 0: not started */
 	int pid_fd, fd[2];         /* fd: standard output and error; -1: ours */
 	struct child_text text[2]; /* what came from them */
-	const char
-		*notice; /* a line of its messages that is not passed on; NULL: none, or it came */
+	const char *notice; /* a line of its output that is not passed on; NULL: none, or it came */
 	bool ended;
 	int status; /* of waitpid(), once ended */
 };

@@ -163,12 +163,52 @@ static void messages_are_passed_on_without_the_notice(void **state)
 	c.notice = "NOTICE";
 	watch_until_end(&c);
 	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	assert_null(c.notice);
 	assert_int_equal(read(fd[0], got, sizeof(got) - 1), 4);
 	assert_string_equal(got, "a\nb\n");
 	close(saved);
 	close(fd[0]);
 	close(fd[1]);
 	child_free(&c);
+}
+
+/* All of it, though more than the pipe has room for, and than is read at once. */
+static void output_is_passed_on_without_the_notice(void **state)
+{
+	enum { LINES = 50000 }; /* of 8 bytes */
+	int saved = dup(STDOUT_FILENO), fd[2], left;
+	char wanted[16], got[16];
+	struct child c;
+	FILE *f;
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(fd[1]);
+		f = fdopen(fd[0], "r");
+		for (left = LINES; left; left--) {
+			snprintf(wanted, sizeof(wanted), "%07d\n", LINES - left + 1);
+			if (!fgets(got, sizeof(got), f) || strcmp(got, wanted))
+				break;
+		}
+		_exit(left || fgetc(f) != EOF);
+	}
+	close(fd[0]);
+	assert_int_equal(dup2(fd[1], STDOUT_FILENO), STDOUT_FILENO);
+	close(fd[1]);
+	start(&c, CHILD_READ_OUT | CHILD_PASS_OUT,
+		"seq -f %07.0f 10; echo NOTICE; seq -f %07.0f 11 50000");
+	c.notice = "NOTICE";
+	watch_until_end(&c);
+	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
+	assert_null(c.notice);
+	close(saved);
+	child_free(&c);
+	assert_int_equal(waitpid(pid, &left, 0), pid);
+	assert_int_equal(left, 0);
 }
 
 int main(void)
@@ -182,6 +222,7 @@ int main(void)
 		cmocka_unit_test(stored_output),
 		cmocka_unit_test(killed_with_its_parent),
 		cmocka_unit_test(messages_are_passed_on_without_the_notice),
+		cmocka_unit_test(output_is_passed_on_without_the_notice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

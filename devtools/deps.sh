@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|packages|lint|bench|lab|pictures...
+# usage: deps.sh build|demo|test|matrix|packages|lint|bench|lab|pictures...
 set -eu
 
 packages() {
@@ -19,6 +19,9 @@ packages() {
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
+	# In the root of a suite: devtools/matrix.sh. With the build's packages come the libraries that ringtap needs.
+	matrix) echo dpdk dpdk-dev make libsystemd-dev python3-pytest python3-pytest-xdist python3-scapy python3-yaml wireshark-common \
+		tcpdump iproute2 iputils-ping ethtool procps bpftrace lttng-tools babeltrace2 openvswitch-switch-dpdk ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;

@@ -75,5 +75,6 @@ check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 check 'manual pages' man_pages
 check 'Markdown' "$python" devtools/check_markdown.py
+check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

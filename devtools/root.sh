@@ -17,13 +17,10 @@ shift 3
 export DPKG_FORCE=security-mac,downgrade,unsafe-io
 
 if [ ! -e "$root" ]; then
-	# From where this machine has its own packages.
-	mirror=$(. /etc/os-release && apt-get indextargets --format '$(REPO_URI)' 'Component: main' \
-		"Codename: $VERSION_CODENAME" | head -n 1)
 	new=$root.new # so that a root is complete if it exists
 	rm -rf --one-file-system "$new"
 	mkdir -p "$new"
-	debootstrap --variant=minbase "$(basename "$root")" "$new" "$mirror" >"$new.log" 2>&1 || {
+	debootstrap --variant=minbase "$(basename "$root")" "$new" "$("$(dirname "$0")/mirror.sh")" >"$new.log" 2>&1 || {
 		tail "$new.log"
 		exit 1
 	}
@@ -38,7 +35,7 @@ mount --bind "$folder" "$root/mnt"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
-mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mkdir "$root/run/dpdk" "$root/run/old"
 cd "$root"
 # Not chroot: programs that make namespaces work as on any machine.

@@ -29,7 +29,8 @@ SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
 # They build packages, or need root folders of other Debian suites: `make test-deb`,
 # devtools/other-dpdk.sh.
-collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"))
+collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
+                                            ("matrix", "RINGTAP_PREFIX"))
                   if needs not in os.environ]
 
 

@@ -135,6 +135,19 @@ static void mount_tracefs(void)
 	(void)mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 }
 
+/* bpftrace 0.20 renamed the variable. With the old name, it prints a warning or ignores it. */
+static const char *keys_variable(void)
+{
+	FILE *f = popen("bpftrace --version 2>/dev/null", "re");
+	unsigned major = 0, minor = 0;
+	bool renamed;
+
+	renamed = f && fscanf(f, "bpftrace v%u.%u", &major, &minor) == 2 && (major || minor >= 20);
+	if (f)
+		pclose(f);
+	return renamed ? "BPFTRACE_MAX_MAP_KEYS" : "BPFTRACE_MAP_KEYS_MAX";
+}
+
 static int start(struct trace *t, struct child *c, const char *text)
 {
 	const struct trace_config *cfg = t->cfg;
@@ -164,12 +177,13 @@ static int start(struct trace *t, struct child *c, const char *text)
 		argv[n++] = number;
 	argv[n] = NULL;
 	snprintf(keys, sizeof(keys), "%u", KEYS_MAX);
-	setenv("BPFTRACE_MAP_KEYS_MAX", keys, !own);
+	setenv(keys_variable(), keys, !own);
 	if (own)
 		setenv(NOTIFY, "1", 1);
 	ret = child_start(c, argv,
 		&(struct child_config){.flags = CHILD_REPEAT_STOP | CHILD_READ_ERR |
-						(own ? CHILD_PASS_ERR : CHILD_READ_OUT),
+						CHILD_READ_OUT |
+						(own ? CHILD_PASS_ERR | CHILD_PASS_OUT : 0),
 			.prepare = mount_tracefs});
 	c->notice = own ? NOTIFY : NULL;
 	if (ret)
@@ -177,7 +191,7 @@ static int start(struct trace *t, struct child *c, const char *text)
 	return ret;
 }
 
-/* Prints bpftrace's first message that is not about RLIMIT_MEMLOCK. */
+/* Prints bpftrace's first message that is neither a warning nor about RLIMIT_MEMLOCK. */
 static void print_failure(const struct child *c)
 {
 	const char *p = c->text[1].data ? c->text[1].data : "";
@@ -185,8 +199,8 @@ static void print_failure(const struct child *c)
 	for (; *p; p += *p == '\n') {
 		size_t len = strcspn(p, "\n");
 
-		/* A warning where the limit is low; newer kernels do not need it. */
-		if (len && !memmem(p, len, "RLIMIT_MEMLOCK", 14)) {
+		/* Older versions print the latter as an error; newer kernels do not need it. */
+		if (len && strncmp(p, "WARNING", 7) && !memmem(p, len, "RLIMIT_MEMLOCK", 14)) {
 			message_print("trace: bpftrace: %.*s", (int)len, p);
 			return;
 		}

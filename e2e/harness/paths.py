@@ -3,16 +3,33 @@
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 E2E = REPO / "e2e"
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
-RINGTAP = BUILD / "cli" / "ringtap"
-# The object with the code of the probe, which the plugin loads into applications of this DPDK
-# version.
-PROBE_OBJECT = next((BUILD / "probe" / "ringtap").glob("probe-abi*.so"), BUILD / "no-probe")
+# The prefix of an installation that is tested in place of the build's programs.
+PREFIX = Path(os.environ["RINGTAP_PREFIX"]).resolve() if "RINGTAP_PREFIX" in os.environ else None
+RINGTAP = PREFIX / "bin" / "ringtap" if PREFIX else BUILD / "cli" / "ringtap"
+
+
+def dpdk_version():
+    """Of this machine's DPDK; None if it has none to build with."""
+    done = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True)
+    return done.stdout.strip() or None
+
+
+def _abi(version):
+    """The number of DPDK's ABI: the year after that of its November release."""
+    year, month = (int(part) for part in version.split(".")[:2])
+    return year + (month >= 11)
+
+
+# The object with the code of the probe, which the plugin loads into applications of this machine's
+# DPDK.
+PROBE_OBJECT = BUILD / "probe" / "ringtap" / f"probe-abi{_abi(dpdk_version() or '0.0')}.so"
 LTTNG_PROVIDER = BUILD / "probe" / "libringtap-lttng.so"
 CORPUS = REPO.parent / "shared" / "pcaps"
 
@@ -49,6 +66,8 @@ class Plugin:
 
     def __init__(self):
         built = BUILD / "probe" / "libringtap-probe.so"
+        if PREFIX:
+            built = next(PREFIX.glob("lib/*/libringtap-probe.so"))
         self._own = None
         self.path = built
         if built.exists() and world_writable(built.parent):

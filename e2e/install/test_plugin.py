@@ -2,6 +2,7 @@
 """The plugin in applications with DPDK other than as shared libraries in the global scope, and in
 those where it cannot work: it never prevents their start."""
 import json
+import re
 import shutil
 import struct
 import sys
@@ -101,7 +102,30 @@ def test_static_application_that_exports_nothing(static, plugin, closing):
 
 def test_without_an_object_for_this_dpdk(play, plugin, private_dir):
     alone = shutil.copy(plugin, private_dir)
-    refused(play(plugin=alone), str(private_dir / "ringtap" / PROBE_OBJECT.name), "DPDK ", "build ringtap")
+    refused(play(plugin=alone), str(private_dir / "ringtap" / PROBE_OBJECT.name), "DPDK ", "is missing", "make probes")
+
+
+OBJECTS = sorted(PROBE_OBJECT.parent.glob("probe-abi*.so"))
+
+
+@pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)
+def test_every_object_is_independent_of_this_dpdk(path):
+    """Of the same source: the same symbols, and no library of the DPDK that is installed here."""
+    def exported(file):
+        return set(re.findall(r" GLOBAL DEFAULT +\d+ (\w+)", check(["readelf", "-W", "--dyn-syms", file])))
+
+    assert exported(path) == exported(PROBE_OBJECT)
+    assert "librte" not in check(["readelf", "-d", path])
+
+
+def test_object_of_another_abi(play, plugin, private_dir):
+    """Called as this DPDK's: what the other ABI has in addition is missing."""
+    others = [path for path in OBJECTS if path.name > PROBE_OBJECT.name]
+    if not others:
+        pytest.skip("make probes has not built objects for later DPDK")
+    alone = copy_probe(plugin, private_dir)
+    shutil.copy(others[-1], probe_object(alone))
+    refused(play(plugin=alone), "undefined symbol")
 
 
 def test_object_that_is_damaged(play, plugin, private_dir):

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api.h"
 #include "common/atomics.h"
@@ -128,11 +129,15 @@ static int find_object(void)
 	add_library("rte_eth_dev_count_avail", "librte_ethdev", (const void *)(uintptr_t)version);
 	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
 	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
+	if (access(path, F_OK))
+		FAIL("%s, the probe for %s (ABI %u), is missing: build it with 'make probes' or with "
+		     "meson's option -Ddpdk=PATH/libdpdk.pc of DPDK %u.11",
+			path, version(), abi, abi - 1);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!object)
-		FAIL("%s, for %s: %s", dlerror(), version(),
-			"build ringtap with this DPDK, and link statically linked applications "
-			"with -Wl,--export-dynamic");
+		FAIL("%s, for %s: build ringtap anew, and link statically linked applications "
+		     "with -Wl,--export-dynamic",
+			dlerror(), version());
 	found = dlsym(object, RT_API_SYMBOL);
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		rt_store(&api, found);

@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..tools import process
 from ..tools.errors import Trouble, Unavailable
@@ -221,7 +222,7 @@ class Latency(Program):
 
 def need_bpftrace(lab):
     installed(lab, "bpftrace", "bpftrace")
-    with open(lab.probe_object(), "rb") as f:
+    with open(lab.probe_objects()[0], "rb") as f:
         if b"\0ringtap\0rx_burst\0" not in f.read():
             raise Unavailable("ringtap was built without USDT: apt install systemtap-sdt-dev, and build it again")
 
@@ -231,7 +232,8 @@ class Bpftrace(Program):
 
     def __init__(self, lab, app):
         need_bpftrace(lab)
-        sites = f"usdt:{lab.probe_object()}:ringtap:rx_burst"
+        mapped = Path(f"/proc/{app.process.pid}/maps").read_text()
+        sites = f"usdt:{next(path for path in lab.probe_objects() if path in mapped)}:ringtap:rx_burst"
         script = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
         super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json", "-p", app.process.pid, "-e", script], "listening")
 

@@ -71,12 +71,12 @@ class Lab:
         """Path of the probe, for EAL's -d."""
         return self.built(PLUGIN)
 
-    def probe_object(self):
-        """Path of the code that the probe loads, which has its USDT sites."""
+    def probe_objects(self):
+        """Paths of the code that the probe loads, which has its USDT sites: one per ABI of DPDK."""
         found = sorted((Path(self.plugin()).parent / "ringtap").glob("probe-abi*.so"))
         if not found:
             raise Trouble(f"the probe is not built: {BUILD_IT}")
-        return str(found[0])
+        return [str(path) for path in found]
 
     def tool(self, name, package):
         """Path of a program of the system."""
