@@ -130,12 +130,12 @@ static int find_object(void)
 	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
 	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
 	if (access(path, F_OK))
-		FAIL("%s, the probe for %s (ABI %u), is missing: build it with 'make probes' or with "
+		FAIL("%.256s, the probe for %s (ABI %u), is missing: build it with 'make probes' or with "
 		     "meson's option -Ddpdk=PATH/libdpdk.pc of DPDK %u.11",
 			path, version(), abi, abi - 1);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!object)
-		FAIL("%s, for %s: build ringtap anew, and link statically linked applications "
+		FAIL("%.256s, for %s: build ringtap anew, and link statically linked applications "
 		     "with -Wl,--export-dynamic",
 			dlerror(), version());
 	found = dlsym(object, RT_API_SYMBOL);
