@@ -5,20 +5,17 @@
 
 #include "chunks.h"
 
-#define WORD       64u /* chunks in a word of free */
-#define SHRINK_MAX 64u /* chunks at a time: some microseconds */
+#define WORD 64u /* chunks in a word of free */
 
 int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t count,
 	uint32_t rings, uint32_t order_count)
 {
-	uint32_t window = (uint32_t)(RT_WINDOW / size), share = count / rings;
-
 	*c = (struct rt_chunks){.data = data,
 		.size = size,
 		.shift = (uint32_t)__builtin_ctzll(size),
 		.count = count,
-		.window = share < window ? share : window,
-		.reserve = rings > 1 ? count / 4 : 0,
+		.window = rt_chunks_window(size, count, rings),
+		.reserve = rt_chunks_reserve(size, count, rings),
 		.rings = rings,
 		.order_count = order_count,
 		.free_count = count};
@@ -126,10 +123,10 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
 	rt_chunks_mend(r);
 }
 
-/* After the reader has caught up. */
+/* After the reader has caught up. RT_CHUNKS_BACK at a time take some microseconds. */
 static void shrink(struct rt_ring *r, uint64_t now, uint64_t read)
 {
-	for (unsigned i = 0; i < SHRINK_MAX; i++) {
+	for (unsigned i = 0; i < RT_CHUNKS_BACK; i++) {
 		if (now - r->oldest + 1 <= r->chunks->window || read <= r->oldest + 1)
 			return;
 		r->oldest++;
