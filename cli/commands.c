@@ -5,6 +5,7 @@
 const struct command *const commands[] = {
 	&cmd_list,
 	&cmd_record,
+	&cmd_flight,
 	&cmd_run,
 	&cmd_host,
 	&cmd_top,

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "probe/capture/chunks.h"
-#include "retain.h"
-#include "test_peer.h"
+#include "chunks.h"
+#include "reader/retain.h"
+#include "reader/test_peer.h"
 
 #define RINGS     3u
 #define OF_RING   32u /* chunks for each ring */
