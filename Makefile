@@ -9,13 +9,13 @@ PREFIX ?= /usr/local
 MESON_ARGS ?=
 # What runs of the tests with real programs, and how many at a time.
 TESTS ?= e2e
-JOBS ?= 2
+JOBS ?= 3
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all deps demo check test test-unit test-e2e bench lab report pictures lint abi abi-update format \
+.PHONY: all deps demo check test test-unit test-e2e soak bench lab report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -44,6 +44,11 @@ test-unit: all
 
 test-e2e: all
 	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
+
+# Attaches to that many processes under traffic, and kills as many attaches.
+SOAK ?= 1000
+soak: all
+	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/attach/test_soak.py $(PYTEST_ARGS)
 
 bench: all
 	devtools/deps.sh build demo bench

@@ -66,6 +66,7 @@ struct command {
 
 /* For struct command's listed: running applications, interfaces of the kernel. */
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
+#define LIST_ALL_APPS   "ringtap list 2>/dev/null | sed -n 's/^\\([^ ]*\\)  (.*/\\1/p'"
 #define LIST_INTERFACES "ls /sys/class/net"
 
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is

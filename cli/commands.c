@@ -4,6 +4,8 @@
 /* In the order of the overview. */
 const struct command *const commands[] = {
 	&cmd_list,
+	&cmd_attach,
+	&cmd_detach,
 	&cmd_record,
 	&cmd_flight,
 	&cmd_run,

@@ -137,8 +137,7 @@ static void print_app(const struct app_view *v)
 	if (v->error) {
 		printf("%s  (%s)\n", v->name, v->dir);
 		if (v->error == -EPROTONOSUPPORT)
-			printf("  without the probe; to load it, restart it with -d %s\n",
-				probe_path());
+			printf("  without the probe; 'ringtap attach %s' loads it\n", v->name);
 		else
 			printf("  cannot attach: %s\n", v->why);
 		return;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "probe_path.h"
 #include "which_app.h"
 
 void target_split(
@@ -137,7 +136,8 @@ void print_no_port(
 static const char *advice(int error)
 {
 	switch (error) {
-	case -EHOSTDOWN: return NULL;
+	case -EHOSTDOWN:
+	case -EUNATCH: return NULL;
 	case -EACCES: return "run ringtap as the application's user or as root";
 	case -ENOMEM: return "try a smaller --buffer";
 	case -EPROTOTYPE: return "use the ringtap that the probe came with";
@@ -153,8 +153,9 @@ void print_not_attached(const char *command, const char *app, int error, const c
 		why = strerror(-error);
 	if (error == -EPROTONOSUPPORT)
 		message_print(
-			"%s: cannot attach to '%s': it runs without the probe; restart it with -d %s",
-			command, app, probe_path());
+			"%s: cannot attach to '%s': it runs without the probe; 'ringtap attach %s' "
+			"loads it",
+			command, app, app);
 	else
 		message_print("%s: cannot attach to '%s': %s%s%s", command, app, why,
 			then ? "; " : "", then ? then : "");

@@ -18,12 +18,14 @@
 #define RT_SOCKET_NAME_MAX  32  /* with its number */
 #define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
+#define RT_TELEMETRY_WAKE   "wake"       /* its parameter: also after RT_MSG_DETACH */
 #define RT_MSG_MAX          (160u << 10) /* bytes; a larger datagram is refused */
 #define RT_MAX_TARGETS      64
 #define RT_MAX_INSNS        4096 /* BPF_MAXINSNS */
 #define RT_TEXT_LEN         256
 
 enum rt_msg_type {
+	RT_MSG_NONE = 0, /* is never sent */
 	/* reader to probe */
 	RT_MSG_HELLO = 1, /* rt_msg_hello; answered by RT_MSG_WELCOME or RT_MSG_ERROR */
 	RT_MSG_LIST,      /* no body; answered by RT_MSG_PORTS, then RT_MSG_SESSIONS */
@@ -33,6 +35,8 @@ enum rt_msg_type {
 	RT_MSG_MONITOR,   /* rt_msg_monitor; RT_MSG_MONITORING or RT_MSG_ERROR; may be repeated */
 	RT_MSG_FILTER, /* rt_msg_filter; answered by RT_MSG_FILTERED once no thread uses the old one
 			*/
+	RT_MSG_DETACH, /* no body; the probe ends all sessions and closes all connections, and wakes
+			* at the parameter RT_TELEMETRY_WAKE or ringtap_probe_start() only */
 	RT_MSG_MEMORY, /* no body; carries RT_FD_COUNT descriptors; RT_MSG_OPENED or RT_MSG_ERROR */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */

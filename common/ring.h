@@ -19,7 +19,7 @@ struct rt_ring {
 	uint8_t *chunk; /* the one that holds head */
 	uint64_t mask;  /* chunk_size - 1 */
 	uint64_t head;  /* bytes written, also those not yet published */
-	uint64_t limit; /* head must not pass it: the end of the chunk, less the guard */
+	uint64_t limit; /* head must not pass it: the end of the chunk, less the guard; atomic */
 	uint64_t tail;  /* the last tail that was looked at */
 	bool own_ahead; /* ask for lines before they are written; a buffer in the L2 cache is slowed
 			   by it */
@@ -36,7 +36,8 @@ struct rt_ring {
 	struct rt_chunks *chunks;       /* of the session; see probe/capture/chunks.h */
 	uint32_t *order;                /* chunk by its number in the ring, modulo order_count */
 	uint32_t *pub_order;            /* the same, for the reader */
-	uint64_t oldest;                /* number of the first chunk that the ring still has */
+	int64_t oldest; /* twice the number of the first chunk that the ring still has; odd: its
+			   thread writes the one before it again. Atomic */
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_ring) == 128, "two lines: the prefetcher takes pairs");
 

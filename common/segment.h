@@ -24,7 +24,7 @@
 #define RT_MAX_RINGS      256
 #define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
-#define RT_CHUNK_MIN      (128u << 10)  /* bytes; the largest frame and some more */
+#define RT_CHUNK_MIN      (128u << 10)  /* bytes; longer packets are cut */
 #define RT_CHUNK_MAX      (2u << 20)    /* bytes; a huge page */
 #define RT_CHUNKS_OF_RING 2             /* that each ring has for itself, at least */
 #define RT_BUFFER_MAX     (64ull << 30) /* bytes of all chunks */
@@ -74,7 +74,7 @@ enum rt_loss {
 	RT_LOSS_RING_FULL,  /* the reader was too slow */
 	RT_LOSS_NO_RING,    /* its thread has no ring, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,       /* on-full=wait, and the bounded wait ran out */
-	RT_LOSS_BAD_MBUF,   /* broken segment chain, or larger than a chunk */
+	RT_LOSS_BAD_MBUF,   /* broken segment chain */
 	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or has not been checked yet */
 	RT_LOSS_COUNT
 };

@@ -506,6 +506,26 @@ static void test_two_applications_are_merged_and_renumbered(void **state)
 #define before_attach(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 #define started(f)       cmocka_unit_test_setup_teardown(f, attach_and_start, tear_down)
 
+static void test_use_of_the_buffer_is_noted(void **state)
+{
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+	uint64_t now = test_now(&session), used;
+
+	next(0);
+	ringtap_capture_stats(cap, &stats);
+	assert_int_equal(stats.buffer_size, RINGS * session.ring_size);
+	assert_int_equal(stats.buffer_most_used, 0);
+	test_put(&session, 0, now, 0, 1000);
+	test_put(&session, 1, now, 0, 1000);
+	test_publish(&session, 0, now);
+	test_publish(&session, 1, now);
+	used = session.pos[0] + session.pos[1];
+	while (next(1000) > 0)
+		ringtap_capture_release(cap);
+	ringtap_capture_stats(cap, &stats);
+	assert_int_equal(stats.buffer_most_used, used); /* it does not shrink */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +553,7 @@ int main(void)
 		started(test_unresponsive_probe_is_drained),
 		before_attach(test_reason_of_a_disconnect_is_returned),
 		started(test_counts_are_summed_over_threads),
+		started(test_use_of_the_buffer_is_noted),
 		started(test_tap_of_an_unknown_interface_is_not_listed),
 		started(test_control_characters_in_port_names_are_replaced),
 		started(test_target_of_an_interface_is_in_range),

@@ -252,6 +252,25 @@ EXPORT void ringtap_conn_close(struct ringtap_conn *c)
 	free(c);
 }
 
+EXPORT int ringtap_conn_detach(struct ringtap_conn *c, char *err, size_t errlen)
+{
+	char unused[RT_TEXT_LEN];
+	struct rt_msg_header h;
+	int ret;
+
+	rt_default_text(&err, &errlen, unused, sizeof(unused));
+	rt_msg_init(&h, RT_MSG_DETACH, sizeof(h));
+	ret = rt_msg_send(c->fd, &h, NULL, 0);
+	/* The answer is the end of the connection. */
+	if (!ret || ret == -EPIPE)
+		ret = rt_conn_expect(
+			c, RT_MSG_NONE, NULL, 0, NULL, rt_conn_timeout_ms(c), err, errlen);
+	if (ret == -ECONNRESET)
+		ret = *err = 0;
+	rt_conn_hang_up(c);
+	return ret > 0 ? -EPROTO : ret;
+}
+
 EXPORT int ringtap_conn_app(const struct ringtap_conn *c, struct ringtap_app_info *out)
 {
 	struct ringtap_app_info i = {.pid = c->app.pid, .host_pid = c->host_pid};

@@ -19,6 +19,7 @@
 struct app {
 	char *name, *dir;
 	unsigned number; /* in the order found */
+	pid_t pid;       /* 0: unknown */
 };
 
 struct ringtap_apps {
@@ -92,7 +93,7 @@ static bool holds_config(struct place *p)
 
 /* For root, names of other users' applications include the user: they cannot imitate one of
  * root's. */
-static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance)
+static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance, pid_t pid)
 {
 	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
 	char number[16] = "", user[16] = "";
@@ -101,7 +102,7 @@ static int add_app(struct ringtap_apps *list, const struct place *p, unsigned in
 		return -ENOMEM;
 	list->apps = more;
 	a = &more[list->count];
-	*a = (struct app){.number = (unsigned)list->count};
+	*a = (struct app){.number = (unsigned)list->count, .pid = pid};
 	if (instance)
 		snprintf(number, sizeof(number), "#%u", instance);
 	if (p->folder.uid && p->folder.uid != geteuid())
@@ -130,7 +131,8 @@ static int add_instance(struct ringtap_apps *list, struct place *p, unsigned ins
 	if (!ret)
 		return 0;
 	p->config_listed |= !instance || (p->config_pid && p->pid == p->config_pid);
-	return add_app(list, p, instance);
+	/* A full backlog does not tell the process. */
+	return add_app(list, p, instance, p->pid || instance ? p->pid : p->config_pid);
 }
 
 static void read_names(struct place *p)
@@ -169,7 +171,7 @@ static int add_folder(struct ringtap_apps *list, struct place *p)
 	}
 	/* Without telemetry and probe, the lock is all that is visible. */
 	if (!ret && held && !p->config_listed)
-		ret = add_app(list, p, 0);
+		ret = add_app(list, p, 0, p->config_pid);
 	rt_folder_close(&p->folder);
 	return ret;
 }
@@ -291,6 +293,11 @@ EXPORT const char *ringtap_apps_name(const struct ringtap_apps *list, size_t i)
 EXPORT const char *ringtap_apps_dir(const struct ringtap_apps *list, size_t i)
 {
 	return i < list->count ? list->apps[i].dir : NULL;
+}
+
+EXPORT uint32_t ringtap_apps_pid(const struct ringtap_apps *list, size_t i)
+{
+	return i < list->count ? (uint32_t)list->apps[i].pid : 0;
 }
 
 EXPORT size_t ringtap_apps_notes(const struct ringtap_apps *list)

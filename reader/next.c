@@ -86,8 +86,8 @@ static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SO
 		const struct rt_seg_header *h = &cap->sources[i].seg.h;
 		uint64_t size = h->chunk_size * h->chunk_count;
 
-		if ((double)used[i] * (double)cap->most_used_of <=
-			(double)cap->most_used * (double)size)
+		if (cap->most_used_of && (double)used[i] * (double)cap->most_used_of <=
+						 (double)cap->most_used * (double)size)
 			continue;
 		cap->most_used = used[i] < size ? used[i] : size;
 		cap->most_used_of = size;

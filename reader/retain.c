@@ -5,9 +5,8 @@
  * Nothing is read but the time of the first record in a chunk. Rings take chunks from those that no
  * ring has, and give back what is before the tail when they begin another chunk (docs/format.md). A
  * ring that writes must always find one: some chunks, the margin, are kept free beside those that
- * the probe reserves. A ring whose thread does not write gives nothing back, so what has been
- * released to it counts as used until it does; the rings that write then go round in what they
- * have.
+ * the probe reserves. From a ring that begins no other chunk the probe takes them back some time
+ * later; until then they count as used, and the rings that write go round in what they have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@
 /* A look takes place every millisecond at least: room for many at any rate of packets. */
 #define MARGIN_SHARE 16u           /* of the chunks */
 #define MARGIN_BYTES (64ull << 20) /* at least, but a quarter of the chunks at most */
+
+uint64_t rt_still_ns = 500000000;
 
 void rt_retain_lock(struct ringtap_capture *cap)
 {
@@ -91,6 +92,20 @@ static uint64_t first_of(struct ringtap_capture *cap, const struct rt_in *in, ui
 	return r.ns > in->now_ns ? in->now_ns : r.ns;
 }
 
+/* A ring that has begun no chunk for long has lost what was before the tail then, except for one.
+ */
+static void take_back(struct rt_kept_ring *k)
+{
+	uint64_t now = rt_mono_ns();
+
+	if (!k->writes && now - k->still_ns < rt_still_ns)
+		return;
+	if (!k->writes && k->still > k->floor + 1)
+		k->floor = k->still - 1;
+	k->still_ns = now;
+	k->still = k->oldest;
+}
+
 static void take_over(struct ringtap_capture *cap, const struct rt_in *in, struct rt_kept_ring *k)
 {
 	uint64_t last = in->head >> in->shift, begun = last - k->last;
@@ -103,6 +118,7 @@ static void take_over(struct ringtap_capture *cap, const struct rt_in *in, struc
 		k->floor = k->seen - 1 < back ? k->seen - 1 : back;
 	k->seen = k->oldest;
 	k->last = last;
+	take_back(k);
 	while (k->known << in->shift < in->head && !cap->corrupt) {
 		k->first_ns[k->known & in->order_mask] = first_of(cap, in, k->known);
 		k->known++;

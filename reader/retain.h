@@ -9,6 +9,11 @@
 
 #include "capture.h"
 
+/* When the probe's control thread, which ticks every 50 ms, has certainly taken back what a ring
+ * does not use; if it had no CPU for that long, packets may be lost. A variable, so that tests can
+ * set it. */
+extern uint64_t rt_still_ns;
+
 /* A ring. Chunks have the numbers of docs/format.md. */
 struct rt_kept_ring {
 	uint64_t *first_ns; /* time of the first record of chunk n, at n modulo order_count */
@@ -17,7 +22,9 @@ struct rt_kept_ring {
 	uint64_t last;      /* the chunk that is being written */
 	uint64_t seen;      /* oldest, as any change of chunks since the last look has met it */
 	uint64_t floor;     /* the ring has no chunk before it */
-	bool writes;        /* began a chunk since the last look */
+	uint64_t still_ns;  /* CLOCK_MONOTONIC: no chunk begun since, with still as oldest */
+	uint64_t still;
+	bool writes; /* began a chunk since the last look */
 };
 
 struct rt_retention {

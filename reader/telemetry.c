@@ -75,8 +75,8 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 
 	if (json_is_null(body)) {
 		snprintf(err, errlen,
-			"the application runs without the ringtap probe; start it with EAL "
-			"option -d libringtap-probe.so");
+			"the application runs without the ringtap probe; 'ringtap attach' loads it, "
+			"or EAL option -d libringtap-probe.so at its start");
 		ret = -EPROTONOSUPPORT;
 	} else if (!json_is_integer(json_object_get(body, "protocol"))) {
 		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
@@ -87,7 +87,9 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 		ret = -EPROTOTYPE;
 	} else if (status) {
 		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
-		snprintf(err, errlen, "the probe cannot start: %s",
+		snprintf(err, errlen,
+			ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
+					: "the probe cannot start: %s",
 			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
 					  : strerror(-ret));
 	} else if (!take_name(json_object_get(body, "socket"), socket)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "doctor.h"
 #include "base/json.h"
@@ -28,6 +29,7 @@ static const struct option_def options[] = {
 		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
 	{OPTION_TO(struct context, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	ATTACH_OPTION(struct context, watch.attach),
 };
 
 static int set(void *ctx, int id, const struct option_value *v)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "export.h"
 #include "cli/monitor/collectors.h"
@@ -33,6 +34,7 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
 		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
+	ATTACH_OPTION(struct context, watch.attach),
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
@@ -86,7 +88,9 @@ static int run(const struct command *self, int argc, char **argv)
 	ret = stop_catch();
 	if (ret)
 		message_print("export: cannot wait for signals: %s", strerror(-ret));
-	ret = ret ? STATUS_FAILED : export(&c.watch, c.listen);
+	ret = ret ? STATUS_FAILED : watch_attach(&c.watch);
+	if (ret == STATUS_OK)
+		ret = export(&c.watch, c.listen);
 	watch_free(&c.watch);
 	return ret;
 }

@@ -22,6 +22,7 @@ struct config {
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
 	MEASURE_OPTION_INTERFACE,
+	MEASURE_OPTION_ATTACH,
 	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C"},
 	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,

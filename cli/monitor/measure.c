@@ -187,7 +187,10 @@ static void tell_end(const struct measure *m)
 int measure_run(struct measure *m)
 {
 	const struct measure_options *o = m->options;
-	int ret = one_app_resolve(&m->app, o->command, o->name, o->specs, o->spec_count);
+	int ret;
+
+	m->app.attach = o->attach;
+	ret = one_app_resolve(&m->app, o->command, o->name, o->specs, o->spec_count);
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

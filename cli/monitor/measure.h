@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/command.h"
+#include "cli/attach_app.h"
 #include "one_app.h"
 
 enum {
@@ -24,6 +25,7 @@ enum {
 			"times, "                                                            \
 			"for ports of one application. APP is its file-prefix"               \
 	}
+#define MEASURE_OPTION_ATTACH ATTACH_OPTION(struct measure_options, attach)
 #define MEASURE_OPTION_JSON                                                              \
 	{                                                                                \
 		MEASURE_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
@@ -41,7 +43,7 @@ struct measure_options {
 	unsigned spec_count;
 	uint64_t duration_ns, packets; /* 0: no limit */
 	const char *plot;
-	bool json, csv, quiet;
+	bool json, csv, quiet, attach;
 };
 
 /* For struct command: set() and operand(). */

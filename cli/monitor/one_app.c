@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "one_app.h"
+#include "cli/attach_app.h"
 #include "cli/probe_path.h"
 #include "cli/which_app.h"
 #include "base/util.h"
 
-static int index_of(const char *name, const char *const *names, size_t count)
+static int index_of(const char *name, const struct ringtap_apps *apps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(names[i], name))
+		if (attach_is_meant(apps, i, name))
 			return (int)i;
 	return -1;
 }
@@ -30,6 +31,8 @@ static int take(
 			names[app]);
 		return -EINVAL;
 	}
+	if (!a->name && attach_missing(command, a->apps, (size_t)app, a->attach))
+		return -ENOENT;
 	if (port && a->port_count == ONE_APP_PORTS) {
 		message_print(
 			"%s: -i %s: too many ports; give at most %d", command, port, ONE_APP_PORTS);
@@ -49,9 +52,11 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 	int app = -1, ret = 0;
 
 	if (name) {
-		app = index_of(name, names, name_count);
+		app = index_of(name, a->apps, name_count);
 		if (app < 0)
 			target_split(name, names, name_count, &app, &port);
+		if (app < 0)
+			attach_split_pid(a->apps, name, &app, &port);
 		if (app < 0 && !strchr(name, ':')) {
 			message_print(
 				"%s: no application is called '%s'; 'ringtap list' shows what there is",
@@ -62,9 +67,11 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 	}
 	for (unsigned i = 0; i < count && !ret; i++) {
 		target_split(specs[i], names, name_count, &app, &port);
+		if (app < 0)
+			attach_split_pid(a->apps, specs[i], &app, &port);
 		/* A port alone belongs to the application that was named before. */
 		if (app < 0 && a->name)
-			app = index_of(a->name, names, name_count);
+			app = index_of(a->name, a->apps, name_count);
 		if (!port) {
 			a->all = true;
 			a->port_count = 0;
@@ -83,7 +90,7 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	size_t n;
 	int ret;
 
-	*a = (struct one_app){0};
+	*a = (struct one_app){.attach = a->attach};
 	ret = ringtap_apps_find(&a->apps);
 	if (ret) {
 		message_print("%s: cannot find applications: %s", command, strerror(-ret));

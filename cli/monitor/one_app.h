@@ -14,11 +14,13 @@ struct one_app {
 	const char *name, *dir; /* live as long as apps */
 	const char *ports[ONE_APP_PORTS];
 	unsigned port_count; /* 0: all */
+	bool attach;         /* load the probe where it is missing; set by the caller */
 	bool all;            /* a spec without a port was among them */
 };
 
 /* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.
- * 0, or -errno after printing why, as command. Free with one_app_free() in any case. */
+ * a->attach is set by the caller. 0, or -errno after printing why, as command. Free with
+ * one_app_free() in any case. */
 int one_app_resolve(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count);
 void one_app_free(struct one_app *a);

@@ -11,7 +11,7 @@
 #include "base/command.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/probe_path.h"
+#include "cli/attach_app.h"
 #include "watch.h"
 
 #define SETTLE_NS (NS_PER_S / 50)
@@ -28,19 +28,27 @@ static void watched_free(struct watched *a)
 	free(a);
 }
 
-static bool wanted(const struct watch *w, const char *name)
+static bool wanted(const struct watch *w, const struct ringtap_apps *apps, size_t i)
 {
-	for (size_t i = 0; i < w->name_count; i++)
-		if (!strcmp(w->names[i], name))
+	for (size_t n = 0; n < w->name_count; n++)
+		if (attach_is_meant(apps, i, w->names[n]))
 			return true;
 	return !w->name_count;
+}
+
+static bool is_named(const struct watch *w, const char *name)
+{
+	for (size_t n = 0; n < w->name_count; n++)
+		if (!strcmp(w->names[n], name))
+			return true;
+	return false;
 }
 
 int watch_name(void *watch, const char *name)
 {
 	struct watch *w = watch;
 
-	if (w->name_count && wanted(w, name))
+	if (is_named(w, name))
 		return 0;
 	if (w->name_count == WATCH_NAMES) {
 		message_print("%s: %s: more than %d applications; name fewer, or none for all",
@@ -209,7 +217,7 @@ int watch_refresh(struct watch *w)
 		const char *name = ringtap_apps_name(apps, i), *dir = ringtap_apps_dir(apps, i);
 		struct watched *a = find(w, dir);
 
-		if (!wanted(w, name))
+		if (!wanted(w, apps, i))
 			continue;
 		if (!a)
 			a = add(w, name, dir);
@@ -226,10 +234,28 @@ int watch_refresh(struct watch *w)
 	return 0;
 }
 
+int watch_attach(struct watch *w)
+{
+	struct ringtap_apps *apps;
+	int ret = 0;
+
+	/* A terminal is asked about applications that were named only. */
+	if ((!w->attach && !w->name_count) || ringtap_apps_find(&apps))
+		return STATUS_OK;
+	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++)
+		if (wanted(w, apps, i))
+			ret = attach_missing(w->command, apps, i, w->attach);
+	ringtap_apps_free(apps);
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
 int watch_find(struct watch *w)
 {
-	int ret = watch_refresh(w);
+	int ret = watch_attach(w);
 
+	if (ret != STATUS_OK)
+		return ret;
+	ret = watch_refresh(w);
 	if (ret)
 		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
@@ -419,8 +445,8 @@ size_t watch_attached(struct watch *w)
 static bool reason_of(const struct watched *a, char *line, size_t size)
 {
 	if (a->error == -EPROTONOSUPPORT)
-		snprintf(line, size, "%s: without the probe; to load it, restart it with -d %s",
-			a->name, probe_path());
+		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it",
+			a->name, a->name);
 	else if (a->error)
 		snprintf(line, size, "%s: %s", a->name, a->why);
 	else if (a->now && a->now->ports_beyond)

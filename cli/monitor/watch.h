@@ -40,6 +40,7 @@ struct watch {
 	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
 	size_t name_count;              /* 0: all applications */
 	unsigned collectors, latency_every;
+	bool attach; /* load the probe where it is missing when watching begins */
 	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
 	size_t count;
@@ -59,7 +60,10 @@ void watch_init(struct watch *w);
  * cannot be read. An application that cannot be attached to stays listed with its error and is
  * tried again. */
 int watch_refresh(struct watch *w);
-/* The same. Returns enum status, after a message where it fails. */
+/* Loads the probe where it is missing, as --attach or the user at a terminal decides. Returns enum
+ * status, after a message where it fails. */
+int watch_attach(struct watch *w);
+/* The same, and watch_refresh(). */
 int watch_find(struct watch *w);
 /* Starts a thread that does that every second: attaching may take seconds. 0 or -errno. */
 int watch_start(struct watch *w);

@@ -11,8 +11,6 @@
 
 #include "config.h"
 
-#define COMPRESS_FRAME (4u << 20) /* input bytes after which a frame should end */
-
 struct compressor;
 
 int compressor_new(struct compressor **out, enum compress kind);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/attach_app.h"
 #include "config.h"
 #include "base/util.h"
 
@@ -35,6 +36,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
+	ATTACH_OPTION(struct record_config, attach),
 	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "
@@ -74,6 +76,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Put a comment into the file (pcapng only)"},
 	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
+	{TO(threads), OPTION_NUMBER, 0, "threads", "N", NULL, 1, THREADS_MAX,
+		"Use N threads with --compress: one reads the packets and writes the file, the "
+		"others compress (default: 1, which does all)"},
 	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
@@ -114,6 +119,7 @@ void config_init(struct record_config *c)
 			.directions = RINGTAP_RX | RINGTAP_TX,
 			.queue = -1},
 		.compress = COMPRESS_NONE,
+		.threads = 1,
 		.capture = {.size = sizeof(c->capture)},
 	};
 }
@@ -247,6 +253,15 @@ static int check_comment(const struct record_config *c)
 	return -EINVAL;
 }
 
+static int check_threads(const struct record_config *c)
+{
+	if (c->threads == 1 || c->compress != COMPRESS_NONE)
+		return 0;
+	message_print("record: --threads: only compressing is done by several threads; add "
+		      "--compress or leave it out");
+	return -EINVAL;
+}
+
 static int check_names(const struct iface_config *i)
 {
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
@@ -275,6 +290,8 @@ int config_check(struct record_config *c)
 
 	if (!ret)
 		ret = check_comment(c);
+	if (!ret)
+		ret = check_threads(c);
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {

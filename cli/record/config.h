@@ -45,9 +45,11 @@ struct record_config {
 	const char *path; /* "-": standard output; NULL: the default name */
 	const char *comment;
 	enum compress compress;
+	uint64_t threads; /* one reads and writes, the others compress */
 	struct ringtap_capture_options capture;
 	bool pcap, group_read, no_direct, quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
+	bool attach;    /* load the probe where it is missing */
 	bool list_interfaces, dump_filter, statistics;
 };
 
@@ -62,7 +64,9 @@ void config_free(struct record_config *c);
 #define BUFFER_MIN 65536
 #define BUFFER_MAX (UINT64_C(64) << 30)
 
-#define RECORD_OPTION_COUNT 32
+#define THREADS_MAX 64
+
+#define RECORD_OPTION_COUNT 34
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

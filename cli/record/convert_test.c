@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <lz4frame.h>
 #include <string.h>
-#include <zstd.h>
 
-#include "compress.h"
 #include "convert.h"
 #include "base/test_util.h"
 
@@ -89,89 +86,12 @@ static void fit_counts_what_conversion_makes(void **state)
 	}
 }
 
-/* Decompresses one frame; returns its length in data. */
-static size_t decompress(
-	enum compress kind, const uint8_t *data, size_t len, uint8_t *out, size_t *made)
-{
-	if (kind == COMPRESS_ZSTD) {
-		size_t frame = ZSTD_findFrameCompressedSize(data, len);
-
-		assert_false(ZSTD_isError(frame));
-		*made = ZSTD_decompress(out, *made, data, frame);
-		assert_false(ZSTD_isError(*made));
-		return frame;
-	}
-	LZ4F_dctx *ctx;
-	size_t from = 0, to = 0, more = 1;
-
-	assert_false(LZ4F_isError(LZ4F_createDecompressionContext(&ctx, LZ4F_VERSION)));
-	while (more) {
-		size_t n = *made - to, m = len - from;
-
-		more = LZ4F_decompress(ctx, out + to, &n, data + from, &m, NULL);
-		assert_false(LZ4F_isError(more));
-		assert_true(!more || n || m);
-		to += n;
-		from += m;
-	}
-	LZ4F_freeDecompressionContext(ctx);
-	*made = to;
-	return from;
-}
-
-/* Random bytes do not get shorter, which is the harder case for the buffer. */
-static void fill(uint8_t *data, size_t len, bool random)
-{
-	uint32_t x = 1;
-
-	for (size_t i = 0; i < len; i++) {
-		x = x * 1664525 + 1013904223;
-		data[i] = random ? (uint8_t)(x >> 24) : (uint8_t)(i / 100);
-	}
-}
-
-static void frames_come_back(void **state)
-{
-	static const size_t pieces[] = {1, 61, 4096, 70000, 1 << 20, (1 << 20) - 1, 3};
-	const size_t size = 4 << 20;
-	uint8_t *in = malloc(size), *out = malloc(size);
-
-	for (int i = 0; i < 4; i++) {
-		enum compress kind = i % 2 ? COMPRESS_LZ4 : COMPRESS_ZSTD;
-		struct compressor *c;
-
-		fill(in, size, i / 2);
-		assert_int_equal(compressor_new(&c, kind), 0);
-		for (int frame = 0; frame < 3; frame++) {
-			size_t put = 0, len, made = size;
-			void *data;
-
-			assert_int_equal(compressor_pending(c), 0);
-			for (size_t p = 0; p < 7; p++) {
-				assert_int_equal(compressor_put(c, in + put, pieces[p]), 0);
-				put += pieces[p];
-				assert_int_equal(compressor_pending(c), put);
-			}
-			assert_int_equal(compressor_end(c, &data, &len), 0);
-			assert_int_equal(decompress(kind, data, len, out, &made), len);
-			assert_int_equal(made, put);
-			assert_int_equal(memcmp(in, out, put), 0);
-			if (i < 2)
-				assert_true(len < put / 10);
-		}
-		compressor_free(c);
-	}
-	free(in);
-	free(out);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(libpcap_reads_converted_packets),
 		cmocka_unit_test(broken_blocks_are_refused),
 		cmocka_unit_test(fit_counts_what_conversion_makes),
-		cmocka_unit_test(frames_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -122,6 +122,11 @@ const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i)
 	return dirs[i];
 }
 
+uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i)
+{
+	return 0;
+}
+
 size_t ringtap_apps_notes(const struct ringtap_apps *apps)
 {
 	return 0;
@@ -287,21 +292,27 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 		(struct ringtap_counts){.captured = cap->captured[i], .seen = cap->captured[i]};
 	if (i == 0) {
 		out->counts.filtered = fake.filtered;
-		out->counts.lost[RINGTAP_LOST_FULL] = fake.lost;
 		out->counts.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
-		out->counts.seen += fake.filtered + fake.lost + fake.lost_later;
+		out->counts.seen += fake.filtered + fake.lost_later;
 	}
+	for (uint32_t app = 0; app < 2; app++)
+		if (i == file_wide(app, 0))
+			out->counts.lost[RINGTAP_LOST_FULL] = fake.lost[app];
+	out->counts.seen += out->counts.lost[RINGTAP_LOST_FULL];
 	return 0;
 }
 
 unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap)
 {
-	return 0;
+	return fake.apps;
 }
 
 int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out)
 {
-	return -EINVAL;
+	out->app = i;
+	out->buffer_size = fake.buffer_size;
+	out->written = fake.written;
+	return 0;
 }
 
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out)
@@ -309,9 +320,13 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	for (unsigned i = 0; i < if_count(cap); i++)
 		out->total.captured += cap->captured[i];
 	out->total.filtered = fake.filtered;
-	out->total.lost[RINGTAP_LOST_FULL] = fake.lost;
+	out->total.lost[RINGTAP_LOST_FULL] = fake.lost[0] + fake.lost[1];
 	out->total.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
-	out->total.seen = out->total.captured + fake.filtered + fake.lost + fake.lost_later;
+	out->total.seen =
+		out->total.captured + fake.filtered + fake.lost[0] + fake.lost[1] + fake.lost_later;
+	out->buffer_size = fake.buffer_size;
+	out->buffer_most_used = fake.buffer_most_used;
+	out->longest_pause_ns = fake.longest_pause_ns;
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;
 	return 0;

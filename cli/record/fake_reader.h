@@ -27,8 +27,11 @@ struct fake {
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
 	int attach_error;
-	int signal_at_end;                   /* raised once instead of silence; 0: none */
-	uint64_t filtered, lost, lost_later; /* counted on interface 0 besides */
+	int signal_at_end;             /* raised once instead of silence; 0: none */
+	uint64_t filtered, lost_later; /* counted on interface 0 besides */
+	uint64_t lost[2];              /* by the full buffer of an application, on its p0 */
+	/* Of each application's only ring, and of all. */
+	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
 	/* Recorded for tests. */
 	unsigned attached, stops, released;
 	unsigned ports[4];

@@ -20,30 +20,69 @@ uint64_t thread_waited_ns(void)
 	return waited;
 }
 
-/* Bytes that a captured packet takes in the buffer. */
-static double packet_bytes(const struct recorder *r, const struct ringtap_stats *s)
-{
-	unsigned count = ringtap_capture_ring_count(r->cap);
-	double bytes = 0;
+/* What one application sent through its buffer. */
+struct load {
+	double captured, lost; /* packets, the latter by the full buffer */
+	double packet_bytes;   /* in the buffer */
+	double buffer;         /* bytes */
+};
 
-	for (unsigned i = 0; i < count; i++) {
+static struct load load_of(const struct recorder *r, unsigned app)
+{
+	unsigned taps = ringtap_capture_tap_count(r->cap);
+	unsigned rings = ringtap_capture_ring_count(r->cap);
+	struct load load = {0};
+	double written = 0;
+
+	for (unsigned i = 0; i < taps; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+		struct ringtap_tap t = {.size = sizeof(t)};
+
+		if (ringtap_capture_tap(r->cap, i, &t) ||
+			ringtap_capture_interface(r->cap, t.interface, &info) || info.app != app)
+			continue;
+		load.captured += (double)t.counts.captured;
+		load.lost += (double)t.counts.lost[RINGTAP_LOST_FULL];
+	}
+	for (unsigned i = 0; i < rings; i++) {
 		struct ringtap_ring ring = {.size = sizeof(ring)};
 
-		if (!ringtap_capture_ring(r->cap, i, &ring))
-			bytes += (double)ring.written;
+		if (ringtap_capture_ring(r->cap, i, &ring) || ring.app != app)
+			continue;
+		written += (double)ring.written;
+		load.buffer = (double)ring.buffer_size;
 	}
-	return s->total.captured ? bytes / (double)s->total.captured : 0;
+	load.packet_bytes = load.captured > 0 ? written / load.captured : 0;
+	return load;
+}
+
+/* Of the application that lost most bytes: each has a buffer of its own. */
+static struct load worst_load(const struct recorder *r)
+{
+	struct load worst = load_of(r, 0);
+
+	for (unsigned i = 1; i < r->targets.count; i++) {
+		struct load load = load_of(r, i);
+
+		if (load.lost * load.packet_bytes > worst.lost * worst.packet_bytes)
+			worst = load;
+	}
+	return worst;
 }
 
 /* Did so much come during the longest pause that it explains a full buffer? */
-static bool paused(const struct recorder *r, const struct ringtap_stats *s)
+static bool paused(const struct recorder *r, const struct load *load, double pause_ns)
 {
 	double seconds = recorder_seconds(r);
-	double packets = (double)(s->total.captured + s->total.lost[RINGTAP_LOST_FULL]);
-	double pause = (double)s->longest_pause_ns / NS_PER_S;
+	double bytes = (load->captured + load->lost) * load->packet_bytes;
 
-	return seconds > 0 &&
-	       packets * packet_bytes(r, s) * pause / seconds > (double)s->buffer_size / 2;
+	return seconds > 0 && bytes * pause_ns / NS_PER_S / seconds > load->buffer / 2;
+}
+
+/* How much of a buffer was in use, at most, as a fraction. */
+static double most_used(const struct ringtap_stats *s)
+{
+	return s->buffer_size ? (double)s->buffer_most_used / (double)s->buffer_size : 0;
 }
 
 static uint64_t power_of_two(double bytes)
@@ -58,15 +97,14 @@ static uint64_t power_of_two(double bytes)
 void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
+	struct load load = worst_load(r);
 	uint64_t enough;
 	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
 	/* Whatever the number of pauses. Up to half of it is for other threads: docs/format.md. */
-	enough = power_of_two(
-		2 * ((double)s.buffer_most_used +
-			    (double)s.total.lost[RINGTAP_LOST_FULL] * packet_bytes(r, &s)));
-	if (!paused(r, &s) || enough > BUFFER_MAX) {
+	enough = power_of_two(2 * (most_used(&s) * load.buffer + load.lost * load.packet_bytes));
+	if (!paused(r, &load, (double)s.longest_pause_ns) || enough > BUFFER_MAX) {
 		snprintf(out, size,
 			"packets come faster than the recorder takes them; try -s or a filter");
 		return;

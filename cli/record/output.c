@@ -17,12 +17,14 @@ int output_init(struct output *o, const struct record_config *cfg)
 	o->scratch = malloc(SCRATCH);
 	if (!o->scratch || ringtap_packets_create(&o->walk))
 		return -ENOMEM;
-	return cfg->compress == COMPRESS_NONE ? 0 : compressor_new(&o->compressor, cfg->compress);
+	if (cfg->compress == COMPRESS_NONE)
+		return 0;
+	return frames_new(&o->frames, cfg->compress, cfg->threads);
 }
 
 void output_free(struct output *o)
 {
-	compressor_free(o->compressor);
+	frames_free(o->frames);
 	ringtap_packets_free(o->walk);
 	free(o->scratch);
 }
@@ -44,18 +46,35 @@ int output_open(struct output *o, const struct record_config *cfg, const char *p
 	return sink_open(&o->sink, path, &options);
 }
 
-static int end_frame(struct output *o)
+/* Writes what is compressed; all: waits for the rest. After an error frames are only taken: the
+ * file keeps what comes before. */
+static int write_frames(struct output *o, bool all)
 {
-	struct iovec iov;
-	int ret;
+	int first = 0;
 
-	if (!o->compressor || !compressor_pending(o->compressor))
+	for (;;) {
+		struct iovec iov;
+		uint64_t packets;
+		int ret = frames_take(o->frames, all || frames_full(o->frames), &iov, &packets);
+
+		if (!ret)
+			return first;
+		if (ret > 0 && !first)
+			ret = sink_write(o->sink, &iov, 1, o->sent);
+		if (!first && ret >= 0)
+			o->sent = packets;
+		else if (!first)
+			first = ret;
+	}
+}
+
+static int end_frame(struct output *o, bool all)
+{
+	if (!o->frames)
 		return 0;
-	ret = compressor_end(o->compressor, &iov.iov_base, &iov.iov_len);
-	if (!ret)
-		ret = sink_write(o->sink, &iov, 1, o->sent);
-	o->sent = o->packets;
-	return ret;
+	if (frames_pending(o->frames))
+		frames_end(o->frames, o->packets);
+	return write_frames(o, all);
 }
 
 /* Bytes that are whole blocks, and that may change when this returns. */
@@ -63,9 +82,9 @@ static int put_now(struct output *o, const void *data, size_t len)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
 
-	if (!o->compressor)
+	if (!o->frames)
 		return sink_write(o->sink, &iov, 1, o->sent);
-	return compressor_put(o->compressor, data, len);
+	return frames_put(o->frames, data, len);
 }
 
 int output_start(struct output *o)
@@ -140,10 +159,10 @@ static int put_chunk(struct output *o, const struct ringtap_run *run)
 	ret = put_now(o, data, len);
 	o->bytes += len;
 	o->packets += run->packets;
-	if (!o->compressor)
+	if (!o->frames)
 		o->sent = o->packets;
-	else if (!ret && compressor_pending(o->compressor) >= COMPRESS_FRAME)
-		ret = end_frame(o);
+	else if (!ret && frames_pending(o->frames) >= FRAME_BYTES)
+		ret = end_frame(o, false);
 	return ret;
 }
 
@@ -153,7 +172,7 @@ int output_run(struct output *o, const struct ringtap_run *run)
 	struct ringtap_run rest = *run, chunk;
 	int ret = 0;
 
-	if (!o->pcap && !o->compressor && blocks)
+	if (!o->pcap && !o->frames && blocks)
 		return gather(o, run, blocks);
 	ret = output_push(o);
 	while (rest.packets && !ret) {
@@ -169,7 +188,7 @@ int output_flush(struct output *o)
 	int ret = output_push(o);
 
 	if (!ret)
-		ret = end_frame(o);
+		ret = end_frame(o, false);
 	return ret ? ret : sink_flush(o->sink);
 }
 
@@ -179,7 +198,7 @@ int output_close(struct output *o, uint64_t *bytes, uint64_t *packets)
 	int ret;
 
 	if (!first)
-		first = end_frame(o);
+		first = end_frame(o, true);
 	*packets = first ? o->sent : o->packets;
 	ret = sink_close(o->sink, bytes, packets);
 	o->sink = NULL;

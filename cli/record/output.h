@@ -4,7 +4,7 @@
  *
  *   run --+------------------------------+-- gather --------> sink     (the usual way: no copy)
  *         +-- renumber or pcap, 1 MiB ---+
- *                                        +-- zstd, lz4 -----> sink
+ *                                        +-- frames --------> sink     (zstd, lz4)
  */
 #ifndef RINGTAP_CLI_RECORD_OUTPUT_H
 #define RINGTAP_CLI_RECORD_OUTPUT_H
@@ -12,23 +12,23 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "compress.h"
 #include "config.h"
+#include "frames.h"
 #include "ringtap/reader.h"
 #include "sink.h"
 
 #define OUTPUT_IOV 64
 
 struct output {
-	struct sink *sink; /* NULL: not open */
-	struct compressor *compressor;
+	struct sink *sink;     /* NULL: not open */
+	struct frames *frames; /* NULL: no compression */
 	bool pcap;
 	uint8_t *scratch;
 	struct ringtap_packets *walk; /* for runs that are not written as they are */
 	uint64_t bytes;               /* of the file, before compression */
 	uint64_t packets;             /* of the file */
-	uint64_t sent;    /* packets in finished calls of the sink, or in the frame before */
-	uint32_t snaplen; /* of the pcap header */
+	uint64_t sent;                /* packets in finished calls of the sink */
+	uint32_t snaplen;             /* of the pcap header */
 	struct iovec iov[OUTPUT_IOV];
 	unsigned iov_count;
 };

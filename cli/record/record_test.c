@@ -69,7 +69,7 @@ static void everything_is_in_the_file(void **state)
 	struct test_blocks b;
 
 	fake.filtered = 5;
-	fake.lost = 7;
+	fake.lost[0] = 7;
 	assert_int_equal(record("-w f"), STATUS_OK);
 	t = test_pcap_read("f");
 	assert_int_equal(t.packets, TOTAL);
@@ -383,6 +383,69 @@ static void pcap_and_compression(void **state)
 	assert_int_equal(test_blocks_read("l").isb, 2);
 }
 
+/* Several frames, compressed by other threads: the same packets in the same order, files of the
+ * same sizes. */
+static void threads_compress(void **state)
+{
+	static const struct fake_run large[] = {{0, 0, 9000, 1500}, {0, 1, 9000, 1500}};
+	struct test_pcap t;
+	size_t count;
+	char **name;
+
+	if (system("command -v zstd >/dev/null")) {
+		print_message("skipped: the program zstd is not installed\n");
+		skip();
+	}
+	fake = (struct fake){.apps = 1, .runs = large, .run_count = 2};
+	assert_int_equal(record("-q -w z.zst --compress zstd --threads 3"), STATUS_OK);
+	assert_int_equal(system("zstd -q -d -f z.zst -o z"), 0);
+	t = test_pcap_read("z");
+	assert_int_equal(t.packets, 18000);
+	assert_int_equal(t.gaps, 0);
+	assert_int_equal(record("-q -P -w p.zst --compress zstd --threads 2"), STATUS_OK);
+	assert_int_equal(system("zstd -q -d -f p.zst -o p"), 0);
+	assert_int_equal(test_pcap_read("p").packets, 18000);
+	assert_int_equal(
+		record("-q -w r.zst --compress zstd --threads 4 -b packets:5000"), STATUS_OK);
+	name = names("r_*.zst", &count);
+	assert_int_equal(count, 4);
+	for (size_t i = 0; i < count; i++) {
+		char line[256];
+
+		snprintf(line, sizeof(line), "zstd -q -d -f %s -o r", name[i]);
+		assert_int_equal(system(line), 0);
+		t = test_pcap_read("r");
+		assert_int_equal(t.packets, i < 3 ? 5000 : 3000);
+		assert_int_equal(t.first, 5000 * i);
+		assert_int_equal(t.gaps, 0);
+	}
+}
+
+/* The file ends with a whole frame, and the count is that of its packets. */
+static void full_file_of_several_threads(void **state)
+{
+	static const struct fake_run large[] = {{0, 0, 9000, 1500}, {0, 1, 9000, 1500}};
+	struct rlimit old, now;
+	struct stat st;
+
+	fake = (struct fake){.apps = 1, .runs = large, .run_count = 2};
+	assert_int_equal(record("-q -w all.lz4 --compress lz4 --threads 4"), STATUS_OK);
+	assert_int_equal(stat("all.lz4", &st), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	now = (struct rlimit){(rlim_t)st.st_size / 2, old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	assert_int_equal(record("-w f.lz4 --no-direct --compress lz4 --threads 4"), STATUS_FAILED);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(message_last(), "writing f.lz4: File too large"));
+	if (system("command -v lz4 >/dev/null")) {
+		print_message("skipped: the program lz4 is not installed\n");
+		skip();
+	}
+	assert_int_equal(system("lz4 -q -d -f f.lz4 f"), 0);
+	assert_in_range(test_pcap_read("f").packets, 1000, 17999);
+	assert_int_equal(test_pcap_read("f").gaps, 0);
+}
+
 static uint64_t number(json_t *j, const char *key)
 {
 	json_t *v = json_object_get(j, key);
@@ -397,7 +460,7 @@ static void summary_as_json(void **state)
 	json_t *j, *file, *tap;
 	double rate, seconds;
 
-	fake.lost = 9;
+	fake.lost[0] = 9;
 	fflush(stdout);
 	assert_non_null(freopen("json", "w", stdout));
 	assert_int_equal(record("-q --json -w f -c 120"), STATUS_OK);
@@ -424,6 +487,21 @@ static void summary_as_json(void **state)
 	json_decref(j);
 }
 
+/* Each application has a buffer of its own: the size that would have held the losses of one. */
+static void losses_are_explained_by_application(void **state)
+{
+	static const struct fake_run both[] = {{0, 0, 600, 60}, {1, 0, 600, 60}};
+
+	fake = (struct fake){.apps = 2, .runs = both, .run_count = 2};
+	fake.buffer_size = fake.buffer_most_used = 16 << 20;
+	fake.written = 600 << 10;
+	fake.longest_pause_ns = 20000000000;
+	fake.lost[0] = fake.lost[1] = 64 << 10; /* of 1 KiB each */
+	assert_int_equal(record("-i app0 -i app1 -w f"), STATUS_OK);
+	assert_non_null(strstr(message_last(), "131,072 packets were lost"));
+	assert_non_null(strstr(message_last(), "--buffer 256M would have held them"));
+}
+
 #define RECORD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -448,7 +526,10 @@ int main(void)
 		RECORD_TEST(duration_ends_the_capture),
 		RECORD_TEST(failed_output_names_file_and_cause),
 		RECORD_TEST(pcap_and_compression),
+		RECORD_TEST(threads_compress),
+		RECORD_TEST(full_file_of_several_threads),
 		RECORD_TEST(summary_as_json),
+		RECORD_TEST(losses_are_explained_by_application),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/attach_app.h"
 #include "cli/probe_path.h"
 #include "targets.h"
 #include "base/util.h"
@@ -60,16 +61,16 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 }
 
 static int resolve_one(struct targets *t, const char *command, const struct iface_config *i,
-	const char *const *names)
+	const char *const *names, bool attach)
 {
 	struct target *target;
 	const char *port;
 	int app;
 
 	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
-	if (app < 0)
+	if (app < 0 && !attach_split_pid(t->apps, i->spec, &app, &port))
 		app = targets_only_app(command, t->apps, names, port);
-	if (app < 0)
+	if (app < 0 || attach_missing(command, t->apps, (size_t)app, attach))
 		return -ENOENT;
 	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
 	return target ? add_want(target, i, port) : -ENOMEM;
@@ -101,7 +102,7 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	for (size_t i = 0; i < count; i++)
 		names[i] = ringtap_apps_name(t->apps, i);
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
-		ret = resolve_one(t, cfg->command, &cfg->ifaces[i], names);
+		ret = resolve_one(t, cfg->command, &cfg->ifaces[i], names, cfg->attach);
 	free(names);
 	return ret;
 }

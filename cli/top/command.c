@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "cli/monitor/collectors.h"
 #include "top.h"
@@ -53,6 +54,7 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
 		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
+	ATTACH_OPTION(struct context, watch.attach),
 };
 
 static int set_interval(struct top_config *cfg, const char *text)

@@ -26,6 +26,7 @@ static int trace_find(struct trace *t)
 
 	snprintf(command, sizeof(command), "trace %s",
 		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
+	t->app.attach = cfg->attach;
 	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
 	if (!ret && t->app.port_count) {
 		message_print("trace: %s: names a port; give an application only", t->cfg->name);

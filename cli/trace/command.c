@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "base/json.h"
 #include "cli/monitor/rates.h"
@@ -63,6 +64,7 @@ static const struct option_def options[] = {
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
+	ATTACH_OPTION(struct context, cfg.attach),
 };
 /* clang-format on */
 

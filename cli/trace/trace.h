@@ -37,6 +37,7 @@ struct trace_config {
 	const char *word;    /* what, as the command line has it */
 	const char *program; /* of -e */
 	const char *name;    /* operand */
+	bool attach;         /* load the probe where it is missing */
 	const char *output;
 	uint64_t duration_ns;  /* 0: no limit */
 	uint64_t buffer_bytes; /* LTTng, per CPU */

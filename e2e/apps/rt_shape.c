@@ -77,8 +77,10 @@ bool shape_parse(char **words, struct shape *s)
 
 bool shape_init(unsigned mbufs)
 {
-	small_pool = rte_pktmbuf_pool_create(
-		"small", mbufs, 256, 0, RTE_PKTMBUF_HEADROOM + SMALL_ROOM, SOCKET_ID_ANY);
+	/* More threads than CPUs use it: with the default, each waits for those that began before,
+	 * and spins where they are preempted, one time slice after the other, without end. */
+	small_pool = rte_pktmbuf_pool_create_by_ops("small", mbufs, 256, 0,
+		RTE_PKTMBUF_HEADROOM + SMALL_ROOM, SOCKET_ID_ANY, "ring_mt_rts");
 	large_pool = rte_pktmbuf_pool_create(
 		"large", LARGE_MBUFS, 0, 0, RTE_PKTMBUF_HEADROOM + LARGE_ROOM, SOCKET_ID_ANY);
 	return small_pool && large_pool;

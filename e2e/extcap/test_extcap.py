@@ -10,7 +10,7 @@ import pytest
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD
 from harness.proc import Proc, check, run, until
-from harness.ringtap import FAILED, OK, USAGE, sessions
+from harness.ringtap import BUFFER, FAILED, OK, USAGE, sessions
 from harness.wireshark import EXTCAP, Tshark, interface, preference, tshark
 
 pytestmark = pytest.mark.skipif(wireshark.missing() is not None, reason=str(wireshark.missing()))
@@ -38,7 +38,7 @@ def capture(closing, tmp_path):
 
     def start(app, name, *args):
         out = tmp_path / "out.pcapng"
-        it = closing(Tshark([*args, "-i", name, "-w", out]))
+        it = closing(Tshark([*preference(name, "buffer", BUFFER), *args, "-i", name, "-w", out]))
         it.out = out
         armed(app)
         return it
@@ -109,7 +109,7 @@ def test_tshark_captures_the_played_packets(testpmd, capture, corpus_files, tmp_
         check(["tcpdump", "-r", source, "-w", tmp_path / "wanted.pcap", expression])
         wanted = pcap.frames(tmp_path / "wanted.pcap")
     name = interface(pmd, "net_pcap0")
-    shark = capture(pmd, name, *preference(name, "buffer", "64M"), *(["-f", expression] if expression else []))
+    shark = capture(pmd, name, *(["-f", expression] if expression else []))
     pmd.start()
     file = finish(shark, len(wanted))
     assert [p.data for p in file.packets] == wanted
@@ -235,7 +235,7 @@ class Fifo:
         self.path = folder / "fifo"
         os.mkfifo(self.path)
         self.proc = Proc([EXTCAP, "--capture", "--extcap-interface", interface(app, port),
-                          "--fifo", self.path, *args])
+                          "--fifo", self.path, *([] if "--buffer" in args else ["--buffer", BUFFER]), *args])
         self.reader = open(self.path, "rb", buffering=0)
         armed(app)
 
@@ -339,11 +339,10 @@ def test_killed_tshark_leaves_no_hooks(app, capture):
     gone(app)
 
 
-def test_installed_in_the_folder_of_wireshark(tmp_path):
-    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
-    found, = tmp_path.rglob("ringtap-extcap")
+def test_installed_in_the_folder_of_wireshark(installation):
+    found, = installation.rglob("ringtap-extcap")
     options = json.loads(check(["meson", "introspect", "--buildoptions", BUILD]))
     if {o["name"]: o["value"] for o in options}["prefix"] in ("/usr", "/usr/local"):
-        assert found.parent == tmp_path / wireshark.folder().lstrip("/")
-    assert "ringtap:APP" in next(tmp_path.rglob("ringtap-extcap.1")).read_text()
+        assert found.parent == installation / wireshark.folder().lstrip("/")
+    assert "ringtap:APP" in next(installation.rglob("ringtap-extcap.1")).read_text()
     assert "extcap {version=" in check([found, "--extcap-interfaces"])

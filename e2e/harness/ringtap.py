@@ -8,6 +8,9 @@ from .paths import RINGTAP
 from .proc import Proc, run
 
 OK, FAILED, USAGE, LOSS = 0, 1, 2, 3  # exit status
+# Populating ringtap's default of 256 MiB takes half a second of a virtual machine's CPU.
+BUFFER = "16M"
+TCPDUMP_BUFFER = ("-B", "16384")  # KiB
 
 
 def listing():
@@ -23,11 +26,14 @@ def sessions(app):
 
 
 class Recorder:
-    """A running `ringtap record`. Tests use the fixture record(), which also cleans up."""
+    """A running `ringtap record`. Tests use the fixture record(), which also cleans up. buffer: its
+    size if args have no --buffer; None: ringtap's default."""
 
-    def __init__(self, args, out=None, stdout=None, prefix=(), **kwargs):
+    def __init__(self, args, out=None, stdout=None, prefix=(), buffer=BUFFER, **kwargs):
         self.out = out
         argv = [*prefix, RINGTAP, "record", *args]
+        if buffer and "--buffer" not in args:
+            argv += ["--buffer", buffer]
         if out:
             argv += ["-w", out]
         self.proc = Proc(argv, stdout=stdout, **kwargs)

@@ -12,7 +12,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.host import PROGRAM, start_refused
 from harness.proc import Proc, check, run, until
-from harness.paths import BUILD, RINGTAP
+from harness.paths import RINGTAP
 from harness.ringtap import FAILED, USAGE, listing
 from harness.sandbox import public
 
@@ -332,12 +332,11 @@ def test_errors_are_one_line(net, args, status, words):
     assert len(output.strip().splitlines()) == 1, output
 
 
-def test_host_program_is_not_in_path(tmp_path):
+def test_host_program_is_not_in_path(installation):
     """Only `ringtap host` starts it, so it is not in PATH."""
-    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path])
-    found, = tmp_path.rglob("ringtap-host")
+    found, = installation.rglob("ringtap-host")
     assert found.parent.name == "ringtap"
-    assert "ringtap host" in next(tmp_path.rglob("ringtap-host.1")).read_text()
+    assert "ringtap host" in next(installation.rglob("ringtap-host.1")).read_text()
 
 
 def test_huge_pages(wire, host, record):

@@ -28,13 +28,6 @@ zle -N zle-line-init
 """
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    path = tmp_path_factory.mktemp("root")
-    check(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", path])
-    return path
-
-
 class Zsh:
     def __init__(self, root, tmp_path):
         self.dir = tmp_path
@@ -68,12 +61,12 @@ class Fish:
 
 
 @pytest.fixture(params=[Zsh, Fish], ids=["zsh", "fish"])
-def offered(request, root, tmp_path):
+def offered(request, installation, tmp_path):
     """offered(line): the completions of the line's last word."""
     name = request.param.__name__.lower()
     if not shutil.which(name):
         pytest.skip(f"{name} is not installed")
-    shell = request.param(root, tmp_path)
+    shell = request.param(installation, tmp_path)
     programs = f"{RINGTAP.parent}:{BUILD / 'fwd'}:/usr/bin:/bin"
     return lambda line: [word.rstrip(":") for word in shell(line, programs)]
 

@@ -10,6 +10,7 @@ from harness.proc import Proc, run, until
 from harness.ringtap import sessions
 
 PYTHON = "/usr/bin/python3"
+START = "def start_capture():\n    return ringtap.capture(APP, buffer_size=1 << 24)\n"  # populated in milliseconds
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def program(app, env, closing):
     def start(code):
         head = ("import os, signal, sys, threading, time\nimport ringtap\nAPP = sys.argv[1]\n"
                 "def go(what):\n    print(what, flush=True)\n    sys.stdin.readline()\n")
-        return closing(Proc([PYTHON, "-u", "-c", head + code, app.prefix], env=env))
+        return closing(Proc([PYTHON, "-u", "-c", head + START + code, app.prefix], env=env))
     return start
 
 
@@ -58,7 +59,7 @@ def ends_capture(app, program, pattern):
 
 
 def test_close_ends_the_session_while_a_view_lives(app, program):
-    it = program("with ringtap.capture(APP) as capture:\n    p = next(capture)\ngo('closed')\nprint(p.data[:6].hex())")
+    it = program("with start_capture() as capture:\n    p = next(capture)\ngo('closed')\nprint(p.data[:6].hex())")
     ends_capture(app, it, "^closed$")
     app.rx(n=5, len=60)  # not captured
     it.send("go")
@@ -66,14 +67,14 @@ def test_close_ends_the_session_while_a_view_lives(app, program):
 
 
 def test_the_last_reference_ends_the_session(app, program):
-    it = program("import gc\ngc.disable()\nfor p in ringtap.capture(APP):\n    break\ngo('left')\nprint(len(p.data))")
+    it = program("import gc\ngc.disable()\nfor p in start_capture():\n    break\ngo('left')\nprint(len(p.data))")
     ends_capture(app, it, "^left$")
     it.send("go")
     assert finish(it).endswith("100\n")
 
 
 FORK = """
-capture = ringtap.capture(APP)
+capture = start_capture()
 packet = next(capture)
 packet = None
 read, write = os.pipe()
@@ -132,7 +133,7 @@ def orphaned(app, program, before, after):
     return it
 
 
-VIEW = "capture = ringtap.capture(APP)\nprint('ready', flush=True)\nview = next(capture).data"
+VIEW = "capture = start_capture()\nprint('ready', flush=True)\nview = next(capture).data"
 
 
 @pytest.mark.parametrize("before,after", [
@@ -166,7 +167,7 @@ def test_close_ends_the_whole_session(app, program):
 
 def test_stop_from_another_thread(app, program):
     it = program("""
-capture = ringtap.capture(APP)
+capture = start_capture()
 def other():
     for i in range(50):
         seen = capture.stats()["seen"]
@@ -179,7 +180,7 @@ capture.close()
 
 
 THREADS = """
-capture = ringtap.capture(APP)
+capture = start_capture()
 kept, errors, ready = [], [], threading.Event()
 def use(function):
     try:
@@ -209,7 +210,7 @@ print(errors, sum(len(bytes(v)) for v in kept) > 0)
 
 def test_threads_share_a_capture_and_close_it(busy, env):
     for _ in range(3):
-        code = "import sys, threading\nimport ringtap\nAPP = sys.argv[1]\n" + THREADS
+        code = "import sys, threading\nimport ringtap\nAPP = sys.argv[1]\n" + START + THREADS
         done = run([PYTHON, "-c", code, busy.prefix], env=env)
         assert done.returncode == 0 and done.stdout == "[] True\n", (done.returncode, done.stdout, done.stderr)
 

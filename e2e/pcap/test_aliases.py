@@ -8,7 +8,7 @@ from harness import pcap
 from harness.netns import Namespace
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
-from harness.ringtap import listing, sessions
+from harness.ringtap import TCPDUMP_BUFFER, listing, sessions
 
 # <linux/sockios.h>
 SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFMTU, SIOCGIFHWADDR, SIOCGIFINDEX = 0x8913, 0x8915, 0x8921, 0x8927, 0x8933
@@ -42,7 +42,8 @@ def test_aliases_are_names_of_ports(play, closing, tmp_path):
         app.ring("b")
     names = [alias for app in apps for alias in (ports(app)[0], *(p["alias"] for p in ports(app)[1]))]
     assert len(set(names)) == 6
-    procs = [closing(Proc([RINGTAP, "run", "tcpdump", "-i", name, "-U", "-w", tmp_path / name])) for name in names]
+    procs = [closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-i", name, "-U", "-w", tmp_path / name]))
+             for name in names]
     for proc in procs:
         proc.expect("listening on")
     for i, app in enumerate(apps):

@@ -9,7 +9,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, run, until
-from harness.ringtap import OK, USAGE, frames_of, sessions
+from harness.ringtap import BUFFER, OK, TCPDUMP_BUFFER, USAGE, frames_of, sessions
 from harness.wireshark import EXTCAP, interface
 
 LIFE = BUILD / "e2e" / "pcap_life"
@@ -36,8 +36,8 @@ def expected(ways):
 @pytest.mark.parametrize("expression", WAYS)
 def test_tcpdump(app, closing, tmp_path, expression):
     want = expected(WAYS[expression])
-    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", f"ringtap:{app.prefix}:0", "-w",
-                         tmp_path / "out", "-c", len(want), expression]))
+    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-U", "-i", f"ringtap:{app.prefix}:0",
+                         "-w", tmp_path / "out", "-c", len(want), expression]))
     dump.expect("listening on", 30)
     burst(app)
     assert dump.wait() == 0
@@ -46,8 +46,8 @@ def test_tcpdump(app, closing, tmp_path, expression):
 
 def test_filter_that_runs_in_the_library(app, closing, tmp_path):
     """A loop, which applications refuse: the library filters, by the direction of the record."""
-    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", f"ringtap:{app.prefix}:0", "-w",
-                         tmp_path / "out", "-c", "7", "outbound and not ip6 protochain 58"]))
+    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-U", "-i", f"ringtap:{app.prefix}:0",
+                         "-w", tmp_path / "out", "-c", "7", "outbound and not ip6 protochain 58"]))
     dump.expect("listening on", 30)
     burst(app)
     assert dump.wait() == 0
@@ -67,7 +67,7 @@ def test_extcap(app, closing, tmp_path, expression):
     name = interface(app, "net_ring_a")
     assert run([EXTCAP, "--extcap-interface", name, "--extcap-capture-filter", expression]).stdout == ""
     it = closing(Proc([EXTCAP, "--capture", "--extcap-interface", name, "--extcap-capture-filter",
-                       expression, "--fifo", tmp_path / "out"]))
+                       expression, "--buffer", BUFFER, "--fifo", tmp_path / "out"]))
     until(lambda: any(s["start_ns"] for s in sessions(app)), 30, "capture runs")
     burst(app)
     it.send_signal(signal.SIGINT)

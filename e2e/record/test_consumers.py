@@ -16,7 +16,7 @@ from harness.ringtap import sessions
 
 LENGTHS = (64, 200, 400)
 ROUND = 3000  # packets of a length and direction
-RING = "64M"  # holds all played packets, so that no running reader loses any
+RING = "32M"  # holds all played packets, so that no running reader loses any
 STEP = 200_000  # packets that an application at the maximum rate has certainly received
 RECEIVED, ACCEPTED, LOST, DELIVERED = 4, 6, 7, 8  # options of an ISB
 
@@ -47,7 +47,7 @@ class Tcpdump:
     def __init__(self, app, out, *args):
         self.out = out
         self.proc = Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
-                          f"ringtap:{app.prefix}:net_ring_a", "-B", "65536", "-w", out, *args])
+                          f"ringtap:{app.prefix}:net_ring_a", "-B", "32768", "-w", out, *args])
         self.proc.expect("listening on", 30)
 
     def finish(self, packets):

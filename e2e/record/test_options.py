@@ -151,9 +151,10 @@ def test_pcap_with_nanoseconds(app, record, tmp_path):
     assert len(check(["tcpdump", "-r", recorder.out, "-nn"]).splitlines()) >= 2
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("tool,suffix", [("zstd", "zst"), ("lz4", "lz4")])
-def test_compression(app, record, tmp_path, tool, suffix):
-    recorder = record(app, "--compress", tool, out=tmp_path / f"out.pcapng.{suffix}")
+def test_compression(app, record, tmp_path, tool, suffix, threads):
+    recorder = record(app, "--compress", tool, "--threads", str(threads), out=tmp_path / f"out.pcapng.{suffix}")
     app.rx(n=5000, len=300)
     recorder.finish()
     plain = tmp_path / "plain.pcapng"

@@ -114,10 +114,14 @@ def test_packets_are_written_to_a_pipe_at_once(app, closing):
     recorder.proc.wait()
 
 
-def test_closed_pipe(busy, closing):
+THREADS = ("--compress", "lz4", "--threads", "3")
+
+
+@pytest.mark.parametrize("options", [(), THREADS], ids=lambda o: " ".join(o) or "plain")
+def test_closed_pipe(busy, closing, options):
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:
-        recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))
+        recorder = closing(Recorder(["-i", f"{busy.prefix}:", *options], "-", stdout=out))
     recorder.attached()
     os.close(read)
     output = recorder.done(status=FAILED, timeout=10)
@@ -136,10 +140,11 @@ def test_closed_pipe_without_packets(app, closing):
     assert "its reader has closed it" in recorder.done(status=FAILED)
 
 
-def test_pipe_without_a_reader_can_be_interrupted(busy, closing):
+@pytest.mark.parametrize("options", [(), THREADS], ids=lambda o: " ".join(o) or "plain")
+def test_pipe_without_a_reader_can_be_interrupted(busy, closing, options):
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:
-        recorder = closing(Recorder(["-i", f"{busy.prefix}:"], "-", stdout=out))
+        recorder = closing(Recorder(["-i", f"{busy.prefix}:", *options], "-", stdout=out))
     recorder.attached()
     recorder.proc.send_signal(signal.SIGINT)
     recorder.proc.send_signal(signal.SIGINT)
@@ -155,7 +160,9 @@ def test_terminal_is_refused(app, closing):
     assert "erminal" in proc.output
 
 
-@pytest.mark.parametrize("options", [[], ["--no-direct"], ["-P"], ["--compress", "zstd"], ["--compress", "lz4"]],
+@pytest.mark.parametrize("options", [
+    [], ["--no-direct"], ["-P"], ["--compress", "zstd"], ["--compress", "lz4"],
+    ["--compress", "zstd", "--threads", "3"]],
                          ids=lambda o: " ".join(o) or "direct")
 def test_packets_are_written_within_a_second(app, record, tmp_path, options):
     """Also with few packets, and if the recorder is killed."""

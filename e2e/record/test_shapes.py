@@ -83,6 +83,20 @@ def test_chains_of_segments(app, record, segment):
             [frame(n, n) for n in lengths]
 
 
+def test_packets_longer_than_a_chunk_are_cut(app, record):
+    """Chunks of the smallest buffer have 128 KiB; the interface's snaplen says what they hold."""
+    length, chunk = 150_000, 128 << 10
+    recorder = record(app, "--buffer", "64K", "-c", "2")
+    app.rx(n=1, len=length, seg=2000, seq=1)
+    app.rx(n=1, seq=2)
+    recorder.done()
+    file = recorder.file()
+    kept = file.interfaces[0].snaplen
+    assert chunk - 256 < kept < chunk
+    assert [p.data for p in file.packets] == [frame(length, 1)[:kept], frame(64, 2)]
+    assert file.packets[0].length == length
+
+
 def test_short_frames(app, record):
     """Shorter than Ethernet allows, down to one byte."""
     lengths = [1, 2, 3, 4, 11, 12, 13, 14, 59]

@@ -62,6 +62,8 @@ size_t ringtap_apps_count(const struct ringtap_apps *apps);
  * the same "#1". It is what parameters called dir take. */
 const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i);
 const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
+/* Process id of the i-th application in this PID namespace; 0: unknown. */
+uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i);
 /* Folders and sockets that were left out since they cannot be trusted: one sentence each. */
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);
 const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
@@ -121,12 +123,18 @@ struct ringtap_session_info {
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
  * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
  * -EPROTO: it sent an invalid answer; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
- * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EACCES; …
+ * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EUNATCH: its
+ * probe was detached; -EACCES; …
  * On error *out is NULL and a sentence for people is in err (up to errlen bytes; NULL: none). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
 int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *out);
+
+/* Ends all sessions of the application, and the control thread of its probe, which nothing wakes
+ * any more but 'ringtap attach' or the application. The connection ends, too. 0; -ETIMEDOUT;
+ * -EPROTO: the probe is older than this function; … err as above. */
+int ringtap_conn_detach(struct ringtap_conn *conn, char *err, size_t errlen);
 
 /* The ports of an application and the sessions that capture them. The library allocates it. */
 struct ringtap_list {
@@ -469,7 +477,7 @@ enum ringtap_loss {
 	RINGTAP_LOST_FULL,       /* ring full: the reader was too slow */
 	RINGTAP_LOST_NO_RING,    /* its thread has no ring, or was interrupted while it used it */
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
-	RINGTAP_LOST_BAD,        /* broken or oversized mbuf */
+	RINGTAP_LOST_BAD,        /* broken mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */
 };
 

@@ -5,7 +5,8 @@
 
 #include "chunks.h"
 
-#define WORD 64u /* chunks in a word of free */
+#define WORD    64u /* chunks in a word of free */
+#define REUSING 1   /* in rt_ring.oldest */
 
 int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t count,
 	uint32_t rings, uint32_t order_count)
@@ -20,8 +21,11 @@ int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t c
 		.order_count = order_count,
 		.free_count = count};
 	c->free = malloc((count + WORD - 1) / WORD * sizeof(*c->free));
-	if (!c->free)
+	c->ticked = calloc(rings, sizeof(*c->ticked));
+	if (!c->free || !c->ticked) {
+		rt_chunks_free(c);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < count; i += WORD)
 		c->free[i / WORD] = count - i < WORD ? (1ull << (count - i)) - 1 : UINT64_MAX;
 	return 0;
@@ -30,6 +34,7 @@ int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t c
 void rt_chunks_free(struct rt_chunks *c)
 {
 	free(c->free);
+	free(c->ticked);
 	*c = (struct rt_chunks){0};
 }
 
@@ -85,24 +90,61 @@ static uint32_t *place(const struct rt_ring *r, uint32_t *order, uint64_t number
 	return &order[number & (r->chunks->order_count - 1)];
 }
 
+static uint32_t id_of(const struct rt_ring *r, uint64_t number)
+{
+	return rt_load(place(r, r->order, number));
+}
+
 static void put(struct rt_ring *r, uint64_t number, uint32_t id)
 {
-	*place(r, r->order, number) = id;
+	rt_store(place(r, r->order, number), id);
 	/* Published by the release of a head behind it. */
 	rt_store(place(r, r->pub_order, number), id);
+}
+
+static int64_t oldest(const struct rt_ring *r)
+{
+	return rt_load(&r->oldest) >> 1;
+}
+
+/* The ring's oldest chunk, if it is before number `end`, becomes the caller's. The ring's thread
+ * and the control thread may try at once. False: there is none. */
+static bool claim(struct rt_ring *r, int64_t end, int flags, uint32_t *id)
+{
+	int64_t was = rt_load_acquire(&r->oldest);
+
+	do {
+		if (was & REUSING || was >> 1 >= end)
+			return false;
+		/* Before it is claimed: then the ring may use this entry for another one. */
+		*id = id_of(r, (uint64_t)(was >> 1));
+	} while (!rt_cas(&r->oldest, &was, was + 2 + flags));
+	return true;
+}
+
+/* After a jump the chunk that was to be written again may be the current one or not. */
+static void end_reuse(struct rt_ring *r, uint32_t current)
+{
+	int64_t was = rt_load(&r->oldest);
+	bool done;
+
+	if (!(was & REUSING))
+		return;
+	done = id_of(r, (uint64_t)(was >> 1) - 1) == current;
+	/* Pairs with the acquire in claim(). */
+	rt_store_release(&r->oldest, done ? was - REUSING : was - REUSING - 2);
 }
 
 void rt_chunks_mend(struct rt_ring *r)
 {
 	const struct rt_chunks *c = r->chunks;
 	uint64_t number = r->head >> c->shift;
-	uint32_t id = *place(r, r->order, number);
+	uint32_t id = id_of(r, number);
 
-	/* It is written again: it is no longer the oldest. */
-	if (r->oldest != number && *place(r, r->order, r->oldest) == id)
-		r->oldest++;
+	end_reuse(r, id);
 	r->chunk = c->data + ((uint64_t)id << c->shift);
-	r->limit = (number << c->shift) + c->size - RT_CHUNK_GUARD;
+	/* Pairs with the acquire in rt_chunks_tick(): the entries up to it are there. */
+	rt_store_release(&r->limit, (number << c->shift) + c->size - RT_CHUNK_GUARD);
 }
 
 void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
@@ -117,47 +159,49 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
 		if (!take(c, first + i))
 			continue;
 		*place(r, r->order, -(uint64_t)i) = first + i;
-		r->oldest -= i > 0;
+		r->oldest -= i > 0 ? 2 : 0;
 	}
 	rt_store(r->pub_order, first);
 	rt_chunks_mend(r);
 }
 
 /* After the reader has caught up. RT_CHUNKS_BACK at a time take some microseconds. */
-static void shrink(struct rt_ring *r, uint64_t now, uint64_t read)
+static void shrink(struct rt_ring *r, int64_t now, int64_t read)
 {
-	for (unsigned i = 0; i < RT_CHUNKS_BACK; i++) {
-		if (now - r->oldest + 1 <= r->chunks->window || read <= r->oldest + 1)
-			return;
-		r->oldest++;
-		rt_compiler_barrier(); /* who jumps out here loses a chunk, never has it twice */
-		give_back(r->chunks, *place(r, r->order, r->oldest - 1));
-	}
+	int64_t end = now + 1 - (int64_t)r->chunks->window;
+	uint32_t id;
+
+	if (end > read - 1)
+		end = read - 1;
+	/* Who jumps out here loses a chunk, never has it twice. */
+	for (unsigned i = 0; i < RT_CHUNKS_BACK && claim(r, end, 0, &id); i++)
+		give_back(r->chunks, id);
 }
 
 /* Beyond its window a ring leaves some chunks to rings that have less: the reader merges by time,
  * so that these wait for the backlog of this one. */
-static bool may_grow(const struct rt_ring *r, uint64_t owned, uint64_t reusable)
+static bool get(struct rt_ring *r, int64_t now, int64_t read, uint32_t *id)
 {
-	const struct rt_chunks *c = r->chunks;
+	struct rt_chunks *c = r->chunks;
+	bool small = now - oldest(r) + 1 < (int64_t)c->window;
 
-	return owned < c->window || (!reusable && rt_load(&c->free_count) > c->reserve);
+	if (small && take_any(c, r->index, id))
+		return true;
+	if (claim(r, read, REUSING, id))
+		return true;
+	return (small || rt_load(&c->free_count) > c->reserve) && take_any(c, r->index, id);
 }
 
 bool rt_chunks_next(struct rt_ring *r)
 {
-	struct rt_chunks *c = r->chunks;
-	uint64_t now = r->head >> c->shift, read = r->tail >> c->shift;
-	uint64_t reusable;
+	const struct rt_chunks *c = r->chunks;
+	uint64_t now = r->head >> c->shift;
+	int64_t read = (int64_t)(r->tail >> c->shift);
 	uint32_t id;
 
-	shrink(r, now, read);
-	reusable = read - r->oldest;
-	if (!may_grow(r, now - r->oldest + 1, reusable) || !take_any(c, r->index, &id)) {
-		if (!reusable)
-			return false;
-		id = *place(r, r->order, r->oldest);
-	}
+	shrink(r, (int64_t)now, read);
+	if (!get(r, (int64_t)now, read, &id))
+		return false;
 	memset(r->chunk + (r->head & r->mask), RT_CHUNK_END, sizeof(uint32_t));
 	put(r, now + 1, id);
 	rt_compiler_barrier(); /* a signal handler may jump out: rt_epb_mend() mends it */
@@ -165,4 +209,28 @@ bool rt_chunks_next(struct rt_ring *r)
 	rt_compiler_barrier();
 	rt_chunks_mend(r);
 	return true;
+}
+
+/* Takes back what a ring has and does not use: it has not gone on since the last tick. */
+static void take_back(struct rt_chunks *c, struct rt_ring *r, uint64_t *ticked)
+{
+	/* Pairs with the release in rt_chunks_mend(). The thread may be ahead of it. */
+	int64_t now = (int64_t)(rt_load_acquire(&r->limit) >> c->shift);
+	/* Pairs with the release in ringtap_capture_release(). The reader may lie, and then reads
+	 * what others write; it does not make the ring lose the chunk that is being written. */
+	int64_t end = (int64_t)(rt_load_acquire(&r->peer->tail) >> c->shift);
+	bool idle = *ticked == (uint64_t)now;
+	uint32_t id;
+
+	*ticked = (uint64_t)now;
+	if (end > now + 1 - RT_CHUNKS_OF_RING)
+		end = now + 1 - RT_CHUNKS_OF_RING;
+	while (idle && claim(r, end, 0, &id))
+		give_back(c, id);
+}
+
+void rt_chunks_tick(struct rt_chunks *c, struct rt_ring *rings)
+{
+	for (uint32_t i = 0; i < c->rings; i++)
+		take_back(c, &rings[i], &c->ticked[i]);
 }

@@ -5,8 +5,8 @@
  * A ring writes its chunks one after the other. Those before the reader's tail are free again; the
  * one that was freed first is written next. While the reader keeps up a ring has `window` chunks,
  * as many as the caches like. When it falls behind, the ring takes more from those that no ring
- * has, and gives them back later. So the depth of the whole buffer serves whichever thread needs
- * it.
+ * has, and gives them back later; the control thread takes them back from rings that stand still.
+ * So the depth of the whole buffer serves whichever thread needs it.
  */
 #ifndef RINGTAP_PROBE_CAPTURE_CHUNKS_H
 #define RINGTAP_PROBE_CAPTURE_CHUNKS_H
@@ -27,6 +27,7 @@ struct rt_chunks {
 	uint32_t order_count;
 	uint32_t free_count; /* bits set in free; atomic, may be late */
 	uint64_t *free;      /* bit by chunk: no ring has it; atomic */
+	uint64_t *ticked;    /* by ring: its chunk's number at the last rt_chunks_tick() */
 };
 
 /* For count chunks of size bytes in data, as laid out by rt_shm_lay_out(); data stays the
@@ -41,6 +42,10 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r);
 /* Ends the ring's chunk and begins the next. r->tail has just been refreshed. False: there is
  * none. */
 bool rt_chunks_next(struct rt_ring *r);
+
+/* Takes back what rings do not need that have begun no chunk since the last call. Of the control
+ * thread, while others may be in all other functions. */
+void rt_chunks_tick(struct rt_chunks *c, struct rt_ring *rings);
 
 /* Sets what follows from head and r->order: also after a jump out of rt_chunks_next(). */
 void rt_chunks_mend(struct rt_ring *r);

@@ -58,7 +58,7 @@ static uint64_t number(const struct rt_ring *r)
 
 static uint64_t owned(const struct rt_ring *r)
 {
-	return number(r) - r->oldest + 1;
+	return number(r) - (uint64_t)(r->oldest >> 1) + 1;
 }
 
 /* Writes the chunk and goes on to the next. */
@@ -89,7 +89,8 @@ static void assert_sound(void)
 		assert_int_equal(pub_orders[i][number(r) % ORDER], id);
 		assert_ptr_equal(r->chunk, data + (uint64_t)id * SIZE);
 		assert_int_equal(r->limit, (number(r) + 1) * SIZE - RT_CHUNK_GUARD);
-		for (uint64_t n = r->oldest; n != number(r) + 1; n++)
+		assert_int_equal(r->oldest & 1, 0);
+		for (uint64_t n = (uint64_t)(r->oldest >> 1); n != number(r) + 1; n++)
 			owners[orders[i][n % ORDER]]++;
 	}
 	for (uint32_t id = 0; id < COUNT; id++)
@@ -190,27 +191,97 @@ static void test_small_buffers_have_a_small_window(void **state)
 	rt_chunks_free(&small);
 }
 
-/* As if a signal handler had jumped out between any two steps of rt_chunks_next(). */
-static void test_a_jump_never_gives_a_chunk_twice(void **state)
+/* The control thread's calls of two ticks. */
+static void two_ticks(void)
+{
+	rt_chunks_tick(&chunks, ring);
+	rt_chunks_tick(&chunks, ring);
+}
+
+static void test_an_idle_ring_keeps_its_own_chunks_only(void **state)
+{
+	while (next(&ring[1]))
+		;
+	two_ticks();
+	assert_int_equal(chunks.free_count, RESERVE); /* nothing is read yet */
+	rt_store_release(&tails[1].tail, (number(&ring[1]) - 5) * SIZE);
+	two_ticks();
+	assert_int_equal(owned(&ring[1]), 6);
+	assert_sound();
+	read_all(&ring[1]);
+	two_ticks();
+	assert_int_equal(owned(&ring[1]), OWN);
+	assert_int_equal(chunks.free_count, FREE);
+	assert_sound();
+	/* All of it serves another one, and the idle one goes on. */
+	for (unsigned i = 0; i < FREE - RESERVE; i++)
+		assert_true(next(&ring[2]));
+	assert_true(next(&ring[1]));
+	assert_sound();
+}
+
+static void test_a_ring_that_goes_on_keeps_its_window(void **state)
+{
+	for (unsigned i = 0; i < 3 * WINDOW; i++) {
+		assert_true(next(&ring[0]));
+		read_all(&ring[0]);
+		rt_chunks_tick(&chunks, ring);
+	}
+	assert_int_equal(owned(&ring[0]), WINDOW);
+	assert_sound();
+}
+
+/* It spoils its capture. The ring keeps the chunk that it writes. */
+static void test_a_reader_that_lies_harms_itself(void **state)
+{
+	for (unsigned i = 0; i < 9; i++)
+		assert_true(next(&ring[0]));
+	rt_store(&tails[0].tail, UINT64_MAX);
+	two_ticks();
+	rt_store(&tails[0].tail, 0); /* it goes back */
+	assert_int_equal(owned(&ring[0]), OWN);
+	assert_sound();
+	for (unsigned i = 0; i < WINDOW; i++) {
+		next(&ring[0]);
+		two_ticks();
+		assert_sound();
+	}
+	rt_store(&tails[1].tail, UINT64_MAX); /* a ring that has never written */
+	two_ticks();
+	assert_sound();
+}
+
+/* As if a signal handler had jumped out between any two steps of rt_chunks_next(), and the control
+ * thread had run in between. */
+static void test_a_jump_neither_loses_a_chunk_nor_gives_it_twice(void **state)
 {
 	struct rt_ring *r = &ring[0];
 
-	for (unsigned i = 0; i < 2 * WINDOW; i++) {
-		assert_true(next(r));
-		read_all(r);
+	for (unsigned step = 0; step < 3; step++) {
+		uint32_t id;
+
+		while (owned(r) < WINDOW) {
+			assert_true(next(r));
+			read_all(r);
+		}
+		assert_true(rt_ring_refresh(r));
+		id = orders[0][(r->oldest >> 1) % ORDER];
+		r->oldest += 2 + 1; /* it will be written again */
+		two_ticks();
+		if (step > 0)
+			pub_orders[0][(number(r) + 1) % ORDER] =
+				orders[0][(number(r) + 1) % ORDER] = id;
+		if (step > 1)
+			r->head = (number(r) + 1) * SIZE;
+		rt_chunks_mend(r);
+		assert_sound();
+		assert_int_equal(owned(r), WINDOW);
+		rt_chunks_mend(r); /* once is enough */
+		assert_sound();
+		two_ticks();
+		assert_int_equal(owned(r), OWN);
+		assert_sound();
 	}
-	/* The oldest is written again: head has moved, the rest has not. */
-	assert_true(rt_ring_refresh(r));
-	orders[0][(number(r) + 1) % ORDER] = orders[0][r->oldest % ORDER];
-	pub_orders[0][(number(r) + 1) % ORDER] = orders[0][r->oldest % ORDER];
-	rt_chunks_mend(r); /* before head: nothing has happened */
-	assert_sound();
-	r->head = (number(r) + 1) * SIZE;
-	rt_chunks_mend(r);
-	assert_sound();
-	assert_int_equal(owned(r), WINDOW);
-	rt_chunks_mend(r); /* once is enough */
-	assert_sound();
 }
 
 /* Threads take and give back at once; each writes its mark into its chunk and finds it there. */
@@ -232,9 +303,19 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
+static void *tick_on(void *quit)
+{
+	while (!rt_load((uint32_t *)quit))
+		rt_chunks_tick(&chunks, ring);
+	return NULL;
+}
+
 static void test_rings_of_running_threads_share_the_chunks(void **state)
 {
-	pthread_t thread[RINGS];
+	pthread_t thread[RINGS], control;
+	uint32_t quit = 0;
+
+	assert_int_equal(pthread_create(&control, NULL, tick_on, &quit), 0);
 
 	for (uint32_t i = 0; i < RINGS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, write_on, &ring[i]), 0);
@@ -245,6 +326,8 @@ static void test_rings_of_running_threads_share_the_chunks(void **state)
 		if (why)
 			fail_msg("%s", (const char *)why);
 	}
+	rt_store(&quit, 1);
+	pthread_join(control, NULL);
 	assert_sound();
 }
 
@@ -258,7 +341,10 @@ int main(void)
 		with_rings(test_depth_that_was_needed_is_given_back),
 		with_rings(test_the_end_of_a_chunk_is_marked),
 		with_rings(test_small_buffers_have_a_small_window),
-		with_rings(test_a_jump_never_gives_a_chunk_twice),
+		with_rings(test_an_idle_ring_keeps_its_own_chunks_only),
+		with_rings(test_a_ring_that_goes_on_keeps_its_window),
+		with_rings(test_a_reader_that_lies_harms_itself),
+		with_rings(test_a_jump_neither_loses_a_chunk_nor_gives_it_twice),
 		with_rings(test_rings_of_running_threads_share_the_chunks),
 	};
 

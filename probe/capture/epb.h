@@ -26,6 +26,15 @@
 #define RT_TRAILER_HASH_AT     21u
 #define RT_TRAILER_HASH_LEN_AT 32u
 
+/* Bytes that a record has besides its packet, at most. */
+#define RT_EPB_AROUND (RT_EPB_HEADER + 48u /* options */ + 4u)
+
+/* The longest packet that a chunk of so many bytes holds: a tap's snaplen is at most this. */
+static inline uint32_t rt_epb_longest(uint64_t chunk_size)
+{
+	return (uint32_t)(chunk_size - RT_CHUNK_GUARD - RT_EPB_AROUND) & ~3u;
+}
+
 /* Fills in tap->trailer and tap->trailer_hash from its direction and queue. */
 void rt_epb_prepare(struct rt_tap *tap);
 

@@ -285,7 +285,7 @@ static uint32_t random_snaplen(void)
 	switch (test_random() % 3) {
 	case 0: return 1 + test_random() % 70;
 	case 1: return usual[test_random() % RTE_DIM(usual)];
-	default: return 262144;
+	default: return rt_epb_longest(RT_CHUNK_MIN);
 	}
 }
 

@@ -18,7 +18,6 @@
 #define HASH_TOEPLITZ 5
 #define FLAG_INBOUND  1u
 #define FLAG_OUTBOUND 2u
-#define OPTIONS_MAX   48u
 
 uint32_t rt_epb_wait_ms = 5000;
 
@@ -115,30 +114,34 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap)
 	return false;
 }
 
-enum room { ROOM_OK, ROOM_NONE, ROOM_NEVER };
-
-/* Makes room for need bytes at r->head: in this chunk, or in the next one, which the tap may wait
- * for (on-full=wait). Everything before r->head is complete. */
-static enum room make_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
+/* Makes room for need bytes at r->head: in this chunk, or in the next one, which holds them
+ * (rt_epb_longest()) and which the tap may wait for (on-full=wait). Everything before r->head is
+ * complete. */
+static bool make_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need)
 {
 	if (fits(r, need))
-		return ROOM_OK;
-	if (need > r->mask + 1 - RT_CHUNK_GUARD)
-		return ROOM_NEVER;
+		return true;
 	if (!rt_ring_refresh(r))
-		return ROOM_NONE;
+		return false;
 	if (rt_chunks_next(r)) {
 		r->gave_up = 0;
-		return ROOM_OK;
+		return true;
 	}
-	return tap->wait && wait_for_room(r, tap) ? ROOM_OK : ROOM_NONE;
+	return tap->wait && wait_for_room(r, tap);
 }
 
-/* Copies len bytes from off on out of a segment chain. False: the chain ends before that. Stops
- * at nb_segs, as rt_readable_chain() does. */
-static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
+/* Stops at nb_segs, as rt_readable_chain() does. */
+static bool chain_has(const struct rte_mbuf *m, uint64_t bytes)
 {
-	for (unsigned segs = m->nb_segs; m && segs && len; m = m->next, segs--) {
+	for (unsigned segs = m->nb_segs; m && segs && bytes; m = m->next, segs--)
+		bytes -= RTE_MIN(bytes, m->data_len);
+	return !bytes;
+}
+
+/* Copies len bytes from off on out of a segment chain that has them. */
+static void copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	for (; len; m = m->next) {
 		uint32_t n;
 
 		if (off >= m->data_len) {
@@ -151,19 +154,23 @@ static bool copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uin
 		len -= n;
 		off = 0;
 	}
-	return len == 0;
+}
+
+/* Of the first cap bytes of the frame, those that are restored tags. */
+static uint32_t tags_of(uint32_t cap, uint32_t tag_len)
+{
+	return cap > RT_MAC_BYTES ? RTE_MIN(cap - RT_MAC_BYTES, tag_len) : 0;
 }
 
 /* The frame as on the wire, with tags put back, cut to cap bytes. */
-static bool copy_frame(
+static void copy_frame(
 	uint8_t *dst, const struct rte_mbuf *m, uint64_t tags, uint32_t tag_len, uint32_t cap)
 {
-	uint32_t macs = RTE_MIN(cap, RT_MAC_BYTES), t = RTE_MIN(cap - macs, tag_len);
+	uint32_t t = tags_of(cap, tag_len), macs = t ? RT_MAC_BYTES : cap;
 
-	if (!tag_len)
-		return copy_chain(dst, m, 0, cap);
+	copy_chain(dst, m, 0, macs);
 	memcpy(dst + macs, &tags, t);
-	return copy_chain(dst, m, 0, macs) && copy_chain(dst + macs + t, m, macs, cap - macs - t);
+	copy_chain(dst + macs + t, m, macs, cap - macs - t);
 }
 
 static uint32_t put_options(
@@ -204,28 +211,24 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
 	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
 	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
-	uint64_t need = (uint64_t)RT_EPB_HEADER + padded + OPTIONS_MAX + 4;
+	uint64_t need = (uint64_t)RT_EPB_AROUND + padded;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
-	enum room room;
 	uint8_t *p;
 
 	if (rt_unlikely(!rt_readable(m, cap))) {
 		rt_epb_unreadable(r, tap, 1);
 		return true;
 	}
-	room = make_room(r, tap, need);
-	if (room == ROOM_NEVER || wire > UINT32_MAX) {
+	/* First, as room for a length that is not true may end a chunk early. */
+	if (wire > UINT32_MAX || !chain_has(m, cap - tags_of(cap, tag_len))) {
 		bad_mbuf(r, tap);
 		return true;
 	}
-	if (room == ROOM_NONE)
+	if (!make_room(r, tap, need))
 		return false;
 	p = r->chunk + (r->head & r->mask);
 	memset(p + RT_EPB_HEADER + padded - (padded ? 4 : 0), 0, 4);
-	if (!copy_frame(p + RT_EPB_HEADER, m, tags, tag_len, cap)) {
-		bad_mbuf(r, tap);
-		return true;
-	}
+	copy_frame(p + RT_EPB_HEADER, m, tags, tag_len, cap);
 	total = put_options(p + RT_EPB_HEADER + padded, r, tap, m) + RT_EPB_HEADER + padded + 4;
 	put32(p + total - 4, total);
 	if (tap->nic_ts_offset >= 0 && (m->ol_flags & tap->nic_ts_flag))

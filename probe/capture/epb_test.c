@@ -175,16 +175,26 @@ static void test_segment_longer_than_the_packet_is_cut_to_it(void **state)
 	assert_bytes(3, 0, 0, 60);
 }
 
-static void test_packet_larger_than_the_ring_is_counted_as_broken(void **state)
+static void test_packet_larger_than_a_chunk_is_cut_to_it(void **state)
 {
-	struct rte_mbuf *m = test_frame(3, 9000);
+	const uint32_t wire = RT_CHUNK_MIN + 1000, longest = rt_epb_longest(RT_CHUNK_MIN);
+	uint16_t cuts[16];
 	struct test_ring tiny;
+	struct rte_mbuf *m;
 
+	for (unsigned i = 0; i < RTE_DIM(cuts); i++)
+		cuts[i] = 9000;
+	m = test_chain(3, wire, cuts, wire / 9000);
 	test_ring_make(&tiny, TEST_RING);
-	m->pkt_len = TEST_RING;
 	test_ring_push(&tiny, RT_DIR_RX, &m, 1, NS);
-	assert_int_equal(tiny.ring.counts[0].lost[RT_LOSS_BAD_MBUF], 1);
-	m->pkt_len = 9000;
+	test_ring_push(&tiny, RT_DIR_RX, &m, 1, NS);
+	assert_int_equal(tiny.ring.counts[0].captured, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(test_ring_next(&tiny, &r));
+		assert_int_equal(r.captured, longest);
+		assert_int_equal(r.original, wire);
+		assert_bytes(3, 0, 0, longest);
+	}
 	test_drop(m);
 	test_ring_free(&tiny);
 }
@@ -399,7 +409,7 @@ static const struct CMUnitTest tests[] = {
 	with_ring(test_chain_that_is_too_short_is_counted_as_broken),
 	with_ring(test_single_segment_that_is_too_short_is_counted_as_broken),
 	with_ring(test_segment_longer_than_the_packet_is_cut_to_it),
-	with_ring(test_packet_larger_than_the_ring_is_counted_as_broken),
+	with_ring(test_packet_larger_than_a_chunk_is_cut_to_it),
 	with_ring(test_snaplen_cuts_exactly),
 	with_ring(test_snaplen_cuts_chains_at_any_place),
 	with_ring(test_vlan_tag_is_inserted),

@@ -61,6 +61,7 @@ static int set_up(void **state)
 	}
 	refused = 0;
 	waits = dead = false;
+	rt_still_ns = RT_FOREVER; /* there is no control thread */
 	ns = begin_ns = test_now(&session) - 1000000000ull;
 	return 0;
 }
@@ -228,6 +229,25 @@ static void test_a_ring_that_falls_silent_stops_no_other(void **state)
 	/* It wakes up: they are used again, by both. */
 	for (unsigned i = 0; i < 10 * COUNT; i++) {
 		write_chunk(i % 2 * 2);
+		look();
+	}
+	assert_int_equal(refused, 0);
+	assert_in_range(
+		(ns - kept_since()) / STEP_NS, (KEPT - 3 * RINGS) * PER_CHUNK, KEPT * PER_CHUNK);
+}
+
+static void test_the_others_get_what_a_silent_ring_had(void **state)
+{
+	rt_still_ns = 0;
+	for (unsigned i = 0; i < COUNT; i++) {
+		write_chunk(0);
+		look();
+	}
+	for (unsigned i = 0; i < 10 * COUNT; i++) {
+		write_chunk(2);
+		look();
+		rt_chunks_tick(&chunks, ring);
+		rt_chunks_tick(&chunks, ring); /* a ring stands still from one to the next */
 		look();
 	}
 	assert_int_equal(refused, 0);
@@ -441,6 +461,7 @@ int main(void)
 		with_app(test_the_oldest_go_first_and_no_ring_waits),
 		with_app(test_one_ring_may_have_nearly_all),
 		with_app(test_a_ring_that_falls_silent_stops_no_other),
+		with_app(test_the_others_get_what_a_silent_ring_had),
 		with_app(test_a_reader_that_is_late_loses_nothing),
 		with_app(test_a_window_has_exactly_its_packets),
 		with_app(test_a_window_waits_for_its_end),

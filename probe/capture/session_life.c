@@ -198,12 +198,24 @@ static uint64_t buffer_wanted(const struct rt_session *s)
 	return size < s->buffer_most ? size : s->buffer_most;
 }
 
+/* No record crosses the end of a chunk. */
+static void bound_snaplens(struct rt_session *s)
+{
+	uint32_t longest = rt_epb_longest(s->shm.chunk_size);
+
+	for (uint32_t i = 0; i < s->target_count; i++)
+		s->targets[i].snaplen = RTE_MIN(s->targets[i].snaplen, longest);
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		s->taps[i]->snaplen = RTE_MIN(s->taps[i]->snaplen, longest);
+}
+
 void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
 {
 	uint32_t n = 0;
 
 	s->polling = threads_seen(s);
 	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), buffer_wanted(s), s->tap_capacity);
+	bound_snaplens(s);
 	s->state = RT_SESSION_LAID_OUT;
 	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
 		.if_capacity = s->shm.h.if_capacity,

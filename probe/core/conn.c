@@ -274,6 +274,7 @@ static bool take(struct rt_conn *c, const void *buf, size_t len, const struct rt
 	case RT_MSG_STOP: return on_stop(c);
 	case RT_MSG_MONITOR: return on_monitor(c, buf, len, clock);
 	case RT_MSG_FILTER: return on_filter(c, buf, len);
+	case RT_MSG_DETACH: rt_control_detach(); return true;
 	default: return fail(c, -EPROTO, "unknown message");
 	}
 }

@@ -38,7 +38,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool running, leaving, stay, quit;
-	bool shut; /* stopped by the application: only the application starts it again */
+	bool shut;     /* stopped by the application: only the application starts it again */
+	bool detached; /* by a reader, until rt_control_wake() or the application starts it */
 	int wake_fd, reserve_fd;
 	uint64_t rest_ms; /* no connection is accepted before this time */
 	struct rt_listener listener;
@@ -216,6 +217,8 @@ static void tick(void)
 		if (s->state > RT_SESSION_ARMED)
 			continue;
 		rt_session_rescan(s);
+		if (s->state == RT_SESSION_ARMED)
+			rt_chunks_tick(&s->chunks, s->rings);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}
@@ -442,11 +445,14 @@ int rt_control_start(bool stay)
 		pthread_cond_wait(&ctl.gone, &ctl.lock);
 	ctl.active_ms = rt_now_ms();
 	ctl.shut = ctl.shut && !stay;
+	ctl.detached = ctl.detached && !stay;
 	/* Before the check: either this thread sees that the end has begun, or the end waits for
 	 * the lock. */
 	__atomic_exchange_n(&ctl.pid, getpid(), __ATOMIC_SEQ_CST);
 	if (ctl.shut || rt_teardown_begun()) {
 		ret = -ESHUTDOWN;
+	} else if (ctl.detached) {
+		ret = -EUNATCH;
 	} else if (!ctl.running) {
 		ret = rt_probe_init();
 		if (!ret)
@@ -458,6 +464,18 @@ int rt_control_start(bool stay)
 	ctl.stay |= stay;
 	pthread_mutex_unlock(&ctl.lock);
 	return ret;
+}
+
+void rt_control_detach(void)
+{
+	ctl.detached = ctl.quit = true;
+}
+
+void rt_control_wake(void)
+{
+	pthread_mutex_lock(&ctl.lock);
+	ctl.detached = false;
+	pthread_mutex_unlock(&ctl.lock);
 }
 
 void rt_control_socket(char name[RT_SOCKET_NAME_MAX])

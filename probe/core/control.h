@@ -23,6 +23,12 @@ void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
  * use. Afterwards rt_control_start() without stay returns -ESHUTDOWN. */
 void rt_control_stop(void);
 
+/* Ends all sessions and the thread soon: rt_control_start() without stay returns -EUNATCH from now
+ * on, until rt_control_wake(). Control thread, lock held. */
+void rt_control_detach(void);
+/* Any thread but the control thread. */
+void rt_control_wake(void);
+
 /* A variable for the tests. */
 extern unsigned rt_control_patience_ms;
 

@@ -4,6 +4,7 @@
  * until the attach command is called. Linked in, it is started by the application.
  */
 #include <errno.h>
+#include <string.h>
 
 #include <rte_telemetry.h>
 
@@ -27,9 +28,12 @@ int rt_probe_init(void)
 
 static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	int ret = rt_control_start(false);
 	char socket[RT_SOCKET_NAME_MAX];
+	int ret;
 
+	if (params && !strcmp(params, RT_TELEMETRY_WAKE))
+		rt_control_wake();
+	ret = rt_control_start(false);
 	if (ret == -EALREADY)
 		ret = 0;
 	rt_control_socket(socket);

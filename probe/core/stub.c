@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "api.h"
+#include "common/atomics.h"
+#include "common/loaded.h"
 #include "ringtap/probe.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -22,14 +24,21 @@
 
 static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
 
+/* inject/ reads it in a running process. */
+EXPORT extern struct rt_loaded ringtap_probe_loaded;
+struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status = 1, .started = 1};
+EXPORT int ringtap_probe_load(int start);
+
 /* The only messages of ringtap's libraries: without the probe nothing else reports the failure. */
-#define FAIL(format, ...)                                                              \
-	do {                                                                           \
-		fprintf(stderr,                                                        \
-			"ringtap: cannot load the probe: " format "; the application " \
-			"runs without it\n",                                           \
-			__VA_ARGS__);                                                  \
-		return;                                                                \
+#define FAIL(format, ...)                                                                      \
+	do {                                                                                   \
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), format, \
+			__VA_ARGS__);                                                          \
+		fprintf(stderr,                                                                \
+			"ringtap: cannot load the probe: %s; the application runs "            \
+			"without it\n",                                                        \
+			ringtap_probe_loaded.text);                                            \
+		return -ELIBACC;                                                               \
 	} while (0)
 
 static int is_eal(struct dl_phdr_info *info, size_t size, void *path)
@@ -101,7 +110,7 @@ static int own_folder(char out[PATH_MAX])
 	return slash != NULL;
 }
 
-__attribute__((constructor)) static void load(void)
+static int find_object(void)
 {
 	const char *(*version)(void) = find_version();
 	const struct rt_probe_api *found;
@@ -126,13 +135,40 @@ __attribute__((constructor)) static void load(void)
 			"with -Wl,--export-dynamic");
 	found = dlsym(object, RT_API_SYMBOL);
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
-		api = found;
+		rt_store(&api, found);
 	else /* its constructors have run: only telemetry can reach it */
 		fprintf(stderr,
 			"ringtap: the application cannot call the probe: %s and "
 			"libringtap-probe.so have different versions; install both from the same "
 			"build\n",
 			path);
+	return 0;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	/* Pairs with the acquire load in ringtap_probe_load(): text comes first. */
+	rt_store_release(&ringtap_probe_loaded.status, find_object());
+}
+
+int ringtap_probe_load(int start)
+{
+	static int busy;
+	int status = rt_load_acquire(&ringtap_probe_loaded.status); /* pairs with load() */
+
+	/* No lock: the thread that holds it would wait for the loader's, whose holder may be in
+	 * load(). */
+	if (status > 0 || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return -EBUSY;
+	if (status < 0)
+		load();
+	status = ringtap_probe_loaded.status;
+	if (!status && start) {
+		ringtap_probe_loaded.started = ringtap_probe_start();
+		rt_store_release(&ringtap_probe_loaded.starts, ringtap_probe_loaded.starts + 1);
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	return status;
 }
 
 EXPORT int ringtap_probe_start(void)

@@ -154,7 +154,10 @@ static int act(const char *what, char *err, size_t size)
 		snprintf(err, size, "unknown parameter; one of on, off, save, lttng, or none");
 		return -EINVAL;
 	}
-	if (ret)
+	/* See register_points(). */
+	if (ret == -ENOENT)
+		snprintf(err, size, "its tracing was on before the probe came; start it with -d");
+	else if (ret)
 		snprintf(err, size, "DPDK's tracing: %s", strerror(abs(ret)));
 	return ret;
 }

@@ -118,7 +118,7 @@ static void set_up_tap(struct test_ring *t, enum rt_direction dir)
 	t->tap[dir] = (struct rt_tap){.session = t->session,
 		.index = dir,
 		.if_index = 5,
-		.snaplen = 262144,
+		.snaplen = rt_epb_longest(RT_CHUNK_MIN),
 		.queue = 77,
 		.direction = dir,
 		.nic_ts_offset = -1};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach_app.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "inject/inject.h"
+#include "probe_path.h"
+#include "which_app.h"
+
+#define WAKE "/ringtap/attach,wake"
+
+static void choose(struct attach_target *t, size_t i)
+{
+	t->name = ringtap_apps_name(t->apps, i);
+	t->dir = ringtap_apps_dir(t->apps, i);
+	t->pid = (pid_t)ringtap_apps_pid(t->apps, i);
+}
+
+bool attach_is_meant(const struct ringtap_apps *apps, size_t i, const char *word)
+{
+	uint64_t pid;
+
+	return !strcmp(ringtap_apps_name(apps, i), word) ||
+	       (!parse_number(word, INT32_MAX, &pid) && pid && ringtap_apps_pid(apps, i) == pid);
+}
+
+bool attach_split_pid(
+	const struct ringtap_apps *apps, const char *spec, int *app, const char **port)
+{
+	size_t len = spec ? strcspn(spec, ":") : 0;
+	char word[16];
+
+	snprintf(word, sizeof(word), "%.*s", (int)len, spec ? spec : "");
+	for (size_t i = 0; len && len < sizeof(word) && i < ringtap_apps_count(apps); i++) {
+		if (!attach_is_meant(apps, i, word))
+			continue;
+		*app = (int)i;
+		*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
+		return true;
+	}
+	return false;
+}
+
+int attach_target_find(struct attach_target *t, const char *command, const char *word)
+{
+	uint64_t pid = 0;
+	int ret;
+
+	*t = (struct attach_target){0};
+	ret = ringtap_apps_find(&t->apps);
+	if (ret) {
+		message_print("%s: looking for applications: %s", command, strerror(-ret));
+		return ret;
+	}
+	if (parse_number(word, INT32_MAX, &pid))
+		pid = 0;
+	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name; i++)
+		if (attach_is_meant(t->apps, i, word))
+			choose(t, i);
+	if (t->name || pid) {
+		snprintf(t->number, sizeof(t->number), "%u", (unsigned)pid);
+		t->pid = t->name ? t->pid : (pid_t)pid;
+		t->name = t->name ? t->name : t->number;
+		return 0;
+	}
+	message_print("%s: no application is called '%s'; 'ringtap list' shows what there is",
+		command, word);
+	return -ENOENT;
+}
+
+void attach_target_free(struct attach_target *t)
+{
+	ringtap_apps_free(t->apps);
+}
+
+/* DPDK's version, by telemetry. False: unknown. */
+static bool find_version(const char *dir, char *version, size_t size)
+{
+	char *answer;
+	json_t *j;
+	const char *text;
+
+	version[0] = 0;
+	if (!dir || ringtap_telemetry(dir, "/info", 0, &answer, NULL))
+		return false;
+	j = json_loads(answer, 0, NULL);
+	text = json_string_value(json_object_get(json_object_get(j, "/info"), "version"));
+	snprintf(version, size, "%s", text ? text : "");
+	json_decref(j);
+	free(answer);
+	return version[0];
+}
+
+static int answers(const char *dir, char *err, size_t errlen)
+{
+	struct ringtap_conn *conn;
+	int ret = ringtap_conn_open(&conn, dir, NULL, err, errlen);
+
+	if (!ret)
+		ringtap_conn_close(conn);
+	return ret;
+}
+
+static int wake(const char *dir)
+{
+	char *answer;
+	int ret = ringtap_telemetry(dir, WAKE, 0, &answer, NULL);
+
+	free(answer);
+	return ret;
+}
+
+static int inject(const struct attach_target *t, char *err, size_t errlen)
+{
+	char version[64];
+	const struct rt_inject_options opts = {.probe = probe_path(),
+		.dpdk = find_version(t->dir, version, sizeof(version)) ? version : NULL};
+
+	if (t->pid <= 0) {
+		snprintf(err, errlen,
+			"its process is not visible here; run ringtap outside of containers, or "
+			"give its process id");
+		return -ESRCH;
+	}
+	return rt_inject(t->pid, &opts, err, errlen);
+}
+
+static int attach(const struct attach_target *t, char *err, size_t errlen)
+{
+	int ret = t->dir ? answers(t->dir, err, errlen) : -ENOENT;
+
+	if (!ret)
+		return 1;
+	if (ret == -EHOSTDOWN || ret == -EPROTOTYPE || ret == -EACCES)
+		return ret;
+	if (ret == -EUNATCH)
+		ret = wake(t->dir);
+	else
+		ret = inject(t, err, errlen);
+	return ret || !t->dir ? ret : answers(t->dir, err, errlen);
+}
+
+int attach_target(const struct attach_target *t, const char *command)
+{
+	char err[512] = "";
+	int ret = attach(t, err, sizeof(err));
+
+	if (ret < 0)
+		message_print("%s: cannot load the probe into '%s' (pid %d): %s", command, t->name,
+			(int)t->pid, err[0] ? err : strerror(-ret));
+	return ret;
+}
+
+/* At a terminal. */
+static bool agrees(const struct attach_target *t)
+{
+	char line[16] = "";
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return false;
+	fprintf(stderr, "'%s' (pid %d) runs without the probe. Load it now? [y/N] ", t->name,
+		(int)t->pid);
+	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+int attach_missing(const char *command, const struct ringtap_apps *apps, size_t i, bool agreed)
+{
+	struct attach_target t = {.name = ringtap_apps_name(apps, i),
+		.dir = ringtap_apps_dir(apps, i),
+		.pid = (pid_t)ringtap_apps_pid(apps, i)};
+	char err[512];
+	int ret;
+
+	if (!agreed && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
+		return 0;
+	ret = answers(t.dir, err, sizeof(err));
+	/* -ENOENT: it has neither telemetry nor the probe. */
+	if (ret != -EPROTONOSUPPORT && ret != -EUNATCH && ret != -ENOENT)
+		return 0;
+	if (!agreed && !agrees(&t))
+		return 0;
+	ret = attach_target(&t, command);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The probe gets into running applications, which go on as if nothing had happened."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness import dpdk, sandbox
+from harness.attach import (attach, detach, has_probe, listed, mapped, refused)
+from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
+from harness.play import Play
+from harness.proc import Proc, check, run, until
+from harness.testpmd import Testpmd
+
+KILLS = 20
+
+
+@pytest.fixture
+def forwarding(closing):
+    """A testpmd without the probe that forwards."""
+    app = closing(Testpmd(["net_null0", "net_null1"]))
+    app.start()
+    return app
+
+
+def bare(closing, program="rt_play", **kwargs):
+    """An application without the probe that receives."""
+    app = closing(Play(None, program=program, **kwargs))
+    app.plug("net_null0")
+    app.do("loop 0 0")
+    return app
+
+
+# ---- running applications --------------------------------------------------------------------
+
+
+@pytest.mark.smoke
+def test_running_testpmd(forwarding, record):
+    app = forwarding
+    assert not has_probe(app)
+    assert app.prefix in attach(app.prefix)
+    found = listed(app)
+    assert found["pid"] == app.pid and len(found["ports"]) == 2
+    recorder = record(app, "-c", "1000")
+    recorder.done()
+    assert len(recorder.file().packets) >= 1000
+    top, = json.loads(check([RINGTAP, "top", "--once", "--json", app.prefix]))["applications"]
+    assert any(port["rx"]["packets_per_second"] > 0 for port in top["ports"])
+    stats = app.stop()
+    assert stats[0][0] > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("program", ["rt_play", "rt_play_static", "rt_play_static_no_bpf"])
+def test_shared_and_static(program, closing, record):
+    if not (BUILD / "e2e" / program).exists():
+        pytest.skip("built without DPDK's static libraries")
+    app = bare(closing, program)
+    attach(app.pid)
+    assert mapped(app, PROBE_OBJECT.name)
+    assert [p["name"] for p in listed(app)["ports"]] == ["net_null0"]
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("program", ["rt_play", "rt_play_static"])
+def test_without_telemetry(program, closing, record):
+    app = bare(closing, program, eal=["--no-telemetry"])
+    attach(app.prefix)
+    assert listed(app)["pid"] == app.pid
+    record(app, "-c", "1000").done()
+    # Awake until it is detached.
+    detach(app.prefix)
+    assert not has_probe(app)
+    attach(app.prefix)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_attach_twice(closing):
+    app = bare(closing)
+    attach(app.prefix)
+    maps = Path(f"/proc/{app.pid}/maps").read_text()
+    assert "has the probe already" in attach(app.prefix)
+    assert Path(f"/proc/{app.pid}/maps").read_text().count("ringtap") == maps.count("ringtap")
+
+
+def test_two_attaches_at_once(closing):
+    for _ in range(5):
+        app = bare(closing)
+        both = [subprocess.Popen([RINGTAP, "attach", str(app.pid)], stderr=subprocess.PIPE, text=True)
+                for _ in range(4)]
+        for one in both:
+            _, text = one.communicate(timeout=60)
+            assert one.returncode == 0, text
+        assert len(mapped(app, "libringtap-probe.so")) == 1
+        assert has_probe(app)
+        assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_detach_and_attach(closing, record):
+    app = bare(closing)
+    attach(app.prefix)
+    recorder = record(app)
+    detach(app.prefix)
+    assert recorder.done().count("packets")
+    found = listed(app)
+    assert found["error"] and "ringtap attach" in found["error"]
+    done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-c", "1"])
+    assert done.returncode == 1 and "ringtap attach" in done.stderr
+    threads = len(os.listdir(f"/proc/{app.pid}/task"))
+    attach(app.prefix)
+    record(app, "-c", "1000").done()
+    detach(app.prefix)
+    until(lambda: len(os.listdir(f"/proc/{app.pid}/task")) <= threads, what="the control thread has ended")
+    assert "no probe that is awake" in detach(app.prefix)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_probe_that_was_loaded_at_start(app):
+    """Detaching is not limited to attached probes."""
+    detach(app.prefix)
+    assert listed(app)["error"]
+    attach(app.prefix)
+    assert not listed(app)["error"]
+
+
+def test_telemetry_goes_on(closing):
+    """Its commands are registered while clients are served."""
+    app = bare(closing)
+    stop = []
+
+    def ask():
+        while not stop:
+            assert dpdk.telemetry(app.prefix, "/ethdev/list")["/ethdev/list"] == [0]
+            dpdk.telemetry(app.prefix, "/")
+
+    clients = [threading.Thread(target=ask) for _ in range(3)]
+    for client in clients:
+        client.start()
+    try:
+        attach(app.prefix)
+    finally:
+        stop.append(True)
+        for client in clients:
+            client.join()
+    assert "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_exit_while_recording(closing, record):
+    """The bus that is registered late is cleaned up first, as with -d."""
+    app = bare(closing)
+    attach(app.prefix)
+    recorder = record(app)
+    app.do("unloop")
+    assert app.quit() == 0
+    recorder.done()
+
+
+def test_dpdks_tracing_is_on(closing, tmp_path):
+    """EAL has described its events by then: a trace stays readable, as the probe adds none."""
+    app = bare(closing, eal=["--trace=lib.eal.*", f"--trace-dir={tmp_path}"])
+    attach(app.prefix)
+    answer = dpdk.telemetry(app.prefix, "/ringtap/trace,on")["/ringtap/trace"]
+    assert answer["status"] != 0 and "-d" in answer["error"] and answer["points_on"] == 0
+    assert dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]["status"] == 0
+    assert app.one("unloop") > 0 and app.quit() == 0
+    folder, = {path.parent for path in tmp_path.rglob("metadata")}
+    assert "ringtap" not in (folder / "metadata").read_text()
+    if shutil.which("babeltrace2"):
+        assert "lib.eal" in check(["babeltrace2", folder])
+
+
+# ---- killed attaches --------------------------------------------------------------------------
+
+
+def test_killed_attach(forwarding, record):
+    app = forwarding
+    rng = random.Random(1)
+    for _ in range(KILLS):
+        attacher = subprocess.Popen([RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, 0.05))
+        attacher.kill()
+        attacher.wait()
+        assert app.proc.alive()
+    attach(app.pid)
+    record(app, "-c", "1000").done()
+    before = app.stats(0)["RX-packets"]
+    assert app.stats(0)["RX-packets"] > before
+    assert app.quit() == 0
+
+
+# ---- refusals ---------------------------------------------------------------------------------
+
+
+def test_no_such_application():
+    refused("no-such-app", "no application is called 'no-such-app'")
+    ended = Proc(["true"])
+    ended.wait()
+    refused(ended.pid, "no such process")
+
+
+def test_process_without_dpdk(closing):
+    proc = closing(Proc(["sleep", "1000"]))
+    refused(proc.pid, "no DPDK")
+    assert proc.alive()
+
+
+def unchanged(app, *words):
+    before = mapped(app)
+    line = refused(app.pid, *words)
+    assert mapped(app) == before
+    assert app.one("unloop") > 0 and app.quit() == 0
+    return line
+
+
+@pytest.mark.smoke
+def test_static_application_that_exports_nothing(closing):
+    if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
+        pytest.skip("built without DPDK's static libraries")
+    unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
+
+
+def test_other_user(closing):
+    app = bare(closing)
+    done = run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
+                sandbox.public(RINGTAP), "attach", str(app.pid)])
+    line, = done.stderr.splitlines()
+    assert done.returncode == 1 and "belongs to user 0" in line and "as root" in line
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_traced_by_a_debugger(closing):
+    app = bare(closing)
+    tracer = closing(Proc(["strace", "-f", "-o", "/dev/null", "-p", str(app.pid)]))
+    tracer.expect("attached")
+    unchanged_line = refused(app.pid, "traces it")
+    assert str(tracer.pid) in unchanged_line
+    tracer.stop(signal.SIGINT)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_stopped_application(closing):
+    app = bare(closing)
+    os.kill(app.pid, signal.SIGSTOP)
+    try:
+        refused(app.pid, "stopped")
+    finally:
+        os.kill(app.pid, signal.SIGCONT)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- the probe's files ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def moved(private_dir):
+    """A copy of ringtap and the probe, in the same folders as in the build."""
+    for name in ("cli/ringtap", "probe/libringtap-probe.so", f"probe/ringtap/{PROBE_OBJECT.name}",
+                 *(f"reader/{p.name}" for p in (BUILD / "reader").glob("libringtap.so*") if p.is_file())):
+        (private_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILD / name, private_dir / name, follow_symlinks=True)
+    return private_dir
+
+
+def refused_by(ringtap, app, *words):
+    done = run([ringtap, "attach", str(app.pid)])
+    line, = done.stderr.splitlines()
+    assert done.returncode == 1 and all(word in line for word in words), line
+
+
+def test_missing_files(closing, moved):
+    app = bare(closing)
+    (moved / "probe" / "ringtap" / PROBE_OBJECT.name).unlink()
+    refused_by(moved / "cli" / "ringtap", app, "no probe for its DPDK 22.11 (ABI 23)", "build ringtap")
+    (moved / "probe" / "libringtap-probe.so").write_bytes(b"\x7fELF" + bytes(1000))
+    refused_by(moved / "cli" / "ringtap", app, "missing or damaged")
+    assert not mapped(app, "libringtap-probe.so")
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("how", ["damaged", "constructor"])
+def test_object_that_cannot_be_loaded(how, closing, moved):
+    """The reason is reported, and a repaired one is loaded later."""
+    app = bare(closing)
+    probe = moved / "probe" / "ringtap" / PROBE_OBJECT.name
+    code = probe.read_bytes()
+    probe.unlink()
+    if how == "damaged":
+        probe.write_bytes(b"something else" * 100)
+    else:
+        probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
+    refused_by(moved / "cli" / "ringtap", app, str(probe),
+               "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
+    assert app.proc.output.count("ringtap:") == 1 and not has_probe_now(app)
+    probe.unlink()
+    probe.write_bytes(code)
+    check([moved / "cli" / "ringtap", "attach", app.prefix])
+    assert has_probe_now(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def has_probe_now(app):
+    return "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
+
+
+# ---- a file system of its own -----------------------------------------------------------------
+
+
+def container(*commands):
+    """A mount, PID and network namespace without the probe's files."""
+    script = " && ".join([f"mount -t tmpfs none {BUILD}/probe", *commands, 'exec "$@"'])
+    return SimpleNamespace(prefix=["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
+                                   "sh", "-c", script, "sh"])
+
+
+def pid_of(app):
+    """Of the application, in this PID namespace."""
+    return check(["pgrep", "-f", f"^{BUILD}/e2e/rt_play .*{app.prefix} "]).split()[0]
+
+
+@pytest.mark.parametrize("telemetry", [True, False])
+def test_without_our_files(telemetry, closing, record):
+    app = bare(closing, namespace=container(), eal=[] if telemetry else ["--no-telemetry"])
+    attach(app.prefix)
+    found = listed(app)
+    assert not found["error"] and found["pid"] != app.pid  # in its PID namespace
+    pid = pid_of(app)
+    files = [line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if PROBE_OBJECT.name in line]
+    assert files and all("/ringtap-" in line and "(deleted)" in line for line in files)
+    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+    record(app, "-c", "1000").done()
+    assert "has the probe already" in attach(pid)
+    detach(app.prefix)
+    attach(pid)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_without_a_folder_for_files(closing):
+    app = bare(closing, namespace=container("mount --rbind /run /run", "mount -o remount,bind,noexec /run", *(
+        f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
+    refused(app.prefix, "/run, /var/tmp, /tmp and /dev/shm", "noexec")
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- seccomp ----------------------------------------------------------------------------------
+
+FILTER = """
+import ctypes, os, struct, sys
+action, calls = int(sys.argv[1], 0), [int(n) for n in sys.argv[2].split(",")]
+ret = lambda k: struct.pack("HBBI", 6, 0, 0, k)
+code = struct.pack("HBBI", 0x20, 0, 0, 0)
+for i, nr in enumerate(calls):
+    code += struct.pack("HBBI", 0x15, len(calls) - i, 0, nr)
+code += ret(0x7fff0000) + ret(action)
+insns = ctypes.create_string_buffer(code)
+prog = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(insns))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.create_string_buffer(prog), 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+KILL, EPERM = 0x80000000, 0x00050001
+PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN = 101, 310, 155, 15
+
+
+def filtered(action, *calls):
+    return SimpleNamespace(prefix=[sys.executable, "-c", FILTER, str(action), ",".join(map(str, calls))])
+
+
+def test_filter_that_would_end_it(closing):
+    """Of a system call that the application itself never makes."""
+    app = bare(closing, namespace=filtered(KILL, RT_SIGRETURN))
+    unchanged(app, "seccomp", "-d")
+
+
+def test_filter_that_returns_an_error(closing, record):
+    """As Docker's, of which these calls are some."""
+    app = bare(closing, namespace=filtered(EPERM, PTRACE, PROCESS_VM_READV, PIVOT_ROOT))
+    attach(app.prefix)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+# ---- other commands ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [
+    ["record", "-c", "100", "-w", "/dev/null", "-i"], ["top", "--once"], ["latency", "--duration", "0.1"],
+    ["memory", "--duration", "0.1"], ["doctor", "-d", "1"]])
+@pytest.mark.parametrize("by", ["prefix", "pid"])
+def test_commands_attach(command, by, closing):
+    app = bare(closing)
+    name = str(getattr(app, by))
+    done = run([RINGTAP, *command, name])
+    assert done.returncode == 1 and not mapped(app, "libringtap-probe.so"), done.stderr
+    done = run([RINGTAP, command[0], "--attach", *command[1:], name])
+    assert done.returncode in (0, 4) and mapped(app, "libringtap-probe.so"), done.stderr
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("answer, loaded", [("n", False), ("", False), ("y", True)])
+def test_question_at_a_terminal(answer, loaded, closing):
+    app = bare(closing)
+    proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1", app.prefix], tty=True))
+    proc.expect(r"runs without the probe. Load it now\? \[y/N\]")
+    proc.send(answer)
+    assert proc.wait() == (0 if loaded else 1)
+    assert bool(mapped(app, "libringtap-probe.so")) == loaded
+    assert app.one("unloop") > 0 and app.quit() == 0

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many attaches, and many that are killed, under traffic: `make soak`. RINGTAP_SOAK: how many."""
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from harness.attach import attach
+from harness.fwd import Fwd
+from harness.paths import BUILD, RINGTAP
+
+COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
+KILLS_EACH = 20  # per process: after one complete attach there is little left to kill
+BARE = BUILD / "e2e" / "fwd_bare"
+CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
+         "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def traffic(closing):
+    """A forwarder without the probe, with numbered packets from its generator to its sink."""
+    if not BARE.exists():
+        pytest.skip("built without ringtap-fwd")
+
+    def start(seconds):
+        return closing(Fwd([*CHAIN, "--stages", f"100k:{seconds}s"], program=BARE).running())
+
+    return start
+
+
+def unhurt(app):
+    """The attach was under traffic, and every packet arrived once and in order."""
+    assert app.proc.alive()
+    report = app.done()
+    sink, way = report.role("sink"), report.total("oneway")
+    assert way["rx_packets"] == report.total("generate")["tx_packets"] > 0
+    assert sink["total"]["rx_packets"] == way["tx_packets"] == sink["sequence"]["unique"]
+    assert sink["sequence"]["reordered"] == sink["sequence"]["duplicated"] == 0
+    assert sink["sequence"]["lost"] == way["tx_dropped"]
+    app.close()
+
+
+def killed_attach(app, rng):
+    """A kill at any moment of an attach, which takes about 30 ms."""
+    attacher = subprocess.Popen([RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+    time.sleep(rng.uniform(0, 0.04))
+    attacher.kill()
+    attacher.wait()
+    assert app.proc.alive()
+
+
+def test_attaches_under_traffic(traffic):
+    for _ in range(COUNT):
+        app = traffic(0.7)
+        attach(app.proc.pid)
+        unhurt(app)
+
+
+def test_killed_attaches_under_traffic(traffic):
+    rng = random.Random()
+    for _ in range(0, COUNT, KILLS_EACH):
+        app = traffic(4)
+        for _ in range(min(COUNT, KILLS_EACH)):
+            killed_attach(app, rng)
+        attach(app.proc.pid)
+        unhurt(app)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/loaded.h"
+#include "image.h"
+#include "inject.h"
+#include "judge.h"
+#include "provide.h"
+#include "remote.h"
+
+#define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
+
+struct work {
+	struct rt_process p;
+	const struct rt_inject_options *opts;
+	struct rt_call call;
+	struct rt_provided files;
+	char *err;
+	size_t errlen;
+};
+
+static int fail(struct work *w, int error, const char *text)
+{
+	snprintf(w->err, w->errlen, "%s", text);
+	return error;
+}
+
+static int not_called(struct work *w, int error)
+{
+	switch (error) {
+	case -EPERM: return rt_judge_permission(&w->p, w->err, w->errlen);
+	case -EBUSY:
+		snprintf(w->err, w->errlen,
+			"process %d traces it, such as a debugger or strace; end that first",
+			(int)rt_remote_tracer(w->p.pid));
+		return error;
+	case -ENXIO:
+		return fail(w, error,
+			"it has no thread that can be interrupted: neither DPDK's telemetry thread "
+			"nor its interrupt thread sleeps; try again, or start it with -d");
+	case -ENOTSUP:
+		return fail(w, error,
+			"this kernel or processor does not show the registers of its thread; start "
+			"it with -d");
+	case -EACCES:
+		return fail(w, error,
+			"its seccomp filter would end it when it loads a library; start it with -d, "
+			"or allow the calls of dlopen()");
+	case -ETIMEDOUT:
+		return fail(w, error,
+			"its thread does not stop: it may be frozen or hang in the kernel; try "
+			"again when it runs");
+	default:
+		snprintf(w->err, w->errlen, "cannot interrupt its thread: %s", strerror(-error));
+		return error;
+	}
+}
+
+/* Calls a function of the process and waits for its end. */
+static int call(struct work *w)
+{
+	struct rt_idle used;
+	int ret = rt_remote_call(&w->p, &w->call, &used);
+
+	if (ret)
+		return not_called(w, ret);
+	ret = rt_remote_wait(w->p.pid, &used, RETURN_MS);
+	if (ret == -ESRCH)
+		return fail(w, ret, "it ended meanwhile");
+	if (ret)
+		return fail(w, ret,
+			"its thread has not returned yet: another one may hold the lock of the "
+			"dynamic loader; 'ringtap list' shows the probe when it is loaded");
+	return 0;
+}
+
+/* 0; -ENOENT: the library is not loaded, or not completely. */
+static int open_loaded(struct work *w, struct rt_image *image)
+{
+	const struct rt_map *map;
+	int ret = rt_process_refresh(&w->p);
+
+	map = ret ? NULL : rt_process_find(&w->p, RT_PROBE_NAME);
+	return map ? rt_image_open(image, &w->p, map) : -ENOENT;
+}
+
+/* Reads what the library in the process shows, and finds its function. */
+static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *function)
+{
+	struct rt_image image;
+	uint64_t data;
+	int ret = open_loaded(w, &image);
+
+	if (ret)
+		return ret;
+	data = rt_image_symbol(&image, RT_LOADED_SYMBOL);
+	*function = rt_image_symbol(&image, RT_LOAD_SYMBOL);
+	rt_image_close(&image);
+	if (!data || !*function)
+		return -EPROTOTYPE;
+	ret = rt_process_read(w->p.pid, data, loaded, sizeof(*loaded));
+	loaded->text[sizeof(loaded->text) - 1] = 0;
+	return !ret && loaded->version != RT_LOADED_VERSION ? -EPROTOTYPE : ret;
+}
+
+static int check_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *function)
+{
+	int ret = read_loaded(w, loaded, function);
+
+	if (ret == -EPROTOTYPE)
+		return fail(w, ret,
+			"it has loaded a libringtap-probe.so of another version; restart it, or use "
+			"the ringtap that the probe came with");
+	if (ret) {
+		snprintf(w->err, w->errlen,
+			"its dlopen() of %s failed: a security policy or a limit may forbid it; "
+			"start it with -d",
+			w->files.path);
+		return -ELIBACC;
+	}
+	if (loaded->status < 0) {
+		snprintf(w->err, w->errlen, "the probe cannot be loaded: %s", loaded->text);
+		return -ELIBACC;
+	}
+	return 0;
+}
+
+static int load(struct work *w)
+{
+	int ret = rt_provide(&w->files, &w->p, w->opts->probe, w->err, w->errlen);
+
+	if (ret)
+		return ret;
+	w->call.text = w->files.path;
+	w->call.args[1] = RTLD_NOW;
+	ret = call(w);
+	return ret;
+}
+
+/* The library is loaded: its function loads the object if necessary, and starts the control
+ * thread where telemetry does not. */
+static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bool thread)
+{
+	uint32_t before = loaded->starts;
+	int ret;
+
+	w->call = (struct rt_call){
+		.function = function, .args = {thread}, .sigreturn = w->call.sigreturn};
+	ret = call(w);
+	if (!ret)
+		ret = check_loaded(w, loaded, &function);
+	if (ret || !thread)
+		return ret;
+	if (loaded->starts == before)
+		return fail(w, -EBUSY, "another process attaches at the moment; try again");
+	if (!loaded->started || loaded->started == -EALREADY)
+		return 0;
+	snprintf(w->err, w->errlen, "the probe cannot start: %s",
+		loaded->started == -ENOTSUP
+			? "it is a DPDK secondary process; attach to its primary"
+			: strerror(-loaded->started));
+	return loaded->started;
+}
+
+static int inject(struct work *w)
+{
+	const bool telemetry = rt_has_telemetry(w->p.pid);
+	struct rt_loaded loaded = {.status = 1};
+	uint64_t function = 0;
+	int ret = rt_judge(&w->p, w->opts, w->err, w->errlen);
+
+	if (!ret && !(w->call.sigreturn = rt_arch_sigreturn(&w->p)))
+		ret = fail(w, -ENOTSUP,
+			"its C library is not glibc as far as known; start it with -d");
+	if (ret)
+		return ret;
+	if (!rt_process_find(&w->p, RT_PROBE_NAME)) {
+		w->call.function = rt_judge_dlopen(&w->p);
+		ret = load(w);
+		if (ret)
+			return ret;
+	}
+	ret = check_loaded(w, &loaded, &function);
+	if (ret == -ELIBACC && function && !w->files.path[0])
+		ret = 0; /* it failed before: try again */
+	if (ret || (telemetry && !loaded.status))
+		return ret;
+	return start(w, &loaded, function, !telemetry);
+}
+
+int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
+{
+	struct work w = {
+		.opts = opts, .files = {.at = -1, .folder = -1}, .err = err, .errlen = errlen};
+	int ret = rt_process_open(&w.p, pid);
+
+	err[0] = 0;
+	if (ret == -EACCES || ret == -EPERM)
+		ret = rt_judge_permission(&w.p, err, errlen);
+	else if (ret)
+		ret = fail(&w, ret, ret == -ESRCH ? "no such process" : strerror(-ret));
+	else
+		ret = inject(&w);
+	rt_provided_remove(&w.files);
+	rt_process_close(&w.p);
+	return ret;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/loaded.h"
+#include "idle.h"
+#include "image.h"
+#include "judge.h"
+#include "seccomp.h"
+
+#define EAL        "librte_eal.so"
+#define OLDEST_ABI 23 /* DPDK 22.11 */
+
+struct judge {
+	const struct rt_process *p;
+	const struct rt_inject_options *opts;
+	char *err;
+	size_t errlen;
+};
+
+#define REFUSE(j, error, ...) (snprintf((j)->err, (j)->errlen, __VA_ARGS__), (error))
+
+static bool exports(const struct rt_process *p, const struct rt_map *map, const char *symbol)
+{
+	struct rt_image i;
+	bool found;
+
+	if (!map || rt_image_open(&i, p, map))
+		return false;
+	found = rt_image_symbol(&i, symbol) != 0;
+	rt_image_close(&i);
+	return found;
+}
+
+static bool hides(const struct rt_process *p, const char *symbol)
+{
+	const struct rt_map *map = rt_process_program(p);
+	struct rt_image i;
+	bool found;
+
+	if (!map || rt_image_open(&i, p, map))
+		return false;
+	found = rt_image_has_hidden(&i, symbol);
+	rt_image_close(&i);
+	return found;
+}
+
+uint64_t rt_judge_dlopen(const struct rt_process *p)
+{
+	/* Up to glibc 2.33 it was in a library of its own. */
+	static const char *const names[] = {"libc.so.6", "libdl.so.2", "libdl-2."};
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !at; i++) {
+		const struct rt_map *map = rt_process_find(p, names[i]);
+		struct rt_image image;
+
+		if (!map || rt_image_open(&image, p, map))
+			continue;
+		at = rt_image_symbol(&image, "dlopen");
+		rt_image_close(&image);
+	}
+	return at;
+}
+
+int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen)
+{
+	char scope[16] = "", value[64];
+
+	rt_process_status(p->pid, "Uid", value, sizeof(value));
+	if (geteuid() && value[0] && (uid_t)atoi(value) != geteuid())
+		snprintf(err, errlen, "it belongs to user %d; run ringtap as root or as that user",
+			atoi(value));
+	else if (rt_read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+		 atoi(scope) >= 1)
+		snprintf(err, errlen,
+			"the kernel forbids tracing (kernel.yama.ptrace_scope is %d); %s",
+			atoi(scope),
+			atoi(scope) > 2
+				? "restart the process with -d, as only a reboot changes that"
+				: "run ringtap as root");
+	else
+		snprintf(err, errlen,
+			"not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of "
+			"containers, or check the security policy (SELinux, AppArmor)");
+	return -EPERM;
+}
+
+static int judge_state(const struct judge *j)
+{
+	char value[64];
+
+	rt_process_status(j->p->pid, "TracerPid", value, sizeof(value));
+	if (atoi(value))
+		return REFUSE(j, -EBUSY,
+			"process %d traces it, such as a debugger or strace; end that first",
+			atoi(value));
+	rt_process_status(j->p->pid, "State", value, sizeof(value));
+	if (value[0] == 'T')
+		return REFUSE(j, -EHOSTDOWN, "it is stopped; continue it with 'kill -CONT %d'",
+			(int)j->p->pid);
+	rt_process_status(j->p->pid, "x86_Thread_features", value, sizeof(value));
+	if (strstr(value, "shstk"))
+		return REFUSE(
+			j, -ENOTSUP, "it has a shadow stack, which would end it; start it with -d");
+	return 0;
+}
+
+static int judge_program(const struct judge *j)
+{
+	const struct rt_map *program = rt_process_program(j->p);
+	struct rt_image i;
+	bool ours;
+
+	if (!program || rt_image_open(&i, j->p, program))
+		return REFUSE(j, -EACCES,
+			"its program file cannot be read; run ringtap as root, outside of "
+			"containers");
+	ours = rt_image_ours(&i);
+	rt_image_close(&i);
+	return ours ? 0
+		    : REFUSE(j, -ENOTSUP,
+			      "it is a program for another processor, or a 32-bit one; there is no "
+			      "probe for it");
+}
+
+/* DPDK may be in a shared library of another name. */
+static bool any_exports(const struct rt_process *p)
+{
+	for (size_t i = 0; i < p->map_count; i++) {
+		const struct rt_map *m = &p->maps[i];
+
+		if (!m->offset && m->ino && m->path[0] == '/' && exports(p, m, "rte_eal_init"))
+			return true;
+	}
+	return false;
+}
+
+static int judge_dpdk(const struct judge *j)
+{
+	if (rt_process_find(j->p, EAL) || exports(j->p, rt_process_program(j->p), "rte_eal_init"))
+		return 0;
+	if (hides(j->p, "rte_eal_init") || (rt_has_eal(j->p->pid) && !any_exports(j->p)))
+		return REFUSE(j, -ENOTSUP,
+			"it is linked statically with DPDK and exports no symbols; link it with "
+			"-Wl,--export-dynamic, as pkg-config's static flags do");
+	if (any_exports(j->p))
+		return 0;
+	return REFUSE(j, -ENOEXEC, "there is no DPDK in it; 'ringtap list' shows applications");
+}
+
+static int judge_libc(const struct judge *j)
+{
+	if (rt_process_find(j->p, "ld-musl") || rt_process_find(j->p, "libc.musl"))
+		return REFUSE(j, -ENOTSUP,
+			"its C library is musl; the probe needs glibc: start it with glibc");
+	if (!rt_judge_dlopen(j->p))
+		return REFUSE(j, -ENOTSUP,
+			"it has no dlopen() of glibc, such as fully static programs; link it with "
+			"shared libraries of C");
+	return 0;
+}
+
+/* The number of DPDK's ABI: that of the November release's year after it. 0: unknown. */
+static unsigned abi_of(const struct judge *j)
+{
+	const struct rt_map *eal = rt_process_find(j->p, EAL ".");
+	unsigned year, month;
+
+	if (j->opts->dpdk && sscanf(j->opts->dpdk + strcspn(j->opts->dpdk, "0123456789"), "%u.%u",
+				     &year, &month) == 2)
+		return month >= 11 ? year + 1 : year;
+	return eal ? (unsigned)atoi(strrchr(eal->path, '/') + 1 + strlen(EAL ".")) : 0;
+}
+
+static int judge_files(const struct judge *j)
+{
+	const char *slash = strrchr(j->opts->probe, '/');
+	unsigned abi = abi_of(j);
+	struct rt_image i;
+	char path[PATH_MAX];
+	bool fits;
+
+	if (rt_image_open_file(&i, j->opts->probe))
+		return REFUSE(j, -ENOENT, "%s is missing or damaged; install ringtap's probe",
+			j->opts->probe);
+	fits = rt_image_ours(&i) && rt_image_symbol(&i, RT_LOAD_SYMBOL);
+	rt_image_close(&i);
+	if (!fits)
+		return REFUSE(j, -ENOEXEC,
+			"%s is of another processor or version; install ringtap's probe",
+			j->opts->probe);
+	if (abi && abi < OLDEST_ABI)
+		return REFUSE(j, -ENOTSUP,
+			"its DPDK is older than 22.11; the probe supports 22.11 and later");
+	snprintf(path, sizeof(path), "%.*s/ringtap/probe-abi%u.so",
+		(int)(slash ? slash - j->opts->probe : 0), j->opts->probe, abi);
+	if (abi && access(path, R_OK))
+		return REFUSE(j, -ELIBACC,
+			"there is no probe for its DPDK %u.11 (ABI %u): %s is missing; build "
+			"ringtap with that DPDK, or install the package for it",
+			abi - 1, abi, path);
+	return 0;
+}
+
+int rt_judge(
+	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen)
+{
+	const struct judge j = {p, opts, err, errlen};
+	int ret = judge_program(&j);
+
+	ret = ret ? ret : judge_dpdk(&j);
+	ret = ret ? ret : judge_libc(&j);
+	ret = ret ? ret : judge_files(&j);
+	ret = ret ? ret : judge_state(&j);
+	return ret ? ret : rt_judge_seccomp(p->pid, err, errlen);
+}

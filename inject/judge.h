@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether the probe can be loaded into a process, found out without changing it. */
+#ifndef RINGTAP_INJECT_JUDGE_H
+#define RINGTAP_INJECT_JUDGE_H
+
+#include "inject.h"
+#include "process.h"
+
+/* 0, or -errno and a sentence with the reason and what to do: -ENOEXEC: no DPDK in it; -ENOTSUP:
+ * the probe cannot work in it; -ELIBACC: there is no probe for its DPDK; -EBUSY: it is traced;
+ * -EHOSTDOWN: it is stopped; -EPERM. */
+int rt_judge(
+	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen);
+
+/* Why this user may not trace the process. Returns -EPERM. */
+int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen);
+
+/* The address of its dlopen(); 0: it has none. */
+uint64_t rt_judge_dlopen(const struct rt_process *p);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "process.h"
+
+int rt_read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+	ssize_t n;
+
+	text[0] = 0;
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, size - 1);
+	ret = n < 0 ? -errno : (int)n;
+	close(fd);
+	if (ret >= 0)
+		text[ret] = 0;
+	return ret;
+}
+
+void rt_process_status(pid_t pid, const char *key, char *value, size_t size)
+{
+	char path[64], text[8192], search[64];
+	const char *at;
+
+	value[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (rt_read_text(path, text, sizeof(text)) < 0)
+		return;
+	snprintf(search, sizeof(search), "\n%s:", key);
+	at = strstr(text, search);
+	if (!at)
+		return;
+	at += strlen(search);
+	at += strspn(at, " \t");
+	snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static int add(struct rt_process *p, const char *line)
+{
+	unsigned long long start, end, offset, ino;
+	unsigned major, minor;
+	struct rt_map *more, *m;
+	int at = 0;
+	char perms[5];
+
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, perms, &offset, &major,
+		    &minor, &ino, &at) < 7 ||
+		!at)
+		return 0;
+	/* Thousands of memory segments are of no use. */
+	if (!ino && line[at] != '[' && !(perms[1] == 'w'))
+		return 0;
+	more = realloc(p->maps, (p->map_count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	p->maps = more;
+	m = &more[p->map_count];
+	*m = (struct rt_map){.start = start,
+		.end = end,
+		.offset = offset,
+		.dev = makedev(major, minor),
+		.ino = ino,
+		.path = strndup(line + at, strcspn(line + at, "\n"))};
+	memcpy(m->perms, perms, sizeof(m->perms));
+	if (!m->path)
+		return -ENOMEM;
+	p->map_count++;
+	return 0;
+}
+
+static void forget(struct rt_process *p)
+{
+	for (size_t i = 0; i < p->map_count; i++)
+		free(p->maps[i].path);
+	free(p->maps);
+	p->maps = NULL;
+	p->map_count = 0;
+}
+
+int rt_process_refresh(struct rt_process *p)
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	int ret = 0;
+	FILE *f;
+
+	forget(p);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
+	while (!ret && getline(&line, &size, f) > 0)
+		ret = add(p, line);
+	/* Without the permission, reading fails. */
+	if (!ret && !p->map_count)
+		ret = errno ? -errno : -ESRCH;
+	free(line);
+	fclose(f);
+	if (ret)
+		forget(p);
+	return ret;
+}
+
+int rt_process_open(struct rt_process *p, pid_t pid)
+{
+	*p = (struct rt_process){.pid = pid};
+	return rt_process_refresh(p);
+}
+
+void rt_process_close(struct rt_process *p)
+{
+	forget(p);
+}
+
+const struct rt_map *rt_process_find(const struct rt_process *p, const char *name)
+{
+	for (size_t i = 0; i < p->map_count; i++) {
+		const char *slash = strrchr(p->maps[i].path, '/');
+
+		if (slash && !strncmp(slash + 1, name, strlen(name)))
+			return &p->maps[i];
+	}
+	return NULL;
+}
+
+const struct rt_map *rt_process_at(const struct rt_process *p, uint64_t address)
+{
+	for (size_t i = 0; i < p->map_count; i++)
+		if (p->maps[i].start <= address && address < p->maps[i].end)
+			return &p->maps[i];
+	return NULL;
+}
+
+const struct rt_map *rt_process_program(const struct rt_process *p)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)p->pid);
+	if (stat(path, &st))
+		return NULL;
+	for (size_t i = 0; i < p->map_count; i++)
+		if (p->maps[i].ino == st.st_ino && !p->maps[i].offset)
+			return &p->maps[i];
+	return NULL;
+}
+
+/* A file system may show another device number in maps than in stat(): compare inodes only. */
+static int open_checked(const char *path, uint64_t ino)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_ino != ino)
+		ret = -ENOENT;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int rt_process_file(const struct rt_process *p, const struct rt_map *map)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	/* Needs CAP_CHECKPOINT_RESTORE, and finds removed files as well. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)p->pid,
+		(unsigned long long)map->start, (unsigned long long)map->end);
+	fd = open_checked(path, map->ino);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)p->pid, map->path);
+	return open_checked(path, map->ino);
+}
+
+static int copy(pid_t pid, uint64_t remote, void *local, size_t size, bool write)
+{
+	struct iovec here = {local, size}, there = {(void *)(uintptr_t)remote, size};
+	ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+			  : process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+	return n < 0 ? -errno : (size_t)n == size ? 0 : -EIO;
+}
+
+int rt_process_read(pid_t pid, uint64_t from, void *to, size_t size)
+{
+	return copy(pid, from, to, size, false);
+}
+
+int rt_process_write(pid_t pid, uint64_t to, const void *from, size_t size)
+{
+	return copy(pid, to, (void *)(uintptr_t)from, size, true);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of the probe where a process can open them, also in another mount namespace. */
+#ifndef RINGTAP_INJECT_PROVIDE_H
+#define RINGTAP_INJECT_PROVIDE_H
+
+#include <limits.h>
+
+#include "process.h"
+
+struct rt_provided {
+	char path[PATH_MAX]; /* of libringtap-probe.so, as the process sees it */
+	int at, folder;      /* descriptors: the folder of copies and its parent; -1: none */
+	char name[64];       /* of the folder in its parent */
+};
+
+/* The probe's own path if the process sees the same files there, else that of copies in a temporary
+ * folder of its file system. 0, or -errno and a sentence. */
+int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *probe, char *err,
+	size_t errlen);
+/* Removes copies; loaded libraries stay mapped. */
+void rt_provided_remove(struct rt_provided *f);
+
+#endif

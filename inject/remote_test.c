@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A child process whose thread sleeps in a system call with known values in all registers. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "remote.h"
+
+#define WAIT_MS 20000
+
+/* Between parent and child. */
+struct shared {
+	int calls, wrong; /* calls of the function; what it found wrong */
+	uint64_t argument;
+	char text[64];
+	int result;  /* of the system call */
+	int differs; /* registers that changed over it; -1: not over yet */
+};
+
+static struct shared *shared;
+
+#if defined(__x86_64__)
+static bool has_avx512(void)
+{
+	return __builtin_cpu_supports("avx512f");
+}
+
+__attribute__((target("avx512f"))) static void clobber(void)
+{
+	if (has_avx512())
+		__asm__ volatile("vpternlogd $0xff, %%zmm0, %%zmm0, %%zmm0\n\t"
+				 "vmovdqa64 %%zmm0, %%zmm1\n\tvmovdqa64 %%zmm0, %%zmm7\n\t"
+				 "vmovdqa64 %%zmm0, %%zmm15\n\tvmovdqa64 %%zmm0, %%zmm16\n\t"
+				 "vmovdqa64 %%zmm0, %%zmm31\n\tkxnorw %%k1, %%k1, %%k1" ::
+					 : "xmm0", "xmm1", "xmm7", "xmm15");
+	else
+		__asm__ volatile("pcmpeqd %%xmm0, %%xmm0\n\tmovdqa %%xmm0, %%xmm7\n\t"
+				 "movdqa %%xmm0, %%xmm15" ::
+					 : "xmm0", "xmm7", "xmm15");
+	__asm__ volatile("fldpi\n\tfldpi\n\tstd\n\tcld" ::: "st");
+}
+
+/* In one piece, as the compiler may use registers in between. The test is compiled without red
+ * zone, so that it can use it. */
+#define CALL_WITH(load, store)                                                                    \
+	__asm__ volatile(load "movq $0x7e7e, -64(%%rsp)\n\tsyscall\n\t"                           \
+			      "movq %%rax, 64(%%r13)\n\tmovq %%rbx, 72(%%r13)\n\t"                \
+			      "movq %%rbp, 80(%%r13)\n\tmovq %%r14, 88(%%r13)\n\t"                \
+			      "movq %%r15, 96(%%r13)\n\tmovq -64(%%rsp), %%rax\n\t"               \
+			      "movq %%rax, 104(%%r13)\n\tstmxcsr 112(%%r13)\n\t" store            \
+			 :                                                                        \
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(in), "r"(out), \
+			 "b"(0xbbbb), "r"(r14), "r"(r15)                                          \
+			 : "rcx", "r11", "xmm7", "xmm15", "memory")
+
+struct registers {
+	uint64_t vector[8];
+	uint64_t rax, rbx, rbp, r14, r15, red;
+	uint32_t mxcsr, k;
+	uint64_t high[8];
+};
+
+/* Makes the call with known values in registers and below the stack pointer. Returns its result;
+ * *differs: which values changed. */
+__attribute__((noinline, target("avx512f"))) static long call_with_values(
+	long nr, long a, long b, long c, long d, int *differs)
+{
+	struct registers given = {.mxcsr = 0x3f80, .k = 0x5a5a}, got = {0};
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = 0;
+	register struct registers *in __asm__("r12") = &given;
+	register struct registers *out __asm__("r13") = &got;
+	register long r14 __asm__("r14") = 0x1414;
+	register long r15 __asm__("r15") = 0x1515;
+
+	for (unsigned i = 0; i < 8; i++)
+		given.vector[i] = 0x0101010101010101ull * (i + 3);
+	if (has_avx512())
+		CALL_WITH("ldmxcsr 112(%%r12)\n\tvmovdqu64 (%%r12), %%zmm7\n\t"
+			  "vmovdqu64 (%%r12), %%zmm31\n\tkmovw 116(%%r12), %%k1\n\t",
+			"vmovdqu64 %%zmm7, (%%r13)\n\tvmovdqu64 %%zmm31, 120(%%r13)\n\t"
+			"kmovw %%k1, 116(%%r13)\n\t");
+	else
+		CALL_WITH("ldmxcsr 112(%%r12)\n\tmovdqu (%%r12), %%xmm7\n\t",
+			"movdqu %%xmm7, (%%r13)\n\t");
+	*differs = memcmp(given.vector, got.vector, has_avx512() ? 64 : 16) ? 1 : 0;
+	if (has_avx512()) {
+		*differs |= memcmp(given.vector, got.high, 64) ? 2 : 0;
+		*differs |= (uint16_t)got.k != given.k ? 4 : 0;
+	}
+	*differs |= got.mxcsr != given.mxcsr ? 8 : 0;
+	*differs |= got.red != 0x7e7e ? 16 : 0;
+	*differs |= got.rbx != 0xbbbb || got.r14 != 0x1414 || got.r15 != 0x1515 ? 32 : 0;
+	return (long)got.rax;
+}
+#else
+static void clobber(void)
+{
+	__asm__ volatile("movi v0.16b, #0xff\n\tmovi v8.16b, #0xff\n\tmovi v31.16b, #0xff" ::
+				 : "v0", "v8", "v31");
+}
+
+static long call_with_values(long nr, long a, long b, long c, long d, int *differs)
+{
+	uint64_t in[2] = {0x1122334455667788, 0x99aabbccddeeff00}, out[2];
+	long result;
+
+	__asm__ volatile("ldr q8, %0\n\tldr q31, %0" ::"m"(in) : "v8", "v31");
+	result = syscall(nr, a, b, c, d, 0);
+	__asm__ volatile("str q31, %0" : "=m"(out));
+	*differs = memcmp(in, out, sizeof(in)) != 0;
+	return result;
+}
+#endif
+
+/* What the thread is made to call. */
+static void function(const char *text, uint64_t argument)
+{
+	sigset_t now;
+
+	clobber();
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	shared->wrong = !sigismember(&now, SIGUSR1) || !sigismember(&now, SIGTERM);
+	/* As the ABI has it; the compiler would align less than the caller promises. */
+	shared->wrong += ((uintptr_t)__builtin_frame_address(0) & 15) != 0;
+	snprintf(shared->text, sizeof(shared->text), "%s", text);
+	shared->argument = argument;
+	__atomic_fetch_add(&shared->calls, 1, __ATOMIC_SEQ_CST);
+}
+
+static void check_signals(const stack_t *own, const sigset_t *mask)
+{
+	sigset_t now;
+	stack_t stack;
+
+	sigaltstack(NULL, &stack);
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	shared->differs += stack.ss_sp != own->ss_sp || stack.ss_size != own->ss_size ? 64 : 0;
+	for (int s = 1; s < 32; s++)
+		shared->differs += sigismember(&now, s) != sigismember(mask, s) ? 128 : 0;
+}
+
+static void child(long nr, int fd)
+{
+	static char stack[65536];
+	stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct epoll_event event = {.events = EPOLLIN};
+	sigset_t mask;
+	int differs;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, nr == SYS_epoll_pwait ? "dpdk-intr" : "telemetry-v2");
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR1);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	sigaltstack(&own, NULL);
+	if (nr == SYS_epoll_pwait) {
+		int set = epoll_create1(0);
+
+		epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+		shared->result = (int)call_with_values(nr, set, (long)&event, 1, -1, &differs);
+	} else {
+		shared->result = (int)call_with_values(nr, fd, 0, 0, 0, &differs);
+	}
+	check_signals(&own, &mask);
+	__atomic_fetch_add(&shared->differs, differs + 1, __ATOMIC_SEQ_CST);
+	_exit(0);
+}
+
+/* A socket on a name of its own. */
+static int listen_on(struct sockaddr_un *addr, socklen_t *len)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*len = sizeof(sa_family_t);
+	assert_int_equal(bind(fd, (struct sockaddr *)addr, *len), 0);
+	*len = sizeof(*addr);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)addr, len), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	return fd;
+}
+
+static pid_t start(long nr, struct sockaddr_un *addr, socklen_t *len)
+{
+	int fd = listen_on(addr, len);
+	struct rt_idle idle[RT_IDLE_MAX];
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	shared->differs = -1;
+	pid = fork();
+	if (!pid)
+		child(nr, fd);
+	close(fd);
+	for (int i = 0; i < WAIT_MS && rt_idle_find(pid, idle) != 1; i++)
+		usleep(1000);
+	assert_int_equal(rt_idle_find(pid, idle), 1);
+	return pid;
+}
+
+static void finish(pid_t pid, const struct sockaddr_un *addr, socklen_t len)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), status;
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)addr, len), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(shared->result > 0);
+	assert_int_equal(shared->differs, 0);
+	close(fd);
+}
+
+static void call(pid_t pid, uint64_t argument, const char *text)
+{
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function, .args = {0, argument}, .text = text};
+	int calls = shared->calls;
+
+	assert_int_equal(rt_process_open(&p, pid), 0);
+	c.sigreturn = rt_arch_sigreturn(&p);
+	assert_true(c.sigreturn);
+	assert_int_equal(rt_remote_call(&p, &c, &used), 0);
+	assert_int_equal(rt_remote_wait(pid, &used, WAIT_MS), 0);
+	rt_process_close(&p);
+	assert_int_equal(shared->calls, calls + 1);
+	assert_int_equal(shared->wrong, 0);
+	assert_int_equal(shared->argument, argument);
+	assert_string_equal(shared->text, text);
+}
+
+static void calls_in(long nr)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(nr, &addr, &len);
+
+	call(pid, 0x123456789abcdef0, "a text");
+	call(pid, 7, "another one, which is not of the same length");
+	for (int i = 0; i < 50; i++)
+		call(pid, (uint64_t)i, "again");
+	finish(pid, &addr, len);
+}
+
+static void test_accept(void **state)
+{
+	calls_in(SYS_accept);
+}
+
+static void test_epoll(void **state)
+{
+	calls_in(SYS_epoll_pwait);
+}
+
+/* The tracer ends at any moment: before, the system call goes on; afterwards, the function is
+ * called and returns. */
+static void test_tracer_is_killed(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len);
+
+	for (int i = 0; i < 100; i++) {
+		pid_t tracer = fork();
+
+		if (!tracer) {
+			struct rt_idle used;
+			struct rt_process p;
+			struct rt_call c = {.function = (uintptr_t)function, .text = "by a tracer"};
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			rt_process_open(&p, pid);
+			c.sigreturn = rt_arch_sigreturn(&p);
+			for (;;)
+				rt_remote_call(&p, &c, &used);
+		}
+		usleep((unsigned)(rand() % 3000));
+		kill(tracer, SIGKILL);
+		waitpid(tracer, NULL, 0);
+	}
+	call(pid, 2, "by the last one");
+	finish(pid, &addr, len);
+}
+
+static void test_busy_thread_is_left_alone(void **state)
+{
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function};
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "telemetry-v2");
+		for (;;)
+			;
+	}
+	assert_int_equal(rt_process_open(&p, pid), 0);
+	c.sigreturn = rt_arch_sigreturn(&p);
+	assert_int_equal(rt_remote_call(&p, &c, &used), -ENXIO);
+	rt_process_close(&p);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Another tracer is waited for, and named. */
+static void test_traced_process(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len), tracer;
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function};
+	char none;
+	int ready[2];
+
+	assert_int_equal(pipe(ready), 0);
+	tracer = fork();
+	if (!tracer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ptrace(PTRACE_SEIZE, pid, NULL, NULL);
+		(void)!write(ready[1], "", 1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &none, 1), 1);
+	assert_int_equal(rt_process_open(&p, pid), 0);
+	c.sigreturn = rt_arch_sigreturn(&p);
+	assert_int_equal(rt_remote_call(&p, &c, &used), -EBUSY);
+	assert_int_equal(rt_remote_tracer(pid), tracer);
+	rt_process_close(&p);
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	call(pid, 3, "after it");
+	finish(pid, &addr, len);
+}
+
+static int set_up(void **state)
+{
+	shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return shared == MAP_FAILED;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_accept),
+		cmocka_unit_test(test_epoll),
+		cmocka_unit_test(test_tracer_is_killed),
+		cmocka_unit_test(test_busy_thread_is_left_alone),
+		cmocka_unit_test(test_traced_process),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

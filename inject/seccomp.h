@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RINGTAP_INJECT_SECCOMP_H
+#define RINGTAP_INJECT_SECCOMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Whether the process may make no system calls but four. 0; -EPERM and a sentence. */
+int rt_judge_seccomp(pid_t pid, char *err, size_t errlen);
+
+/* Of a thread that this process has stopped: the name of a system call that loading a library makes
+ * and a filter answers with a signal, which ends the process. NULL: there is none, or the filters
+ * cannot be read. Filters that return an error are no reason. */
+const char *rt_seccomp_forbids(pid_t tid);
+
+/* Runs a filter of count struct sock_filter; for the tests. */
+uint32_t rt_seccomp_run(const void *program, size_t count, const void *data, size_t size);
+
+#endif
