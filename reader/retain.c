@@ -265,11 +265,18 @@ uint64_t rt_retain_since(const struct ringtap_capture *cap)
 
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		const struct rt_kept_ring *k = &cap->retention->rings[i];
-		uint64_t ns = k->oldest < k->known ? k->first_ns[k->oldest & cap->ins[i].order_mask]
-						   : cap->ins[i].now_ns;
+		const struct rt_in *in = &cap->ins[i];
+		uint64_t ns;
 
-		if (k->oldest && ns > since)
-			since = ns;
+		if (!k->oldest)
+			continue;
+		if (k->oldest < k->known)
+			ns = k->first_ns[k->oldest & in->order_mask];
+		else /* nothing is left of it: since its last packet */
+			ns = rt_load(&cap->sources[in->source].seg.rings[in->index].last_ns);
+		if (ns > in->now_ns)
+			ns = in->now_ns;
+		since = ns > since ? ns : since;
 	}
 	return since;
 }
