@@ -108,14 +108,22 @@ static void take_back(struct rt_kept_ring *k)
 
 static void take_over(struct ringtap_capture *cap, const struct rt_in *in, struct rt_kept_ring *k)
 {
+	const struct rt_seg_header *h = &cap->sources[in->source].seg.h;
+	uint64_t window = rt_chunks_window(h->chunk_size, h->chunk_count, h->ring_count);
 	uint64_t last = in->head >> in->shift, begun = last - k->last;
 	uint64_t back = k->floor + begun * RT_CHUNKS_BACK;
+
+	/* Nor does it go below its window. */
+	if (back + window > last)
+		back = last > window ? last - window : 0;
 
 	k->writes = begun > 0;
 	/* When it began a chunk, the ring gave back what is before the tail, except for one. The
 	 * tail of the last look may have come too late for that, the one before has not. */
-	if (begun && k->seen > k->floor + 1)
-		k->floor = k->seen - 1 < back ? k->seen - 1 : back;
+	if (back > k->seen - 1)
+		back = k->seen - 1;
+	if (begun && k->seen && back > k->floor)
+		k->floor = back;
 	k->seen = k->oldest;
 	k->last = last;
 	take_back(k);
