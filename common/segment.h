@@ -33,6 +33,30 @@
 #define RT_CHUNK_GUARD 128
 #define RT_CHUNK_END   0u /* in the place of a record's type: it is in the next chunk */
 
+#define RT_WINDOW (64u << 20) /* bytes that a ring writes in turn; docs/performance.md */
+
+/* Chunks that a ring keeps while the reader keeps up, of count chunks of size bytes. */
+static inline uint32_t rt_chunks_window(uint64_t size, uint32_t count, uint32_t rings)
+{
+	uint32_t window = (uint32_t)(RT_WINDOW / size), share = count / rings;
+
+	return share < window ? share : window;
+}
+
+/* Chunks that no ring takes beyond its window. No more than all windows: nothing else may use
+ * them. */
+static inline uint32_t rt_chunks_reserve(uint64_t size, uint32_t count, uint32_t rings)
+{
+	uint32_t windows = rings * rt_chunks_window(size, count, rings);
+
+	if (rings == 1)
+		return 0;
+	return count / 4 < windows ? count / 4 : windows;
+}
+
+/* Chunks that a ring gives back when it begins another one, at most. */
+#define RT_CHUNKS_BACK 64u
+
 #define RT_NAME_LEN 64
 
 enum rt_fd { RT_FD_SEGMENT, RT_FD_DATA, RT_FD_TAILS, RT_FD_COUNT };

@@ -14,7 +14,8 @@ trap 'rm -rf "$work"' EXIT
 
 dump() { # dump LIBRARY FILE: what of it is public, without places in the source
 	abidw --headers-dir "$include" --drop-private-types --exported-interfaces-only --no-corpus-path --no-comp-dir-path --no-show-locs \
-		--no-elf-needed --type-id-style hash --out-file "$2" "$1"
+		--no-elf-needed --type-id-style hash --out-file "$2" "$1" &&
+		sed -i "s|$work/||" "$2"
 }
 
 # Entries of arrays are reached by a stride: no exported function has them in its type.

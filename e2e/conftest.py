@@ -213,6 +213,23 @@ def net(closing):
 
 
 @pytest.fixture
+def wire(net, testpmd):
+    """A device of the hub to which another testpmd sends one flow at its maximum rate."""
+    host, device = net.add_host("192.0.2.1")
+
+    def send():
+        sender = testpmd("net_af_packet0,iface=eth0", plugin=None, namespace=host,
+                         args=("--forward-mode=txonly",))
+        sender.start()
+        return sender
+
+    wire.send = send
+    wire.device = device
+    wire.hub = net.hub
+    return wire
+
+
+@pytest.fixture
 def ovs(plugin, net, closing):
     reason = ovs_module.missing()
     if reason:

@@ -266,6 +266,8 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 		return ret;
 	if (cap->detached)
 		return rt_capture_fail(cap, -EINVAL, "the capture is detached");
+	if (cap->retention || cap->window)
+		return rt_capture_fail(cap, -EINVAL, "the capture keeps packets already");
 	if (cap->source_count == RT_MAX_SOURCES)
 		return rt_capture_fail(cap, -E2BIG, "too many applications");
 	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
@@ -317,6 +319,8 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 	uint32_t n = rt_segment_if_count(&s->seg);
 	char device[RT_NAME_LEN];
 
+	if (cap->window)
+		return rt_window_learn_if(cap, source, local);
 	if (local >= n)
 		return false;
 	for (; s->if_known < n; s->if_known++) {
@@ -410,6 +414,8 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 
 	if (cap->stop_until_ns)
 		return 0; /* requested already */
+	if (cap->window)
+		return -EINVAL; /* the connections are not its own */
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 		struct rt_msg_header h;
@@ -433,7 +439,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
  * release() may use them any more. */
 EXPORT void ringtap_capture_detach(struct ringtap_capture *cap)
 {
-	if (cap->detached)
+	if (cap->detached || cap->window)
 		return;
 	cap->detached = true;
 	rt_waker_free(cap->waker); /* it polls the connections */
@@ -452,9 +458,14 @@ EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
 {
 	if (!cap)
 		return;
+	if (cap->window) {
+		rt_window_close(cap);
+		return;
+	}
 	ringtap_capture_detach(cap); /* first: the waker looks at the rings */
 	for (uint32_t i = 0; i < cap->source_count; i++)
 		close_source(&cap->sources[i]);
+	rt_retain_end(cap);
 	free(cap->sources);
 	free(cap->ins);
 	free(cap->ifs);

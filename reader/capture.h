@@ -59,6 +59,9 @@ struct rt_if_ref {
 	char name[RT_NAME_LEN]; /* name in Open vSwitch; empty: that of ethdev */
 };
 
+struct rt_retention; /* retain.c */
+struct rt_window;    /* window.c */
+
 struct ringtap_capture {
 	struct rt_source *sources;
 	uint32_t source_count;
@@ -82,10 +85,12 @@ struct ringtap_capture {
 				 */
 	int stop_error;
 	int wake_fd;
-	struct rt_waker *waker; /* NULL: no descriptor was requested */
-	uint32_t broken;        /* ringtap_capture_break() was called */
-	bool detached;          /* ringtap_capture_detach() was called */
-	int corrupt;            /* -errno: a ring has an invalid record */
+	struct rt_waker *waker;         /* NULL: no descriptor was requested */
+	uint32_t broken;                /* ringtap_capture_break() was called */
+	bool detached;                  /* ringtap_capture_detach() was called */
+	int corrupt;                    /* -errno: a ring has an invalid record */
+	struct rt_retention *retention; /* ringtap_capture_keep() was called */
+	struct rt_window *window;       /* of another capture, whose connections these are */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
@@ -104,9 +109,28 @@ void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source,
 uint64_t rt_in_refresh(
 	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns);
 
+/* Goes on to the first record whose time is not before from_ns, or to the end of what is there. */
+void rt_in_skip(struct ringtap_capture *cap, struct rt_in *in, uint64_t from_ns);
+
 /* Merges the records up to the watermark into runs. Returns their number. */
 unsigned rt_merge(
 	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
+
+/* The keeping of packets. lock and unlock: nothing where the capture does not keep any. */
+int rt_retain_begin(struct ringtap_capture *cap);
+void rt_retain_end(struct ringtap_capture *cap);
+void rt_retain_lock(struct ringtap_capture *cap);
+void rt_retain_unlock(struct ringtap_capture *cap);
+/* Takes over what the rings have got, and gives back what has to go. Under the lock. */
+void rt_retain(struct ringtap_capture *cap);
+
+/* Windows: in place of what other captures do. */
+void rt_window_sync(struct ringtap_capture *cap);
+unsigned rt_window_next(
+	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
+void rt_window_release(struct ringtap_capture *cap);
+bool rt_window_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
+void rt_window_close(struct ringtap_capture *cap);
 
 #define RT_NAP_MIN_NS 20000ull
 

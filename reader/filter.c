@@ -89,6 +89,8 @@ EXPORT int ringtap_capture_filter(
 	struct rt_msg_filter *m;
 	int ret = 0;
 
+	if (cap->window)
+		return rt_capture_fail(cap, -EINVAL, "a window has no filter of its own");
 	if (!filter)
 		count = 0;
 	if (count > RT_MAX_INSNS || (filter && !count))

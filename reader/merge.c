@@ -259,6 +259,18 @@ static bool peek(struct ringtap_capture *cap, struct rt_in *in)
 	return true;
 }
 
+void rt_in_skip(struct ringtap_capture *cap, struct rt_in *in, uint64_t from_ns)
+{
+	struct rt_record c;
+
+	while (peek(cap, in) && in->key < from_ns) {
+		if (inspect(in, in->pos, &c))
+			return; /* it has just become invalid: reported when it is read again */
+		in->pos += c.len;
+		in->keyed = false;
+	}
+}
+
 /* The rings that have records: with hundreds of idle rings, checking all of them for each run costs
  * more than the runs. */
 static struct rt_in *gather(struct ringtap_capture *cap)

@@ -52,6 +52,12 @@ static void give_up_waiting(struct ringtap_capture *cap)
 
 static void check_connections(struct ringtap_capture *cap)
 {
+	if (cap->window) {
+		rt_window_sync(cap);
+		cap->checked_ns = rt_mono_ns();
+		return;
+	}
+	rt_retain_lock(cap);
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
@@ -60,6 +66,7 @@ static void check_connections(struct ringtap_capture *cap)
 		receive_message(cap, s);
 		rt_capture_learn_all_ifs(cap, i);
 	}
+	rt_retain_unlock(cap);
 	give_up_waiting(cap);
 	cap->checked_ns = rt_mono_ns();
 }
@@ -130,7 +137,7 @@ static void nap(struct ringtap_capture *cap, uint64_t ns)
 	uint64_t v;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+		if (!cap->sources[i].dead && !cap->sources[i].stopped && !cap->window)
 			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
 	}
 	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
@@ -168,12 +175,20 @@ static bool is_ripe(const struct ringtap_capture *cap)
 static unsigned try_next(
 	struct ringtap_capture *cap, struct ringtap_run *runs, unsigned max, bool eager)
 {
-	uint64_t watermark = cap->corrupt ? RT_FOREVER : refresh_rings(cap);
+	uint64_t watermark;
 	unsigned n;
 
+	rt_retain_lock(cap);
+	watermark = cap->corrupt ? RT_FOREVER : refresh_rings(cap);
+	if (cap->retention)
+		rt_retain(cap);
+	rt_retain_unlock(cap);
+	if (cap->retention)
+		return 0;
 	if (cap->dry && !eager && !cap->corrupt && !is_ripe(cap))
 		return 0;
-	n = rt_merge(cap, watermark, runs, max);
+	n = cap->window ? rt_window_next(cap, watermark, runs, max)
+			: rt_merge(cap, watermark, runs, max);
 	if (cap->dry)
 		cap->dry_ns = rt_mono_ns();
 	return n;
@@ -231,6 +246,8 @@ EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringta
 
 	if (size < RT_END_OF(struct ringtap_run, interface_count))
 		return rt_capture_fail(cap, -EINVAL, "struct ringtap_run is too small");
+	if (cap->retention)
+		return rt_capture_fail(cap, -EINVAL, "the capture keeps its packets");
 	if (size == sizeof(*runs))
 		return next_runs(cap, runs, max, timeout_ms);
 	n = next_runs(cap, own, max < RUNS_MAX ? max : RUNS_MAX, timeout_ms);
@@ -243,8 +260,23 @@ EXPORT int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringta
 	return n;
 }
 
+EXPORT int ringtap_capture_keep(struct ringtap_capture *cap, int timeout_ms)
+{
+	struct ringtap_run none;
+	int ret;
+
+	if (cap->window)
+		return rt_capture_fail(cap, -EINVAL, "a window keeps nothing");
+	ret = rt_retain_begin(cap);
+	return ret ? ret : next_runs(cap, &none, 0, timeout_ms);
+}
+
 EXPORT void ringtap_capture_release(struct ringtap_capture *cap)
 {
+	if (cap->window || cap->retention) {
+		rt_window_release(cap);
+		return;
+	}
 	for (uint32_t i = 0; i < cap->in_count && !cap->detached; i++) {
 		struct rt_in *in = &cap->ins[i];
 

@@ -351,6 +351,8 @@ EXPORT int ringtap_capture_fd(struct ringtap_capture *cap, bool more)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	if (cap->retention || cap->window)
+		return rt_capture_fail(cap, -EINVAL, "kept packets have no descriptor");
 	if (cap->waker)
 		return cap->waker->fd;
 	cap->waker = make_waker(cap);

@@ -53,7 +53,7 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 	if (c->json)
 		json_array_append_new(c->array, doctor_json(e, d));
 	else
-		doctor_print(e, d);
+		doctor_print(stdout, e, d);
 }
 
 /* Returns enum status. */

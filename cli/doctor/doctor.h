@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/monitor/rates.h"
 #include "cli/monitor/watch.h"
@@ -105,6 +106,16 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 /* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
  * of before, as those by which testpmd empties its queues, do not count. */
 unsigned doctor_burst(const struct watched *a);
+/* What was seen of one application's pools; zeroed at first, pools are freed by the caller. In the
+ * list of doctor_watch() it has the place that the application has in the watch's: nothing is
+ * added.
+ */
+struct look {
+	struct pool_look *pools;
+	uint32_t pool_count;
+};
+/* Adds the last snapshot of an application. */
+void doctor_look(struct look *l, const struct watched *a);
 #define DOCTOR_MIN_NS NS_PER_S /* to watch: drivers and the kernel are read twice a second */
 enum doctor_end {
 	DOCTOR_WHOLE,
@@ -118,7 +129,7 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
 
 /* ---- report.c */
 
-void doctor_print(const struct examination *e, const struct diagnosis *d);
+void doctor_print(FILE *f, const struct examination *e, const struct diagnosis *d);
 json_t *doctor_json(const struct examination *e, const struct diagnosis *d);
 
 #endif

@@ -4,25 +4,24 @@
 #include "doctor.h"
 #include "base/json.h"
 
-static void print_verdict(const struct verdict *v)
+static void print_verdict(FILE *f, const struct verdict *v)
 {
-	text_wrapf(stdout, 4, "  %s: %s%s%s", grade_names[v->grade], verdict_titles[v->id],
+	text_wrapf(f, 4, "  %s: %s%s%s", grade_names[v->grade], verdict_titles[v->id],
 		*v->where ? ": " : "", v->where);
 	for (unsigned i = 0; i < v->evidence_count; i++)
-		text_wrapf(stdout, 6, "    - %s", v->evidence[i]);
+		text_wrapf(f, 6, "    - %s", v->evidence[i]);
 	if (v->grade != GRADE_OK)
-		text_wrapf(stdout, 10, "    next: %s", v->advice);
+		text_wrapf(f, 10, "    next: %s", v->advice);
 }
 
-void doctor_print(const struct examination *e, const struct diagnosis *d)
+void doctor_print(FILE *f, const struct examination *e, const struct diagnosis *d)
 {
 	char name[64];
 
-	text_wrapf(stdout, 2,
-		"%s, watched for %.1f s:", printable(name, sizeof(name), e->app->name),
+	text_wrapf(f, 2, "%s, watched for %.1f s:", printable(name, sizeof(name), e->app->name),
 		e->span.seconds);
 	for (unsigned i = 0; i < d->count; i++)
-		print_verdict(&d->verdict[i]);
+		print_verdict(f, &d->verdict[i]);
 }
 
 static json_t *verdict_json(const struct verdict *v)

@@ -11,13 +11,7 @@
 #define SAMPLE_NS NS_PER_S
 #define LOOK_NS   (NS_PER_S / 4) /* probes read mempools twice a second */
 
-/* What was seen of one application; its place in the watch's list is the same: nothing is added. */
-struct look {
-	struct pool_look *pools;
-	uint32_t pool_count;
-};
-
-static void look_at_pools(struct look *l, const struct watched *a)
+void doctor_look(struct look *l, const struct watched *a)
 {
 	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = doctor_burst(a);
@@ -57,7 +51,7 @@ static void look(struct watch *w, struct look *looks)
 	watch_step(w);
 	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i]->now)
-			look_at_pools(&looks[i], w->list[i]);
+			doctor_look(&looks[i], w->list[i]);
 }
 
 static enum doctor_end watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)

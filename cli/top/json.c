@@ -50,7 +50,7 @@ static json_t *subject_json(const struct subject *x)
 	return j;
 }
 
-static void set_metrics(json_t *j, const struct span *s)
+void top_set_metrics(json_t *j, const struct span *s)
 {
 	static const struct {
 		const char *key;
@@ -91,7 +91,7 @@ static json_t *app_json(const struct watched *a)
 	set(j, "probe", json_text(a->info.probe));
 	/* There is no interval yet where ringtap has just attached. */
 	if (span_of(a, &s))
-		set_metrics(j, &s);
+		top_set_metrics(j, &s);
 	return j;
 }
 

@@ -19,23 +19,6 @@ from harness.ringtap import FAILED, USAGE
 SLOW = ("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000")
 
 
-@pytest.fixture
-def wire(net, testpmd):
-    """A device of the hub to which another testpmd sends one flow at its maximum rate."""
-    host, device = net.add_host("192.0.2.1")
-
-    def send():
-        sender = testpmd("net_af_packet0,iface=eth0", plugin=None, namespace=host,
-                         args=("--forward-mode=txonly",))
-        sender.start()
-        return sender
-
-    wire.send = send
-    wire.device = device
-    wire.hub = net.hub
-    return wire
-
-
 def test_idle(testpmd):
     pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
     pmd.start()

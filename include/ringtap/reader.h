@@ -298,6 +298,43 @@ uint64_t ringtap_run_take(
  * place are not checked again: the application can write to them at any time. */
 const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t size);
 
+/* ---- Retention: packets stay in the buffer until their space is needed ----------------------
+ *
+ * A flight recorder: ringtap_capture_keep() in place of ringtap_capture_next() lets packets lie
+ * where the application has put them, without reading them, and gives back the oldest when the
+ * buffer fills up. What happened before an event is then read from a window. */
+
+/* Keeps the packets of a capture, in a thread of its own or between other work: up to timeout_ms
+ * (-1: no limit), but never pausing for longer than it takes the applications to fill a sixteenth
+ * of their buffers. Starts the capture if that was not done before. A capture that has once been
+ * kept cannot be read by ringtap_capture_next() any more, nor be attached to another application.
+ * 0: time is up, or woken by ringtap_capture_break(); -EPIPE: all applications are gone or stopped:
+ * what they have left is kept until the capture is closed; -EBADMSG as ringtap_capture_next();
+ * -EINVAL: a window; -ENOMEM. */
+int ringtap_capture_keep(struct ringtap_capture *cap, int timeout_ms);
+
+struct ringtap_kept {
+	size_t size;
+	uint64_t since_ns; /* since the epoch: every packet captured from then on is kept; 0: since
+			    * the capture began. Of a window: was kept when it was made. */
+	uint64_t bytes;    /* taken by packets, in all buffers */
+	uint64_t buffer_size; /* bytes of all buffers */
+};
+
+/* What is kept. May be called in another thread than ringtap_capture_keep(). -EINVAL: nothing is
+ * kept, or out->size was not set. */
+int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept *out);
+
+/* Makes *out a capture of the packets of cap whose time is from_ns … to_ns (since the epoch, both
+ * included), which may lie ahead: those that are still kept, and those to come. Until it has
+ * released them, they are not given back to the applications. It is read by
+ * ringtap_capture_next() until -EPIPE and closed by ringtap_capture_close(), before cap is, and may
+ * be used in another thread. Interfaces and their ids, taps and counters are those of cap. May be
+ * called in another thread than ringtap_capture_keep(). -EINVAL: cap keeps nothing; -ENOMEM,
+ * -EMFILE. */
+int ringtap_capture_window(struct ringtap_capture *cap, uint64_t from_ns, uint64_t to_ns,
+	struct ringtap_capture **out);
+
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
 
 struct ringtap_packet {

@@ -5,21 +5,18 @@
 
 #include "chunks.h"
 
-#define WORD       64u /* chunks in a word of free */
-#define SHRINK_MAX 64u /* chunks at a time: some microseconds */
-#define REUSING    1   /* in rt_ring.oldest */
+#define WORD    64u /* chunks in a word of free */
+#define REUSING 1   /* in rt_ring.oldest */
 
 int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t count,
 	uint32_t rings, uint32_t order_count)
 {
-	uint32_t window = (uint32_t)(RT_WINDOW / size), share = count / rings;
-
 	*c = (struct rt_chunks){.data = data,
 		.size = size,
 		.shift = (uint32_t)__builtin_ctzll(size),
 		.count = count,
-		.window = share < window ? share : window,
-		.reserve = rings > 1 ? count / 4 : 0,
+		.window = rt_chunks_window(size, count, rings),
+		.reserve = rt_chunks_reserve(size, count, rings),
 		.rings = rings,
 		.order_count = order_count,
 		.free_count = count};
@@ -168,7 +165,7 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
 	rt_chunks_mend(r);
 }
 
-/* After the reader has caught up. */
+/* After the reader has caught up. RT_CHUNKS_BACK at a time take some microseconds. */
 static void shrink(struct rt_ring *r, int64_t now, int64_t read)
 {
 	int64_t end = now + 1 - (int64_t)r->chunks->window;
@@ -177,7 +174,7 @@ static void shrink(struct rt_ring *r, int64_t now, int64_t read)
 	if (end > read - 1)
 		end = read - 1;
 	/* Who jumps out here loses a chunk, never has it twice. */
-	for (unsigned i = 0; i < SHRINK_MAX && claim(r, end, 0, &id); i++)
+	for (unsigned i = 0; i < RT_CHUNKS_BACK && claim(r, end, 0, &id); i++)
 		give_back(r->chunks, id);
 }
 

@@ -17,8 +17,6 @@
 
 #include "common/ring.h"
 
-#define RT_WINDOW (64u << 20) /* bytes; docs/performance.md */
-
 struct rt_chunks {
 	uint8_t *data;
 	uint64_t size;    /* bytes of a chunk */

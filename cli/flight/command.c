@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/commands.h"
+#include "cli/monitor/collectors.h"
+#include "flight.h"
+
+#define BEFORE_NS   (2 * NS_PER_S)
+#define AFTER_NS    (NS_PER_S / 2)
+#define COOLDOWN_NS (10 * NS_PER_S)
+#define KEEP        (UINT64_C(256) << 20)
+#define KEEP_MIN    (UINT64_C(16) << 20)
+
+enum {
+	OPT_INTERFACE = 1,
+	OPT_DIRECTION,
+	OPT_ON,
+	OPT_NAME,
+	OPT_BEFORE,
+	OPT_AFTER,
+	OPT_COOLDOWN,
+	OPT_COLLECTORS,
+};
+
+#define TO(field) OPTION_TO(struct flight_config, field)
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What to keep"},
+	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "PORT", NULL, 0, 0,
+		"Keep the packets of this port of the application, given by its name or number; "
+		"may be given several times (default: all ports)"},
+	{TO(filter), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+		"Only packets that match this libpcap expression, see pcap-filter(7)"},
+	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+		"Keep at most BYTES of each packet (default: 0, all)"},
+	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
+		"Received packets, sent packets, or both (the default)"},
+	{TO(keep), OPTION_SIZE, 0, "keep", "SIZE", NULL, KEEP_MIN, BUFFER_MAX,
+		"Memory of the recorder for packets, with K, M or G (default: 256M). A sixteenth "
+		"of it, at least 64M, is left free for packets that come; it may take half of the "
+		"memory that is available"},
+	{.kind = OPTION_HEADING, .help = "When to write an incident"},
+	{OPT_ON, OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
+		"Write an incident when this happens; may be given several times. Packets that "
+		"ports lost or refused, per reading: 'missed', 'nombuf', 'unsent', 'errors', or "
+		"'missed > 100', 'missed > 1000/s'. Time in the application: 'latency > 200us' (of "
+		"one packet), 'p50', 'p90', 'p99' or 'p999 > 50us'. Time between two polls: 'gap > "
+		"50us' where there was work, 'idle-gap > 1ms' where there was none. A thread's busy "
+		"period: 'burst > 10000' packets. A mempool: 'pool < 10%', 'pool < 512'. A fault "
+		"that ringtap doctor finds: 'doctor', 'doctor: pool_exhausted'. The end of the "
+		"application, however it comes: 'exit'. SIGUSR1 and 'ringtap flight trigger' always "
+		"do"},
+	{OPT_NAME, OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
+		"Name of the incidents of the --on before it (default: the condition's first word)"},
+	{OPT_BEFORE, OPTION_TEXT, 0, "before", "SECONDS", NULL, 0, 0,
+		"How much to write from before the event (default: 2s), also as 500ms. This option "
+		"and the next two apply to all --on if they stand before the first, else to the --on "
+		"before them"},
+	{OPT_AFTER, OPTION_TEXT, 0, "after", "SECONDS", NULL, 0, 0,
+		"How much to write from after the event (default: 500ms)"},
+	{OPT_COOLDOWN, OPTION_TEXT, 0, "cooldown", "SECONDS", NULL, 0, 0,
+		"Write no other incident of the same --on for this time (default: 10s)"},
+	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+		"What the application counts for metrics.json and doctor.txt, beside what "
+		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
+		"all (default: pools)"},
+	{TO(latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, 1 << 20,
+		"Time one packet in N only, which costs the application less (default: 1)"},
+	{.kind = OPTION_HEADING, .help = "Where to write"},
+	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+		"The folder of the incidents (default: incidents)"},
+	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
+		"Remove the oldest incidents beyond N (default: 0, none)"},
+	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1 << 20, UINT64_MAX,
+		"Remove the oldest incidents beyond SIZE in all, and end an incident there (default: "
+		"no limit)"},
+	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, "Print only errors"},
+};
+/* clang-format on */
+
+static int add_trigger(struct flight_config *c, const char *text)
+{
+	struct trigger *t = &c->triggers[c->trigger_count];
+	static char names[FLIGHT_TRIGGERS_MAX][16];
+
+	if (c->trigger_count == FLIGHT_TRIGGERS_MAX) {
+		message_print("flight: --on '%s': more than %d conditions; give fewer", text,
+			FLIGHT_TRIGGERS_MAX);
+		return -EINVAL;
+	}
+	*t = c->defaults;
+	if (trigger_parse(t, text))
+		return -EINVAL;
+	snprintf(names[c->trigger_count], sizeof(names[0]), "%.*s", (int)strcspn(text, " <>:"),
+		text);
+	t->name = names[c->trigger_count++];
+	return 0;
+}
+
+/* The --on that an option belongs to, or all later ones. */
+static struct trigger *current(struct flight_config *c)
+{
+	return c->trigger_count ? &c->triggers[c->trigger_count - 1] : &c->defaults;
+}
+
+static int set_time(const char *option, const char *text, uint64_t *ns)
+{
+	if (!strcmp(text, "0"))
+		*ns = 0;
+	else if (parse_seconds(text, ns) || *ns > 3600 * NS_PER_S) {
+		message_print("flight: %s %s: not a time up to one hour; give seconds, as in 2 or "
+			      "500ms",
+			option, text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* A part of a file name. */
+static int set_name(struct flight_config *c, const char *text)
+{
+	if (!c->trigger_count || !*text || strlen(text) > 24 ||
+		text[strspn(text,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")]) {
+		message_print("flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
+			      "--on",
+			text);
+		return -EINVAL;
+	}
+	current(c)->name = text;
+	return 0;
+}
+
+static int add_port(struct flight_config *c, const char *text)
+{
+	if (c->port_count == CONFIG_IFACES_MAX || !*text) {
+		message_print("flight: -i %s: empty, or one too many; see 'ringtap list'", text);
+		return -EINVAL;
+	}
+	c->ports[c->port_count++] = text;
+	return 0;
+}
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
+	struct flight_config *c = ctx;
+
+	switch (id) {
+	case OPT_INTERFACE: return add_port(c, v->text);
+	case OPT_DIRECTION: c->directions = directions[v->number]; return 0;
+	case OPT_ON: return add_trigger(c, v->text);
+	case OPT_NAME: return set_name(c, v->text);
+	case OPT_BEFORE: return set_time("--before", v->text, &current(c)->before_ns);
+	case OPT_AFTER: return set_time("--after", v->text, &current(c)->after_ns);
+	case OPT_COOLDOWN: return set_time("--cooldown", v->text, &current(c)->cooldown_ns);
+	default: c->collectors = collectors_parse("flight", v->text);
+	}
+	return c->collectors ? 0 : -EINVAL;
+}
+
+static int operand(void *ctx, const char *text)
+{
+	struct flight_config *c = ctx;
+
+	if (c->app) {
+		message_print("flight: %s: a second application; give one", text);
+		return -EINVAL;
+	}
+	c->app = text;
+	return 0;
+}
+
+/* "APP:PORT" and "APP", as record's -i. NULL: no memory. */
+static char *spec_of(const struct flight_config *c, const char *port)
+{
+	char *spec;
+
+	if (!c->app)
+		return strdup(port);
+	return asprintf(&spec, "%s%s%s", c->app, port ? ":" : "", port ? port : "") < 0 ? NULL
+											: spec;
+}
+
+/* What the parts of cli/record need to know. */
+static int configure(struct flight *f, const struct flight_config *c)
+{
+	struct record_config *r = &f->record;
+
+	config_init(r);
+	r->command = "flight";
+	r->quiet = r->no_direct = true;
+	r->capture.buffer_size = c->keep;
+	r->defaults.filter = c->filter;
+	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
+	r->defaults.directions = c->directions;
+	for (unsigned i = 0; i < c->port_count || (!i && c->app); i++) {
+		f->specs[i] = spec_of(c, c->port_count ? c->ports[i] : NULL);
+		if (!f->specs[i])
+			return -ENOMEM;
+		r->ifaces[i] = r->defaults;
+		r->ifaces[i].spec = f->specs[i];
+		r->iface_count++;
+	}
+	return config_check(r);
+}
+
+static int start(struct flight_config *c)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+	int ret = STATUS_USAGE;
+
+	if (!f)
+		return STATUS_FAILED;
+	c->triggers[c->trigger_count] = c->defaults;
+	c->triggers[c->trigger_count].kind = TRIGGER_COMMAND;
+	c->triggers[c->trigger_count].text = c->triggers[c->trigger_count].name = "command";
+	c->trigger_count++;
+	f->cfg = c;
+	f->r.cfg = &f->record;
+	if (!configure(f, c))
+		ret = flight_run(f);
+	config_free(&f->record);
+	for (unsigned i = 0; i < CONFIG_IFACES_MAX; i++)
+		free(f->specs[i]);
+	free(f);
+	return ret;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct flight_config c = {.keep = KEEP,
+		.directions = RINGTAP_RX | RINGTAP_TX,
+		.defaults = {.before_ns = BEFORE_NS,
+			.after_ns = AFTER_NS,
+			.cooldown_ns = COOLDOWN_NS},
+		.collectors = RINGTAP_POOLS,
+		.latency_every = 1,
+		.folder = "incidents"};
+	bool other = false;
+	int ret = folder_command(argc, argv, &other);
+
+	if (other)
+		return ret;
+	ret = options_parse(self, argc, argv, &c);
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	return start(&c);
+}
+
+const struct command cmd_flight = {
+	.name = "flight",
+	.summary = "keep the last packets in memory, and write them when something happens",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP]",
+	.words = "trigger|list|show|prune",
+	.listed = LIST_APPS,
+	.operand = operand,
+	.set = set,
+	.run = run,
+};

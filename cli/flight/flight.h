@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ringtap flight: the packets of the last seconds are kept in memory, and written when a trigger
+ * fires.
+ *
+ *   keeper thread:  ringtap_capture_keep()
+ *   main thread:    snapshots, triggers, signals; begins incidents, and reports on finished ones
+ *   writer threads: one for each incident; packets of its window to a file
+ */
+#ifndef RINGTAP_CLI_FLIGHT_FLIGHT_H
+#define RINGTAP_CLI_FLIGHT_FLIGHT_H
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/record/record.h"
+#include "trigger.h"
+
+#define FLIGHT_TRIGGERS_MAX  32
+#define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */
+#define FLIGHT_HISTORY       128
+
+#define FLIGHT_PACKETS  "packets.pcapng"
+#define FLIGHT_INCIDENT "incident.json"
+#define FLIGHT_METRICS  "metrics.json"
+#define FLIGHT_DOCTOR   "doctor.txt"
+#define FLIGHT_PAGE     "index.html"
+#define FLIGHT_PLOT     "plot.svg"
+
+#define INCIDENT_SLICES 400 /* of a window, for its plot */
+
+struct flight_config {
+	const char *app; /* operand; NULL: the only one */
+	const char *ports[CONFIG_IFACES_MAX];
+	unsigned port_count;
+	const char *filter;
+	uint32_t snaplen;
+	unsigned directions;
+	uint64_t keep;
+	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
+	unsigned trigger_count;
+	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */
+	unsigned collectors, latency_every;
+	const char *folder;
+	uint64_t max_incidents, max_disk; /* 0: no limit */
+	bool quiet;
+};
+
+struct flight;
+
+struct incident {
+	struct flight *f;
+	char name[64];
+	char *folder;  /* path */
+	int folder_fd; /* locked while it is written, see folder_prune() */
+	const struct trigger *trigger;
+	struct event event;
+	uint64_t from_ns, to_ns;
+	struct ringtap_capture *window;
+	struct recorder r; /* what file.c needs of one; its capture is the window */
+	struct record_config cfg;
+	char comment[512];
+	/* Of the writer; valid for others once done is set. */
+	uint64_t packets, bytes, lost, first_ns, last_ns;
+	uint64_t *if_packets, *if_lost; /* by interface */
+	unsigned if_count;
+	uint64_t slices[2][INCIDENT_SLICES]; /* packets received and sent */
+	bool marked;
+	uint64_t since_ns; /* as in struct ringtap_kept, when the window was made */
+	uint64_t begun_ns, first_byte_ns, finished_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	int error;
+	pthread_t thread;
+	uint32_t done; /* atomic; release */
+};
+
+struct flight {
+	const struct flight_config *cfg;
+	struct record_config record; /* what to capture, for targets.c and attach.c */
+	char *specs[CONFIG_IFACES_MAX];
+	struct recorder r;
+	struct ringtap_monitor *mon;
+	struct watched app;                               /* for the doctor: name, mark and now */
+	struct ringtap_snapshot *history[FLIGHT_HISTORY]; /* one a second, oldest first */
+	unsigned history_count;
+	struct ringtap_snapshot *last; /* of the last check */
+	double tsc_hz;
+	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
+	unsigned incident_count;
+	uint64_t made, failed, start_ns;
+	pthread_t keeper;
+	int lock_fd, wake_fd, usr1_fd;
+	/* Atomic. */
+	uint32_t stop_keeper, keeper_ended, abort_writers;
+	int keeper_error;
+};
+
+/* ---- recorder.c: records until a signal or the end of the application. Returns enum status. */
+int flight_run(struct flight *f);
+
+/* ---- keeper.c */
+int keeper_start(struct flight *f);
+void keeper_stop(struct flight *f);
+
+/* ---- incident.c */
+/* Begins an incident in a new folder; prints why it cannot. */
+void incident_begin(struct flight *f, const struct trigger *t, const struct event *e);
+/* Reports on those whose packets are written, and frees them. */
+void incidents_finish(struct flight *f);
+
+/* ---- packets.c: the thread that writes an incident's packets. */
+void *packets_write(void *incident);
+
+/* ---- reports.c: the other files of an incident. 0 or -errno. */
+int reports_write(const struct incident *i);
+
+/* ---- page.c */
+/* The plot of an incident, with seconds first … last of the history (none if they are equal). 0 or
+ * -errno. */
+int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f);
+/* The page; plot: there is one. */
+void page_write(const struct incident *i, bool plot, FILE *f);
+
+/* ---- history.c */
+/* Between two snapshots of the history. */
+struct span history_span(const struct flight *f, unsigned first, unsigned last);
+/* Takes a snapshot, checks the triggers with it and keeps one a second. */
+void history_step(struct flight *f);
+void history_free(struct flight *f);
+/* The snapshots around an incident: indices into history. False: fewer than two. */
+bool history_around(
+	const struct flight *f, uint64_t from_ns, uint64_t to_ns, unsigned *first, unsigned *last);
+/* Judges an interval. The caller frees; NULL: no interval, or no memory. */
+struct diagnosis *history_judge(
+	const struct flight *f, unsigned first, unsigned last, struct examination *e);
+
+/* ---- folder.c: incidents on disk */
+/* Opens the folder for a recorder, makes it where it is missing. The descriptor of its lock, or
+ * -errno after a message. */
+int folder_lock(const char *path);
+/* Removes the oldest incidents until there are at most count (0: any number), of at most bytes (0:
+ * any size). The newest stays, and so do those that are being written. Returns how many it removed.
+ */
+unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
+/* The commands. Return enum status. */
+int folder_command(int argc, char **argv, bool *mine);
+
+#endif

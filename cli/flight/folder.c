@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Incidents on disk, and the commands for them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "flight.h"
+
+#define LOCK ".recorder" /* locked while a recorder writes here; holds its process id */
+
+/* What an incident consists of: nothing else is ever removed. */
+static const char *const parts[] = {
+	FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE, FLIGHT_PLOT, FLIGHT_INCIDENT};
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static char *path_of(const char *folder, const char *name, const char *part)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s%s%s", folder, name, part ? "/" : "", part ? part : "") < 0
+		       ? NULL
+		       : path;
+}
+
+/* ---- the lock */
+
+int folder_lock(const char *path)
+{
+	char *lock = NULL, pid[16];
+	int fd = -1, ret;
+
+	if ((mkdir(path, 0700) && errno != EEXIST) || !(lock = path_of(path, LOCK, NULL)) ||
+		(fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0) {
+		ret = -errno;
+		message_print("flight: -w %s: %s; choose another folder", path, strerror(-ret));
+		free(lock);
+		return ret;
+	}
+	free(lock);
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		message_print("flight: -w %s: another recorder writes there; choose another folder",
+			path);
+		close(fd);
+		return -EBUSY;
+	}
+	snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(fd, 0) || pwrite(fd, pid, strlen(pid), 0) != (ssize_t)strlen(pid)) {
+		message_print("flight: -w %s: %s; choose another folder", path, strerror(errno));
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+/* The process that writes there; 0: none. */
+static pid_t recorder_of(const char *folder)
+{
+	char *lock = path_of(folder, LOCK, NULL), text[16] = "";
+	int fd = lock ? open(lock, O_RDONLY | O_CLOEXEC) : -1;
+	pid_t pid = 0;
+
+	free(lock);
+	if (fd < 0)
+		return 0;
+	if (flock(fd, LOCK_SH | LOCK_NB) && read(fd, text, sizeof(text) - 1) > 0)
+		pid = atoi(text);
+	close(fd);
+	return pid;
+}
+
+/* ---- what there is */
+
+/* 20260102T030405.678901-NAME */
+static int is_incident(const struct dirent *e)
+{
+	static const char form[] = "ddddddddTdddddd.dddddd-";
+
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] == 'd' ? e->d_name[i] < '0' || e->d_name[i] > '9'
+				   : e->d_name[i] != form[i])
+			return 0;
+	return 1;
+}
+
+struct listing {
+	struct dirent **list; /* oldest first */
+	int count;
+};
+
+static int look(struct listing *l, const char *folder)
+{
+	l->count = scandir(folder, &l->list, is_incident, alphasort);
+	return l->count < 0 ? -errno : 0;
+}
+
+static void listing_free(struct listing *l)
+{
+	for (int i = 0; i < l->count; i++)
+		free(l->list[i]);
+	if (l->count >= 0)
+		free(l->list);
+}
+
+static uint64_t size_of(const char *folder, const char *name)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < PARTS; i++) {
+		char *path = path_of(folder, name, parts[i]);
+		struct stat st;
+
+		if (path && !lstat(path, &st))
+			sum += (uint64_t)st.st_size;
+		free(path);
+	}
+	return sum;
+}
+
+/* Its file; NULL: it is being written, or its recorder was killed. The caller decrefs. */
+static json_t *load(const char *folder, const char *name)
+{
+	char *path = path_of(folder, name, FLIGHT_INCIDENT);
+	json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
+
+	free(path);
+	return j;
+}
+
+/* ---- pruning */
+
+/* One without FLIGHT_INCIDENT, of a recorder that was killed, is not. */
+static bool is_being_written(const char *folder, const char *name)
+{
+	char *path = path_of(folder, name, NULL);
+	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	bool locked = fd < 0 || flock(fd, LOCK_SH | LOCK_NB);
+
+	free(path);
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+static void remove_incident(const char *folder, const char *name)
+{
+	char *path;
+
+	for (size_t i = 0; i < PARTS; i++) {
+		path = path_of(folder, name, parts[i]);
+		if (path)
+			unlink(path);
+		free(path);
+	}
+	path = path_of(folder, name, NULL);
+	if (path)
+		rmdir(path);
+	free(path);
+}
+
+unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
+{
+	struct listing l;
+	uint64_t sum = 0;
+	unsigned removed = 0;
+
+	if ((!count && !bytes) || look(&l, path))
+		return 0;
+	for (int i = l.count - 1; i >= 0; i--) {
+		const char *name = l.list[i]->d_name;
+
+		sum += size_of(path, name);
+		if (i < l.count - 1 && !is_being_written(path, name) &&
+			((count && (uint64_t)(l.count - i) > count) || (bytes && sum > bytes))) {
+			remove_incident(path, name);
+			removed++;
+		}
+	}
+	listing_free(&l);
+	return removed;
+}
+
+/* ---- commands */
+
+struct context {
+	const char *folder, *name;
+	uint64_t max_incidents, max_disk;
+	bool json;
+};
+
+#define TO(field) OPTION_TO(struct context, field)
+
+static const struct option_def list_options[] = {
+	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+		"The folder of the incidents (default: incidents)"},
+	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+};
+static const struct option_def prune_options[] = {
+	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+		"The folder of the incidents (default: incidents)"},
+	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
+		"Remove the oldest incidents beyond N"},
+	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1, UINT64_MAX,
+		"Remove the oldest incidents beyond SIZE in all"},
+};
+
+static const char *text_of(json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}
+
+static void print_line(const char *name, json_t *j)
+{
+	json_t *t = json_object_get(j, "trigger");
+	char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+
+	if (!j) {
+		printf("%-48s  incomplete\n", name);
+		return;
+	}
+	printf("%-48s  %12s packets  %8sB  %s%s%s%s\n", name,
+		format_count(packets, (uint64_t)json_integer_value(json_object_get(j, "packets"))),
+		format_si(bytes, (double)json_integer_value(json_object_get(j, "bytes"))),
+		text_of(t, "condition"), *text_of(t, "value") ? ": " : "", text_of(t, "value"),
+		json_is_null(json_object_get(j, "error")) ? "" : " (not all of it)");
+}
+
+static int list(struct context *c)
+{
+	json_t *all = json_array();
+	struct listing l;
+	int ret = look(&l, c->folder);
+
+	if (ret) {
+		message_print(
+			"flight list: %s: %s; give the folder by -w", c->folder, strerror(-ret));
+		json_decref(all);
+		return STATUS_FAILED;
+	}
+	for (int i = 0; i < l.count; i++) {
+		json_t *j = load(c->folder, l.list[i]->d_name);
+
+		if (!c->json)
+			print_line(l.list[i]->d_name, j);
+		else if (j)
+			json_array_append(all, j);
+		json_decref(j);
+	}
+	listing_free(&l);
+	if (c->json)
+		ret = json_print(json_pack("{s:O}", "incidents", all), stdout);
+	json_decref(all);
+	return output_end("flight list", ret);
+}
+
+static void copy_to_stdout(const char *path)
+{
+	FILE *f = path ? fopen(path, "re") : NULL;
+	char buf[4096];
+	size_t n;
+
+	while (f && (n = fread(buf, 1, sizeof(buf), f)) > 0)
+		fwrite(buf, 1, n, stdout);
+	if (f)
+		fclose(f);
+}
+
+static void print_incident(json_t *j)
+{
+	json_t *t = json_object_get(j, "trigger");
+	double missing = json_number_value(json_object_get(j, "missing_ns")) / 1e9;
+	long long lost = json_integer_value(json_object_get(j, "lost"));
+
+	printf("application: %s\ntrigger: %s%s%s%s%s\n", text_of(j, "application"),
+		text_of(t, "condition"), *text_of(t, "where") ? ", at " : "", text_of(t, "where"),
+		*text_of(t, "value") ? ", value " : "", text_of(t, "value"));
+	printf("window: %.6f s, %lld packets, %lld lost by the capture\n",
+		(json_number_value(json_object_get(j, "to_ns")) -
+			json_number_value(json_object_get(j, "from_ns"))) /
+			1e9,
+		(long long)json_integer_value(json_object_get(j, "packets")), lost);
+	if (missing > 0)
+		printf("not kept: the first %.6f s; give --keep more memory\n", missing);
+	if (*text_of(j, "error"))
+		printf("not complete: %s\n", text_of(j, "error"));
+}
+
+static int show(struct context *c)
+{
+	json_t *j = c->name && !strchr(c->name, '/') ? load(c->folder, c->name) : NULL;
+	char *path;
+
+	if (!j) {
+		message_print("flight show: %s: no complete incident of that name in %s; 'ringtap "
+			      "flight list' shows what there is",
+			c->name ? c->name : "no name", c->folder);
+		return STATUS_FAILED;
+	}
+	if (c->json) {
+		json_print(json_incref(j), stdout);
+	} else {
+		print_incident(j);
+		path = path_of(c->folder, c->name, FLIGHT_DOCTOR);
+		copy_to_stdout(path);
+		free(path);
+	}
+	json_decref(j);
+	return output_end("flight show", 0);
+}
+
+static int prune(struct context *c)
+{
+	if (!c->max_incidents && !c->max_disk) {
+		message_print("flight prune: no limit; give --max-incidents or --max-disk");
+		return STATUS_USAGE;
+	}
+	printf("%u incidents removed\n", folder_prune(c->folder, c->max_incidents, c->max_disk));
+	return output_end("flight prune", 0);
+}
+
+static int trigger(struct context *c)
+{
+	pid_t pid = recorder_of(c->folder);
+
+	if (pid > 0 && !kill(pid, SIGUSR1))
+		return STATUS_OK;
+	message_print("flight trigger: no recorder writes to %s; give its folder by -w", c->folder);
+	return STATUS_FAILED;
+}
+
+static int operand(void *ctx, const char *text)
+{
+	struct context *c = ctx;
+
+	c->name = text;
+	return 0;
+}
+
+static const struct {
+	struct command command;
+	int (*run)(struct context *c);
+} commands_of_folder[] = {
+	{{.name = "flight list", .options = list_options, .option_count = 2}, list},
+	{{.name = "flight show",
+		 .options = list_options,
+		 .option_count = 2,
+		 .operands = "INCIDENT",
+		 .operand = operand},
+		show},
+	{{.name = "flight prune", .options = prune_options, .option_count = 3}, prune},
+	{{.name = "flight trigger", .options = list_options, .option_count = 1}, trigger},
+};
+
+int folder_command(int argc, char **argv, bool *mine)
+{
+	struct context c = {.folder = "incidents"};
+
+	for (size_t i = 0;
+		argc > 1 && i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0]); i++) {
+		const struct command *cmd = &commands_of_folder[i].command;
+		int ret;
+
+		if (strcmp(argv[1], cmd->name + strlen("flight ")))
+			continue;
+		*mine = true;
+		ret = options_parse(cmd, argc - 1, argv + 1, &c);
+		if (ret <= 0)
+			return ret ? STATUS_USAGE : STATUS_OK;
+		return commands_of_folder[i].run(&c);
+	}
+	return STATUS_OK;
+}

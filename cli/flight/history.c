@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Snapshots of the last minutes, and the triggers that are checked with them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "flight.h"
+
+#define DOCTOR_SPAN 5 /* seconds that it judges */
+
+static struct ringtap_snapshot *newest(const struct flight *f)
+{
+	return f->history_count ? f->history[f->history_count - 1] : NULL;
+}
+
+static void push(struct flight *f, struct ringtap_snapshot *now)
+{
+	if (f->history_count == FLIGHT_HISTORY) {
+		ringtap_snapshot_free(f->history[0]);
+		f->history_count--;
+		memmove(f->history, f->history + 1, f->history_count * sizeof(f->history[0]));
+	}
+	f->history[f->history_count++] = now;
+}
+
+static struct span span_between(
+	const struct flight *f, const struct ringtap_snapshot *a, const struct ringtap_snapshot *b)
+{
+	return (struct span){.from = a,
+		.to = b,
+		.seconds = (double)(b->taken_mono_ns - a->taken_mono_ns) / NS_PER_S,
+		.tsc_hz = f->tsc_hz};
+}
+
+struct span history_span(const struct flight *f, unsigned first, unsigned last)
+{
+	return span_between(f, f->history[first], f->history[last]);
+}
+
+struct diagnosis *history_judge(
+	const struct flight *f, unsigned first, unsigned last, struct examination *e)
+{
+	struct diagnosis *d = calloc(1, sizeof(*d));
+	struct watched *app = (struct watched *)&f->app;
+	struct look look = {0};
+
+	app->mark = f->history[first];
+	app->tsc_hz = f->tsc_hz;
+	for (unsigned i = first + 1; i <= last; i++) {
+		app->now = f->history[i];
+		doctor_look(&look, app);
+	}
+	*e = (struct examination){.app = app, .pools = look.pools, .pool_count = look.pool_count};
+	if (!d || !span_of(app, &e->span)) {
+		free(look.pools);
+		free(d);
+		return NULL;
+	}
+	if (e->pool_count > e->span.to->pool_count)
+		e->pool_count = e->span.to->pool_count;
+	doctor_judge(e, d);
+	free(look.pools);
+	e->pools = NULL;
+	e->pool_count = 0;
+	return d;
+}
+
+static void fire(struct flight *f, struct trigger *t, const struct event *e)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (now < t->quiet_ns) {
+		t->suppressed++;
+		return;
+	}
+	t->quiet_ns = now + t->cooldown_ns;
+	incident_begin(f, t, e);
+}
+
+static void check(struct flight *f, struct trigger *t, bool met, const struct event *e)
+{
+	bool held = t->holds;
+
+	t->holds = met;
+	if (met && !(held && trigger_is_level(t)))
+		fire(f, t, e);
+}
+
+static void check_doctor(struct flight *f)
+{
+	unsigned last = f->history_count - 1, first = last > DOCTOR_SPAN ? last - DOCTOR_SPAN : 0;
+	struct diagnosis *d = NULL;
+	struct examination x;
+
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		struct event e = {.from_ns = f->history[last - 1]->taken_ns,
+			.to_ns = f->history[last]->taken_ns};
+
+		if (t->kind != TRIGGER_DOCTOR)
+			continue;
+		if (!d)
+			d = history_judge(f, first, last, &x);
+		if (d)
+			check(f, t, trigger_check_doctor(t, d, &e), &e);
+	}
+	free(d);
+}
+
+void history_step(struct flight *f)
+{
+	struct ringtap_snapshot *now, *before = f->last;
+	bool kept = before == newest(f), second;
+
+	if (ringtap_monitor_read(f->mon, &now) && !now)
+		return;
+	if (!f->tsc_hz)
+		f->tsc_hz = (double)now->tsc_hz;
+	if (before && now->taken_mono_ns > before->taken_mono_ns) {
+		const struct span s = span_between(f, before, now);
+
+		for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+			struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+			struct event e;
+
+			if (t->kind < TRIGGER_DOCTOR)
+				check(f, t, trigger_check(t, &s, &e), &e);
+		}
+	}
+	second = !newest(f) || now->taken_mono_ns - newest(f)->taken_mono_ns >= NS_PER_S;
+	if (before && !kept)
+		ringtap_snapshot_free(before);
+	f->last = now;
+	if (!second)
+		return;
+	push(f, now);
+	if (f->history_count > 1)
+		check_doctor(f);
+}
+
+void history_free(struct flight *f)
+{
+	if (f->last && f->last != newest(f))
+		ringtap_snapshot_free(f->last);
+	for (unsigned i = 0; i < f->history_count; i++)
+		ringtap_snapshot_free(f->history[i]);
+	f->history_count = 0;
+	f->last = NULL;
+}
+
+bool history_around(
+	const struct flight *f, uint64_t from_ns, uint64_t to_ns, unsigned *first, unsigned *last)
+{
+	unsigned n = f->history_count;
+
+	if (n < 2)
+		return false;
+	*last = n - 1;
+	while (*last > 1 && f->history[*last - 1]->taken_ns >= to_ns)
+		--*last;
+	*first = *last - 1;
+	while (*first > 0 && f->history[*first]->taken_ns > from_ns)
+		--*first;
+	return true;
+}

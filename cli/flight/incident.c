@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Incidents from trigger to report. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "common/atomics.h"
+#include "flight.h"
+
+static void incident_free(struct incident *i)
+{
+	if (i->window)
+		ringtap_capture_close(i->window);
+	output_free(&i->r.out);
+	files_free(&i->r.files);
+	free(i->r.path);
+	free(i->r.bad_path);
+	free(i->if_packets);
+	free(i->if_lost);
+	if (i->folder_fd >= 0)
+		close(i->folder_fd);
+	free(i->folder);
+	free(i);
+}
+
+/* 20260102T030405.678901-NAME, in UTC: names sort by time. */
+static int make_folder(struct incident *i)
+{
+	time_t s = (time_t)(i->event.to_ns / NS_PER_S);
+	char stamp[32];
+	struct tm tm;
+
+	gmtime_r(&s, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &tm);
+	snprintf(i->name, sizeof(i->name), "%s.%06" PRIu64 "-%.24s", stamp,
+		i->event.to_ns % NS_PER_S / 1000, i->trigger->name);
+	if (asprintf(&i->folder, "%s/%s", i->f->cfg->folder, i->name) < 0)
+		return -ENOMEM;
+	if (mkdir(i->folder, 0700))
+		return -errno;
+	i->folder_fd = open(i->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (i->folder_fd < 0 || flock(i->folder_fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	return asprintf(&i->r.path, "%s/" FLIGHT_PACKETS, i->folder) < 0 ? -ENOMEM : 0;
+}
+
+static void make_comment(struct incident *i)
+{
+	char value[64], limit[64], when[32];
+	time_t s = (time_t)(i->event.to_ns / NS_PER_S);
+	struct tm tm;
+
+	trigger_value(i->trigger, i->event.value, value, sizeof(value));
+	trigger_value(i->trigger, i->trigger->threshold, limit, sizeof(limit));
+	gmtime_r(&s, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(i->comment, sizeof(i->comment),
+		"ringtap flight: trigger '%s'%s%s%s%s%s%s at %s.%09" PRIu64 "Z", i->trigger->text,
+		*i->event.where ? " at " : "", i->event.where, *value ? ", value " : "", value,
+		*limit ? ", threshold " : "", limit, when, i->event.to_ns % NS_PER_S);
+}
+
+static int prepare(struct incident *i)
+{
+	struct ringtap_kept kept = {.size = sizeof(kept)};
+	int ret = make_folder(i);
+
+	if (ret)
+		return ret;
+	make_comment(i);
+	i->cfg = i->f->record;
+	i->cfg.comment = i->comment;
+	i->r.cfg = &i->cfg;
+	i->r.targets = i->f->r.targets; /* stays the other one's */
+	ret = output_init(&i->r.out, &i->cfg);
+	if (!ret)
+		ret = ringtap_capture_window(i->f->r.cap, i->from_ns, i->to_ns, &i->window);
+	if (ret)
+		return ret;
+	ringtap_capture_kept(i->window, &kept);
+	i->since_ns = kept.since_ns;
+	i->r.cap = i->window;
+	return -pthread_create(&i->thread, NULL, packets_write, i);
+}
+
+static void say_begun(const struct incident *i)
+{
+	char value[64];
+
+	trigger_value(i->trigger, i->event.value, value, sizeof(value));
+	if (!i->f->cfg->quiet)
+		fprintf(stderr, "Incident %s: %s%s%s%s%s\n", i->name, i->trigger->text,
+			*value ? ": " : "", value, *i->event.where ? ", " : "", i->event.where);
+}
+
+void incident_begin(struct flight *f, const struct trigger *t, const struct event *e)
+{
+	struct incident *i;
+	int ret;
+
+	if (f->incident_count == FLIGHT_INCIDENTS_MAX) {
+		message_print("flight: %s: %d incidents are being written already; not recorded",
+			t->text, FLIGHT_INCIDENTS_MAX);
+		f->failed++;
+		return;
+	}
+	i = calloc(1, sizeof(*i));
+	if (!i)
+		return;
+	i->f = f;
+	i->folder_fd = -1;
+	i->trigger = t;
+	i->event = *e;
+	i->from_ns = e->from_ns > t->before_ns ? e->from_ns - t->before_ns : 0;
+	i->to_ns = e->to_ns + t->after_ns;
+	i->begun_ns = now_ns(CLOCK_MONOTONIC);
+	ret = prepare(i);
+	if (ret) {
+		message_print("flight: incident '%s': %s; not recorded", t->text, strerror(-ret));
+		f->failed++;
+		incident_free(i);
+		return;
+	}
+	f->incidents[f->incident_count++] = i;
+	f->made++;
+	say_begun(i);
+}
+
+static void report(struct flight *f, struct incident *i)
+{
+	char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+	int ret;
+
+	pthread_join(i->thread, NULL);
+	ret = reports_write(i);
+	if (i->error || ret) {
+		f->failed++;
+		message_print("flight: writing %s: %s; what was written before is whole", i->folder,
+			i->error == -EFBIG ? "more than --max-disk"
+					   : strerror(i->error ? -i->error : -ret));
+	} else if (!f->cfg->quiet) {
+		fprintf(stderr, "Incident %s: %s packets, %sB\n", i->name,
+			format_count(packets, i->packets), format_si(bytes, (double)i->bytes));
+	}
+	folder_prune(f->cfg->folder, f->cfg->max_incidents, f->cfg->max_disk);
+}
+
+void incidents_finish(struct flight *f)
+{
+	for (unsigned k = 0; k < f->incident_count; k++) {
+		struct incident *i = f->incidents[k];
+
+		/* Pairs with the release in packets_write(). */
+		if (!rt_load_acquire(&i->done))
+			continue;
+		f->incidents[k--] = f->incidents[--f->incident_count];
+		report(f, i);
+		incident_free(i);
+	}
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* index.html and plot.svg of an incident: rates, gaps, latency and pools around the event. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/monitor/plot.h"
+#include "flight.h"
+
+/* Names of ports and threads are the application's: nothing of them is markup. */
+static void put_text(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '<': fputs("&lt;", f); break;
+		case '>': fputs("&gt;", f); break;
+		case '&': fputs("&amp;", f); break;
+		case '"': fputs("&quot;", f); break;
+		default: fputc(*text, f);
+		}
+	}
+}
+
+static double seconds_from_event(const struct incident *i, double ns)
+{
+	return (ns - (double)i->event.to_ns) / 1e9;
+}
+
+/* ---- plot.svg */
+
+struct curves {
+	double at[INCIDENT_SLICES], rate[2][INCIDENT_SLICES], most_rate;
+	double time[FLIGHT_HISTORY], gap[FLIGHT_HISTORY], p99[FLIGHT_HISTORY], pool[FLIGHT_HISTORY],
+		most_ns;
+	size_t seconds;
+};
+
+static void take_rates(const struct incident *i, struct curves *c)
+{
+	double slice = (double)(i->to_ns - i->from_ns + 1) / INCIDENT_SLICES;
+
+	for (unsigned k = 0; k < INCIDENT_SLICES; k++) {
+		c->at[k] = seconds_from_event(i, (double)i->from_ns + (k + 0.5) * slice);
+		for (int d = 0; d < 2; d++) {
+			c->rate[d][k] = (double)i->slices[d][k] / slice * 1e9;
+			c->most_rate = fmax(c->most_rate, c->rate[d][k]);
+		}
+	}
+}
+
+static void take_second(const struct incident *i, struct curves *c, const struct span *s)
+{
+	size_t n = c->seconds++;
+
+	c->time[n] = seconds_from_event(i, (double)s->to->taken_ns);
+	c->gap[n] = c->p99[n] = c->pool[n] = NAN;
+	for (uint32_t k = 0; k < s->to->thread_count; k++) {
+		struct thread_rates r;
+
+		rates_thread(s, k, &r);
+		if (s->to->collectors & RINGTAP_GAPS)
+			c->gap[n] = fmax(c->gap[n], r.worst_gap_ns);
+	}
+	for (uint32_t k = 0; k < s->to->pair_count; k++) {
+		struct latency_rates r;
+
+		rates_latency(s, k, &r);
+		c->p99[n] = fmax(c->p99[n], r.p99_ns);
+	}
+	for (uint32_t k = 0; k < s->to->pool_count; k++) {
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s->to, k);
+
+		if (p->size && !p->gone)
+			c->pool[n] = fmin(c->pool[n], (double)p->available / p->size);
+	}
+	c->gap[n] /= 1e9;
+	c->p99[n] /= 1e9;
+	c->most_ns = fmax(c->most_ns, fmax(c->gap[n], c->p99[n]));
+}
+
+int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f)
+{
+	static const double event[] = {0};
+	struct curves c = {.most_rate = 1, .most_ns = 1e-9};
+	double from, to;
+
+	take_rates(i, &c);
+	for (unsigned k = first; k < last; k++) {
+		const struct span s = history_span(i->f, k, k + 1);
+
+		if (s.seconds > 0)
+			take_second(i, &c, &s);
+	}
+	from = fmin(c.at[0], c.seconds ? c.time[0] : 0) - 1e-9;
+	to = fmax(c.at[INCIDENT_SLICES - 1], c.seconds ? c.time[c.seconds - 1] : 0) + 1e-9;
+	{
+		const struct plot_series rates[] = {
+			{"received", c.at, c.rate[0], INCIDENT_SLICES, false, 0},
+			{"sent", c.at, c.rate[1], INCIDENT_SLICES, false, 1}};
+		const struct plot_series times[] = {
+			{"longest polling gap", c.time, c.gap, c.seconds, false, 0},
+			{"99 % of latencies", c.time, c.p99, c.seconds, false, 1}};
+		const struct plot_series pools[] = {
+			{"fullest mempool: free", c.time, c.pool, c.seconds, false, 2}};
+		const struct plot_axis x = {
+			.label = "time from the event", .unit = "s", .min = from, .max = to};
+		const struct plot_panel panels[] = {
+			{"Packets a second", x,
+				{.label = "packets/s", .unit = "", .max = 1.1 * c.most_rate}, rates,
+				2, event, 1, NULL, 0},
+			{"Gaps and latency, of each second", x,
+				{.label = "time", .unit = "s", .max = 1.1 * c.most_ns}, times, 2,
+				event, 1, NULL, 0},
+			{"Mempools, of each second", x,
+				{.label = "free buffers", .percent = true, .max = 1.05}, pools, 1,
+				event, 1, NULL, 0}};
+
+		return plot_write(f, PLOT_SVG, i->name, panels, c.seconds ? 3 : 1);
+	}
+}
+
+/* ---- index.html */
+
+static const char *next_step(enum trigger_kind kind)
+{
+	switch (kind) {
+	case TRIGGER_MISSED:
+	case TRIGGER_NOMBUF:
+	case TRIGGER_POOL:
+	case TRIGGER_DOCTOR: return "Read doctor.txt: it names the thread or mempool to change.";
+	case TRIGGER_UNSENT:
+	case TRIGGER_ERRORS:
+		return "Look at the link and the peer of the port; metrics.json has its counters.";
+	case TRIGGER_GAP:
+	case TRIGGER_IDLE_GAP:
+		return "See what ran on the thread's CPU: ringtap trace gaps, and --off-cpu.";
+	case TRIGGER_EXIT:
+		return "The last packets of the file are those before the end: one of them may be "
+		       "its cause.";
+	default: return "Look at the packets at the event: the comment marks the first one.";
+	}
+}
+
+static void put_row(FILE *f, const char *name, const char *value)
+{
+	fprintf(f, "<tr><th>%s</th><td>", name);
+	put_text(f, value);
+	fputs("</td></tr>\n", f);
+}
+
+void page_write(const struct incident *i, bool plot, FILE *f)
+{
+	char value[64], text[FORMAT_LEN];
+
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", f);
+	put_text(f, i->name);
+	fputs("</title><style>body{font-family:sans-serif;max-width:60em;margin:2em auto}"
+	      "th{text-align:left;padding-right:2em}img{max-width:100%}</style></head><body>\n<h1>",
+		f);
+	put_text(f, i->name);
+	fputs("</h1>\n<table>\n", f);
+	put_row(f, "application", i->f->app.name);
+	put_row(f, "condition", i->trigger->text);
+	put_row(f, "where", *i->event.where ? i->event.where : "the application");
+	trigger_value(i->trigger, i->event.value, value, sizeof(value));
+	put_row(f, "value", *value ? value : "–");
+	put_row(f, "packets", format_count(text, i->packets));
+	put_row(f, "lost by the capture", format_count(text, i->lost));
+	fputs("</table>\n", f);
+	if (plot)
+		fputs("<p><img src=\"" FLIGHT_PLOT "\" alt=\"rates, gaps, latency and mempools\">"
+		      "</p>\n",
+			f);
+	fprintf(f, "<h2>What to look at next</h2>\n<p>%s</p>\n<ul>\n", next_step(i->trigger->kind));
+	fputs("<li><a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS "</a>: all packets</li>\n"
+	      "<li><a href=\"" FLIGHT_DOCTOR "\">" FLIGHT_DOCTOR "</a>: verdicts</li>\n"
+	      "<li><a href=\"" FLIGHT_METRICS "\">" FLIGHT_METRICS "</a>: statistics</li>\n"
+	      "</ul>\n</body></html>\n",
+		f);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The recorder from attaching to its end. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "base/util.h"
+#include "cli/which_app.h"
+#include "common/atomics.h"
+#include "flight.h"
+
+#define CHECK_MS 100 /* between snapshots; probes read drivers twice a second */
+
+/* ---- setting up */
+
+static int catch_usr1(struct flight *f)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	f->usr1_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return f->usr1_fd < 0 || f->wake_fd < 0 ? -errno : 0;
+}
+
+static int open_monitor(struct flight *f, const struct target *t)
+{
+	struct ringtap_monitor_options o = {.size = sizeof(o),
+		.collectors = f->cfg->collectors,
+		.latency_every = f->cfg->latency_every};
+	char why[256] = "";
+	int ret;
+
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++)
+		o.collectors |= trigger_collectors(&f->cfg->triggers[i]);
+	ret = ringtap_monitor_open(&f->mon, t->dir, &o, why, sizeof(why));
+	if (ret) {
+		print_not_attached("flight", t->name, ret, why);
+		return ret;
+	}
+	f->app.name = (char *)t->name;
+	f->app.dir = (char *)t->dir;
+	f->app.info.size = sizeof(f->app.info);
+	return ringtap_monitor_app(f->mon, &f->app.info);
+}
+
+/* Prints what is wrong. */
+static int attach(struct flight *f)
+{
+	int ret = targets_resolve(&f->r.targets, &f->record);
+
+	if (ret)
+		return ret;
+	if (f->r.targets.count != 1) {
+		message_print("flight: ports of %u applications; give one application",
+			f->r.targets.count);
+		return -EINVAL;
+	}
+	ret = ringtap_capture_create(&f->r.cap, NULL);
+	if (ret) {
+		message_print("flight: starting: %s", strerror(-ret));
+		return ret;
+	}
+	/* First: where the memory is missing nothing else is touched. */
+	ret = recorder_attach(&f->r);
+	return ret ? ret : open_monitor(f, &f->r.targets.list[0]);
+}
+
+static void announce(const struct flight *f)
+{
+	struct ringtap_kept k = {.size = sizeof(k)};
+	char size[FORMAT_LEN];
+
+	if (f->cfg->quiet || ringtap_capture_kept(f->r.cap, &k))
+		return;
+	fprintf(stderr, "Keeping the packets of '%s' in %sB; incidents go to %s\n", f->app.name,
+		format_si(size, (double)k.buffer_size), f->cfg->folder);
+}
+
+/* ---- the loop */
+
+static const struct trigger *trigger_of(const struct flight *f, enum trigger_kind kind)
+{
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++)
+		if (f->cfg->triggers[i].kind == kind)
+			return &f->cfg->triggers[i];
+	return NULL;
+}
+
+static void take_commands(struct flight *f)
+{
+	struct signalfd_siginfo info;
+
+	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info)) {
+		uint64_t now = now_ns(CLOCK_REALTIME);
+
+		incident_begin(f, trigger_of(f, TRIGGER_COMMAND),
+			&(struct event){.from_ns = now, .to_ns = now});
+	}
+}
+
+static void take_end(struct flight *f)
+{
+	const struct trigger *t = trigger_of(f, TRIGGER_EXIT);
+	uint64_t now = now_ns(CLOCK_REALTIME);
+
+	/* What the counters show at the end may be an incident, too. */
+	history_step(f);
+	if (t)
+		incident_begin(f, t, &(struct event){.from_ns = now, .to_ns = now});
+}
+
+static void wait_for_events(const struct flight *f, bool stopping)
+{
+	struct pollfd p[] = {{.fd = f->wake_fd, .events = POLLIN},
+		{.fd = f->usr1_fd, .events = POLLIN},
+		/* While incidents are finished, another signal is asked for by abort_writers(). */
+		{.fd = stopping ? -1 : stop_fd(), .events = POLLIN}};
+	uint64_t v;
+
+	if (poll(p, 3, CHECK_MS) > 0 && p[0].revents)
+		(void)!read(f->wake_fd, &v, sizeof(v));
+}
+
+/* Until a signal or the end of the application. */
+static int record(struct flight *f)
+{
+	/* Pairs with the release in keep(). */
+	while (!rt_load_acquire(&f->keeper_ended)) {
+		if (stop_wait(0))
+			return STATUS_OK;
+		take_commands(f);
+		incidents_finish(f);
+		history_step(f);
+		wait_for_events(f, false);
+	}
+	if (f->keeper_error != -EPIPE) {
+		message_print("flight: reading the ring: %s; what came before is kept until now",
+			ringtap_capture_error(f->r.cap));
+		return STATUS_FAILED;
+	}
+	message_print("flight: application '%s' has ended", f->app.name);
+	take_end(f);
+	return STATUS_OK;
+}
+
+/* Windows may lie ahead: a second signal ends them. */
+static void finish_incidents(struct flight *f)
+{
+	bool forgotten = stop_wait(0);
+
+	if (forgotten)
+		stop_forget();
+	while (f->incident_count) {
+		if (stop_wait(0))
+			rt_store(&f->abort_writers, 1);
+		wait_for_events(f, true);
+		if (!rt_load_acquire(&f->keeper_ended))
+			history_step(f);
+		incidents_finish(f);
+	}
+}
+
+static int run_attached(struct flight *f)
+{
+	int ret = keeper_start(f), status;
+
+	if (ret) {
+		message_print("flight: keeping packets: %s",
+			*ringtap_capture_error(f->r.cap) ? ringtap_capture_error(f->r.cap)
+							 : strerror(-ret));
+		return STATUS_FAILED;
+	}
+	f->start_ns = now_ns(CLOCK_REALTIME);
+	announce(f);
+	status = record(f);
+	finish_incidents(f);
+	keeper_stop(f);
+	if (!f->cfg->quiet)
+		fprintf(stderr, "%llu incidents\n", (unsigned long long)f->made);
+	return status == STATUS_OK && f->failed ? STATUS_FAILED : status;
+}
+
+int flight_run(struct flight *f)
+{
+	int ret;
+
+	f->lock_fd = folder_lock(f->cfg->folder);
+	if (f->lock_fd < 0)
+		return STATUS_FAILED;
+	ret = stop_catch();
+	if (!ret)
+		ret = catch_usr1(f);
+	if (ret) {
+		message_print("flight: cannot wait for signals: %s", strerror(-ret));
+		return STATUS_FAILED;
+	}
+	ret = attach(f);
+	ret = ret ? (ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED) : run_attached(f);
+	history_free(f);
+	ringtap_monitor_close(f->mon);
+	if (f->r.cap)
+		ringtap_capture_close(f->r.cap);
+	targets_free(&f->r.targets);
+	close(f->lock_fd);
+	return ret;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands beside an incident's packets. FLIGHT_INCIDENT comes last: a folder with it is
+ * complete. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "cli/top/top.h"
+#include "flight.h"
+
+static FILE *create(const struct incident *i, const char *name, char **path)
+{
+	FILE *f = NULL;
+	int fd;
+
+	if (asprintf(path, "%s/%s", i->folder, name) < 0) {
+		*path = NULL;
+		return NULL;
+	}
+	fd = open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0)
+		f = fdopen(fd, "w");
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
+static int finish(FILE *f, int ret)
+{
+	if (!ret && (fflush(f) || ferror(f)))
+		ret = errno ? -errno : -EIO;
+	if (fclose(f) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+/* Frees j. */
+static int write_json(const struct incident *i, const char *name, json_t *j)
+{
+	char *path;
+	FILE *f = create(i, name, &path);
+	int ret = f ? json_print(j, f) : -errno;
+
+	if (f)
+		ret = finish(f, ret);
+	else
+		json_decref(j);
+	free(path);
+	return ret;
+}
+
+/* ---- metrics.json */
+
+static json_t *interval(const struct flight *f, unsigned a, unsigned b)
+{
+	const struct span s = history_span(f, a, b);
+	json_t *j = json_object();
+
+	json_object_set_new(j, "from_ns", json_count(s.from->taken_ns));
+	json_object_set_new(j, "to_ns", json_count(s.to->taken_ns));
+	if (s.seconds > 0)
+		top_set_metrics(j, &s);
+	return j;
+}
+
+static int write_metrics(const struct incident *i, unsigned first, unsigned last)
+{
+	json_t *j = json_object(), *seconds = json_array();
+
+	for (unsigned k = first; k < last; k++)
+		json_array_append_new(seconds, interval(i->f, k, k + 1));
+	json_object_set_new(j, "incident", json_text(i->name));
+	json_object_set_new(j, "seconds", seconds);
+	json_object_set_new(j, "all", interval(i->f, first, last));
+	return write_json(i, FLIGHT_METRICS, j);
+}
+
+/* ---- doctor.txt */
+
+static int write_doctor(const struct incident *i, unsigned first, unsigned last)
+{
+	struct examination e;
+	struct diagnosis *d = history_judge(i->f, first, last, &e);
+	char *path = NULL;
+	FILE *f;
+	int ret;
+
+	if (!d)
+		return 0;
+	f = create(i, FLIGHT_DOCTOR, &path);
+	ret = f ? 0 : -errno;
+	if (f) {
+		doctor_print(f, &e, d);
+		ret = finish(f, 0);
+	}
+	free(path);
+	free(d);
+	return ret;
+}
+
+/* ---- index.html */
+
+static int write_page(const struct incident *i, unsigned first, unsigned last)
+{
+	char *path;
+	FILE *f = create(i, FLIGHT_PLOT, &path);
+	int ret = f ? page_plot(i, first, last, f) : -errno, end;
+
+	if (f)
+		ret = finish(f, ret);
+	free(path);
+	f = create(i, FLIGHT_PAGE, &path);
+	end = f ? 0 : -errno;
+	if (f) {
+		page_write(i, !ret, f);
+		end = finish(f, 0);
+	}
+	free(path);
+	return ret ? ret : end;
+}
+
+/* ---- incident.json */
+
+static json_t *time_or_null(uint64_t ns)
+{
+	return ns ? json_count(ns) : json_null();
+}
+
+/* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
+static uint64_t missing_ns(const struct incident *i)
+{
+	uint64_t since = i->since_ns > i->f->start_ns ? i->since_ns : i->f->start_ns;
+
+	return since > i->from_ns ? since - i->from_ns : 0;
+}
+
+static json_t *trigger_json(const struct incident *i)
+{
+	const struct trigger *t = i->trigger;
+	char value[64], limit[64];
+
+	trigger_value(t, i->event.value, value, sizeof(value));
+	trigger_value(t, t->threshold, limit, sizeof(limit));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "name", json_text(t->name),
+		"condition", json_text(t->text), "where",
+		*i->event.where ? json_text(i->event.where) : json_null(), "value",
+		*value ? json_text(value) : json_null(), "threshold",
+		*limit ? json_text(limit) : json_null(), "suppressed_before",
+		json_count(t->suppressed), "number", i->event.value);
+}
+
+static json_t *incident_json(const struct incident *i)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "name", json_text(i->name));
+	json_object_set_new(j, "application", json_text(i->f->app.name));
+	json_object_set_new(j, "trigger", trigger_json(i));
+	json_object_set_new(j, "event_from_ns", json_count(i->event.from_ns));
+	json_object_set_new(j, "event_to_ns", json_count(i->event.to_ns));
+	json_object_set_new(j, "from_ns", json_count(i->from_ns));
+	json_object_set_new(j, "to_ns", json_count(i->to_ns));
+	json_object_set_new(j, "missing_ns", json_count(missing_ns(i)));
+	json_object_set_new(j, "packets", json_count(i->packets));
+	json_object_set_new(j, "bytes", json_count(i->bytes));
+	json_object_set_new(j, "lost", json_count(i->lost));
+	json_object_set_new(j, "first_packet_ns", time_or_null(i->first_ns));
+	json_object_set_new(j, "last_packet_ns", time_or_null(i->last_ns));
+	json_object_set_new(j, "first_byte_after_ns",
+		i->first_byte_ns ? json_count(i->first_byte_ns - i->begun_ns) : json_null());
+	json_object_set_new(j, "finished_after_ns", json_count(i->finished_ns - i->begun_ns));
+	json_object_set_new(j, "error",
+		i->error ? json_text(i->error == -EFBIG ? "more than --max-disk"
+							: strerror(-i->error))
+			 : json_null());
+	return j;
+}
+
+int reports_write(const struct incident *i)
+{
+	unsigned first = 0, last = 0;
+	int ret = 0, end;
+
+	if (history_around(i->f, i->from_ns, i->to_ns, &first, &last)) {
+		ret = write_metrics(i, first, last);
+		end = write_doctor(i, first, last);
+		ret = ret ? ret : end;
+	}
+	end = write_page(i, first, last);
+	ret = ret ? ret : end;
+	end = write_json(i, FLIGHT_INCIDENT, incident_json(i));
+	return ret ? ret : end;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What makes an incident: conditions on two snapshots, and what happens to the application. */
+#ifndef RINGTAP_CLI_FLIGHT_TRIGGER_H
+#define RINGTAP_CLI_FLIGHT_TRIGGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/monitor/rates.h"
+
+/* In the order of TRIGGER_NAMES. */
+enum trigger_kind {
+	TRIGGER_MISSED,
+	TRIGGER_NOMBUF,
+	TRIGGER_UNSENT,
+	TRIGGER_ERRORS,
+	TRIGGER_LATENCY,
+	TRIGGER_P50,
+	TRIGGER_P90,
+	TRIGGER_P99,
+	TRIGGER_P999,
+	TRIGGER_GAP,
+	TRIGGER_IDLE_GAP,
+	TRIGGER_BURST,
+	TRIGGER_POOL,
+	TRIGGER_DOCTOR,
+	TRIGGER_EXIT,
+	TRIGGER_COMMAND, /* SIGUSR1, and ringtap flight trigger; always on */
+};
+#define TRIGGER_NAMES \
+	"missed|nombuf|unsent|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|doctor|exit"
+
+struct trigger {
+	const char *text; /* as given; it lives as long as argv */
+	const char *name; /* of its incidents */
+	enum trigger_kind kind;
+	double threshold; /* packets, ns, or objects of a pool; percent or packets/s if so */
+	bool rate, percent;
+	int verdict; /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
+	uint64_t before_ns, after_ns, cooldown_ns;
+	bool holds;          /* the condition of a level was true when it was last checked */
+	uint64_t quiet_ns;   /* CLOCK_MONOTONIC, no incident before */
+	uint64_t suppressed; /* events that made no incident */
+};
+
+/* That a condition was met. */
+struct event {
+	uint64_t from_ns, to_ns; /* since the epoch: some time between them */
+	double value;
+	char where[96]; /* port, thread, pool, verdict; "": the application */
+};
+
+/* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. */
+int trigger_parse(struct trigger *t, const char *text);
+/* The collectors that it needs. */
+unsigned trigger_collectors(const struct trigger *t);
+/* Whether its condition was met between two snapshots; e becomes the first, or worst, case. Not for
+ * TRIGGER_DOCTOR, EXIT and COMMAND. */
+bool trigger_check(const struct trigger *t, const struct span *s, struct event *e);
+/* The same of a diagnosis. */
+bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
+/* Of a level, only the change counts; other conditions are met again and again. */
+bool trigger_is_level(const struct trigger *t);
+/* "12 packets", "61.2 us": a value of this trigger. */
+void trigger_value(const struct trigger *t, double value, char *out, size_t size);
+
+#endif

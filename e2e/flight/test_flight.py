@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap flight against what is known of the packets: each trigger makes one incident, whose
+window holds the packets of its time, each of them, and no other."""
+import json
+import signal
+import stat
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from harness import flight, pcapng
+from harness.flight import Flight
+from harness.known import Known
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.ringtap import FAILED, USAGE
+
+COMMENT = 1  # code of opt_comment
+STALL_NS = 300_000_000
+
+
+@pytest.fixture
+def keep(closing, tmp_path):
+    """keep(app, option...) starts `ringtap flight`."""
+    def start(app, *args, folder=None, **kwargs):
+        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
+
+    return start
+
+
+@pytest.fixture
+def stream(fwd):
+    """A stream of numbered packets through a forwarder."""
+    return fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+               "--role", "sink:b@0", "--frame", "udp", "--rate", "20k").running()
+
+
+def content(file, packets):
+    """What identifies packets, without the comment of an incident."""
+    return [(file.interfaces[p.interface].name, p.ns, p.direction, p.queue, p.data) for p in packets]
+
+
+def assert_same_packets(incident, recorded):
+    """An incident has the packets that ringtap record has of its window, one by one: both have the
+    time that a hook reads once for all sessions."""
+    file = incident.file
+    pcapng.assert_in_order(file)
+    wanted = flight.within(recorded.packets, incident)
+    # Packets of one time may come in another order, of two threads.
+    assert sorted(content(file, file.packets)) == sorted(content(recorded, wanted))
+    assert incident["packets"] == len(wanted)
+    assert incident["lost"] == 0 and incident["error"] is None
+    return file
+
+
+def some_packets(recorder):
+    """Waits for more than half a second of the stream."""
+    size = recorder.out.stat().st_size
+    until(lambda: recorder.out.stat().st_size > size + 6_000_000, what="packets")
+
+
+def comments(file):
+    return [p.options[COMMENT][0].decode() for p in file.packets if COMMENT in p.options]
+
+
+@pytest.mark.smoke
+def test_window_around_a_signal(stream, keep, record):
+    recorder = record(stream)
+    kept = keep(stream, "--before", "200ms", "--after", "100ms")
+    some_packets(recorder)
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    kept.finish()
+    recorder.finish()
+    file = assert_same_packets(incident, recorder.file())
+    assert len(file.packets) > 1000 and incident["missing_ns"] == 0
+    assert incident["to_ns"] - incident["from_ns"] == 300_000_000
+    # The first packet from the trigger on has the comment, and the section.
+    text, = comments(file)
+    marked = next(p for p in file.packets if COMMENT in p.options)
+    assert text == file.section[COMMENT][0].decode() and "trigger 'command'" in text
+    assert marked.ns == min(p.ns for p in file.packets if p.ns >= incident["event_to_ns"])
+    for interface in file.interfaces:
+        assert pcapng.stat(interface, pcapng.LOST) == 0
+    assert sum(pcapng.stat(i, pcapng.DELIVERED) for i in file.interfaces) == len(file.packets)
+    for path in incident.folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    check(["capinfos", incident.folder / flight.PACKETS])
+
+
+def test_overlapping_incidents_are_both_whole(stream, keep, record):
+    recorder = record(stream)
+    kept = keep(stream, "--before", "300ms", "--after", "400ms")
+    some_packets(recorder)
+    flight.command("trigger", kept.folder)
+    kept.proc.expect("^Incident")
+    flight.command("trigger", kept.folder)
+    kept.proc.expect("^Incident")
+    first, second = kept.incidents(2)
+    kept.finish()
+    recorder.finish()
+    assert second["from_ns"] < first["to_ns"]
+    for incident in first, second:
+        assert_same_packets(incident, recorder.file())
+
+
+def test_kill_of_the_application(app, keep):
+    """What it had published is in the recorder's memory."""
+    kept = keep(app, "--on", "exit", "--before", "60s")
+    sent = app.tx(n=5000, len=100)[0]
+    app.proc.kill()
+    output = kept.done()
+    assert "has ended" in output
+    incident, = kept.incidents(1)
+    assert incident.condition == "exit"
+    assert sent == 5000 == len(incident.file.packets)
+    numbers = [p.data for p in incident.file.packets]
+    assert len(set(numbers)) == 5000
+    assert incident["missing_ns"] > 0  # 60 s before, it was not there
+
+
+def stall(app, kept):
+    """A process that is stopped does not poll: the gap is at least that long."""
+    app.proc.send_signal(signal.SIGSTOP)
+    check(["sleep", STALL_NS / 1e9])
+    app.proc.send_signal(signal.SIGCONT)
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert len(kept.folders()) == 1
+    assert incident["trigger"]["number"] >= STALL_NS
+    assert incident["event_to_ns"] - incident["event_from_ns"] >= STALL_NS
+    assert incident["trigger"]["where"]
+    return incident
+
+
+def test_a_stall_makes_one_incident(stream, keep):
+    """A slow stream: nearly all polls are empty."""
+    kept = keep(stream, "--on", "idle-gap > 200ms", "--name", "stall", "--before", "100ms",
+                "--after", "50ms")
+    check(["sleep", "0.5"])
+    incident = stall(stream, kept)
+    assert incident.folder.name.endswith("-stall")
+    # No packet in the gap, and packets on both sides.
+    times = [p.ns for p in incident.file.packets]
+    longest = max(b - a for a, b in zip(times, times[1:]))
+    assert longest >= 0.99 * STALL_NS and incident["missing_ns"] == 0
+    assert times[0] < incident["event_from_ns"] and times[-1] > incident["event_to_ns"]
+
+
+def test_a_stall_of_a_thread_with_work(fwd, keep):
+    """Packets that circulate: all polls bring some."""
+    app = fwd("--ring", "a:4096", "--role", "echo:a@1", "--tx-first", 32).running()
+    kept = keep(app, "--on", "gap > 200ms", "--after", "1ms", "-f", "less 1")
+    check(["sleep", "0.5"])
+    stall(app, kept)
+
+
+def test_packets_that_a_port_refuses(testpmd, keep):
+    """No thread reads net_ring0. The condition goes on to be true; one incident comes of it."""
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    kept = keep(pmd, "--on", "unsent > 100", "--before", "100ms", "--after", "1ms", "-s", "64",
+                "--cooldown", "1h", "-i", "net_ring0")
+    pmd.start()
+    incident, = kept.incidents(1)
+    pmd.stop()
+    kept.finish()
+    assert incident.condition == "unsent > 100"
+    assert incident["trigger"]["where"] == "net_ring0" and incident["trigger"]["number"] > 100
+    # Two readings of the driver, half a second apart on a quiet machine.
+    assert 0 < incident["event_to_ns"] - incident["event_from_ns"] < 5e9
+
+
+def test_missed_packets(testpmd, wire, keep):
+    pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub,
+                  args=("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000"))
+    kept = keep(pmd, "--on", "missed", "--before", "10ms", "--after", "10ms", "--cooldown", "1h")
+    pmd.start()
+    wire.send()
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["where"] == "net_pcap0" and incident["trigger"]["number"] >= 1
+
+
+def test_a_pool_that_runs_empty(testpmd, keep):
+    """A software queue takes all buffers, and keeps them: a level makes one incident."""
+    pmd = testpmd("net_null0", "net_null1", mbufs=1100,
+                  args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"))
+    kept = keep(pmd, "--on", "pool < 10%", "--before", "100ms", "--after", "1ms", "--cooldown", "0")
+    pmd.start()
+    incident, = kept.incidents(1)
+    check(["sleep", "1"])
+    kept.finish()
+    assert len(kept.folders()) == 1
+    assert incident["trigger"]["where"] == "mb_pool_0" and incident["trigger"]["number"] < 10
+    assert incident["trigger"]["threshold"] == "10 %"
+
+
+def test_a_verdict_of_the_doctor(testpmd, keep):
+    pmd = testpmd("net_null0", "net_null1", mbufs=1100,
+                  args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"))
+    kept = keep(pmd, "--on", "doctor: pool_exhausted", "--before", "100ms", "--after", "1ms")
+    pmd.start()
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["where"] == "pool_exhausted: mb_pool_0"
+    assert "the mempool is exhausted" in (incident.folder / "doctor.txt").read_text()
+
+
+def test_a_slow_packet(plugin, closing, keep):
+    """One burst that takes 5 ms, between others that take microseconds."""
+    app = closing(Known(plugin))
+    kept = keep(app, "--on", "latency > 2ms", "--before", "10s", "--after", "1ms", "--cooldown", "1h")
+    hz = app.clocks()[0]
+    check(["sleep", "0.1"])
+    app.send([1000], rounds=50)
+    app.send([40_000_000], rounds=1)
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert hz and incident["trigger"]["number"] > 2e6
+    assert len(incident.file.packets) == 2 * 51 * 32
+
+
+def test_rollover_is_reported(busy, keep):
+    """Memory for a part of the window: what is left is without a hole, and the file says from
+    when on."""
+    kept = keep(busy, "--keep", "16M", "--before", "600s", "--after", "1ms", "--direction", "rx")
+    check(["sleep", "0.5"])
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    kept.finish()
+    file = incident.file
+    assert incident["missing_ns"] > 0
+    since = incident["from_ns"] + incident["missing_ns"]
+    assert file.packets and file.packets[0].ns <= since + 1_000_000
+    assert sum(p.dropped for p in file.packets) == incident["lost"]
+
+
+def test_kill_of_the_recorder(stream, keep, tmp_path):
+    """The application goes on; the file is readable; another recorder may follow."""
+    kept = keep(stream, "--before", "1s", "--after", "600s")
+    flight.command("trigger", kept.folder)
+    kept.proc.expect("^Incident")
+    folder, = kept.folders()
+    until(lambda: (folder / flight.PACKETS).exists() and
+          (folder / flight.PACKETS).stat().st_size > 100_000, what="packets in the file")
+    kept.proc.kill()
+    assert pcapng.read(folder / flight.PACKETS, whole=False).packets
+    assert "incomplete" in flight.command("list", kept.folder)
+    assert "no recorder writes" in flight.command("trigger", kept.folder, status=FAILED)
+    again = keep(stream, "--before", "100ms", "--after", "200ms")
+    flight.command("trigger", again.folder)
+    assert again.incidents(1)[0]["packets"] > 0
+    again.finish()
+    flight.command("prune", again.folder, "--max-incidents", 1)
+    assert again.folders() == [again.incidents(1)[0].folder]
+    assert stream.stop().role("sink")["sequence"]["lost"] == 0
+
+
+def test_second_recorder_of_a_folder_is_refused(app, keep):
+    kept = keep(app)
+    done = run([RINGTAP, "flight", app.prefix, "-w", kept.folder])
+    assert done.returncode == FAILED and "another recorder writes there" in done.stderr
+
+
+def test_full_disk(busy, keep, tmp_path, closing):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    check(["mount", "-t", "tmpfs", "-o", "size=2M", "none", disk])
+    closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", disk])})())
+    kept = keep(busy, folder=disk / "incidents")
+    check(["sleep", "0.2"])
+    flight.command("trigger", kept.folder)
+    kept.proc.expect("No space left on device; what was written before is whole")
+    folder, = kept.folders()
+    assert pcapng.read(folder / flight.PACKETS).packets
+    kept.finish(status=FAILED)
+
+
+@pytest.mark.parametrize("options", [("--max-incidents", 2), ("--max-disk", "4M")])
+def test_oldest_incidents_are_removed(stream, keep, options):
+    """Each has some 1.6 MB."""
+    kept = keep(stream, "--before", "200ms", "--after", "1ms", *options)
+    names = []
+    for _ in range(4):
+        check(["sleep", "0.3"])
+        kept.proc.send_signal(signal.SIGUSR1)
+        name = kept.proc.expect(r"^Incident (\S+): [\d,]+ packets").group(1).decode()
+        names.append(name)
+    kept.finish()
+    left = [p.name for p in kept.folders()]
+    assert left == names[-len(left):] and 1 <= len(left) < 4
+    assert len(left) == 2 or "--max-disk" in options
+
+
+def test_more_memory_than_there_is(app, tmp_path):
+    """Refused at the start; nothing of the application is touched."""
+    done = run([RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep", "64G"])
+    assert done.returncode == FAILED
+    assert "not enough memory" in done.stderr and len(done.stderr.splitlines()) == 1
+    until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
+
+
+def test_memory_limit_of_a_cgroup(memory_limit, app, tmp_path):
+    group = memory_limit(128 << 20)
+    done = run([*group.prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep", "256M"])
+    assert done.returncode == FAILED and "not enough memory" in done.stderr
+    assert group.oom_kills == 0
+
+
+def test_metrics_doctor_list_and_show(stream, keep):
+    kept = keep(stream, "--collectors", "all", "--before", "3s", "--after", "1ms", "--on", "exit")
+    check(["sleep", "2.5"])
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    metrics = json.loads((incident.folder / "metrics.json").read_text())
+    assert len(metrics["seconds"]) >= 2
+    assert {p["name"] for p in metrics["all"]["ports"]} == {
+        i.name for i in incident.file.interfaces}
+    assert "watched for" in (incident.folder / "doctor.txt").read_text()
+    page = (incident.folder / "index.html").read_text()
+    assert "<td>command</td>" in page and "plot.svg" in page
+    plot = ElementTree.parse(incident.folder / "plot.svg")
+    assert plot.getroot().tag.endswith("svg")
+    listed = json.loads(flight.command("list", kept.folder, "--json"))
+    assert [i["name"] for i in listed["incidents"]] == [incident.folder.name]
+    assert incident.folder.name in flight.command("list", kept.folder)
+    assert "trigger: command" in flight.command("show", kept.folder, incident.folder.name)
+    flight.command("show", kept.folder, "nothing", status=FAILED)
+    kept.finish()
+    # The exit of the application is none of the recorder.
+    assert len(kept.folders()) == 1
+
+
+@pytest.mark.parametrize("args,text", [
+    (("--on", "mised"), "unknown condition"),
+    (("--on", "gap"), "give a threshold"),
+    (("--on", "gap > fast"), "not a time"),
+    (("--on", "pool > 5"), "give a level"),
+    (("--on", "missed > x"), "not a number"),
+    (("--on", "doctor: bored"), "no such verdict"),
+    (("--on", "exit > 1"), "no threshold"),
+    (("--name", "x"), "behind an --on"),
+    (("--on", "missed", "--name", "../x"), "letters"),
+    (("--before", "2h"), "up to one hour"),
+])
+def test_wrong_conditions_are_refused(args, text, tmp_path):
+    done = run([RINGTAP, "flight", "-w", tmp_path / "i", *args])
+    assert done.returncode == USAGE and text in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "i").exists()
