@@ -348,17 +348,46 @@ static bool step(void)
 	return more;
 }
 
+/* Readers take the end of their connection for the end of what is in the rings. */
+static void stop_sessions(uint64_t until_ms)
+{
+	bool stopped = false;
+
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->state < RT_SESSION_STOPPING)
+			rt_session_stop(s);
+	}
+	while (!stopped && !rt_teardown_late() && rt_now_ms() < until_ms) {
+		settle();
+		stopped = true;
+		for (struct rt_session *s = rt_sessions; s; s = s->next)
+			stopped &= rt_session_stopped(s);
+	}
+}
+
+static void abandon_all(bool sessions)
+{
+	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_late();) {
+		struct rt_conn *c = *p;
+
+		if (c->session && !sessions) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		abandon(c);
+	}
+}
+
 /* Sessions that threads still use stay in rt_sessions; the next control thread frees them. */
 static void end_all(void)
 {
 	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
 
-	while (ctl.conns && !rt_teardown_late()) {
-		struct rt_conn *c = ctl.conns;
-
-		ctl.conns = c->next;
-		abandon(c);
-	}
+	abandon_all(false);
+	if (!rt_teardown_late())
+		stop_sessions(until_ms);
+	abandon_all(true);
 	/* The rest of a session needs DPDK, which may be gone. */
 	for (struct rt_conn *c = ctl.conns; c; c = c->next)
 		close(c->fd);
