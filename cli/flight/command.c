@@ -255,7 +255,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_flight = {
 	.name = "flight",
-	.summary = "keep the last packets in memory, and write them when something happens",
+	.summary = "keep the last packets, and write them when something happens",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
