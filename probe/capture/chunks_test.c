@@ -287,7 +287,7 @@ static void test_a_jump_neither_loses_a_chunk_nor_gives_it_twice(void **state)
 			read_all(r);
 		}
 		assert_true(rt_ring_refresh(r));
-		id = orders[0][(r->oldest >> 1) % ORDER];
+		id = orders[0][(uint64_t)(r->oldest >> 1) % ORDER];
 		r->oldest += 2 + 1; /* it will be written again */
 		two_ticks();
 		if (step > 0)
