@@ -16,9 +16,20 @@ NAMES = {"testpmd": "`dpdk-testpmd`", "ovs": "Open vSwitch",
          "shared": "four examples, shared DPDK", "static": "four examples, static DPDK"}
 
 
+def key(result):
+    return result["application"], result["way"], result["check"]
+
+
 def merge(path, parts):
+    """What a part of the matrix did not run again stays."""
     suites = {s["system"]: s for s in json.loads(path.read_text())["suites"]} if path.exists() else {}
-    suites.update({s["system"]: s for s in (json.loads(Path(p).read_text()) for p in parts)})
+    for part in parts:
+        suite = json.loads(Path(part).read_text())
+        ran = {key(r) for r in suite["results"]}
+        before = suites.get(suite["system"], {"dpdk": None, "results": []})
+        if before["dpdk"] == suite["dpdk"]:
+            suite["results"] += [r for r in before["results"] if key(r) not in ran]
+        suites[suite["system"]] = suite
     order = sorted(suites.values(), key=lambda s: [int(part) for part in s["dpdk"].split(".")])
     path.write_text(json.dumps({"suites": order}, indent=1) + "\n")
 
