@@ -198,10 +198,10 @@ static void serve(const struct pollfd *fds, const struct rt_conn *const *order, 
 		}
 		if (ok && rt_conn_advance(c, now, &ctl.clock.line)) {
 			p = &c->next;
-			continue;
+		} else {
+			*p = c->next;
+			abandon(c);
 		}
-		*p = c->next;
-		abandon(c);
 	}
 }
 
@@ -351,13 +351,11 @@ static bool step(void)
 /* Readers take the end of their connection for the end of what is in the rings. */
 static void stop_sessions(uint64_t until_ms)
 {
-	bool stopped = false;
-
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
 		if (s->state < RT_SESSION_STOPPING)
 			rt_session_stop(s);
 	}
-	while (!stopped && !rt_teardown_late() && rt_now_ms() < until_ms) {
+	for (bool stopped = false; !stopped && !rt_teardown_late() && rt_now_ms() < until_ms;) {
 		settle();
 		stopped = true;
 		for (struct rt_session *s = rt_sessions; s; s = s->next)
@@ -372,10 +370,10 @@ static void abandon_all(bool sessions)
 
 		if (c->session && !sessions) {
 			p = &c->next;
-			continue;
+		} else {
+			*p = c->next;
+			abandon(c);
 		}
-		*p = c->next;
-		abandon(c);
 	}
 }
 
