@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/loaded.h"
@@ -16,6 +17,7 @@
 #include "remote.h"
 
 #define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
+#define MAPPED_MS 100   /* for the mapping of all segments of the probe */
 
 struct work {
 	struct rt_process p;
@@ -98,6 +100,7 @@ static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *funct
 	uint64_t data;
 	int ret = open_loaded(w, &image);
 
+	*function = 0;
 	if (ret)
 		return ret;
 	data = rt_image_symbol(&image, RT_LOADED_SYMBOL);
@@ -110,10 +113,33 @@ static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *funct
 	return !ret && loaded->version != RT_LOADED_VERSION ? -EPROTOTYPE : ret;
 }
 
+/* Until the loader has relocated the library and run its constructor, which sets the status: an
+ * attach that was killed may have begun that. No function of it may be called before. */
+static int read_complete(struct work *w, struct rt_loaded *loaded, uint64_t *function)
+{
+	int ret = 0;
+
+	for (int ms = 0; ms < RETURN_MS; ms++) {
+		ret = read_loaded(w, loaded, function);
+		/* Between the first mapping of the file and those of its segments, the data are
+		 * others. */
+		if (ret == -EPROTOTYPE && *function && ms < MAPPED_MS)
+			ret = -EAGAIN;
+		if (ret != -EAGAIN && (ret || loaded->status <= 0))
+			return ret;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
 static int check_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *function)
 {
-	int ret = read_loaded(w, loaded, function);
+	int ret = read_complete(w, loaded, function);
 
+	if (ret == -ETIMEDOUT)
+		return fail(w, ret,
+			"its dynamic loader has not finished with the probe: another thread may "
+			"hold its lock; try again");
 	if (ret == -EPROTOTYPE)
 		return fail(w, ret,
 			"it has loaded a libringtap-probe.so of another version; restart it, or use "

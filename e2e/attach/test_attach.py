@@ -201,6 +201,42 @@ def test_killed_attach(forwarding, record):
     assert app.quit() == 0
 
 
+def slow_load(hold):
+    """An application whose dynamic loader stops between mapping and relocating the probe while this file
+    exists."""
+    hold.touch()
+    return SimpleNamespace(prefix=["env", "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536",
+                                   f"LD_AUDIT={BUILD}/e2e/librt_slow_load.so", f"RT_SLOW_LOAD={hold}"])
+
+
+def attach_unseen(pid):
+    """Attaches without a word to the application's telemetry, whose thread is busy. Returns the process."""
+    return subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/run/dpdk && exec "$@"', "sh",
+                             RINGTAP, "attach", str(pid)], stderr=subprocess.PIPE, text=True)
+
+
+def waits(attacher):
+    with pytest.raises(subprocess.TimeoutExpired):
+        attacher.wait(1)
+
+
+def test_killed_attach_whose_library_is_not_relocated(closing, tmp_path):
+    """The next one waits before it calls a function of the library."""
+    hold = tmp_path / "hold"
+    app = bare(closing, namespace=slow_load(hold))
+    first = attach_unseen(app.pid)
+    until(lambda: mapped(app, "libringtap-probe.so"), what="the probe is mapped")
+    first.kill()
+    first.wait()
+    second = attach_unseen(app.pid)
+    waits(second)
+    hold.unlink()
+    _, text = second.communicate(timeout=60)
+    assert second.returncode == 0, text
+    assert has_probe(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
 # ---- refusals ---------------------------------------------------------------------------------
 
 
