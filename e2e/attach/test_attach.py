@@ -379,11 +379,31 @@ def test_object_that_cannot_be_loaded(how, closing, moved):
         probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
     refused_by(moved / "cli" / "ringtap", app, str(probe),
                "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
-    assert app.proc.output.count("ringtap:") == 1 and not has_probe_now(app)
+    assert "ringtap:" not in app.proc.output and not has_probe_now(app)
     probe.unlink()
     probe.write_bytes(code)
     check([moved / "cli" / "ringtap", "attach", app.prefix])
     assert has_probe_now(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("pipe", ["ended", "full"])
+def test_failure_with_a_standard_error(pipe, closing, moved, tmp_path):
+    """As that of `app 2>&1 | tee` whose tee has ended, or is stopped: an attach prints nothing there."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    app = bare(closing, namespace=SimpleNamespace(prefix=["sh", "-c", f'exec 2>{fifo} "$@"', "sh"]))
+    if pipe == "ended":
+        os.close(reader)
+    else:
+        writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        for size in (4096, 1):  # a write up to PIPE_BUF is done as a whole or not at all
+            with pytest.raises(BlockingIOError):
+                while True:
+                    os.write(writer, bytes(size))
+    (moved / "probe" / "ringtap" / PROBE_OBJECT.name).write_bytes(b"something else" * 100)
+    refused_by(moved / "cli" / "ringtap", app, "invalid ELF header")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +32,32 @@ EXPORT extern struct rt_loaded ringtap_probe_loaded;
 struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status = 1, .started = 1};
 EXPORT int ringtap_probe_load(int start);
 
-/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. */
+/* Whether an attach has sent this thread here. inject/ blocks all signals in a thread that is never
+ * the main one; programs leave those of faults unblocked. */
+static bool is_attach(void)
+{
+	static const int signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGPIPE, SIGTERM};
+	sigset_t mask;
+
+	if (gettid() == getpid() || pthread_sigmask(SIG_BLOCK, NULL, &mask))
+		return false;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!sigismember(&mask, signals[i]))
+			return false;
+	return true;
+}
+
+/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. An
+ * attach reads the text instead. Writing to an ended `app 2>&1 | tee` would leave SIGPIPE pending,
+ * which ends the application when its thread has its signal mask again; writing to a full pipe
+ * would block the thread with the loader's lock. */
+#define SAY(...) (is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
+
 #define FAIL(format, ...)                                                                      \
 	do {                                                                                   \
 		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), format, \
 			__VA_ARGS__);                                                          \
-		fprintf(stderr,                                                                \
-			"ringtap: cannot load the probe: %s; the application runs "            \
-			"without it\n",                                                        \
+		SAY("cannot load the probe: %s; the application runs without it\n",            \
 			ringtap_probe_loaded.text);                                            \
 		return -ELIBACC;                                                               \
 	} while (0)
@@ -142,10 +162,8 @@ static int find_object(void)
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		rt_store(&api, found);
 	else /* its constructors have run: only telemetry can reach it */
-		fprintf(stderr,
-			"ringtap: the application cannot call the probe: %s and "
-			"libringtap-probe.so have different versions; install both from the same "
-			"build\n",
+		SAY("the application cannot call the probe: %s and libringtap-probe.so have "
+		    "different versions; install both from the same build\n",
 			path);
 	return 0;
 }
