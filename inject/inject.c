@@ -170,15 +170,28 @@ static int load(struct work *w)
 	return ret;
 }
 
+/* For another attempt, the object beside the library again: copies were removed. */
+static int provide_again(struct work *w)
+{
+	const struct rt_map *map = rt_process_find(&w->p, RT_PROBE_NAME);
+
+	if (!map || !strstr(map->path, " (deleted)"))
+		return 0;
+	return rt_provide(&w->files, &w->p, w->opts->probe, w->err, w->errlen);
+}
+
 /* The library is loaded: its function loads the object if necessary, and starts the control
  * thread where telemetry does not. */
 static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bool thread)
 {
 	uint32_t before = loaded->starts;
-	int ret;
+	int ret = loaded->status < 0 ? provide_again(w) : 0;
 
-	w->call = (struct rt_call){
-		.function = function, .args = {thread}, .sigreturn = w->call.sigreturn};
+	if (ret)
+		return ret;
+	w->call.function = function;
+	w->call.text = w->files.path[0] ? w->files.path : NULL;
+	w->call.args[1] = thread;
 	ret = call(w);
 	if (!ret)
 		ret = check_loaded(w, loaded, &function);

@@ -444,6 +444,24 @@ def test_without_our_files(telemetry, closing, record):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def test_another_attempt_without_our_files(closing, moved, record):
+    """It brings the files again: those of the first one were removed."""
+    app = bare(closing, namespace=container(f"mount -t tmpfs none {moved}/probe"))
+    probe, code = moved / "probe" / "ringtap" / PROBE_OBJECT.name, (BUILD / "probe" / "ringtap" / PROBE_OBJECT.name)
+    probe.unlink()
+    probe.write_bytes(b"something else" * 100)
+    pid = pid_of(app)
+    for _ in range(2):
+        done = run([moved / "cli" / "ringtap", "attach", pid])
+        assert done.returncode == 1 and "invalid ELF header" in done.stderr
+    probe.unlink()
+    shutil.copy(code, probe)
+    check([moved / "cli" / "ringtap", "attach", pid])
+    record(app, "-c", "1000").done()
+    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
 def test_without_a_folder_for_files(closing):
     app = bare(closing, namespace=container("mount --rbind /run /run", "mount -o remount,bind,noexec /run", *(
         f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
