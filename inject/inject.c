@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/loaded.h"
+#include "hold.h"
 #include "image.h"
 #include "inject.h"
 #include "judge.h"
@@ -17,6 +18,7 @@
 #include "remote.h"
 
 #define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
+#define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
 #define MAPPED_MS 100   /* for the mapping of all segments of the probe */
 
 struct work {
@@ -47,6 +49,10 @@ static int not_called(struct work *w, int error)
 		return fail(w, error,
 			"it has no thread that can be interrupted: neither DPDK's telemetry thread "
 			"nor its interrupt thread sleeps; try again, or start it with -d");
+	case -ESRCH: return fail(w, error, "it has ended, or runs another program now");
+	case -EADDRNOTAVAIL:
+		return fail(
+			w, error, "its C library is mapped in an unknown way; start it with -d");
 	case -ENOTSUP:
 		return fail(w, error,
 			"this kernel or processor does not show the registers of its thread; start "
@@ -213,11 +219,16 @@ static int inject(struct work *w)
 	const bool telemetry = rt_has_telemetry(w->p.pid);
 	struct rt_loaded loaded = {.status = 1};
 	uint64_t function = 0;
-	int ret = rt_judge(&w->p, w->opts, w->err, w->errlen);
+	int ret = w->call.hold == -ETIMEDOUT
+			  ? fail(w, -EBUSY,
+				    "another 'ringtap attach' to it has not finished; try again")
+			  : rt_judge(&w->p, w->opts, w->err, w->errlen);
 
 	if (!ret && !(w->call.sigreturn = rt_arch_sigreturn(&w->p)))
 		ret = fail(w, -ENOTSUP,
 			"its C library is not glibc as far as known; start it with -d");
+	if (!ret && w->call.hold < 0) /* the reasons before help more */
+		ret = not_called(w, w->call.hold == -EACCES ? -EPERM : w->call.hold);
 	if (ret)
 		return ret;
 	if (!rt_process_find(&w->p, RT_PROBE_NAME)) {
@@ -236,8 +247,12 @@ static int inject(struct work *w)
 
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
-	struct work w = {
-		.opts = opts, .files = {.at = -1, .folder = -1}, .err = err, .errlen = errlen};
+	/* First: what is read afterwards is that of this program, and not changed by others. */
+	struct work w = {.opts = opts,
+		.call = {.hold = rt_hold(pid, OTHERS_MS)},
+		.files = {.at = -1, .folder = -1},
+		.err = err,
+		.errlen = errlen};
 	int ret = rt_process_open(&w.p, pid);
 
 	err[0] = 0;
@@ -249,5 +264,7 @@ int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t
 		ret = inject(&w);
 	rt_provided_remove(&w.files);
 	rt_process_close(&w.p);
+	if (w.call.hold >= 0)
+		close(w.call.hold);
 	return ret;
 }

@@ -11,7 +11,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "hold.h"
 #include "remote.h"
 #include "seccomp.h"
 
@@ -68,14 +70,35 @@ static int wait_for_stop(pid_t tid)
 	return -EAGAIN;
 }
 
+/* Of a stopped thread: whether it belongs to the process still, which runs the program that the
+ * addresses are of, and whether there is code at them. 0; -ESRCH; -EAGAIN: the thread has
+ * ended; -EADDRNOTAVAIL. Not the bytes of
+ * the function: a uprobe or a breakpoint in dlopen() changes them. */
+static int check_same(
+	const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
+{
+	const struct rt_map *code = rt_process_at(p, call->function);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)p->pid, (int)idle->tid);
+	if (!rt_hold_is_same(call->hold))
+		return -ESRCH;
+	if (access(path, F_OK))
+		return -EAGAIN;
+	return code && code->perms[2] == 'x' && rt_arch_is_sigreturn(p->pid, call->sigreturn)
+		       ? 0
+		       : -EADDRNOTAVAIL;
+}
+
 static int change(
 	const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
 {
 	static struct rt_frames f; /* large */
-	int ret = rt_seccomp_forbids(idle->tid) ? -EACCES : 0;
+	int ret = check_same(p, call, idle);
 
+	if (!ret && rt_seccomp_forbids(idle->tid))
+		ret = -EACCES;
 	ret = ret ? ret : rt_arch_prepare(idle->tid, idle, call, &f);
-
 	if (!ret)
 		ret = rt_process_write(p->pid, f.at, f.bytes, f.size);
 	return ret ? ret : rt_arch_begin(idle->tid, &f);
@@ -105,6 +128,8 @@ static int try_all(const struct rt_process *p, const struct rt_call *call, struc
 	struct rt_idle idle[RT_IDLE_MAX];
 	int count = rt_idle_find(p->pid, idle), ret = -ENXIO;
 
+	if (!rt_hold_is_same(call->hold))
+		return -ESRCH;
 	for (int i = 0; i < count; i++) {
 		if (!has_stack(p, idle[i].sp) || !rt_arch_is_syscall(p->pid, idle[i].pc))
 			continue;

@@ -107,6 +107,21 @@ def test_two_attaches_at_once(closing):
         assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def test_two_attaches_at_once_without_our_files(closing):
+    """Each would bring files of its own."""
+    for eal in ([], ["--no-telemetry"]):
+        app = bare(closing, namespace=container(), eal=eal)
+        pid = pid_of(app)
+        both = [subprocess.Popen([RINGTAP, "attach", pid], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        for one in both:
+            _, text = one.communicate(timeout=60)
+            assert one.returncode == 0, text
+        for name in ("libringtap-probe.so", PROBE_OBJECT.name):
+            assert len({line.split(maxsplit=5)[5] for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
+                        if name in line}) == 1
+        assert app.one("unloop") > 0 and app.quit() == 0
+
+
 def test_detach_and_attach(closing, record):
     app = bare(closing)
     attach(app.prefix)
