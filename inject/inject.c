@@ -36,14 +36,26 @@ static int fail(struct work *w, int error, const char *text)
 	return error;
 }
 
+static int traced(struct work *w)
+{
+	int tracer = (int)rt_remote_tracer(w->p.pid);
+
+	if (!tracer)
+		return fail(w, -EBUSY,
+			"another process has traced it until now, such as a debugger; try again");
+	snprintf(w->err, w->errlen,
+		"process %d traces it, such as a debugger or strace; end that first", tracer);
+	return -EBUSY;
+}
+
 static int not_called(struct work *w, int error)
 {
 	switch (error) {
 	case -EPERM: return rt_judge_permission(&w->p, w->err, w->errlen);
-	case -EBUSY:
-		snprintf(w->err, w->errlen,
-			"process %d traces it, such as a debugger or strace; end that first",
-			(int)rt_remote_tracer(w->p.pid));
+	case -EBUSY: return traced(w);
+	case -EHOSTDOWN:
+		snprintf(w->err, w->errlen, "it is stopped; continue it with 'kill -CONT %d'",
+			(int)w->p.pid);
 		return error;
 	case -ENXIO:
 		return fail(w, error,
@@ -55,8 +67,8 @@ static int not_called(struct work *w, int error)
 			w, error, "its C library is mapped in an unknown way; start it with -d");
 	case -ENOTSUP:
 		return fail(w, error,
-			"this kernel or processor does not show the registers of its thread; start "
-			"it with -d");
+			"the registers of its thread cannot be read and restored: the kernel does "
+			"not show them, or AMX tiles are in use; start it with -d");
 	case -EACCES:
 		return fail(w, error,
 			"its seccomp filter would end it when it loads a library; start it with -d, "
@@ -85,7 +97,8 @@ static int call(struct work *w)
 	if (ret)
 		return fail(w, ret,
 			"its thread has not returned yet: another one may hold the lock of the "
-			"dynamic loader; 'ringtap list' shows the probe when it is loaded");
+			"dynamic loader; attach again later, which shows whether the probe is "
+			"loaded");
 	return 0;
 }
 

@@ -44,8 +44,8 @@ static bool has_stack(const struct rt_process *p, uint64_t sp)
 	return stack && (!strcmp(stack->path, "[stack]") || sp - stack->start >= STACK_NEEDED);
 }
 
-/* Waits for the stop of PTRACE_INTERRUPT. 0; -EAGAIN: it stopped for something else, and was let
- * go; -ETIMEDOUT; -ESRCH. */
+/* Waits for the stop of PTRACE_INTERRUPT. 0; -EAGAIN, -EHOSTDOWN: it stopped for a signal, or
+ * with its process, and was let go; -ETIMEDOUT; -ESRCH. */
 static int wait_for_stop(pid_t tid)
 {
 	uint64_t begin = now_ns();
@@ -65,9 +65,9 @@ static int wait_for_stop(pid_t tid)
 		return -ESRCH;
 	if (status >> 8 == (SIGTRAP | PTRACE_EVENT_STOP << 8))
 		return 0;
-	/* A signal that is about to be delivered, or a group stop. */
+	/* A group stop, or a signal that is about to be delivered. */
 	ptrace(PTRACE_DETACH, tid, NULL, status >> 16 ? 0 : (void *)(intptr_t)WSTOPSIG(status));
-	return -EAGAIN;
+	return status >> 16 ? -EHOSTDOWN : -EAGAIN;
 }
 
 /* Of a stopped thread: whether it belongs to the process still, which runs the program that the
@@ -130,6 +130,8 @@ static int try_all(const struct rt_process *p, const struct rt_call *call, struc
 
 	if (!rt_hold_is_same(call->hold))
 		return -ESRCH;
+	if (count < 0)
+		return count;
 	for (int i = 0; i < count; i++) {
 		if (!has_stack(p, idle[i].sp) || !rt_arch_is_syscall(p->pid, idle[i].pc))
 			continue;
@@ -153,6 +155,11 @@ pid_t rt_remote_tracer(pid_t pid)
 	return atoi(value);
 }
 
+static bool is_passing(int ret)
+{
+	return ret == -EAGAIN || ret == -EBUSY || ret == -ENXIO || ret == -EHOSTDOWN;
+}
+
 int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struct rt_idle *used)
 {
 	uint64_t begin = now_ns();
@@ -165,9 +172,7 @@ int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struc
 		 * when it has ended meanwhile. */
 		if (ret == -EPERM && rt_remote_tracer(p->pid))
 			ret = -EBUSY;
-		if (ret == -EPERM ? ms >= REFUSED_MS
-				  : (ret != -EAGAIN && ret != -EBUSY && ret != -ENXIO) ||
-					    ms >= PATIENCE_MS)
+		if (ret == -EPERM ? ms >= REFUSED_MS : !is_passing(ret) || ms >= PATIENCE_MS)
 			return ret == -EAGAIN ? -ENXIO : ret;
 		pause_ns(1000000);
 	}

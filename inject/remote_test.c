@@ -448,6 +448,50 @@ static void test_addresses_without_code(void **state)
 	finish(pid, &addr, len);
 }
 
+/* No reason to wait for a thread that sleeps. */
+static void test_not_permitted(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len), other;
+	int status;
+
+	if (geteuid())
+		skip();
+	other = fork();
+	if (!other) {
+		struct rt_idle idle[RT_IDLE_MAX];
+
+		if (setuid(65534))
+			_exit(1);
+		_exit(rt_idle_find(pid, idle) != -EPERM || rt_hold(pid, 0) != -EACCES);
+	}
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	finish(pid, &addr, len);
+}
+
+static void test_stopped_process(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len);
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function};
+	int status;
+
+	open_held(&p, pid, &c);
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(rt_remote_call(&p, &c, &used), -EHOSTDOWN);
+	close_held(&p, &c);
+	kill(pid, SIGCONT);
+	call(pid, 5, "continued");
+	finish(pid, &addr, len);
+}
+
 static int set_up(void **state)
 {
 	shared = mmap(
@@ -466,6 +510,8 @@ int main(void)
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_exec_meanwhile),
 		cmocka_unit_test(test_addresses_without_code),
+		cmocka_unit_test(test_not_permitted),
+		cmocka_unit_test(test_stopped_process),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
