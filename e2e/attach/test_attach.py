@@ -199,16 +199,34 @@ def test_dpdks_tracing_is_on(closing, tmp_path):
 # ---- killed attaches --------------------------------------------------------------------------
 
 
-def test_killed_attach(forwarding, record):
-    app = forwarding
-    rng = random.Random(1)
-    for _ in range(KILLS):
+def killed_before_it_is_loaded(app, rng, most):
+    """Kills attaches, at most so many, until one of them has begun to load the probe: later ones have
+    nothing to do. Returns how many."""
+    kills = 0
+    while kills < most and not mapped(app, "libringtap-probe.so"):
         attacher = subprocess.Popen([RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0, 0.05))
+        time.sleep(rng.uniform(0, 0.03))
         attacher.kill()
         attacher.wait()
         assert app.proc.alive()
+        kills += 1
+    return kills
+
+
+def test_killed_attaches(closing):
+    rng, kills = random.Random(1), 0
+    while kills < KILLS:
+        app = bare(closing)
+        kills += killed_before_it_is_loaded(app, rng, KILLS - kills)
+        attach(app.pid)
+        assert has_probe(app)
+        assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_killed_attach_while_forwarding(forwarding, record):
+    app = forwarding
+    killed_before_it_is_loaded(app, random.Random(1), KILLS)
     attach(app.pid)
     record(app, "-c", "1000").done()
     before = app.stats(0)["RX-packets"]
