@@ -9,12 +9,14 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* int ringtap_probe_load(int start): loads the object for the process's DPDK if that has failed
- * before; start: then also calls ringtap_probe_start(). Returns rt_loaded.status. */
+/* int ringtap_probe_load(const char *probe, int start): loads the object for the process's DPDK if
+ * that has failed before, from the folder of probe, a path of libringtap-probe.so in which copies
+ * may be (inject/provide.h); NULL: from the folder of the library itself. start: then also calls
+ * ringtap_probe_start(). Returns rt_loaded.status. */
 #define RT_LOAD_SYMBOL "ringtap_probe_load"
 /* A struct rt_loaded. */
 #define RT_LOADED_SYMBOL  "ringtap_probe_loaded"
-#define RT_LOADED_VERSION 1
+#define RT_LOADED_VERSION 2
 
 struct rt_loaded {
 	uint32_t version; /* RT_LOADED_VERSION */

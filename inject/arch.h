@@ -17,6 +17,7 @@ struct rt_call {
 	uint64_t args[2];
 	const char *text;   /* if not NULL, args[0] becomes its address in the process */
 	uint64_t sigreturn; /* address of code that calls rt_sigreturn() */
+	int hold;           /* of rt_hold(), from before the addresses were found */
 };
 
 #define RT_FRAMES_MAX (32u << 10) /* bytes */
@@ -30,6 +31,8 @@ struct rt_frames {
 
 /* Finds code that calls rt_sigreturn(). 0: there is none. */
 uint64_t rt_arch_sigreturn(const struct rt_process *p);
+/* Whether the code at this address does that. */
+bool rt_arch_is_sigreturn(pid_t pid, uint64_t at);
 
 /* Whether the instruction before this one is a system call. */
 bool rt_arch_is_syscall(pid_t pid, uint64_t pc);

@@ -34,9 +34,10 @@ struct block {
 	struct frame first, second;
 };
 
+static const uint32_t sigreturn[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */
+
 uint64_t rt_arch_sigreturn(const struct rt_process *p)
 {
-	static const uint32_t code[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */
 	const struct rt_map *map = NULL;
 	char vdso[65536];
 	const char *at;
@@ -50,8 +51,16 @@ uint64_t rt_arch_sigreturn(const struct rt_process *p)
 	size = map->end - map->start < sizeof(vdso) ? map->end - map->start : sizeof(vdso);
 	if (rt_process_read(p->pid, map->start, vdso, size))
 		return 0;
-	at = memmem(vdso, size, code, sizeof(code));
+	at = memmem(vdso, size, sigreturn, sizeof(sigreturn));
 	return at ? map->start + (uint64_t)(at - vdso) : 0;
+}
+
+bool rt_arch_is_sigreturn(pid_t pid, uint64_t at)
+{
+	uint32_t code[2];
+
+	return !rt_process_read(pid, at, code, sizeof(code)) &&
+	       !memcmp(code, sigreturn, sizeof(code));
 }
 
 bool rt_arch_is_syscall(pid_t pid, uint64_t pc)

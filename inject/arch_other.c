@@ -9,6 +9,11 @@ uint64_t rt_arch_sigreturn(const struct rt_process *p)
 	return 0;
 }
 
+bool rt_arch_is_sigreturn(pid_t pid, uint64_t at)
+{
+	return false;
+}
+
 bool rt_arch_is_syscall(pid_t pid, uint64_t pc)
 {
 	return false;

@@ -46,10 +46,10 @@ struct block {
 	struct frame second;
 };
 
+static const char sigreturn[9] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"; /* mov $15,%rax; syscall */
+
 uint64_t rt_arch_sigreturn(const struct rt_process *p)
 {
-	static const char code[] =
-		"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"; /* mov $15,%rax; syscall */
 	const struct rt_map *libc = rt_process_find(p, "libc.so.6");
 	struct rt_image i;
 	uint64_t at = 0;
@@ -57,10 +57,18 @@ uint64_t rt_arch_sigreturn(const struct rt_process *p)
 	if (!libc)
 		libc = rt_process_find(p, "libc-2.");
 	if (libc && !rt_image_open(&i, p, libc)) {
-		at = rt_image_code(&i, code, sizeof(code) - 1);
+		at = rt_image_code(&i, sigreturn, sizeof(sigreturn));
 		rt_image_close(&i);
 	}
 	return at;
+}
+
+bool rt_arch_is_sigreturn(pid_t pid, uint64_t at)
+{
+	char code[sizeof(sigreturn)];
+
+	return !rt_process_read(pid, at, code, sizeof(code)) &&
+	       !memcmp(code, sigreturn, sizeof(code));
 }
 
 bool rt_arch_is_syscall(pid_t pid, uint64_t pc)

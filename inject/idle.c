@@ -22,22 +22,26 @@ static bool is_one_of(const char *name, const char *const *names)
 	return false;
 }
 
-static bool read_call(pid_t pid, pid_t tid, struct rt_idle *idle)
+/* 1: it is in a system call; 0: not, or it has ended; -EPERM: this user may not know. */
+static int read_call(pid_t pid, pid_t tid, struct rt_idle *idle)
 {
 	unsigned long long a[6], sp, pc;
 	char path[64], text[512];
+	int ret;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	idle->tid = tid;
-	if (rt_read_text(path, text, sizeof(text)) <= 0 ||
-		sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &idle->nr, &a[0], &a[1],
-			&a[2], &a[3], &a[4], &a[5], &sp, &pc) != 9)
-		return false;
+	ret = rt_read_text(path, text, sizeof(text));
+	if (ret == -EACCES || ret == -EPERM)
+		return -EPERM;
+	if (ret <= 0 || sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &idle->nr,
+				&a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &pc) != 9)
+		return 0;
 	for (unsigned i = 0; i < 6; i++)
 		idle->args[i] = a[i];
 	idle->sp = sp;
 	idle->pc = pc;
-	return true;
+	return 1;
 }
 
 static bool is_accept(const struct rt_idle *i)
@@ -90,29 +94,31 @@ struct search {
 	const char *const *names;
 	bool (*call)(const struct rt_idle *);
 	struct rt_idle *out;
-	int count;
+	int count, error;
 };
 
 static bool take(pid_t tid, const char *name, void *arg)
 {
 	struct search *s = arg;
+	int ret = is_one_of(name, s->names) ? read_call(s->pid, tid, &s->out[s->count]) : 0;
 
-	if (is_one_of(name, s->names) && read_call(s->pid, tid, &s->out[s->count]) &&
-		s->call(&s->out[s->count]))
+	if (ret < 0)
+		s->error = ret;
+	else if (ret && s->call(&s->out[s->count]))
 		s->count++;
 	return s->count == RT_IDLE_MAX;
 }
 
 int rt_idle_find(pid_t pid, struct rt_idle out[RT_IDLE_MAX])
 {
-	struct search s = {pid, servers, is_accept, out, 0};
+	struct search s = {pid, servers, is_accept, out, 0, 0};
 
 	if (!each(pid, take, &s)) {
 		s.names = interrupts;
 		s.call = is_epoll;
 		each(pid, take, &s);
 	}
-	return s.count;
+	return s.count ? s.count : s.error;
 }
 
 int rt_idle_again(pid_t pid, const struct rt_idle *idle)
@@ -120,7 +126,7 @@ int rt_idle_again(pid_t pid, const struct rt_idle *idle)
 	struct rt_idle now;
 	char name[32];
 
-	if (read_call(pid, idle->tid, &now))
+	if (read_call(pid, idle->tid, &now) > 0)
 		return now.nr == idle->nr && now.sp == idle->sp && now.pc == idle->pc;
 	name_of(pid, idle->tid, name);
 	return name[0] ? 0 : -ESRCH;

@@ -16,7 +16,8 @@ struct rt_idle {
 #define RT_IDLE_MAX 8
 
 /* Finds threads of DPDK that sleep without a time limit: first the telemetry server in accept(),
- * then EAL's interrupt thread in epoll_wait(). Their number, at most RT_IDLE_MAX, or -errno. */
+ * then EAL's interrupt thread in epoll_wait(). Their number, at most RT_IDLE_MAX;
+ * -EPERM: this user may not know. */
 int rt_idle_find(pid_t pid, struct rt_idle out[RT_IDLE_MAX]);
 
 /* Whether the thread sleeps where it slept. -ESRCH: it has ended. */

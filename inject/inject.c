@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/loaded.h"
+#include "hold.h"
 #include "image.h"
 #include "inject.h"
 #include "judge.h"
@@ -16,6 +18,8 @@
 #include "remote.h"
 
 #define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
+#define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
+#define MAPPED_MS 100   /* for the mapping of all segments of the probe */
 
 struct work {
 	struct rt_process p;
@@ -32,23 +36,39 @@ static int fail(struct work *w, int error, const char *text)
 	return error;
 }
 
+static int traced(struct work *w)
+{
+	int tracer = (int)rt_remote_tracer(w->p.pid);
+
+	if (!tracer)
+		return fail(w, -EBUSY,
+			"another process has traced it until now, such as a debugger; try again");
+	snprintf(w->err, w->errlen,
+		"process %d traces it, such as a debugger or strace; end that first", tracer);
+	return -EBUSY;
+}
+
 static int not_called(struct work *w, int error)
 {
 	switch (error) {
 	case -EPERM: return rt_judge_permission(&w->p, w->err, w->errlen);
-	case -EBUSY:
-		snprintf(w->err, w->errlen,
-			"process %d traces it, such as a debugger or strace; end that first",
-			(int)rt_remote_tracer(w->p.pid));
+	case -EBUSY: return traced(w);
+	case -EHOSTDOWN:
+		snprintf(w->err, w->errlen, "it is stopped; continue it with 'kill -CONT %d'",
+			(int)w->p.pid);
 		return error;
 	case -ENXIO:
 		return fail(w, error,
 			"it has no thread that can be interrupted: neither DPDK's telemetry thread "
 			"nor its interrupt thread sleeps; try again, or start it with -d");
+	case -ESRCH: return fail(w, error, "it has ended, or runs another program now");
+	case -EADDRNOTAVAIL:
+		return fail(
+			w, error, "its C library is mapped in an unknown way; start it with -d");
 	case -ENOTSUP:
 		return fail(w, error,
-			"this kernel or processor does not show the registers of its thread; start "
-			"it with -d");
+			"the registers of its thread cannot be read and restored: the kernel does "
+			"not show them, or AMX tiles are in use; start it with -d");
 	case -EACCES:
 		return fail(w, error,
 			"its seccomp filter would end it when it loads a library; start it with -d, "
@@ -77,7 +97,8 @@ static int call(struct work *w)
 	if (ret)
 		return fail(w, ret,
 			"its thread has not returned yet: another one may hold the lock of the "
-			"dynamic loader; 'ringtap list' shows the probe when it is loaded");
+			"dynamic loader; attach again later, which shows whether the probe is "
+			"loaded");
 	return 0;
 }
 
@@ -98,6 +119,7 @@ static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *funct
 	uint64_t data;
 	int ret = open_loaded(w, &image);
 
+	*function = 0;
 	if (ret)
 		return ret;
 	data = rt_image_symbol(&image, RT_LOADED_SYMBOL);
@@ -110,10 +132,33 @@ static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *funct
 	return !ret && loaded->version != RT_LOADED_VERSION ? -EPROTOTYPE : ret;
 }
 
+/* Until the loader has relocated the library and run its constructor, which sets the status: an
+ * attach that was killed may have begun that. No function of it may be called before. */
+static int read_complete(struct work *w, struct rt_loaded *loaded, uint64_t *function)
+{
+	int ret = 0;
+
+	for (int ms = 0; ms < RETURN_MS; ms++) {
+		ret = read_loaded(w, loaded, function);
+		/* Between the first mapping of the file and those of its segments, the data are
+		 * others. */
+		if (ret == -EPROTOTYPE && *function && ms < MAPPED_MS)
+			ret = -EAGAIN;
+		if (ret != -EAGAIN && (ret || loaded->status <= 0))
+			return ret;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
 static int check_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *function)
 {
-	int ret = read_loaded(w, loaded, function);
+	int ret = read_complete(w, loaded, function);
 
+	if (ret == -ETIMEDOUT)
+		return fail(w, ret,
+			"its dynamic loader has not finished with the probe: another thread may "
+			"hold its lock; try again");
 	if (ret == -EPROTOTYPE)
 		return fail(w, ret,
 			"it has loaded a libringtap-probe.so of another version; restart it, or use "
@@ -144,15 +189,28 @@ static int load(struct work *w)
 	return ret;
 }
 
+/* For another attempt, the object beside the library again: copies were removed. */
+static int provide_again(struct work *w)
+{
+	const struct rt_map *map = rt_process_find(&w->p, RT_PROBE_NAME);
+
+	if (!map || !strstr(map->path, " (deleted)"))
+		return 0;
+	return rt_provide(&w->files, &w->p, w->opts->probe, w->err, w->errlen);
+}
+
 /* The library is loaded: its function loads the object if necessary, and starts the control
  * thread where telemetry does not. */
 static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bool thread)
 {
 	uint32_t before = loaded->starts;
-	int ret;
+	int ret = loaded->status < 0 ? provide_again(w) : 0;
 
-	w->call = (struct rt_call){
-		.function = function, .args = {thread}, .sigreturn = w->call.sigreturn};
+	if (ret)
+		return ret;
+	w->call.function = function;
+	w->call.text = w->files.path[0] ? w->files.path : NULL;
+	w->call.args[1] = thread;
 	ret = call(w);
 	if (!ret)
 		ret = check_loaded(w, loaded, &function);
@@ -174,11 +232,16 @@ static int inject(struct work *w)
 	const bool telemetry = rt_has_telemetry(w->p.pid);
 	struct rt_loaded loaded = {.status = 1};
 	uint64_t function = 0;
-	int ret = rt_judge(&w->p, w->opts, w->err, w->errlen);
+	int ret = w->call.hold == -ETIMEDOUT
+			  ? fail(w, -EBUSY,
+				    "another 'ringtap attach' to it has not finished; try again")
+			  : rt_judge(&w->p, w->opts, w->err, w->errlen);
 
 	if (!ret && !(w->call.sigreturn = rt_arch_sigreturn(&w->p)))
 		ret = fail(w, -ENOTSUP,
 			"its C library is not glibc as far as known; start it with -d");
+	if (!ret && w->call.hold < 0) /* the reasons before help more */
+		ret = not_called(w, w->call.hold == -EACCES ? -EPERM : w->call.hold);
 	if (ret)
 		return ret;
 	if (!rt_process_find(&w->p, RT_PROBE_NAME)) {
@@ -197,8 +260,12 @@ static int inject(struct work *w)
 
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
-	struct work w = {
-		.opts = opts, .files = {.at = -1, .folder = -1}, .err = err, .errlen = errlen};
+	/* First: what is read afterwards is that of this program, and not changed by others. */
+	struct work w = {.opts = opts,
+		.call = {.hold = rt_hold(pid, OTHERS_MS)},
+		.files = {.at = -1, .folder = -1},
+		.err = err,
+		.errlen = errlen};
 	int ret = rt_process_open(&w.p, pid);
 
 	err[0] = 0;
@@ -210,5 +277,7 @@ int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t
 		ret = inject(&w);
 	rt_provided_remove(&w.files);
 	rt_process_close(&w.p);
+	if (w.call.hold >= 0)
+		close(w.call.hold);
 	return ret;
 }

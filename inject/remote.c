@@ -11,7 +11,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "hold.h"
 #include "remote.h"
 #include "seccomp.h"
 
@@ -42,8 +44,8 @@ static bool has_stack(const struct rt_process *p, uint64_t sp)
 	return stack && (!strcmp(stack->path, "[stack]") || sp - stack->start >= STACK_NEEDED);
 }
 
-/* Waits for the stop of PTRACE_INTERRUPT. 0; -EAGAIN: it stopped for something else, and was let
- * go; -ETIMEDOUT; -ESRCH. */
+/* Waits for the stop of PTRACE_INTERRUPT. 0; -EAGAIN, -EHOSTDOWN: it stopped for a signal, or
+ * with its process, and was let go; -ETIMEDOUT; -ESRCH. */
 static int wait_for_stop(pid_t tid)
 {
 	uint64_t begin = now_ns();
@@ -63,19 +65,40 @@ static int wait_for_stop(pid_t tid)
 		return -ESRCH;
 	if (status >> 8 == (SIGTRAP | PTRACE_EVENT_STOP << 8))
 		return 0;
-	/* A signal that is about to be delivered, or a group stop. */
+	/* A group stop, or a signal that is about to be delivered. */
 	ptrace(PTRACE_DETACH, tid, NULL, status >> 16 ? 0 : (void *)(intptr_t)WSTOPSIG(status));
-	return -EAGAIN;
+	return status >> 16 ? -EHOSTDOWN : -EAGAIN;
+}
+
+/* Of a stopped thread: whether it belongs to the process still, which runs the program that the
+ * addresses are of, and whether there is code at them. 0; -ESRCH; -EAGAIN: the thread has
+ * ended; -EADDRNOTAVAIL. Not the bytes of
+ * the function: a uprobe or a breakpoint in dlopen() changes them. */
+static int check_same(
+	const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
+{
+	const struct rt_map *code = rt_process_at(p, call->function);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)p->pid, (int)idle->tid);
+	if (!rt_hold_is_same(call->hold))
+		return -ESRCH;
+	if (access(path, F_OK))
+		return -EAGAIN;
+	return code && code->perms[2] == 'x' && rt_arch_is_sigreturn(p->pid, call->sigreturn)
+		       ? 0
+		       : -EADDRNOTAVAIL;
 }
 
 static int change(
 	const struct rt_process *p, const struct rt_call *call, const struct rt_idle *idle)
 {
 	static struct rt_frames f; /* large */
-	int ret = rt_seccomp_forbids(idle->tid) ? -EACCES : 0;
+	int ret = check_same(p, call, idle);
 
+	if (!ret && rt_seccomp_forbids(idle->tid))
+		ret = -EACCES;
 	ret = ret ? ret : rt_arch_prepare(idle->tid, idle, call, &f);
-
 	if (!ret)
 		ret = rt_process_write(p->pid, f.at, f.bytes, f.size);
 	return ret ? ret : rt_arch_begin(idle->tid, &f);
@@ -105,6 +128,10 @@ static int try_all(const struct rt_process *p, const struct rt_call *call, struc
 	struct rt_idle idle[RT_IDLE_MAX];
 	int count = rt_idle_find(p->pid, idle), ret = -ENXIO;
 
+	if (!rt_hold_is_same(call->hold))
+		return -ESRCH;
+	if (count < 0)
+		return count;
 	for (int i = 0; i < count; i++) {
 		if (!has_stack(p, idle[i].sp) || !rt_arch_is_syscall(p->pid, idle[i].pc))
 			continue;
@@ -128,6 +155,11 @@ pid_t rt_remote_tracer(pid_t pid)
 	return atoi(value);
 }
 
+static bool is_passing(int ret)
+{
+	return ret == -EAGAIN || ret == -EBUSY || ret == -ENXIO || ret == -EHOSTDOWN;
+}
+
 int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struct rt_idle *used)
 {
 	uint64_t begin = now_ns();
@@ -140,9 +172,7 @@ int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struc
 		 * when it has ended meanwhile. */
 		if (ret == -EPERM && rt_remote_tracer(p->pid))
 			ret = -EBUSY;
-		if (ret == -EPERM ? ms >= REFUSED_MS
-				  : (ret != -EAGAIN && ret != -EBUSY && ret != -ENXIO) ||
-					    ms >= PATIENCE_MS)
+		if (ret == -EPERM ? ms >= REFUSED_MS : !is_passing(ret) || ms >= PATIENCE_MS)
 			return ret == -EAGAIN ? -ENXIO : ret;
 		pause_ns(1000000);
 	}

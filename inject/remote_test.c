@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "hold.h"
 #include "remote.h"
 
 #define WAIT_MS 20000
@@ -229,6 +230,21 @@ static void finish(pid_t pid, const struct sockaddr_un *addr, socklen_t len)
 	close(fd);
 }
 
+static void open_held(struct rt_process *p, pid_t pid, struct rt_call *c)
+{
+	c->hold = rt_hold(pid, WAIT_MS);
+	assert_true(c->hold >= 0);
+	assert_int_equal(rt_process_open(p, pid), 0);
+	c->sigreturn = rt_arch_sigreturn(p);
+	assert_true(c->sigreturn);
+}
+
+static void close_held(struct rt_process *p, struct rt_call *c)
+{
+	rt_process_close(p);
+	close(c->hold);
+}
+
 static void call(pid_t pid, uint64_t argument, const char *text)
 {
 	struct rt_process p;
@@ -236,12 +252,10 @@ static void call(pid_t pid, uint64_t argument, const char *text)
 	struct rt_call c = {.function = (uintptr_t)function, .args = {0, argument}, .text = text};
 	int calls = shared->calls;
 
-	assert_int_equal(rt_process_open(&p, pid), 0);
-	c.sigreturn = rt_arch_sigreturn(&p);
-	assert_true(c.sigreturn);
+	open_held(&p, pid, &c);
 	assert_int_equal(rt_remote_call(&p, &c, &used), 0);
 	assert_int_equal(rt_remote_wait(pid, &used, WAIT_MS), 0);
-	rt_process_close(&p);
+	close_held(&p, &c);
 	assert_int_equal(shared->calls, calls + 1);
 	assert_int_equal(shared->wrong, 0);
 	assert_int_equal(shared->argument, argument);
@@ -288,8 +302,7 @@ static void test_tracer_is_killed(void **state)
 			struct rt_call c = {.function = (uintptr_t)function, .text = "by a tracer"};
 
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			rt_process_open(&p, pid);
-			c.sigreturn = rt_arch_sigreturn(&p);
+			open_held(&p, pid, &c);
 			for (;;)
 				rt_remote_call(&p, &c, &used);
 		}
@@ -314,10 +327,9 @@ static void test_busy_thread_is_left_alone(void **state)
 		for (;;)
 			;
 	}
-	assert_int_equal(rt_process_open(&p, pid), 0);
-	c.sigreturn = rt_arch_sigreturn(&p);
+	open_held(&p, pid, &c);
 	assert_int_equal(rt_remote_call(&p, &c, &used), -ENXIO);
-	rt_process_close(&p);
+	close_held(&p, &c);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -344,14 +356,139 @@ static void test_traced_process(void **state)
 			pause();
 	}
 	assert_int_equal(read(ready[0], &none, 1), 1);
-	assert_int_equal(rt_process_open(&p, pid), 0);
-	c.sigreturn = rt_arch_sigreturn(&p);
+	open_held(&p, pid, &c);
 	assert_int_equal(rt_remote_call(&p, &c, &used), -EBUSY);
 	assert_int_equal(rt_remote_tracer(pid), tracer);
-	rt_process_close(&p);
+	close_held(&p, &c);
 	kill(tracer, SIGKILL);
 	waitpid(tracer, NULL, 0);
 	call(pid, 3, "after it");
+	finish(pid, &addr, len);
+}
+
+static void test_one_at_a_time(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len), other;
+	int hold;
+
+	other = fork();
+	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rt_hold(pid, WAIT_MS);
+		for (;;)
+			pause();
+	}
+	while ((hold = rt_hold(pid, 0)) >= 0) { /* until the other has it */
+		close(hold);
+		usleep(1000);
+	}
+	assert_int_equal(hold, -ETIMEDOUT);
+	kill(other, SIGKILL);
+	hold = rt_hold(pid, WAIT_MS);
+	assert_true(hold >= 0);
+	assert_true(rt_hold_is_same(hold));
+	close(hold);
+	waitpid(other, NULL, 0);
+	finish(pid, &addr, len);
+	assert_int_equal(rt_hold(pid, 0), -ESRCH);
+}
+
+/* The addresses are of what it ran before. */
+static void test_exec_meanwhile(void **state)
+{
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function};
+	int begin[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(begin), 0);
+	pid = fork();
+	if (!pid) {
+		char none;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!read(begin[0], &none, 1);
+		execl("/bin/sleep", "sleep", "1000", NULL);
+		_exit(1);
+	}
+	open_held(&p, pid, &c);
+	assert_true(rt_hold_is_same(c.hold));
+	assert_int_equal(write(begin[1], "", 1), 1);
+	for (int i = 0; i < WAIT_MS && rt_hold_is_same(c.hold); i++)
+		usleep(1000);
+	assert_int_equal(rt_remote_call(&p, &c, &used), -ESRCH);
+	close_held(&p, &c);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* As after a second mapping of libc, which is no code. */
+static void test_addresses_without_code(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len);
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)&shared};
+	uint64_t sigreturn;
+
+	open_held(&p, pid, &c);
+	assert_int_equal(rt_remote_call(&p, &c, &used), -EADDRNOTAVAIL);
+	c.function = (uintptr_t)function;
+	sigreturn = c.sigreturn;
+	c.sigreturn = (uintptr_t)function;
+	assert_int_equal(rt_remote_call(&p, &c, &used), -EADDRNOTAVAIL);
+	c.sigreturn = sigreturn;
+	close_held(&p, &c);
+	call(pid, 4, "code");
+	finish(pid, &addr, len);
+}
+
+/* No reason to wait for a thread that sleeps. */
+static void test_not_permitted(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len), other;
+	int status;
+
+	if (geteuid())
+		skip();
+	other = fork();
+	if (!other) {
+		struct rt_idle idle[RT_IDLE_MAX];
+
+		if (setuid(65534))
+			_exit(1);
+		_exit(rt_idle_find(pid, idle) != -EPERM || rt_hold(pid, 0) != -EACCES);
+	}
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	finish(pid, &addr, len);
+}
+
+static void test_stopped_process(void **state)
+{
+	struct sockaddr_un addr;
+	socklen_t len;
+	pid_t pid = start(SYS_accept, &addr, &len);
+	struct rt_process p;
+	struct rt_idle used;
+	struct rt_call c = {.function = (uintptr_t)function};
+	int status;
+
+	open_held(&p, pid, &c);
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(rt_remote_call(&p, &c, &used), -EHOSTDOWN);
+	close_held(&p, &c);
+	kill(pid, SIGCONT);
+	call(pid, 5, "continued");
 	finish(pid, &addr, len);
 }
 
@@ -370,6 +507,11 @@ int main(void)
 		cmocka_unit_test(test_tracer_is_killed),
 		cmocka_unit_test(test_busy_thread_is_left_alone),
 		cmocka_unit_test(test_traced_process),
+		cmocka_unit_test(test_one_at_a_time),
+		cmocka_unit_test(test_exec_meanwhile),
+		cmocka_unit_test(test_addresses_without_code),
+		cmocka_unit_test(test_not_permitted),
+		cmocka_unit_test(test_stopped_process),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -107,6 +107,21 @@ def test_two_attaches_at_once(closing):
         assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def test_two_attaches_at_once_without_our_files(closing):
+    """Each would bring files of its own."""
+    for eal in ([], ["--no-telemetry"]):
+        app = bare(closing, namespace=container(), eal=eal)
+        pid = pid_of(app)
+        both = [subprocess.Popen([RINGTAP, "attach", pid], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        for one in both:
+            _, text = one.communicate(timeout=60)
+            assert one.returncode == 0, text
+        for name in ("libringtap-probe.so", PROBE_OBJECT.name):
+            assert len({line.split(maxsplit=5)[5] for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
+                        if name in line}) == 1
+        assert app.one("unloop") > 0 and app.quit() == 0
+
+
 def test_detach_and_attach(closing, record):
     app = bare(closing)
     attach(app.prefix)
@@ -184,21 +199,75 @@ def test_dpdks_tracing_is_on(closing, tmp_path):
 # ---- killed attaches --------------------------------------------------------------------------
 
 
-def test_killed_attach(forwarding, record):
-    app = forwarding
-    rng = random.Random(1)
-    for _ in range(KILLS):
+def killed_before_it_is_loaded(app, rng, most):
+    """Kills attaches, at most so many, until one of them has begun to load the probe: later ones have
+    nothing to do. Returns how many."""
+    kills = 0
+    while kills < most and not mapped(app, "libringtap-probe.so"):
         attacher = subprocess.Popen([RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0, 0.05))
+        time.sleep(rng.uniform(0, 0.03))
         attacher.kill()
         attacher.wait()
         assert app.proc.alive()
+        kills += 1
+    return kills
+
+
+def test_killed_attaches(closing):
+    rng, kills = random.Random(1), 0
+    while kills < KILLS:
+        app = bare(closing)
+        kills += killed_before_it_is_loaded(app, rng, KILLS - kills)
+        attach(app.pid)
+        assert has_probe(app)
+        assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_killed_attach_while_forwarding(forwarding, record):
+    app = forwarding
+    killed_before_it_is_loaded(app, random.Random(1), KILLS)
     attach(app.pid)
     record(app, "-c", "1000").done()
     before = app.stats(0)["RX-packets"]
     until(lambda: app.stats(0)["RX-packets"] > before, what="it goes on forwarding")
     assert app.quit() == 0
+
+
+def slow_load(hold):
+    """An application whose dynamic loader stops between mapping and relocating the probe while this file
+    exists."""
+    hold.touch()
+    return SimpleNamespace(prefix=["env", "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536",
+                                   f"LD_AUDIT={BUILD}/e2e/librt_slow_load.so", f"RT_SLOW_LOAD={hold}"])
+
+
+def attach_unseen(pid):
+    """Attaches without a word to the application's telemetry, whose thread is busy. Returns the process."""
+    return subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/run/dpdk && exec "$@"', "sh",
+                             RINGTAP, "attach", str(pid)], stderr=subprocess.PIPE, text=True)
+
+
+def waits(attacher):
+    with pytest.raises(subprocess.TimeoutExpired):
+        attacher.wait(1)
+
+
+def test_killed_attach_whose_library_is_not_relocated(closing, tmp_path):
+    """The next one waits before it calls a function of the library."""
+    hold = tmp_path / "hold"
+    app = bare(closing, namespace=slow_load(hold))
+    first = attach_unseen(app.pid)
+    until(lambda: mapped(app, "libringtap-probe.so"), what="the probe is mapped")
+    first.kill()
+    first.wait()
+    second = attach_unseen(app.pid)
+    waits(second)
+    hold.unlink()
+    _, text = second.communicate(timeout=60)
+    assert second.returncode == 0, text
+    assert has_probe(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
 
 
 # ---- refusals ---------------------------------------------------------------------------------
@@ -343,11 +412,31 @@ def test_object_that_cannot_be_loaded(how, closing, moved):
         probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
     refused_by(moved / "cli" / "ringtap", app, str(probe),
                "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
-    assert app.proc.output.count("ringtap:") == 1 and not has_probe_now(app)
+    assert "ringtap:" not in app.proc.output and not has_probe_now(app)
     probe.unlink()
     probe.write_bytes(code)
     check([moved / "cli" / "ringtap", "attach", app.prefix])
     assert has_probe_now(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("pipe", ["ended", "full"])
+def test_failure_with_a_standard_error(pipe, closing, moved, tmp_path):
+    """As that of `app 2>&1 | tee` whose tee has ended, or is stopped: an attach prints nothing there."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    app = bare(closing, namespace=SimpleNamespace(prefix=["sh", "-c", f'exec 2>{fifo} "$@"', "sh"]))
+    if pipe == "ended":
+        os.close(reader)
+    else:
+        writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        for size in (4096, 1):  # a write up to PIPE_BUF is done as a whole or not at all
+            with pytest.raises(BlockingIOError):
+                while True:
+                    os.write(writer, bytes(size))
+    (moved / "probe" / "ringtap" / PROBE_OBJECT.name).write_bytes(b"something else" * 100)
+    refused_by(moved / "cli" / "ringtap", app, "invalid ELF header")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
@@ -385,6 +474,24 @@ def test_without_our_files(telemetry, closing, record):
     detach(app.prefix)
     attach(pid)
     record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_another_attempt_without_our_files(closing, moved, record):
+    """It brings the files again: those of the first one were removed."""
+    app = bare(closing, namespace=container(f"mount -t tmpfs none {moved}/probe"))
+    probe, code = moved / "probe" / "ringtap" / PROBE_OBJECT.name, (BUILD / "probe" / "ringtap" / PROBE_OBJECT.name)
+    probe.unlink()
+    probe.write_bytes(b"something else" * 100)
+    pid = pid_of(app)
+    for _ in range(2):
+        done = run([moved / "cli" / "ringtap", "attach", pid])
+        assert done.returncode == 1 and "invalid ELF header" in done.stderr
+    probe.unlink()
+    shutil.copy(code, probe)
+    check([moved / "cli" / "ringtap", "attach", pid])
+    record(app, "-c", "1000").done()
+    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
     assert app.one("unloop") > 0 and app.quit() == 0
 
 

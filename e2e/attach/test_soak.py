@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from harness.attach import attach
+from harness.attach import attach, mapped
 from harness.fwd import Fwd
 from harness.paths import BUILD, RINGTAP
 
 COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
-KILLS_EACH = 20  # per process: after one complete attach there is little left to kill
 BARE = BUILD / "e2e" / "fwd_bare"
 CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
          "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
@@ -62,10 +61,12 @@ def test_attaches_under_traffic(traffic):
 
 
 def test_killed_attaches_under_traffic(traffic):
-    rng = random.Random()
-    for _ in range(0, COUNT, KILLS_EACH):
-        app = traffic(4)
-        for _ in range(min(COUNT, KILLS_EACH)):
+    """Only kills before the probe is mapped count: then a fresh process is next."""
+    rng, kills = random.Random(), 0
+    while kills < COUNT:
+        app = traffic(2)
+        while kills < COUNT and not mapped(app.proc, "libringtap-probe.so"):
             killed_attach(app, rng)
+            kills += 1
         attach(app.proc.pid)
         unhurt(app)

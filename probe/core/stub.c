@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +30,34 @@ static const struct rt_probe_api *api; /* NULL: not loaded, or of another versio
 /* inject/ reads it in a running process. */
 EXPORT extern struct rt_loaded ringtap_probe_loaded;
 struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status = 1, .started = 1};
-EXPORT int ringtap_probe_load(int start);
+EXPORT int ringtap_probe_load(const char *probe, int start);
 
-/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. */
+/* Whether an attach has sent this thread here. inject/ blocks all signals in a thread that is never
+ * the main one; programs leave those of faults unblocked. */
+static bool is_attach(void)
+{
+	static const int signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGPIPE, SIGTERM};
+	sigset_t mask;
+
+	if (gettid() == getpid() || pthread_sigmask(SIG_BLOCK, NULL, &mask))
+		return false;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!sigismember(&mask, signals[i]))
+			return false;
+	return true;
+}
+
+/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. An
+ * attach reads the text instead. Writing to an ended `app 2>&1 | tee` would leave SIGPIPE pending,
+ * which ends the application when its thread has its signal mask again; writing to a full pipe
+ * would block the thread with the loader's lock. */
+#define SAY(...) (is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
+
 #define FAIL(format, ...)                                                                      \
 	do {                                                                                   \
 		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), format, \
 			__VA_ARGS__);                                                          \
-		fprintf(stderr,                                                                \
-			"ringtap: cannot load the probe: %s; the application runs "            \
-			"without it\n",                                                        \
+		SAY("cannot load the probe: %s; the application runs without it\n",            \
 			ringtap_probe_loaded.text);                                            \
 		return -ELIBACC;                                                               \
 	} while (0)
@@ -95,15 +115,16 @@ static unsigned abi_of(const char *version)
 	return month >= 11 ? year + 1 : year;
 }
 
-/* The folder of this object. False: unknown. */
-static int own_folder(char out[PATH_MAX])
+/* The folder of this object; NULL: of the one that is loaded. False: unknown. */
+static int folder_of(const char *probe, char out[PATH_MAX])
 {
 	struct link_map *map = NULL;
 	char *slash;
 	Dl_info info;
 
-	if (!dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
-		!realpath(map->l_name, out))
+	if (!probe && dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) && map)
+		probe = map->l_name;
+	if (!probe || !realpath(probe, out))
 		return 0;
 	slash = strrchr(out, '/');
 	if (slash)
@@ -111,7 +132,7 @@ static int own_folder(char out[PATH_MAX])
 	return slash != NULL;
 }
 
-static int find_object(void)
+static int find_object(const char *probe)
 {
 	const char *(*version)(void) = find_version();
 	const struct rt_probe_api *found;
@@ -123,9 +144,10 @@ static int find_object(void)
 		FAIL("no DPDK symbols are visible: link statically linked applications with %s",
 			"-Wl,--export-dynamic");
 	abi = abi_of(version());
-	if (!abi || !own_folder(folder))
-		FAIL("DPDK's version (%s) or the folder of libringtap-probe.so is unknown",
-			version());
+	if (!abi)
+		FAIL("DPDK's version (%s) is unknown", version());
+	if (!folder_of(probe, folder))
+		FAIL("the folder of libringtap-probe.so is unknown: %s", strerror(errno));
 	add_library("rte_eth_dev_count_avail", "librte_ethdev", (const void *)(uintptr_t)version);
 	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
 	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
@@ -142,21 +164,24 @@ static int find_object(void)
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		rt_store(&api, found);
 	else /* its constructors have run: only telemetry can reach it */
-		fprintf(stderr,
-			"ringtap: the application cannot call the probe: %s and "
-			"libringtap-probe.so have different versions; install both from the same "
-			"build\n",
+		SAY("the application cannot call the probe: %s and libringtap-probe.so have "
+		    "different versions; install both from the same build\n",
 			path);
 	return 0;
 }
 
-__attribute__((constructor)) static void load(void)
+static void load(const char *probe)
 {
 	/* Pairs with the acquire load in ringtap_probe_load(): text comes first. */
-	rt_store_release(&ringtap_probe_loaded.status, find_object());
+	rt_store_release(&ringtap_probe_loaded.status, find_object(probe));
 }
 
-int ringtap_probe_load(int start)
+__attribute__((constructor)) static void load_own(void)
+{
+	load(NULL);
+}
+
+int ringtap_probe_load(const char *probe, int start)
 {
 	static int busy;
 	int status = rt_load_acquire(&ringtap_probe_loaded.status); /* pairs with load() */
@@ -166,7 +191,7 @@ int ringtap_probe_load(int start)
 	if (status > 0 || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return -EBUSY;
 	if (status < 0)
-		load();
+		load(probe);
 	status = ringtap_probe_loaded.status;
 	if (!status && start) {
 		ringtap_probe_loaded.started = ringtap_probe_start();
