@@ -17,8 +17,24 @@ from ringtap_lab.tools.results import Results
 PROBE = BUILD / "bench" / "machine_probe"
 
 
-def aims(tmp_path, *args):
-    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path)
+def aims(tmp_path, *args, **env):
+    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path, **env)
+
+
+def git(env, *args):
+    check(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *args], env=env)
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """Environment in which the sources are a clone without changes, whatever those of this test are."""
+    env = {"GIT_DIR": str(tmp_path / "clone" / ".git"), "GIT_WORK_TREE": str(tmp_path / "clone")}
+    (tmp_path / "clone").mkdir()
+    git(env, "init", "-q")
+    (tmp_path / "clone" / "source").write_text("1")
+    git(env, "add", "source")
+    git(env, "commit", "-qm", "1")
+    return env
 
 
 def journal(tmp_path):
@@ -109,20 +125,48 @@ def test_time_added_is_compared_with_the_peer():
     assert row(results(ours), "time added, against dpdk-dumpcap's")["met"] is None
 
 
-def test_rounds_are_merged_over_runs(tmp_path):
+def test_rounds_of_other_builds_are_refused(tmp_path, clone):
+    """A changed source is another one with each run: nobody knows what was built."""
+    def push(*args):
+        return aims(tmp_path, "--only", "push-vlan", "--seconds", "0.5", *args, **clone)
+
+    def refused(done):
+        assert done.returncode == 2 and "results of other settings" in done.stderr, done.stderr
+        return done.stderr
+
+    assert push("--rounds", "1").returncode == 0
+    assert push("--rounds", "2").returncode == 0
+    assert "cpus" in refused(push("--rounds", "3", "--cpus", "1,0"))
+    assert "nice" in refused(push("--rounds", "3", "--nice", "1"))
+    source = tmp_path / "clone" / "source"
+    source.write_text("2")
+    assert "-dirty" in refused(push("--rounds", "3"))
+    assert push("--rounds", "1", "--fresh").returncode == 0
+    assert "-dirty" in refused(push("--rounds", "2"))
+    git(clone, "commit", "-qam", "2")
+    assert "commit" in refused(push("--rounds", "2"))
+
+
+def test_rounds_of_other_machines_are_told():
+    found = results()
+    found.changed.append("kernel '6.2' instead of '6.1'")
+    assert "- kernel '6.2' instead of '6.1'" in aims_table.markdown(found)
+
+
+def test_rounds_are_merged_over_runs(tmp_path, clone):
     """Each run adds rounds to those that are in the folder."""
-    done = aims(tmp_path, "--only", "push-vlan", "--rounds", "1", "--seconds", "0.5")
+    done = aims(tmp_path, "--only", "push-vlan", "--rounds", "1", "--seconds", "0.5", **clone)
     assert done.returncode == 0, done.stderr
-    done = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "0.5", "--json")
+    done = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "0.5", "--json", **clone)
     assert done.returncode == 0, done.stderr
     table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n"):])["aims"]}
     assert table["the copy of 64, stripped tag"]["rounds"] == table["the copy of 1518, -s 64"]["rounds"] == 2
     rounds = [(e["cell"], e["repetition"]) for e in journal(tmp_path) if e["event"] == "run"]
     assert len(set(rounds)) == len(rounds) == 6
-    none = aims(tmp_path, "--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1")
+    none = aims(tmp_path, "--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1", **clone)
     assert "3 measurements are left for another run" in none.stderr
     assert len([e for e in journal(tmp_path) if e["event"] == "run"]) == 6
-    other = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "7")
+    other = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "7", **clone)
     assert other.returncode == 2 and "results of other settings" in other.stderr
 
 

@@ -130,6 +130,8 @@ def markdown(results):
     if why := _why(results):
         text += ["Rounds with losses:", _table(["", "round", "regime", "lost %", "longest pause, ms", "waited for the CPU, ms",
                                                 "most of the buffer in use, %", "captured, Mpps"], why)]
+    if results.changed:
+        text += ["**Not all rounds were measured on the same machine:**", "\n".join(f"- {line}" for line in results.changed)]
     if gaps := results.gaps():
         text += ["Not measured:", "\n".join(f"- {line}" for line in gaps)]
     facts = {k: v for k, v in results.machine.items() if v is not None}
