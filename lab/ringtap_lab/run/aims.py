@@ -136,7 +136,7 @@ def run(options):
     results = found(options.out, EXPERIMENT)
     if not results:
         raise Trouble(f"{options.out} has no results of aims")
-    print(aims_table.as_json(results) if options.json else aims_table.markdown(results))
+    print((aims_table.as_json if options.json else aims_table.markdown)(results, runner.repetitions(EXPERIMENT, options)))
     return 1 if failed else 0
 
 
