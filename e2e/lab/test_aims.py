@@ -9,16 +9,33 @@ from harness import lab
 from harness.paths import BUILD
 from harness.proc import check, run
 from ringtap_lab.report import aims_table
-from ringtap_lab.run import measure
+from ringtap_lab.run import aims_cells, measure
 from ringtap_lab.run.lab import Lab
 from ringtap_lab.tools import regime, scope
 from ringtap_lab.tools.results import Results
 
+ATTEMPTS = 5
 PROBE = BUILD / "bench" / "machine_probe"
 
 
-def aims(tmp_path, *args):
-    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path)
+def aims(tmp_path, *args, **env):
+    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path, **env)
+
+
+def git(env, *args):
+    check(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *args], env=env)
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """Environment in which the sources are a clone without changes, whatever those of this test are."""
+    env = {"GIT_DIR": str(tmp_path / "clone" / ".git"), "GIT_WORK_TREE": str(tmp_path / "clone")}
+    (tmp_path / "clone").mkdir()
+    git(env, "init", "-q")
+    (tmp_path / "clone" / "source").write_text("1")
+    git(env, "add", "source")
+    git(env, "commit", "-qm", "1")
+    return env
 
 
 def journal(tmp_path):
@@ -42,8 +59,8 @@ def lost(loss, **more):
             **more}
 
 
-def row(found, name):
-    return next(r for r in aims_table.rows(found) if r["aim"] == name)
+def row(found, name, rounds=1):
+    return next(r for r in aims_table.rows(found, rounds) if r["aim"] == name)
 
 
 def test_probe_of_the_machine():
@@ -103,36 +120,110 @@ def test_one_round_with_losses_misses_the_aim():
     assert "| lost, 1518 B | 2 | near | 1.600 | 20.0 | 500 | 100 | 100.0 |" in text
 
 
+def test_without_all_rounds_no_aim_is_reached():
+    found = results(outcome("loss-64", *[("near", lost(0.0, added_s=4e-9))] * 3), outcome("loss-256", ("near", lost(0.01))),
+                    outcome("dumpcap-64", ("near", {"added_s": 50e-9})))
+    assert row(found, "lost, 64 B", 3)["met"] is True
+    assert row(found, "lost, 64 B", 4)["met"] is None
+    assert row(found, "lost, 256 B", 4)["met"] is False  # one is too many already
+    assert row(found, "time added, against dpdk-dumpcap's", 1)["met"] is True
+    assert row(found, "time added, against dpdk-dumpcap's", 3)["met"] is None
+    text = aims_table.markdown(found, 4)
+    assert "- lost, 64 B: 3 of 4 rounds\n" in text and "- membarriers in 2 s: 0 of 4 rounds\n" in text
+    assert "- lost, 64 B" not in aims_table.markdown(found, 3)
+    assert "older build" in text
+
+
+def test_disturbed_rounds_are_left_out():
+    """Their application did not have its CPU, so their rate was another one."""
+    def paced(disturbed, loss, mpps=40):
+        return "near", lost(loss, disturbed=disturbed, seen_pps=mpps * 1e6)
+
+    name = "the same, stopped for 20 ms a second, 40 Mpps"
+    found = row(results(outcome("stop20-40mpps", paced(0.0, 0.0), paced(0.2, 0.01))), name, 2)
+    assert found["met"] is True and found["values"] == [0.0]
+    found = row(results(outcome("stop20-40mpps", paced(0.2, 0.01))), name)
+    assert found["met"] is False and found["rounds"] == 1
+    found = row(results(outcome("stop20-40mpps", paced(0.0, 0.0, 39.5))), "received in stop20-40mpps")
+    assert found["met"] is True and found["text"] == "39.5"
+
+
+def test_conditions_that_were_not_reached():
+    aims_cells.need_rate(38.9e6, 40e6)
+    with pytest.raises(RuntimeError, match="38.7 Mpps instead of 40"):
+        aims_cells.need_rate(38.7e6, 40e6)
+    aims_cells.need_stop(0.02, 0.02)
+    with pytest.raises(RuntimeError, match="longest pause was 19.0 ms"):
+        aims_cells.need_stop(0.019, 0.02)
+    for other in (None, "busy"):
+        aims_cells.need_stop(0.001, other)
+    aims_cells.need_polls(1)
+    with pytest.raises(RuntimeError, match="no poll"):
+        aims_cells.need_polls(0)
+
+
 def test_time_added_is_compared_with_the_peer():
     ours, theirs = (outcome(cell, ("near", lost(0.0, added_s=ns * 1e-9))) for cell, ns in (("loss-64", 6), ("dumpcap-64", 50)))
     assert row(results(ours, theirs), "time added, against dpdk-dumpcap's")["text"] == "0.120"
     assert row(results(ours), "time added, against dpdk-dumpcap's")["met"] is None
 
 
-def test_rounds_are_merged_over_runs(tmp_path):
+def test_rounds_of_other_builds_are_refused(tmp_path, clone):
+    """A changed source is another one with each run: nobody knows what was built."""
+    def push(*args):
+        return aims(tmp_path, "--only", "push-vlan", "--seconds", "0.5", *args, **clone)
+
+    def refused(done):
+        assert done.returncode == 2 and "results of other settings" in done.stderr, done.stderr
+        return done.stderr
+
+    assert push("--rounds", "1").returncode == 0
+    assert push("--rounds", "2").returncode == 0
+    assert "cpus" in refused(push("--rounds", "3", "--cpus", "1,0"))
+    assert "nice" in refused(push("--rounds", "3", "--nice", "1"))
+    source = tmp_path / "clone" / "source"
+    source.write_text("2")
+    assert "-dirty" in refused(push("--rounds", "3"))
+    assert push("--rounds", "1", "--fresh").returncode == 0
+    assert "-dirty" in refused(push("--rounds", "2"))
+    git(clone, "commit", "-qam", "2")
+    assert "commit" in refused(push("--rounds", "2"))
+
+
+def test_rounds_of_other_machines_are_told():
+    found = results()
+    found.changed.append("kernel '6.2' instead of '6.1'")
+    assert "- kernel '6.2' instead of '6.1'" in aims_table.markdown(found)
+
+
+def test_rounds_are_merged_over_runs(tmp_path, clone):
     """Each run adds rounds to those that are in the folder."""
-    done = aims(tmp_path, "--only", "push-vlan", "--rounds", "1", "--seconds", "0.5")
+    done = aims(tmp_path, "--only", "push-vlan", "--rounds", "1", "--seconds", "0.5", **clone)
     assert done.returncode == 0, done.stderr
-    done = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "0.5", "--json")
+    done = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "0.5", "--json", **clone)
     assert done.returncode == 0, done.stderr
     table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n"):])["aims"]}
     assert table["the copy of 64, stripped tag"]["rounds"] == table["the copy of 1518, -s 64"]["rounds"] == 2
     rounds = [(e["cell"], e["repetition"]) for e in journal(tmp_path) if e["event"] == "run"]
     assert len(set(rounds)) == len(rounds) == 6
-    none = aims(tmp_path, "--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1")
+    none = aims(tmp_path, "--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1", **clone)
     assert "3 measurements are left for another run" in none.stderr
     assert len([e for e in journal(tmp_path) if e["event"] == "run"]) == 6
-    other = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "7")
+    other = aims(tmp_path, "--only", "push", "--rounds", "2", "--seconds", "7", **clone)
     assert other.returncode == 2 and "results of other settings" in other.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, keys", [
     ("loss-64", {"captured_pps", "lost", "loss", "pause_s", "cpu_wait_s", "buffer_used", "alone_pps", "added_s"}),
-    ("stop20-40mpps", {"captured_pps", "lost", "stop_s", "disturbed"}), ("busy-20mpps", {"lost", "captured_pps"}),
+    ("stop20-40mpps", {"captured_pps", "seen_pps", "lost", "stop_s", "disturbed"}), ("busy-20mpps", {"seen_pps", "lost"}),
+    ("dumpcap-64", {"captured_pps", "loss", "attached_pps", "added_s"}),
     ("memory", {"charged_bytes", "tables_bytes", "buffer_bytes"}), ("membarrier", {"membarriers", "polls"})])
-def test_measures_real_programs(tmp_path, name, keys):
-    done = aims(tmp_path, "--only", name, "--rounds", "1", "--seconds", "1.2")
+def test_measures_real_programs(tmp_path, clone, name, keys):
+    for _ in range(ATTEMPTS):
+        done = aims(tmp_path, "--only", name, "--rounds", "1", "--seconds", "1.2", "--nice", "-15", **clone)
+        if "Mpps instead of" not in done.stderr:  # others had the CPU nevertheless
+            break
     assert done.returncode == 0, done.stderr
     measured = [e for e in journal(tmp_path) if e["event"] == "run"]
     assert [e["cell"] for e in measured] == [name]

@@ -91,6 +91,7 @@ def cell(request, plugin, tmp_path_factory):
         assert app.proc.alive(), app.proc.output[-3000:]
         if way == "running":
             check([RINGTAP, "attach", app.pid])
+        app.way = way
         until(lambda: not app.proc.alive() or received(app), what="packets")
         yield app
         assert app.proc.alive() and "ringtap:" not in app.proc.output, app.proc.output[-3000:]
@@ -158,11 +159,12 @@ def test_doctor(app):
 
 
 def test_trace_dpdk(app, tmp_path):
-    """Read by Babeltrace 2.0. Later ones abort on every trace of DPDK, also on those that it wrote by itself."""
+    """Read by Babeltrace 2.0: 2.1 aborts on every trace that has been tried, docs/dpdk.md. EAL describes the events when it
+    starts: those of a probe that comes later are not among them."""
     folder = tmp_path / "trace"
     document("trace", "dpdk", "--json", "--duration", "1", "-o", folder, app.prefix)
-    assert "ringtap.rx_burst" in (folder / "metadata").read_text()
-    if " 2.0." in check(["babeltrace2", "--version"]):
+    assert ("ringtap.rx_burst" in (folder / "metadata").read_text()) == (app.way == "fresh")
+    if app.way == "fresh" and " 2.0." in check(["babeltrace2", "--version"]):
         assert Ctf(folder).count("rx_burst")
     else:
         assert any(path.stat().st_size > 4096 for path in folder.glob("channel*"))

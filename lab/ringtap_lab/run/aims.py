@@ -2,7 +2,8 @@
 """`make bench ONLY=aims`: what a recorder loses and costs, against what it should.
 
 Rounds of short measurements by turns, each between two probes of the machine's regime. Each result is on the disk at once (aims.jsonl
-in the folder of results): a run that is interrupted, or limited by --limit, goes on where it stopped."""
+in the folder of results): a run that is interrupted, or limited by --limit, goes on where it stopped,
+with the same build of a commit; a build with other changes than commits begins anew."""
 import argparse
 import os
 import pathlib
@@ -13,7 +14,7 @@ from ..report import aims_table
 from ..tools import machine, regime
 from ..tools.errors import Trouble
 from ..tools.niceness import Niceness
-from ..tools.results import Journal, found
+from ..tools.results import Journal, found, now
 from . import aims_cells, runner
 from .experiment import Cell, Experiment, Measurement
 from .lab import PLUGIN, Lab
@@ -89,14 +90,20 @@ def add_options(p):
     p.add_argument("-o", "--out", type=pathlib.Path, help="folder of the results (BUILD/bench)")
 
 
+def _settings(options, commit):
+    """What has to be the same for rounds to belong together. Nobody knows whether two builds with changes are the same."""
+    return {"quick": options.quick, "seconds": options.aims_seconds, "build": str(options.build), "cpus": options.cpus,
+            "nice": options.nice, "commit": f"{commit} of {now()}" if commit and commit.endswith("-dirty") else commit}
+
+
 def _measure(options):
     """Number of measurements that failed."""
     lab = Lab(options)
     journal = Journal(options.out, EXPERIMENT)
     try:
         EXPERIMENT.check(lab)
-        journal.begin({"quick": options.quick, "seconds": options.aims_seconds},
-                      machine.describe(lab.program("ringtap"), options.cpus))
+        facts = machine.describe(lab.program("ringtap"), options.cpus)
+        journal.begin(_settings(options, facts["commit"]), facts)
         _, todo = runner.plan(EXPERIMENT, lab, journal.results, options.only)
         part = runner.Part(EXPERIMENT.name, todo, 0)
         if options.limit:
@@ -129,7 +136,7 @@ def run(options):
     results = found(options.out, EXPERIMENT)
     if not results:
         raise Trouble(f"{options.out} has no results of aims")
-    print(aims_table.as_json(results) if options.json else aims_table.markdown(results))
+    print((aims_table.as_json if options.json else aims_table.markdown)(results, runner.repetitions(EXPERIMENT, options)))
     return 1 if failed else 0
 
 

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 
+from ..report.aims_table import RATE_REACHED
 from ..tools import process
 from ..tools.cgroup import BASE, MemoryGroup
 from ..tools.errors import Unavailable
@@ -57,14 +58,31 @@ def _disturbed(lab, pid, disturbance):
             thread.join()
 
 
+def need_rate(seen_pps, wanted_pps):
+    if seen_pps < RATE_REACHED * wanted_pps:
+        raise RuntimeError(f"the application received {seen_pps / 1e6:.1f} Mpps instead of {wanted_pps / 1e6:g}")
+
+
+def need_stop(pause_s, disturbance):
+    """disturbance: see _disturbed()."""
+    if isinstance(disturbance, float) and pause_s < disturbance:
+        raise RuntimeError(f"the recorder's longest pause was {pause_s * 1e3:.1f} ms: it was not stopped for {disturbance * 1e3:g}")
+
+
+def need_polls(polls):
+    if polls <= 0:
+        raise RuntimeError("strace saw no poll() of the probe's thread: it may have missed membarrier(), too")
+
+
 def _record(lab, app, seconds, disturbance, rate):
-    """rate(seconds): the application's rate over so long, packets per second."""
+    """rate(seconds): the application's rate over so long, packets per second. Raises if a stop had no effect."""
     with attached.Record(lab, app) as t:
         with _disturbed(lab, t.process.pid, disturbance) as values:
             values["attached_pps"] = rate(seconds)
         counts = t.counts()
     s = t.summary
-    return {**values, "captured_pps": counts.captured / counts.seconds, "lost": counts.lost, "loss": counts.lost / counts.seen,
+    need_stop(s["longest_pause_ns"] * 1e-9, disturbance)
+    return {**values, "captured_pps": counts.captured / counts.seconds, "seen_pps": counts.seen / counts.seconds, "lost": counts.lost, "loss": counts.lost / counts.seen,
             "pause_s": s["longest_pause_ns"] * 1e-9, "cpu_wait_s": s["cpu_wait_ns"] * 1e-9,
             "buffer_used": s["buffer_most_used_bytes"] / s["buffer_bytes"]}
 
@@ -94,7 +112,7 @@ def recorded(lab, seconds, size, disturbance=None):
 
 
 def paced(lab, seconds, size, mpps, disturbance=None):
-    """ringtap-fwd, which receives at a steady rate."""
+    """ringtap-fwd, which receives at a steady rate. Raises if it did not."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
     with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]) as app:
         def rate(_):
@@ -102,6 +120,7 @@ def paced(lab, seconds, size, mpps, disturbance=None):
 
         values = _record(lab, _Named(app), seconds, disturbance, rate)
         del values["attached_pps"]
+        need_rate(values["seen_pps"], mpps * 1e6)
         values["disturbed"] = app.report().disturbed()
         return values
 
@@ -117,10 +136,11 @@ def dumpcap(lab, seconds, size):
     with _testpmd(lab, size, None) as app:
         before = app.rate_of_own_time(WINDOW_S)
         with attached.Dumpcap(lab, app, seconds=None) as t:
+            # It counts packets from just before its first line until SIGINT, and takes its time to end.
             begin = time.monotonic()
             pps = app.rate_of_own_time(seconds)
-            counts = t.counts()
             took = time.monotonic() - begin
+            counts = t.counts()
         values = {"attached_pps": pps, "captured_pps": counts.captured / took, "loss": counts.lost / max(counts.seen, 1)}
         return _added(values, before, app.rate_of_own_time(WINDOW_S))
 
@@ -167,6 +187,7 @@ def membarrier(lab, _):
             before = _calls(log, "poll")
             time.sleep(STEADY_S)
             found = {"membarriers": _calls(log, "membarrier"), "polls": _calls(log, "poll") - before}
+        need_polls(found["polls"])
         t.counts()
     return found
 
