@@ -43,7 +43,7 @@ static inline uint32_t rt_chunks_window(uint64_t size, uint32_t count, uint32_t 
 	return share < window ? share : window;
 }
 
-/* Chunks that no ring takes beyond its window. No more than all windows: nothing else may use
+/* Chunks that no ring takes beyond its window, if several are busy. No more than all windows: nothing else may use
  * them. */
 static inline uint32_t rt_chunks_reserve(uint64_t size, uint32_t count, uint32_t rings)
 {
@@ -54,8 +54,15 @@ static inline uint32_t rt_chunks_reserve(uint64_t size, uint32_t count, uint32_t
 	return count / 4 < windows ? count / 4 : windows;
 }
 
+/* The same if no other ring is busy: what a thread that begins now has until the reader has caught
+ * up. */
+static inline uint32_t rt_chunks_reserve_alone(uint64_t size, uint32_t count, uint32_t rings)
+{
+	return rings == 1 ? 0 : rt_chunks_window(size, count, rings) / 4;
+}
+
 /* Chunks that a ring gives back when it begins another one, at most. */
-#define RT_CHUNKS_BACK 64u
+#define RT_CHUNKS_BACK 8u
 
 #define RT_NAME_LEN 64
 

@@ -540,6 +540,33 @@ static void test_use_of_the_buffer_is_noted(void **state)
 	assert_int_equal(stats.buffer_most_used, used); /* it does not shrink */
 }
 
+/* Of two looks with losses, the one with more; a look at little says nothing. */
+static void test_the_worst_pause_is_noted(void **state)
+{
+	static const struct {
+		unsigned kib, lost, pause_kib, pause_lost;
+	} looks[] = {{64, 5, 64, 5}, {48, 9, 48, 9}, {32, 3, 48, 9}, {1, 30, 48, 9}};
+	struct ringtap_ring r = {.size = sizeof(r)};
+	uint64_t kib = RINGS * session.ring_size / 256;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t from = session.pos[0];
+
+		next(0);
+		while (session.pos[0] - from < looks[i].kib * kib)
+			test_put(&session, 0, test_now(&session), 0, 60);
+		session.counts[0].lost[RT_LOSS_RING_FULL] += looks[i].lost;
+		test_publish(&session, 0, test_now(&session));
+		while (next(1000) > 0 && session.pos[0] != session.tails[0].tail)
+			ringtap_capture_release(cap);
+		ringtap_capture_release(cap);
+		assert_int_equal(ringtap_capture_ring(cap, 0, &r), 0);
+		assert_int_equal(r.pause_lost, looks[i].pause_lost);
+		assert_in_range(r.pause_written, looks[i].pause_kib * kib,
+			looks[i].pause_kib * kib + 200);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +596,7 @@ int main(void)
 		before_attach(test_reason_of_a_disconnect_is_returned),
 		started(test_counts_are_summed_over_threads),
 		started(test_use_of_the_buffer_is_noted),
+		started(test_the_worst_pause_is_noted),
 		started(test_tap_of_an_unknown_interface_is_not_listed),
 		started(test_control_characters_in_port_names_are_replaced),
 		started(test_target_of_an_interface_is_in_range),

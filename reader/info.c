@@ -121,6 +121,8 @@ EXPORT int ringtap_capture_ring(
 	v.lcore = rt_load(&pub->lcore);
 	v.buffer_size = in->size;
 	v.written = rt_load(&pub->head);
+	v.pause_written = in->pause_written;
+	v.pause_lost = in->pause_lost;
 	v.used = v.written - in->tail;
 	if (v.used > v.buffer_size)
 		v.used = v.buffer_size;

@@ -80,6 +80,53 @@ static void note_look(struct ringtap_capture *cap, uint64_t mono)
 	cap->looked_ns = mono;
 }
 
+static uint64_t lost_of(const struct ringtap_capture *cap, const struct rt_in *in)
+{
+	const struct rt_segment *seg = &cap->sources[in->source].seg;
+	const struct rt_seg_count *row = &seg->counts[(size_t)in->index * seg->h.tap_capacity];
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0, n = rt_segment_tap_count(seg); i < n; i++)
+		lost += rt_load(&row[i].lost[RT_LOSS_RING_FULL]);
+	return lost;
+}
+
+/* Since the last look the rings [first, end) of a source have written much of its buffer. Counters
+ * are read then only. */
+static void note_pause(struct ringtap_capture *cap, uint32_t first, uint32_t end)
+{
+	uint64_t lost = 0, most = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		struct rt_in *in = &cap->ins[i];
+		uint64_t now = lost_of(cap, in);
+
+		in->look_lost = now - in->lost;
+		in->lost = now;
+		lost += in->look_lost;
+		most += in->pause_lost;
+	}
+	for (uint32_t i = first; i < end && lost > most; i++) {
+		cap->ins[i].pause_written = cap->ins[i].head - cap->ins[i].looked;
+		cap->ins[i].pause_lost = cap->ins[i].look_lost;
+	}
+}
+
+static void note_pauses(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0, end; i < cap->in_count; i = end) {
+		uint64_t written = 0;
+
+		for (end = i; end < cap->in_count && cap->ins[end].source == cap->ins[i].source;
+			end++)
+			written += cap->ins[end].head - cap->ins[end].looked;
+		if (written > cap->ins[i].size / 8)
+			note_pause(cap, i, end);
+		for (uint32_t k = i; k < end && written; k++)
+			cap->ins[k].looked = cap->ins[k].head;
+	}
+}
+
 static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SOURCES])
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
@@ -117,6 +164,7 @@ static uint64_t refresh_rings(struct ringtap_capture *cap)
 			mark = m;
 	}
 	note_used(cap, used);
+	note_pauses(cap);
 	return mark;
 }
 

@@ -45,18 +45,21 @@ int rt_retain_begin(struct ringtap_capture *cap)
 	pthread_mutex_init(&r->lock, NULL);
 	cap->retention = r;
 	r->rings = calloc(cap->in_count + 1, sizeof(*r->rings));
-	for (uint32_t i = 0; r->rings && i < cap->in_count; i++) {
+	if (!r->rings)
+		goto err;
+	for (uint32_t i = 0; i < cap->in_count; i++) {
 		const struct rt_in *in = &cap->ins[i];
 		struct rt_kept_ring *k = &r->rings[i];
 
 		k->first_ns = calloc(in->order_mask + 1ull, sizeof(*k->first_ns));
 		k->known = k->oldest = k->last = k->seen = in->tail >> in->shift;
-		if (k->first_ns)
-			continue;
-		rt_retain_end(cap);
-		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+		if (!k->first_ns)
+			goto err;
 	}
-	return r->rings ? 0 : rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	return 0;
+err:
+	rt_retain_end(cap);
+	return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 }
 
 void rt_retain_end(struct ringtap_capture *cap)

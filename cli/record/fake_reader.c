@@ -312,6 +312,8 @@ int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct r
 	out->app = i;
 	out->buffer_size = fake.buffer_size;
 	out->written = fake.written;
+	out->pause_written = fake.pause_written;
+	out->pause_lost = fake.pause_lost;
 	return 0;
 }
 

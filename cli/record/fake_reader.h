@@ -32,6 +32,7 @@ struct fake {
 	uint64_t lost[2];              /* by the full buffer of an application, on its p0 */
 	/* Of each application's only ring, and of all. */
 	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
+	uint64_t pause_written, pause_lost;
 	/* Recorded for tests. */
 	unsigned attached, stops, released;
 	unsigned ports[4];

@@ -24,6 +24,8 @@ uint64_t thread_waited_ns(void)
 struct load {
 	double captured, lost; /* packets, the latter by the full buffer */
 	double packet_bytes;   /* in the buffer */
+	/* In the pause in which most were lost: bytes that came in, packets that were lost. */
+	double paused, pause_lost;
 	double buffer;         /* bytes */
 };
 
@@ -50,6 +52,8 @@ static struct load load_of(const struct recorder *r, unsigned app)
 		if (ringtap_capture_ring(r->cap, i, &ring) || ring.app != app)
 			continue;
 		written += (double)ring.written;
+		load.paused += (double)ring.pause_written;
+		load.pause_lost += (double)ring.pause_lost;
 		load.buffer = (double)ring.buffer_size;
 	}
 	load.packet_bytes = load.captured > 0 ? written / load.captured : 0;
@@ -70,13 +74,10 @@ static struct load worst_load(const struct recorder *r)
 	return worst;
 }
 
-/* Did so much come during the longest pause that it explains a full buffer? */
-static bool paused(const struct recorder *r, const struct load *load, double pause_ns)
+/* Did so much come during a pause that it explains a full buffer? */
+static bool paused(const struct load *load)
 {
-	double seconds = recorder_seconds(r);
-	double bytes = (load->captured + load->lost) * load->packet_bytes;
-
-	return seconds > 0 && bytes * pause_ns / NS_PER_S / seconds > load->buffer / 2;
+	return load->paused + load->pause_lost * load->packet_bytes > load->buffer / 2;
 }
 
 /* How much of a buffer was in use, at most, as a fraction. */
@@ -102,9 +103,11 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
-	/* Whatever the number of pauses. Up to half of it is for other threads: docs/format.md. */
-	enough = power_of_two(2 * (most_used(&s) * load.buffer + load.lost * load.packet_bytes));
-	if (!paused(r, &load, (double)s.longest_pause_ns) || enough > BUFFER_MAX) {
+	/* A quarter is left to threads below their window, and two of each eight chunks are the
+	 * threads' own: docs/format.md. */
+	enough = power_of_two(
+		2 * (most_used(&s) * load.buffer + load.pause_lost * load.packet_bytes));
+	if (!paused(&load) || enough > BUFFER_MAX) {
 		snprintf(out, size,
 			"packets come faster than the recorder takes them; try -s or a filter");
 		return;

@@ -43,31 +43,37 @@ int output_open(struct output *o, const struct record_config *cfg, const char *p
 
 	o->bytes = o->packets = o->sent = 0;
 	o->iov_count = 0;
+	o->error = 0;
 	return sink_open(&o->sink, path, &options);
+}
+
+/* The first error stays: what comes after it must not get into the file. */
+static int note_error(struct output *o, int ret)
+{
+	if (!o->error && ret < 0)
+		o->error = ret;
+	return o->error;
 }
 
 /* Writes what is compressed; all: waits for the rest. After an error frames are only taken: the
  * file keeps what comes before. */
 static int write_frames(struct output *o, bool all)
 {
-	int first = 0;
-
 	for (;;) {
 		struct iovec iov;
 		uint64_t packets;
 		int ret = frames_take(o->frames, all || frames_full(o->frames), &iov, &packets);
 
 		if (!ret)
-			return first;
-		if (ret > 0 && !first)
+			return o->error;
+		if (ret > 0 && !o->error)
 			ret = sink_write(o->sink, &iov, 1, o->sent);
-		if (!first && ret >= 0)
+		if (!note_error(o, ret))
 			o->sent = packets;
-		else if (!first)
-			first = ret;
 	}
 }
 
+/* Also after an error: the next file begins with a frame of its own. */
 static int end_frame(struct output *o, bool all)
 {
 	if (!o->frames)
@@ -84,7 +90,7 @@ static int put_now(struct output *o, const void *data, size_t len)
 
 	if (!o->frames)
 		return sink_write(o->sink, &iov, 1, o->sent);
-	return frames_put(o->frames, data, len);
+	return o->error ? o->error : note_error(o, frames_put(o->frames, data, len));
 }
 
 int output_start(struct output *o)
@@ -195,10 +201,11 @@ int output_flush(struct output *o)
 int output_close(struct output *o, uint64_t *bytes, uint64_t *packets)
 {
 	int first = output_push(o);
+	int ended = end_frame(o, true);
 	int ret;
 
 	if (!first)
-		first = end_frame(o, true);
+		first = ended;
 	*packets = first ? o->sent : o->packets;
 	ret = sink_close(o->sink, bytes, packets);
 	o->sink = NULL;

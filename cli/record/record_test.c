@@ -496,10 +496,30 @@ static void losses_are_explained_by_application(void **state)
 	fake.buffer_size = fake.buffer_most_used = 16 << 20;
 	fake.written = 600 << 10;
 	fake.longest_pause_ns = 20000000000;
-	fake.lost[0] = fake.lost[1] = 64 << 10; /* of 1 KiB each */
+	fake.lost[0] = fake.lost[1] = fake.pause_lost = 64 << 10; /* of 1 KiB each */
 	assert_int_equal(record("-i app0 -i app1 -w f"), STATUS_OK);
 	assert_non_null(strstr(message_last(), "131,072 packets were lost"));
 	assert_non_null(strstr(message_last(), "--buffer 256M would have held them"));
+}
+
+/* Neither the sum of all pauses nor the average rate says what one pause needs. */
+static void losses_are_those_of_one_pause(void **state)
+{
+	static const struct fake_run one[] = {{0, 0, 600, 60}};
+
+	for (unsigned written = 0; written <= 16; written += 16) {
+		fake = (struct fake){.apps = 1, .runs = one, .run_count = 1};
+		fake.buffer_size = fake.buffer_most_used = 16 << 20;
+		fake.written = 600 << 10;
+		fake.longest_pause_ns = written ? 20000000000 : 3600000000000;
+		fake.lost[0] = 64 << 10; /* of 1 KiB each */
+		fake.pause_written = (uint64_t)written << 20;
+		fake.pause_lost = written ? 8 << 10 : 0;
+		assert_int_equal(record("-w f"), STATUS_OK);
+		assert_non_null(strstr(message_last(),
+			written ? "up to 20000 ms; --buffer 64M would have held them"
+				: "packets come faster"));
+	}
 }
 
 #define RECORD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -508,6 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECORD_TEST(everything_is_in_the_file),
+		RECORD_TEST(losses_are_those_of_one_pause),
 		RECORD_TEST(losses_without_a_name_count),
 		RECORD_TEST(counts_are_exact),
 		RECORD_TEST(files_of_a_ring_are_valid_and_complete),

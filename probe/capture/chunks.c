@@ -17,6 +17,7 @@ int rt_chunks_init(struct rt_chunks *c, uint8_t *data, uint64_t size, uint32_t c
 		.count = count,
 		.window = rt_chunks_window(size, count, rings),
 		.reserve = rt_chunks_reserve(size, count, rings),
+		.alone = rt_chunks_reserve_alone(size, count, rings),
 		.rings = rings,
 		.order_count = order_count,
 		.free_count = count};
@@ -55,10 +56,10 @@ static bool take(struct rt_chunks *c, uint32_t id)
 	return true;
 }
 
+/* free_count has to be increased besides. */
 static void give_back(struct rt_chunks *c, uint32_t id)
 {
 	rt_fetch_or(&c->free[id / WORD], 1ull << id % WORD);
-	rt_fetch_add(&c->free_count, 1);
 }
 
 /* One that no ring has, from the ring's home on. False: there is none. */
@@ -165,26 +166,28 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r)
 	rt_chunks_mend(r);
 }
 
-/* After the reader has caught up. RT_CHUNKS_BACK at a time take some microseconds. */
+/* After the reader has caught up. In parts, as the hook waits for it. */
 static void shrink(struct rt_ring *r, int64_t now, int64_t read)
 {
 	int64_t end = now + 1 - (int64_t)r->chunks->window;
-	uint32_t id;
+	uint32_t id, n = 0;
 
 	if (end > read - 1)
 		end = read - 1;
-	/* Who jumps out here loses a chunk, never has it twice. */
-	for (unsigned i = 0; i < RT_CHUNKS_BACK && claim(r, end, 0, &id); i++)
+	/* Who jumps out here loses a chunk or some, never has one twice. */
+	for (; n < RT_CHUNKS_BACK && claim(r, end, 0, &id); n++)
 		give_back(r->chunks, id);
+	if (n)
+		rt_fetch_add(&r->chunks->free_count, n);
 }
 
 /* Beyond its window a ring leaves some chunks to rings that have less: the reader merges by time,
- * so that these wait for the backlog of this one. A thread that polls alone may have all of them.
- */
+ * so that these wait for the backlog of this one. A thread that polls alone leaves a few to those
+ * that may begin. */
 static bool get(struct rt_ring *r, int64_t now, int64_t read, uint32_t *id)
 {
 	struct rt_chunks *c = r->chunks;
-	uint32_t reserve = rt_load(&c->busy) > 1 ? c->reserve : 0;
+	uint32_t reserve = rt_load(&c->busy) > 1 ? c->reserve : c->alone;
 	bool small = now - oldest(r) + 1 < (int64_t)c->window;
 
 	if (small && take_any(c, r->index, id))
@@ -206,7 +209,7 @@ bool rt_chunks_next(struct rt_ring *r)
 		return false;
 	memset(r->chunk + (r->head & r->mask), RT_CHUNK_END, sizeof(uint32_t));
 	put(r, now + 1, id);
-	if (!now)
+	if (rt_load(&c->ticked[r->index]) == 2 * now) /* the last tick has not counted it */
 		rt_fetch_add(&c->busy, 1);
 	rt_compiler_barrier(); /* a signal handler may jump out: rt_epb_mend() mends it */
 	r->head = (now + 1) << c->shift;
@@ -215,26 +218,36 @@ bool rt_chunks_next(struct rt_ring *r)
 	return true;
 }
 
-/* Takes back what a ring has and does not use: it has not gone on since the last tick. */
-static void take_back(struct rt_chunks *c, struct rt_ring *r, uint64_t *ticked)
+/* Takes back what a ring has and does not use: it has not gone on since the last tick. Returns
+ * whether it is busy. */
+static bool take_back(struct rt_chunks *c, struct rt_ring *r, uint64_t *ticked)
 {
 	/* Pairs with the release in rt_chunks_mend(). The thread may be ahead of it. */
 	int64_t now = (int64_t)(rt_load_acquire(&r->limit) >> c->shift);
 	/* Pairs with the release in ringtap_capture_release(). The reader may lie, and then reads
 	 * what others write; it does not make the ring lose the chunk that is being written. */
 	int64_t end = (int64_t)(rt_load_acquire(&r->peer->tail) >> c->shift);
-	bool idle = *ticked == (uint64_t)now;
-	uint32_t id;
+	bool idle = rt_load(ticked) >> 1 == (uint64_t)now;
+	/* A ring that has filled its window may have found no more: it would go on. */
+	bool busy = !idle || now - end + 1 >= (int64_t)c->window;
+	uint32_t id, n = 0;
 
-	*ticked = (uint64_t)now;
+	rt_store(ticked, 2 * (uint64_t)now + busy);
 	if (end > now + 1 - RT_CHUNKS_OF_RING)
 		end = now + 1 - RT_CHUNKS_OF_RING;
-	while (idle && claim(r, end, 0, &id))
+	for (; idle && claim(r, end, 0, &id); n++)
 		give_back(c, id);
+	if (n)
+		rt_fetch_add(&c->free_count, n);
+	return busy;
 }
 
 void rt_chunks_tick(struct rt_chunks *c, struct rt_ring *rings)
 {
+	uint32_t before = rt_load(&c->busy), busy = 0;
+
 	for (uint32_t i = 0; i < c->rings; i++)
-		take_back(c, &rings[i], &c->ticked[i]);
+		busy += take_back(c, &rings[i], &c->ticked[i]);
+	/* What rings have added in the meantime stays, until the next tick. */
+	rt_fetch_add(&c->busy, busy - before);
 }

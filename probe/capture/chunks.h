@@ -24,13 +24,17 @@ struct rt_chunks {
 	uint32_t count;   /* chunks */
 	uint32_t reserve; /* free chunks that are left to rings below their window, if several are
 			     busy */
-	uint32_t busy;    /* rings that have filled a chunk; atomic, may be too high */
+	uint32_t alone;   /* the same, if one is */
+	uint32_t busy;    /* rings that began a chunk since the tick before the last one, or have
+			     filled their window; atomic, not exact during a tick */
 	uint32_t window;  /* chunks that a ring keeps while the reader keeps up */
 	uint32_t rings;
 	uint32_t order_count;
 	uint32_t free_count; /* bits set in free; atomic, may be late */
 	uint64_t *free;      /* bit by chunk: no ring has it; atomic */
-	uint64_t *ticked;    /* by ring: its chunk's number at the last rt_chunks_tick() */
+	/* By ring: twice its chunk's number at the last rt_chunks_tick(); odd: the tick has counted
+	 * it as busy. Atomic. */
+	uint64_t *ticked;
 };
 
 /* For count chunks of size bytes in data, as laid out by rt_shm_lay_out(); data stays the
@@ -46,8 +50,8 @@ void rt_chunks_begin(struct rt_chunks *c, struct rt_ring *r);
  * none. */
 bool rt_chunks_next(struct rt_ring *r);
 
-/* Takes back what rings do not need that have begun no chunk since the last call. Of the control
- * thread, while others may be in all other functions. */
+/* Takes back what rings do not need that have begun no chunk since the last call, and counts those
+ * that are busy. Of the control thread, while others may be in all other functions. */
 void rt_chunks_tick(struct rt_chunks *c, struct rt_ring *rings);
 
 /* Sets what follows from head and r->order: also after a jump out of rt_chunks_next(). */

@@ -19,6 +19,7 @@
 #define OWN     RT_CHUNKS_OF_RING
 #define FREE    (COUNT - RINGS * OWN)
 #define RESERVE (COUNT / 4)
+#define ALONE   (WINDOW / 4)
 #define STRESS  20000u
 
 static uint8_t *data;
@@ -75,6 +76,13 @@ static bool next(struct rt_ring *r)
 static void read_all(struct rt_ring *r)
 {
 	rt_store_release(&tails[r->index].tail, number(r) * SIZE);
+}
+
+/* The control thread's calls of two ticks. */
+static void two_ticks(void)
+{
+	rt_chunks_tick(&chunks, ring);
+	rt_chunks_tick(&chunks, ring);
 }
 
 /* Each chunk has one owner, and the ring's place is where its order says. */
@@ -139,12 +147,14 @@ static void test_a_reader_that_stalls_gets_the_depth_of_the_buffer(void **state)
 	while (next(&ring[1]))
 		n++;
 	/* It wrote chunk 0 before; its second chunk had not been written yet. */
-	assert_int_equal(n, FREE + OWN - 1);
-	assert_int_equal(chunks.free_count, 0);
+	assert_int_equal(n, FREE - ALONE + OWN - 1);
+	assert_int_equal(chunks.free_count, ALONE);
 	assert_sound();
-	/* Others have their own, and more when the reader has caught up. */
-	assert_true(next(&ring[0]));
+	/* Another one that begins has its own and some, and more when the reader has caught up. */
+	for (unsigned i = 0; i < OWN - 1 + ALONE; i++)
+		assert_true(next(&ring[0]));
 	assert_false(next(&ring[0]));
+	assert_sound();
 	read_all(&ring[1]);
 	while (chunks.free_count < RESERVE) {
 		assert_true(next(&ring[1]));
@@ -173,6 +183,53 @@ static void test_busy_rings_leave_some_chunks_to_each_other(void **state)
 	read_all(&ring[0]);
 	assert_true(next(&ring[0]));
 	assert_sound();
+}
+
+/* What has filled a chunk long ago leaves the whole depth to another one. */
+static void test_a_ring_that_is_busy_no_more_costs_nothing(void **state)
+{
+	unsigned n = 0;
+
+	assert_true(next(&ring[2]));
+	read_all(&ring[2]);
+	for (unsigned i = 0; i < 3; i++) {
+		rt_chunks_tick(&chunks, ring);
+		n += next(&ring[1]);
+	}
+	while (next(&ring[1]))
+		n++;
+	assert_int_equal(n, FREE - ALONE + OWN - 1);
+	assert_sound();
+}
+
+/* Ticks change nothing as long as both are busy: while they go on, and while they have to wait. */
+static void test_rings_stay_busy_from_tick_to_tick(void **state)
+{
+	for (unsigned i = 0; i < COUNT; i++) {
+		next(&ring[1]);
+		next(&ring[2]);
+		if (i % 3 == 0)
+			rt_chunks_tick(&chunks, ring);
+	}
+	assert_int_equal(chunks.free_count, RESERVE);
+	assert_int_equal(chunks.busy, 2);
+	for (unsigned i = 0; i < 5; i++) {
+		two_ticks();
+		assert_false(next(&ring[1]));
+		assert_false(next(&ring[2]));
+	}
+	assert_sound();
+	/* One goes on after a pause: it is counted, once. */
+	read_all(&ring[1]);
+	read_all(&ring[2]);
+	two_ticks();
+	assert_int_equal(chunks.busy, 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(next(&ring[2]));
+	assert_int_equal(chunks.busy, 1);
+	rt_chunks_tick(&chunks, ring);
+	assert_true(next(&ring[2]));
+	assert_int_equal(chunks.busy, 1);
 }
 
 static void test_depth_that_was_needed_is_given_back(void **state)
@@ -213,19 +270,12 @@ static void test_small_buffers_have_a_small_window(void **state)
 	rt_chunks_free(&small);
 }
 
-/* The control thread's calls of two ticks. */
-static void two_ticks(void)
-{
-	rt_chunks_tick(&chunks, ring);
-	rt_chunks_tick(&chunks, ring);
-}
-
 static void test_an_idle_ring_keeps_its_own_chunks_only(void **state)
 {
 	while (next(&ring[1]))
 		;
 	two_ticks();
-	assert_int_equal(chunks.free_count, 0); /* nothing is read yet */
+	assert_int_equal(chunks.free_count, ALONE); /* nothing is read yet */
 	rt_store_release(&tails[1].tail, (number(&ring[1]) - 5) * SIZE);
 	two_ticks();
 	assert_int_equal(owned(&ring[1]), 6);
@@ -361,6 +411,8 @@ int main(void)
 		with_rings(test_a_reader_that_keeps_up_meets_the_window),
 		with_rings(test_a_reader_that_stalls_gets_the_depth_of_the_buffer),
 		with_rings(test_busy_rings_leave_some_chunks_to_each_other),
+		with_rings(test_a_ring_that_is_busy_no_more_costs_nothing),
+		with_rings(test_rings_stay_busy_from_tick_to_tick),
 		with_rings(test_depth_that_was_needed_is_given_back),
 		with_rings(test_the_end_of_a_chunk_is_marked),
 		with_rings(test_small_buffers_have_a_small_window),

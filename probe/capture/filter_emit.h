@@ -20,6 +20,7 @@ struct rt_code {
 	uint32_t size; /* bytes so far */
 	const struct rt_insn *insns;
 	uint32_t *at; /* place of each instruction */
+	uint32_t *to; /* of each: the one that a jump to it gets to, behind BPF_JA */
 	/* Places: where a packet begins, where it has passed, where the next one is taken, and
 	 * where the loop ends. */
 	uint32_t top, pass, next, leave;

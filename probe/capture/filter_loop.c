@@ -60,13 +60,24 @@ static bool find_needs(struct rt_code *c, uint32_t count)
 /* The place of an instruction that is jumped to, or of what it does. */
 static uint32_t place(const struct rt_code *c, uint32_t insn)
 {
-	const struct rt_insn *i = &c->insns[insn];
+	uint32_t to = c->to[insn];
+	const struct rt_insn *i = &c->insns[to];
 
-	while (BPF_CLASS(i->code) == BPF_JMP && BPF_OP(i->code) == BPF_JA)
-		i += 1 + i->k;
 	if (i->code == (BPF_RET | BPF_K))
 		return i->k ? c->pass : c->next;
-	return c->at[i - c->insns];
+	return c->at[to];
+}
+
+/* From the end, as jumps go forward only: a chain of them is not followed once for each of its
+ * members. */
+static void find_targets(struct rt_code *c, uint32_t count)
+{
+	for (uint32_t n = count; n-- > 0;) {
+		const struct rt_insn *i = &c->insns[n];
+		bool ja = BPF_CLASS(i->code) == BPF_JMP && BPF_OP(i->code) == BPF_JA;
+
+		c->to[n] = ja ? c->to[n + 1 + i->k] : n;
+	}
 }
 
 static void put_return(struct rt_code *c, uint32_t insn)
@@ -162,13 +173,18 @@ static int map(struct rt_loop *l, struct rt_code *c, uint32_t count)
 
 int rt_loop_create(struct rt_loop *l, const struct rt_insn *insns, uint32_t count)
 {
-	struct rt_code c = {.insns = insns, .at = calloc(count, sizeof(*c.at))};
+	struct rt_code c = {.insns = insns,
+		.at = calloc(count, sizeof(*c.at)),
+		.to = calloc(count, sizeof(*c.to))};
 	int ret = -ENOMEM;
 
 	*l = (struct rt_loop){0};
-	if (c.at)
+	if (c.at && c.to) {
+		find_targets(&c, count);
 		ret = find_needs(&c, count) && emit(&c, count) ? map(l, &c, count) : -ENOTSUP;
+	}
 	free(c.at);
+	free(c.to);
 	return ret;
 }
 #else

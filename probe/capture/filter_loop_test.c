@@ -261,6 +261,29 @@ static void test_what_has_no_loop(void **state)
 	rt_loop_destroy(&l);
 }
 
+/* One of two chains of jumps leads to each end. */
+static void test_a_chain_of_jumps(void **state)
+{
+	struct rt_insn *prog = calloc(RT_MAX_INSNS, sizeof(*prog));
+	unsigned passed = 0;
+	struct rt_loop l;
+
+	for (uint32_t i = 0; i < BURST; i++)
+		fill(pkts[i], FRAME_LEN);
+	prog[0] = (struct rt_insn){.code = BPF_LD | BPF_B | BPF_ABS, .k = 7};
+	prog[1] = (struct rt_insn){.code = BPF_JMP | BPF_JGT | BPF_K, .k = 9, .jt = 1};
+	for (uint32_t i = 2; i < RT_MAX_INSNS - 2; i++)
+		prog[i] = (struct rt_insn){.code = BPF_JMP | BPF_JA, .k = 1};
+	prog[RT_MAX_INSNS - 2] = (struct rt_insn){.code = BPF_RET | BPF_K};
+	prog[RT_MAX_INSNS - 1] = (struct rt_insn){.code = BPF_RET | BPF_K, .k = 1};
+	assert_true(rt_program_valid(prog, RT_MAX_INSNS));
+	assert_int_equal(rt_loop_create(&l, prog, RT_MAX_INSNS), 0);
+	assert_int_equal(run(&l, prog, &passed), 0);
+	assert_in_range(passed, 1, BURST - 1);
+	rt_loop_destroy(&l);
+	free(prog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_odd_packets_are_left),
 		cmocka_unit_test(test_no_packets),
 		cmocka_unit_test(test_what_has_no_loop),
+		cmocka_unit_test(test_a_chain_of_jumps),
 	};
 
 #if !defined(__x86_64__) && !defined(__aarch64__)

@@ -7,6 +7,26 @@
 #include "probe/core/test_eal.h"
 #include "test_program.h"
 
+static bool takes_any_k(const struct rt_insn *i)
+{
+	switch (BPF_CLASS(i->code)) {
+	case BPF_LD:
+	case BPF_LDX: return BPF_MODE(i->code) == BPF_IMM;
+	case BPF_ALU: return BPF_OP(i->code) != BPF_LSH && BPF_OP(i->code) != BPF_RSH;
+	default: return BPF_CLASS(i->code) == BPF_JMP && BPF_OP(i->code) != BPF_JA;
+	}
+}
+
+/* Where an encoder has another form, or a sign is extended. */
+static uint32_t any_edge(void)
+{
+	static const uint32_t edges[] = {0x7f, 0x80, 0xff, 0x100, 0xfff, 0x1000, 0x7fff, 0x8000,
+		0xffff, 0x10000, 0x10001, 0xffffff, 0x1000000, 0x7fffffff, 0x80000000, 0x80000001,
+		0xffff0000, 0xfffffffe, 0xffffffff};
+
+	return edges[test_random() % (sizeof(edges) / sizeof(*edges))];
+}
+
 /* A random instruction. left: how many follow it. */
 static struct rt_insn any_insn(uint32_t left)
 {
@@ -36,6 +56,8 @@ static struct rt_insn any_insn(uint32_t left)
 	else if (test_random() % 4 == 0 && BPF_CLASS(i.code) == BPF_LD &&
 		 BPF_MODE(i.code) != BPF_MEM)
 		i.k = test_random() % RT_OFFSET_MAX;
+	if (test_random() % 4 == 0 && takes_any_k(&i))
+		i.k = any_edge();
 	return i;
 }
 
