@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Does what RTE_TRACE_POINT_REGISTER() would do, but once per process: with two probes, one
  * linked in and one loaded, EAL would not start because the names exist twice. */
+#include <rte_lcore.h>
 #include <rte_trace.h>
 #include <rte_trace_point_register.h>
 
@@ -48,9 +49,9 @@ int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*f
 
 __attribute__((constructor)) static void register_points(void)
 {
-	/* With tracing on, EAL has been started: it has described its events already, and no tool
+	/* Once EAL has been started, by which there are lcores, it has described its events: no tool
 	 * could read a trace with others. */
-	if (rt_trace_points_taken() || rte_trace_is_enabled())
+	if (rt_trace_points_taken() || rte_lcore_count())
 		return;
 #define X(event, parameters)     \
 	rt_trace_point_register( \
