@@ -43,8 +43,8 @@ static inline uint32_t rt_chunks_window(uint64_t size, uint32_t count, uint32_t 
 	return share < window ? share : window;
 }
 
-/* Chunks that no ring takes beyond its window, if several are busy. No more than all windows: nothing else may use
- * them. */
+/* Chunks that no ring takes beyond its window, if several are busy. No more than all windows:
+ * nothing else may use them. */
 static inline uint32_t rt_chunks_reserve(uint64_t size, uint32_t count, uint32_t rings)
 {
 	uint32_t windows = rings * rt_chunks_window(size, count, rings);

@@ -34,7 +34,7 @@ struct rt_in {
 	uint64_t key;         /* time of the record at pos, valid if pos < head; never goes back */
 	uint64_t now_ns;      /* when head was last read */
 	uint64_t busy_head, busy_last_ns;
-	uint64_t busy_since_ns; /* CLOCK_MONOTONIC; see rt_in_refresh() */
+	uint64_t busy_since_ns;             /* CLOCK_MONOTONIC; see rt_in_refresh() */
 	uint64_t pause_written, pause_lost; /* as in struct ringtap_ring */
 	uint64_t looked;                    /* head at the last look */
 	uint64_t lost, look_lost; /* by the full buffer, when they were last counted, and since */

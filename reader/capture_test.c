@@ -562,8 +562,8 @@ static void test_the_worst_pause_is_noted(void **state)
 		ringtap_capture_release(cap);
 		assert_int_equal(ringtap_capture_ring(cap, 0, &r), 0);
 		assert_int_equal(r.pause_lost, looks[i].pause_lost);
-		assert_in_range(r.pause_written, looks[i].pause_kib * kib,
-			looks[i].pause_kib * kib + 200);
+		assert_in_range(
+			r.pause_written, looks[i].pause_kib * kib, looks[i].pause_kib * kib + 200);
 	}
 }
 

@@ -26,7 +26,7 @@ struct load {
 	double packet_bytes;   /* in the buffer */
 	/* In the pause in which most were lost: bytes that came in, packets that were lost. */
 	double paused, pause_lost;
-	double buffer;         /* bytes */
+	double buffer; /* bytes */
 };
 
 static struct load load_of(const struct recorder *r, unsigned app)

@@ -513,8 +513,8 @@ struct ringtap_ring {
 	uint64_t buffer_size; /* bytes, shared with the application's other rings */
 	uint64_t used;        /* bytes not yet released */
 	uint64_t written;     /* bytes since the beginning */
-	/* From a look of ringtap_capture_next() to the next, where the application lost most packets
-	 * by its full buffer: bytes that the ring wrote, and its packets among those. */
+	/* From a look of ringtap_capture_next() to the next, where the application lost most
+	 * packets by its full buffer: bytes that the ring wrote, and its packets among those. */
 	uint64_t pause_written;
 	uint64_t pause_lost;
 };
