@@ -68,8 +68,8 @@ static int make_bomb(unsigned sections, unsigned count)
 		.e_ehsize = sizeof(e),
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (Elf64_Half)count};
-	Elf64_Shdr s[64] = {{.sh_size = sections},
-		{.sh_type = SHT_STRTAB, .sh_size = 4096, .sh_offset = 16}};
+	Elf64_Shdr s[64] = {
+		{.sh_size = sections}, {.sh_type = SHT_STRTAB, .sh_size = 4096, .sh_offset = 16}};
 	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
 
 	for (unsigned i = 2; i < 64; i++)

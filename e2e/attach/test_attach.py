@@ -137,22 +137,31 @@ def test_probe_that_was_loaded_at_start(app):
 def test_telemetry_goes_on(closing):
     """Its commands are registered while clients are served."""
     app = bare(closing)
-    stop = []
+    attached, stop = threading.Event(), threading.Event()
+    faults, asked_after = [], [0, 0, 0]
 
-    def ask():
-        while not stop:
-            assert dpdk.telemetry(app.prefix, "/ethdev/list")["/ethdev/list"] == [0]
-            dpdk.telemetry(app.prefix, "/")
+    def ask(client):
+        try:
+            while not stop.is_set():
+                after = attached.is_set()
+                assert dpdk.telemetry(app.prefix, "/ethdev/list")["/ethdev/list"] == [0]
+                dpdk.telemetry(app.prefix, "/")
+                asked_after[client] += after
+        except Exception as fault:  # pylint: disable=broad-exception-caught
+            faults.append(fault)
 
-    clients = [threading.Thread(target=ask) for _ in range(3)]
+    clients = [threading.Thread(target=ask, args=(client,)) for client in range(len(asked_after))]
     for client in clients:
         client.start()
     try:
         attach(app.prefix)
+        attached.set()
+        until(lambda: faults or all(asked_after), what="each client asked after the attach, too")
     finally:
-        stop.append(True)
+        stop.set()
         for client in clients:
             client.join()
+    assert not faults
     assert "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
     assert app.one("unloop") > 0 and app.quit() == 0
 
@@ -413,16 +422,17 @@ assert libc.prctl(22, 2, ctypes.create_string_buffer(prog), 0, 0) == 0, os.strer
 os.execvp(sys.argv[3], sys.argv[3:])
 """
 KILL, EPERM = 0x80000000, 0x00050001
-PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN = 101, 310, 155, 15
+PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN, MEMBARRIER = 101, 310, 155, 15, 324
 
 
 def filtered(action, *calls):
     return SimpleNamespace(prefix=[sys.executable, "-c", FILTER, str(action), ",".join(map(str, calls))])
 
 
-def test_filter_that_would_end_it(closing):
+@pytest.mark.parametrize("call", [RT_SIGRETURN, MEMBARRIER])
+def test_filter_that_would_end_it(call, closing):
     """Of a system call that the application itself never makes."""
-    app = bare(closing, namespace=filtered(KILL, RT_SIGRETURN))
+    app = bare(closing, namespace=filtered(KILL, call))
     unchanged(app, "seccomp", "-d")
 
 
@@ -431,6 +441,15 @@ def test_filter_that_returns_an_error(closing, record):
     app = bare(closing, namespace=filtered(EPERM, PTRACE, PROCESS_VM_READV, PIVOT_ROOT))
     attach(app.prefix)
     record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_filter_that_cannot_be_read(closing):
+    app = bare(closing, namespace=filtered(KILL, MEMBARRIER))
+    done = run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", RINGTAP, "attach", str(app.pid)])
+    line, = done.stderr.splitlines()
+    assert done.returncode == 1 and "seccomp" in line and "CAP_SYS_ADMIN" in line
+    assert not mapped(app, "libringtap-probe.so")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
