@@ -116,6 +116,8 @@ static const struct {
 	CALL(mmap, 0, 4096, PROT_NONE, MAP_SHARED),
 	CALL(mmap, 0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, (uint64_t)-1),
 	CALL(madvise, 4096, 4096, MADV_POPULATE_WRITE),
+	/* Code of filters */
+	CALL(mprotect, 4096, 4096, PROT_READ | PROT_EXEC),
 	CALL(mlock),
 	CALL(munlock),
 };

@@ -470,6 +470,39 @@ def test_commands_attach(command, by, closing):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def only(folder, *apps):
+    """A mount namespace that shows the runtime folders of these applications and no others."""
+    script = ""
+    for app in apps:
+        (folder / app.prefix).mkdir()
+        script += f"mount --bind /var/run/dpdk/{app.prefix} {folder / app.prefix} && "
+    return ["unshare", "--mount", "sh", "-c", f'{script} mount --rbind {folder} /var/run/dpdk && exec "$@"', "sh"]
+
+
+def test_all_applications(closing, tmp_path):
+    """One that refuses does not keep the others out."""
+    if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
+        pytest.skip("built without DPDK's static libraries")
+    refusing, app = bare(closing, "rt_play_static_hidden"), bare(closing)
+    done = run([*only(tmp_path, refusing, app), RINGTAP, "top", "--once", "--attach"])
+    assert done.returncode == 0 and refusing.prefix in done.stderr and "exports no symbols" in done.stderr
+    assert "net_null0" in done.stdout and has_probe(app)
+    assert not mapped(refusing, "libringtap-probe.so")
+
+
+def test_folder_of_another_user(closing):
+    """Which names a process that is not the user's."""
+    app = bare(closing)
+    folder = Path("/var/run/dpdk") / app.prefix
+    os.chown(folder, 65534, 65534)
+    try:
+        refused(app.prefix, "belongs to another user")
+        assert not mapped(app, "libringtap-probe.so")
+    finally:
+        os.chown(folder, 0, 0)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
 @pytest.mark.parametrize("answer, loaded", [("n", False), ("", False), ("y", True)])
 def test_question_at_a_terminal(answer, loaded, closing):
     app = bare(closing)
