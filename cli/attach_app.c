@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach_app.h"
 #include "base/json.h"
 #include "base/util.h"
 #include "inject/inject.h"
+#include "inject/process.h"
 #include "probe_path.h"
 #include "which_app.h"
 
@@ -115,6 +117,25 @@ static int wake(const char *dir)
 	return ret;
 }
 
+/* Any user may make a folder that names the process of another one; root's are trusted, as a
+ * process may have given up its rights since. */
+static bool is_its_folder(const struct attach_target *t)
+{
+	char value[64], *next = value;
+	struct stat st;
+
+	if (stat(t->dir, &st) || !st.st_uid)
+		return true;
+	rt_process_status(t->pid, "Uid", value, sizeof(value));
+	/* Real, effective, saved, of files */
+	while (*next) {
+		if (strtoul(next, &next, 10) == st.st_uid)
+			return true;
+		next += strspn(next, " \t");
+	}
+	return !value[0];
+}
+
 static int inject(const struct attach_target *t, char *err, size_t errlen)
 {
 	char version[64];
@@ -126,6 +147,13 @@ static int inject(const struct attach_target *t, char *err, size_t errlen)
 			"its process is not visible here; run ringtap outside of containers, or "
 			"give its process id");
 		return -ESRCH;
+	}
+	if (t->dir && !is_its_folder(t)) {
+		snprintf(err, errlen,
+			"its runtime folder %s belongs to another user than the process; remove "
+			"the folder",
+			t->dir);
+		return -EACCES;
 	}
 	return rt_inject(t->pid, &opts, err, errlen);
 }

@@ -15,7 +15,29 @@
 #define MACHINE EM_NONE
 #endif
 
-#define BYTES_MAX (256u << 20) /* of a section or segment */
+/* The file belongs to the process and may have been made to exhaust memory, which libelf takes for
+ * all section headers when it opens a file. Linkers make some dozens of each. */
+#define BYTES_MAX    (256u << 20) /* of what one search reads */
+#define SECTIONS_MAX 4096
+#define SEGMENTS_MAX 512
+
+/* Extended numbering, where the header's number of sections is 0, is for object files. */
+static bool is_bounded(int fd)
+{
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf32_Ehdr h32;
+		Elf64_Ehdr h64;
+	} u = {0};
+
+	if (pread(fd, &u, sizeof(u), 0) < (ssize_t)sizeof(u.h32))
+		return false;
+	if (u.ident[EI_CLASS] == ELFCLASS64)
+		return u.h64.e_phnum <= SEGMENTS_MAX && u.h64.e_shnum <= SECTIONS_MAX &&
+		       (u.h64.e_shnum || !u.h64.e_shoff);
+	return u.h32.e_phnum <= SEGMENTS_MAX && u.h32.e_shnum <= SECTIONS_MAX &&
+	       (u.h32.e_shnum || !u.h32.e_shoff);
+}
 
 static int begin(struct rt_image *i, int fd)
 {
@@ -24,7 +46,7 @@ static int begin(struct rt_image *i, int fd)
 		return fd;
 	elf_version(EV_CURRENT);
 	/* Read, not mapped: a file that is truncated meanwhile would raise SIGBUS. */
-	i->elf = elf_begin(fd, ELF_C_READ, NULL);
+	i->elf = is_bounded(fd) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	if (i->elf && elf_kind(i->elf) == ELF_K_ELF)
 		return 0;
 	rt_image_close(i);
@@ -50,12 +72,36 @@ static int find_base(struct rt_image *i, const struct rt_map *map)
 	return -ENOEXEC;
 }
 
+/* A process may map the file as data, too, where its code cannot be executed. */
+static bool is_loaded(
+	const struct rt_image *i, const struct rt_process *p, const struct rt_map *map)
+{
+	size_t count;
+	GElf_Phdr h;
+
+	if (elf_getphdrnum(i->elf, &count))
+		return false;
+	for (size_t n = 0; n < count; n++) {
+		const struct rt_map *at;
+
+		if (!gelf_getphdr(i->elf, (int)n, &h) || h.p_type != PT_LOAD || !(h.p_flags & PF_X))
+			continue;
+		at = rt_process_at(p, i->base + h.p_vaddr);
+		if (!at || at->ino != map->ino || at->dev != map->dev || at->perms[2] != 'x' ||
+			i->base + h.p_vaddr - at->start + at->offset != h.p_offset)
+			return false;
+	}
+	return true;
+}
+
 int rt_image_open(struct rt_image *i, const struct rt_process *p, const struct rt_map *map)
 {
 	int ret = begin(i, rt_process_file(p, map));
 
 	if (!ret)
 		ret = find_base(i, map);
+	if (!ret && !is_loaded(i, p, map))
+		ret = -ENOEXEC;
 	if (ret)
 		rt_image_close(i);
 	return ret;
@@ -84,39 +130,37 @@ bool rt_image_ours(const struct rt_image *i)
 	       h.e_machine == MACHINE;
 }
 
-/* The file belongs to the process and may have been made to exhaust memory. */
-static bool is_bounded(const GElf_Shdr *h)
+/* The table of symbols of this type, which is one at most, and its names. */
+static Elf_Data *find_table(const struct rt_image *i, unsigned type, Elf_Data **names)
 {
-	return !(h->sh_flags & SHF_COMPRESSED) && h->sh_size <= BYTES_MAX;
+	Elf_Scn *section = NULL, *linked;
+	GElf_Shdr h, n;
+
+	while ((section = elf_nextscn(i->elf, section)))
+		if (gelf_getshdr(section, &h) && h.sh_type == type)
+			break;
+	linked = section ? elf_getscn(i->elf, h.sh_link) : NULL;
+	if (!linked || !gelf_getshdr(linked, &n) || ((h.sh_flags | n.sh_flags) & SHF_COMPRESSED) ||
+		n.sh_type != SHT_STRTAB || h.sh_size > BYTES_MAX ||
+		n.sh_size > BYTES_MAX - h.sh_size)
+		return NULL;
+	*names = elf_getdata(linked, NULL);
+	return *names ? elf_getdata(section, NULL) : NULL;
 }
 
 /* In a table of symbols of this type. 0: not found, or not defined there. */
 static uint64_t find(const struct rt_image *i, unsigned type, const char *name)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr h, names;
+	const size_t bytes = strlen(name) + 1;
+	Elf_Data *names, *table = find_table(i, type, &names);
 	GElf_Sym sym;
 
-	while ((section = elf_nextscn(i->elf, section))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(section, &h) || h.sh_type != type || !h.sh_entsize ||
-			!is_bounded(&h) || !gelf_getshdr(elf_getscn(i->elf, h.sh_link), &names) ||
-			!is_bounded(&names))
-			continue;
-		data = elf_getdata(section, NULL);
-		for (size_t n = 0; data && n < h.sh_size / h.sh_entsize; n++) {
-			const char *text;
-
-			if (!gelf_getsym(data, (int)n, &sym))
-				break;
-			text = sym.st_shndx == SHN_UNDEF
-				       ? NULL
-				       : elf_strptr(i->elf, h.sh_link, sym.st_name);
-			if (text && !strcmp(text, name))
-				return sym.st_value;
-		}
-	}
+	/* Not elf_strptr(), which searches the end of each name. */
+	for (int n = 0; table && gelf_getsym(table, n, &sym); n++)
+		if (sym.st_shndx != SHN_UNDEF && sym.st_name < names->d_size &&
+			names->d_size - sym.st_name >= bytes &&
+			!memcmp((const char *)names->d_buf + sym.st_name, name, bytes))
+			return sym.st_value;
 	return 0;
 }
 
@@ -134,7 +178,7 @@ bool rt_image_has_hidden(const struct rt_image *i, const char *name)
 
 uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size)
 {
-	size_t count;
+	size_t count, left = BYTES_MAX;
 	GElf_Phdr h;
 
 	if (elf_getphdrnum(i->elf, &count))
@@ -144,8 +188,9 @@ uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size)
 		const char *at;
 
 		if (!gelf_getphdr(i->elf, (int)n, &h) || h.p_type != PT_LOAD ||
-			!(h.p_flags & PF_X) || h.p_filesz > BYTES_MAX)
+			!(h.p_flags & PF_X) || h.p_filesz > left)
 			continue;
+		left -= h.p_filesz;
 		data = elf_getdata_rawchunk(i->elf, (int64_t)h.p_offset, h.p_filesz, ELF_T_BYTE);
 		at = data ? memmem(data->d_buf, data->d_size, bytes, size) : NULL;
 		if (at)

@@ -11,7 +11,8 @@ struct rt_image {
 	uint64_t base; /* added to the file's addresses */
 };
 
-/* Opens the file of a mapping with offset 0. 0 or -errno. Close with rt_image_close(). */
+/* Opens the file of a mapping with offset 0. 0 or -errno; -ENOEXEC: no ELF file of usual
+ * dimensions, or mapped there as data, not as a program. Close with rt_image_close(). */
 int rt_image_open(struct rt_image *i, const struct rt_process *p, const struct rt_map *map);
 /* Opens a file; base is 0. */
 int rt_image_open_file(struct rt_image *i, const char *path);

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -124,15 +126,41 @@ void rt_process_close(struct rt_process *p)
 	forget(p);
 }
 
+/* Whether the mapping begins a loaded file: one of its code follows, before the file is mapped from
+ * its beginning again. */
+static bool is_loaded(const struct rt_process *p, size_t i)
+{
+	const struct rt_map *first = &p->maps[i];
+
+	if (first->offset)
+		return false;
+	for (; i < p->map_count; i++) {
+		const struct rt_map *m = &p->maps[i];
+
+		if (m->ino != first->ino || m->dev != first->dev)
+			continue;
+		if (m != first && !m->offset)
+			return false;
+		if (m->perms[2] == 'x')
+			return true;
+	}
+	return false;
+}
+
 const struct rt_map *rt_process_find(const struct rt_process *p, const char *name)
 {
+	const struct rt_map *data = NULL;
+
 	for (size_t i = 0; i < p->map_count; i++) {
 		const char *slash = strrchr(p->maps[i].path, '/');
 
-		if (slash && !strncmp(slash + 1, name, strlen(name)))
+		if (!slash || strncmp(slash + 1, name, strlen(name)))
+			continue;
+		if (is_loaded(p, i))
 			return &p->maps[i];
+		data = data ? data : &p->maps[i];
 	}
-	return NULL;
+	return data;
 }
 
 const struct rt_map *rt_process_at(const struct rt_process *p, uint64_t address)
@@ -152,42 +180,63 @@ const struct rt_map *rt_process_program(const struct rt_process *p)
 	if (stat(path, &st))
 		return NULL;
 	for (size_t i = 0; i < p->map_count; i++)
-		if (p->maps[i].ino == st.st_ino && !p->maps[i].offset)
+		if (p->maps[i].ino == st.st_ino && is_loaded(p, i))
 			return &p->maps[i];
 	return NULL;
 }
 
-/* A file system may show another device number in maps than in stat(): compare inodes only. */
-static int open_checked(const char *path, uint64_t ino)
+/* A file system may show another device number in maps than in stat(): compare inodes only. The
+ * path is the process's choice: nothing but this file is opened, as opening a device may do things.
+ */
+static int reopen(int at, uint64_t ino)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = 0;
+	char path[64];
 	struct stat st;
+	int ret = 0;
 
-	if (fd < 0)
+	if (at < 0)
 		return -errno;
-	if (fstat(fd, &st))
+	if (fstat(at, &st))
 		ret = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_ino != ino)
 		ret = -ENOENT;
-	if (!ret)
-		return fd;
-	close(fd);
+	if (!ret) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+		ret = open(path, O_RDONLY | O_CLOEXEC);
+		ret = ret < 0 ? -errno : ret;
+	}
+	close(at);
 	return ret;
+}
+
+int rt_process_root(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int rt_process_file(const struct rt_process *p, const struct rt_map *map)
 {
-	char path[PATH_MAX + 64];
-	int fd;
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	char path[PATH_MAX];
+	int fd, root;
 
 	/* Needs CAP_CHECKPOINT_RESTORE, and finds removed files as well. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)p->pid,
 		(unsigned long long)map->start, (unsigned long long)map->end);
-	fd = open_checked(path, map->ino);
+	fd = reopen(open(path, O_PATH | O_CLOEXEC), map->ino);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)p->pid, map->path);
-	return open_checked(path, map->ino);
+	root = rt_process_root(p->pid);
+	if (root < 0)
+		return root;
+	fd = reopen((int)syscall(SYS_openat2, root, map->path, &how, sizeof(how)), map->ino);
+	close(root);
+	return fd;
 }
 
 static int copy(pid_t pid, uint64_t remote, void *local, size_t size, bool write)

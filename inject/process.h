@@ -33,12 +33,16 @@ void rt_process_close(struct rt_process *p);
 /* A line of /proc/PID/status, "" if it is missing. */
 void rt_process_status(pid_t pid, const char *key, char *value, size_t size);
 
-/* The first mapping of a file whose name begins so; NULL: none. */
+/* The first mapping of a file whose name begins so, of one that is mapped as data only if none is
+ * loaded; NULL: none. */
 const struct rt_map *rt_process_find(const struct rt_process *p, const char *name);
 /* The mapping that holds an address; NULL: none. */
 const struct rt_map *rt_process_at(const struct rt_process *p, uint64_t address);
 /* The first mapping of the program itself; NULL: unknown. */
 const struct rt_map *rt_process_program(const struct rt_process *p);
+
+/* Its root folder, with O_PATH. -errno. */
+int rt_process_root(pid_t pid);
 
 /* Opens the mapped file, also if it was removed or lies in another mount namespace. -errno. */
 int rt_process_file(const struct rt_process *p, const struct rt_map *map);

@@ -4,6 +4,7 @@
 #define RINGTAP_INJECT_PROVIDE_H
 
 #include <limits.h>
+#include <signal.h>
 
 #include "process.h"
 
@@ -11,10 +12,15 @@ struct rt_provided {
 	char path[PATH_MAX]; /* of libringtap-probe.so, as the process sees it */
 	int at, folder;      /* descriptors: the folder of copies and its parent; -1: none */
 	char name[64];       /* of the folder in its parent */
+	uid_t uid, root;     /* of the process; of root in its user namespace */
+	gid_t gid;
+	bool blocked; /* signals, until the copies are removed */
+	sigset_t old;
 };
 
 /* The probe's own path if the process sees the same files there, else that of copies in a temporary
- * folder of its file system. 0, or -errno and a sentence. */
+ * folder of its file system, which belong to its user. From then on the signals that end programs
+ * wait until rt_provided_remove(). 0, or -errno and a sentence. */
 int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *probe, char *err,
 	size_t errlen);
 /* Removes copies; loaded libraries stay mapped. */

@@ -5,15 +5,24 @@
  * dlopen() of drivers has passed; one of the application may be narrower.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "process.h"
 #include "seccomp.h"
@@ -24,13 +33,94 @@
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* What dlopen() and the constructors call; the first is how the thread returns. */
+#define CALL(name, ...)             \
+	{                           \
+		SYS_##name, #name,  \
+		{                   \
+			__VA_ARGS__ \
+		}                   \
+	}
+
+/* What dlopen(), the constructors, the control thread, captures and the end of them call, as strace
+ * shows, with the arguments that filters judge; the first is how the thread returns. */
 static const struct {
 	int nr;
 	const char *name;
-} calls[] = {{SYS_rt_sigreturn, "rt_sigreturn"}, {SYS_openat, "openat"}, {SYS_read, "read"},
-	{SYS_close, "close"}, {SYS_mmap, "mmap"}, {SYS_mprotect, "mprotect"},
-	{SYS_munmap, "munmap"}, {SYS_futex, "futex"}, {SYS_write, "write"}};
+	uint64_t args[6];
+} calls[] = {
+	CALL(rt_sigreturn),
+	/* To load libraries */
+	CALL(openat, (uint64_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC),
+	CALL(openat, (uint64_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC | O_DIRECTORY),
+	CALL(read),
+	CALL(close),
+	CALL(newfstatat),
+	CALL(brk),
+	CALL(munmap),
+	CALL(futex),
+	CALL(write),
+	CALL(getdents64),
+	CALL(prctl, PR_CAPBSET_READ),
+	CALL(mmap, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_DENYWRITE),
+	CALL(mmap, 4096, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE),
+	CALL(mmap, 4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE),
+	CALL(mmap, 4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS,
+		(uint64_t)-1),
+	CALL(mprotect, 4096, 4096, PROT_READ),
+	CALL(mprotect, 4096, 4096, PROT_READ | PROT_WRITE),
+#ifdef SYS_access
+	CALL(access),
+	CALL(readlink),
+	CALL(poll),
+	CALL(unlink),
+#else
+	CALL(faccessat, (uint64_t)AT_FDCWD),
+	CALL(readlinkat, (uint64_t)AT_FDCWD),
+	CALL(ppoll),
+	CALL(unlinkat, (uint64_t)AT_FDCWD),
+#endif
+	/* The control thread */
+	CALL(clone3),
+	CALL(rseq),
+	CALL(set_robust_list),
+	CALL(rt_sigprocmask),
+	CALL(sched_getaffinity),
+	CALL(sched_setaffinity),
+	CALL(sched_yield),
+	CALL(membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
+	CALL(membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
+	CALL(clock_nanosleep),
+	CALL(madvise, 4096, 4096, MADV_DONTNEED),
+	CALL(getpid),
+	CALL(gettid),
+	CALL(exit),
+	CALL(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK),
+	CALL(bind),
+	CALL(listen),
+	CALL(accept4),
+	CALL(getsockopt, 0, SOL_SOCKET, SO_PEERCRED),
+	CALL(getsockname),
+	CALL(sendmsg),
+	CALL(recvmsg),
+	/* Captures */
+	CALL(eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
+	CALL(memfd_create, 0, MFD_CLOEXEC | MFD_ALLOW_SEALING),
+	CALL(ftruncate),
+	CALL(fchmod),
+	CALL(fstatfs),
+	CALL(flock, 0, LOCK_EX | LOCK_NB),
+	CALL(lseek),
+	CALL(fcntl, 0, F_GETFL),
+	CALL(fcntl, 0, F_ADD_SEALS),
+	CALL(fcntl, 0, F_GET_SEALS),
+	CALL(mmap, 0, 4096, PROT_NONE, MAP_SHARED),
+	CALL(mmap, 0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, (uint64_t)-1),
+	CALL(madvise, 4096, 4096, MADV_POPULATE_WRITE),
+	/* Code of filters */
+	CALL(mprotect, 4096, 4096, PROT_READ | PROT_EXEC),
+	CALL(mlock),
+	CALL(munlock),
+};
 
 static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
 {
@@ -106,27 +196,51 @@ static bool ends(uint32_t action)
 	       action == SECCOMP_RET_TRAP;
 }
 
+static const char *forbidden(const struct sock_filter *program, size_t count)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct seccomp_data d = {.nr = calls[i].nr, .arch = ARCH};
+
+		memcpy(d.args, calls[i].args, sizeof(d.args));
+		if (ends(rt_seccomp_run(program, count, &d, sizeof(d))))
+			return calls[i].name;
+	}
+	return NULL;
+}
+
 const char *rt_seccomp_forbids(pid_t tid)
 {
-	struct sock_filter *program;
-
 	for (unsigned n = 0;; n++) {
 		long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, NULL);
+		struct sock_filter *program;
+		const char *name;
 
-		program = count > 0 ? calloc((size_t)count, sizeof(*program)) : NULL;
+		/* -EINVAL: it has no filters; -ENOENT: no more; or they cannot be read. */
+		if (count <= 0)
+			return errno == EINVAL || errno == ENOENT || errno == ESRCH ? NULL : "any";
+		program = calloc((size_t)count, sizeof(*program));
 		if (!program)
-			return NULL;
-		ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, program);
-		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-			struct seccomp_data d = {.nr = calls[i].nr, .arch = ARCH};
-
-			if (ends(rt_seccomp_run(program, (size_t)count, &d, sizeof(d)))) {
-				free(program);
-				return calls[i].name;
-			}
-		}
+			return "any";
+		if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, program) == count)
+			name = forbidden(program, (size_t)count);
+		else
+			name = "any";
 		free(program);
+		if (name)
+			return name;
 	}
+}
+
+/* The kernel shows filters to whom has this capability, and no filter itself. */
+static bool can_read_filters(void)
+{
+	char value[64];
+
+	rt_process_status(getpid(), "Seccomp", value, sizeof(value));
+	if (atoi(value))
+		return false;
+	rt_process_status(getpid(), "CapEff", value, sizeof(value));
+	return strtoull(value, NULL, 16) >> CAP_SYS_ADMIN & 1;
 }
 
 int rt_judge_seccomp(pid_t pid, char *err, size_t errlen)
@@ -134,8 +248,13 @@ int rt_judge_seccomp(pid_t pid, char *err, size_t errlen)
 	char mode[16];
 
 	rt_process_status(pid, "Seccomp", mode, sizeof(mode));
-	if (atoi(mode) != SECCOMP_MODE_STRICT)
+	if (atoi(mode) == SECCOMP_MODE_STRICT)
+		snprintf(err, errlen, "it runs in strict seccomp mode; start it with -d");
+	else if (atoi(mode) == SECCOMP_MODE_FILTER && !can_read_filters())
+		snprintf(err, errlen,
+			"its seccomp filter, which might end it, cannot be read; run ringtap as "
+			"root with CAP_SYS_ADMIN, outside of containers, or start it with -d");
+	else
 		return 0;
-	snprintf(err, errlen, "it runs in strict seccomp mode; start it with -d");
 	return -EPERM;
 }

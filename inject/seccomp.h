@@ -6,12 +6,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether the process may make no system calls but four. 0; -EPERM and a sentence. */
+/* Whether the process may make no system calls but four, or has filters that this process may not
+ * read. 0; -EPERM and a sentence. */
 int rt_judge_seccomp(pid_t pid, char *err, size_t errlen);
 
-/* Of a thread that this process has stopped: the name of a system call that loading a library makes
- * and a filter answers with a signal, which ends the process. NULL: there is none, or the filters
- * cannot be read. Filters that return an error are no reason. */
+/* Of a thread that this process has stopped: the name of a system call that the probe makes and a
+ * filter answers with a signal, which ends the process; "any": the filters cannot be read. NULL:
+ * there is none. Filters that return an error are no reason. */
 const char *rt_seccomp_forbids(pid_t tid);
 
 /* Runs a filter of count struct sock_filter; for the tests. */

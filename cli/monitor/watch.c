@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/command.h"
@@ -234,6 +235,14 @@ int watch_refresh(struct watch *w)
 	return 0;
 }
 
+/* Without names, all applications of this user are meant, or all if that is root. */
+static bool is_foreign(const struct ringtap_apps *apps, size_t i)
+{
+	struct stat st;
+
+	return geteuid() && (stat(ringtap_apps_dir(apps, i), &st) || st.st_uid != geteuid());
+}
+
 int watch_attach(struct watch *w)
 {
 	struct ringtap_apps *apps;
@@ -242,9 +251,14 @@ int watch_attach(struct watch *w)
 	/* A terminal is asked about applications that were named only. */
 	if ((!w->attach && !w->name_count) || ringtap_apps_find(&apps))
 		return STATUS_OK;
-	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++)
-		if (wanted(w, apps, i))
-			ret = attach_missing(w->command, apps, i, w->attach);
+	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++) {
+		if (!wanted(w, apps, i) || (!w->name_count && is_foreign(apps, i)))
+			continue;
+		ret = attach_missing(w->command, apps, i, w->attach);
+		/* The message is printed; the others are watched. */
+		if (!w->name_count)
+			ret = 0;
+	}
 	ringtap_apps_free(apps);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

@@ -61,7 +61,7 @@ void watch_init(struct watch *w);
  * tried again. */
 int watch_refresh(struct watch *w);
 /* Loads the probe where it is missing, as --attach or the user at a terminal decides. Returns enum
- * status, after a message where it fails. */
+ * status, after a message where it fails; without names, that does not end the watch. */
 int watch_attach(struct watch *w);
 /* The same, and watch_refresh(). */
 int watch_find(struct watch *w);

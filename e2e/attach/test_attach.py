@@ -152,22 +152,31 @@ def test_probe_that_was_loaded_at_start(app):
 def test_telemetry_goes_on(closing):
     """Its commands are registered while clients are served."""
     app = bare(closing)
-    stop = []
+    attached, stop = threading.Event(), threading.Event()
+    faults, asked_after = [], [0, 0, 0]
 
-    def ask():
-        while not stop:
-            assert dpdk.telemetry(app.prefix, "/ethdev/list")["/ethdev/list"] == [0]
-            dpdk.telemetry(app.prefix, "/")
+    def ask(client):
+        try:
+            while not stop.is_set():
+                after = attached.is_set()
+                assert dpdk.telemetry(app.prefix, "/ethdev/list")["/ethdev/list"] == [0]
+                dpdk.telemetry(app.prefix, "/")
+                asked_after[client] += after
+        except Exception as fault:  # pylint: disable=broad-exception-caught
+            faults.append(fault)
 
-    clients = [threading.Thread(target=ask) for _ in range(3)]
+    clients = [threading.Thread(target=ask, args=(client,)) for client in range(len(asked_after))]
     for client in clients:
         client.start()
     try:
         attach(app.prefix)
+        attached.set()
+        until(lambda: faults or all(asked_after), what="each client asked after the attach, too")
     finally:
-        stop.append(True)
+        stop.set()
         for client in clients:
             client.join()
+    assert not faults
     assert "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
     assert app.one("unloop") > 0 and app.quit() == 0
 
@@ -495,6 +504,43 @@ def test_another_attempt_without_our_files(closing, moved, record):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def folders_of(pid):
+    return list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_while_files_are_there(number, closing):
+    app = bare(closing, namespace=container())
+    pid = pid_of(app)
+    slowly = ["strace", "-D", "-o", "/dev/null", "-e", "inject=sendfile:delay_exit=200000"]
+    attacher = subprocess.Popen([*slowly, RINGTAP, "attach", pid], stdout=subprocess.DEVNULL)
+    until(lambda: folders_of(pid), what="the files are there")
+    attacher.send_signal(number)
+    attacher.wait()
+    assert not folders_of(pid)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_files_of_a_killed_attach(closing):
+    app = bare(closing, namespace=container())
+    pid = pid_of(app)
+    ended = Proc(["true"])
+    ended.wait()
+    run_folder = Path(f"/proc/{pid}/root/run")
+    stale, young = (run_folder / f"ringtap-{ended.pid}-{n}" for n in (1, 2))
+    for folder in (stale, young):
+        (folder / "ringtap").mkdir(parents=True)
+        (folder / "ringtap" / PROBE_OBJECT.name).touch()
+        (folder / "libringtap-probe.so").touch()
+    os.utime(stale, (0, 0))
+    try:
+        attach(pid)
+        assert not stale.exists() and young.exists()
+    finally:
+        shutil.rmtree(young)
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
 def test_without_a_folder_for_files(closing):
     app = bare(closing, namespace=container("mount --rbind /run /run", "mount -o remount,bind,noexec /run", *(
         f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
@@ -520,16 +566,17 @@ assert libc.prctl(22, 2, ctypes.create_string_buffer(prog), 0, 0) == 0, os.strer
 os.execvp(sys.argv[3], sys.argv[3:])
 """
 KILL, EPERM = 0x80000000, 0x00050001
-PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN = 101, 310, 155, 15
+PTRACE, PROCESS_VM_READV, PIVOT_ROOT, RT_SIGRETURN, MEMBARRIER = 101, 310, 155, 15, 324
 
 
 def filtered(action, *calls):
     return SimpleNamespace(prefix=[sys.executable, "-c", FILTER, str(action), ",".join(map(str, calls))])
 
 
-def test_filter_that_would_end_it(closing):
+@pytest.mark.parametrize("call", [RT_SIGRETURN, MEMBARRIER])
+def test_filter_that_would_end_it(call, closing):
     """Of a system call that the application itself never makes."""
-    app = bare(closing, namespace=filtered(KILL, RT_SIGRETURN))
+    app = bare(closing, namespace=filtered(KILL, call))
     unchanged(app, "seccomp", "-d")
 
 
@@ -538,6 +585,15 @@ def test_filter_that_returns_an_error(closing, record):
     app = bare(closing, namespace=filtered(EPERM, PTRACE, PROCESS_VM_READV, PIVOT_ROOT))
     attach(app.prefix)
     record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_filter_that_cannot_be_read(closing):
+    app = bare(closing, namespace=filtered(KILL, MEMBARRIER))
+    done = run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", RINGTAP, "attach", str(app.pid)])
+    line, = done.stderr.splitlines()
+    assert done.returncode == 1 and "seccomp" in line and "CAP_SYS_ADMIN" in line
+    assert not mapped(app, "libringtap-probe.so")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
@@ -556,6 +612,26 @@ def test_commands_attach(command, by, closing):
     done = run([RINGTAP, command[0], "--attach", *command[1:], name])
     assert done.returncode in (0, 4) and mapped(app, "libringtap-probe.so"), done.stderr
     assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def only(folder, *apps):
+    """A mount namespace that shows the runtime folders of these applications and no others."""
+    script = ""
+    for app in apps:
+        (folder / app.prefix).mkdir()
+        script += f"mount --bind /var/run/dpdk/{app.prefix} {folder / app.prefix} && "
+    return ["unshare", "--mount", "sh", "-c", f'{script} mount --rbind {folder} /var/run/dpdk && exec "$@"', "sh"]
+
+
+def test_all_applications(closing, tmp_path):
+    """One that refuses does not keep the others out."""
+    if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
+        pytest.skip("built without DPDK's static libraries")
+    refusing, app = bare(closing, "rt_play_static_hidden"), bare(closing)
+    done = run([*only(tmp_path, refusing, app), RINGTAP, "top", "--once", "--attach"])
+    assert done.returncode == 0 and refusing.prefix in done.stderr and "exports no symbols" in done.stderr
+    assert "net_null0" in done.stdout and has_probe(app)
+    assert not mapped(refusing, "libringtap-probe.so")
 
 
 @pytest.mark.parametrize("answer, loaded", [("n", False), ("", False), ("y", True)])
