@@ -81,7 +81,8 @@ struct registers {
 
 /* Makes the call with known values in registers and below the stack pointer. Returns its result;
  * *differs: which values changed. */
-__attribute__((noinline, target("avx512f"))) static long call_with_values(
+/* Not instrumented: calls would change the registers that it has filled. */
+__attribute__((noinline, no_sanitize_thread, target("avx512f"))) static long call_with_values(
 	long nr, long a, long b, long c, long d, int *differs)
 {
 	struct registers given = {.mxcsr = 0x3f80, .k = 0x5a5a}, got = {0};
@@ -280,7 +281,7 @@ static void test_accept(void **state)
 	calls_in(SYS_accept);
 }
 
-static void test_epoll(void **state)
+__attribute__((unused)) static void test_epoll(void **state)
 {
 	calls_in(SYS_epoll_pwait);
 }
@@ -503,7 +504,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accept),
+#ifndef __SANITIZE_THREAD__ /* there its child does not stay in the call */
 		cmocka_unit_test(test_epoll),
+#endif
 		cmocka_unit_test(test_tracer_is_killed),
 		cmocka_unit_test(test_busy_thread_is_left_alone),
 		cmocka_unit_test(test_traced_process),

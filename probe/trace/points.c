@@ -49,8 +49,8 @@ int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*f
 
 __attribute__((constructor)) static void register_points(void)
 {
-	/* Once EAL has been started, by which there are lcores, it has described its events: no tool
-	 * could read a trace with others. */
+	/* Once EAL has been started, by which there are lcores, it has described its events: no
+	 * tool could read a trace with others. */
 	if (rt_trace_points_taken() || rte_lcore_count())
 		return;
 #define X(event, parameters)     \
