@@ -517,7 +517,7 @@ def test_signal_while_files_are_there(number, closing):
     until(lambda: folders_of(pid), what="the files are there")
     attacher.send_signal(number)
     attacher.wait()
-    assert not folders_of(pid)
+    until(lambda: not folders_of(pid), what="they are removed")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
