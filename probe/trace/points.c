@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Does what RTE_TRACE_POINT_REGISTER() would do, but once per process: with two probes, one
  * linked in and one loaded, EAL would not start because the names exist twice. */
-#include <rte_lcore.h>
+#include <rte_cycles.h>
 #include <rte_trace.h>
 #include <rte_trace_point_register.h>
 
@@ -49,9 +49,9 @@ int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*f
 
 __attribute__((constructor)) static void register_points(void)
 {
-	/* Once EAL has been started, by which there are lcores, it has described its events: no
-	 * tool could read a trace with others. */
-	if (rt_trace_points_taken() || rte_lcore_count())
+	/* Once EAL has been started, by which it knows the TSC's frequency, it has described its
+	 * events: no tool could read a trace with others. It loads plugins before that. */
+	if (rt_trace_points_taken() || rte_get_tsc_hz())
 		return;
 #define X(event, parameters)     \
 	rt_trace_point_register( \
