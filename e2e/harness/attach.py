@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from .paths import RINGTAP
+from .play import Play
 from .proc import check, run
 from .ringtap import listing
 
@@ -38,3 +39,20 @@ def mapped(app, name=None):
     lines = Path(f"/proc/{app.pid}/maps").read_text().splitlines()
     return {line.split(maxsplit=5)[5] for line in lines
             if "/" in line and name in (None, line.rsplit("/", 1)[-1])}
+
+
+def bare(closing, program="rt_play", **kwargs):
+    """An application without the probe that receives."""
+    app = closing(Play(None, program=program, **kwargs))
+    app.plug("net_null0")
+    app.do("loop 0 0")
+    return app
+
+
+def unchanged(app, *words):
+    """It is refused, as above, and goes on without the probe."""
+    before = mapped(app)
+    line = refused(app.pid, *words)
+    assert mapped(app) == before
+    assert app.one("unloop") > 0 and app.quit() == 0
+    return line
