@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-/usr/bin/python3}
-lines_max=650
+lines_max=600
 failed=0
 
 list() { # list PATTERN...: the files that match

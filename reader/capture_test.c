@@ -282,20 +282,6 @@ static void test_clock_that_dies_later_does_not_stop_the_capture(void **state)
 	assert_true(next(1000) > 0);
 }
 
-static void test_most_of_the_buffer_in_use_is_reported(void **state)
-{
-	struct ringtap_stats stats = {.size = sizeof(stats)};
-	uint64_t used;
-
-	put_some(100);
-	used = session.pos[0];
-	assert_true(next(1000) > 0);
-	ringtap_capture_release(cap);
-	assert_int_equal(ringtap_capture_stats(cap, &stats), 0);
-	assert_int_equal(stats.buffer_size, session.h->chunk_size * session.h->chunk_count);
-	assert_int_equal(stats.buffer_most_used, used);
-}
-
 /* ---- the end ---- */
 
 static void test_stopped_capture_is_drained_to_the_end(void **state)
@@ -588,7 +574,6 @@ int main(void)
 		started(test_tail_moves_only_with_release),
 		started(test_clock_that_dies_later_does_not_stop_the_capture),
 		started(test_stopped_capture_is_drained_to_the_end),
-		started(test_most_of_the_buffer_in_use_is_reported),
 		started(test_killed_application_is_drained),
 		before_attach(test_application_that_dies_before_it_starts_is_drained),
 		started(test_application_that_dies_while_stopping_is_drained),
