@@ -228,7 +228,7 @@ def slow_load(hold):
 
 
 def attach_unseen(pid):
-    """Attaches without a word to the application's telemetry, whose thread is busy. Returns the process."""
+    """Attaches without a request to the telemetry, whose thread is busy. Returns the process."""
     return subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/run/dpdk && exec "$@"', "sh",
                              RINGTAP, "attach", str(pid)], stderr=subprocess.PIPE, text=True)
 
