@@ -82,7 +82,8 @@ int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen)
 			atoi(scope),
 			atoi(scope) > 2
 				? "restart the process with -d, as only a reboot changes that"
-				: "run ringtap as root");
+			: geteuid() ? "run ringtap as root"
+				    : "give root CAP_SYS_PTRACE, which it lacks here");
 	else
 		snprintf(err, errlen,
 			"not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of "
@@ -153,11 +154,26 @@ static int judge_dpdk(const struct judge *j)
 	return REFUSE(j, -ENOEXEC, "there is no DPDK in it; 'ringtap list' shows applications");
 }
 
+/* An upgrade replaces files; those that are mapped are found with a capability only. */
+static bool is_replaced(const struct judge *j, const char *name)
+{
+	const struct rt_map *map = rt_process_find(j->p, name);
+	int fd = map && strstr(map->path, " (deleted)") ? rt_process_file(j->p, map) : 0;
+
+	if (fd > 0)
+		close(fd);
+	return fd < 0;
+}
+
 static int judge_libc(const struct judge *j)
 {
 	if (rt_process_find(j->p, "ld-musl") || rt_process_find(j->p, "libc.musl"))
 		return REFUSE(j, -ENOTSUP,
 			"its C library is musl; the probe needs glibc: start it with glibc");
+	if (!rt_judge_dlopen(j->p) && (is_replaced(j, "libc.so.6") || is_replaced(j, "libc-2.")))
+		return REFUSE(j, -EACCES,
+			"the file of its C library was replaced since it started, such as by an "
+			"upgrade; run ringtap as root, outside of containers, or restart it");
 	if (!rt_judge_dlopen(j->p))
 		return REFUSE(j, -ENOTSUP,
 			"it has no dlopen() of glibc, such as fully static programs; link it with "
