@@ -183,13 +183,18 @@ def membarrier(lab, _):
         app.rate(WINDOW_S)
         with lab.running([strace, "-f", "-q", "-e", "trace=membarrier,poll", "-o", log, "-p", str(app.process.pid)],
                          stderr=subprocess.DEVNULL):
-            process.wait_for(lambda: os.path.exists(log) and _calls(log, "poll") > 0, 20, "strace to see the probe's thread")
-            before = _calls(log, "poll")
+            process.wait_for(lambda: _traced(app.process.pid), 20, "strace to see all threads")
             time.sleep(STEADY_S)
-            found = {"membarriers": _calls(log, "membarrier"), "polls": _calls(log, "poll") - before}
-        need_polls(found["polls"])
         t.counts()
+    # strace writes some kilobytes at a time: the log is whole once it has ended.
+    found = {"membarriers": _calls(log, "membarrier"), "polls": _calls(log, "poll")}
+    need_polls(found["polls"])
     return found
+
+
+def _traced(pid):
+    """Whether all threads of a process have a tracer."""
+    return all(not re.search(r"^TracerPid:\s*0$", task.read_text(), re.M) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
 
 
 def _calls(log, name):
