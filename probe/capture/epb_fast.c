@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include <rte_ether.h>
+
 #include "epb.h"
 #include "readable.h"
 
@@ -13,6 +15,7 @@
 
 /* 32 bytes: one register where there is AVX2, two where there is not. */
 typedef uint32_t v8 __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint32_t v4 __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint8_t v16 __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t u32 __attribute__((aligned(1), may_alias));
 typedef uint64_t u64 __attribute__((aligned(1), may_alias));
@@ -151,6 +154,24 @@ INLINE bool put_tags(uint8_t *d, const struct rte_mbuf *m, uint64_t tags, uint32
 	return true;
 }
 
+/* The packet is one segment, which can be read, of 16 bytes at least. */
+INLINE bool is_simple(const struct rte_mbuf *m)
+{
+	return m->data_len == m->pkt_len && m->data_len >= sizeof(v4) && m->nb_segs &&
+	       rt_readable_own(m);
+}
+
+/* Copies a packet for which is_simple() holds with its stripped tag: cap bytes, at least 16. */
+INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, const bool wide)
+{
+	const uint8_t *s = rte_pktmbuf_mtod(m, const uint8_t *);
+	v4 head = *(const v4 *)s;
+
+	head[RT_MAC_BYTES / 4] = rte_cpu_to_be_32(RTE_ETHER_TYPE_VLAN << 16 | m->vlan_tci);
+	*(v4 *)d = head;
+	copy(d + sizeof(head), s + RT_MAC_BYTES, cap - (uint32_t)sizeof(head), wide);
+}
+
 /* Replaces the trailer by that with an RSS hash. Returns the end of the record at p. */
 INLINE uint8_t *put_hash(
 	uint8_t *p, uint64_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
@@ -192,6 +213,10 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 	const uint64_t odd_flags = tag_flags | RTE_MBUF_F_EXTERNAL;
 	const uint64_t hash_flag = dir == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
 	const uint32_t snaplen = tap->snaplen;
+	/* The flags of a packet that copy_tagged() may copy; 0: no packet has them. */
+	const uint64_t one_tag = snaplen < sizeof(v4) ? 0
+				 : dir == RT_DIR_RX   ? RTE_MBUF_F_RX_VLAN_STRIPPED
+						      : RTE_MBUF_F_TX_VLAN;
 	struct rte_mbuf **pkts = cursor->pkts, **const last = cursor->last;
 	const uint8_t *const end = cursor->end - (RT_TRAILER_HASH - RT_TRAILER);
 	uint8_t *at = cursor->at;
@@ -205,11 +230,13 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 		uint64_t odd = m->ol_flags & odd_flags, tags = 0;
 		uint32_t wire = m->pkt_len, tag_len = 0, off = 0, n;
 		uint8_t *d = at + RT_EPB_HEADER;
+		bool one = false;
 
 		if (pkts + PREFETCH_AHEAD < last)
 			__builtin_prefetch(rte_pktmbuf_mtod(pkts[PREFETCH_AHEAD], void *));
 		if (rt_unlikely(odd) && (odd & tag_flags)) {
-			tag_len = rt_epb_vlan(m, dir, &tags);
+			one = odd == one_tag && is_simple(m);
+			tag_len = one ? RT_TAG_BYTES : rt_epb_vlan(m, dir, &tags);
 			wire += tag_len;
 		}
 		if (rt_unlikely(wire != last_wire)) {
@@ -224,6 +251,10 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 		*(u32 *)(at + r.options_at - 4) =
 			0; /* zero the padding first; the packet overwrites what is not padding */
 		n = r.cap;
+		if (rt_unlikely(one)) {
+			copy_tagged(d, m, n, wide);
+			goto copied;
+		}
 		if (rt_unlikely(odd) && (odd & tag_flags)) {
 			if (!put_tags(d, m, tags, n))
 				break;
@@ -239,6 +270,7 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 			if (!copy_chain(d, m, off, n, wide))
 				break;
 		}
+	copied:
 		bytes += wire;
 		if (rt_unlikely(m->ol_flags & hash_flag)) {
 			at = put_hash(at, r.options_at, tap, m);

@@ -53,6 +53,7 @@ def _rows():
     losses = [Row(name, "0 in every round", key, _value("loss"), _all_zero, 100, "%", 3) for key, name in LOSSES.items()]
     pushes = [Row(f"the copy of {packets}", f"<= {limit} ns", key, _value("push_s"), _at_most(limit / NS), NS, "ns")
               for (key, packets), limit in zip(PUSHES.items(), (8, 6, 15))]
+    pushes += [Row(f"out of the caches, {packets}", "", key, _value("uncached_s"), None, NS, "ns") for key, packets in PUSHES.items()]
     rates = [Row(f"received in {cell_}", f">= {RATE_REACHED:.0%} of {mpps} Mpps", cell_, _value("seen_pps"), _at_least(RATE_REACHED * 1e6 * mpps), 1e-6, "Mpps")
              for cell_, mpps in PACED.items()]
     return [
