@@ -14,9 +14,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 int rt_pages_populate(void *p, size_t size)
 {
@@ -31,25 +28,6 @@ int rt_pages_populate(void *p, size_t size)
 	for (uintptr_t at = begin; at < end; at += page)
 		rt_fetch_or((uint8_t *)at, 0);
 	return 0;
-}
-
-static bool advice_is_taken(void)
-{
-	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
-	char line[128] = "";
-	bool taken;
-
-	if (!f)
-		return true; /* no such pages at all */
-	taken = fgets(line, sizeof(line), f) && !strstr(line, "[never]") && !strstr(line, "[deny]");
-	fclose(f);
-	return taken;
-}
-
-void rt_pages_collapse(void *p, size_t size)
-{
-	if (size >= RT_HUGE_PAGE && !advice_is_taken())
-		(void)madvise(p, size, MADV_COLLAPSE);
 }
 
 /* ---- available memory ---- */

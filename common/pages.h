@@ -13,12 +13,6 @@
  * Preserves their contents, also while other threads write to them. 0 or -errno. */
 int rt_pages_populate(void *p, size_t size);
 
-/* Makes a populated mapping of a memfd use huge pages where MADV_HUGEPAGE alone does not: where
- * shmem_enabled is "never" (Debian's default), a request for this very range still works. The
- * new pages are charged to the memory cgroup of the caller. The call can make the kernel wait
- * for all CPUs, so use it only where needed. Failure costs speed only. */
-void rt_pages_collapse(void *p, size_t size);
-
 /* Bytes that this process can allocate without swapping: MemAvailable of proc(5), or what the
  * limits of its memory cgroup and of that one's parents leave, if less. UINT64_MAX: unknown. */
 uint64_t rt_pages_available(void);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collapse.h"
 #include "common/pages.h"
 #include "memory.h"
 #include "segment.h"
@@ -138,7 +139,7 @@ static int fill_rings(int fd, const struct rt_msg_layout *l)
 	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
 		ret = fill_share(at, l, i);
 	if (!ret && size >= RT_HUGE_PAGE)
-		rt_pages_collapse(at, size);
+		rt_collapse(at, size);
 	munmap(base, span);
 	return ret;
 }

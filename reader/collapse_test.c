@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collapse.h"
+#include "common/pages.h"
+
+#define SIZE (8u * RT_HUGE_PAGE)
+
+static void forever(void *arg)
+{
+	for (;;)
+		pause();
+}
+
+static void mark(void *arg)
+{
+	*(volatile int *)arg = 1;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A collapse that the kernel does not end must not keep its caller. */
+static void test_that_does_not_end(void **state)
+{
+	double begin = seconds();
+
+	assert_int_equal(rt_collapse_aside(forever, NULL, 50), -ETIMEDOUT);
+	assert_true(seconds() - begin >= 0.05);
+	assert_true(seconds() - begin < 30);
+	/* It was killed, and is no child that an application waits for. */
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+	assert_int_equal(errno, ECHILD);
+	assert_true(waitpid(-1, NULL, __WALL) > 0);
+}
+
+static void test_that_ends(void **state)
+{
+	int *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_int_equal(rt_collapse_aside(mark, shared, 60000), 0);
+	assert_int_equal(*shared, 1);
+	assert_int_equal(waitpid(-1, NULL, __WALL), -1); /* nothing is left */
+	munmap(shared, 4096);
+}
+
+static bool can_collapse(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "r");
+	char line[128] = "";
+
+	if (!f)
+		return false;
+	(void)!fgets(line, sizeof(line), f);
+	fclose(f);
+	return strstr(line, "[never]");
+}
+
+static unsigned long huge_kib(const void *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long first, kib = 0;
+	bool found = false;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-", &first) == 1 && strstr(line, "-"))
+			found = first == (uintptr_t)p;
+		if (found && sscanf(line, "ShmemPmdMapped: %lu", &kib) == 1)
+			break;
+	}
+	fclose(f);
+	return kib;
+}
+
+/* The pages of the memfd are huge ones then, for this process, too. */
+static void test_huge_pages(void **state)
+{
+	int fd = memfd_create("collapse", MFD_CLOEXEC);
+	uint8_t *base, *at;
+
+	if (!can_collapse())
+		skip(); /* shmem_enabled gives huge pages by itself, or the kernel has none */
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	base = mmap(NULL, SIZE + RT_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = base + (RT_HUGE_PAGE - (uintptr_t)base % RT_HUGE_PAGE) % RT_HUGE_PAGE;
+	assert_ptr_equal(mmap(at, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), at);
+	memset(at, 7, SIZE);
+	assert_int_equal(huge_kib(at), 0);
+	rt_collapse(at, SIZE);
+	for (unsigned i = 0; i < SIZE; i += 4096)
+		assert_int_equal(at[i], 7);
+	assert_true(huge_kib(at) > 0);
+	munmap(base, SIZE + RT_HUGE_PAGE);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_that_does_not_end),
+		cmocka_unit_test(test_that_ends),
+		cmocka_unit_test(test_huge_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
