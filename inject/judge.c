@@ -130,27 +130,37 @@ static int judge_program(const struct judge *j)
 }
 
 /* DPDK may be in a shared library of another name. */
-static bool any_exports(const struct rt_process *p)
+static const struct rt_map *any_export(const struct rt_process *p)
 {
 	for (size_t i = 0; i < p->map_count; i++) {
 		const struct rt_map *m = &p->maps[i];
 
 		if (!m->offset && m->ino && m->path[0] == '/' && exports(p, m, "rte_eal_init"))
-			return true;
+			return m;
 	}
-	return false;
+	return NULL;
+}
+
+/* The file that has DPDK's EAL and exports it; NULL: there is none. */
+static const struct rt_map *find_eal(const struct rt_process *p)
+{
+	const struct rt_map *eal = rt_process_find(p, EAL), *program = rt_process_program(p);
+
+	if (eal)
+		return eal;
+	if (exports(p, program, "rte_eal_init"))
+		return program;
+	return hides(p, "rte_eal_init") ? NULL : any_export(p);
 }
 
 static int judge_dpdk(const struct judge *j)
 {
-	if (rt_process_find(j->p, EAL) || exports(j->p, rt_process_program(j->p), "rte_eal_init"))
+	if (find_eal(j->p))
 		return 0;
-	if (hides(j->p, "rte_eal_init") || (rt_has_eal(j->p->pid) && !any_exports(j->p)))
+	if (hides(j->p, "rte_eal_init") || rt_has_eal(j->p->pid))
 		return REFUSE(j, -ENOTSUP,
 			"it is linked statically with DPDK and exports no symbols; link it with "
 			"-Wl,--export-dynamic, as pkg-config's static flags do");
-	if (any_exports(j->p))
-		return 0;
 	return REFUSE(j, -ENOEXEC, "there is no DPDK in it; 'ringtap list' shows applications");
 }
 
@@ -181,6 +191,20 @@ static int judge_libc(const struct judge *j)
 	return 0;
 }
 
+/* EAL has the name of its folder of drivers in it, which ends with the ABI: dpdk/pmds-23.0. */
+static unsigned abi_in_file(const struct rt_process *p)
+{
+	const struct rt_map *eal = find_eal(p);
+	struct rt_image i;
+	unsigned abi;
+
+	if (!eal || rt_image_open(&i, p, eal))
+		return 0;
+	abi = rt_image_number(&i, "dpdk/pmds-");
+	rt_image_close(&i);
+	return abi;
+}
+
 /* The number of DPDK's ABI: that of the November release's year after it. 0: unknown. */
 static unsigned abi_of(const struct judge *j)
 {
@@ -190,7 +214,9 @@ static unsigned abi_of(const struct judge *j)
 	if (j->opts->dpdk && sscanf(j->opts->dpdk + strcspn(j->opts->dpdk, "0123456789"), "%u.%u",
 				     &year, &month) == 2)
 		return month >= 11 ? year + 1 : year;
-	return eal ? (unsigned)atoi(strrchr(eal->path, '/') + 1 + strlen(EAL ".")) : 0;
+	if (eal)
+		return (unsigned)atoi(strrchr(eal->path, '/') + 1 + strlen(EAL "."));
+	return abi_in_file(j->p);
 }
 
 static int judge_files(const struct judge *j)

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -276,6 +277,20 @@ def test_static_application_that_exports_nothing(closing):
     if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
         pytest.skip("built without DPDK's static libraries")
     unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
+
+
+@pytest.mark.parametrize("abi, words", [
+    (b"22", ["older than 22.11"]), (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"])])
+def test_static_application_of_another_dpdk(abi, words, closing, tmp_path):
+    """Without telemetry, by the name of the folder of drivers that EAL has in it."""
+    program = tmp_path / "rt_play_static"
+    if not (BUILD / "e2e" / program.name).exists():
+        pytest.skip("built without DPDK's static libraries")
+    code, count = re.subn(rb"(dpdk/pmds-)\d\d(?=\.)", rb"\g<1>" + abi, (BUILD / "e2e" / program.name).read_bytes())
+    assert count
+    program.write_bytes(code)
+    program.chmod(0o755)
+    unchanged(bare(closing, program, eal=["--no-telemetry"]), *words)
 
 
 def test_other_user(closing):
