@@ -68,7 +68,8 @@ static int not_called(struct work *w, int error)
 	case -ENOTSUP:
 		return fail(w, error,
 			"the registers of its thread cannot be read and restored: the kernel does "
-			"not show them, or AMX tiles are in use; start it with -d");
+			"not show them, it has a shadow stack, or AMX tiles are in use; start it "
+			"with -d");
 	case -EACCES:
 		return fail(w, error,
 			"its seccomp filter would end it when it loads a library; start it with -d, "
