@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,11 @@
 
 #define EAL        "librte_eal.so"
 #define OLDEST_ABI 23 /* DPDK 22.11 */
+
+/* What EAL maps to share it with secondary processes, and how it begins when EAL has been
+ * initialised. */
+#define CONFIG    "*/dpdk/*/config"
+#define RTE_MAGIC 19820526u
 
 struct judge {
 	const struct rt_process *p;
@@ -260,4 +266,19 @@ int rt_judge(
 	ret = ret ? ret : judge_files(&j);
 	ret = ret ? ret : judge_state(&j);
 	return ret ? ret : rt_judge_seccomp(p->pid, err, errlen);
+}
+
+bool rt_judge_started(const struct rt_process *p)
+{
+	uint32_t magic;
+
+	for (size_t i = 0; i < p->map_count; i++) {
+		const struct rt_map *m = &p->maps[i];
+
+		if (!m->offset && m->perms[3] == 's' && !fnmatch(CONFIG, m->path, 0) &&
+			!rt_process_read(p->pid, m->start, &magic, sizeof(magic)))
+			return magic == RTE_MAGIC;
+	}
+	/* It maps this before it makes threads. */
+	return rt_has_eal(p->pid);
 }

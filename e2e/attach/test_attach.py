@@ -182,6 +182,30 @@ def test_dpdks_tracing_is_on(closing, tmp_path):
         assert "lib.eal" in check(["babeltrace2", folder])
 
 
+def has_interrupt_thread(pid):
+    return any(comm.read_text().strip() in ("eal-intr-thread", "dpdk-intr")
+               for comm in Path("/proc", str(pid), "task").glob("*/comm"))
+
+
+@pytest.mark.parametrize("eal", [[], ["--no-telemetry"]])
+def test_while_dpdk_is_initialised(eal, closing):
+    """EAL's interrupt thread exists before telemetry, memory and the list of ports do."""
+    for _ in range(3):
+        prefix = dpdk.new_prefix("early")
+        proc = closing(Proc([BUILD / "e2e" / "rt_play", *dpdk.eal_args(prefix, None, [], "0,1", 256, eal)]))
+        app = SimpleNamespace(prefix=prefix, pid=proc.pid)
+        until(lambda: has_interrupt_thread(proc.pid), what="EAL's first thread")  # pylint: disable=cell-var-from-loop
+        assert b"ready" not in proc.output.encode()
+        attach(app.pid)
+        assert has_probe(app)
+        proc.expect("^ready$")
+        if not eal:
+            answer = dpdk.telemetry(prefix, "/ringtap/trace,on")["/ringtap/trace"]
+            assert answer["status"] != 0 and answer["points_on"] == 0
+        proc.send("quit")
+        assert proc.wait() == 0
+
+
 # ---- killed attaches --------------------------------------------------------------------------
 
 
