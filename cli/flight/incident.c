@@ -25,6 +25,7 @@ static void incident_free(struct incident *i)
 	free(i->r.bad_path);
 	free(i->if_packets);
 	free(i->if_lost);
+	flows_free(i->flows);
 	if (i->folder_fd >= 0)
 		close(i->folder_fd);
 	free(i->folder);
@@ -140,6 +141,7 @@ static void report(struct flight *f, struct incident *i)
 	int ret;
 
 	pthread_join(i->thread, NULL);
+	history_reach(f, i->to_ns);
 	ret = reports_write(i);
 	if (i->error || ret) {
 		f->failed++;
