@@ -51,7 +51,17 @@ struct flight_config {
 	bool quiet;
 };
 
+#define FLIGHT_RECENT 16
+
 struct flight;
+struct flight_status;
+
+/* An incident that is over. */
+struct finished {
+	char name[64];
+	uint64_t packets, bytes, lost, missing_ns;
+	bool failed;
+};
 
 struct incident {
 	struct flight *f;
@@ -94,6 +104,11 @@ struct flight {
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
 	uint64_t made, failed, start_ns;
+	uint64_t made_by[FLIGHT_TRIGGERS_MAX + 1]; /* by index in cfg->triggers */
+	/* Of those that are over: without their beginning, and how much of it; packets lost. */
+	uint64_t finished, incomplete, missing_ns, incident_lost;
+	struct finished recent[FLIGHT_RECENT]; /* number n at n modulo FLIGHT_RECENT */
+	struct flight_status *status;
 	pthread_t keeper;
 	int lock_fd, wake_fd, usr1_fd;
 	/* Atomic. */
@@ -120,8 +135,20 @@ void *packets_write(void *incident);
 /* ---- survey.c: counts what is in the file, and adds the statistics to its end. 0 or -errno. */
 int survey(struct incident *i);
 
+/* ---- status.c: counters of what is kept, and the answers to clients */
+/* 0 or -errno: no client can connect then, and all else works. */
+int status_open(struct flight *f);
+void status_close(struct flight *f);
+/* Readable while a client asks; -1: none. */
+int status_fd(const struct flight *f);
+void status_answer(struct flight *f);
+/* Reads the counters, if it is time to. */
+void status_step(struct flight *f);
+
 /* ---- reports.c: the other files of an incident. 0 or -errno. */
 int reports_write(const struct incident *i);
+/* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
+uint64_t incident_missing_ns(const struct incident *i);
 
 /* ---- page.c */
 /* The plot of an incident, with seconds first … last of the history (none if they are equal). 0 or
@@ -168,6 +195,16 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
 char *folder_path(const char *folder, const char *name, const char *part);
 /* The commands. Return enum status. */
 int folder_command(int argc, char **argv, bool *mine);
+
+/* ---- live.c: ringtap flight top */
+struct live {
+	const char *app;      /* NULL: all */
+	uint64_t interval_ns; /* 0: once as text, a second on a screen */
+	bool once, json;
+};
+
+/* Returns enum status. */
+int live_run(const struct live *v);
 
 /* ---- extract.c */
 #define EXTRACT_MAX 256

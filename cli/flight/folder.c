@@ -197,6 +197,7 @@ struct context {
 	uint64_t max_incidents, max_disk;
 	bool json;
 	struct extract extract;
+	struct live live;
 };
 
 #define TO(field) OPTION_TO(struct context, field)
@@ -205,6 +206,16 @@ static const struct option_def list_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+};
+enum { OPT_INTERVAL = 1 };
+
+static const struct option_def top_options[] = {
+	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+		"Time between two updates, 0.1 to 3600 (default: 1 on a terminal; elsewhere the "
+		"state is printed once)"},
+	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
+	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print JSON: one document, or a line each --interval"},
 };
 static const struct option_def extract_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
@@ -366,6 +377,37 @@ static int extract(struct context *c)
 	return STATUS_USAGE;
 }
 
+static int top(struct context *c)
+{
+	if (c->live.once)
+		c->live.interval_ns = 0;
+	return live_run(&c->live);
+}
+
+static int top_operand(void *ctx, const char *text)
+{
+	struct live *v = &((struct context *)ctx)->live;
+
+	if (v->app) {
+		message_print(
+			"flight top: %s: a second application; give one, or none for all", text);
+		return -EINVAL;
+	}
+	v->app = text;
+	return 0;
+}
+
+static int top_set(void *ctx, int id, const struct option_value *v)
+{
+	uint64_t *ns = &((struct context *)ctx)->live.interval_ns;
+
+	if (!parse_seconds(v->text, ns) && *ns >= NS_PER_S / 10 && *ns <= 3600 * NS_PER_S)
+		return 0;
+	message_print(
+		"flight top: --interval %s: out of range; give seconds from 0.1 to 3600", v->text);
+	return -EINVAL;
+}
+
 static int extract_operand(void *ctx, const char *text)
 {
 	struct extract *e = &((struct context *)ctx)->extract;
@@ -390,6 +432,13 @@ static const struct {
 		 .operands = "INCIDENT",
 		 .operand = operand},
 		show},
+	{{.name = "flight top",
+		 .options = top_options,
+		 .option_count = 3,
+		 .operands = "[APP]",
+		 .operand = top_operand,
+		 .set = top_set},
+		top},
 	{{.name = "flight extract",
 		 .options = extract_options,
 		 .option_count = 3,

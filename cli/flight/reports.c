@@ -131,8 +131,7 @@ static json_t *time_or_null(uint64_t ns)
 	return ns ? json_count(ns) : json_null();
 }
 
-/* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
-static uint64_t missing_ns(const struct incident *i)
+uint64_t incident_missing_ns(const struct incident *i)
 {
 	uint64_t since = i->since_ns > i->f->start_ns ? i->since_ns : i->f->start_ns;
 
@@ -165,7 +164,7 @@ static json_t *incident_json(const struct incident *i)
 	json_object_set_new(j, "event_to_ns", json_count(i->event.to_ns));
 	json_object_set_new(j, "from_ns", json_count(i->from_ns));
 	json_object_set_new(j, "to_ns", json_count(i->to_ns));
-	json_object_set_new(j, "missing_ns", json_count(missing_ns(i)));
+	json_object_set_new(j, "missing_ns", json_count(incident_missing_ns(i)));
 	json_object_set_new(j, "packets", json_count(i->packets));
 	json_object_set_new(j, "bytes", json_count(i->bytes));
 	json_object_set_new(j, "lost", json_count(i->lost));
