@@ -17,6 +17,10 @@ enum rt_metric_object {
 	RT_OBJECT_POOL,
 	RT_OBJECT_PAIR, /* latency between two ports */
 	RT_OBJECT_GAP,  /* a polling gap or a microburst */
+	/* Not of a snapshot, but of a flight recorder's answer, by the same keys. */
+	RT_OBJECT_RECORDER,
+	RT_OBJECT_KEPT,      /* of a recorder: a port of the application */
+	RT_OBJECT_CONDITION, /* of a recorder */
 };
 
 enum rt_metric_type { RT_METRIC_GAUGE, RT_METRIC_COUNTER, RT_METRIC_HISTOGRAM, RT_METRIC_INFO };
@@ -213,7 +217,45 @@ enum rt_unit {
 	M(GAP, GAP_PACKETS, "packets", NULL, GAUGE, COUNT,                                         \
 		"packets of the poll before it, or of the microburst")                             \
 	M(GAP, GAP_PORT, "port", NULL, GAUGE, TEXT, "port of the poll before it")                  \
-	M(GAP, GAP_QUEUE, "queue", NULL, GAUGE, COUNT, "queue of the poll before it")
+	M(GAP, GAP_QUEUE, "queue", NULL, GAUGE, COUNT, "queue of the poll before it")              \
+	M(RECORDER, REC_FOLDER, "folder", NULL, GAUGE, TEXT, "folder of the incidents")            \
+	M(RECORDER, REC_KEPT, "kept_ns", "flight_kept_seconds", GAUGE, NS,                         \
+		"time until now of which the recorder has all packets")                            \
+	M(RECORDER, REC_PACKETS, "kept_packets", "flight_kept_packets", GAUGE, COUNT,              \
+		"packets of this time, from counters that are read once a second")                 \
+	M(RECORDER, REC_BYTES, "kept_bytes", "flight_kept_bytes", GAUGE, BYTES,                    \
+		"memory that packets take, these and older ones")                                  \
+	M(RECORDER, REC_BUFFER, "buffer_bytes", "flight_buffer_bytes", GAUGE, BYTES,               \
+		"memory of the recorder for packets")                                              \
+	M(RECORDER, REC_LOST, "lost", "flight_lost_packets", COUNTER, COUNT,                       \
+		"packets that the capture lost, also outside of incidents")                        \
+	M(RECORDER, REC_WRITING, "writing", "flight_incidents_in_progress", GAUGE, COUNT,          \
+		"incidents that are being written")                                                \
+	M(RECORDER, REC_FAILED, "failed", "flight_incidents_failed", COUNTER, COUNT,               \
+		"incidents that could not be written, or not all of it")                           \
+	M(RECORDER, REC_INCOMPLETE, "incomplete", "flight_incidents_incomplete", COUNTER, COUNT,   \
+		"incidents whose beginning was not kept any more, or came before the recorder")    \
+	M(RECORDER, REC_MISSING, "missing_ns", "flight_missing_seconds", COUNTER, NS,              \
+		"time that these lack")                                                            \
+	M(RECORDER, REC_INCIDENT_LOST, "incident_lost", "flight_incident_lost_packets", COUNTER,   \
+		COUNT, "packets that the capture lost within incidents")                           \
+	M(KEPT, KEPT_PORT, "port", NULL, GAUGE, TEXT, "port")                                      \
+	M(KEPT, KEPT_PACKETS, "packets", NULL, GAUGE, COUNT, "packets that are kept, about")       \
+	M(KEPT, KEPT_BYTES, "bytes", NULL, GAUGE, BYTES, "their bytes on the wire, about")         \
+	M(CONDITION, COND_NAME, "name", NULL, GAUGE, TEXT, "name of the incidents")                \
+	M(CONDITION, COND_TEXT, "condition", NULL, GAUGE, TEXT, "condition as it was given")       \
+	M(CONDITION, COND_VALUE, "value", NULL, GAUGE, TEXT,                                       \
+		"worst value of the last one or two seconds; empty: none, or no number")           \
+	M(CONDITION, COND_THRESHOLD, "threshold", NULL, GAUGE, TEXT, "threshold")                  \
+	M(CONDITION, COND_SHARE, "threshold_share", "flight_condition_threshold_share", GAUGE,     \
+		SHARE,                                                                             \
+		"value as a share of the threshold, of levels of pools the inverse: 1 and more "   \
+		"is met")                                                                          \
+	M(CONDITION, COND_WHERE, "where", NULL, GAUGE, TEXT, "port, thread or pool of the value")  \
+	M(CONDITION, COND_INCIDENTS, "incidents", "flight_incidents", COUNTER, COUNT,              \
+		"incidents that it has begun")                                                     \
+	M(CONDITION, COND_SUPPRESSED, "suppressed", "flight_suppressed_events", COUNTER, COUNT,    \
+		"events that made no incident, for --cooldown")
 
 #define RT_METRIC_ID(object, id, ...) RT_M_##id,
 enum rt_metric_id { RT_METRICS(RT_METRIC_ID) RT_M_COUNT };

@@ -20,6 +20,9 @@ static const struct {
 	[RT_OBJECT_PAIR] = {"Latency", "`rx_port`, `tx_port`"},
 	[RT_OBJECT_GAP] = {"Polling gaps and microbursts, as `gaps` and `microbursts` of threads",
 		NULL},
+	[RT_OBJECT_RECORDER] = {"Flight recorders (`ringtap flight top --json`)", "`folder`"},
+	[RT_OBJECT_KEPT] = {"Flight recorders, as `ports`: what is kept", NULL},
+	[RT_OBJECT_CONDITION] = {"Flight recorders, as `conditions`", "`folder`, `condition`"},
 };
 
 static const char *const types[] = {"gauge", "counter", "histogram", "info"};

@@ -14,7 +14,8 @@
 #include "arch.h"
 #include "image.h"
 
-#define KEEP_ALTSTACK 7 /* as in arch_x86_64.c */
+#define KEEP_ALTSTACK 7     /* as in arch_x86_64.c */
+#define NT_ARM_GCS    0x410 /* Linux 6.13 */
 
 struct frame {
 	char info[128];
@@ -93,6 +94,15 @@ static int read_vectors(pid_t tid, struct fpsimd_context *c)
 	return 0;
 }
 
+/* The frames have no token for it. */
+static bool has_shadow_stack(pid_t tid)
+{
+	uint64_t gcs[3]; /* features that are enabled, that are locked; pointer */
+	struct iovec io = {gcs, sizeof(gcs)};
+
+	return !ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_GCS, &io) && (gcs[0] & 1);
+}
+
 static void fill(struct frame *f, const struct user_regs_struct *r, uint64_t mask,
 	const struct fpsimd_context *vectors)
 {
@@ -124,6 +134,8 @@ int rt_arch_prepare(
 		return -errno;
 	ret = check(&r, idle);
 	ret = ret ? ret : read_vectors(tid, &vectors);
+	if (!ret && has_shadow_stack(tid))
+		ret = -ENOTSUP;
 	if (ret)
 		return ret;
 	if (sizeof(*b) + text > sizeof(f->bytes))

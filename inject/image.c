@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,6 +178,18 @@ bool rt_image_has_hidden(const struct rt_image *i, const char *name)
 	return find(i, SHT_SYMTAB, name) != 0;
 }
 
+/* What one segment has in the file, if it has this flag; NULL: it has not, or *left bytes are too
+ * few. */
+static Elf_Data *segment(
+	const struct rt_image *i, size_t n, unsigned flag, size_t *left, GElf_Phdr *h)
+{
+	if (!gelf_getphdr(i->elf, (int)n, h) || h->p_type != PT_LOAD || !(h->p_flags & flag) ||
+		h->p_filesz > *left)
+		return NULL;
+	*left -= h->p_filesz;
+	return elf_getdata_rawchunk(i->elf, (int64_t)h->p_offset, h->p_filesz, ELF_T_BYTE);
+}
+
 uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size)
 {
 	size_t count, left = BYTES_MAX;
@@ -184,17 +198,41 @@ uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size)
 	if (elf_getphdrnum(i->elf, &count))
 		return 0;
 	for (size_t n = 0; n < count; n++) {
-		Elf_Data *data;
-		const char *at;
+		Elf_Data *data = segment(i, n, PF_X, &left, &h);
+		const char *at = data ? memmem(data->d_buf, data->d_size, bytes, size) : NULL;
 
-		if (!gelf_getphdr(i->elf, (int)n, &h) || h.p_type != PT_LOAD ||
-			!(h.p_flags & PF_X) || h.p_filesz > left)
-			continue;
-		left -= h.p_filesz;
-		data = elf_getdata_rawchunk(i->elf, (int64_t)h.p_offset, h.p_filesz, ELF_T_BYTE);
-		at = data ? memmem(data->d_buf, data->d_size, bytes, size) : NULL;
 		if (at)
 			return i->base + h.p_vaddr + (uint64_t)(at - (const char *)data->d_buf);
 	}
 	return 0;
+}
+
+static unsigned number_after(const Elf_Data *data, const char *text)
+{
+	const char *at = data->d_buf, *end = at + data->d_size;
+	char digits[8];
+
+	while ((at = memmem(at, (size_t)(end - at), text, strlen(text)))) {
+		at += strlen(text);
+		snprintf(digits, sizeof(digits), "%.*s", (int)(end - at < 7 ? end - at : 7), at);
+		if (atoi(digits) > 0)
+			return (unsigned)atoi(digits);
+	}
+	return 0;
+}
+
+unsigned rt_image_number(const struct rt_image *i, const char *text)
+{
+	size_t count, left = BYTES_MAX;
+	unsigned number = 0;
+	GElf_Phdr h;
+
+	if (elf_getphdrnum(i->elf, &count))
+		return 0;
+	for (size_t n = 0; n < count && !number; n++) {
+		Elf_Data *data = segment(i, n, PF_R, &left, &h);
+
+		number = data && data->d_buf ? number_after(data, text) : 0;
+	}
+	return number;
 }

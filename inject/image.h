@@ -26,5 +26,8 @@ uint64_t rt_image_symbol(const struct rt_image *i, const char *name);
 bool rt_image_has_hidden(const struct rt_image *i, const char *name);
 /* The address of these bytes in executable segments; 0: they are nowhere. */
 uint64_t rt_image_code(const struct rt_image *i, const void *bytes, size_t size);
+/* The first decimal number other than 0 that follows this text in what is loaded of the file; 0:
+ * there is none. */
+unsigned rt_image_number(const struct rt_image *i, const char *text);
 
 #endif

@@ -20,6 +20,8 @@
 #define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
 #define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
 #define MAPPED_MS 100   /* for the mapping of all segments of the probe */
+#define START_MS  10000 /* of DPDK */
+#define POLL_MS   5
 
 struct work {
 	struct rt_process p;
@@ -68,7 +70,8 @@ static int not_called(struct work *w, int error)
 	case -ENOTSUP:
 		return fail(w, error,
 			"the registers of its thread cannot be read and restored: the kernel does "
-			"not show them, or AMX tiles are in use; start it with -d");
+			"not show them, it has a shadow stack, or AMX tiles are in use; start it "
+			"with -d");
 	case -EACCES:
 		return fail(w, error,
 			"its seccomp filter would end it when it loads a library; start it with -d, "
@@ -223,14 +226,28 @@ static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bo
 	snprintf(w->err, w->errlen, "the probe cannot start: %s",
 		loaded->started == -ENOTSUP
 			? "it is a DPDK secondary process; attach to its primary"
-			: strerror(-loaded->started));
+		: loaded->started == -EAGAIN ? "DPDK is not initialised in it; try again"
+					     : strerror(-loaded->started));
 	return loaded->started;
+}
+
+/* EAL makes the interrupt thread, which can be interrupted, long before telemetry and memory. */
+static int wait_for_start(struct work *w)
+{
+	for (int ms = 0; !rt_judge_started(&w->p); ms += POLL_MS) {
+		if (ms >= START_MS)
+			return fail(w, -EAGAIN, "DPDK is not initialised in it; try again");
+		nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
+		if (rt_process_refresh(&w->p))
+			return fail(w, -ESRCH, "it has ended");
+	}
+	return 0;
 }
 
 static int inject(struct work *w)
 {
-	const bool telemetry = rt_has_telemetry(w->p.pid);
 	struct rt_loaded loaded = {.status = 1};
+	bool telemetry;
 	uint64_t function = 0;
 	int ret = w->call.hold == -ETIMEDOUT
 			  ? fail(w, -EBUSY,
@@ -242,8 +259,10 @@ static int inject(struct work *w)
 			"its C library is not glibc as far as known; start it with -d");
 	if (!ret && w->call.hold < 0) /* the reasons before help more */
 		ret = not_called(w, w->call.hold == -EACCES ? -EPERM : w->call.hold);
+	ret = ret ? ret : wait_for_start(w);
 	if (ret)
 		return ret;
+	telemetry = rt_has_telemetry(w->p.pid);
 	if (!rt_process_find(&w->p, RT_PROBE_NAME)) {
 		w->call.function = rt_judge_dlopen(&w->p);
 		ret = load(w);

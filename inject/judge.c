@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,11 @@
 
 #define EAL        "librte_eal.so"
 #define OLDEST_ABI 23 /* DPDK 22.11 */
+
+/* What EAL maps to share it with secondary processes, and how it begins when EAL has been
+ * initialised. */
+#define CONFIG    "*/dpdk/*/config"
+#define RTE_MAGIC 19820526u
 
 struct judge {
 	const struct rt_process *p;
@@ -130,27 +136,37 @@ static int judge_program(const struct judge *j)
 }
 
 /* DPDK may be in a shared library of another name. */
-static bool any_exports(const struct rt_process *p)
+static const struct rt_map *any_export(const struct rt_process *p)
 {
 	for (size_t i = 0; i < p->map_count; i++) {
 		const struct rt_map *m = &p->maps[i];
 
 		if (!m->offset && m->ino && m->path[0] == '/' && exports(p, m, "rte_eal_init"))
-			return true;
+			return m;
 	}
-	return false;
+	return NULL;
+}
+
+/* The file that has DPDK's EAL and exports it; NULL: there is none. */
+static const struct rt_map *find_eal(const struct rt_process *p)
+{
+	const struct rt_map *eal = rt_process_find(p, EAL), *program = rt_process_program(p);
+
+	if (eal)
+		return eal;
+	if (exports(p, program, "rte_eal_init"))
+		return program;
+	return hides(p, "rte_eal_init") ? NULL : any_export(p);
 }
 
 static int judge_dpdk(const struct judge *j)
 {
-	if (rt_process_find(j->p, EAL) || exports(j->p, rt_process_program(j->p), "rte_eal_init"))
+	if (find_eal(j->p))
 		return 0;
-	if (hides(j->p, "rte_eal_init") || (rt_has_eal(j->p->pid) && !any_exports(j->p)))
+	if (hides(j->p, "rte_eal_init") || rt_has_eal(j->p->pid))
 		return REFUSE(j, -ENOTSUP,
 			"it is linked statically with DPDK and exports no symbols; link it with "
 			"-Wl,--export-dynamic, as pkg-config's static flags do");
-	if (any_exports(j->p))
-		return 0;
 	return REFUSE(j, -ENOEXEC, "there is no DPDK in it; 'ringtap list' shows applications");
 }
 
@@ -181,6 +197,20 @@ static int judge_libc(const struct judge *j)
 	return 0;
 }
 
+/* EAL has the name of its folder of drivers in it, which ends with the ABI: dpdk/pmds-23.0. */
+static unsigned abi_in_file(const struct rt_process *p)
+{
+	const struct rt_map *eal = find_eal(p);
+	struct rt_image i;
+	unsigned abi;
+
+	if (!eal || rt_image_open(&i, p, eal))
+		return 0;
+	abi = rt_image_number(&i, "dpdk/pmds-");
+	rt_image_close(&i);
+	return abi;
+}
+
 /* The number of DPDK's ABI: that of the November release's year after it. 0: unknown. */
 static unsigned abi_of(const struct judge *j)
 {
@@ -190,7 +220,9 @@ static unsigned abi_of(const struct judge *j)
 	if (j->opts->dpdk && sscanf(j->opts->dpdk + strcspn(j->opts->dpdk, "0123456789"), "%u.%u",
 				     &year, &month) == 2)
 		return month >= 11 ? year + 1 : year;
-	return eal ? (unsigned)atoi(strrchr(eal->path, '/') + 1 + strlen(EAL ".")) : 0;
+	if (eal)
+		return (unsigned)atoi(strrchr(eal->path, '/') + 1 + strlen(EAL "."));
+	return abi_in_file(j->p);
 }
 
 static int judge_files(const struct judge *j)
@@ -234,4 +266,19 @@ int rt_judge(
 	ret = ret ? ret : judge_files(&j);
 	ret = ret ? ret : judge_state(&j);
 	return ret ? ret : rt_judge_seccomp(p->pid, err, errlen);
+}
+
+bool rt_judge_started(const struct rt_process *p)
+{
+	uint32_t magic;
+
+	for (size_t i = 0; i < p->map_count; i++) {
+		const struct rt_map *m = &p->maps[i];
+
+		if (!m->offset && m->perms[3] == 's' && !fnmatch(CONFIG, m->path, 0) &&
+			!rt_process_read(p->pid, m->start, &magic, sizeof(magic)))
+			return magic == RTE_MAGIC;
+	}
+	/* It maps this before it makes threads. */
+	return rt_has_eal(p->pid);
 }

@@ -12,6 +12,9 @@
 int rt_judge(
 	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen);
 
+/* Whether EAL has been initialised; also true if that is unknown (--in-memory). */
+bool rt_judge_started(const struct rt_process *p);
+
 /* Why this user may not trace the process. Returns -EPERM. */
 int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen);
 

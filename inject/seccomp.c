@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@
 #else
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
+
+#define FIRST_USER_NS 0xeffffffdu /* inode; PROC_USER_INIT_INO of Linux */
 
 #define CALL(name, ...)             \
 	{                           \
@@ -210,6 +213,12 @@ static const char *forbidden(const struct sock_filter *program, size_t count)
 
 const char *rt_seccomp_forbids(pid_t tid)
 {
+	char mode[16];
+
+	/* Without the capability, the kernel does not even show that there are none. */
+	rt_process_status(tid, "Seccomp", mode, sizeof(mode));
+	if (atoi(mode) == SECCOMP_MODE_DISABLED)
+		return NULL;
 	for (unsigned n = 0;; n++) {
 		long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, NULL);
 		struct sock_filter *program;
@@ -231,11 +240,15 @@ const char *rt_seccomp_forbids(pid_t tid)
 	}
 }
 
-/* The kernel shows filters to whom has this capability, and no filter itself. */
+/* The kernel shows filters to processes that have this capability in the first user namespace, and
+ * no filter themselves. */
 static bool can_read_filters(void)
 {
 	char value[64];
+	struct stat st;
 
+	if (!stat("/proc/self/ns/user", &st) && st.st_ino != FIRST_USER_NS)
+		return false;
 	rt_process_status(getpid(), "Seccomp", value, sizeof(value));
 	if (atoi(value))
 		return false;

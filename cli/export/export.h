@@ -47,6 +47,7 @@ struct exported {
 	const struct watched *app;
 	struct span span; /* since the beginning; to is NULL if it shows none */
 	char label[128];
+	json_t *recorders; /* answers of its flight recorders */
 };
 
 /* Whether two entries have the same labels. */
@@ -60,6 +61,13 @@ char *labels_of(
 /* ---- histograms.c */
 
 void export_histogram(struct export_text *t, enum rt_metric_id id, const struct exported *x);
+
+/* ---- flight.c */
+
+/* Asks the flight recorders of an application. The caller decrefs. */
+json_t *export_ask(const struct exported *x);
+/* The series of a metric of theirs. */
+void export_recorders(struct export_text *t, enum rt_metric_id id, const struct exported *x);
 
 /* ---- metrics.c */
 

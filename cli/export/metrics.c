@@ -104,6 +104,10 @@ static void export_app(struct export_text *t, enum rt_metric_id id, const struct
 
 static void export_metric(struct export_text *t, enum rt_metric_id id, const struct exported *x)
 {
+	if (rt_metrics[id].object >= RT_OBJECT_RECORDER) {
+		export_recorders(t, id, x);
+		return;
+	}
 	if (!x->span.to && id != RT_M_APP_UP)
 		return;
 	if (rt_metrics[id].object == RT_OBJECT_APP)
@@ -129,6 +133,7 @@ static void name_app(const struct watch *w, size_t i, struct exported *x)
 		taken |= !strcmp(w->list[k]->name, a->name);
 	snprintf(x->label, sizeof(x->label), "%s", taken ? a->dir : a->name);
 	x->app = a;
+	x->recorders = export_ask(x);
 	if (!a->ended && a->now)
 		x->span = span_total(a);
 }
@@ -151,5 +156,7 @@ void export_all(struct export_text *t, const struct watch *w)
 			export_metric(t, id, &x[i]);
 	}
 	export_end(t);
+	for (size_t i = 0; i < w->count; i++)
+		json_decref(x[i].recorders);
 	free(x);
 }

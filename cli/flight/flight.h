@@ -16,18 +16,21 @@
 #include <stdint.h>
 
 #include "cli/record/record.h"
+#include "flows.h"
 #include "trigger.h"
 
 #define FLIGHT_TRIGGERS_MAX  32
 #define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */
 #define FLIGHT_HISTORY       128
 
-#define FLIGHT_PACKETS  "packets.pcapng"
-#define FLIGHT_INCIDENT "incident.json"
-#define FLIGHT_METRICS  "metrics.json"
-#define FLIGHT_DOCTOR   "doctor.txt"
-#define FLIGHT_PAGE     "index.html"
-#define FLIGHT_PLOT     "plot.svg"
+#define FLIGHT_PACKETS    "packets.pcapng"
+#define FLIGHT_INCIDENT   "incident.json"
+#define FLIGHT_METRICS    "metrics.json"
+#define FLIGHT_UNFINISHED ".incident.json" /* becomes FLIGHT_INCIDENT */
+#define FLIGHT_DOCTOR     "doctor.txt"
+#define FLIGHT_PAGE       "index.html"
+#define FLIGHT_PLOT       "plot.svg"
+#define FLIGHT_TRACE      "trace.json"
 
 #define INCIDENT_SLICES 400 /* of a window, for its plot */
 
@@ -48,7 +51,17 @@ struct flight_config {
 	bool quiet;
 };
 
+#define FLIGHT_RECENT 16
+
 struct flight;
+struct flight_status;
+
+/* An incident that is over. */
+struct finished {
+	char name[64];
+	uint64_t packets, bytes, lost, missing_ns;
+	bool failed;
+};
 
 struct incident {
 	struct flight *f;
@@ -63,13 +76,15 @@ struct incident {
 	struct record_config cfg;
 	char comment[512];
 	/* Of the writer; valid for others once done is set. */
-	uint64_t packets, bytes, lost, first_ns, last_ns;
-	uint64_t *if_packets, *if_lost; /* by interface */
-	unsigned if_count;
+	uint64_t packets, bytes, counted, lost, first_ns, last_ns;
+	uint64_t *if_packets, *if_lost;      /* by interface, r.file_ifs of them */
+	struct flows *flows;                 /* NULL: no memory */
 	uint64_t slices[2][INCIDENT_SLICES]; /* packets received and sent */
 	bool marked;
 	uint64_t since_ns; /* as in struct ringtap_kept, when the window was made */
-	uint64_t begun_ns, first_byte_ns, finished_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	/* CLOCK_MONOTONIC; 0: not yet. written: all packets are in the file. */
+	uint64_t begun_ns, first_byte_ns, written_ns, finished_ns;
+	uint64_t write_cpu_ns, survey_cpu_ns; /* of the writer's thread */
 	int error;
 	pthread_t thread;
 	uint32_t done; /* atomic; release */
@@ -89,6 +104,11 @@ struct flight {
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
 	uint64_t made, failed, start_ns;
+	uint64_t made_by[FLIGHT_TRIGGERS_MAX + 1]; /* by index in cfg->triggers */
+	/* Of those that are over: without their beginning, and how much of it; packets lost. */
+	uint64_t finished, incomplete, missing_ns, incident_lost;
+	struct finished recent[FLIGHT_RECENT]; /* number n at n modulo FLIGHT_RECENT */
+	struct flight_status *status;
 	pthread_t keeper;
 	int lock_fd, wake_fd, usr1_fd;
 	/* Atomic. */
@@ -112,8 +132,23 @@ void incidents_finish(struct flight *f);
 /* ---- packets.c: the thread that writes an incident's packets. */
 void *packets_write(void *incident);
 
+/* ---- survey.c: counts what is in the file, and adds the statistics to its end. 0 or -errno. */
+int survey(struct incident *i);
+
+/* ---- status.c: counters of what is kept, and the answers to clients */
+/* 0 or -errno: no client can connect then, and all else works. */
+int status_open(struct flight *f);
+void status_close(struct flight *f);
+/* Readable while a client asks; -1: none. */
+int status_fd(const struct flight *f);
+void status_answer(struct flight *f);
+/* Reads the counters, if it is time to. */
+void status_step(struct flight *f);
+
 /* ---- reports.c: the other files of an incident. 0 or -errno. */
 int reports_write(const struct incident *i);
+/* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
+uint64_t incident_missing_ns(const struct incident *i);
 
 /* ---- page.c */
 /* The plot of an incident, with seconds first … last of the history (none if they are equal). 0 or
@@ -121,12 +156,25 @@ int reports_write(const struct incident *i);
 int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f);
 /* The page; plot: there is one. */
 void page_write(const struct incident *i, bool plot, FILE *f);
+/* Text of any origin, as HTML. */
+void page_text(FILE *f, const char *text);
+
+/* ---- flow_report.c: the largest flows of an incident. The caller decrefs. */
+json_t *flow_report_json(const struct incident *i);
+void flow_report_page(const struct incident *i, FILE *f);
+
+/* ---- timeline.c: trace.json, with snapshots first … last of the history (none if they are
+ * equal). The caller decrefs; NULL: no memory. */
+json_t *timeline_json(const struct incident *i, unsigned first, unsigned last);
 
 /* ---- history.c */
 /* Between two snapshots of the history. */
 struct span history_span(const struct flight *f, unsigned first, unsigned last);
 /* Takes a snapshot, checks the triggers with it and keeps one a second. */
 void history_step(struct flight *f);
+/* Makes the history reach to this time, if the application still answers: an incident's end may be
+ * within a second that is not over. */
+void history_reach(struct flight *f, uint64_t ns);
 void history_free(struct flight *f);
 /* The snapshots around an incident: indices into history. False: fewer than two. */
 bool history_around(
@@ -143,7 +191,34 @@ int folder_lock(const char *path);
  * any size). The newest stays, and so do those that are being written. Returns how many it removed.
  */
 unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
+/* FOLDER/NAME/PART, or FOLDER/NAME if part is NULL. The caller frees; NULL: no memory. */
+char *folder_path(const char *folder, const char *name, const char *part);
 /* The commands. Return enum status. */
 int folder_command(int argc, char **argv, bool *mine);
+
+/* ---- live.c: ringtap flight top */
+struct live {
+	const char *app;      /* NULL: all */
+	uint64_t interval_ns; /* 0: once as text, a second on a screen */
+	bool once, json;
+};
+
+/* Returns enum status. */
+int live_run(const struct live *v);
+
+/* ---- extract.c */
+#define EXTRACT_MAX 256
+
+struct extract {
+	const char *folder;
+	const char *names[EXTRACT_MAX]; /* of incidents in the folder, or paths of them */
+	unsigned count;
+	const char *filter; /* NULL: all packets */
+	const char *output; /* "-": standard output */
+};
+
+/* Writes the packets of incidents that match the filter, a section of the file for each. Returns
+ * enum status. */
+int extract_run(const struct extract *e);
 
 #endif

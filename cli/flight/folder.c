@@ -20,11 +20,11 @@
 #define LOCK ".recorder" /* locked while a recorder writes here; holds its process id */
 
 /* What an incident consists of: nothing else is ever removed. */
-static const char *const parts[] = {
-	FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE, FLIGHT_PLOT, FLIGHT_INCIDENT};
+static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
+	FLIGHT_PLOT, FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
-static char *path_of(const char *folder, const char *name, const char *part)
+char *folder_path(const char *folder, const char *name, const char *part)
 {
 	char *path;
 
@@ -40,7 +40,7 @@ int folder_lock(const char *path)
 	char *lock = NULL, pid[16];
 	int fd = -1, ret;
 
-	if ((mkdir(path, 0700) && errno != EEXIST) || !(lock = path_of(path, LOCK, NULL)) ||
+	if ((mkdir(path, 0700) && errno != EEXIST) || !(lock = folder_path(path, LOCK, NULL)) ||
 		(fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0) {
 		ret = -errno;
 		message_print("flight: -w %s: %s; choose another folder", path, strerror(-ret));
@@ -66,7 +66,7 @@ int folder_lock(const char *path)
 /* The process that writes there; 0: none. */
 static pid_t recorder_of(const char *folder)
 {
-	char *lock = path_of(folder, LOCK, NULL), text[16] = "";
+	char *lock = folder_path(folder, LOCK, NULL), text[16] = "";
 	int fd = lock ? open(lock, O_RDONLY | O_CLOEXEC) : -1;
 	pid_t pid = 0;
 
@@ -117,7 +117,7 @@ static uint64_t size_of(const char *folder, const char *name)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < PARTS; i++) {
-		char *path = path_of(folder, name, parts[i]);
+		char *path = folder_path(folder, name, parts[i]);
 		struct stat st;
 
 		if (path && !lstat(path, &st))
@@ -130,7 +130,7 @@ static uint64_t size_of(const char *folder, const char *name)
 /* Its file; NULL: it is being written, or its recorder was killed. The caller decrefs. */
 static json_t *load(const char *folder, const char *name)
 {
-	char *path = path_of(folder, name, FLIGHT_INCIDENT);
+	char *path = folder_path(folder, name, FLIGHT_INCIDENT);
 	json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
 
 	free(path);
@@ -142,7 +142,7 @@ static json_t *load(const char *folder, const char *name)
 /* One without FLIGHT_INCIDENT, of a recorder that was killed, is not. */
 static bool is_being_written(const char *folder, const char *name)
 {
-	char *path = path_of(folder, name, NULL);
+	char *path = folder_path(folder, name, NULL);
 	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
 	bool locked = fd < 0 || flock(fd, LOCK_SH | LOCK_NB);
 
@@ -157,12 +157,12 @@ static void remove_incident(const char *folder, const char *name)
 	char *path;
 
 	for (size_t i = 0; i < PARTS; i++) {
-		path = path_of(folder, name, parts[i]);
+		path = folder_path(folder, name, parts[i]);
 		if (path)
 			unlink(path);
 		free(path);
 	}
-	path = path_of(folder, name, NULL);
+	path = folder_path(folder, name, NULL);
 	if (path)
 		rmdir(path);
 	free(path);
@@ -196,6 +196,8 @@ struct context {
 	const char *folder, *name;
 	uint64_t max_incidents, max_disk;
 	bool json;
+	struct extract extract;
+	struct live live;
 };
 
 #define TO(field) OPTION_TO(struct context, field)
@@ -204,6 +206,24 @@ static const struct option_def list_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+};
+enum { OPT_INTERVAL = 1 };
+
+static const struct option_def top_options[] = {
+	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+		"Time between two updates, 0.1 to 3600 (default: 1 on a terminal; elsewhere the "
+		"state is printed once)"},
+	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
+	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print JSON: one document, or a line each --interval"},
+};
+static const struct option_def extract_options[] = {
+	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+		"The folder of the incidents (default: incidents)"},
+	{TO(extract.filter), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+		"Only packets that match this libpcap expression, see pcap-filter(7)"},
+	{TO(extract.output), OPTION_FILE, 'o', "output", "FILE", NULL, 0, 0,
+		"The file to write (default: -, standard output)"},
 };
 static const struct option_def prune_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
@@ -312,7 +332,7 @@ static int show(struct context *c)
 		json_print(json_incref(j), stdout);
 	} else {
 		print_incident(j);
-		path = path_of(c->folder, c->name, FLIGHT_DOCTOR);
+		path = folder_path(c->folder, c->name, FLIGHT_DOCTOR);
 		copy_to_stdout(path);
 		free(path);
 	}
@@ -348,6 +368,59 @@ static int operand(void *ctx, const char *text)
 	return 0;
 }
 
+static int extract(struct context *c)
+{
+	c->extract.folder = c->folder;
+	if (c->extract.count)
+		return extract_run(&c->extract);
+	message_print("flight extract: no incident; give its name or its path");
+	return STATUS_USAGE;
+}
+
+static int top(struct context *c)
+{
+	if (c->live.once)
+		c->live.interval_ns = 0;
+	return live_run(&c->live);
+}
+
+static int top_operand(void *ctx, const char *text)
+{
+	struct live *v = &((struct context *)ctx)->live;
+
+	if (v->app) {
+		message_print(
+			"flight top: %s: a second application; give one, or none for all", text);
+		return -EINVAL;
+	}
+	v->app = text;
+	return 0;
+}
+
+static int top_set(void *ctx, int id, const struct option_value *v)
+{
+	uint64_t *ns = &((struct context *)ctx)->live.interval_ns;
+
+	if (!parse_seconds(v->text, ns) && *ns >= NS_PER_S / 10 && *ns <= 3600 * NS_PER_S)
+		return 0;
+	message_print(
+		"flight top: --interval %s: out of range; give seconds from 0.1 to 3600", v->text);
+	return -EINVAL;
+}
+
+static int extract_operand(void *ctx, const char *text)
+{
+	struct extract *e = &((struct context *)ctx)->extract;
+
+	if (e->count == EXTRACT_MAX) {
+		message_print("flight extract: %s: more than %d incidents; give fewer", text,
+			EXTRACT_MAX);
+		return -EINVAL;
+	}
+	e->names[e->count++] = text;
+	return 0;
+}
+
 static const struct {
 	struct command command;
 	int (*run)(struct context *c);
@@ -359,13 +432,26 @@ static const struct {
 		 .operands = "INCIDENT",
 		 .operand = operand},
 		show},
+	{{.name = "flight top",
+		 .options = top_options,
+		 .option_count = 3,
+		 .operands = "[APP]",
+		 .operand = top_operand,
+		 .set = top_set},
+		top},
+	{{.name = "flight extract",
+		 .options = extract_options,
+		 .option_count = 3,
+		 .operands = "INCIDENT...",
+		 .operand = extract_operand},
+		extract},
 	{{.name = "flight prune", .options = prune_options, .option_count = 3}, prune},
 	{{.name = "flight trigger", .options = list_options, .option_count = 1}, trigger},
 };
 
 int folder_command(int argc, char **argv, bool *mine)
 {
-	struct context c = {.folder = "incidents"};
+	struct context c = {.folder = "incidents", .extract = {.output = "-"}};
 
 	for (size_t i = 0;
 		argc > 1 && i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0]); i++) {

@@ -139,6 +139,17 @@ void history_step(struct flight *f)
 		check_doctor(f);
 }
 
+void history_reach(struct flight *f, uint64_t ns)
+{
+	if (newest(f) && newest(f)->taken_ns >= ns)
+		return;
+	history_step(f);
+	if (!f->last || f->last == newest(f) ||
+		(newest(f) && f->last->taken_mono_ns <= newest(f)->taken_mono_ns))
+		return;
+	push(f, f->last);
+}
+
 void history_free(struct flight *f)
 {
 	if (f->last && f->last != newest(f))

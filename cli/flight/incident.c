@@ -25,6 +25,7 @@ static void incident_free(struct incident *i)
 	free(i->r.bad_path);
 	free(i->if_packets);
 	free(i->if_lost);
+	flows_free(i->flows);
 	if (i->folder_fd >= 0)
 		close(i->folder_fd);
 	free(i->folder);
@@ -131,7 +132,24 @@ void incident_begin(struct flight *f, const struct trigger *t, const struct even
 	}
 	f->incidents[f->incident_count++] = i;
 	f->made++;
+	f->made_by[t - f->cfg->triggers]++;
 	say_begun(i);
+}
+
+static void note_finished(struct flight *f, const struct incident *i, bool failed)
+{
+	struct finished *d = &f->recent[f->finished++ % FLIGHT_RECENT];
+
+	*d = (struct finished){.packets = i->packets,
+		.bytes = i->bytes,
+		.lost = i->lost,
+		.missing_ns = incident_missing_ns(i),
+		.failed = failed};
+	memcpy(d->name, i->name, sizeof(d->name));
+	f->failed += failed;
+	f->incomplete += d->missing_ns > 0;
+	f->missing_ns += d->missing_ns;
+	f->incident_lost += d->lost;
 }
 
 static void report(struct flight *f, struct incident *i)
@@ -140,9 +158,10 @@ static void report(struct flight *f, struct incident *i)
 	int ret;
 
 	pthread_join(i->thread, NULL);
+	history_reach(f, i->to_ns);
 	ret = reports_write(i);
+	note_finished(f, i, i->error || ret);
 	if (i->error || ret) {
-		f->failed++;
 		message_print("flight: writing %s: %s; what was written before is whole", i->folder,
 			i->error == -EFBIG ? "more than --max-disk"
 					   : strerror(i->error ? -i->error : -ret));

@@ -17,60 +17,21 @@
 #define COMMENT_MAX 600
 #define BLOCK_MAX   (RT_CHUNK_MAX + COMMENT_MAX)
 
-static int grow(struct incident *i, unsigned count)
-{
-	uint64_t *packets, *lost;
-
-	if (count <= i->if_count)
-		return 0;
-	packets = realloc(i->if_packets, count * sizeof(*packets));
-	if (packets)
-		i->if_packets = packets;
-	lost = realloc(i->if_lost, count * sizeof(*lost));
-	if (lost)
-		i->if_lost = lost;
-	if (!packets || !lost)
-		return -ENOMEM;
-	for (; i->if_count < count; i->if_count++)
-		i->if_packets[i->if_count] = i->if_lost[i->if_count] = 0;
-	return 0;
-}
-
-static unsigned slice_of(const struct incident *i, uint64_t ns)
-{
-	double at = (double)(ns - i->from_ns) / (double)(i->to_ns - i->from_ns + 1);
-
-	return at < 0 ? 0 : at < 1 ? (unsigned)(at * INCIDENT_SLICES) : INCIDENT_SLICES - 1;
-}
-
-/* Counts a run. *mark becomes the number of packets before the first one that is not before the
- * trigger; UINT64_MAX: there is none. */
-static int count(struct incident *i, const struct ringtap_run *run, uint64_t *mark)
+/* Packets of a run before the first one that is not before the event; UINT64_MAX: there is none. */
+static uint64_t find_mark(struct incident *i, const struct ringtap_run *run)
 {
 	struct ringtap_packets *it = i->r.out.walk;
 	const struct ringtap_packet *p;
 	uint64_t n = 0;
 
-	*mark = UINT64_MAX;
+	/* Most runs need no look at their packets. */
+	if (i->marked || run->last_ns < i->event.to_ns)
+		return UINT64_MAX;
 	ringtap_packets_start(it, run);
-	ringtap_packets_fields(it, RINGTAP_FIELDS_ALL);
-	while ((p = ringtap_packet_next(it))) {
-		if (p->interface < i->if_count) {
-			i->if_packets[p->interface]++;
-			i->if_lost[p->interface] += p->dropcount;
-		}
-		i->lost += p->dropcount;
-		i->slices[p->direction == RINGTAP_TX][slice_of(i, p->ns)]++;
-		if (!i->first_ns)
-			i->first_ns = p->ns;
-		i->last_ns = p->ns;
-		if (!i->marked && p->ns >= i->event.to_ns) {
-			i->marked = true;
-			*mark = n;
-		}
+	while ((p = ringtap_packet_next(it)) && p->ns < i->event.to_ns)
 		n++;
-	}
-	return ringtap_packets_error(it);
+	i->marked = p;
+	return p ? n : UINT64_MAX;
 }
 
 /* Puts a comment into a packet's block, before the end of its options. Returns the new length; 0:
@@ -126,11 +87,11 @@ static int put_marked(struct incident *i, struct ringtap_run *rest)
 static int put_run(struct incident *i, const struct ringtap_run *run)
 {
 	struct ringtap_run rest = *run, part;
-	uint64_t mark;
-	int ret = count(i, run, &mark);
+	uint64_t mark = find_mark(i, run);
+	int ret = 0;
 
-	if (ret || mark == UINT64_MAX)
-		return ret ? ret : output_run(&i->r.out, run);
+	if (mark == UINT64_MAX)
+		return output_run(&i->r.out, run);
 	if (mark && ringtap_run_take(&rest, mark, UINT64_MAX, &part))
 		ret = output_run(&i->r.out, &part);
 	if (!ret)
@@ -142,39 +103,12 @@ static int put_batch(struct incident *i, const struct ringtap_run *runs, int n)
 {
 	int ret = file_interfaces(&i->r);
 
-	if (!ret)
-		ret = grow(i, ringtap_capture_interface_count(i->window));
 	for (int k = 0; k < n && !ret; k++)
 		ret = put_run(i, &runs[k]);
 	if (!ret)
 		ret = output_push(&i->r.out);
 	if (!ret && i->f->cfg->max_disk && i->r.out.bytes > i->f->cfg->max_disk)
 		ret = -EFBIG;
-	return ret;
-}
-
-/* Of the window alone: packets in the file, and those that are marked as lost before one of them.
- */
-static int put_statistics(struct incident *i)
-{
-	int ret = 0;
-
-	for (unsigned k = 0; k < i->r.file_ifs && k < i->if_count && !ret; k++) {
-		struct rt_pcapng_isb isb = {.interface_id = k,
-			.time_ns = i->to_ns,
-			.starttime_ns = i->from_ns,
-			.endtime_ns = i->to_ns,
-			.ifrecv = RT_PCAPNG_NONE,
-			.ifdrop = RT_PCAPNG_NONE,
-			.filteraccept = i->if_packets[k] + i->if_lost[k],
-			.osdrop = i->if_lost[k],
-			.usrdeliv = i->if_packets[k],
-			.comment = {"counts of this window"}};
-		uint8_t buf[RT_PCAPNG_ISB_MAX];
-		ssize_t n = rt_pcapng_isb(buf, sizeof(buf), &isb);
-
-		ret = n < 0 ? (int)n : output_block(&i->r.out, buf, (size_t)n);
-	}
 	return ret;
 }
 
@@ -188,7 +122,7 @@ static int write_window(struct incident *i)
 			return -ECANCELED;
 		n = ringtap_capture_next(i->window, runs, RUNS_MAX, TIMEOUT_MS);
 		if (n < 0)
-			return n == -EPIPE ? put_statistics(i) : n;
+			return n == -EPIPE ? 0 : n;
 		ret = put_batch(i, runs, n);
 		ringtap_capture_release(i->window);
 		if (!ret && (n || !i->first_byte_ns))
@@ -197,6 +131,11 @@ static int write_window(struct incident *i)
 			i->first_byte_ns = now_ns(CLOCK_MONOTONIC);
 	}
 	return ret;
+}
+
+static uint64_t thread_ns(void)
+{
+	return now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void *packets_write(void *arg)
@@ -212,9 +151,14 @@ void *packets_write(void *arg)
 		ret = output_close(&i->r.out, &i->bytes, &i->packets);
 		i->error = i->error ? i->error : ret;
 	}
-	/* Space goes back at once, not when the main thread comes to it. */
+	/* Space goes back at once: what follows reads the file. */
 	ringtap_capture_close(i->window);
 	i->window = NULL;
+	i->written_ns = now_ns(CLOCK_MONOTONIC);
+	i->write_cpu_ns = thread_ns();
+	ret = survey(i);
+	i->error = i->error ? i->error : ret;
+	i->survey_cpu_ns = thread_ns() - i->write_cpu_ns;
 	i->finished_ns = now_ns(CLOCK_MONOTONIC);
 	/* Pairs with the acquire in incidents_finish(): all of the above. */
 	rt_store_release(&i->done, 1);

@@ -11,7 +11,7 @@
 #include "flight.h"
 
 /* Names of ports and threads are the application's: nothing of them is markup. */
-static void put_text(FILE *f, const char *text)
+void page_text(FILE *f, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
@@ -124,30 +124,57 @@ int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f)
 
 /* ---- index.html */
 
-static const char *next_step(enum trigger_kind kind)
+/* What to do with it depends on the condition; a line each, of HTML. */
+static const char *next_steps(enum trigger_kind kind)
 {
 	switch (kind) {
 	case TRIGGER_MISSED:
 	case TRIGGER_NOMBUF:
 	case TRIGGER_POOL:
-	case TRIGGER_DOCTOR: return "Read doctor.txt: it names the thread or mempool to change.";
+	case TRIGGER_DOCTOR:
+		return "<li>Read <a href=\"" FLIGHT_DOCTOR "\">" FLIGHT_DOCTOR "</a>: it names the "
+		       "thread or mempool to change.</li>\n"
+		       "<li>Look at the plot: was there a burst before the event (more packets), or "
+		       "a thread that did not poll (a gap)?</li>\n";
 	case TRIGGER_UNSENT:
 	case TRIGGER_ERRORS:
-		return "Look at the link and the peer of the port; metrics.json has its counters.";
+		return "<li>Look at the link and the peer of the port: <a href=\"" FLIGHT_METRICS
+		       "\">" FLIGHT_METRICS "</a> has its counters and its link for each "
+		       "second.</li>\n"
+		       "<li>The top flows show which traffic filled it.</li>\n";
 	case TRIGGER_GAP:
 	case TRIGGER_IDLE_GAP:
-		return "See what ran on the thread's CPU: ringtap trace gaps, and --off-cpu.";
+		return "<li>Open <a href=\"" FLIGHT_TRACE "\">" FLIGHT_TRACE "</a> in Perfetto "
+		       "(ui.perfetto.dev): did other threads stop at the same time?</li>\n"
+		       "<li>See what ran on the thread's CPU: <code>ringtap trace gaps "
+		       "--off-cpu</code>.</li>\n";
+	case TRIGGER_LATENCY:
+	case TRIGGER_P50:
+	case TRIGGER_P90:
+	case TRIGGER_P99:
+	case TRIGGER_P999:
+		return "<li>Compare gaps and latency in the plot: a gap delays all packets, a full "
+		       "queue those of one port.</li>\n"
+		       "<li>Packets that were received before the event, and sent at it, are the "
+		       "slow ones: both are in <a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS
+		       "</a>.</li>\n";
+	case TRIGGER_BURST:
+		return "<li>The top flows show which traffic the burst consists of.</li>\n";
 	case TRIGGER_EXIT:
-		return "The last packets of the file are those before the end: one of them may be "
-		       "its cause.";
-	default: return "Look at the packets at the event: the comment marks the first one.";
+		return "<li>The last packets of <a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS
+		       "</a> are those before the end: one of them may be its cause.</li>\n"
+		       "<li>A crash has a line in the kernel's log: <code>journalctl -k</code>."
+		       "</li>\n";
+	default:
+		return "<li>Look at the packets at the event: the comment marks the first one "
+		       "(<code>tshark -Y frame.comment</code>).</li>\n";
 	}
 }
 
 static void put_row(FILE *f, const char *name, const char *value)
 {
 	fprintf(f, "<tr><th>%s</th><td>", name);
-	put_text(f, value);
+	page_text(f, value);
 	fputs("</td></tr>\n", f);
 }
 
@@ -156,11 +183,13 @@ void page_write(const struct incident *i, bool plot, FILE *f)
 	char value[64], text[FORMAT_LEN];
 
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", f);
-	put_text(f, i->name);
+	page_text(f, i->name);
 	fputs("</title><style>body{font-family:sans-serif;max-width:60em;margin:2em auto}"
-	      "th{text-align:left;padding-right:2em}img{max-width:100%}</style></head><body>\n<h1>",
+	      "th{text-align:left;padding-right:2em}img{max-width:100%}"
+	      ".flows td:not(:first-child){text-align:right;padding-right:2em}"
+	      "</style></head><body>\n<h1>",
 		f);
-	put_text(f, i->name);
+	page_text(f, i->name);
 	fputs("</h1>\n<table>\n", f);
 	put_row(f, "application", i->f->app.name);
 	put_row(f, "condition", i->trigger->text);
@@ -174,10 +203,16 @@ void page_write(const struct incident *i, bool plot, FILE *f)
 		fputs("<p><img src=\"" FLIGHT_PLOT "\" alt=\"rates, gaps, latency and mempools\">"
 		      "</p>\n",
 			f);
-	fprintf(f, "<h2>What to look at next</h2>\n<p>%s</p>\n<ul>\n", next_step(i->trigger->kind));
-	fputs("<li><a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS "</a>: all packets</li>\n"
+	fprintf(f, "<h2>What to look at next</h2>\n<ul>\n%s</ul>\n", next_steps(i->trigger->kind));
+	flow_report_page(i, f);
+	fputs("<h2>Files</h2>\n<ul>\n"
+	      "<li><a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS "</a>: all packets</li>\n"
 	      "<li><a href=\"" FLIGHT_DOCTOR "\">" FLIGHT_DOCTOR "</a>: verdicts</li>\n"
 	      "<li><a href=\"" FLIGHT_METRICS "\">" FLIGHT_METRICS "</a>: statistics</li>\n"
+	      "<li><a href=\"" FLIGHT_TRACE "\">" FLIGHT_TRACE "</a>: gaps and busy periods of "
+	      "the threads, for Perfetto</li>\n"
+	      "<li><a href=\"" FLIGHT_INCIDENT "\">" FLIGHT_INCIDENT "</a>: the numbers of this "
+	      "page</li>\n"
 	      "</ul>\n</body></html>\n",
 		f);
 }

@@ -123,12 +123,12 @@ static void take_end(struct flight *f)
 static void wait_for_events(const struct flight *f, bool stopping)
 {
 	struct pollfd p[] = {{.fd = f->wake_fd, .events = POLLIN},
-		{.fd = f->usr1_fd, .events = POLLIN},
+		{.fd = f->usr1_fd, .events = POLLIN}, {.fd = status_fd(f), .events = POLLIN},
 		/* While incidents are finished, another signal is asked for by abort_writers(). */
 		{.fd = stopping ? -1 : stop_fd(), .events = POLLIN}};
 	uint64_t v;
 
-	if (poll(p, 3, CHECK_MS) > 0 && p[0].revents)
+	if (poll(p, 4, CHECK_MS) > 0 && p[0].revents)
 		(void)!read(f->wake_fd, &v, sizeof(v));
 }
 
@@ -142,6 +142,8 @@ static int record(struct flight *f)
 		take_commands(f);
 		incidents_finish(f);
 		history_step(f);
+		status_step(f);
+		status_answer(f);
 		wait_for_events(f, false);
 	}
 	if (f->keeper_error != -EPIPE) {
@@ -167,6 +169,7 @@ static void finish_incidents(struct flight *f)
 		wait_for_events(f, true);
 		if (!rt_load_acquire(&f->keeper_ended))
 			history_step(f);
+		status_answer(f);
 		incidents_finish(f);
 	}
 }
@@ -182,9 +185,15 @@ static int run_attached(struct flight *f)
 		return STATUS_FAILED;
 	}
 	f->start_ns = now_ns(CLOCK_REALTIME);
+	ret = status_open(f);
+	if (ret)
+		message_print("flight: no socket for 'ringtap flight top' and 'ringtap export' in "
+			      "%s: %s; recording goes on without it",
+			f->app.dir, strerror(-ret));
 	announce(f);
 	status = record(f);
 	finish_incidents(f);
+	status_close(f);
 	keeper_stop(f);
 	if (!f->cfg->quiet)
 		fprintf(stderr, "%llu incidents\n", (unsigned long long)f->made);

@@ -131,8 +131,7 @@ static json_t *time_or_null(uint64_t ns)
 	return ns ? json_count(ns) : json_null();
 }
 
-/* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
-static uint64_t missing_ns(const struct incident *i)
+uint64_t incident_missing_ns(const struct incident *i)
 {
 	uint64_t since = i->since_ns > i->f->start_ns ? i->since_ns : i->f->start_ns;
 
@@ -165,7 +164,7 @@ static json_t *incident_json(const struct incident *i)
 	json_object_set_new(j, "event_to_ns", json_count(i->event.to_ns));
 	json_object_set_new(j, "from_ns", json_count(i->from_ns));
 	json_object_set_new(j, "to_ns", json_count(i->to_ns));
-	json_object_set_new(j, "missing_ns", json_count(missing_ns(i)));
+	json_object_set_new(j, "missing_ns", json_count(incident_missing_ns(i)));
 	json_object_set_new(j, "packets", json_count(i->packets));
 	json_object_set_new(j, "bytes", json_count(i->bytes));
 	json_object_set_new(j, "lost", json_count(i->lost));
@@ -173,12 +172,30 @@ static json_t *incident_json(const struct incident *i)
 	json_object_set_new(j, "last_packet_ns", time_or_null(i->last_ns));
 	json_object_set_new(j, "first_byte_after_ns",
 		i->first_byte_ns ? json_count(i->first_byte_ns - i->begun_ns) : json_null());
+	json_object_set_new(j, "written_after_ns", json_count(i->written_ns - i->begun_ns));
 	json_object_set_new(j, "finished_after_ns", json_count(i->finished_ns - i->begun_ns));
+	json_object_set_new(j, "write_cpu_ns", json_count(i->write_cpu_ns));
+	json_object_set_new(j, "survey_cpu_ns", json_count(i->survey_cpu_ns));
+	json_object_set_new(j, "flows", flow_report_json(i));
 	json_object_set_new(j, "error",
 		i->error ? json_text(i->error == -EFBIG ? "more than --max-disk"
 							: strerror(-i->error))
 			 : json_null());
 	return j;
+}
+
+/* Under its name only when it is whole: programs wait for it. */
+static int write_last(const struct incident *i)
+{
+	char *from = folder_path(i->folder, FLIGHT_UNFINISHED, NULL);
+	char *to = folder_path(i->folder, FLIGHT_INCIDENT, NULL);
+	int ret = from && to ? write_json(i, FLIGHT_UNFINISHED, incident_json(i)) : -ENOMEM;
+
+	if (!ret && rename(from, to))
+		ret = -errno;
+	free(from);
+	free(to);
+	return ret;
 }
 
 int reports_write(const struct incident *i)
@@ -193,6 +210,8 @@ int reports_write(const struct incident *i)
 	}
 	end = write_page(i, first, last);
 	ret = ret ? ret : end;
-	end = write_json(i, FLIGHT_INCIDENT, incident_json(i));
+	end = write_json(i, FLIGHT_TRACE, timeline_json(i, first, last));
+	ret = ret ? ret : end;
+	end = write_last(i);
 	return ret ? ret : end;
 }

@@ -19,7 +19,7 @@ uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object o
 	case RT_OBJECT_THREAD: return f->thread_count;
 	case RT_OBJECT_POOL: return f->pool_count;
 	case RT_OBJECT_PAIR: return f->pair_count;
-	case RT_OBJECT_APP: break;
+	default: break;
 	}
 	return 0;
 }
@@ -63,7 +63,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 		x->thread = ringtap_snapshot_thread(f, x->pair->thread);
 		rates_latency(span, i, &x->latency);
 		break;
-	case RT_OBJECT_APP: break;
+	default: break;
 	}
 }
 
@@ -340,6 +340,7 @@ void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct m
 	case RT_OBJECT_PAIR: v->number = pair_number(x, id); break;
 	case RT_OBJECT_GAP: v->number = gap_number(x, id); break;
 	case RT_OBJECT_APP: v->number = app_number(x->span, id); break;
+	default: break;
 	}
 	if (rt_metrics[id].unit == RT_UNIT_TEXT)
 		printable(v->text, sizeof(v->text), text_of(x, id, name));

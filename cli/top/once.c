@@ -15,51 +15,27 @@
 #include "top.h"
 #include "base/util.h"
 
-/* row NULL: the titles. */
-static void print_row(
-	const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX], bool utf8)
-{
-	char text[CELL_LEN];
-	bool first = true;
-	int pad;
-
-	for (unsigned i = 0; i < t->column_count; i++) {
-		const struct column *c = &t->columns[i];
-
-		if (!width[i])
-			continue;
-		if (!first)
-			putchar(' ');
-		snprintf(text, sizeof(text), "%s", c->title);
-		if (row)
-			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
-		/* Bars have more bytes than characters, and are as wide as their column. */
-		pad = row && rt_metrics[c->id].unit == RT_UNIT_BARS ? 0 : (int)width[i];
-		printf("%*s", column_left(c) ? -pad : pad, text);
-		first = false;
-	}
-	putchar('\n');
-}
-
 static void print_table(const struct table *t, unsigned room)
 {
 	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	unsigned width[COLUMNS_MAX];
+	char line[LINE_LEN];
 
 	table_fit(t, room, width);
-	print_row(t, NULL, width, utf8);
-	for (size_t r = 0; r < t->row_count; r++)
-		print_row(t, &t->rows[r], width, utf8);
+	table_line(t, NULL, width, utf8, line, sizeof(line));
+	puts(line);
+	for (size_t r = 0; r < t->row_count; r++) {
+		table_line(t, &t->rows[r], width, utf8, line, sizeof(line));
+		puts(line);
+	}
 }
 
-static unsigned room(bool wide)
+unsigned top_width(void)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
 	uint64_t n;
 
-	if (wide)
-		return INT_MAX;
 	if (columns && !parse_number(columns, INT_MAX, &n) && n)
 		return (unsigned)n;
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
@@ -79,7 +55,7 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	if (sort < v->column_count)
 		table_sort(&t, sort, cfg->reverse);
 	if (t.row_count)
-		print_table(&t, room(cfg->wide));
+		print_table(&t, cfg->wide ? INT_MAX : top_width());
 	else
 		printf("%s\n", v->empty);
 	table_free(&t);

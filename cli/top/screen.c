@@ -30,7 +30,7 @@ struct screen {
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
-	attr_t alarm; /* of values that are bad news */
+	unsigned long alarm; /* attribute of values that are bad news */
 };
 
 static const char keys[] = "putmlg"; /* of the views, in their order */
@@ -156,9 +156,9 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 			continue;
 		cell_text(c, &r->cell[i], s->utf8, s->width[i], text, sizeof(text));
 		if (alarm)
-			attron(s->alarm);
+			attron((attr_t)s->alarm);
 		mvaddstr(y, x + column_pad(c, text, s->width[i]), text);
-		attroff(s->alarm);
+		attroff((attr_t)s->alarm);
 		x += (int)s->width[i] + 1;
 	}
 }
@@ -363,7 +363,7 @@ static bool colored(void)
 	return has_colors() && !(refused && *refused);
 }
 
-static bool begin(struct screen *s)
+bool top_begin(unsigned long *alarm, bool *utf8)
 {
 	SCREEN *terminal = newterm(NULL, stdout, stdin);
 
@@ -376,14 +376,14 @@ static bool begin(struct screen *s)
 	keypad(stdscr, true);
 	nodelay(stdscr, true);
 	curs_set(0);
-	s->alarm = A_BOLD;
+	*alarm = A_BOLD;
 	if (colored()) {
 		start_color();
 		use_default_colors();
 		init_pair(PAIR_ALARM, COLOR_RED, -1);
-		s->alarm |= COLOR_PAIR(PAIR_ALARM);
+		*alarm |= COLOR_PAIR(PAIR_ALARM);
 	}
-	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	*utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	return true;
 }
 
@@ -410,7 +410,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 			"top: cannot start a thread that finds applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
-	if (!begin(&s)) {
+	if (!top_begin(&s.alarm, &s.utf8)) {
 		message_print(
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
 		return STATUS_FAILED;

@@ -225,6 +225,30 @@ int column_pad(const struct column *c, const char *text, unsigned width)
 	return column_left(c) || shown >= width ? 0 : (int)(width - shown);
 }
 
+size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
+	bool utf8, char *line, size_t size)
+{
+	char text[CELL_LEN];
+	size_t at = 0;
+
+	line[0] = '\0';
+	for (unsigned i = 0; i < t->column_count && at < size; i++) {
+		const struct column *c = &t->columns[i];
+		int pad;
+
+		if (!width[i])
+			continue;
+		snprintf(text, sizeof(text), "%s", c->title);
+		if (row)
+			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
+		/* Bars have more bytes than characters, and are as wide as their column. */
+		pad = row && unit_of(c) == RT_UNIT_BARS ? 0 : (int)width[i];
+		at += (size_t)snprintf(line + at, size - at, "%s%*s", at ? " " : "",
+			column_left(c) ? -pad : pad, text);
+	}
+	return at < size ? at : size - 1;
+}
+
 int column_find(const struct column *columns, unsigned count, const char *title)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -80,6 +80,10 @@ void cell_text(const struct column *c, const struct metric_value *cell, bool utf
 bool column_left(const struct column *c);
 /* Characters to the left of a text of so many bytes. */
 int column_pad(const struct column *c, const char *text, unsigned width);
+/* A row as a line of text; row NULL: the titles. Returns its length. */
+#define LINE_LEN 4096
+size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
+	bool utf8, char *line, size_t size);
 /* The index of a column by its title, in any case of letters; -1: none. */
 int column_find(const struct column *columns, unsigned count, const char *title);
 
@@ -109,6 +113,11 @@ void top_set_metrics(json_t *j, const struct span *s);
 /* ---- screen.c, once.c: both return enum status, after a message where they fail */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
+/* Begins a screen of ncurses; the caller ends it by endwin(). *alarm: the attribute of what is bad
+ * news. False: the terminal is of an unknown kind. */
+bool top_begin(unsigned long *alarm, bool *utf8);
+/* Characters of a line on standard output: COLUMNS, the terminal's, or 80. */
+unsigned top_width(void);
 /* False: the terminal cannot place its cursor (TERM=dumb). */
 bool top_can_draw(void);
 int top_lines(struct watch *w, const struct top_config *cfg);

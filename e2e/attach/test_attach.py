@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -181,6 +182,30 @@ def test_dpdks_tracing_is_on(closing, tmp_path):
         assert "lib.eal" in check(["babeltrace2", folder])
 
 
+def has_interrupt_thread(pid):
+    return any(comm.read_text().strip() in ("eal-intr-thread", "dpdk-intr")
+               for comm in Path("/proc", str(pid), "task").glob("*/comm"))
+
+
+@pytest.mark.parametrize("eal", [[], ["--no-telemetry"]])
+def test_while_dpdk_is_initialised(eal, closing):
+    """EAL's interrupt thread exists before telemetry, memory and the list of ports do."""
+    for _ in range(3):
+        prefix = dpdk.new_prefix("early")
+        proc = closing(Proc([BUILD / "e2e" / "rt_play", *dpdk.eal_args(prefix, None, [], "0,1", 256, eal)]))
+        app = SimpleNamespace(prefix=prefix, pid=proc.pid)
+        until(lambda: has_interrupt_thread(proc.pid), what="EAL's first thread")  # pylint: disable=cell-var-from-loop
+        assert b"ready" not in proc.output.encode()
+        attach(app.pid)
+        assert has_probe(app)
+        proc.expect("^ready$")
+        if not eal:
+            answer = dpdk.telemetry(prefix, "/ringtap/trace,on")["/ringtap/trace"]
+            assert answer["status"] != 0 and answer["points_on"] == 0
+        proc.send("quit")
+        assert proc.wait() == 0
+
+
 # ---- killed attaches --------------------------------------------------------------------------
 
 
@@ -276,6 +301,20 @@ def test_static_application_that_exports_nothing(closing):
     if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
         pytest.skip("built without DPDK's static libraries")
     unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
+
+
+@pytest.mark.parametrize("abi, words", [
+    (b"22", ["older than 22.11"]), (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"])])
+def test_static_application_of_another_dpdk(abi, words, closing, tmp_path):
+    """Without telemetry, by the name of the folder of drivers that EAL has in it."""
+    program = tmp_path / "rt_play_static"
+    if not (BUILD / "e2e" / program.name).exists():
+        pytest.skip("built without DPDK's static libraries")
+    code, count = re.subn(rb"(dpdk/pmds-)\d\d(?=\.)", rb"\g<1>" + abi, (BUILD / "e2e" / program.name).read_bytes())
+    assert count
+    program.write_bytes(code)
+    program.chmod(0o755)
+    unchanged(bare(closing, program, eal=["--no-telemetry"]), *words)
 
 
 def test_other_user(closing):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness import dpdk, sandbox
 from harness.attach import attach, bare, detach, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, run, until
@@ -18,16 +19,27 @@ from harness.proc import Proc, check, run, until
 # ---- a file system of its own -----------------------------------------------------------------
 
 
-def container(*commands):
-    """A mount, PID and network namespace without the probe's files."""
-    script = " && ".join([f"mount -t tmpfs none {BUILD}/probe", *commands, 'exec "$@"'])
-    return SimpleNamespace(prefix=["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
+# Without what copies of another attach may be in: of the host's only folders that DPDK needs.
+OWN_RUN = " && ".join(["mount -t tmpfs -o mode=755 none /mnt", *(
+    f"mkdir /mnt/{folder.name} && mount --bind {folder} /mnt/{folder.name}" for folder in (dpdk.RUN_DIR, sandbox.ALL_DRIVERS)),
+    "mount -n --move /mnt /run"])
+
+
+def container(*commands, user=()):
+    """A mount, PID and network namespace without the probe's files, and with a /run of its own. user: options
+    of unshare for a user namespace."""
+    script = " && ".join([f"mount -t tmpfs none {BUILD}/probe", OWN_RUN, *commands, 'exec "$@"'])
+    return SimpleNamespace(prefix=["unshare", *user, "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
                                    "sh", "-c", script, "sh"])
 
 
 def pid_of(app):
     """Of the application, in this PID namespace."""
     return check(["pgrep", "-f", f"^{BUILD}/e2e/rt_play .*{app.prefix} "]).split()[0]
+
+
+def folders_of(pid):
+    return list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
 
 
 @pytest.mark.parametrize("telemetry", [True, False])
@@ -39,7 +51,7 @@ def test_without_our_files(telemetry, closing, record):
     pid = pid_of(app)
     files = [line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if PROBE_OBJECT.name in line]
     assert files and all("/ringtap-" in line and "(deleted)" in line for line in files)
-    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+    assert not folders_of(pid)
     record(app, "-c", "1000").done()
     assert "has the probe already" in attach(pid)
     detach(app.prefix)
@@ -48,9 +60,43 @@ def test_without_our_files(telemetry, closing, record):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+def test_in_a_user_namespace(closing, record):
+    """Its root has no rights outside."""
+    app = bare(closing, namespace=container(user=["--user", "--map-root-user"]))
+    pid = pid_of(app)
+    assert os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user")
+    attach(pid)
+    assert not folders_of(pid)
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+USER_NAMESPACE = ["unshare", "--user", "--map-root-user"]
+
+
+def in_user_namespace_of(app):
+    return ["nsenter", "--user", "--preserve-credentials", "-t", str(app.pid)]
+
+
+def test_by_root_of_a_user_namespace(closing, record):
+    app = bare(closing, namespace=SimpleNamespace(prefix=USER_NAMESPACE))
+    check([*in_user_namespace_of(app), RINGTAP, "attach", str(app.pid)])
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_by_its_own_user(closing, record):
+    """Without any capability."""
+    app = bare(closing, namespace=SimpleNamespace(prefix=POWERLESS))
+    check([*POWERLESS, RINGTAP, "attach", str(app.pid)])
+    record(app, "-c", "1000").done()
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
 def test_another_attempt_without_our_files(closing, moved, record):
     """It brings the files again: those of the first one were removed."""
-    app = bare(closing, namespace=container(f"mount -t tmpfs none {moved}/probe"))
+    app = bare(closing, namespace=container())
     probe, code = moved / "probe" / "ringtap" / PROBE_OBJECT.name, (BUILD / "probe" / "ringtap" / PROBE_OBJECT.name)
     probe.unlink()
     probe.write_bytes(b"something else" * 100)
@@ -62,12 +108,8 @@ def test_another_attempt_without_our_files(closing, moved, record):
     shutil.copy(code, probe)
     check([moved / "cli" / "ringtap", "attach", pid])
     record(app, "-c", "1000").done()
-    assert not list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
+    assert not folders_of(pid)
     assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def folders_of(pid):
-    return list(Path(f"/proc/{pid}/root/run").glob("ringtap-[0-9]*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -104,7 +146,7 @@ def test_files_of_a_killed_attach(closing):
 
 
 def test_without_a_folder_for_files(closing):
-    app = bare(closing, namespace=container("mount --rbind /run /run", "mount -o remount,bind,noexec /run", *(
+    app = bare(closing, namespace=container("mount -o remount,bind,noexec /run", *(
         f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
     refused(app.prefix, "/run, /var/tmp, /tmp and /dev/shm", "noexec")
     assert app.one("unloop") > 0 and app.quit() == 0
@@ -167,7 +209,16 @@ def test_filter_that_returns_an_error(closing, record):
 
 def test_filter_that_cannot_be_read(closing):
     app = bare(closing, namespace=filtered(KILL, MEMBARRIER))
-    done = run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", RINGTAP, "attach", str(app.pid)])
+    cannot_read(app, ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"])
+
+
+def test_filter_that_root_of_a_user_namespace_cannot_read(closing):
+    app = bare(closing, namespace=SimpleNamespace(prefix=[*USER_NAMESPACE, *filtered(KILL, MEMBARRIER).prefix]))
+    cannot_read(app, in_user_namespace_of(app))
+
+
+def cannot_read(app, user):
+    done = run([*user, RINGTAP, "attach", str(app.pid)])
     line, = done.stderr.splitlines()
     assert done.returncode == 1 and "seccomp" in line and "CAP_SYS_ADMIN" in line
     assert not mapped(app, "libringtap-probe.so")

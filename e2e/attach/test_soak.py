@@ -20,6 +20,21 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
+def progress(capsys):
+    """Shows how many of COUNT are done, a hundred times at most."""
+    begin, shown = time.monotonic(), 0
+
+    def show(done):
+        nonlocal shown
+        if done * 100 // COUNT > shown:
+            shown = done * 100 // COUNT
+            with capsys.disabled():
+                print(f"\n{done} of {COUNT} in {time.monotonic() - begin:.0f} s", end="", flush=True)
+
+    return show
+
+
+@pytest.fixture
 def traffic(closing):
     """A forwarder without the probe, with numbered packets from its generator to its sink."""
     if not BARE.exists():
@@ -53,14 +68,15 @@ def killed_attach(app, rng):
     assert app.proc.alive()
 
 
-def test_attaches_under_traffic(traffic):
-    for _ in range(COUNT):
+def test_attaches_under_traffic(traffic, progress):
+    for done in range(COUNT):
         app = traffic(0.7)
         attach(app.proc.pid)
         unhurt(app)
+        progress(done + 1)
 
 
-def test_killed_attaches_under_traffic(traffic):
+def test_killed_attaches_under_traffic(traffic, progress):
     """Only kills before the probe is mapped count: then a fresh process is next."""
     rng, kills = random.Random(), 0
     while kills < COUNT:
@@ -70,3 +86,4 @@ def test_killed_attaches_under_traffic(traffic):
             kills += 1
         attach(app.proc.pid)
         unhurt(app)
+        progress(kills)

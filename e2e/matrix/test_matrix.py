@@ -114,7 +114,8 @@ def document(*args, status=(OK,)):
 
 
 def received(app):
-    """Packets of all ports while `ringtap top` ran; 0 if it cannot attach."""
+    """Packets of all ports while `ringtap top` ran, in which time other programs may have had the application's CPU;
+    0 if it cannot attach."""
     done = run([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])
     if done.returncode != OK:
         return 0
@@ -140,7 +141,7 @@ def test_record(app, tmp_path):
 
 
 def test_top(app):
-    assert received(app)
+    until(lambda: received(app), what="packets")
 
 
 def test_latency(app):
@@ -159,12 +160,16 @@ def test_doctor(app):
 
 
 def test_trace_dpdk(app, tmp_path):
-    """Read by Babeltrace 2.0: 2.1 aborts on every trace that has been tried, docs/dpdk.md. EAL describes the events when it
-    starts: those of a probe that comes later are not among them."""
+    """Read by Babeltrace 2.0: 2.1 aborts on every trace that has been tried, docs/dpdk.md. EAL describes the events
+    when it starts: those of a probe that comes later cannot be among them."""
     folder = tmp_path / "trace"
+    if app.way == "running":
+        done = run([RINGTAP, "trace", "dpdk", "--duration", "1", "-o", folder, app.prefix])
+        assert done.returncode == 1 and "start it with -d" in done.stderr
+        pytest.skip("DPDK's tracing has no events of a probe that was attached")
     document("trace", "dpdk", "--json", "--duration", "1", "-o", folder, app.prefix)
-    assert ("ringtap.rx_burst" in (folder / "metadata").read_text()) == (app.way == "fresh")
-    if app.way == "fresh" and " 2.0." in check(["babeltrace2", "--version"]):
+    assert "ringtap.rx_burst" in (folder / "metadata").read_text()
+    if " 2.0." in check(["babeltrace2", "--version"]):
         assert Ctf(folder).count("rx_burst")
     else:
         assert any(path.stat().st_size > 4096 for path in folder.glob("channel*"))
@@ -191,6 +196,6 @@ def test_killed_recorder(app, tmp_path):
         until(lambda: not sessions(app), what="the end of the session")
     finally:
         recorder.close()
-    assert received(app)
+    until(lambda: received(app), what="packets")
     check([RINGTAP, "record", "-i", f"{app.prefix}:", "-c", "100", "-w", tmp_path / "next.pcapng"])
     shutil.rmtree(tmp_path, ignore_errors=True)

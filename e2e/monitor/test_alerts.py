@@ -5,6 +5,7 @@ import re
 import pytest
 
 from harness import prometheus
+from harness.flight import Flight
 from harness.paths import REPO
 from harness.proc import check, until
 from harness.prometheus import Exporter, Prometheus
@@ -22,13 +23,14 @@ def forwarding(testpmd):
 def test_rules_are_valid():
     if prometheus.missing():
         pytest.skip(prometheus.missing())
-    assert "10 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
+    assert "12 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
 
 
-def test_metrics_of_the_rules_are_exported(forwarding, closing):
+def test_metrics_of_the_rules_are_exported(forwarding, closing, tmp_path):
     """By the default collectors, as the service has no options."""
     used = set(re.findall(r"\bringtap_\w+", re.sub(r"#.*", "", RULES.read_text())))
     assert len(used) > 10
+    closing(Flight(forwarding, tmp_path / "incidents", "--keep", "16M"))
     exporter = closing(Exporter(forwarding))
     # Counters of drivers and of the kernel are there after their first reading.
     until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, 20, f"all of {sorted(used)}")
@@ -44,7 +46,7 @@ def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
 
     def evaluated():
         rules = [rule for group in server.api("rules")["groups"] for rule in group["rules"]]
-        return len(rules) == 10 and all(rule["health"] == "ok" for rule in rules) and rules
+        return len(rules) == 12 and all(rule["health"] == "ok" for rule in rules) and rules
 
     rules = until(evaluated, 30, "rules that are evaluated")
     assert not [rule["name"] for rule in rules if rule["state"] == "firing"]

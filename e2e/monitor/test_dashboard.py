@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from harness import grafana, prometheus
+from harness.flight import Flight
 from harness.paths import REPO
 from harness.proc import until
 from harness.prometheus import OF_PROMETHEUS, Exporter, Prometheus, labels_by_name, names_in
@@ -31,11 +32,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def exporter(testpmd, closing):
+def exporter(testpmd, closing, tmp_path):
     """An exporter of an application with data of all collectors: one port delivers no packets, so
-    that not all polls are busy, and one forwards them, so that there is latency."""
+    that not all polls are busy, and one forwards them, so that there is latency. It has a flight
+    recorder."""
     pmd = testpmd("net_ring0", "net_null1")
     pmd.start()
+    closing(Flight(pmd, tmp_path / "incidents", "--keep", "16M", "--direction", "rx"))
     return closing(Exporter(pmd, args=("--collectors", "all")))
 
 

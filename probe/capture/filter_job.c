@@ -34,6 +34,22 @@ static void explain(struct rt_filter_job *j, uint32_t insn_count)
 				    : strerror(-j->ret));
 }
 
+/* The filter of an earlier target with the same program; NULL: there is none. */
+static struct rt_filter *made_before(const struct rt_request *req, uint32_t target)
+{
+	const struct rt_msg_target *w = &req->targets[target];
+
+	for (uint32_t i = 0; i < target; i++) {
+		const struct rt_msg_target *other = &req->targets[i];
+
+		if (other->insn_first != RT_NO_FILTER && other->insn_count == w->insn_count &&
+			!memcmp(&req->insns[other->insn_first], &req->insns[w->insn_first],
+				w->insn_count * sizeof(*req->insns)))
+			return req->filters[i];
+	}
+	return NULL;
+}
+
 void rt_filter_job_step(struct rt_filter_job *j)
 {
 	const struct rt_request *req = &j->req;
@@ -43,8 +59,10 @@ void rt_filter_job_step(struct rt_filter_job *j)
 		j->next++;
 	if (j->next < req->open.target_count) {
 		w = &req->targets[j->next];
-		j->ret = rt_filter_create(
-			&req->filters[j->next], &req->insns[w->insn_first], w->insn_count);
+		req->filters[j->next] = made_before(req, j->next);
+		if (!req->filters[j->next])
+			j->ret = rt_filter_create(
+				&req->filters[j->next], &req->insns[w->insn_first], w->insn_count);
 		if (j->ret)
 			explain(j, w->insn_count);
 		j->next++;

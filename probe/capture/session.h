@@ -85,7 +85,7 @@ struct rt_session {
 	uint32_t target_count;
 	uint64_t buffer_size, buffer_most; /* as requested */
 	struct rt_msg_target *targets;
-	struct rt_filter **filters; /* by target; NULL entries */
+	struct rt_filter **filters; /* by target, equal ones once; NULL entries: none */
 	struct rt_filter *
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;

@@ -11,8 +11,14 @@
 
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count)
 {
-	for (uint32_t i = 0; filters && i < count; i++)
-		rt_filter_free(filters[i]);
+	for (uint32_t i = 0; filters && i < count; i++) {
+		uint32_t first = 0; /* target that has the same one */
+
+		while (filters[first] != filters[i])
+			first++;
+		if (first == i)
+			rt_filter_free(filters[i]);
+	}
 	free(filters);
 }
 

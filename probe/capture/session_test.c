@@ -19,6 +19,7 @@
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 
+#include "filter_job.h"
 #include "probe/core/hook.h"
 #include "probe/core/request.h"
 #include "probe/core/test_eal.h"
@@ -190,6 +191,35 @@ static void test_callbacks_are_removed(void **state)
 	rt_session_free(s);
 	for (uint16_t i = 0; i < PORTS; i++)
 		assert_int_equal(test_port_callbacks(pollers[i].port), 0);
+}
+
+/* Wherever they are in the request. */
+static void test_equal_filters_are_compiled_once(void **state)
+{
+	const struct rt_insn insns[] = {
+		{.code = 0x06, .k = 0}, {.code = 0x06, .k = 1}, {.code = 0x06, .k = 0}};
+	const uint32_t first[] = {0, 1, RT_NO_FILTER, 2, 0};
+	struct rt_request req = {.open = {.target_count = 5},
+		.targets = calloc(5, sizeof(*req.targets)),
+		.insns = memcpy(malloc(sizeof(insns)), insns, sizeof(insns))};
+	struct rt_filter_job *job;
+	struct rt_filter **f;
+
+	for (uint32_t i = 0; i < req.open.target_count; i++) {
+		req.targets[i].insn_first = first[i];
+		req.targets[i].insn_count = first[i] != RT_NO_FILTER;
+	}
+	job = rt_filter_job_new(&req, true);
+	while (!job->done)
+		rt_filter_job_step(job);
+	assert_int_equal(job->ret, 0);
+	f = job->req.filters;
+	assert_ptr_equal(f[3], f[0]);
+	assert_ptr_equal(f[4], f[0]);
+	assert_non_null(f[1]);
+	assert_ptr_not_equal(f[1], f[0]);
+	assert_null(f[2]);
+	rt_filter_job_free(job);
 }
 
 static void test_unknown_port_is_refused(void **state)
@@ -451,6 +481,7 @@ int main(void)
 		running(test_session_sees_both_directions_of_all_ports),
 		running(test_session_of_one_port_has_no_hooks_on_the_other),
 		running(test_callbacks_are_removed),
+		cmocka_unit_test(test_equal_filters_are_compiled_once),
 		running(test_unknown_port_is_refused),
 		running(test_thousands_of_sessions_under_traffic),
 		running(test_several_sessions_on_the_same_ports),

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_telemetry.h>
 
 #include "control.h"
@@ -62,7 +63,8 @@ __attribute__((constructor)) static void probe_loaded(void)
 
 EXPORT int ringtap_probe_start(void)
 {
-	return rt_control_start(true);
+	/* Not before EAL has memory: an attach may come that early. */
+	return rte_get_tsc_hz() ? rt_control_start(true) : -EAGAIN;
 }
 
 EXPORT void ringtap_probe_stop(void)

@@ -10,14 +10,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api.h"
+#include "attached.h"
 #include "common/atomics.h"
 #include "common/loaded.h"
 #include "ringtap/probe.h"
@@ -32,26 +31,11 @@ EXPORT extern struct rt_loaded ringtap_probe_loaded;
 struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status = 1, .started = 1};
 EXPORT int ringtap_probe_load(const char *probe, int start);
 
-/* Whether an attach has sent this thread here. inject/ blocks all signals in a thread that is never
- * the main one; programs leave those of faults unblocked. */
-static bool is_attach(void)
-{
-	static const int signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGPIPE, SIGTERM};
-	sigset_t mask;
-
-	if (gettid() == getpid() || pthread_sigmask(SIG_BLOCK, NULL, &mask))
-		return false;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!sigismember(&mask, signals[i]))
-			return false;
-	return true;
-}
-
 /* The only messages of ringtap's libraries: without the probe nothing else reports the failure. An
  * attach reads the text instead. Writing to an ended `app 2>&1 | tee` would leave SIGPIPE pending,
  * which ends the application when its thread has its signal mask again; writing to a full pipe
  * would block the thread with the loader's lock. */
-#define SAY(...) (is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
+#define SAY(...) (rt_is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
 
 #define FAIL(format, ...)                                                                      \
 	do {                                                                                   \

@@ -135,9 +135,19 @@ static int any(const struct rte_bus *first, const void *data)
 	return 0;
 }
 
-/* Constructors and EAL's start run in one thread. In a process that the probe is attached to, other
- * threads may go through the list meanwhile: they find it with or without the new first one.
- * Constructors of drivers, which change it as well, have the loader's lock, as this one has. */
+/* As TAILQ_INSERT_BEFORE(). In a process that the probe is attached to, other threads may go
+ * through the list meanwhile: they find it with or without the new first one, and that one is
+ * complete. They need no barrier, as they read it by the address that they have loaded. */
+static void insert_before(struct bus *first)
+{
+	bus.next.tqe_prev = first->next.tqe_prev;
+	bus.next.tqe_next = first;
+	rt_store_release(first->next.tqe_prev, &bus);
+	first->next.tqe_prev = &bus.next.tqe_next;
+}
+
+/* Constructors and EAL's start run in one thread. Constructors of drivers, which change the list as
+ * well, have the loader's lock, as this one has. */
 __attribute__((constructor)) static void register_bus(void)
 {
 	struct bus *first;
@@ -146,7 +156,7 @@ __attribute__((constructor)) static void register_bus(void)
 		return;
 	first = (struct bus *)rte_bus_find(NULL, any, NULL);
 	if (first)
-		TAILQ_INSERT_BEFORE(first, &bus, next);
+		insert_before(first);
 	else
 		rte_bus_register((struct rte_bus *)&bus);
 }

@@ -5,6 +5,7 @@
 #include <rte_trace.h>
 #include <rte_trace_point_register.h>
 
+#include "probe/core/attached.h"
 #include "trace.h"
 #include "points.h"
 #include "tracer.h"
@@ -49,9 +50,9 @@ int rt_trace_point_register(rte_trace_point_t *point, const char *name, void (*f
 
 __attribute__((constructor)) static void register_points(void)
 {
-	/* Once EAL has been started, by which it knows the TSC's frequency, it has described its
-	 * events: no tool could read a trace with others. It loads plugins before that. */
-	if (rt_trace_points_taken() || rte_get_tsc_hz())
+	/* EAL describes its events when it has loaded plugins, some time before it knows the TSC's
+	 * frequency: no tool could read a trace with others. */
+	if (rt_trace_points_taken() || rte_get_tsc_hz() || rt_is_attach())
 		return;
 #define X(event, parameters)     \
 	rt_trace_point_register( \

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "base/util.h"
+
+#define NAME          "ringtap-flight-"
+#define NEW           ".ringtap-flight-"
+#define RECORDERS_MAX 16 /* of an application */
+#define ANSWER_MAX    (1u << 20)
+
+/* ---- names */
+
+/* Of an address: what stands behind a # is the number of an application in the folder. */
+static int open_folder(const char *dir)
+{
+	const char *mark = strrchr(dir, '#');
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *path;
+
+	if (fd >= 0 || !mark)
+		return fd < 0 ? -errno : fd;
+	path = strndup(dir, (size_t)(mark - dir));
+	fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	free(path);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Paths may be longer than an address has room for. */
+static void set_address(struct sockaddr_un *a, int folder, const char *name)
+{
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/%.64s", folder, name);
+}
+
+/* A descriptor, or -errno; -ECONNREFUSED: nothing listens there any more. */
+static int connect_to(int folder, const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+	struct sockaddr_un a;
+
+	set_address(&a, folder, name);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+static int is_recorder(const struct dirent *e)
+{
+	return !strncmp(e->d_name, NAME, strlen(NAME));
+}
+
+/* Calls visit() for each name. */
+static void each(int folder, void (*visit)(void *ctx, int folder, const char *name), void *ctx)
+{
+	char path[64];
+	struct dirent **list;
+	int n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
+	n = scandir(path, &list, is_recorder, alphasort);
+	for (int i = 0; i < n; i++) {
+		if (i < RECORDERS_MAX)
+			visit(ctx, folder, list[i]->d_name);
+		free(list[i]);
+	}
+	if (n >= 0)
+		free(list);
+}
+
+/* ---- the recorder's end */
+
+static void remove_dead(void *ctx, int folder, const char *name)
+{
+	int fd = connect_to(folder, name);
+
+	if (fd == -ECONNREFUSED)
+		unlinkat(folder, name, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* It has its name when it listens: one that refuses connections is dead. */
+static int listen_in(int fd, int folder)
+{
+	char name[64], fresh[64];
+	struct sockaddr_un a;
+
+	snprintf(name, sizeof(name), NAME "%d", getpid());
+	snprintf(fresh, sizeof(fresh), NEW "%d", getpid());
+	unlinkat(folder, fresh, 0);
+	set_address(&a, folder, fresh);
+	/* The mode of the file that bind() makes. */
+	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		return -errno;
+	if (listen(fd, RECORDERS_MAX) || renameat(folder, fresh, folder, name)) {
+		int error = errno;
+
+		unlinkat(folder, fresh, 0);
+		return -error;
+	}
+	return 0;
+}
+
+int ask_listen(const char *dir)
+{
+	int folder = open_folder(dir), fd, ret;
+
+	if (folder < 0)
+		return folder;
+	each(folder, remove_dead, NULL);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = fd < 0 ? -errno : listen_in(fd, folder);
+	close(folder);
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+int ask_is_waiting(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+void ask_answer(int fd, const char *document)
+{
+	int client, room = ANSWER_MAX;
+
+	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		/* What does not fit into the socket is lost: the client finds half a document. */
+		setsockopt(client, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+		(void)!send(client, document, strlen(document), MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(client);
+	}
+}
+
+void ask_close(int fd, const char *dir)
+{
+	char name[64];
+	int folder = fd >= 0 ? open_folder(dir) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	if (folder < 0)
+		return;
+	snprintf(name, sizeof(name), NAME "%d", getpid());
+	unlinkat(folder, name, 0);
+	close(folder);
+}
+
+/* ---- the other end */
+
+struct asking {
+	json_t *list;
+	const char *app;
+	int timeout_ms;
+};
+
+/* Until the end of the document. The caller frees; NULL: late, too long, or no memory. */
+static char *receive(int fd, int timeout_ms)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
+	char *text = malloc(ANSWER_MAX + 1);
+	size_t len = 0;
+
+	while (text && len < ANSWER_MAX) {
+		uint64_t now = now_ns(CLOCK_MONOTONIC);
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		ssize_t n;
+
+		if (now >= until || poll(&p, 1, (int)((until - now) / 1000000) + 1) <= 0)
+			break;
+		n = recv(fd, text + len, ANSWER_MAX - len, 0);
+		if (!n) {
+			text[len] = '\0';
+			return text;
+		}
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	free(text);
+	return NULL;
+}
+
+static void ask(void *ctx, int folder, const char *name)
+{
+	const struct asking *a = ctx;
+	int fd = connect_to(folder, name);
+	char *text = fd >= 0 ? receive(fd, a->timeout_ms) : NULL;
+	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
+	const char *app = json_string_value(json_object_get(j, "application"));
+
+	if (app && !strcmp(app, a->app))
+		json_array_append(a->list, j);
+	json_decref(j);
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+void ask_recorders(json_t *list, const char *dir, const char *app, int timeout_ms)
+{
+	struct asking a = {.list = list, .app = app, .timeout_ms = timeout_ms};
+	int folder = open_folder(dir);
+
+	if (folder < 0)
+		return;
+	each(folder, ask, &a);
+	close(folder);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ringtap flight extract: packets of incidents that match a filter, as a pcapng file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "blocks.h"
+#include "flight.h"
+
+#define OUT_BYTES BLOCKS_MAX
+
+struct extraction {
+	struct sink *sink;
+	uint8_t *out; /* whole blocks that are not written yet */
+	size_t fill;
+	uint64_t packets, written; /* packets in out and in the file, and in the file */
+	struct bpf_program filter;
+	bool filtering;
+};
+
+static int push(struct extraction *x)
+{
+	struct iovec iov = {.iov_base = x->out, .iov_len = x->fill};
+	int ret = x->fill ? sink_write(x->sink, &iov, 1, x->written) : 0;
+
+	x->fill = 0;
+	x->written = x->packets;
+	return ret;
+}
+
+static int put(struct extraction *x, const struct block *b)
+{
+	int ret = x->fill + b->len > OUT_BYTES ? push(x) : 0;
+
+	if (ret)
+		return ret;
+	memcpy(x->out + x->fill, b->data, b->len);
+	x->fill += b->len;
+	return 0;
+}
+
+/* Other blocks than packets stay: sections and interfaces, and the counts of the window. */
+static int put_matching(struct extraction *x, const struct block *b)
+{
+	struct pcap_pkthdr h = {0};
+	struct rt_record r;
+	const uint8_t *data;
+
+	if (b->type != RT_EPB_TYPE)
+		return put(x, b);
+	if (block_packet(b, &r, &data))
+		return -EBADMSG;
+	h.caplen = r.cap_len;
+	h.len = r.orig_len;
+	if (x->filtering && !pcap_offline_filter(&x->filter, &h, data))
+		return 0;
+	x->packets++;
+	return put(x, b);
+}
+
+static int copy(struct extraction *x, int fd)
+{
+	struct blocks b;
+	struct block block;
+	int ret = blocks_open(&b, fd);
+
+	if (!ret)
+		while ((ret = blocks_next(&b, &block)) > 0 && !(ret = put_matching(x, &block)))
+			;
+	blocks_close(&b);
+	return ret;
+}
+
+static int compile(struct extraction *x, const char *expression)
+{
+	pcap_t *pcap;
+	int ret;
+
+	if (!expression || !*expression)
+		return 0;
+	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
+	if (!pcap)
+		return -ENOMEM;
+	ret = pcap_compile(pcap, &x->filter, expression, 1, PCAP_NETMASK_UNKNOWN) ? -EINVAL : 0;
+	if (ret)
+		message_print("flight extract: -f '%s': %s; see pcap-filter(7)", expression,
+			pcap_geterr(pcap));
+	x->filtering = !ret;
+	pcap_close(pcap);
+	return ret;
+}
+
+/* The packets of an incident, by its name in a folder or by its path. -errno. */
+static int open_incident(const char *folder, const char *name)
+{
+	bool own = strchr(name, '/');
+	char *path = folder_path(
+		own ? name : folder, own ? FLIGHT_PACKETS : name, own ? NULL : FLIGHT_PACKETS);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, ret = fd < 0 ? -errno : fd;
+
+	free(path);
+	if (ret < 0)
+		message_print("flight extract: %s: %s; 'ringtap flight list' shows what there is",
+			name, strerror(-ret));
+	return ret;
+}
+
+static bool same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return strcmp(path, "-") && !stat(path, &b) && !fstat(fd, &a) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int copy_all(struct extraction *x, const struct extract *e)
+{
+	int ret = 0, bad = 0;
+
+	for (unsigned i = 0; i < e->count && !ret; i++) {
+		int fd = open_incident(e->folder, e->names[i]);
+
+		if (fd < 0)
+			return fd;
+		ret = copy(x, fd);
+		close(fd);
+		if (ret != -ENODATA && ret != -EBADMSG)
+			continue;
+		message_print("flight extract: %s: %s; what comes before it is extracted",
+			e->names[i],
+			ret == -ENODATA ? "the file ends within a block"
+					: "there is something else than a block of pcapng");
+		bad = ret;
+		ret = 0;
+	}
+	if (!ret)
+		ret = push(x);
+	if (ret)
+		message_print("flight extract: writing %s: %s", e->output, strerror(-ret));
+	return ret ? ret : bad;
+}
+
+static int check_output(const struct extract *e)
+{
+	if (!strcmp(e->output, "-") && isatty(STDOUT_FILENO)) {
+		message_print("flight extract: standard output is a terminal; give a file by -o");
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < e->count; i++) {
+		int fd = open_incident(e->folder, e->names[i]);
+		bool same = fd >= 0 && same_file(fd, e->output);
+
+		if (fd < 0)
+			return fd;
+		close(fd);
+		if (!same)
+			continue;
+		message_print("flight extract: -o %s: that is the incident's own file; give "
+			      "another one",
+			e->output);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int run(struct extraction *x, const struct extract *e)
+{
+	const struct sink_options options = {.format = SINK_PCAPNG, .no_direct = true};
+	uint64_t bytes, packets;
+	int ret = sink_open(&x->sink, e->output, &options), end;
+
+	if (!ret && (ret = sink_start(x->sink)))
+		sink_abandon(x->sink);
+	if (ret) {
+		message_print("flight extract: cannot write '%s': %s", e->output, strerror(-ret));
+		return ret;
+	}
+	ret = copy_all(x, e);
+	packets = x->packets;
+	end = sink_close(x->sink, &bytes, &packets);
+	if (!ret && end)
+		message_print("flight extract: writing %s: %s", e->output, strerror(-end));
+	if (strcmp(e->output, "-"))
+		fprintf(stderr, "%llu packets\n", (unsigned long long)packets);
+	return ret ? ret : end;
+}
+
+int extract_run(const struct extract *e)
+{
+	struct extraction x = {0};
+	int ret = compile(&x, e->filter);
+
+	if (ret)
+		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	ret = check_output(e);
+	if (!ret) {
+		x.out = malloc(OUT_BYTES);
+		ret = x.out ? run(&x, e) : -ENOMEM;
+	}
+	free(x.out);
+	if (x.filtering)
+		pcap_freecode(&x.filter);
+	return ret == -EINVAL ? STATUS_USAGE : ret ? STATUS_FAILED : STATUS_OK;
+}

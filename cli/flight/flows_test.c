@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flows of packets, and the blocks of files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "blocks.h"
+#include "common/pcapng.h"
+#include "flows.h"
+
+#define ETHERNET 14
+
+/* Ethernet and tags; returns where the next header begins. */
+static uint32_t ethernet(uint8_t *p, uint16_t type, const uint16_t *tags, unsigned count)
+{
+	uint32_t at = 12;
+
+	memset(p, 0, 256);
+	p[5] = 1;
+	p[11] = 2;
+	for (unsigned i = 0; i < count; i++) {
+		const uint8_t tag[] = {i + 1 < count ? 0x88 : 0x81, i + 1 < count ? 0xa8 : 0x00,
+			(uint8_t)(0xe0 | tags[i] >> 8), (uint8_t)tags[i]};
+
+		memcpy(p + at, tag, 4);
+		at += 4;
+	}
+	p[at] = (uint8_t)(type >> 8);
+	p[at + 1] = (uint8_t)type;
+	return at + 2;
+}
+
+static uint32_t ipv4(uint8_t *p, uint32_t at, uint8_t protocol, uint16_t fragment, uint8_t last)
+{
+	const uint8_t header[20] = {[0] = 0x45,
+		[6] = (uint8_t)(fragment >> 8),
+		[7] = (uint8_t)fragment,
+		[9] = protocol,
+		[12] = 10,
+		[15] = last,
+		[16] = 10,
+		[19] = 2};
+	const uint8_t ports[4] = {0x12, 0x67, 0, 53};
+
+	memcpy(p + at, header, 20);
+	memcpy(p + at + 20, ports, 4);
+	return at + 24;
+}
+
+static const char *text_of(const uint8_t *p, uint32_t len)
+{
+	static char text[FLOW_TEXT_LEN];
+	struct flow_key k;
+
+	flow_key_of(&k, p, len);
+	return flow_text(text, &k);
+}
+
+static void keys_of_ipv4(void **state)
+{
+	const uint16_t tags[] = {100, 7};
+	uint8_t p[256];
+	uint32_t len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0, 1);
+
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 udp");
+	/* A packet that is cut within the ports, and one within the addresses. */
+	assert_string_equal(text_of(p, len - 1), "10.0.0.1 > 10.0.0.2 udp");
+	assert_string_equal(text_of(p, 30), "0.0.0.0 > 0.0.0.0 0");
+	len = ipv4(p, ethernet(p, 0x0800, tags, 2), 6, 0, 1);
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 tcp vlan 100");
+	/* The first fragment has ports, later ones have data there. */
+	len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0x2000, 1);
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 udp");
+	len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0x2001, 1);
+	assert_string_equal(text_of(p, len), "10.0.0.1 > 10.0.0.2 udp");
+}
+
+static void keys_of_ipv6_and_others(void **state)
+{
+	uint8_t p[256];
+	uint32_t at = ethernet(p, 0x86dd, NULL, 0);
+
+	p[at + 6] = 0; /* hop-by-hop options, then UDP */
+	p[at + 8] = p[at + 24] = 0xfe;
+	p[at + 23] = 1;
+	p[at + 39] = 2;
+	p[at + 40] = 17;
+	p[at + 48 + 1] = 1;
+	p[at + 48 + 3] = 2;
+	assert_string_equal(text_of(p, at + 56), "[fe00::1]:1 > [fe00::2]:2 udp");
+	/* Every cut is in bounds: valgrind and the sanitizer check it. */
+	for (uint32_t len = 0; len < at + 56; len++) {
+		uint8_t *cut = malloc(len + 1);
+
+		memcpy(cut, p, len);
+		assert_non_null(text_of(cut, len));
+		free(cut);
+	}
+	p[at + 41] = 255; /* the options are longer than the packet */
+	assert_string_equal(text_of(p, at + 56), "fe00::1 > fe00::2 udp");
+	at = ethernet(p, 0x0806, NULL, 0);
+	assert_string_equal(text_of(p, 60), "00:00:00:00:00:02 > 00:00:00:00:00:01 0x0806");
+}
+
+static void add(struct flows *f, uint8_t last, uint32_t length, unsigned times)
+{
+	uint8_t p[256];
+	uint32_t len = ipv4(p, ethernet(p, 0x0800, NULL, 0), 17, 0, last);
+
+	for (unsigned i = 0; i < times; i++)
+		flows_add(f, p, len, length, i % 2);
+}
+
+static void largest_flows(void **state)
+{
+	struct flows *f = flows_new(16);
+	const struct flow *top[2];
+
+	add(f, 1, 60, 10);
+	add(f, 2, 1500, 4);
+	add(f, 3, 60, 1);
+	assert_int_equal(flows_count(f), 3);
+	assert_int_equal(flows_error(f), 0);
+	assert_int_equal(flows_top(f, FLOWS_BY_PACKETS, top, 2), 2);
+	assert_int_equal(top[0]->key.source[3], 1);
+	assert_int_equal(top[0]->packets[0], 5);
+	assert_int_equal(top[0]->packets[1], 5);
+	assert_int_equal(flows_top(f, FLOWS_BY_BYTES, top, 2), 2);
+	assert_int_equal(top[0]->key.source[3], 2);
+	assert_int_equal(top[0]->bytes, 6000);
+	flows_free(f);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct flows *f = flows_new(16);
+	const struct flow *top[1];
+	uint64_t missing;
+
+	/* A large flow among more small ones than there is room for. */
+	for (unsigned i = 2; i < 250; i++) {
+		add(f, (uint8_t)i, 60, 1);
+		add(f, 1, 60, 2);
+	}
+	assert_true(flows_count(f) <= 16);
+	assert_true(flows_error(f) > 0);
+	assert_int_equal(flows_top(f, FLOWS_BY_PACKETS, top, 1), 1);
+	assert_int_equal(top[0]->key.source[3], 1);
+	missing = 2 * 248 - top[0]->packets[0] - top[0]->packets[1];
+	assert_true(missing <= flows_error(f));
+	flows_free(f);
+}
+
+/* ---- blocks */
+
+static void put(uint8_t *p, uint32_t type, uint32_t len)
+{
+	memset(p, 0, len);
+	memcpy(p, &type, 4);
+	memcpy(p + 4, &len, 4);
+	memcpy(p + len - 4, &len, 4);
+}
+
+static void blocks_are_checked(void **state)
+{
+	uint8_t p[64];
+	struct block b;
+	uint32_t other = 40;
+
+	put(p, 6, 36);
+	assert_int_equal(block_read(p, 0, &b), 0);
+	assert_int_equal(block_read(p, 64, &b), 1);
+	assert_int_equal(b.len, 36);
+	assert_int_equal(block_read(p, 35, &b), -ENODATA);
+	assert_int_equal(block_read(p, 8, &b), -ENODATA);
+	memcpy(p + 32, &other, 4);
+	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
+	put(p, 6, 36);
+	memcpy(p + 4, (uint32_t[]){37}, 4);
+	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
+	memcpy(p + 4, (uint32_t[]){8}, 4);
+	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
+	memcpy(p + 4, (uint32_t[]){0xfffffffc}, 4);
+	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
+	put(p, RT_PCAPNG_SHB, 28); /* no magic: of another byte order, or none */
+	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
+}
+
+static void packets_are_checked(void **state)
+{
+	uint8_t p[64];
+	struct block b = {.type = 6, .len = 36, .data = p};
+	struct rt_record r;
+	const uint8_t *data;
+
+	put(p, 6, 36);
+	memcpy(p + 20, (uint32_t[]){4, 60}, 8);
+	assert_int_equal(block_packet(&b, &r, &data), 0);
+	assert_int_equal(r.cap_len, 4);
+	assert_ptr_equal(data, p + 28);
+	memcpy(p + 20, (uint32_t[]){5, 60}, 8); /* beyond the block */
+	assert_int_equal(block_packet(&b, &r, &data), -EBADMSG);
+	b.type = 1;
+	assert_int_equal(block_packet(&b, &r, &data), -EBADMSG);
+}
+
+/* Larger than the buffer, with a block across its end. */
+static void files_are_read_whole(void **state)
+{
+	char path[] = "/tmp/blocks_test_XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *p = malloc(4000);
+	const unsigned count = 2 * BLOCKS_MAX / 4000 + 3;
+	struct blocks b;
+	struct block block;
+
+	assert_true(fd >= 0);
+	unlink(path);
+	for (unsigned i = 0; i < count; i++) {
+		put(p, i, 4000);
+		assert_int_equal(write(fd, p, 4000), 4000);
+	}
+	assert_int_equal(write(fd, p, 100), 100);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(blocks_open(&b, fd), 0);
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(blocks_next(&b, &block), 1);
+		assert_int_equal(block.type, i);
+	}
+	assert_int_equal(blocks_next(&b, &block), -ENODATA);
+	blocks_close(&b);
+	close(fd);
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_of_ipv4),
+		cmocka_unit_test(keys_of_ipv6_and_others),
+		cmocka_unit_test(largest_flows),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(blocks_are_checked),
+		cmocka_unit_test(packets_are_checked),
+		cmocka_unit_test(files_are_read_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ringtap flight top: what recorders keep, their conditions and their last incidents. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "base/json.h"
+#include "base/signals.h"
+#include "base/util.h"
+#include "cli/top/top.h"
+#include "flight.h"
+
+#define TIMEOUT_MS 2000
+#define NEAR       0.8 /* of a threshold: shown as an alarm */
+
+/* ---- asking */
+
+/* {"recorders": [...]}; the caller decrefs. NULL: no memory, or applications cannot be found. */
+static json_t *ask_all(const char *app)
+{
+	struct ringtap_apps *apps;
+	json_t *list = json_array();
+
+	if (ringtap_apps_find(&apps)) {
+		json_decref(list);
+		return NULL;
+	}
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
+		if (!app || !strcmp(app, ringtap_apps_name(apps, i)))
+			ask_recorders(list, ringtap_apps_dir(apps, i), ringtap_apps_name(apps, i),
+				TIMEOUT_MS);
+	ringtap_apps_free(apps);
+	return json_pack(
+		"{s:o,s:o}", "time_ns", json_count(now_ns(CLOCK_REALTIME)), "recorders", list);
+}
+
+/* ---- tables */
+
+static const struct column kept_columns[] = {
+	{"PORT", 16, 0, RT_M_KEPT_PORT, false, false},
+	{"PACKETS", 10, 0, RT_M_KEPT_PACKETS, false, false},
+	{"BYTES", 6, 0, RT_M_KEPT_BYTES, false, false},
+};
+
+static const struct column condition_columns[] = {
+	{"CONDITION", 16, 0, RT_M_COND_TEXT, false, false},
+	{"VALUE", 10, 0, RT_M_COND_VALUE, false, false},
+	{"OF", 10, 3, RT_M_COND_THRESHOLD, false, false},
+	{"%", 4, 0, RT_M_COND_SHARE, false, true},
+	{"WHERE", 9, 2, RT_M_COND_WHERE, false, false},
+	{"INCIDENTS", 9, 0, RT_M_COND_INCIDENTS, false, false},
+	{"SUPPRESSED", 10, 1, RT_M_COND_SUPPRESSED, false, false},
+};
+
+#define COLUMNS_OF(c) .columns = c, .column_count = sizeof(c) / sizeof((c)[0])
+
+/* Rows of an array of objects, whose keys are those of the columns. */
+static void fill(struct table *t, const json_t *list)
+{
+	const json_t *one;
+	size_t n;
+
+	json_array_foreach((json_t *)list, n, one)
+	{
+		struct row *r = table_add(t);
+
+		for (unsigned i = 0; r && i < t->column_count; i++) {
+			const json_t *v = json_object_get(one, rt_metrics[t->columns[i].id].key);
+			const char *text = json_string_value(v);
+
+			if (json_is_number(v))
+				r->cell[i].number = json_number_value(v);
+			printable(r->cell[i].text, sizeof(r->cell[i].text), text ? text : "");
+		}
+	}
+}
+
+/* Lines of a screen, or of a text. */
+struct lines {
+	void (*put)(void *ctx, const char *line, bool title, bool alarm);
+	void *ctx;
+	unsigned width;
+	bool utf8;
+};
+
+static bool is_alarm(const struct table *t, const struct row *r)
+{
+	for (unsigned i = 0; i < t->column_count; i++)
+		if (t->columns[i].alarm && r->cell[i].number >= NEAR)
+			return true;
+	return false;
+}
+
+static void put_table(const struct lines *l, struct table *t, const json_t *list)
+{
+	unsigned width[COLUMNS_MAX];
+	char line[LINE_LEN];
+
+	fill(t, list);
+	table_fit(t, l->width, width);
+	table_line(t, NULL, width, l->utf8, line, sizeof(line));
+	l->put(l->ctx, line, true, false);
+	for (size_t i = 0; i < t->row_count; i++) {
+		table_line(t, &t->rows[i], width, l->utf8, line, sizeof(line));
+		l->put(l->ctx, line, false, is_alarm(t, &t->rows[i]));
+	}
+	table_free(t);
+}
+
+static double number(const json_t *j, const char *key)
+{
+	return json_number_value(json_object_get(j, key));
+}
+
+static uint64_t count_of(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static void put_head(const struct lines *l, const json_t *r)
+{
+	char line[512], name[128], folder[256], packets[FORMAT_LEN], bytes[FORMAT_LEN],
+		size[FORMAT_LEN];
+	const char *app = json_string_value(json_object_get(r, "application"));
+	const char *where = json_string_value(json_object_get(r, "folder"));
+	uint64_t lost = count_of(r, "lost");
+
+	snprintf(line, sizeof(line), "%s: the last %.1f s, %s packets, %sB of %sB",
+		printable(name, sizeof(name), app ? app : ""), number(r, "kept_ns") / 1e9,
+		format_count(packets, count_of(r, "kept_packets")),
+		format_si(bytes, number(r, "kept_bytes")),
+		format_si(size, number(r, "buffer_bytes")));
+	l->put(l->ctx, line, true, false);
+	snprintf(line, sizeof(line), "%s packets lost by the capture", format_count(packets, lost));
+	l->put(l->ctx, line, false, lost > 0);
+	snprintf(line, sizeof(line), "%llu incidents being written, %llu failed; they are in",
+		(unsigned long long)count_of(r, "writing"),
+		(unsigned long long)count_of(r, "failed"));
+	l->put(l->ctx, line, false, count_of(r, "failed") > 0);
+	l->put(l->ctx, printable(folder, sizeof(folder), where ? where : ""), false, false);
+}
+
+static void put_recent(const struct lines *l, const json_t *r)
+{
+	const json_t *list = json_object_get(r, "recent"), *one;
+	char line[512], name[128], packets[FORMAT_LEN], bytes[FORMAT_LEN], late[48];
+	size_t i;
+
+	snprintf(line, sizeof(line), "%-48s %14s %9s", "INCIDENT", "PACKETS", "BYTES");
+	l->put(l->ctx, line, true, false);
+	for (i = json_array_size(list); i-- > 0;) {
+		one = json_array_get(list, i);
+		late[0] = '\0';
+		if (number(one, "missing_ns") > 0)
+			snprintf(late, sizeof(late), ", the first %.3f s not kept",
+				number(one, "missing_ns") / 1e9);
+		snprintf(line, sizeof(line), "%-48s %14s %8sB%s%s%s",
+			printable(name, sizeof(name),
+				json_string_value(json_object_get(one, "name")) ?: ""),
+			format_count(packets, count_of(one, "packets")),
+			format_si(bytes, number(one, "bytes")),
+			json_is_true(json_object_get(one, "failed")) ? ", not all of it" : "", late,
+			number(one, "lost") > 0 ? ", packets lost" : "");
+		l->put(l->ctx, line, false, json_is_true(json_object_get(one, "failed")));
+	}
+}
+
+static void put_all(const struct lines *l, const json_t *answers)
+{
+	const json_t *list = json_object_get(answers, "recorders"), *r;
+	size_t n;
+
+	json_array_foreach((json_t *)list, n, r)
+	{
+		struct table kept = {COLUMNS_OF(kept_columns)},
+			     conditions = {COLUMNS_OF(condition_columns)};
+
+		if (n)
+			l->put(l->ctx, "", false, false);
+		put_head(l, r);
+		l->put(l->ctx, "", false, false);
+		put_table(l, &kept, json_object_get(r, "ports"));
+		l->put(l->ctx, "", false, false);
+		put_table(l, &conditions, json_object_get(r, "conditions"));
+		l->put(l->ctx, "", false, false);
+		put_recent(l, r);
+	}
+}
+
+/* ---- as text */
+
+static void put_stdout(void *ctx, const char *line, bool title, bool alarm)
+{
+	puts(line);
+}
+
+static bool is_none(const json_t *answers)
+{
+	return !json_array_size(json_object_get(answers, "recorders"));
+}
+
+/* Frees answers. */
+static int show(const struct live *v, json_t *answers)
+{
+	struct lines l = {.put = put_stdout,
+		.width = top_width(),
+		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8")};
+	int ret = 0;
+
+	if (!v->json) {
+		put_all(&l, answers);
+		json_decref(answers);
+	} else if (!v->interval_ns) {
+		ret = json_print(answers, stdout);
+	} else {
+		if (json_dumpf(answers, stdout, JSON_COMPACT) || putchar('\n') == EOF)
+			ret = -EIO;
+		json_decref(answers);
+	}
+	return output_end("flight top", ret);
+}
+
+static int text(const struct live *v)
+{
+	int status;
+
+	do {
+		json_t *answers = ask_all(v->app);
+
+		if (is_none(answers)) {
+			message_print("flight top: no recorder of %s%s%s answers; 'ringtap flight' "
+				      "starts one",
+				v->app ? "'" : "", v->app ? v->app : "any application",
+				v->app ? "'" : "");
+			json_decref(answers);
+			return STATUS_FAILED;
+		}
+		status = show(v, answers);
+	} while (status == STATUS_OK && v->interval_ns && !stop_wait(v->interval_ns));
+	return status;
+}
+
+/* ---- on a screen */
+
+struct screen {
+	int y;
+	unsigned long alarm;
+};
+
+static void put_screen(void *ctx, const char *line, bool title, bool alarm)
+{
+	struct screen *s = ctx;
+	attr_t as = title ? A_BOLD : alarm ? (attr_t)s->alarm : A_NORMAL;
+
+	attron(as);
+	mvaddnstr(s->y++, 0, line, COLS);
+	attroff(as);
+}
+
+static void draw(struct screen *s, bool utf8, const char *app)
+{
+	struct lines l = {.put = put_screen, .ctx = s, .width = (unsigned)COLS, .utf8 = utf8};
+	json_t *answers = ask_all(app);
+
+	erase();
+	s->y = 0;
+	put_screen(s, "ringtap flight top  q quit", true, false);
+	s->y++;
+	put_all(&l, answers);
+	if (is_none(answers))
+		put_screen(s, "no recorder answers; waiting", false, false);
+	refresh();
+	json_decref(answers);
+}
+
+static int screen(const struct live *v)
+{
+	uint64_t ns = v->interval_ns ? v->interval_ns : NS_PER_S;
+	struct screen s = {0};
+	bool utf8, quit = false;
+
+	if (!top_begin(&s.alarm, &utf8)) {
+		message_print("flight top: the terminal is of an unknown kind; set TERM, or use "
+			      "--once or --json");
+		return STATUS_FAILED;
+	}
+	while (!quit) {
+		struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+			{.fd = stop_fd(), .events = POLLIN}};
+		int key;
+
+		draw(&s, utf8, v->app);
+		(void)poll(p, 2, (int)(ns / 1000000));
+		quit = p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
+		while (!quit && (key = getch()) != ERR)
+			quit = key == 'q' || key == 'Q' || key == 'x';
+	}
+	endwin();
+	return STATUS_OK;
+}
+
+int live_run(const struct live *v)
+{
+	int ret = stop_catch();
+	bool terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+
+	if (ret) {
+		message_print("flight top: cannot wait for signals: %s", strerror(-ret));
+		return STATUS_FAILED;
+	}
+	setlocale(LC_CTYPE, "");
+	if (v->json || v->once || !terminal)
+		return text(v);
+	if (top_can_draw())
+		return screen(v);
+	return text(&(struct live){
+		.app = v->app, .interval_ns = v->interval_ns ? v->interval_ns : NS_PER_S});
+}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is in the folder of an incident beside its packets, and what is extracted of it."""
+import collections
+import json
+import stat
+
+import pytest
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.utils import wrpcap
+
+from harness import flight, pcapng
+from harness.flight import Flight
+from harness.paths import RINGTAP
+from harness.proc import check, run
+from harness.ringtap import FAILED, USAGE
+
+
+@pytest.fixture
+def keep(closing, tmp_path):
+    """keep(app, option...) starts `ringtap flight`."""
+    def start(app, *args, folder=None, **kwargs):
+        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
+
+    return start
+
+
+ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+FRAMES = [  # each flow has another number of packets in a round of the generator
+    *3 * [ETHER / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=1001, dport=53) / (b"x" * 40)],
+    *2 * [ETHER / Dot1Q(vlan=12) / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1002, dport=80) / (b"x" * 900)],
+    *4 * [ETHER / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=1003, dport=443) / (b"x" * 200)],
+    ETHER / ARP(hwsrc="02:00:00:00:00:01", psrc="10.0.0.1", pdst="10.0.0.2"),
+]
+ROUND = {("10.0.0.1", 1001, "10.0.0.2", 53, "udp", None): 3, ("10.0.0.1", 1002, "10.0.0.2", 80, "tcp", 12): 2,
+         ("fd00::1", 1003, "fd00::2", 443, "udp", None): 4,
+         ("02:00:00:00:00:01", None, "02:00:00:00:00:02", None, "0x0806", None): 1}
+
+
+@pytest.fixture
+def incident(fwd, keep, tmp_path):
+    """Of a stream with four flows, over two ports."""
+    wrpcap(str(tmp_path / "frames.pcap"), FRAMES)
+    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+              "--role", "sink:b@0", "--pcap", tmp_path / "frames.pcap", "--rate", "20k").running()
+    kept = keep(app, "--before", "200ms", "--after", "50ms", "--collectors", "all")
+    check(["sleep", "1.2"])
+    flight.command("trigger", kept.folder)
+    made, = kept.incidents(1)
+    kept.finish()
+    return made
+
+
+def tshark(path, *args):
+    return check(["tshark", "-r", path, *args]).splitlines()
+
+
+def flow_of(f):
+    return (f["source"]["address"], f["source"]["port"], f["target"]["address"], f["target"]["port"],
+            f["protocol"], f["vlan"])
+
+
+def test_flows_are_those_of_the_file(incident):
+    """Counted anew here, from the frames that were sent."""
+    sizes = {bytes(f): key for f, key in zip((FRAMES[0], FRAMES[3], FRAMES[5], FRAMES[-1]), ROUND)}
+    packets, size = collections.Counter(), collections.Counter()
+    for p in incident.file.packets:
+        packets[sizes[p.data], p.direction] += 1
+        size[sizes[p.data]] += p.length
+    flows = incident["flows"]
+    assert flows["count"] == 4 and flows["uncounted_packets_at_most"] == 0
+    for kind, key in (("by_packets", lambda f: f["received"] + f["sent"]), ("by_bytes", lambda f: f["bytes"])):
+        numbers = [key(f) for f in flows[kind]]
+        assert len(numbers) == 4 and numbers == sorted(numbers, reverse=True)
+        for f in flows[kind]:
+            assert f["received"] == packets[flow_of(f), pcapng.RX]
+            assert f["sent"] == packets[flow_of(f), pcapng.TX]
+            assert f["bytes"] == size[flow_of(f)]
+    assert flow_of(flows["by_packets"][0])[1] == 1003 and flow_of(flows["by_bytes"][0])[1] == 1002
+    page = (incident.folder / "index.html").read_text()
+    for text in ("10.0.0.1:1002 &gt; 10.0.0.2:80 tcp vlan 12", "[fd00::1]:1003 &gt; [fd00::2]:443 udp"):
+        assert text in page
+
+
+def test_metrics_reach_to_the_end_of_the_window(incident):
+    """Which is within a second that is not over yet."""
+    metrics = json.loads((incident.folder / "metrics.json").read_text())
+    assert metrics["all"]["from_ns"] <= incident["from_ns"] < incident["to_ns"] <= metrics["all"]["to_ns"]
+
+
+def test_trace_has_the_event_and_what_threads_did(incident):
+    trace = json.loads((incident.folder / "trace.json").read_text())
+    events = trace["traceEvents"]
+    window_us = (incident["to_ns"] - incident["from_ns"]) / 1e3
+    event, = (e for e in events if e["name"] == "command")
+    assert event["ts"] == pytest.approx((incident["event_from_ns"] - incident["from_ns"]) / 1e3)
+    named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {"lcore 1", "lcore 2"} <= set(named.values())
+    spans = [e for e in events if e["ph"] == "X" and e is not event]
+    assert any(e["name"] == "busy period" for e in spans) and any("gap" in e["name"] for e in spans)
+    for e in spans:
+        assert e["ts"] <= window_us and e["ts"] + e["dur"] >= 0 and e["tid"] in named
+    assert len({(e["name"], e["tid"], round(e["ts"])) for e in spans}) == len(spans)
+    rates = [e["args"]["received"] for e in events if e["ph"] == "C"]
+    received = sum(p.direction == pcapng.RX for p in incident.file.packets)
+    assert sum(rates) * window_us / 1e6 / len(rates) == pytest.approx(received, rel=0.001)
+    assert trace["otherData"]["from_ns"] == incident["from_ns"]
+
+
+def test_extract_by_a_filter(incident, tmp_path):
+    whole = incident.file
+    out = tmp_path / "some.pcapng"
+    flight.command("extract", incident.folder.parent, incident.folder.name, "-f", "vlan 12 and tcp", "-o", out)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    some = pcapng.read(out)
+    wanted = [p for p in whole.packets if p.data == bytes(FRAMES[3])]
+    assert 0 < len(some.packets) == len(wanted) < len(whole.packets)
+    # As they are in the incident: times, options, interfaces, the section's comment, and the counts of the window.
+    names = [i.name for i in whole.interfaces]
+    assert [i.name for i in some.interfaces] == names and some.section == whole.section
+    assert some.packets == wanted
+    assert sum(pcapng.stat(i, pcapng.DELIVERED) for i in some.interfaces) == len(whole.packets)
+    check(["capinfos", out])
+
+
+def test_extract_all_of_two_incidents_to_a_pipe(incident, tmp_path):
+    """By path, and by name; a section each."""
+    out = tmp_path / "both.pcapng"
+    check(["sh", "-c", '"$0" flight extract "$1" "$2" -w "$3" | cat > "$4"', RINGTAP, incident.folder,
+           incident.folder.name, incident.folder.parent, out])
+    one = (incident.folder / flight.PACKETS).read_bytes()
+    assert out.read_bytes() == 2 * one
+    assert len(tshark(out)) == 2 * incident["packets"]
+
+
+def test_extract_of_an_incident_that_was_cut(incident, tmp_path):
+    packets = incident.folder / flight.PACKETS
+    packets.write_bytes(packets.read_bytes()[:-200_001])
+    out = tmp_path / "cut.pcapng"
+    text = flight.command("extract", incident.folder.parent, incident.folder.name, "-o", out, status=FAILED)
+    assert "ends within a block" in text
+    assert 0 < len(pcapng.read(out).packets) < incident["packets"]
+
+
+@pytest.mark.parametrize("args,status,text", [
+    ((), USAGE, "no incident"),
+    (("nothing", "-o", "x"), FAILED, "No such file or directory; 'ringtap flight list'"),
+    (("nothing", "-f", "tcp port x"), USAGE, "pcap-filter(7)"),
+])
+def test_extract_refuses(args, status, text, tmp_path):
+    done = run([RINGTAP, "flight", "extract", "-w", tmp_path, *args], cwd=tmp_path)
+    assert done.returncode == status and text in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+def test_extract_does_not_write_over_its_incident(incident):
+    size = (incident.folder / flight.PACKETS).stat().st_size
+    text = flight.command("extract", incident.folder.parent, incident.folder.name, "-o",
+                          incident.folder / flight.PACKETS, status=USAGE)
+    assert "own file" in text
+    assert (incident.folder / flight.PACKETS).stat().st_size == size

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a running recorder answers: ringtap flight top, and its metrics in ringtap export."""
+import json
+import os
+import socket
+import stat
+
+import pytest
+
+from harness import flight, tmux
+from harness.dpdk import RUN_DIR
+from harness.flight import Flight
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.prometheus import Exporter
+from harness.ringtap import FAILED, USAGE
+from harness.tmux import Terminal
+
+
+@pytest.fixture
+def keep(closing, tmp_path):
+    """keep(app, option...) starts `ringtap flight`."""
+    def start(app, *args, folder=None, **kwargs):
+        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
+
+    return start
+
+
+def sockets(app):
+    return sorted(RUN_DIR.joinpath(app.prefix).glob("*ringtap-flight-*"))
+
+
+def state(app):
+    found, = json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"]))["recorders"]
+    return found
+
+
+def test_what_is_kept_is_what_was_captured(app, keep):
+    """A known number of packets, and nothing rolls over."""
+    kept = keep(app, "--on", "pool < 1%")
+    sent = app.tx(n=3000, len=100)[0]
+    got = app.rx(n=700, len=60)
+    until(lambda: state(app)["kept_packets"] >= sent + 700, what="all packets")
+    now = state(app)
+    assert now["kept_packets"] == sent + 700, got
+    assert sum(p["packets"] for p in now["ports"]) == sent + 700
+    assert sum(p["bytes"] for p in now["ports"]) == 100 * sent + 60 * 700
+    assert 0 < now["kept_bytes"] <= now["buffer_bytes"] == 256 << 20
+    assert now["application"] == app.prefix and now["folder"] == str(kept.folder)
+    assert now["lost"] == now["failed"] == now["incomplete"] == 0
+    path, = sockets(app)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    kept.finish()
+    assert not sockets(app)
+
+
+def test_packets_that_rolled_over_are_not_counted(busy, keep):
+    """Memory for a part of what was captured."""
+    keep(busy, "--keep", "16M", "--direction", "rx")
+
+    def rolled():
+        now = state(busy)
+        return now["kept_ns"] < 5e9 and now["time_ns"] and now
+
+    first = until(rolled, what="an answer")
+    check(["sleep", "1.5"])
+    now = state(busy)
+    # A record takes its packet and some 50 bytes more.
+    assert 0 < now["kept_packets"] < now["buffer_bytes"] / 100
+    assert now["kept_ns"] < now["time_ns"] - first["time_ns"]
+
+
+def test_conditions_have_values_and_distances(testpmd, keep):
+    pmd = testpmd("net_null0", "net_null1", mbufs=4000)
+    kept = keep(pmd, "--on", "pool < 1%", "--on", "gap > 100s", "--on", "missed", "--on", "exit")
+    pmd.start()
+
+    def known():
+        c = {c["condition"]: c for c in state(pmd)["conditions"]}
+        return all(c[n]["value"] for n in ("pool < 1%", "gap > 100s", "missed")) and c
+
+    c = until(known, what="values")
+    assert c["pool < 1%"]["where"] and c["pool < 1%"]["threshold"] == "1 %"
+    assert 0 < c["pool < 1%"]["threshold_share"] < 0.2
+    assert c["gap > 100s"]["threshold"] == "100 s" and 0 <= c["gap > 100s"]["threshold_share"] < 0.5
+    assert c["missed"]["value"] == "0 packets" and c["missed"]["threshold_share"] is None
+    assert c["exit"]["value"] is c["exit"]["threshold"] is None and "command" in c
+    assert c["command"]["incidents"] == 0 and c["command"]["before_s"] == 2
+    flight.command("trigger", kept.folder)
+    kept.incidents(1)
+    now = state(pmd)
+    until(lambda: state(pmd)["recent"], what="the incident in the answer")
+    now = state(pmd)
+    assert {c["condition"]: c["incidents"] for c in now["conditions"]}["command"] == 1
+    assert [i["name"] for i in now["recent"]] == [kept.folders()[0].name]
+    assert now["incomplete"] == 1 and now["missing_ns"] > 0  # it began less than 2 s before
+
+
+def test_top_as_text(app, keep):
+    keep(app, "--on", "gap > 50us")
+    app.tx(n=100)
+    text = check([RINGTAP, "flight", "top", app.prefix])
+    assert f"{app.prefix}: the last " in text and "gap > 50us" in text and "net_ring_a" in text
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith((app.prefix, "/")))
+    assert check([RINGTAP, "flight", "top", "--once"]).count("CONDITION") >= 1
+    lines = run(["timeout", "-s", "INT", "2", RINGTAP, "flight", "top", "--json", "-n", "0.2", app.prefix]).stdout
+    assert len(lines.splitlines()) > 2 and all(json.loads(line) for line in lines.splitlines())
+
+
+@pytest.mark.tools
+def test_top_on_a_terminal(app, keep, closing):
+    if tmux.missing():
+        pytest.skip(tmux.missing())
+    kept = keep(app, "--on", "gap > 50us")
+    terminal = closing(Terminal([RINGTAP, "flight", "top", app.prefix], 100, 30))
+    terminal.shows(r"^ringtap flight top")
+    terminal.shows(r"^gap > 50us")
+    app.tx(n=100)
+    terminal.shows(r"^net_ring_a +100 ")
+    flight.command("trigger", kept.folder)
+    terminal.shows(r"^20\d+T\d+\.\d+-command +100 ")
+    kept.finish()
+    terminal.shows("no recorder answers; waiting")
+    terminal.keys("q")
+    assert terminal.ended() == 0
+
+
+def test_top_without_a_recorder(app):
+    done = run([RINGTAP, "flight", "top", app.prefix])
+    assert done.returncode == FAILED and "no recorder of" in done.stderr
+    done = run([RINGTAP, "flight", "top", "-n", "0"])
+    assert done.returncode == USAGE and "out of range" in done.stderr
+
+
+def test_socket_of_a_killed_recorder_is_removed(app, keep, tmp_path):
+    kept = keep(app)
+    old, = sockets(app)
+    kept.proc.kill()
+    assert run([RINGTAP, "flight", "top", app.prefix]).returncode == FAILED
+    again = keep(app, folder=tmp_path / "others")
+    assert old not in sockets(app) and len(sockets(app)) == 1
+    # Two at a time.
+    third = keep(app, folder=tmp_path / "third")
+    found = json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"]
+    assert {r["folder"] for r in found} == {str(again.folder), str(third.folder)}
+
+
+@pytest.mark.parametrize("answer", [b"", b"[]", b'{"application": 5}', b"x" * 100_000, b"{" * 100_000])
+def test_a_socket_that_is_no_recorder(app, answer):
+    """Its application is not trusted by root."""
+    path = RUN_DIR / app.prefix / "ringtap-flight-1"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        child = os.fork()
+        if not child:
+            client = server.accept()[0]
+            client.sendall(answer)
+            os._exit(0)
+        try:
+            done = run([RINGTAP, "flight", "top", app.prefix])
+            assert done.returncode == FAILED and "no recorder" in done.stderr
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            path.unlink()
+
+
+def test_a_socket_that_does_not_answer(app, closing):
+    path = RUN_DIR / app.prefix / "ringtap-flight-1"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        try:
+            assert run([RINGTAP, "flight", "top", app.prefix]).returncode == FAILED
+            exporter = closing(Exporter(app))
+            assert not [s for s in exporter.series() if s.startswith("ringtap_flight_")]
+        finally:
+            path.unlink()
+
+
+def test_metrics_in_export(app, keep, closing):
+    kept = keep(app, "--before", "50ms", "--after", "1ms", "--on", "gap > 100s")
+    exporter = closing(Exporter(app))
+    sent = app.tx(n=1000, len=100)[0]
+    labels = {"app": app.prefix, "folder": str(kept.folder)}
+    until(lambda: exporter.value("ringtap_flight_kept_packets", **labels) == sent, what="the packets")
+    check(["sleep", "0.1"])
+    flight.command("trigger", kept.folder)
+    kept.incidents(1)
+    until(lambda: exporter.value("ringtap_flight_incidents_total", condition="command") == 1, what="the incident")
+    assert exporter.value("ringtap_flight_incidents_total", condition="gap > 100s") == 0
+    assert exporter.value("ringtap_flight_kept_seconds") > 0.1
+    assert exporter.value("ringtap_flight_buffer_bytes") == 256 << 20
+    for name in ("incidents_failed_total", "incidents_incomplete_total", "missing_seconds_total",
+                 "lost_packets_total", "incidents_in_progress"):
+        assert exporter.value(f"ringtap_flight_{name}", **labels) == 0
+    kept.finish()
+    assert not [s for s in exporter.series() if s.startswith("ringtap_flight_")]
