@@ -242,29 +242,35 @@ static double control_ns(void)
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* Requests a session on many ports, each with a filter that takes long. */
+/* Requests a session on many ports, each with a filter that takes long. Equal ones would be
+ * compiled once, so each begins at another instruction. */
 static int request_slow_filters(void)
 {
 	struct {
 		struct rt_msg_open open;
 		struct rt_msg_target target[RT_MAX_TARGETS];
-		struct rt_insn insn[PARTS * 3 + 1];
-	} m = {.open = {.target_count = RT_MAX_TARGETS, .insn_count = PARTS * 3 + 1}};
+		struct rt_insn insn[RT_MAX_TARGETS + PARTS * 3 + 1];
+	} m = {.open = {.target_count = RT_MAX_TARGETS,
+		       .insn_count = RT_MAX_TARGETS + PARTS * 3 + 1}};
+	struct rt_insn *part = m.insn + RT_MAX_TARGETS;
 	struct rt_msg_hello hello = {.pid = 1};
 	struct rt_msg_welcome w;
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 
-	for (uint32_t i = 0; i < RT_MAX_TARGETS; i++)
+	for (uint32_t i = 0; i < RT_MAX_TARGETS; i++) {
+		m.insn[i] = (struct rt_insn){.code = 0x00, .k = i}; /* ld #i */
 		m.target[i] = (struct rt_msg_target){.queue = RT_QUEUE_ALL,
 			.directions = RT_TARGET_RX,
 			.snaplen = 64,
-			.insn_count = m.open.insn_count};
-	for (uint32_t i = 0; i < PARTS; i++) {
-		m.insn[3 * i] = (struct rt_insn){.code = 0x30, .k = i};              /* ldb [i] */
-		m.insn[3 * i + 1] = (struct rt_insn){.code = 0x15, .jf = 1, .k = i}; /* jeq #i */
-		m.insn[3 * i + 2] = (struct rt_insn){.code = 0x02, .k = i % 16};     /* st M[i] */
+			.insn_first = i,
+			.insn_count = m.open.insn_count - i};
 	}
-	m.insn[3 * PARTS] = (struct rt_insn){.code = 0x06, .k = 1};
+	for (uint32_t i = 0; i < PARTS; i++, part += 3) {
+		part[0] = (struct rt_insn){.code = 0x30, .k = i};          /* ldb [i] */
+		part[1] = (struct rt_insn){.code = 0x15, .jf = 1, .k = i}; /* jeq #i */
+		part[2] = (struct rt_insn){.code = 0x02, .k = i % 16};     /* st M[i] */
+	}
+	*part = (struct rt_insn){.code = 0x06, .k = 1};
 	assert_true(fd >= 0);
 	rt_msg_init(&hello.h, RT_MSG_HELLO, sizeof(hello));
 	assert_int_equal(rt_msg_send(fd, &hello.h, NULL, 0), 0);
