@@ -39,22 +39,22 @@ struct shape {
 #define HASH RTE_MBUF_F_RX_RSS_HASH
 
 static const struct shape shapes[] = {
-	{"64", {64}, 0, 0},
-	{"64, hash", {64}, 0, HASH},
+	{"64", {64}, 0, 0, NO_IDS},
+	{"64, hash", {64}, 0, HASH, NO_IDS},
 	{"64, ids", {64}, 0, 0, IDS},
 	{"64, ids, sent", {64}, 0, ID_FLAG, IDS_SENT},
 	{"64, hash and ids", {64}, 0, HASH, IDS},
-	{"64, stripped tag", {64}, 0, VLAN},
-	{"64, two stripped tags", {64}, 0, QINQ},
-	{"64, tag and hash", {64}, 0, VLAN | HASH},
-	{"64 to 1518", {0}, 0, 0},
-	{"64 to 1518, hash", {0}, 0, HASH},
-	{"1518", {1518}, 0, 0},
-	{"1518, -s 64", {1518}, 64, 0},
-	{"1518, -s 128", {1518}, 128, 0},
-	{"64 to 1518, -s 128", {0}, 128, 0},
-	{"21 + 22 + 21", {21, 22, 21}, 0, 0},
-	{"500 + 500 + 500", {500, 500, 500}, 0, 0},
+	{"64, stripped tag", {64}, 0, VLAN, NO_IDS},
+	{"64, two stripped tags", {64}, 0, QINQ, NO_IDS},
+	{"64, tag and hash", {64}, 0, VLAN | HASH, NO_IDS},
+	{"64 to 1518", {0}, 0, 0, NO_IDS},
+	{"64 to 1518, hash", {0}, 0, HASH, NO_IDS},
+	{"1518", {1518}, 0, 0, NO_IDS},
+	{"1518, -s 64", {1518}, 64, 0, NO_IDS},
+	{"1518, -s 128", {1518}, 128, 0, NO_IDS},
+	{"64 to 1518, -s 128", {0}, 128, 0, NO_IDS},
+	{"21 + 22 + 21", {21, 22, 21}, 0, 0, NO_IDS},
+	{"500 + 500 + 500", {500, 500, 500}, 0, 0, NO_IDS},
 };
 
 struct bench {
