@@ -22,7 +22,8 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
-#define WAIT_MS 1000
+
+int rt_collapse_wait_ms = 1000;
 
 int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
 {
@@ -80,5 +81,6 @@ void rt_collapse(void *p, size_t size)
 	struct range r = {p, size};
 
 	if (size >= RT_HUGE_PAGE && !advice_is_taken())
-		(void)rt_collapse_aside(collapse, &r, WAIT_MS + (int)(size >> 30) * WAIT_MS);
+		(void)rt_collapse_aside(
+			collapse, &r, rt_collapse_wait_ms * (1 + (int)(size >> 30)));
 }
