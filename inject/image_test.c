@@ -33,7 +33,8 @@ static void check_addresses(int prot)
 	void *data, *library;
 	int fd;
 
-	library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer has a dlopen() of its own */
+	library = dlopen(
+		"libc.so.6", RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer has a dlopen() of its own */
 	assert_non_null(library);
 	assert_int_equal(rt_process_open(&p, getpid()), 0);
 	libc = rt_process_find(&p, "libc.so.6");

@@ -156,7 +156,8 @@ static int act(const char *what, char *err, size_t size)
 	}
 	/* See register_points(). */
 	if (ret == -ENOENT)
-		snprintf(err, size, "the probe was attached: EAL takes no new events; start it with -d");
+		snprintf(err, size,
+			"the probe was attached: EAL takes no new events; start it with -d");
 	else if (ret)
 		snprintf(err, size, "DPDK's tracing: %s", strerror(abs(ret)));
 	return ret;
