@@ -160,6 +160,14 @@ static bool is_passing(int ret)
 	return ret == -EAGAIN || ret == -EBUSY || ret == -ENXIO || ret == -EHOSTDOWN;
 }
 
+static bool is_stopped(pid_t pid)
+{
+	char state[32];
+
+	rt_process_status(pid, "State", state, sizeof(state));
+	return state[0] == 'T';
+}
+
 int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struct rt_idle *used)
 {
 	uint64_t begin = now_ns();
@@ -172,6 +180,9 @@ int rt_remote_call(const struct rt_process *p, const struct rt_call *call, struc
 		 * when it has ended meanwhile. */
 		if (ret == -EPERM && rt_remote_tracer(p->pid))
 			ret = -EBUSY;
+		/* On aarch64 a stopped thread shows no system call. */
+		if (ret == -ENXIO && is_stopped(p->pid))
+			ret = -EHOSTDOWN;
 		if (ret == -EPERM ? ms >= REFUSED_MS : !is_passing(ret) || ms >= PATIENCE_MS)
 			return ret == -EAGAIN ? -ENXIO : ret;
 		pause_ns(1000000);

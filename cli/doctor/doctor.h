@@ -19,8 +19,9 @@
 
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
-	uint32_t looks, empty; /* snapshots, and those with fewer objects than a burst */
-	uint32_t least;        /* available, smallest of the snapshots */
+	/* Snapshots, and those in which no receiving thread could get as many objects as a burst */
+	uint32_t looks, empty;
+	uint32_t least; /* available, smallest of the snapshots */
 };
 
 struct examination {

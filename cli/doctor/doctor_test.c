@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Verdicts on made-up applications: what lies on either side of each threshold. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "doctor.h"
@@ -201,6 +202,26 @@ static void empty_mempools(void **state)
 	look.empty = 0;
 	ports[1][0].rx_nombuf = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
+}
+
+static void mempool_that_is_in_the_cache_of_another_lcore(void **state)
+{
+	uint16_t caches[2] = {128, 0};
+	struct look l = {0};
+
+	bursts(0, 32, 100);
+	pool.available = 140;
+	pool.in_caches = 128;
+	pool.cache = caches;
+	pool.cache_count = 2;
+	doctor_look(&l, &app);
+	assert_int_equal(l.pools[0].empty, 1);
+	assert_int_equal(l.pools[0].least, 140);
+	caches[1] = 128; /* of the thread that polls */
+	caches[0] = 0;
+	doctor_look(&l, &app);
+	assert_int_equal(l.pools[0].empty, 1);
+	free(l.pools);
 }
 
 static void packets_not_sent(void **state)
@@ -419,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(rare_polls_do_not_count, setup),
 		cmocka_unit_test_setup(bursts_asked_for_before, setup),
 		cmocka_unit_test_setup(empty_mempools, setup),
+		cmocka_unit_test_setup(mempool_that_is_in_the_cache_of_another_lcore, setup),
 		cmocka_unit_test_setup(packets_not_sent, setup),
 		cmocka_unit_test_setup(gaps_without_work, setup),
 		cmocka_unit_test_setup(voluntary_sleep_is_no_preemption, setup),

@@ -79,7 +79,7 @@ static void pool_evidence(struct verdict *v, const struct examination *e,
 		format_count(least, look->least));
 	if (look->empty)
 		verdict_add_evidence(v,
-			"in %.0f %% of %u readings fewer than a burst were available",
+			"in %.0f %% of %u readings the threads that receive could not get a burst",
 			100.0 * look->empty / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_add_evidence(v,

@@ -11,6 +11,30 @@
 #define SAMPLE_NS NS_PER_S
 #define LOOK_NS   (NS_PER_S / 4) /* probes read mempools twice a second */
 
+/* What the receiving threads can get, that with the most of it: objects in the pool and in the
+ * thread's own cache. */
+static uint32_t obtainable(const struct watched *a, const struct ringtap_pool_stats *p)
+{
+	uint32_t common = p->available > p->in_caches ? p->available - p->in_caches : 0, own = 0;
+	bool found = false;
+	struct span s;
+
+	if (!span_of(a, &s))
+		return p->available;
+	for (uint32_t i = 0; i < s.to->thread_count; i++) {
+		uint32_t lcore = ringtap_snapshot_thread(s.to, i)->lcore;
+		struct tally polls;
+
+		tally_sum(&polls, &s, RINGTAP_NO_INDEX, i, RINGTAP_RX);
+		if (!polls.calls)
+			continue;
+		found = true;
+		if (lcore < p->cache_count && p->cache[lcore] > own)
+			own = p->cache[lcore];
+	}
+	return found && common + own < p->available ? common + own : p->available;
+}
+
 void doctor_look(struct look *l, const struct watched *a)
 {
 	const struct ringtap_snapshot *f = a->now;
@@ -26,12 +50,12 @@ void doctor_look(struct look *l, const struct watched *a)
 		l->pool_count = f->pool_count;
 	}
 	for (uint32_t i = 0; i < f->pool_count; i++) {
-		uint32_t available = ringtap_snapshot_pool(f, i)->available;
+		const struct ringtap_pool_stats *o = ringtap_snapshot_pool(f, i);
 		struct pool_look *p = &l->pools[i];
 
-		if (!p->looks++ || available < p->least)
-			p->least = available;
-		p->empty += available < burst;
+		if (!p->looks++ || o->available < p->least)
+			p->least = o->available;
+		p->empty += obtainable(a, o) < burst;
 	}
 }
 

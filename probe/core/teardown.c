@@ -135,9 +135,10 @@ static int any(const struct rte_bus *first, const void *data)
 	return 0;
 }
 
-/* As TAILQ_INSERT_BEFORE of sys/queue.h. In a process that the probe is attached to, other threads
- * may go through the list meanwhile: they find it with or without the new first one, and that one
- * is complete. They need no barrier, as they read it by the address that they have loaded. */
+/* Not by a macro of TAILQ, for the order of the stores. In a process that the probe is attached to,
+ * other threads may go through the list meanwhile: they find it with or without the new first one,
+ * and that one is complete. They need no barrier, as they read it by the address that they have
+ * loaded. */
 static void insert_before(struct bus *first)
 {
 	bus.next.tqe_prev = first->next.tqe_prev;
