@@ -62,10 +62,16 @@ test-unit: all
 test-e2e: all
 	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
-# Attaches to that many processes under traffic, and kills as many attaches.
+# Attaches to that many processes under traffic, and kills as many attaches. Then a flight recorder for so many
+# seconds, with so many incidents, of an application that forwards at this rate.
 SOAK ?= 1000
+SOAK_SECONDS ?= 3600
+SOAK_INCIDENTS ?= 500
+SOAK_RATE ?= 250k
 soak: all
-	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/attach/test_soak.py $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_SOAK_SECONDS=$(SOAK_SECONDS) RINGTAP_SOAK_INCIDENTS=$(SOAK_INCIDENTS) \
+		RINGTAP_SOAK_RATE=$(SOAK_RATE) RINGTAP_BUILD=$(abspath $(BUILD)) \
+		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/flight/test_soak.py $(PYTEST_ARGS)
 
 # ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.
 ONLY ?=

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "cli/monitor/collectors.h"
 #include "flight.h"
@@ -79,6 +80,11 @@ static const struct option_def options[] = {
 	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1 << 20, UINT64_MAX,
 		"Remove the oldest incidents beyond SIZE in all, and end an incident there (default: "
 		"no limit)"},
+	{.kind = OPTION_HEADING, .help = "Attaching"},
+	ATTACH_OPTION(struct flight_config, attach),
+	{TO(wait), OPTION_FLAG, 0, "wait", NULL, NULL, 0, 0,
+		"Wait until the application runs (default: end with an error)"},
+	{.kind = OPTION_HEADING, .help = "Messages"},
 	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, "Print only errors"},
 };
 /* clang-format on */
@@ -195,6 +201,7 @@ static int configure(struct flight *f, const struct flight_config *c)
 	config_init(r);
 	r->command = "flight";
 	r->quiet = r->no_direct = true;
+	r->attach = c->attach;
 	r->capture.buffer_size = c->keep;
 	r->defaults.filter = c->filter;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;

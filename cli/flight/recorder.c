@@ -12,10 +12,12 @@
 
 #include "base/signals.h"
 #include "base/util.h"
+#include "cli/attach_app.h"
 #include "cli/which_app.h"
 #include "common/atomics.h"
 #include "flight.h"
 
+#define WAIT_NS  (NS_PER_S / 2)
 #define CHECK_MS 100 /* between snapshots; probes read drivers twice a second */
 
 /* ---- setting up */
@@ -52,6 +54,35 @@ static int open_monitor(struct flight *f, const struct target *t)
 	f->app.dir = (char *)t->dir;
 	f->app.info.size = sizeof(f->app.info);
 	return ringtap_monitor_app(f->mon, &f->app.info);
+}
+
+static bool is_running(const char *name)
+{
+	struct ringtap_apps *apps;
+	bool found = false;
+
+	if (ringtap_apps_find(&apps))
+		return false;
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
+		found |= !name || attach_is_meant(apps, i, name);
+	ringtap_apps_free(apps);
+	return found;
+}
+
+/* False: a signal came. */
+static bool wait_for_app(const struct flight *f)
+{
+	bool said = f->cfg->quiet;
+
+	while (!is_running(f->cfg->app)) {
+		if (!said)
+			fprintf(stderr, "Waiting for %s%s\n", f->cfg->app ? "" : "an application",
+				f->cfg->app ? f->cfg->app : "");
+		said = true;
+		if (stop_wait(WAIT_NS))
+			return false;
+	}
+	return true;
 }
 
 /* Prints what is wrong. */
@@ -213,6 +244,10 @@ int flight_run(struct flight *f)
 	if (ret) {
 		message_print("flight: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
+	}
+	if (f->cfg->wait && !wait_for_app(f)) {
+		close(f->lock_fd);
+		return STATUS_OK;
 	}
 	ret = attach(f);
 	ret = ret ? (ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED) : run_attached(f);

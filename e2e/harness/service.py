@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rights that the systemd unit grants to `ringtap export`, without systemd: capabilities and
-read-only folders."""
+"""The rights that systemd units grant to ringtap's services, without systemd: capabilities and read-only
+folders."""
 import itertools
 import re
 
 from .paths import BUILD
 from .proc import check
 
-UNIT = BUILD / "systemd" / "ringtap-export.service"
+EXPORT = BUILD / "systemd" / "ringtap-export.service"
+FLIGHT = BUILD / "systemd" / "ringtap-flight@.service"
 READ_ONLY = ("/", "/run/dpdk", "/tmp/dpdk")  # as of ProtectSystem=strict
 
 
-def settings(name):
+def settings(name, unit=EXPORT):
     """All values of a setting, in their order."""
-    return [line.partition("=")[2] for line in UNIT.read_text().splitlines() if line.startswith(f"{name}=")]
+    return [line.partition("=")[2] for line in unit.read_text().splitlines() if line.startswith(f"{name}=")]
 
 
-def setting(name):
+def setting(name, unit=EXPORT):
     """The value of a setting that occurs once."""
-    values = settings(name)
+    values = settings(name, unit)
     assert len(values) == 1, f"{name}: {values}"
     return values[0]
 
@@ -29,7 +30,7 @@ def _calls(names, groups):
     return direct.union(*(_calls(groups[name], groups) for name in names if name.startswith("@")))
 
 
-def allowed_calls():
+def allowed_calls(unit=EXPORT):
     """System calls that SystemCallFilter= allows, with the groups of systemd-analyze."""
     groups = {}
     for line in check(["systemd-analyze", "syscall-filter"]).splitlines():
@@ -37,14 +38,18 @@ def allowed_calls():
             members = groups.setdefault(line.strip(), [])
         elif re.match(r" +[@a-z_]", line):
             members.append(line.strip())
-    kept = set(itertools.chain(*(_calls(v.split(), groups) for v in settings("SystemCallFilter") if v[0] != "~")))
-    return kept.difference(*(_calls(v[1:].split(), groups) for v in settings("SystemCallFilter") if v[0] == "~"))
+    kept = set(itertools.chain(*(_calls(v.split(), groups) for v in settings("SystemCallFilter", unit) if v[0] != "~")))
+    return kept.difference(*(_calls(v[1:].split(), groups) for v in settings("SystemCallFilter", unit) if v[0] == "~"))
 
 
-def confined():
-    """A command prefix."""
-    assert setting("ProtectSystem") == "strict" and setting("NoNewPrivileges") == "yes"
-    kept = "".join(f",+{name.removeprefix('CAP_').lower()}" for name in setting("CapabilityBoundingSet").split())
-    mounts = " && ".join(f"mount -o remount,bind,ro {folder}" for folder in READ_ONLY)
-    return ["unshare", "-m", "sh", "-c", f'{mounts} && exec "$@"', "sh",
+def confined(unit=EXPORT, folder=None, also=()):
+    """A command prefix. folder: the unit's StateDirectory. also: capabilities beside those of the unit."""
+    assert setting("ProtectSystem", unit) == "strict" and setting("NoNewPrivileges", unit) == "yes"
+    kept = "".join(f",+{name.removeprefix('CAP_').lower()}"
+                   for name in [*setting("CapabilityBoundingSet", unit).split(), *also])
+    writable = [f.removeprefix("-") for line in settings("ReadWritePaths", unit) for f in line.split()]
+    mounts = [f"mount --rbind {f} {f}" for f in [*writable, *([folder] if folder else [])]]
+    mounts += [f"mount -o remount,bind,ro {f}" for f in READ_ONLY
+               if not any(f == w or f.startswith(f"{w}/") for w in writable)]
+    return ["unshare", "-m", "sh", "-c", f'{" && ".join(mounts)} && exec "$@"', "sh",
             "setpriv", "--bounding-set", f"-all{kept}", "--inh-caps=-all", "--no-new-privs"]

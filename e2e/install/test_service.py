@@ -1,36 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The systemd unit of `ringtap export`."""
+"""The systemd units of `ringtap export` and `ringtap flight`."""
+import json
 import re
 import shutil
+import signal
+from pathlib import Path
 
 import pytest
 
 from harness import service
-from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.fwd import Fwd
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, check, run, until
 from harness.prometheus import Exporter
 
-EXPOSURE = 2.5  # of 10; 0 is no exposure at all
+EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # of 10; 0 is no exposure at all
+
+
+def with_build(unit, folder):
+    """The unit with the command of the build; an instance of a template."""
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    path = folder / unit.name.replace("@.", "@my-app.")
+    installed = service.setting("ExecStart", unit).split()[0]
+    path.write_text(unit.read_text().replace(installed, str(RINGTAP)))
+    return path
 
 
 @pytest.fixture
 def unit(tmp_path):
-    """The unit with the command of the build."""
-    if not shutil.which("systemd-analyze"):
-        pytest.skip("systemd-analyze is not installed")
-    path = tmp_path / service.UNIT.name
-    installed = service.setting("ExecStart").split()[0]
-    path.write_text(service.UNIT.read_text().replace(installed, str(RINGTAP)))
-    return path
+    return with_build(service.EXPORT, tmp_path)
 
 
-def test_systemd_accepts_the_unit(unit):
-    done = run(["systemd-analyze", "verify", "--man=no", unit])
+@pytest.mark.parametrize("which", [service.EXPORT, service.FLIGHT], ids=["export", "flight"])
+def test_systemd_accepts_the_units(which, tmp_path):
+    done = run(["systemd-analyze", "verify", "--man=no", with_build(which, tmp_path)])
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
-def test_exposure_is_small(unit):
-    check(["systemd-analyze", "security", "--offline=yes", f"--threshold={int(EXPOSURE * 10)}", unit])
+@pytest.mark.parametrize("which", [service.EXPORT, service.FLIGHT], ids=["export", "flight"])
+def test_exposure_is_small(which, tmp_path):
+    check(["systemd-analyze", "security", "--offline=yes", f"--threshold={int(EXPOSURE[which] * 10)}",
+           with_build(which, tmp_path)])
 
 
 def test_metrics_with_the_rights_of_the_unit(app, closing):
@@ -49,9 +60,83 @@ def test_system_calls_sockets_and_memory_are_those_that_the_unit_allows(app, uni
     assert exporter.up(app) == 1
     exporter.proc.stop()
     until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")
-    text = log.read_text()
+    check_calls(log.read_text(), service.EXPORT, 30)
+
+
+def check_calls(text, unit, at_least):
+    """Those of a log of strace against those that a unit allows."""
     used = set(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)", text, re.M))
-    assert len(used) > 30
-    assert used <= service.allowed_calls()
-    assert set(re.findall(r" socket\((\w+)", text)) <= set(service.setting("RestrictAddressFamilies").split())
+    assert len(used) > at_least
+    assert used <= service.allowed_calls(unit)
+    assert set(re.findall(r" socket\((\w+)", text)) <= set(service.setting("RestrictAddressFamilies", unit).split())
     assert not re.findall(r"PROT_WRITE\|PROT_EXEC|mprotect\(.*PROT_EXEC", text)
+
+
+# ---- ringtap flight
+
+def service_args(app, folder):
+    """Those of the unit, with a folder in place of the state directory's."""
+    words = service.setting("ExecStart", service.FLIGHT).split()[1:]
+    defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()
+    args = []
+    for word in words:
+        args += defaults if word == "$RINGTAP_FLIGHT_OPTIONS" else [
+            word.replace("%S/ringtap-flight/%i", str(folder)).replace("%I", app.prefix)]
+    return args
+
+
+@pytest.fixture
+def bare(closing):
+    """A forwarder without the probe."""
+    program = BUILD / "e2e" / "fwd_bare"
+    if not program.exists():
+        pytest.skip("built without ringtap-fwd")
+    return lambda **kwargs: closing(Fwd(
+        ["--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+         "--role", "sink:b@0", "--rate", "1k"], program=program, **kwargs).running())
+
+
+def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
+    """Loads the probe, records, answers, and ends with the application, whose end is an incident."""
+    app = bare()
+    folder = tmp_path / "state"
+    folder.mkdir(0o700)
+    # Only this shows what the seccomp filter of a container that the tests run in would do to the application.
+    also = [] if "Seccomp:\t0" in Path("/proc/self/status").read_text() else ["CAP_SYS_ADMIN"]
+    recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP, *service_args(app, folder)]))
+    recorder.expect("^Keeping the packets of")
+    until(lambda: json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"][0]["kept_packets"],
+          what="packets")
+    app.proc.kill()
+    assert recorder.wait(60) == 0
+    incident, = (p for p in folder.iterdir() if p.is_dir())
+    assert incident.name.endswith("-exit") and (incident / "incident.json").exists()
+
+
+def test_recorder_waits_for_its_application(bare, closing, tmp_path):
+    """And for the next one of that name, when it is started again as by systemd."""
+    recorder = closing(Proc([RINGTAP, "flight", "--wait", "--attach", "-w", tmp_path / "i", "rt-none"]))
+    recorder.expect("^Waiting for rt-none")
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(60) == 0
+    app = bare()
+    recorder = closing(Proc([RINGTAP, *service_args(app, tmp_path / "i")]))
+    recorder.expect("^Keeping the packets of")
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(60) == 0
+
+
+def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closing, tmp_path):
+    """With an attach, an incident, a client, and the end by a signal."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    app, log = bare(), tmp_path / "strace"
+    recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i")]))
+    recorder.expect("^Keeping the packets of")
+    check([RINGTAP, "flight", "top", app.prefix])
+    check([RINGTAP, "flight", "trigger", "-w", tmp_path / "i"])
+    recorder.expect("^Incident .* packets")
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(60) == 0
+    until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")
+    check_calls(log.read_text(), service.FLIGHT, 40)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of incidents, which may come from anywhere: the input is one, block after block. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/flight/blocks.h"
+#include "cli/flight/flows.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A copy of its own, so that the sanitizer finds what is read beyond it. */
+static void take_packet(struct flows *flows, const uint8_t *data, const struct rt_record *r)
+{
+	char text[FLOW_TEXT_LEN];
+	struct flow_key k;
+	uint8_t *copy = malloc(r->cap_len + 1);
+
+	memcpy(copy, data, r->cap_len);
+	flows_add(flows, copy, r->cap_len, r->orig_len, r->if_index & 1);
+	flow_key_of(&k, copy, r->cap_len);
+	flow_text(text, &k);
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct flows *flows = flows_new(4);
+	const struct flow *top[4];
+	struct block b;
+
+	for (size_t at = 0; block_read(data + at, size - at, &b) > 0; at += b.len) {
+		const uint8_t *packet;
+		struct rt_record r;
+		struct rt_options o;
+
+		if (b.len > size - at)
+			abort();
+		if (block_packet(&b, &r, &packet))
+			continue;
+		if (packet + r.cap_len > b.data + b.len)
+			abort();
+		rt_record_options(b.data, &r, &o);
+		take_packet(flows, packet, &r);
+	}
+	if (flows_top(flows, FLOWS_BY_BYTES, top, 4) > 4 || flows_count(flows) > 4)
+		abort();
+	flows_free(flows);
+	return 0;
+}
