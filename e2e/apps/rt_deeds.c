@@ -4,22 +4,27 @@
  * holds, clones, copies, multiplies, rewrites, splits and encapsulates them, passes them to another
  * thread, and makes packets of its own, by a plan that follows from a seed. It writes down what it
  * has offered to ports (rt_deeds.h). Commands have the form of those of rt_play:
- *   run N log=PREFIX [seed= infer=]: N packets to each of two threads; infer: expect ids also where
- *   it has reset flags. Logs are PREFIX0 and PREFIX1.
+ *   run N log=PREFIX [seed= infer= leave=]: N packets to each of two threads; infer: expect ids
+ * also where it has reset flags; leave: pass some to another process. Logs are PREFIX0 and PREFIX1.
+ * As a secondary process it takes such packets, frees half of them and passes the others back,
+ * until its standard input ends.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_memzone.h>
 
 #include "rt_deeds.h"
 #include "rt_ports.h"
@@ -45,7 +50,13 @@ enum what {
 	RESET, /* ol_flags */
 	PASS,  /* to the other thread */
 	MAKE,  /* nothing of it, but another packet */
+	LEAVE, /* to another process */
 	DEEDS
+};
+
+/* Between the processes, by threads of the first one. */
+struct abroad {
+	uint64_t freed[DEED_QUEUES]; /* by the secondary process; atomic */
 };
 
 struct worker {
@@ -56,13 +67,15 @@ struct worker {
 	unsigned out_count[2];
 	struct rte_mbuf *held[HELD_MAX];
 	unsigned held_count;
+	uint64_t left; /* packets that are, or were, in the other process */
 	FILE *log;
-	bool infer;
+	bool infer, leave;
 	int error;
 };
 
 static struct worker workers[DEED_QUEUES];
-static struct rte_ring *passed[DEED_QUEUES];
+static struct rte_ring *passed[DEED_QUEUES], *out_of[DEED_QUEUES], *back_to[DEED_QUEUES];
+static struct abroad *abroad;
 static struct rte_mempool *pool;
 static unsigned finished; /* threads that pass nothing on any more; atomic */
 
@@ -164,45 +177,51 @@ static void drain(const struct worker *w)
 	}
 }
 
-/* ---- deeds ---- */
+/* ---- deeds: without memory for one, the packet is forwarded ---- */
 
-static bool make(struct worker *w)
+static void forward(struct worker *w, struct rte_mbuf *m)
+{
+	uint64_t number = rte_pktmbuf_mtod(m, struct deed_frame *)->number;
+
+	send_packet(w, 1, m, number, 0, true, FORWARD);
+}
+
+static void make(struct worker *w)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
 	if (!m)
-		return false;
+		return;
 	fill(m, 1, w->made * DEED_QUEUES + w->queue);
 	send_packet(w, 1, m, w->made++ * DEED_QUEUES + w->queue, 1, false, MAKE);
-	return true;
 }
 
-static bool retype(struct worker *w, struct rte_mbuf *m, uint64_t number)
+static void retype(struct worker *w, struct rte_mbuf *m, uint64_t number)
 {
 	struct rte_mbuf *own = rte_pktmbuf_alloc(pool);
 
-	if (own) {
-		fill(own, 0, number);
-		send_packet(w, 1, own, number, 0, false, RETYPE);
+	if (!own) {
+		forward(w, m);
+		return;
 	}
+	fill(own, 0, number);
+	send_packet(w, 1, own, number, 0, false, RETYPE);
 	rte_pktmbuf_free(m);
-	return own;
 }
 
-static bool put_header(struct worker *w, struct rte_mbuf *m, uint64_t number)
+static void put_header(struct worker *w, struct rte_mbuf *m, uint64_t number)
 {
 	struct rte_mbuf *h = rte_pktmbuf_alloc(pool);
 
 	if (!h) {
-		rte_pktmbuf_free(m);
-		return false;
+		forward(w, m);
+		return;
 	}
 	fill(h, 0, number);
 	h->next = m;
 	h->nb_segs = (uint16_t)(m->nb_segs + 1);
 	h->pkt_len += m->pkt_len;
 	send_packet(w, 1, h, number, 0, true, HEADER);
-	return true;
 }
 
 static void split(struct worker *w, struct rte_mbuf *m, uint64_t number)
@@ -219,57 +238,73 @@ static void split(struct worker *w, struct rte_mbuf *m, uint64_t number)
 	send_packet(w, 1, rest ? rest : m, number, 0, true, SPLIT);
 }
 
-static bool send_clone(struct worker *w, struct rte_mbuf *m, uint64_t number, enum what what)
+static void send_clone(struct worker *w, struct rte_mbuf *m, uint64_t number, enum what what)
 {
 	struct rte_mbuf *c = what == COPY ? rte_pktmbuf_copy(m, pool, 0, UINT32_MAX)
 					  : rte_pktmbuf_clone(m, pool);
 
-	if (c)
-		send_packet(w, 1, c, number, 0, true, what);
+	if (!c) {
+		forward(w, m);
+		return;
+	}
+	send_packet(w, 1, c, number, 0, true, what);
 	if (what == CLONE)
 		send_packet(w, 1, m, number, 0, true, what);
 	else
 		rte_pktmbuf_free(m);
-	return c;
 }
 
-/* False: no memory. */
-static bool treat(struct worker *w, struct rte_mbuf *m, enum what what)
+static void pass(struct worker *w, struct rte_mbuf *m, struct rte_ring *ring)
+{
+	if (rte_ring_enqueue(ring, m))
+		forward(w, m);
+	else if (ring == out_of[w->queue])
+		w->left++;
+}
+
+static void send_twice(struct worker *w, struct rte_mbuf *m, uint64_t number)
+{
+	for (struct rte_mbuf *s = m; s; s = s->next)
+		rte_mbuf_refcnt_update(s, 1);
+	send_packet(w, 0, m, number, 0, true, TWICE);
+	send_packet(w, 1, m, number, 0, true, TWICE);
+}
+
+static void treat(struct worker *w, struct rte_mbuf *m, enum what what)
 {
 	struct deed_frame *f = rte_pktmbuf_mtod(m, struct deed_frame *);
 	uint64_t number = f->number;
 
 	switch (what) {
-	case DROP: rte_pktmbuf_free(m); return true;
-	case HOLD: w->held[w->held_count++] = m; return true;
+	case DROP: rte_pktmbuf_free(m); return;
+	case HOLD: w->held[w->held_count++] = m; return;
 	case CLONE:
 	case CLONE_ONLY:
-	case COPY: return send_clone(w, m, number, what);
-	case RETYPE: return retype(w, m, number);
-	case TWICE:
-		for (struct rte_mbuf *s = m; s; s = s->next)
-			rte_mbuf_refcnt_update(s, 1);
-		send_packet(w, 0, m, number, 0, true, what);
-		break;
-	case HEADER: return put_header(w, m, number);
-	case REWRITE: memset(f->macs, 0xee, sizeof(f->macs)); break;
-	case SPLIT: split(w, m, number); return true;
+	case COPY: send_clone(w, m, number, what); return;
+	case RETYPE: retype(w, m, number); return;
+	case TWICE: send_twice(w, m, number); return;
+	case HEADER: put_header(w, m, number); return;
+	case SPLIT: split(w, m, number); return;
 	case RESET:
 		m->ol_flags = 0;
 		/* In a chain the second segment has the id. */
 		send_packet(w, 1, m, number, 0, w->infer || m->nb_segs > 1, what);
-		return true;
-	case PASS: return rte_ring_enqueue(passed[1 - w->queue], m) == 0;
-	case MAKE: rte_pktmbuf_free(m); return make(w);
+		return;
+	case LEAVE: pass(w, m, out_of[w->queue]); return;
+	case PASS: pass(w, m, passed[1 - w->queue]); return;
+	case MAKE:
+		rte_pktmbuf_free(m);
+		make(w);
+		return;
+	case REWRITE: memset(f->macs, 0xee, sizeof(f->macs)); break;
 	default: break;
 	}
 	send_packet(w, 1, m, number, 0, true, what);
-	return true;
 }
 
 static enum what planned(struct worker *w)
 {
-	enum what what = draw(w) % DEEDS;
+	enum what what = draw(w) % (w->leave ? DEEDS : LEAVE);
 
 	return what == HOLD && w->held_count == HELD_MAX ? FORWARD : what;
 }
@@ -285,11 +320,28 @@ static void let_go(struct worker *w, unsigned n)
 		if (draw(w) % 2)
 			rte_pktmbuf_free(m);
 		else
-			treat(w, m, FORWARD);
+			forward(w, m);
 	}
 }
 
 /* ---- threads ---- */
+
+static void forward_from(struct worker *w, struct rte_ring *ring)
+{
+	struct rte_mbuf *got[BURST];
+	unsigned n = rte_ring_dequeue_burst(ring, (void **)got, BURST, NULL);
+
+	if (ring == back_to[w->queue])
+		w->left -= n;
+	for (unsigned i = 0; i < n; i++)
+		forward(w, got[i]);
+}
+
+static bool is_done(const struct worker *w)
+{
+	return w->got == w->n && !w->held_count &&
+	       w->left == __atomic_load_n(&abroad->freed[w->queue], __ATOMIC_ACQUIRE);
+}
 
 static bool turn(struct worker *w)
 {
@@ -300,14 +352,11 @@ static bool turn(struct worker *w)
 		return false;
 	n = rte_eth_rx_burst(0, (uint16_t)w->queue, got, BURST);
 	w->got += n;
-	for (unsigned i = 0; i < n; i++) {
-		if (!treat(w, got[i], planned(w)))
-			return false;
-	}
-	let_go(w, w->got == w->n ? BURST : draw(w) % 4);
-	n = rte_ring_dequeue_burst(passed[w->queue], (void **)got, BURST, NULL);
 	for (unsigned i = 0; i < n; i++)
-		treat(w, got[i], FORWARD);
+		treat(w, got[i], planned(w));
+	let_go(w, w->got == w->n ? BURST : draw(w) % 4);
+	forward_from(w, passed[w->queue]);
+	forward_from(w, back_to[w->queue]);
 	if (!flush(w))
 		return false;
 	drain(w);
@@ -324,10 +373,10 @@ static int work(void *arg)
 		unsigned ended = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
 
 		if (!turn(w)) {
-			w->error = -ENOMEM;
+			w->error = -EIO;
 			ended = DEED_QUEUES;
 		}
-		if (!counted && (w->error || (w->got == w->n && !w->held_count))) {
+		if (!counted && (w->error || is_done(w))) {
 			counted = true;
 			__atomic_fetch_add(&finished, 1, __ATOMIC_RELEASE);
 		}
@@ -347,14 +396,18 @@ static int open_log(struct worker *w, const char *prefix)
 	return w->log ? 0 : -errno;
 }
 
-static int run(uint64_t n, uint64_t seed, bool infer, const char *prefix)
+static int run(uint64_t n, uint64_t seed, bool infer, bool leave, const char *prefix)
 {
 	int rc = prefix ? 0 : -EINVAL;
 
 	finished = 0;
+	memset(abroad, 0, sizeof(*abroad));
 	for (unsigned q = 0; q < DEED_QUEUES && !rc; q++) {
-		workers[q] = (struct worker){
-			.queue = q, .n = n, .random = seed * DEED_QUEUES + q, .infer = infer};
+		workers[q] = (struct worker){.queue = q,
+			.n = n,
+			.random = seed * DEED_QUEUES + q,
+			.infer = infer,
+			.leave = leave};
 		rc = open_log(&workers[q], prefix);
 	}
 	if (!rc)
@@ -381,7 +434,72 @@ static int execute(char *line)
 	if (n < 2 || strcmp(words[0], "run"))
 		return -EINVAL;
 	return run(strtoull(words[1], NULL, 0), (uint64_t)shape_arg(words, "seed", 1),
-		shape_arg(words, "infer", 0), shape_text(words, "log"));
+		shape_arg(words, "infer", 0), shape_arg(words, "leave", 0),
+		shape_text(words, "log"));
+}
+
+/* ---- the processes ---- */
+
+/* Finds what the other process has made, or makes it. */
+static struct rte_ring *ring_between(const char *name, unsigned queue)
+{
+	char text[RTE_RING_NAMESIZE];
+
+	snprintf(text, sizeof(text), "%s%u", name, queue);
+	if (rte_eal_process_type() == RTE_PROC_SECONDARY)
+		return rte_ring_lookup(text);
+	return rte_ring_create(text, 16384, SOCKET_ID_ANY, 0);
+}
+
+static bool make_ways(void)
+{
+	const struct rte_memzone *zone =
+		rte_eal_process_type() == RTE_PROC_SECONDARY
+			? rte_memzone_lookup("abroad")
+			: rte_memzone_reserve("abroad", sizeof(*abroad), SOCKET_ID_ANY, 0);
+
+	if (!zone)
+		return false;
+	abroad = zone->addr;
+	for (unsigned q = 0; q < DEED_QUEUES; q++) {
+		passed[q] = ring_between("passed", q);
+		out_of[q] = ring_between("out-of", q);
+		back_to[q] = ring_between("back-to", q);
+		if (!passed[q] || !out_of[q] || !back_to[q])
+			return false;
+	}
+	return true;
+}
+
+static void visit(unsigned queue)
+{
+	struct rte_mbuf *m = NULL;
+	uint64_t number;
+
+	while (!rte_ring_dequeue(out_of[queue], (void **)&m)) {
+		number = rte_pktmbuf_mtod(m, struct deed_frame *)->number / DEED_QUEUES;
+		if (number % 2) {
+			rte_pktmbuf_free(m);
+			__atomic_fetch_add(&abroad->freed[queue], 1, __ATOMIC_RELEASE);
+		} else if (rte_ring_enqueue(back_to[queue], m)) {
+			abort();
+		}
+	}
+}
+
+static int visitor(void)
+{
+	struct pollfd ended = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	if (!make_ways())
+		return 1;
+	puts("ready");
+	while (poll(&ended, 1, 0) == 0) {
+		for (unsigned q = 0; q < DEED_QUEUES; q++)
+			visit(q);
+		sched_yield();
+	}
+	return rte_eal_cleanup() ? 1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -390,16 +508,18 @@ int main(int argc, char **argv)
 	size_t size = 0;
 
 	setlinebuf(stdout);
-	if (rte_eal_init(argc, argv) < 0 || port_make_ring("a", DEED_QUEUES, DEED_QUEUES) != 0 ||
+	if (rte_eal_init(argc, argv) < 0)
+		return 1;
+	if (rte_eal_process_type() == RTE_PROC_SECONDARY)
+		return visitor();
+	if (port_make_ring("a", DEED_QUEUES, DEED_QUEUES) != 0 ||
 		port_make_ring("b", DEED_QUEUES, DEED_QUEUES) != 1) {
-		fputs("rt_deeds: EAL or its memory is not to be had\n", stderr);
+		fputs("rt_deeds: no memory for ports\n", stderr);
 		return 1;
 	}
 	pool = rte_pktmbuf_pool_create(
 		"packets", 16383, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-	for (unsigned q = 0; q < DEED_QUEUES; q++)
-		passed[q] = rte_ring_create(q ? "to-1" : "to-0", 8192, SOCKET_ID_ANY, 0);
-	if (!pool || !passed[0] || !passed[1])
+	if (!pool || !make_ways())
 		return 1;
 	puts("ready");
 	while (getline(&line, &size, stdin) > 0 && strcmp(line, "quit\n")) {
