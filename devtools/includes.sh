@@ -25,7 +25,7 @@ BEGIN {
 	allow("bench", "common include probe")
 	allow("examples", "include")
 	allow("e2e", "include")
-	allow("fuzz", "common include reader probe")
+	allow("fuzz", "common include reader probe cli")
 }
 function allow(from, to,    n, list, i) {
 	known[from] = 1

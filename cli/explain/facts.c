@@ -33,18 +33,25 @@ static double share(uint64_t n, const struct report *r)
 unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r)
 {
 	const struct join *j = r->j;
-	const struct fact all[FACTS_MAX] = {
+	struct fact all[FACTS_MAX] = {
 		{"received", j->received, NAN, "with an id"},
 		{"sent", j->sent, share(j->sent, r), "at least once"},
-		{"not sent", j->not_sent, share(j->not_sent, r), "within --timeout"},
-		{"open", j->open, share(j->open, r), "the file ends before --timeout"},
-		{"let go", j->let_go, share(j->let_go, r), "not sent until --memory was full"},
+		{"not sent", j->not_sent, share(j->not_sent, r), ""},
+		{"open", j->open, share(j->open, r), ""},
+		{"let go", j->let_go, share(j->let_go, r), "not sent until the memory was full"},
 		{"copies", j->copies, NAN, "further sendings of what was sent"},
-		{"made", j->made, NAN, "sent without an id: made by the application"},
-		{"unknown", j->unknown, NAN, "sent, received before the file or --timeout"},
+		{"made", j->made, NAN, "sent without an id: the application made them"},
+		{"unknown", j->unknown, NAN, ""},
 	};
 	unsigned n = 0;
+	char timeout[32];
 
+	plot_si(timeout, sizeof(timeout), 1e-9 * (double)j->timeout_ns, 3, "s");
+	snprintf(all[2].meaning, sizeof(all[2].meaning), "within %s", timeout);
+	snprintf(all[3].meaning, sizeof(all[3].meaning), "received less than %s before the end",
+		timeout);
+	snprintf(all[7].meaning, sizeof(all[7].meaning), "sent, not received in the %s before",
+		timeout);
 	for (unsigned i = 0; i < FACTS_MAX; i++) {
 		if (all[i].count || i < 3)
 			facts[n++] = all[i];
@@ -108,6 +115,9 @@ static void doubts(const struct report *r, const struct saying *to)
 			"received, or only as sent, are shown as not sent or unknown.");
 	if (no_tx)
 		say(to, "The file has no sent packets; record both directions.");
+	if (r->j->made > r->j->sent && r->j->sent < r->j->received / 2)
+		say(to, "More packets were sent without an id than with one: the application may "
+			"reset the flags of mbufs. Record with --infer-ids.");
 	if (r->j->negative)
 		say(to,
 			"%s packets have time stamps that are earlier when they are sent than "

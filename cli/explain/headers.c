@@ -142,7 +142,7 @@ void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, siz
 			return;
 		if (h->vlans < 2)
 			h->tci[h->vlans] = be16(tci);
-		h->vlans++;
+		h->vlans += h->vlans < UINT8_MAX;
 	}
 	if (!p)
 		return;

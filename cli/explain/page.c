@@ -103,7 +103,9 @@ static void put_lead(const struct report *r, FILE *f)
 			"%s.",
 			p50, p99, max);
 	}
-	fprintf(f, " %s packets left behind later ones of their flow.</p>\n",
+	fprintf(f,
+		" %s packets were sent after "
+		"others of their flow that came later.</p>\n",
 		format_count(lost, j->reordered));
 }
 

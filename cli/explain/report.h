@@ -37,7 +37,7 @@ struct fact {
 	const char *name;
 	uint64_t count;
 	double share; /* of the received packets; NAN: none */
-	const char *meaning;
+	char meaning[80];
 };
 #define FACTS_MAX 8
 unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r);
