@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "probe/capture/epb.h"
+#include "probe/capture/ids.h"
 #include "bursts.h"
 #include "ring_mem.h"
 
@@ -28,7 +29,10 @@ struct shape {
 	uint16_t segment[SEGMENTS]; /* bytes; the first 0: a mix of sizes */
 	uint32_t snaplen;           /* 0: none */
 	uint64_t flags;
+	enum { NO_IDS, IDS, IDS_SENT } ids;
 };
+
+#define ID_FLAG (1ull << 40) /* any dynamic one; there is no EAL here */
 
 #define VLAN RTE_MBUF_F_RX_VLAN_STRIPPED
 #define QINQ (VLAN | RTE_MBUF_F_RX_QINQ_STRIPPED)
@@ -37,6 +41,9 @@ struct shape {
 static const struct shape shapes[] = {
 	{"64", {64}, 0, 0},
 	{"64, hash", {64}, 0, HASH},
+	{"64, ids", {64}, 0, 0, IDS},
+	{"64, ids, sent", {64}, 0, ID_FLAG, IDS_SENT},
+	{"64, hash and ids", {64}, 0, HASH, IDS},
 	{"64, stripped tag", {64}, 0, VLAN},
 	{"64, two stripped tags", {64}, 0, QINQ},
 	{"64, tag and hash", {64}, 0, VLAN | HASH},
@@ -60,6 +67,8 @@ struct bench {
 	struct rt_seg_ring pub;
 	struct rt_seg_tail tail;
 	struct rt_seg_count count;
+	struct rt_thread thread;
+	bool stamps;
 	uint64_t pending, pushed;
 	uint8_t *pool;
 	struct rte_mbuf **pkts;
@@ -93,6 +102,7 @@ static struct rte_mbuf *make_packet(struct bench *b, const struct shape *s, cons
 	head->vlan_tci = 0x123;
 	head->vlan_tci_outer = 0x456;
 	head->hash.rss = 0xcafef00d;
+	*RTE_MBUF_DYNFIELD(head, rt_ids.offset, uint64_t *) = bench_random(UINT32_MAX) + 1;
 	return head;
 }
 
@@ -119,6 +129,8 @@ static double sample(struct bench *b, unsigned bursts)
 	double start = bench_now_ns();
 
 	for (unsigned i = 0; i < bursts; i++) {
+		if (b->stamps)
+			rt_ids_stamp(&b->thread, 0, b->pkts + b->next, BURST);
 		rt_epb_push(&b->ring, &b->tap, b->pkts + b->next, BURST, 4711);
 		rt_ring_publish(&b->ring);
 		b->tail.tail = b->ring.head;
@@ -138,6 +150,10 @@ static int measure(struct bench *b, const struct shape *s)
 		return -ENOMEM;
 	}
 	b->tap.snaplen = s->snaplen ? s->snaplen : UNLIMITED;
+	b->tap.ids = s->ids ? RT_IDS_ON : 0;
+	b->tap.direction = s->ids == IDS_SENT ? RT_DIR_TX : RT_DIR_RX;
+	b->stamps = s->ids == IDS;
+	rt_epb_prepare(&b->tap);
 	sample(b, bursts);
 	bursts = (unsigned)(SAMPLE_NS / sample(b, bursts) / BURST) + 1;
 	for (unsigned i = 0; i < b->samples; i++)
@@ -171,7 +187,8 @@ static int set_up(struct bench *b, size_t ring_size)
 		return ret;
 	rt_chunks_begin(&b->chunks, &b->ring);
 	b->tap = (struct rt_tap){.session = &b->session, .nic_ts_offset = -1};
-	rt_epb_prepare(&b->tap);
+	rt_ids = (struct rt_mbuf_field){
+		.flag = ID_FLAG, .offset = offsetof(struct rte_mbuf, dynfield1) + 4};
 	return 0;
 }
 
@@ -184,7 +201,7 @@ static const char usage[] = "push_bench: packets into a ring, a line of JSON for
 
 int main(int argc, char **argv)
 {
-	static struct bench b = {.mbufs = 4032, .samples = 1000};
+	static struct bench b = {.thread.index = 1, .mbufs = 4032, .samples = 1000};
 	size_t ring_size = 4 << 20;
 	const char *only = NULL;
 	bool generic = false;

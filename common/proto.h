@@ -38,6 +38,7 @@ enum rt_msg_type {
 	RT_MSG_MEMORY, /* no body; carries RT_FD_COUNT descriptors; RT_MSG_OPENED or RT_MSG_ERROR */
 	RT_MSG_DETACH, /* no body; the probe ends all sessions and closes all connections, and wakes
 			* at the parameter RT_TELEMETRY_WAKE or ringtap_probe_start() only */
+	RT_MSG_OPEN_IDS, /* as RT_MSG_OPEN, with ids in it; earlier probes answer RT_MSG_ERROR */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
@@ -131,13 +132,20 @@ struct rt_msg_target {
 enum rt_on_full { RT_ON_FULL_DROP = 0, RT_ON_FULL_WAIT = 1 };
 enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 
+/* ids of rt_msg_open: RT_IDS_…, and from RT_IDS_SOURCE_SHIFT on a number that the reader gives to
+ * the application, which is in the top bits of its ids. */
+#define RT_IDS_ON           1u
+#define RT_IDS_INFER        2u /* also those of packets without their flag */
+#define RT_IDS_SOURCE_SHIFT 8
+#define RT_IDS_SOURCE_BITS  4
+
 struct rt_msg_open {
 	struct rt_msg_header h;
 	uint32_t on_full;   /* enum rt_on_full */
 	uint32_t timestamp; /* enum rt_timestamp */
 	uint32_t target_count;
 	uint32_t insn_count;
-	uint32_t reserved;
+	uint32_t ids;         /* 0: none; only in RT_MSG_OPEN_IDS */
 	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
 	uint64_t buffer_most; /* bytes; limits the default */
 	/* followed by rt_msg_target[target_count], then rt_insn[insn_count] */

@@ -44,6 +44,7 @@ static inline const char *rt_record_read(const uint8_t *p, uint64_t left, struct
 #define RT_OPTION_FLAGS     2
 #define RT_OPTION_HASH      3
 #define RT_OPTION_DROPCOUNT 4
+#define RT_OPTION_PACKETID  5
 #define RT_OPTION_QUEUE     6
 #define RT_FLAGS_DIRECTION  3u /* 1: inbound, 2: outbound */
 
@@ -53,6 +54,7 @@ struct rt_options {
 	uint32_t hash;
 	bool has_hash;
 	uint64_t dropcount;
+	uint64_t id; /* 0: none */
 };
 
 static inline void rt_record_option(
@@ -67,6 +69,8 @@ static inline void rt_record_option(
 		o->has_hash = true;
 	} else if (code == RT_OPTION_DROPCOUNT && len == 8) {
 		memcpy(&o->dropcount, value, 8);
+	} else if (code == RT_OPTION_PACKETID && len == 8) {
+		memcpy(&o->id, value, 8);
 	}
 }
 

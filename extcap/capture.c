@@ -20,6 +20,7 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 	cfg->iface_count = 1;
 	cfg->capture.buffer_size = e->buffer_size;
 	cfg->capture.timestamp = e->timestamp;
+	cfg->capture.ids = e->ids;
 	cfg->path = e->fifo;
 	/* Wireshark shows all of standard error, with "Error by extcap pipe:" before it. */
 	cfg->quiet = cfg->quiet_end = true;

@@ -23,6 +23,7 @@ struct extcap {
 	uint32_t snaplen;     /* bytes; 0: all */
 	uint64_t buffer_size; /* bytes; 0: the default */
 	enum ringtap_timestamp timestamp;
+	enum ringtap_ids ids;
 };
 
 /* ---- sentences.c: answers on standard output. Return enum status. */

@@ -20,6 +20,7 @@ enum {
 	OPT_QUEUE,
 	OPT_BUFFER,
 	OPT_TIMESTAMP,
+	OPT_IDS,
 };
 
 #define TO(field) OPTION_TO(struct extcap, field)
@@ -58,6 +59,8 @@ static const struct option_def options[] = {
 		"Memory for the packets of the application, with K, M or G"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
+	{OPT_IDS, OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
+		"Give packets ids (frame.packet_id): what is sent of a received one has the same"},
 };
 /* clang-format on */
 
@@ -98,6 +101,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_QUEUE: return set_queue(e, v->text);
 	case OPT_BUFFER: return set_buffer(e, v->text);
 	case OPT_TIMESTAMP: e->timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
+	case OPT_IDS: e->ids = RINGTAP_IDS; break;
 	default: break;
 	}
 	return 0;

@@ -15,7 +15,7 @@
 #define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
-enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP };
+enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP, ARG_IDS };
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
 static bool speakable(const char *name)
@@ -140,5 +140,8 @@ int print_config(const struct extcap *e)
 	       "value {arg=%d}{value=tsc}{display=CPU}{default=true}\n"
 	       "value {arg=%d}{value=nic}{display=NIC}{default=false}\n",
 		ARG_TIMESTAMP, ARG_TIMESTAMP, ARG_TIMESTAMP);
+	printf("arg {number=%d}{call=--ids}{display=Packet ids}{type=boolflag}{tooltip="
+	       "What is sent of a received packet has the same frame.packet_id}\n",
+		ARG_IDS);
 	return STATUS_OK;
 }

@@ -17,6 +17,8 @@ static void check(const struct rt_request *r)
 {
 	if (!r->open.target_count || r->open.target_count > RT_MAX_TARGETS)
 		abort();
+	if (r->open.ids >> RT_IDS_SOURCE_SHIFT >> RT_IDS_SOURCE_BITS)
+		abort();
 	for (uint32_t i = 0; i < r->open.target_count; i++) {
 		const struct rt_msg_target *w = &r->targets[i];
 
@@ -53,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (send(pair[0], data, size, MSG_DONTWAIT) == (ssize_t)size) {
 		len = rt_msg_recv(pair[1], buf, sizeof(buf), NULL, 0, NULL, 0);
-		if (len > 0 && h->type == RT_MSG_OPEN) {
+		if (len > 0 && (h->type == RT_MSG_OPEN || h->type == RT_MSG_OPEN_IDS)) {
 			if (rt_request_parse(&req, buf, (size_t)len, err) == 0)
 				check(&req);
 			rt_request_free(&req);

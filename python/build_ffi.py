@@ -35,7 +35,8 @@ struct ringtap_target {
     const char *port; int queue; unsigned directions; uint32_t snaplen;
     const struct ringtap_insn *filter; uint32_t filter_len; ...;
 };
-struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; ...; };
+enum ringtap_ids { RINGTAP_NO_IDS, RINGTAP_IDS, RINGTAP_IDS_INFERRED };
+struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; enum ringtap_ids ids; ...; };
 struct ringtap_capture;
 int ringtap_capture_create(struct ringtap_capture **out, const void *opts);
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *targets,
@@ -52,7 +53,7 @@ void ringtap_capture_close(struct ringtap_capture *cap);
 
 struct ringtap_packet {
     const uint8_t *data; uint32_t caplen, length; uint64_t ns; uint32_t interface, queue, hash;
-    uint8_t direction; bool has_hash; uint64_t dropcount; ...;
+    uint8_t direction; bool has_hash; uint64_t dropcount, id; ...;
 };
 struct ringtap_packets { ...; };
 int ringtap_packets_create(struct ringtap_packets **out);

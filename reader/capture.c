@@ -86,6 +86,17 @@ static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	return 0;
 }
 
+/* Applications of one capture get numbers, so that their ids differ. */
+static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_capture_options *o)
+{
+	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
+
+	if (!o->ids)
+		return 0;
+	return RT_IDS_ON | (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
+	       cap->source_count << RT_IDS_SOURCE_SHIFT;
+}
+
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
 	uint64_t most)
@@ -102,9 +113,10 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	rt_msg_init(&m->h, RT_MSG_OPEN, (uint32_t)len);
+	rt_msg_init(&m->h, o->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
+	m->ids = ids_of(cap, o);
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = most;
 	m->target_count = (uint32_t)count;
@@ -196,6 +208,10 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	ret = send_open(cap, s->conn, targets, count, o, most);
 	if (!ret)
 		ret = open_session(cap, s, o->buffer_size ?: most);
+	if (ret == -EPROTO && o->ids && s->conn->msg.h.type == RT_MSG_ERROR)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than packet ids: restart the application with the "
+			"installed probe, or capture without ids");
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
@@ -235,6 +251,8 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		return rt_capture_fail(cap, -EINVAL, "on_full has an unknown value");
 	if (o->timestamp != RINGTAP_TSC && o->timestamp != RINGTAP_NIC)
 		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
+	if (o->ids != RINGTAP_NO_IDS && o->ids != RINGTAP_IDS && o->ids != RINGTAP_IDS_INFERRED)
+		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
 	return 0;
 }
 

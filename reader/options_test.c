@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/ipc.h"
 #include "capture.h"
 #include "ringtap/monitor.h"
 #include "test_peer.h"
@@ -207,6 +208,33 @@ static void test_unknown_values_are_refused(void **state)
 	assert_int_equal(attach(&o), -EINVAL);
 	assert_non_null(strstr(ringtap_capture_error(cap), "timestamp"));
 	o.timestamp = RINGTAP_NIC;
+	o.ids = (enum ringtap_ids)(RINGTAP_IDS_INFERRED + 1);
+	assert_int_equal(attach(&o), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "ids"));
+	o.ids = RINGTAP_IDS_INFERRED;
+	assert_int_equal(attach(&o), 0);
+}
+
+/* It knows no message of this type, and would not look at ids in the other. */
+static bool answer_as_before_ids(struct test_peer *p, int sock, uint16_t type)
+{
+	struct rt_msg_error m = {.code = -EPROTO, .text = "unknown message"};
+
+	if (type != RT_MSG_OPEN_IDS)
+		return test_peer_answer(p, sock, type);
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	rt_msg_send(sock, &m.h, NULL, 0);
+	return false;
+}
+
+static void test_ids_of_an_earlier_probe_are_refused(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o), .ids = RINGTAP_IDS};
+
+	peer.answer = answer_as_before_ids;
+	assert_int_equal(attach(&o), -ENOTSUP);
+	assert_non_null(strstr(ringtap_capture_error(cap), "older than packet ids"));
+	o.ids = RINGTAP_NO_IDS;
 	assert_int_equal(attach(&o), 0);
 }
 
@@ -326,6 +354,7 @@ int main(void)
 		TEST(test_structures_without_a_size_are_not_filled),
 		TEST(test_runs_shorter_than_the_first_version_are_refused),
 		TEST(test_unknown_values_are_refused),
+		TEST(test_ids_of_an_earlier_probe_are_refused),
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
 		TEST(test_reasons_of_loss_have_names),

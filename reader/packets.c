@@ -89,6 +89,7 @@ static void take_options(struct ringtap_packet *p, const uint8_t *record, const 
 	p->has_hash = o.has_hash;
 	p->hash = o.hash;
 	p->dropcount = o.dropcount;
+	p->id = o.id;
 }
 
 /* The source of a batch. Local to the loop, so that the compiler can keep it in registers. */

@@ -12,7 +12,7 @@
 
 #define PACKETS 200u /* more than a batch */
 #define CAPLEN  61u
-#define OPTIONS 60u                         /* all four, and opt_endofopt */
+#define OPTIONS 72u                         /* all five, and opt_endofopt */
 #define LEN     (RT_EPB_MIN + 64 + OPTIONS) /* of a record */
 
 static uint8_t ring[PACKETS * LEN];
@@ -38,7 +38,7 @@ static void put(uint32_t i)
 		.cap_len = CAPLEN,
 		.orig_len = CAPLEN + i};
 	const uint32_t flags = 1 + i % 2, queue = i, len = LEN;
-	const uint64_t drops = i + (1ull << 40);
+	const uint64_t drops = i + (1ull << 40), id = i ? i + (1ull << 50) : 0;
 	const uint8_t hash[5] = {5, (uint8_t)i, 2, 3, 4};
 
 	memset(at, 0, LEN);
@@ -48,6 +48,7 @@ static void put(uint32_t i)
 	at = put_option(at, 2, 4, &flags);
 	at = put_option(at, 6, 4, &queue);
 	at = put_option(at, 3, 5, hash);
+	at = put_option(at, 5, 8, &id);
 	put_option(at, 4, 8, &drops);
 	memcpy(end, &len, 4);
 }
@@ -114,6 +115,7 @@ static void assert_all_fields(const struct ringtap_packet *p, uint32_t i)
 	assert_true(p->has_hash);
 	assert_int_equal(p->hash, 0x04030200 | (uint8_t)i);
 	assert_int_equal(p->dropcount, i + (1ull << 40));
+	assert_int_equal(p->id, i ? i + (1ull << 50) : 0);
 }
 
 static void test_all_fields(void **state)

@@ -44,6 +44,7 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 		rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
 		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 	case RT_MSG_OPEN:
+	case RT_MSG_OPEN_IDS:
 		test_session_lay_out(p->session, &layout);
 		return rt_msg_send(sock, &layout.h, NULL, 0) == 0;
 	case RT_MSG_MEMORY:

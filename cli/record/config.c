@@ -18,6 +18,8 @@ enum {
 	OPT_RING_BUFFER,
 	OPT_ON_FULL,
 	OPT_TIMESTAMP,
+	OPT_IDS,
+	OPT_INFER_IDS,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -94,6 +96,12 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
+	{OPT_IDS, OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
+		"Give each received packet an id (epb_packetid), which what is sent of it has as "
+		"well. It takes 8 bytes and a flag of the application's mbufs"},
+	{OPT_INFER_IDS, OPTION_FLAG, 0, "infer-ids", NULL, NULL, 0, 0,
+		"As --ids, also for packets that the application has sent with their flags reset, "
+		"as testpmd's mac mode does: likely, not certain"},
 	{.kind = OPTION_HEADING, .help = "Reports"},
 	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
@@ -213,6 +221,8 @@ int config_set(void *ctx, int id, const struct option_value *v)
 		c->rotating = true;
 		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
+	case OPT_IDS: c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS; break;
+	case OPT_INFER_IDS: c->capture.ids = RINGTAP_IDS_INFERRED; break;
 	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default:
 		set_interface(
@@ -262,6 +272,23 @@ static int check_threads(const struct record_config *c)
 	return -EINVAL;
 }
 
+static int check_ids(const struct record_config *c)
+{
+	if (!c->capture.ids)
+		return 0;
+	if (c->pcap) {
+		message_print("record: --ids: pcap files have no ids; leave out -P");
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < c->iface_count; i++) {
+		if (c->ifaces[i].directions & RINGTAP_RX)
+			return 0;
+	}
+	message_print("record: --ids: packets get their ids when they are received; record a port "
+		      "that receives, or leave out --direction tx");
+	return -EINVAL;
+}
+
 static int check_names(const struct iface_config *i)
 {
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
@@ -294,6 +321,8 @@ int config_check(struct record_config *c)
 		ret = check_threads(c);
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;
+	if (!ret)
+		ret = check_ids(c);
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
 		ret = check_names(&c->ifaces[i]);
 		if (!ret)

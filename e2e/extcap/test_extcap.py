@@ -135,6 +135,15 @@ def test_options_of_a_capture(play, capture):
         {(pcapng.TX, 1, 60, 100)}
 
 
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_ids_of_a_capture(app, capture, value):
+    name = interface(app, "net_ring_a")
+    shark = capture(app, name, *preference(name, "ids", value))
+    app.rx(n=10)
+    ids = {p.id for p in finish(shark, 10).packets}
+    assert ids == {None} if value == "false" else len(ids - {None}) == 10
+
+
 def ended_by(file):
     return [i.stats[-1][1][-1] for i in file.interfaces]
 

@@ -52,6 +52,11 @@ class Packet:
         return self.number(6)
 
     @property
+    def id(self):
+        """Equal in records of one packet; None if it has none."""
+        return self.number(5)
+
+    @property
     def hash(self):
         return self.options.get(3, [None])[0]
 

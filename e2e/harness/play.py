@@ -11,15 +11,16 @@ class Refused(AssertionError):
 
 class Play:
     """plugin: loaded with -d; None: the program with the probe linked in. program: another one with
-    the same form of commands and answers."""
+    the same form of commands and answers. huge_dir: memory in huge pages, which other processes can
+    map."""
 
     def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
-                 namespace=None):
+                 namespace=None, huge_dir=None):
         self.prefix = dpdk.new_prefix("play")
         program = BUILD / "e2e" / (program or ("rt_play" if plugin else "rt_play_linkin"))
         inside = namespace.prefix if namespace else []
         self.proc = Proc([*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
-                                                  eal)])
+                                                  eal, huge_dir)])
         try:
             self.proc.expect("^ready$", 60)
         except BaseException:

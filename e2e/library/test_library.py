@@ -157,13 +157,13 @@ PACKETS = """
 import json, sys
 import ringtap
 app, filter = sys.argv[1:]
-with ringtap.capture(app + ":0", filter or None) as capture:
+with ringtap.capture(app + ":0", filter or None, ids=True) as capture:
     print("attached", flush=True)
     kept, out = [], []
     for p in capture:
         kept.append(p.data)
         out.append({"data": p.data.hex(), "length": p.length, "port": p.port, "app": p.app, "queue": p.queue,
-                    "direction": p.direction, "ns": p.time_ns, "drops": p.dropcount})
+                    "direction": p.direction, "ns": p.time_ns, "drops": p.dropcount, "id": p.id})
         if len(out) == %d:
             capture.stop()
     stats = capture.stats()
@@ -187,6 +187,9 @@ def test_packets_in_python(app, env, closing):
         [pcap.frame(100, i).hex() for i in range(12)] + [pcap.frame(200, 100 + i).hex() for i in range(7)]
     assert {(p["app"], p["port"], p["queue"], p["direction"], p["length"], p["drops"]) for p in got["packets"]} == \
         {(app.prefix, "net_ring_a", 0, "rx", 100, 0), (app.prefix, "net_ring_a", 0, "tx", 200, 0)}
+    ids = [p["id"] for p in got["packets"]]
+    assert all(ids[:12]) and len(set(ids[:12])) == 12
+    assert ids[12:] == [None] * 7  # made by the application
     times = [p["ns"] for p in got["packets"]]
     assert times == sorted(times) and times[0] > 1_600_000_000 * 10**9
     assert got["stats"]["seen"] == got["stats"]["captured"] == got["stats"]["delivered"] == 19

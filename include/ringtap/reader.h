@@ -199,6 +199,8 @@ struct ringtap_target {
 
 enum ringtap_on_full { RINGTAP_DROP, RINGTAP_WAIT };
 enum ringtap_timestamp { RINGTAP_TSC, RINGTAP_NIC };
+/* Of packets. INFERRED: also those sent with their mbuf's flags reset: likely, not certain. */
+enum ringtap_ids { RINGTAP_NO_IDS, RINGTAP_IDS, RINGTAP_IDS_INFERRED };
 
 struct ringtap_capture_options {
 	size_t size;
@@ -211,6 +213,7 @@ struct ringtap_capture_options {
 	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. Making the
 	 * rings may take up to 60 s whatever it is. */
 	int timeout_ms;
+	enum ringtap_ids ids;
 };
 
 struct ringtap_capture;
@@ -233,7 +236,8 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or
- * filters too long; -ENOMEM, … */
+ * filters too long; -ENOTSUP: ids, but an older probe; -ENOENT, -ENOSPC: ids, but the mbufs have
+ * no room; -ENOMEM, … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -351,6 +355,7 @@ struct ringtap_packet {
 	bool has_hash;
 	uint64_t dropcount; /* packets lost since the packet before of its thread, port, queue and
 			     * direction */
+	uint64_t id; /* of a received packet, and of it, its clones and copies when sent; 0: none */
 };
 
 enum ringtap_fields { RINGTAP_FIELDS_BASIC, RINGTAP_FIELDS_ALL };

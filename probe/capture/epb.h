@@ -7,8 +7,9 @@
  *   24  epb_flags (direction), epb_queue, opt_endofopt, total length
  * or, where the NIC delivered an RSS hash,
  *   36  epb_flags, epb_queue, epb_hash (Toeplitz), opt_endofopt, total length
+ * or, where the session requests ids, with epb_packetid (12 bytes) before opt_endofopt.
  *
- * (pcapng, sections 3.5 and 4.3; option codes 2, 6, 3.) The slow path in epb_slow.c handles any
+ * (pcapng, sections 3.5 and 4.3; option codes 2, 6, 3, 5.) The slow path in epb_slow.c handles any
  * packet: it adds epb_dropcount, uses NIC time stamps, and finds out what is wrong with broken
  * ones.
  */
@@ -25,9 +26,15 @@
 #define RT_TRAILER_LEN_AT      20u
 #define RT_TRAILER_HASH_AT     21u
 #define RT_TRAILER_HASH_LEN_AT 32u
+#define RT_TRAILER_ID          36u /* bytes */
+#define RT_TRAILER_ID_AT       20u
+#define RT_TRAILER_ID_LEN_AT   32u
+#define RT_TRAILER_BOTH        48u /* bytes; hash and id */
+#define RT_TRAILER_BOTH_ID_AT  32u
+#define RT_TRAILER_BOTH_END_AT 40u
 
 /* Bytes that a record has besides its packet, at most. */
-#define RT_EPB_AROUND (RT_EPB_HEADER + 48u /* options */ + 4u)
+#define RT_EPB_AROUND (RT_EPB_HEADER + 60u /* options */ + 4u)
 
 /* The longest packet that a chunk of so many bytes holds: a tap's snaplen is at most this. */
 static inline uint32_t rt_epb_longest(uint64_t chunk_size)
@@ -35,7 +42,7 @@ static inline uint32_t rt_epb_longest(uint64_t chunk_size)
 	return (uint32_t)(chunk_size - RT_CHUNK_GUARD - RT_EPB_AROUND) & ~3u;
 }
 
-/* Fills in tap->trailer and tap->trailer_hash from its direction and queue. */
+/* Fills in the tap's trailers from its direction and queue. */
 void rt_epb_prepare(struct rt_tap *tap);
 
 /* on-full=wait gives up after this time without any room; a variable for the tests. */

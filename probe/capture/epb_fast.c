@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "readable.h"
 
 #define PREFETCH_AHEAD 6 /* packets */
@@ -165,6 +166,28 @@ INLINE uint8_t *put_hash(
 	return p + total;
 }
 
+/* Replaces the trailer by that with an id, and an RSS hash where the packet has one. Returns the
+ * end of the record at p. */
+INLINE uint8_t *put_id(uint8_t *p, uint64_t options_at, const struct rt_tap *tap,
+	const struct rte_mbuf *m, bool hash, uint64_t id)
+{
+	uint32_t total = (uint32_t)options_at + (hash ? RT_TRAILER_BOTH : RT_TRAILER_ID);
+	uint8_t *t = p + options_at;
+
+	((u32 *)p)[1] = total;
+	if (rt_unlikely(hash)) {
+		*(v8 *)t = *(const v8 *)tap->trailer_both;
+		*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+		*(u64 *)(t + RT_TRAILER_BOTH_ID_AT) = id;
+		*(u64 *)(t + RT_TRAILER_BOTH_END_AT) = (uint64_t)total << 32;
+	} else {
+		*(v8 *)t = *(const v8 *)tap->trailer_id;
+		*(u64 *)(t + RT_TRAILER_ID_AT) = id;
+		*(u32 *)(t + RT_TRAILER_ID_LEN_AT) = total;
+	}
+	return p + total;
+}
+
 /* What packets of one length have in common. */
 struct record {
 	v8 head, tail;
@@ -181,19 +204,29 @@ INLINE void set_lengths(struct record *r, uint32_t wire, uint32_t snaplen)
 	r->head[6] = wire;
 }
 
+INLINE void prefetch(struct rte_mbuf *m, int32_t id_offset, const bool ids)
+{
+	__builtin_prefetch(rte_pktmbuf_mtod(m, void *));
+	if (ids)
+		__builtin_prefetch(RTE_MBUF_DYNFIELD(m, id_offset, void *));
+}
+
 /* Copies packets until one does not fit, or needs the slow path. Values that cannot change within
  * a burst are in locals: the compiler must assume that stores into the ring alias everything
  * else. */
 INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t ns,
-	const uint32_t ahead, const bool wide)
+	const uint32_t ahead, const bool ids, const bool wide)
 {
 	const enum rt_direction dir = tap->direction;
+	const uint64_t id_flag = rt_ids.flag;
+	const int32_t id_offset = rt_ids.offset;
 	const uint64_t tag_flags = rt_epb_tag_flags(dir);
 	const uint64_t odd_flags = tag_flags | RTE_MBUF_F_EXTERNAL;
 	const uint64_t hash_flag = dir == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
 	const uint32_t snaplen = tap->snaplen;
 	struct rte_mbuf **pkts = cursor->pkts, **const last = cursor->last;
-	const uint8_t *const end = cursor->end - (RT_TRAILER_HASH - RT_TRAILER);
+	const uint8_t *const end =
+		cursor->end - ((ids ? RT_TRAILER_BOTH : RT_TRAILER_HASH) - RT_TRAILER);
 	uint8_t *at = cursor->at;
 	struct record r = {
 		.head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns},
@@ -202,12 +235,12 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 
 	for (; pkts != last; pkts++) {
 		const struct rte_mbuf *m = *pkts;
-		uint64_t odd = m->ol_flags & odd_flags, tags = 0;
+		uint64_t odd = m->ol_flags & odd_flags, tags = 0, id = 0;
 		uint32_t wire = m->pkt_len, tag_len = 0, off = 0, n;
 		uint8_t *d = at + RT_EPB_HEADER;
 
 		if (pkts + PREFETCH_AHEAD < last)
-			__builtin_prefetch(rte_pktmbuf_mtod(pkts[PREFETCH_AHEAD], void *));
+			prefetch(pkts[PREFETCH_AHEAD], id_offset, ids);
 		if (rt_unlikely(odd) && (odd & tag_flags)) {
 			tag_len = rt_epb_vlan(m, dir, &tags);
 			wire += tag_len;
@@ -240,7 +273,11 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 				break;
 		}
 		bytes += wire;
-		if (rt_unlikely(m->ol_flags & hash_flag)) {
+		if (ids)
+			id = rt_ids_of(m, tap, dir, id_flag, id_offset);
+		if (ids && rt_likely(id)) {
+			at = put_id(at, r.options_at, tap, m, m->ol_flags & hash_flag, id);
+		} else if (rt_unlikely(m->ol_flags & hash_flag)) {
 			at = put_hash(at, r.options_at, tap, m);
 		} else {
 			*(v8 *)(at + r.options_at) = r.tail;
@@ -258,6 +295,15 @@ INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
 	return r->own_ahead && c->end - c->at > 2 * OWN_AHEAD;
 }
 
+INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
+	uint64_t ns, const bool ids, const bool wide)
+{
+	if (rt_likely(may_own_ahead(r, c)))
+		push_fast(c, tap, ns, OWN_AHEAD, ids, wide);
+	else
+		push_fast(c, tap, ns, 0, ids, wide);
+}
+
 INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns, const bool wide)
 {
@@ -272,10 +318,10 @@ INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 		c.end = start + (r->limit > r->head ? r->limit - r->head : 0);
 		if (rt_unlikely(r->pending[tap->index]))
 			; /* the slow path records the gap */
-		else if (rt_likely(may_own_ahead(r, &c)))
-			push_fast(&c, tap, ns, OWN_AHEAD, wide);
+		else if (rt_unlikely(tap->ids))
+			push_some(r, &c, tap, ns, true, wide);
 		else
-			push_fast(&c, tap, ns, 0, wide);
+			push_some(r, &c, tap, ns, false, wide);
 		rt_compiler_barrier(); /* the records are complete: see rt_epb_mend() */
 		r->head += (uint64_t)(c.at - start);
 		count->captured += (uint64_t)(c.pkts - from);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "readable.h"
 #include "probe/core/test_eal.h"
 
@@ -24,6 +25,7 @@ struct packet {
 	uint64_t wire;
 	bool hash;
 	uint32_t rss, len; /* len: of the data that its segments hold */
+	uint64_t id;       /* that its record has; 0: none */
 	uint8_t tags[8], tag_len, data[JUMBO];
 };
 
@@ -39,6 +41,9 @@ static unsigned far_next;
 
 static int set_up(void **state)
 {
+	char err[RT_TEXT_LEN];
+
+	assert_int_equal(rt_ids_register(err), 0);
 	test_ring_make(&t, RING);
 	rt_readable_look(5000);
 	head = released = 0;
@@ -103,9 +108,9 @@ static void encode(const struct packet *p, enum rt_direction dir, uint64_t ns)
 	static uint8_t bytes[JUMBO + 8];
 	const struct rt_tap *tap = &t.tap[dir];
 	uint64_t cap = RTE_MIN(p->wire, tap->snaplen);
-	bool hash = p->hash && dir == RT_DIR_RX;
-	uint32_t total =
-		28 + ((uint32_t)cap + 3) / 4 * 4 + 16 + hash * 12 + (pending[dir] > 0) * 12 + 8;
+	bool hash = p->hash && dir == RT_DIR_RX, id = tap->ids && p->id;
+	uint32_t total = 28 + ((uint32_t)cap + 3) / 4 * 4 + 16 + hash * 12 + id * 12 +
+			 (pending[dir] > 0) * 12 + 8;
 
 	if (p->wire > UINT32_MAX || cap > sizeof(bytes) || !frame(p, bytes, (uint32_t)cap)) {
 		counts[dir].lost[RT_LOSS_BAD_MBUF]++;
@@ -130,6 +135,11 @@ static void encode(const struct packet *p, enum rt_direction dir, uint64_t ns)
 		put("\x05", 1);
 		put32(p->rss);
 		put(zeros, 3);
+	}
+	if (id) {
+		put16(5, 8);
+		put32(p->id);
+		put32(p->id >> 32 | tap->id_source >> 32);
 	}
 	if (pending[dir]) {
 		put16(4, 8);
@@ -246,6 +256,33 @@ static void make_tags(struct packet *p, struct rte_mbuf *m, enum rt_direction di
 		put_tag(p, 0x8100, m->vlan_tci);
 }
 
+static uint64_t mark(struct rte_mbuf *m)
+{
+	uint64_t id = ((uint64_t)test_random() << 32 | test_random()) & RT_ID_MASK;
+
+	m->ol_flags |= rt_ids.flag;
+	*RTE_MBUF_DYNFIELD(m, rt_ids.offset, uint64_t *) = id | (uint64_t)one_in(2) << 63;
+	return id;
+}
+
+/* Received packets have none if others hold them as well; that of a sent one may be in its second
+ * segment. */
+static void make_id(struct packet *p, struct rte_mbuf *m, enum rt_direction dir)
+{
+	rte_mbuf_refcnt_set(m, one_in(3) ? 2 : 1);
+	p->id = 0;
+	if (one_in(4))
+		return;
+	if (m->nb_segs > 1 && m->next && one_in(2)) {
+		p->id = mark(m->next);
+		p->id = dir == RT_DIR_TX ? p->id : 0;
+		return;
+	}
+	p->id = mark(m);
+	if (dir == RT_DIR_RX && rte_mbuf_refcnt_read(m) != 1)
+		p->id = 0;
+}
+
 static struct rte_mbuf *make_packet(
 	struct packet *p, enum rt_direction dir, uint32_t len, unsigned segs)
 {
@@ -264,6 +301,7 @@ static struct rte_mbuf *make_packet(
 	p->rss = m->hash.rss = test_random();
 	if (p->hash)
 		m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	make_id(p, m, dir);
 	p->wire = (uint64_t)m->pkt_len + p->tag_len;
 	return m;
 }
@@ -350,6 +388,8 @@ static void push_burst(enum rt_direction dir, uint64_t ns)
 	struct rte_mbuf *m[BURST];
 
 	t.tap[dir].snaplen = random_snaplen();
+	t.tap[dir].ids = one_in(2) ? RT_IDS_ON : 0;
+	t.tap[dir].id_source = (uint64_t)(test_random() % 16) << RT_ID_SOURCE_SHIFT;
 	t.ring.own_ahead = one_in(2);
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t size = one_size ? len : random_size();

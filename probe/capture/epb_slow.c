@@ -6,6 +6,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
 #include "readable.h"
@@ -14,6 +15,7 @@
 #define OPT_FLAGS     2
 #define OPT_HASH      3
 #define OPT_DROPCOUNT 4
+#define OPT_PACKETID  5
 #define OPT_QUEUE     6
 #define HASH_TOEPLITZ 5
 #define FLAG_INBOUND  1u
@@ -50,12 +52,23 @@ static uint8_t *put_hash(uint8_t *p, uint32_t hash)
 	return p + 3;
 }
 
+static uint8_t *put64(uint8_t *p, uint16_t option, uint64_t v)
+{
+	p = put16(p, option, 8);
+	memcpy(p, &v, 8);
+	return p + 8;
+}
+
 void rt_epb_prepare(struct rt_tap *tap)
 {
 	memset(tap->trailer, 0, sizeof(tap->trailer));
 	memset(tap->trailer_hash, 0, sizeof(tap->trailer_hash));
+	memset(tap->trailer_id, 0, sizeof(tap->trailer_id));
 	put_common(tap->trailer, tap);
 	put_hash(put_common(tap->trailer_hash, tap), 0);
+	put64(put_common(tap->trailer_id, tap), OPT_PACKETID, 0); /* end and length follow */
+	/* The id itself is behind these 32 bytes. */
+	put16(put_hash(put_common(tap->trailer_both, tap), 0), OPT_PACKETID, 8);
 }
 
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
@@ -177,16 +190,17 @@ static uint32_t put_options(
 	uint8_t *p, struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m)
 {
 	uint8_t *start = p;
-	uint64_t dropped = r->pending[tap->index];
+	uint64_t dropped = r->pending[tap->index], id = 0;
 
 	p = put_common(p, tap);
 	if (tap->direction == RT_DIR_RX && (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH))
 		p = put_hash(p, m->hash.rss);
-	if (dropped) {
-		p = put16(p, OPT_DROPCOUNT, 8);
-		memcpy(p, &dropped, 8);
-		p += 8;
-	}
+	if (tap->ids)
+		id = rt_ids_of(m, tap, tap->direction, rt_ids.flag, rt_ids.offset);
+	if (id)
+		p = put64(p, OPT_PACKETID, id);
+	if (dropped)
+		p = put64(p, OPT_DROPCOUNT, dropped);
 	return (uint32_t)(put32(p, 0) - start);
 }
 

@@ -11,6 +11,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "nic_time.h"
 #include "probe/core/test_eal.h"
 
@@ -372,6 +373,47 @@ static void test_hashed_and_other_packets_mix(void **state)
 	rte_pktmbuf_free_bulk(m, 32);
 }
 
+static struct rte_mbuf *with_id(struct rte_mbuf *m, uint64_t id)
+{
+	char err[RT_TEXT_LEN];
+
+	assert_int_equal(rt_ids_register(err), 0);
+	m->ol_flags |= rt_ids.flag;
+	*RTE_MBUF_DYNFIELD(m, rt_ids.offset, uint64_t *) = id;
+	return m;
+}
+
+static void test_ids_are_recorded_where_they_are_requested(void **state)
+{
+	for (int dir = 0; dir < 2; dir++) {
+		through(dir, with_id(test_frame(1, 60), 4711));
+		assert_false(r.has_id);
+		t.tap[dir].ids = RT_IDS_ON;
+		t.tap[dir].id_source = 0xfull << 60;
+		for (uint32_t len = 0; len < 100; len++) {
+			through(dir, with_id(test_frame(len, len), 4711 + len));
+			assert_true(r.has_id);
+			assert_int_equal(r.id, 0xf000000000000000ull + 4711 + len);
+			assert_bytes(len, 0, 0, len);
+		}
+		through(dir, with_id(test_frame(1, 60), 0));
+		assert_false(r.has_id);
+		through(dir, test_frame(1, 60));
+		assert_false(r.has_id);
+	}
+}
+
+static void test_hashes_and_ids_are_recorded(void **state)
+{
+	t.tap[RT_DIR_RX].ids = RT_IDS_ON;
+	for (uint32_t len = 0; len < 100; len++) {
+		through(RT_DIR_RX, with_id(hashed(len), UINT64_MAX));
+		assert_int_equal(r.hash, 0xcafef00d);
+		assert_int_equal(r.id, RT_ID_MASK);
+		assert_bytes(6, 0, 0, len);
+	}
+}
+
 static void test_nic_time_stamps_have_precedence(void **state)
 {
 	static const struct rt_clock_line line = {.mult = 1ull << RT_CLOCK_SHIFT};
@@ -422,6 +464,8 @@ static const struct CMUnitTest tests[] = {
 	with_ring(test_hash_of_unusual_packets_is_recorded),
 	with_ring(test_hash_of_a_sent_packet_is_not_recorded),
 	with_ring(test_hashed_and_other_packets_mix),
+	with_ring(test_ids_are_recorded_where_they_are_requested),
+	with_ring(test_hashes_and_ids_are_recorded),
 	with_ring(test_nic_time_stamps_have_precedence),
 };
 

@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
 #include "probe/core/request.h"
@@ -58,6 +59,8 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.queue = queue,
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
+		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER),
+		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};
 	if (f->nic_clock && dir == RT_DIR_RX &&
 		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {

@@ -38,9 +38,13 @@ struct rt_tap {
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
+	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER; 0: records have none */
+	uint64_t id_source; /* in the top bits of each id */
 	/* Trailers without their total length, see probe/capture/epb.h. */
 	uint8_t trailer[32];
 	uint8_t trailer_hash[48];
+	uint8_t trailer_id[32];
+	uint8_t trailer_both[32];
 	bool linked;
 	struct rt_tapset *spare; /* allocated in advance, so that unlinking needs no memory */
 	uint64_t orphaned;       /* the hook's count of slotless threads when it was last added */
@@ -81,7 +85,7 @@ struct rt_session {
 	/* Control thread only. */
 	enum rt_session_state state;
 	uint32_t id;
-	uint32_t on_full, timestamp;
+	uint32_t on_full, timestamp, ids; /* as in struct rt_msg_open */
 	uint32_t target_count;
 	uint64_t buffer_size, buffer_most; /* as requested */
 	struct rt_msg_target *targets;

@@ -9,6 +9,7 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
+#include "ids.h"
 #include "probe/monitor/stats.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
@@ -83,6 +84,11 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
 		return -ENOTSUP;
 	}
+	if (s->ids) {
+		ret = rt_ids_register(err);
+		if (ret)
+			return ret;
+	}
 	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
 	if (s->tap_capacity > RT_MAX_TAPS)
 		s->tap_capacity = RT_MAX_TAPS;
@@ -103,6 +109,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->id = ++next_id;
 	s->on_full = req->open.on_full;
 	s->timestamp = req->open.timestamp;
+	s->ids = req->open.ids;
 	s->target_count = req->open.target_count;
 	s->buffer_size = req->open.buffer_size;
 	s->buffer_most = req->open.buffer_most;

@@ -269,7 +269,8 @@ static bool take(struct rt_conn *c, const void *buf, size_t len, const struct rt
 	switch (h->type) {
 	case RT_MSG_HELLO: return on_hello(c, buf, len);
 	case RT_MSG_LIST: return send_ports(c) && send_sessions(c);
-	case RT_MSG_OPEN: return on_open(c, buf, len);
+	case RT_MSG_OPEN:
+	case RT_MSG_OPEN_IDS: return on_open(c, buf, len);
 	case RT_MSG_START: return on_start(c, clock);
 	case RT_MSG_STOP: return on_stop(c);
 	case RT_MSG_MONITOR: return on_monitor(c, buf, len, clock);

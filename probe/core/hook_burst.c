@@ -8,6 +8,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "probe/capture/epb.h"
+#include "probe/capture/ids.h"
 #include "probe/monitor/burst.h"
 #include "probe/capture/filter.h"
 #include "hook_burst.h"
@@ -132,7 +133,7 @@ static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thre
 
 /* Taps first to last - 1, all with the same time stamp. */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
-	const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	struct rt_clock_line line;
@@ -149,6 +150,8 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_latch_read(&rt_hook_clock);
 	ns = rt_clock_now(&line);
+	if (rt_unlikely(set->gives_ids) && !first)
+		rt_ids_stamp(t, set->port, pkts, n);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(ring[i]->chunk == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
@@ -165,12 +168,14 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 /* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
  * for another ring's reader. */
 static void run_set(
-	const struct rt_tapset *set, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
 	if (rt_likely(set->wait_from))
 		run_taps(set, 0, set->wait_from, t, pkts, n);
 	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
 		run_taps(set, i, i + 1, t, pkts, n);
+	if (rt_unlikely(set->uses_ids))
+		rt_ids_use(pkts, n);
 }
 
 /* Counts only: it must not touch memory that can be freed, or that the interrupted visit uses. */

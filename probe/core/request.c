@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +34,19 @@ static int check_target(struct rt_msg_target *w, uint32_t insn_count, char *err)
 	return 0;
 }
 
+static bool knows_ids(const struct rt_msg_open *o)
+{
+	uint32_t flags = o->ids & ((1u << RT_IDS_SOURCE_SHIFT) - 1);
+
+	if (o->h.type != RT_MSG_OPEN_IDS)
+		return !o->ids;
+	return flags & RT_IDS_ON && !(flags & ~(RT_IDS_ON | RT_IDS_INFER)) &&
+	       o->ids >> RT_IDS_SOURCE_SHIFT < 1u << RT_IDS_SOURCE_BITS;
+}
+
 static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 {
-	if (o->on_full > RT_ON_FULL_WAIT || o->timestamp > RT_TIMESTAMP_NIC)
+	if (o->on_full > RT_ON_FULL_WAIT || o->timestamp > RT_TIMESTAMP_NIC || !knows_ids(o))
 		return refuse(err, "unknown option");
 	if (!o->target_count || o->target_count > RT_MAX_TARGETS)
 		return refuse(err, "too few or too many ports");

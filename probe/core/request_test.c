@@ -128,6 +128,26 @@ static void test_options_are_checked(void **state)
 	assert_int_equal(parse(&m), 0);
 }
 
+/* In a message of their own type only: earlier probes would ignore them in the other. */
+static void test_ids_are_checked(void **state)
+{
+	static const uint32_t bad[] = {
+		RT_IDS_INFER, RT_IDS_ON | 4, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
+	struct message m = good();
+
+	m.open.ids = RT_IDS_ON | RT_IDS_INFER | 15u << RT_IDS_SOURCE_SHIFT;
+	m.open.h.type = RT_MSG_OPEN;
+	assert_int_equal(parse(&m), -EINVAL);
+	m.open.h.type = RT_MSG_OPEN_IDS;
+	assert_int_equal(parse(&m), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.open.ids = bad[i];
+		assert_int_equal(parse(&m), -EINVAL);
+	}
+	m.open.ids = 0;
+	assert_int_equal(parse(&m), -EINVAL);
+}
+
 static void test_unterminated_port_name_is_refused(void **state)
 {
 	struct message m = good();
@@ -229,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_number_of_targets_is_bounded),
 		cmocka_unit_test(test_number_of_instructions_is_bounded),
 		cmocka_unit_test(test_options_are_checked),
+		cmocka_unit_test(test_ids_are_checked),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),
 		cmocka_unit_test(test_directions_are_checked),
 		cmocka_unit_test(test_queue_is_checked),

@@ -310,6 +310,11 @@ static void take_option(struct test_record *r, unsigned code, unsigned len, cons
 		memcpy(&r->dropped, v, 8);
 		r->has_dropped = true;
 		break;
+	case 5:
+		assert_int_equal(len, 8);
+		memcpy(&r->id, v, 8);
+		r->has_id = true;
+		break;
 	case 6:
 		assert_int_equal(len, 4);
 		r->queue = word(v);

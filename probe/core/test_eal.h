@@ -81,9 +81,9 @@ void test_ring_push(struct test_ring *t, enum rt_direction dir, struct rte_mbuf 
 	uint64_t ns);
 
 struct test_record {
-	uint64_t ns, dropped;
+	uint64_t ns, dropped, id;
 	uint32_t total, if_index, captured, original, flags, queue, hash;
-	bool has_hash, has_dropped;
+	bool has_hash, has_dropped, has_id;
 	const uint8_t *data;
 };
 

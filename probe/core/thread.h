@@ -35,6 +35,7 @@ struct rt_thread {
 	uint32_t tid;        /* the kernel's id, in the application's PID namespace; 0: unknown */
 	uint32_t nested; /* calls within the visit of nested_epoch; written by its thread only */
 	uint64_t nested_epoch;
+	uint64_t ids; /* given to packets by all owners so far; see rt_ids_stamp() */
 } __attribute__((aligned(128)));
 
 extern struct rt_thread rt_threads[RT_MAX_THREADS];

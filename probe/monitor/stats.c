@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_errno.h>
-#include <rte_mbuf_dyn.h>
 
 #include "stats.h"
 #include "probe/core/control.h"
+#include "probe/core/mbuf_field.h"
 #include "probe/trace/trace.h"
 #include "probe/capture/session.h"
 
@@ -21,26 +20,15 @@ static struct rt_monitor *monitors;
 static struct rt_stats *dying;
 static uint64_t refresh_ms, window_ms, run_ms;
 
-/* Registered once: DPDK has no way to unregister. 0 or -errno. */
-static int register_field(void)
+static int register_field(char *err)
 {
-	static const struct rte_mbuf_dynfield field = {.name = "ringtap_dynfield_rx_time",
-		.size = sizeof(uint64_t),
-		.align = sizeof(uint64_t)};
-	static const struct rte_mbuf_dynflag flag = {.name = "ringtap_dynflag_rx_time"};
-	int offset, bit;
+	static struct rt_mbuf_field field;
+	int ret = rt_mbuf_field_register(
+		&field, "ringtap_dynfield_rx_time", "ringtap_dynflag_rx_time", "latency", err);
 
-	if (rt_stat_mode.latency_flag)
-		return 0;
-	offset = rte_mbuf_dynfield_register(&field);
-	if (offset < 0)
-		return -rte_errno;
-	bit = rte_mbuf_dynflag_register(&flag);
-	if (bit < 0)
-		return -rte_errno;
-	rt_store(&rt_stat_mode.latency_field, offset);
-	rt_store(&rt_stat_mode.latency_flag, 1ull << bit);
-	return 0;
+	rt_store(&rt_stat_mode.latency_field, field.offset);
+	rt_store(&rt_stat_mode.latency_flag, field.flag);
+	return ret;
 }
 
 static uint32_t requested_collectors(void)
@@ -169,12 +157,8 @@ static int prepare(uint32_t collectors, const struct rt_clock_line *clock, char 
 		snprintf(err, RT_TEXT_LEN, "request refused: unknown collector");
 		return -EINVAL;
 	}
-	if (collectors & RT_COLLECT_LATENCY && (ret = register_field())) {
-		snprintf(err, RT_TEXT_LEN,
-			"latency needs 8 bytes and a flag in the application's mbufs: %s",
-			ret == -ENOENT || ret == -ENOSPC ? "all are taken" : strerror(-ret));
+	if (collectors & RT_COLLECT_LATENCY && (ret = register_field(err)))
 		return ret;
-	}
 	if (!rt_stat_current && begin(clock)) {
 		snprintf(err, RT_TEXT_LEN, "not enough memory");
 		return -ENOMEM;

@@ -10,6 +10,7 @@ from ._session import RUNS, Session
 
 QUEUES_MAX = 65536
 DIRECTIONS = {"rx": lib.RINGTAP_RX, "tx": lib.RINGTAP_TX, "both": lib.RINGTAP_RX | lib.RINGTAP_TX}
+IDS = {False: lib.RINGTAP_NO_IDS, True: lib.RINGTAP_IDS, "inferred": lib.RINGTAP_IDS_INFERRED}
 NAMES = {lib.RINGTAP_RX: "rx", lib.RINGTAP_TX: "tx"}
 LINKTYPE_ETHERNET = 1
 NETMASK_UNKNOWN = 0xffffffff
@@ -28,8 +29,9 @@ class Packet:
     direction  "rx", "tx" or None
     hash       the NIC's RSS hash, or None
     dropcount  packets lost since the packet before of its thread, port, queue and direction
+    id         with ids: of a received packet, and of it, its clones and copies when sent; else None
     """
-    __slots__ = ("data", "direction", "dropcount", "hash", "interface", "length", "queue", "time_ns")
+    __slots__ = ("data", "direction", "dropcount", "hash", "id", "interface", "length", "queue", "time_ns")
 
     @property
     def port(self):
@@ -60,10 +62,11 @@ class Capture:
     applications. As a context manager it is closed at the end. Threads may share it; one at a time iterates.
     After os.fork() it is the parent's: the child can neither iterate nor end it."""
 
-    def __init__(self, targets, filter, direction, queue, snaplen, buffer_size, duration, timeout_ms):
+    def __init__(self, targets, filter, direction, queue, snaplen, buffer_size, duration, timeout_ms, ids):
         self._session = session = Session(duration)
         insns, count, program = compile_filter(filter)
-        options = ffi.new("struct ringtap_capture_options *", {"buffer_size": buffer_size, "timeout_ms": timeout_ms})
+        options = ffi.new("struct ringtap_capture_options *", {
+            "buffer_size": buffer_size, "timeout_ms": timeout_ms, "ids": IDS[ids]})
         options.size = ffi.sizeof("struct ringtap_capture_options")
         for app, ports in targets.items():
             names = [ffi.NULL if port is None else ffi.new("char[]", port.encode()) for port in ports]
@@ -141,6 +144,7 @@ def _run(session, keep, it):
         p.queue = None if raw.queue == no_index else raw.queue
         p.direction = NAMES.get(raw.direction)
         p.hash = raw.hash if raw.has_hash else None
+        p.id = raw.id or None
         yield p
     if not session.closed:
         check(lib.ringtap_packets_error(it), "the application has overwritten packets that were not read yet")
@@ -154,7 +158,8 @@ def _by_app(sources):
     return found
 
 
-def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0):
+def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0,
+            ids=False):
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
     filter     a libpcap expression; the application runs it
@@ -164,13 +169,16 @@ def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, buf
     buffer_size  bytes for an application's packets; 0: the default
     duration   seconds; None: until stop() or the end of the applications
     timeout    seconds for each answer of an application; 0: the default
+    ids        True: packets have ids; "inferred": also those sent with their mbuf's flags reset
     Returns a Capture; packets flow from then on.
     """
     if direction not in DIRECTIONS:
         raise ValueError(f"direction is one of {', '.join(DIRECTIONS)}")
     if queue is not None and queue not in range(QUEUES_MAX):
         raise ValueError(f"queue is a number from 0 to {QUEUES_MAX - 1}, or None")
+    if ids not in IDS:
+        raise ValueError('ids is False, True or "inferred"')
     sources = [source] if isinstance(source, str) else list(source)
     if not sources:
         raise ValueError("no application to capture from: the list is empty")
-    return Capture(_by_app(sources), filter, direction, queue, snaplen, buffer_size, duration, timeout_ms(timeout))
+    return Capture(_by_app(sources), filter, direction, queue, snaplen, buffer_size, duration, timeout_ms(timeout), ids)

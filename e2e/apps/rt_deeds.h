@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rt_deeds writes down of the packets that it has offered, and check_ids compares with a
+ * recording. */
+#ifndef RT_DEEDS_H
+#define RT_DEEDS_H
+
+#include <stdint.h>
+
+#define DEED_QUEUES 2  /* of each port; a thread polls both ports' queues of one number */
+#define DEED_LEN    60 /* bytes of a frame, or of the second segment of one */
+
+/* Every frame, and every second segment: addresses, then this. */
+#define DEED_TYPE 0x88b5 /* an experiment, IEEE 802 */
+struct deed_frame {
+	uint8_t macs[12];
+	uint8_t type[2];
+	uint8_t made; /* 0: a received packet; 1: the application has made it */
+	uint8_t reserved;
+	uint64_t number; /* of the packet, from 0; of the thread's own packets */
+} __attribute__((packed));
+
+/* A packet that was offered; a file has those of one thread in their order. */
+struct deed {
+	uint64_t number;
+	uint8_t port, queue;
+	uint8_t made;
+	uint8_t has_id; /* that of the packet of this number, as it was received */
+	uint32_t what;  /* for messages */
+};
+
+#endif

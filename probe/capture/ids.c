@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See ids.h. All but the registration runs in the polling threads. */
+#include "ids.h"
+
+#define PORT_SHIFT   50
+#define PORT_MASK    ((1u << (RT_ID_SOURCE_SHIFT - PORT_SHIFT)) - 1)
+#define THREAD_SHIFT 42
+#define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)
+#define USED         (1ull << 63)
+
+#define AHEAD        4  /* packets */
+#define SEGMENTS_MAX 4u /* that are searched: headers of the application, then the packet */
+
+static_assert(RT_MAX_THREADS <= 1u << (PORT_SHIFT - THREAD_SHIFT), "the thread fits");
+
+struct rt_mbuf_field rt_ids;
+
+int rt_ids_register(char *err)
+{
+	return rt_mbuf_field_register(&rt_ids, "ringtap_dynfield_packet_id",
+		"ringtap_dynflag_packet_id", "an id of each packet", err);
+}
+
+/* Other holders may exist: then nothing in the mbuf may be written. */
+static inline bool is_shared(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) != 1;
+}
+
+static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
+{
+	return RTE_MBUF_DYNFIELD(m, offset, uint64_t *);
+}
+
+static inline void stamp(struct rte_mbuf *m, uint64_t flag, int32_t offset, uint64_t id)
+{
+	if (rt_unlikely(is_shared(m)))
+		return;
+	m->ol_flags |= flag;
+	*field_of(m, offset) = id;
+}
+
+/* The application may cut the first ones off: what is left must not have the id that its mbuf had
+ * in an earlier use. */
+static void stamp_rest(const struct rte_mbuf *first, uint64_t flag, int32_t offset, uint64_t id)
+{
+	struct rte_mbuf *m = first->next;
+
+	for (unsigned segs = first->nb_segs - 1u; m && segs; m = m->next, segs--)
+		stamp(m, flag, offset, id);
+}
+
+void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, unsigned n)
+{
+	const uint64_t flag = rt_load(&rt_ids.flag);
+	const int32_t offset = rt_load(&rt_ids.offset);
+	const uint64_t common =
+		(uint64_t)(port & PORT_MASK) << PORT_SHIFT | (uint64_t)t->index << THREAD_SHIFT;
+	uint64_t number = t->ids;
+
+	/* First: a thread that jumps out of the hook must not give them again. */
+	rt_store(&t->ids, number + n);
+	rt_compiler_barrier();
+	for (unsigned i = 0; i < RTE_MIN(n, (unsigned)AHEAD); i++)
+		__builtin_prefetch(field_of(pkts[i], offset), 1, 3);
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		uint64_t id = common | (++number & NUMBER_MASK);
+
+		if (i + AHEAD < n)
+			__builtin_prefetch(field_of(pkts[i + AHEAD], offset), 1, 3);
+		stamp(m, flag, offset, id);
+		if (rt_unlikely(m->nb_segs > 1))
+			stamp_rest(m, flag, offset, id);
+	}
+}
+
+/* Packets that the application has made have no port. */
+static uint64_t infer_id(const struct rte_mbuf *m)
+{
+	uint64_t id;
+
+	if (m->port == RTE_MBUF_PORT_INVALID || is_shared(m) || RTE_MBUF_CLONED(m))
+		return 0;
+	id = *RTE_MBUF_DYNFIELD(m, rt_load(&rt_ids.offset), const uint64_t *);
+	if (id & USED || (id >> PORT_SHIFT & PORT_MASK) != (m->port & PORT_MASK))
+		return 0;
+	return id;
+}
+
+uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer)
+{
+	const uint64_t flag = rt_load(&rt_ids.flag);
+	const struct rte_mbuf *s = m->next;
+
+	for (unsigned segs = RTE_MIN(m->nb_segs, SEGMENTS_MAX); s && segs > 1;
+		s = s->next, segs--) {
+		if (s->ol_flags & flag)
+			return *RTE_MBUF_DYNFIELD(s, rt_load(&rt_ids.offset), const uint64_t *);
+	}
+	return infer ? infer_id(m) : 0;
+}
+
+void rt_ids_use(struct rte_mbuf **pkts, unsigned n)
+{
+	const int32_t offset = rt_load(&rt_ids.offset);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		/* Made by the application: nothing is inferred of it. */
+		if (m->port == RTE_MBUF_PORT_INVALID)
+			continue;
+		for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
+			if (!is_shared(m))
+				*field_of(m, offset) |= USED;
+		}
+	}
+}
