@@ -7,6 +7,7 @@ const struct command *const commands[] = {
 	&cmd_attach,
 	&cmd_detach,
 	&cmd_record,
+	&cmd_explain,
 	&cmd_flight,
 	&cmd_run,
 	&cmd_host,

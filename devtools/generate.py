@@ -32,6 +32,10 @@ def runs_another(command):
     return command["operands"] and not command["takes_operands"]
 
 
+def takes_files(command):
+    return (command["operands"] or "").startswith("FILE")
+
+
 def first_sentence(text):
     return text.split(". ")[0]
 
@@ -161,8 +165,9 @@ def bash_command(c):
     every = "".join((f" -{o['letter']}" if o["letter"] else "") + (f" --{o['name']}" if o["name"] else "")
                     for o in options(c))
     listed = f" $({c['listed']})" if c["listed"] else ""
+    files = "\t\tcompopt -o default\n" if takes_files(c) else ""  # what no word matches
     return (f"\t{c['name']})\n\t\tcase $prev in\n" + "".join(map(bash_value, options(c))) +
-            f"\t\tesac\n\t\twords=\"{words(c['words'])}--help{every}{listed}\" ;;\n")
+            f"\t\tesac\n{files}\t\twords=\"{words(c['words'])}--help{every}{listed}\" ;;\n")
 
 
 BASH_WORDS = "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
@@ -237,6 +242,8 @@ def zsh_command(c):
     text = ""
     if runs_another(c):
         operands = " \\\n\t\t'*::program: _ringtap_program'"
+    elif takes_files(c):
+        operands = " \\\n\t\t'*:file: _files'"
     elif c["words"] or c["listed"]:
         title = "operand" if ":" in c["operands"] else c["operands"]
         operands = f" \\\n\t\t'*:{title}: _ringtap_operands_{name}'"
@@ -325,6 +332,8 @@ def fish_command(c):
     lines = [" -s h -l help -d 'Print this help and exit'", *map(fish_option, options(c))]
     if runs_another(c):
         lines.append(" -a '(__fish_complete_subcommand --fcs-skip=2)'")
+    elif takes_files(c):
+        lines.append(" -F")
     else:
         lines += [f" -a '{words(c['words'])}'"] if c["words"] else []
         lines += [f" -a '({c['listed']})'"] if c["listed"] else []

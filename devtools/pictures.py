@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/images anew: `ringtap top` in a terminal, and a recording in Wireshark. Run as root:
+"""Makes docs/images anew: `ringtap top` in a terminal, a recording in Wireshark, and one explained. Run as root:
 RINGTAP_BUILD=build devtools/pictures.py (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
 import io
+import random
 import re
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from harness.paths import Plugin, RINGTAP  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
 from harness.tmux import Terminal  # noqa: E402
+from harness.traced import RX, START, TX, Writer  # noqa: E402
 from harness.two_hosts import APP, TwoHosts  # noqa: E402
 
 IMAGES = REPO / "docs" / "images"
@@ -166,6 +168,37 @@ def steady(env, file):
     raise SystemExit("pictures: the screen does not come to rest")
 
 
+def forwarded(rng, x, queue):
+    """What a router does to a packet at x, from 0 to 1, of the recording: latency in ns; None: it drops it."""
+    late = rng.lognormvariate(6.8, 0.35) + (rng.randrange(20_000) if rng.random() < 0.02 else 0)
+    late += 6000 if queue == 1 and 0.2 < x < 0.4 else 0
+    if 0.55 < x < 0.62:
+        late += rng.lognormvariate(11.9, 0.6)
+        return None if rng.random() < 0.12 else int(late)
+    return None if rng.random() < 0.0005 else int(late)
+
+
+def explain(folder, out):
+    """Of a made recording: 60,000 packets, one every 9 us, of which some meet a congestion."""
+    rng, count, now = random.Random(5), 60_000, START
+    records = []
+    for id in range(1, count + 1):
+        now += int(rng.expovariate(1 / 9000)) + 1
+        queue = min(int(rng.paretovariate(1.1)), 40) % 4
+        frame = bytes(12) + b"\x88\xb5" + bytes([queue]) * rng.choice([46, 200, 700, 1300])
+        records.append((now, 0, frame, RX, queue, id))
+        late = forwarded(rng, id / count, queue)
+        records += [(now + late, 1, frame, TX, queue, id)] if late is not None else []
+    writer = Writer()
+    for name in ("port0", "port1"):
+        writer.interface(name)
+    for ns, port, frame, direction, queue, id in sorted(records, key=lambda r: r[0]):
+        writer.packet(port, ns, frame, direction, queue, id)
+    drawn = folder / "explain.png"
+    check([RINGTAP, "explain", writer.write(folder / "trace.pcapng"), "--timeout", "20ms", "--plot", drawn])
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", drawn])
+
+
 def main():
     IMAGES.mkdir(exist_ok=True)
     sandbox.enter()
@@ -178,6 +211,7 @@ def main():
                 file = Path(folder) / "my-app.pcapng"
                 record_http(bed, file)
                 wireshark(file, IMAGES / "wireshark.png")
+                explain(Path(folder), IMAGES / "explain.png")
             finally:
                 bed.close()
     finally:

@@ -110,13 +110,13 @@ int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f)
 		const struct plot_panel panels[] = {
 			{"Packets a second", x,
 				{.label = "packets/s", .unit = "", .max = 1.1 * c.most_rate}, rates,
-				2, event, 1, NULL, 0},
+				2, event, 1, NULL, 0, NULL},
 			{"Gaps and latency, of each second", x,
 				{.label = "time", .unit = "s", .max = 1.1 * c.most_ns}, times, 2,
-				event, 1, NULL, 0},
+				event, 1, NULL, 0, NULL},
 			{"Mempools, of each second", x,
 				{.label = "free buffers", .percent = true, .max = 1.05}, pools, 1,
-				event, 1, NULL, 0}};
+				event, 1, NULL, 0, NULL}};
 
 		return plot_write(f, PLOT_SVG, i->name, panels, c.seconds ? 3 : 1);
 	}

@@ -36,6 +36,14 @@ struct plot_axis {
 	double min, max; /* min < max, min > 0 where log */
 };
 
+/* How often there were which values: counts of cells, drawn the darker the more there are. */
+struct plot_heat {
+	const double *x, *y; /* edges of the cells, ascending: columns + 1, rows + 1 */
+	const double *count; /* column by column */
+	size_t columns, rows;
+	int colour;
+};
+
 struct plot_panel {
 	const char *title;
 	struct plot_axis x, y;
@@ -45,6 +53,7 @@ struct plot_panel {
 	size_t mark_count;
 	const struct plot_label *labels;
 	size_t label_count;
+	const struct plot_heat *heat; /* NULL: none */
 };
 
 #define PLOT_TICKS_MAX 64

@@ -19,7 +19,7 @@ const double *plot_colour(int colour);
 
 /* plot_density.c */
 bool plot_is_dense(const struct plot_series *s);
-/* Draws all dense series of the panel. 0 or -ENOMEM. */
+/* Draws all dense series of the panel, and its counts. 0 or -ENOMEM. */
 int plot_density(cairo_t *c, const struct plot_panel *p, const struct plot_box *b);
 
 #endif

@@ -101,6 +101,7 @@ def test_values(offered, tmp_path):
     assert offered("ringtap record --on-full ") == ["drop", "wait"]
     assert "duration" in offered("ringtap record -a ") and "interval" in offered("ringtap record -b ")
     assert offered("ringtap record -w some") == ["some.pcapng"]
+    assert offered("ringtap explain some") == ["some.pcapng"]
     assert offered("ringtap record --queue ") == []
     assert offered("ringtap-fwd --plane pack") == ["packet", "packet-mmap"]
 

@@ -12,13 +12,19 @@
         for q in m.read().since(before).queues:
             print(q.port.name, q.queue, q.packets)
 
+    for o in ringtap.explain("trace.pcapng"):  # of `ringtap record --ids`
+        if o.fate == "sent" and o.latency_ns > 100_000:
+            print(o.rx_frame, o.latency_ns, o.flow)
+
 Functions raise Error, an OSError with the errno of the C library and its message, and ValueError for
 arguments that cannot be right. Threads may share captures and monitors; one at a time iterates over a capture.
 """
 from ._apps import App, Error, apps, version
 from ._capture import Capture, Packet, capture
+from ._explain import Outcome, explain, explain_summary
 from ._monitor import (ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor)
 from ._session import Interface
 
-__all__ = ["ADDRESSES", "App", "BUSY", "BYTES", "Capture", "Error", "GAPS", "Interface", "LATENCY", "Monitor", "POLLS",
-           "POOLS", "Packet", "Snapshot", "apps", "capture", "monitor", "version"]
+__all__ = ["ADDRESSES", "App", "BUSY", "BYTES", "Capture", "Error", "GAPS", "Interface", "LATENCY", "Monitor",
+           "Outcome", "POLLS", "POOLS", "Packet", "Snapshot", "apps", "capture", "explain", "explain_summary", "monitor",
+           "version"]

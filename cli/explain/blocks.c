@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pcapng.h"
+#include "blocks.h"
+
+/* Section 3.1 and those of the blocks. */
+#define BLOCK_PACKET 2u /* obsolete, no options that we need */
+#define BLOCK_SIMPLE 3u
+#define BLOCK_EPB    6u
+#define MAGIC_OTHER  0x4d3c2b1au
+#define BLOCK_MAX    (16u << 20) /* bytes; Wireshark's limit is the same */
+#define EPB_FIXED    20u         /* between the length and the packet */
+
+enum { OPT_END, IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FILTER = 11, IF_TSOFFSET = 14 };
+enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4, EPB_PACKETID = 5, EPB_QUEUE = 6 };
+enum { ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_OSDROP = 7 };
+
+/* How an interface of the section counts time. */
+struct local {
+	uint32_t port;
+	uint8_t resolution; /* if_tsresol */
+	int64_t offset_s;
+};
+
+struct blocks {
+	struct bytes *in;
+	size_t used; /* bytes of the block before */
+	uint64_t number;
+	bool begun, swapped; /* there was a section header; of the other byte order */
+	struct local local[PORTS_MAX];
+	uint32_t local_count;
+	struct port *ports;
+	uint32_t port_count;
+	char error[160];
+};
+
+int blocks_new(struct blocks **out)
+{
+	struct blocks *b = calloc(1, sizeof(*b));
+
+	*out = b;
+	if (!b)
+		return -ENOMEM;
+	b->ports = calloc(PORTS_MAX, sizeof(*b->ports));
+	return b->ports ? 0 : -ENOMEM;
+}
+
+void blocks_free(struct blocks *b)
+{
+	if (!b)
+		return;
+	bytes_close(b->in);
+	free(b->ports);
+	free(b);
+}
+
+void blocks_start(struct blocks *b, struct bytes *in)
+{
+	bytes_close(b->in);
+	b->in = in;
+	b->used = 0;
+	b->begun = false;
+	b->local_count = 0;
+	b->error[0] = '\0';
+	for (uint32_t i = 0; i < b->port_count; i++) {
+		b->ports[i].lost_before += b->ports[i].lost == COUNT_NONE ? 0 : b->ports[i].lost;
+		b->ports[i].lost = COUNT_NONE;
+	}
+}
+
+const char *blocks_error(const struct blocks *b)
+{
+	return b->error;
+}
+
+uint32_t blocks_port_count(const struct blocks *b)
+{
+	return b->port_count;
+}
+
+const struct port *blocks_port(const struct blocks *b, uint32_t i)
+{
+	return &b->ports[i];
+}
+
+__attribute__((format(printf, 2, 3))) static int bad(struct blocks *b, const char *format, ...)
+{
+	va_list args;
+	char what[96];
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	snprintf(b->error, sizeof(b->error), "byte %" PRIu64 ": %s", bytes_offset(b->in), what);
+	return -EBADMSG;
+}
+
+/* ---- numbers in the file's byte order ---- */
+
+static uint16_t get16(const struct blocks *b, const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return b->swapped ? __builtin_bswap16(v) : v;
+}
+
+static uint32_t get32(const struct blocks *b, const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return b->swapped ? __builtin_bswap32(v) : v;
+}
+
+static uint64_t get64(const struct blocks *b, const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return b->swapped ? __builtin_bswap64(v) : v;
+}
+
+/* An option; false at the end. What runs over the block ends the options. */
+struct option_at {
+	const uint8_t *p, *end;
+	uint16_t code, len;
+	const uint8_t *value;
+};
+
+static bool next_option(const struct blocks *b, struct option_at *o)
+{
+	uint32_t padded;
+
+	if (o->end - o->p < 4)
+		return false;
+	o->code = get16(b, o->p);
+	o->len = get16(b, o->p + 2);
+	o->value = o->p + 4;
+	padded = (o->len + 3u) & ~3u;
+	if (o->code == OPT_END || padded > (size_t)(o->end - o->value))
+		return false;
+	o->p = o->value + padded;
+	return true;
+}
+
+/* ---- interfaces ---- */
+
+/* What a terminal would not show as it is becomes '?'. */
+static void copy_text(char dst[PORT_NAME], const uint8_t *src, size_t len)
+{
+	size_t n = 0;
+
+	for (; n < len && n < PORT_NAME - 1; n++)
+		dst[n] = src[n] >= ' ' && src[n] <= '~' ? (char)src[n] : '?';
+	dst[n] = '\0';
+}
+
+/* "port 0 of DPDK application NAME, DEVICE": reader/pcapng.c writes it. */
+static void copy_application(char dst[PORT_NAME], const uint8_t *text, size_t len)
+{
+	static const char before[] = " of DPDK application ";
+	const uint8_t *at = memmem(text, len, before, sizeof(before) - 1), *comma;
+
+	if (!at)
+		return;
+	at += sizeof(before) - 1;
+	len -= (size_t)(at - text);
+	comma = memmem(at, len, ", ", 2);
+	copy_text(dst, at, comma ? (size_t)(comma - at) : len);
+}
+
+/* Ports with a description of the user's (--ifdescr) name no application: they are taken for ports
+ * of the first one. */
+static uint16_t application_id(const struct blocks *b, const char *name)
+{
+	uint16_t next = 0;
+
+	for (uint32_t i = 0; i < b->port_count && *name; i++) {
+		const struct port *o = &b->ports[i];
+
+		if (!strcmp(o->application, name))
+			return o->application_id;
+		if (o->application[0] && o->application_id >= next)
+			next = (uint16_t)(o->application_id + 1);
+	}
+	return next;
+}
+
+/* The port with this name, or a new one. PORTS_MAX: there is no room. */
+static uint32_t find_port(struct blocks *b, const struct port *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->port_count; i++) {
+		const struct port *o = &b->ports[i];
+
+		if (!strcmp(o->application, p->application) && !strcmp(o->name, p->name) &&
+			o->linktype == p->linktype)
+			return i;
+	}
+	if (i == PORTS_MAX)
+		return i;
+	b->ports[i] = *p;
+	b->ports[i].application_id = application_id(b, p->application);
+	b->port_count++;
+	return i;
+}
+
+/* 2 | 2 | snaplen 4 | options */
+static int take_interface(struct blocks *b, const uint8_t *body, size_t len)
+{
+	struct option_at o = {.p = body + 8, .end = body + len};
+	struct local local = {.resolution = 6};
+	struct port p = {.seen = COUNT_NONE, .lost = COUNT_NONE, .missed = COUNT_NONE};
+	uint32_t snaplen;
+
+	if (len < 8)
+		return bad(b, "an interface block of %zu bytes", len);
+	if (b->local_count == PORTS_MAX)
+		return bad(b, "more than %u interfaces", PORTS_MAX);
+	p.linktype = get16(b, body);
+	snaplen = get32(b, body + 4);
+	p.cut = snaplen && snaplen < 65535;
+	snprintf(p.name, sizeof(p.name), "interface %u", b->local_count);
+	while (next_option(b, &o)) {
+		if (o.code == IF_NAME && o.len)
+			copy_text(p.name, o.value, o.len);
+		else if (o.code == IF_DESCRIPTION)
+			copy_application(p.application, o.value, o.len);
+		else if (o.code == IF_TSRESOL && o.len == 1)
+			local.resolution = o.value[0];
+		else if (o.code == IF_TSOFFSET && o.len == 8)
+			local.offset_s = (int64_t)get64(b, o.value);
+		else if (o.code == IF_FILTER && o.len > 1)
+			p.filtered = true;
+	}
+	local.port = find_port(b, &p);
+	if (local.port == PORTS_MAX)
+		return bad(b, "more than %u ports in all files", PORTS_MAX);
+	b->ports[local.port].filtered |= p.filtered;
+	b->ports[local.port].cut |= p.cut;
+	b->local[b->local_count++] = local;
+	return 0;
+}
+
+/* interface 4 | time 8 | options */
+static int take_statistics(struct blocks *b, const uint8_t *body, size_t len)
+{
+	struct option_at o = {.p = body + 12, .end = body + len};
+	struct port *p;
+
+	if (len < 12 || get32(b, body) >= b->local_count)
+		return bad(b, "statistics of an interface that is not there");
+	p = &b->ports[b->local[get32(b, body)].port];
+	while (next_option(b, &o)) {
+		if (o.len != 8)
+			continue;
+		if (o.code == ISB_IFRECV)
+			p->seen = get64(b, o.value);
+		else if (o.code == ISB_IFDROP)
+			p->missed = get64(b, o.value);
+		else if (o.code == ISB_OSDROP)
+			p->lost = get64(b, o.value);
+	}
+	return 0;
+}
+
+/* ---- packets ---- */
+
+/* if_tsresol: a power of 10, or of 2 where the highest bit is set. */
+static uint64_t to_ns(const struct local *l, uint64_t t)
+{
+	unsigned power = l->resolution & 127;
+	uint64_t ns;
+
+	if (l->resolution & 128) {
+		ns = power < 64 ? (uint64_t)(((unsigned __int128)t * 1000000000u) >> power) : 0;
+	} else {
+		ns = t;
+		for (; power < 9; power++)
+			ns *= 10;
+		for (; power > 9; power--)
+			ns /= 10;
+	}
+	return ns + (uint64_t)l->offset_s * 1000000000u;
+}
+
+static void take_options(const struct blocks *b, const uint8_t *at, const uint8_t *end,
+	struct record *r, struct port *p)
+{
+	struct option_at o = {.p = at, .end = end};
+
+	while (next_option(b, &o)) {
+		if (o.code == EPB_FLAGS && o.len == 4)
+			r->direction = get32(b, o.value) & 3;
+		else if (o.code == EPB_QUEUE && o.len == 4)
+			r->queue = get32(b, o.value);
+		else if (o.code == EPB_PACKETID && o.len == 8)
+			r->id = get64(b, o.value);
+		else if (o.code == EPB_DROPCOUNT && o.len == 8)
+			p->gaps += get64(b, o.value);
+	}
+	if (r->direction > DIRECTION_TX)
+		r->direction = DIRECTION_NONE;
+}
+
+/* interface 4 | time, high and low 8 | captured length 4 | original length 4 | packet | options */
+static int take_packet(struct blocks *b, const uint8_t *body, size_t len, struct record *r)
+{
+	uint32_t interface, padded;
+	struct port *p;
+
+	if (len < EPB_FIXED)
+		return bad(b, "a packet block of %zu bytes", len);
+	interface = get32(b, body);
+	*r = (struct record){.number = b->number,
+		.queue = NO_QUEUE,
+		.caplen = get32(b, body + 12),
+		.length = get32(b, body + 16),
+		.data = body + EPB_FIXED};
+	if (interface >= b->local_count)
+		return bad(b, "a packet of interface %u, which is not there", interface);
+	padded = (r->caplen + 3) & ~3u;
+	if (r->caplen > len || padded > len - EPB_FIXED)
+		return bad(b, "a packet that is longer than its block");
+	r->port = b->local[interface].port;
+	r->ns = to_ns(
+		&b->local[interface], (uint64_t)get32(b, body + 4) << 32 | get32(b, body + 8));
+	p = &b->ports[r->port];
+	take_options(b, r->data + padded, body + len, r, p);
+	p->received += r->direction == DIRECTION_RX;
+	p->sent += r->direction == DIRECTION_TX;
+	return 1;
+}
+
+/* ---- blocks ---- */
+
+/* The byte order stands in the body of the section's header; its type reads the same in both. */
+static int begin_section(struct blocks *b, const uint8_t *p, size_t have)
+{
+	uint32_t magic = 0;
+
+	if (have >= 12)
+		memcpy(&magic, p + 8, sizeof(magic));
+	if (magic != RT_PCAPNG_MAGIC && magic != MAGIC_OTHER)
+		return bad(b, "no byte order in the section header");
+	b->swapped = magic == MAGIC_OTHER;
+	b->begun = true;
+	b->local_count = 0;
+	return 0;
+}
+
+/* The next block, whole, at *p. Its length; 0: the end of the file; -errno. */
+static ssize_t next_block(struct blocks *b, const uint8_t **p)
+{
+	ssize_t have;
+	uint32_t type, len;
+
+	bytes_skip(b->in, b->used);
+	b->used = 0;
+	have = bytes_peek(b->in, 12, p);
+	if (have <= 0)
+		return have;
+	if (have < 12)
+		return bad(b, "the file ends in the middle of a block");
+	memcpy(&type, *p, sizeof(type));
+	if (type == RT_PCAPNG_SHB && begin_section(b, *p, (size_t)have))
+		return -EBADMSG;
+	if (!b->begun)
+		return bad(b, "this is no pcapng file");
+	len = get32(b, *p + 4);
+	if (len < 12 || len % 4 || len > BLOCK_MAX)
+		return bad(b, "a block of %u bytes", len);
+	if ((size_t)have < len)
+		have = bytes_peek(b->in, len, p);
+	if (have < 0)
+		return have;
+	if ((size_t)have < len)
+		return bad(b, "the file ends in the middle of a block");
+	if (get32(b, *p + len - 4) != len)
+		return bad(b, "a block whose length at its end differs");
+	b->used = len;
+	return (ssize_t)len;
+}
+
+static int take_block(struct blocks *b, const uint8_t *p, size_t len, struct record *r)
+{
+	const uint8_t *body = p + 8;
+
+	len -= 12;
+	switch (get32(b, p)) {
+	case BLOCK_EPB: b->number++; return take_packet(b, body, len, r);
+	case BLOCK_PACKET:
+	case BLOCK_SIMPLE: b->number++; return 0;
+	case RT_PCAPNG_IDB: return take_interface(b, body, len);
+	case RT_PCAPNG_ISB: return take_statistics(b, body, len);
+	default: return 0;
+	}
+}
+
+/* Whether the next block is in memory: reading more would move the packets before it. */
+static bool is_ready(const struct blocks *b)
+{
+	const uint8_t *p;
+	size_t have = bytes_ready(b->in, &p);
+
+	return have >= b->used + 12 && get32(b, p + b->used + 4) <= have - b->used;
+}
+
+int blocks_next(struct blocks *b, struct record *r, int max)
+{
+	int n = 0;
+
+	if (b->error[0])
+		return -EBADMSG;
+	do {
+		const uint8_t *p;
+		ssize_t len = next_block(b, &p);
+		int ret;
+
+		if (len == -EBADMSG && !b->error[0])
+			bad(b, "the compressed data is damaged, or ends too early");
+		if (len <= 0)
+			return n ? n : (int)len;
+		ret = take_block(b, p, (size_t)len, &r[n]);
+		if (ret < 0)
+			return n ? n : ret;
+		n += ret;
+	} while (!n || (n < max && is_ready(b)));
+	return n;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets of pcapng files (IETF draft-ietf-opsawg-pcapng), of either byte order. Several files are
+ * read as if they were one: ports of the same application and name are one port.
+ */
+#ifndef RINGTAP_CLI_EXPLAIN_BLOCKS_H
+#define RINGTAP_CLI_EXPLAIN_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bytes.h"
+
+#define PORTS_MAX  4096u /* of all files */
+#define PORT_NAME  64    /* bytes, with the final zero */
+#define NO_QUEUE   UINT32_MAX
+#define COUNT_NONE UINT64_MAX
+
+/* A port of an application, as Interface Description Blocks name it. */
+struct port {
+	char name[PORT_NAME];
+	char application[PORT_NAME]; /* "" where a file does not name it */
+	uint16_t application_id;     /* equal for ports of one application */
+	uint16_t linktype;
+	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
+	/* Of the last Interface Statistics Block; COUNT_NONE where a file has none. */
+	uint64_t seen, lost, missed;
+	/* Of the records. */
+	uint64_t received, sent, gaps; /* gaps: sum of epb_dropcount */
+	uint64_t lost_before;          /* of recordings before the one that is read */
+};
+
+enum direction { DIRECTION_NONE, DIRECTION_RX, DIRECTION_TX };
+
+struct record {
+	uint64_t number; /* frame number over all files, from 1, as Wireshark counts */
+	uint64_t ns;     /* since the epoch */
+	uint64_t id;     /* epb_packetid; 0: none */
+	uint32_t port;   /* index */
+	uint32_t queue;  /* or NO_QUEUE */
+	enum direction direction;
+	uint32_t caplen, length;
+	const uint8_t *data; /* valid until the next call of blocks_next() */
+};
+
+struct blocks;
+
+/* 0 or -ENOMEM. Free with blocks_free() in any case. */
+int blocks_new(struct blocks **out);
+void blocks_free(struct blocks *b);
+/* Goes on with another file; takes the bytes, which it closes. */
+void blocks_start(struct blocks *b, struct bytes *in);
+/* How many packets were read, 1 to max; 0: the end of the file; -EBADMSG: the file is damaged, see
+ * blocks_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
+int blocks_next(struct blocks *b, struct record *r, int max);
+/* What is wrong with the file, and where. */
+const char *blocks_error(const struct blocks *b);
+
+uint32_t blocks_port_count(const struct blocks *b);
+const struct port *blocks_port(const struct blocks *b, uint32_t i);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "base/out_file.h"
+#include "base/util.h"
+#include "report.h"
+
+enum { OPT_TIMEOUT = 1, OPT_PLOT };
+
+#define MEMORY_MIN     (16u << 20)
+#define MEMORY_DEFAULT (UINT64_C(1) << 30)
+#define FLOWS_DEFAULT  10
+
+struct config {
+	const char **files;
+	unsigned file_count;
+	uint64_t timeout_ns, memory, flows;
+	enum flow_order order;
+	const char *plot, *html;
+	bool json, csv;
+};
+
+#define TO(field) OPTION_TO(struct config, field)
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What to join"},
+	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "SECONDS", NULL, 0, 0,
+		"A packet that is not sent SECONDS after its reception counts as not sent "
+		"(default: 1; also 20ms, 500us)"},
+	{TO(memory), OPTION_SIZE, 0, "memory", "SIZE", NULL, MEMORY_MIN, UINT64_MAX,
+		"Memory for packets that may still be sent, and for flows (default: 1G)"},
+	{.kind = OPTION_HEADING, .help = "Output"},
+	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 0, UINT32_MAX,
+		"List N flows (default: 10)"},
+	{TO(order), OPTION_CHOICE, 0, "by", "packets|not-sent|reordered|p99",
+		"packets|not-sent|reordered|p99", 0, 0,
+		"List the flows with the most packets (the default), the most packets not sent or "
+		"reordered, or the highest latency"},
+	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{TO(csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
+		"Print comma-separated values: a line for each packet that was sent, and for each "
+		"that was not"},
+	{TO(html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
+		"Write the report as a page, with plots and without references to other files"},
+	{OPT_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
+		"Draw latency and packets over time"},
+};
+/* clang-format on */
+
+static int add_file(void *ctx, const char *text)
+{
+	struct config *c = ctx;
+	const char **files = reallocarray(c->files, c->file_count + 1, sizeof(*files));
+
+	if (!files) {
+		message_print("explain: no memory");
+		return -ENOMEM;
+	}
+	c->files = files;
+	c->files[c->file_count++] = text;
+	return 0;
+}
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	struct config *c = ctx;
+
+	if (id == OPT_TIMEOUT) {
+		if (!parse_seconds(v->text, &c->timeout_ns))
+			return 0;
+		message_print("explain: --timeout %s: not a time above zero; give seconds, or a "
+			      "number with ms or us",
+			v->text);
+		return -EINVAL;
+	}
+	c->plot = v->text;
+	if (plot_format(v->text))
+		return 0;
+	message_print("explain: --plot %s: neither .svg nor .png; choose one", v->text);
+	return -EINVAL;
+}
+
+/* ---- reading ---- */
+
+/* One file. Status; damage is what is wrong with it, of which the caller keeps the first. */
+static int join_file(struct join *j, struct blocks *b, const char *path, char damage[256])
+{
+	struct bytes *in;
+	struct record r[JOIN_BATCH];
+	int ret = bytes_open(&in, path);
+
+	if (ret) {
+		message_print("explain: %s: %s", path,
+			ret == -EBADMSG ? "the compressed data is damaged" : strerror(-ret));
+		bytes_close(in);
+		return STATUS_FAILED;
+	}
+	blocks_start(b, in);
+	while ((ret = blocks_next(b, r, JOIN_BATCH)) > 0)
+		join_records(j, r, ret, b);
+	if (!ret)
+		return STATUS_OK;
+	if (!damage[0])
+		snprintf(damage, 256, "%.80s, %s", path,
+			ret == -EBADMSG ? blocks_error(b) : strerror(-ret));
+	message_print("explain: %s: %s", path, ret == -EBADMSG ? blocks_error(b) : strerror(-ret));
+	return STATUS_FAILED;
+}
+
+static int join_files(struct join *j, struct blocks *b, const struct config *c, char damage[256])
+{
+	int ret = STATUS_OK;
+
+	for (unsigned i = 0; i < c->file_count; i++) {
+		if (join_file(j, b, c->files[i], damage) != STATUS_OK)
+			ret = STATUS_FAILED;
+	}
+	join_end(j);
+	return ret;
+}
+
+/* Nothing can be said of a file without ids. */
+static bool check_ids(const struct join *j)
+{
+	if (!j->records)
+		message_print("explain: there are no packets to explain");
+	else if (!j->ids)
+		message_print("explain: the packets have no ids; record with 'ringtap record "
+			      "--ids', in pcapng");
+	else if (!j->received)
+		message_print("explain: no received packet has an id; record both directions of "
+			      "a port that receives");
+	return j->received > 0;
+}
+
+/* ---- writing ---- */
+
+struct outputs {
+	struct out_file html, plot;
+};
+
+static int open_outputs(struct outputs *o, const struct config *c)
+{
+	*o = (struct outputs){0};
+	if (out_file_open(&o->html, "explain", c->html))
+		return -EIO;
+	return out_file_open(&o->plot, "explain", c->plot);
+}
+
+/* Those that are left empty, because of an error, are removed. */
+static int close_outputs(struct outputs *o, int html, int plot)
+{
+	int ret = out_file_close(&o->html, "explain", html);
+
+	return out_file_close(&o->plot, "explain", plot) ?: ret;
+}
+
+static int write_report(
+	const struct report *r, const struct config *c, struct outputs *o, int status)
+{
+	int html = 0, plot = 0, ret = 0;
+
+	if (c->json)
+		ret = report_json(r, stdout);
+	else if (!c->csv)
+		ret = report_text(r, stdout);
+	if (output_end("explain", ret) != STATUS_OK)
+		status = STATUS_FAILED;
+	if (o->html.f)
+		html = report_html(r, o->html.f);
+	if (o->plot.f)
+		plot = report_plot(r, plot_format(c->plot), o->plot.f);
+	if (close_outputs(o, html, plot))
+		status = STATUS_FAILED;
+	return status;
+}
+
+static int explain(const struct config *c, struct join *j, struct blocks *b, struct outputs *o)
+{
+	char damage[256] = "";
+	struct report r = {.j = j,
+		.blocks = b,
+		.files = c->files,
+		.file_count = c->file_count,
+		.flows = c->flows,
+		.order = c->order};
+	struct csv csv = {stdout, b, &j->flows};
+	int ret;
+
+	if (c->csv) {
+		j->tell = csv_line;
+		j->ctx = &csv;
+		csv_begin(&csv);
+	}
+	ret = join_files(j, b, c, damage);
+	r.damage = damage[0] ? damage : NULL;
+	return check_ids(j) ? write_report(&r, c, o, ret) : STATUS_FAILED;
+}
+
+static int check(const struct config *c)
+{
+	if (!c->file_count)
+		message_print("explain: no file is given; see 'ringtap explain --help'");
+	else if (c->json && c->csv)
+		message_print("explain: --json and --csv: choose one");
+	return c->file_count && !(c->json && c->csv);
+}
+
+static int run_with(const struct config *c)
+{
+	struct blocks *b = NULL;
+	struct join *j = NULL;
+	struct outputs o;
+	int ret = STATUS_FAILED;
+
+	if (open_outputs(&o, c)) {
+		close_outputs(&o, 0, 0);
+		return STATUS_FAILED;
+	}
+	if (blocks_new(&b) || join_new(&j, c->timeout_ns, c->memory))
+		message_print("explain: no memory");
+	else
+		ret = explain(c, j, b, &o);
+	close_outputs(&o, 0, 0);
+	join_free(j);
+	blocks_free(b);
+	return ret;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct config c = {
+		.timeout_ns = NS_PER_S, .memory = MEMORY_DEFAULT, .flows = FLOWS_DEFAULT};
+	int ret = options_parse(self, argc, argv, &c);
+
+	if (ret <= 0)
+		ret = ret ? STATUS_USAGE : STATUS_OK;
+	else
+		ret = check(&c) ? run_with(&c) : STATUS_USAGE;
+	free(c.files);
+	return ret;
+}
+
+const struct command cmd_explain = {
+	.name = "explain",
+	.summary = "explain a recording: which packets were not sent, which waited, what changed",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "FILE...",
+	.operand = add_file,
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join.h"
+
+#define DISORDER_NS 1000000u
+
+const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown"};
+const uint32_t size_limits[SIZES] = {65, 128, 256, 512, 1024, 1519, UINT32_MAX};
+const char *const size_names[SIZES] = {"up to 64", "65 to 127", "128 to 255", "256 to 511",
+	"512 to 1023", "1024 to 1518", "1519 or more"};
+
+int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
+{
+	struct join *j = calloc(1, sizeof(*j));
+	int ret;
+
+	*out = j;
+	if (!j)
+		return -ENOMEM;
+	j->timeout_ns = timeout_ns;
+	j->pairs.size = j->queues.size = sizeof(struct way);
+	j->unsent.size = sizeof(struct unsent);
+	ret = waitlist_init(&j->waitlist, memory - memory / 4);
+	ret = flows_init(&j->flows, memory / 4) ?: ret;
+	return slices_init(&j->slices) ?: ret;
+}
+
+void join_free(struct join *j)
+{
+	if (!j)
+		return;
+	keyed_free(&j->pairs);
+	keyed_free(&j->queues);
+	keyed_free(&j->unsent);
+	waitlist_free(&j->waitlist);
+	flows_free(&j->flows);
+	slices_free(&j->slices);
+	free(j);
+}
+
+static void tell(struct join *j, const struct outcome *o)
+{
+	if (j->tell)
+		j->tell(j->ctx, o);
+}
+
+/* ---- packets whose time is over ---- */
+
+static void count_unsent(struct join *j, const struct waiting *w)
+{
+	const struct headers *h = &w->headers;
+	struct unsent *u = keyed_get(&j->unsent, (uint64_t)w->port << 32 | (uint64_t)h->type << 16 |
+							 (uint64_t)h->version << 8 | h->protocol);
+
+	j->not_sent++;
+	slices_get(&j->slices, w->ns)->not_sent++;
+	if (w->flow != FLOW_NONE)
+		flows_at(&j->flows, w->flow)->not_sent++;
+	if (!u) {
+		j->no_room++;
+		return;
+	}
+	if (!u->count++) {
+		u->port = w->port;
+		u->number = w->number;
+		u->ns = w->ns;
+		u->length = w->length;
+		u->headers = *h;
+	}
+}
+
+/* The oldest packet, which is at w. unsent: its fate if it was not sent. */
+static void leave(struct join *j, const struct waiting *w, enum fate unsent)
+{
+	uint32_t times = w->sent < TIMES_MAX ? w->sent : TIMES_MAX;
+
+	if (!j->times[times]++)
+		j->times_number[times] = w->number;
+	if (!w->sent) {
+		if (unsent == FATE_NOT_SENT)
+			count_unsent(j, w);
+		j->open += unsent == FATE_OPEN;
+		j->let_go += unsent == FATE_LET_GO;
+		tell(j, &(struct outcome){.fate = unsent, .rx = w});
+	}
+	waitlist_leave(&j->waitlist);
+}
+
+static bool over(const struct join *j, const struct waiting *w)
+{
+	return j->last_ns > w->ns && j->last_ns - w->ns >= j->timeout_ns;
+}
+
+static void let_time_pass(struct join *j, uint64_t ns)
+{
+	const struct waiting *w;
+
+	if (!j->first_ns || ns < j->first_ns)
+		j->first_ns = ns;
+	j->disorder += ns + DISORDER_NS < j->last_ns;
+	if (ns > j->last_ns)
+		j->last_ns = ns;
+	while ((w = waitlist_oldest(&j->waitlist)) && over(j, w))
+		leave(j, w, FATE_NOT_SENT);
+}
+
+void join_end(struct join *j)
+{
+	const struct waiting *w;
+
+	while ((w = waitlist_oldest(&j->waitlist)))
+		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+	for (uint32_t i = 0; i < j->flows.count; i++)
+		j->reordered_flows += flows_at(&j->flows, i)->reordered > 0;
+}
+
+/* ---- received ---- */
+
+static void receive(struct join *j, const struct record *r, const struct port *port)
+{
+	struct flow *f;
+	struct waiting *w;
+
+	if (!r->id) {
+		j->rx_no_id++;
+		return;
+	}
+	if (waitlist_full(&j->waitlist))
+		leave(j, waitlist_oldest(&j->waitlist), FATE_LET_GO);
+	j->received++;
+	w = waitlist_add(&j->waitlist, port->application_id, r->id);
+	w->ns = r->ns;
+	w->number = r->number;
+	w->length = r->length;
+	w->port = (uint16_t)r->port;
+	w->queue = (uint16_t)r->queue;
+	headers_read(&w->headers, port->linktype, r->data, r->caplen);
+	w->flow = flows_get(&j->flows, w->port, &w->headers);
+	slices_get(&j->slices, r->ns)->received++;
+	if (w->flow == FLOW_NONE)
+		return;
+	f = flows_at(&j->flows, w->flow);
+	if (!f->received)
+		f->first_number = r->number;
+	w->sequence = f->received++;
+}
+
+/* ---- sent ---- */
+
+static void count_way(
+	struct join *j, struct keyed *ways, const struct ends *key, uint64_t ns, bool copy)
+{
+	struct way *w =
+		keyed_get(ways, (uint64_t)key->rx_port << 48 | (uint64_t)key->rx_queue << 32 |
+					(uint64_t)key->tx_port << 16 | key->tx_queue);
+
+	if (!w) {
+		j->no_room++;
+		return;
+	}
+	w->ends = *key;
+	w->copies += copy;
+	spread_add(&w->spread, ns);
+}
+
+static void count_changes(struct join *j, const struct waiting *w, const struct record *r,
+	const struct headers *tx, uint32_t bits)
+{
+	j->unchanged += !bits;
+	for (; bits; bits &= bits - 1) {
+		enum change c = (enum change)__builtin_ctz(bits);
+		struct changed *to = &j->changes[c];
+
+		if (to->count++)
+			continue;
+		to->rx_number = w->number;
+		to->tx_number = r->number;
+		change_text(c, &w->headers, w->length, tx, r->length, to->text);
+	}
+}
+
+static uint32_t size_class(uint32_t length)
+{
+	uint32_t i = 0;
+
+	while (length >= size_limits[i] && i < SIZES - 1)
+		i++;
+	return i;
+}
+
+/* The first sending of a packet. True: later ones of its flow overtook it. */
+static bool send_first(struct join *j, const struct waiting *w, const struct record *r, uint64_t ns)
+{
+	const struct passage p = {.rx_ns = w->ns,
+		.tx_ns = r->ns,
+		.rx_queue = w->queue,
+		.tx_port = (uint16_t)r->port,
+		.tx_queue = (uint16_t)r->queue};
+	struct slice *s = slices_get(&j->slices, w->ns);
+	struct flow *f = w->flow == FLOW_NONE ? NULL : flows_at(&j->flows, w->flow);
+	bool reordered = f && flow_sent(f, w->sequence, &p);
+
+	j->sent++;
+	j->reordered += reordered;
+	s->reordered += reordered;
+	slice_latency(s, ns);
+	spread_add(&j->all, ns);
+	spread_add(&j->sizes[size_class(w->length)], ns);
+	if (f)
+		flow_latency(f, ns);
+	if (reordered && f->reordered == 1)
+		f->reordered_number = w->number;
+	return reordered;
+}
+
+/* By another port or queue it is a copy. By the same one it may be the same packet, which the
+ * driver has refused before. */
+static void send_again(struct join *j, const struct waiting *w, const struct record *r)
+{
+	j->copies++;
+	j->again += w->tx_port == (uint16_t)r->port && w->tx_queue == (uint16_t)r->queue;
+	slices_get(&j->slices, w->ns)->copies++;
+	if (w->flow != FLOW_NONE)
+		flows_at(&j->flows, w->flow)->copies++;
+}
+
+static void join_sent(
+	struct join *j, struct waiting *w, const struct record *r, const struct port *port)
+{
+	struct ends ends = {.rx_port = w->port, .tx_port = (uint16_t)r->port};
+	struct outcome o = {.fate = FATE_SENT, .rx = w, .tx = r};
+	struct headers h;
+
+	o.latency_ns = r->ns > w->ns ? r->ns - w->ns : 0;
+	j->negative += r->ns < w->ns;
+	headers_read(&h, port->linktype, r->data, r->caplen);
+	o.changes = headers_compare(&w->headers, w->length, &h, r->length);
+	count_changes(j, w, r, &h, o.changes);
+	if (w->sent++)
+		send_again(j, w, r);
+	else
+		o.reordered = send_first(j, w, r, o.latency_ns);
+	w->tx_port = (uint16_t)r->port;
+	w->tx_queue = (uint16_t)r->queue;
+	count_way(j, &j->pairs, &ends, o.latency_ns, w->sent > 1);
+	ends.rx_queue = w->queue;
+	ends.tx_queue = (uint16_t)r->queue;
+	count_way(j, &j->queues, &ends, o.latency_ns, w->sent > 1);
+	tell(j, &o);
+}
+
+static void send(struct join *j, const struct record *r, const struct port *port)
+{
+	struct waiting *w = r->id ? waitlist_find(&j->waitlist, port->application_id, r->id) : NULL;
+
+	if (w) {
+		join_sent(j, w, r, port);
+		return;
+	}
+	j->made += !r->id;
+	j->unknown += r->id != 0;
+	tell(j, &(struct outcome){.fate = r->id ? FATE_UNKNOWN : FATE_MADE, .tx = r});
+}
+
+static void join_record(struct join *j, const struct record *r, const struct port *port)
+{
+	j->records++;
+	j->ids += r->id != 0;
+	let_time_pass(j, r->ns);
+	if (r->direction == DIRECTION_RX)
+		receive(j, r, port);
+	else if (r->direction == DIRECTION_TX)
+		send(j, r, port);
+	else
+		j->no_direction++;
+}
+
+/* The index is larger than the caches of most CPUs: its slots are loaded while others are used. */
+void join_records(struct join *j, const struct record *r, int n, const struct blocks *blocks)
+{
+	for (int i = 0; i < n; i++) {
+		if (r[i].id)
+			waitlist_prefetch(&j->waitlist,
+				blocks_port(blocks, r[i].port)->application_id, r[i].id);
+	}
+	for (int i = 0; i < n; i++)
+		join_record(j, &r[i], blocks_port(blocks, r[i].port));
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "report.h"
+
+static void put(json_t *to, const char *key, json_t *value)
+{
+	json_object_set_new(to, key, value);
+}
+
+static void put_count(json_t *to, const char *key, uint64_t n)
+{
+	put(to, key, json_count(n));
+}
+
+/* NAN: null. */
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+/* ---- latency ---- */
+
+/* [lowest value, lowest value of the next bucket, packets], ns. */
+static json_t *histogram(const struct spread *s)
+{
+	json_t *j = json_array();
+
+	for (uint32_t b = 0; b < SPREAD_BUCKETS; b++) {
+		uint64_t width, low = rt_log_bucket_low(b, SPREAD_BITS, &width);
+
+		if (s->bucket[b])
+			json_array_append_new(
+				j, json_pack("[I,I,I]", (json_int_t)low, (json_int_t)(low + width),
+					   (json_int_t)s->bucket[b]));
+	}
+	return j;
+}
+
+static json_t *spread(const struct spread *s)
+{
+	json_t *j = json_object();
+
+	put_count(j, "packets", s->count);
+	put(j, "min_ns", s->count ? json_count(s->min) : json_null());
+	put(j, "mean_ns", number(spread_mean(s)));
+	for (int q = 0; q < QUANTILES; q++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
+		put(j, key, number(spread_quantile(s, quantile_shares[q])));
+	}
+	put(j, "max_ns", s->count ? json_count(s->max) : json_null());
+	put(j, "histogram_ns", histogram(s));
+	return j;
+}
+
+static json_t *queue(uint16_t n)
+{
+	return n == UINT16_MAX ? json_null() : json_count(n);
+}
+
+static json_t *ways(const struct report *r, const struct keyed *k, bool queues)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct way *w = k->things[i];
+		json_t *j = json_object();
+
+		put(j, "rx_port", json_text(port_name(r, w->ends.rx_port)));
+		put(j, "tx_port", json_text(port_name(r, w->ends.tx_port)));
+		if (queues) {
+			put(j, "rx_queue", queue(w->ends.rx_queue));
+			put(j, "tx_queue", queue(w->ends.tx_queue));
+		}
+		put_count(j, "copies", w->copies);
+		put(j, "latency", spread(&w->spread));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *sizes(const struct join *j)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < SIZES; i++) {
+		json_t *size = json_object();
+
+		put_count(size, "bytes_min", i ? size_limits[i - 1] : 0);
+		put(size, "bytes_max",
+			i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
+		put(size, "latency", spread(&j->sizes[i]));
+		json_array_append_new(list, size);
+	}
+	return list;
+}
+
+static json_t *over_time(const struct slices *s)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct slice *at = &s->at[i];
+		json_t *j = json_object();
+
+		put_count(j, "ns", s->start_ns + ((uint64_t)i << s->shift));
+		put_count(j, "received", at->received);
+		put_count(j, "not_sent", at->not_sent);
+		put_count(j, "copies", at->copies);
+		put_count(j, "reordered", at->reordered);
+		for (int q = 0; q < QUANTILES; q++) {
+			char key[16];
+
+			snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
+			put(j, key,
+				number(buckets_quantile(at->bucket, SLICE_BITS, quantile_shares[q],
+					0, (double)at->max_ns)));
+		}
+		put_count(j, "max_ns", at->max_ns);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+/* ---- flows ---- */
+
+static json_t *flow(const struct report *r, const struct flow *f)
+{
+	json_t *j = json_object();
+	char text[HEADERS_TEXT];
+
+	put(j, "rx_port", json_text(port_name(r, f->key.port)));
+	put(j, "flow", json_text(flow_text(f, text)));
+	put_count(j, "received", f->received);
+	put_count(j, "sent", f->sent);
+	put_count(j, "not_sent", f->not_sent);
+	put_count(j, "copies", f->copies);
+	put_count(j, "first_frame", f->first_number);
+	put_count(j, "reordered", f->reordered);
+	if (f->reordered) {
+		put_count(j, "most_behind", f->most_behind);
+		put_count(j, "latest_by_ns", f->most_late_ns);
+		put_count(j, "reordered_frame", f->reordered_number);
+	}
+	if (!f->bucket)
+		return j;
+	put_count(j, "min_ns", f->min);
+	put(j, "mean_ns", number((double)f->sum / (double)f->sent));
+	put(j, "p50_ns", number(flow_quantile(f, 0.5)));
+	put(j, "p99_ns", number(flow_quantile(f, 0.99)));
+	put_count(j, "max_ns", f->max);
+	return j;
+}
+
+static json_t *flows(const struct report *r)
+{
+	uint32_t count, *ranked = flows_ranked(r->j, r->order, r->flows, &count);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < count; i++)
+		json_array_append_new(list, flow(r, flows_at(&r->j->flows, ranked[i])));
+	free(ranked);
+	return list;
+}
+
+/* ---- what else happened ---- */
+
+static json_t *not_sent(const struct report *r)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < r->j->unsent.count; i++) {
+		const struct unsent *u = r->j->unsent.things[i];
+		char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
+		json_t *j = json_object();
+
+		put(j, "rx_port", json_text(port_name(r, u->port)));
+		put(j, "protocol", json_text(headers_protocol(&u->headers, protocol)));
+		put_count(j, "packets", u->count);
+		put_count(j, "first_frame", u->number);
+		put_count(j, "first_ns", u->ns);
+		put(j, "first", json_text(headers_text(&u->headers, text)));
+		put_count(j, "first_bytes", u->length);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *changes(const struct join *j)
+{
+	json_t *all = json_object();
+
+	for (int c = 0; c < CHANGES; c++) {
+		const struct changed *x = &j->changes[c];
+		json_t *to = json_object();
+
+		put_count(to, "packets", x->count);
+		if (x->count) {
+			put_count(to, "rx_frame", x->rx_number);
+			put_count(to, "tx_frame", x->tx_number);
+			put(to, "example", json_text(x->text));
+		}
+		put(all, change_keys[c], to);
+	}
+	return all;
+}
+
+static json_t *times_sent(const struct join *j)
+{
+	json_t *list = json_array();
+
+	for (int n = 2; n <= TIMES_MAX; n++) {
+		json_t *to;
+
+		if (!j->times[n])
+			continue;
+		to = json_object();
+		put_count(to, "times", (uint64_t)n);
+		put(to, "or_more", json_boolean(n == TIMES_MAX));
+		put_count(to, "packets", j->times[n]);
+		put_count(to, "first_frame", j->times_number[n]);
+		json_array_append_new(list, to);
+	}
+	return list;
+}
+
+static void add_note(void *list, const char *text)
+{
+	json_array_append_new(list, json_text(text));
+}
+
+/* Of the whole file. */
+static void put_totals(json_t *to, const struct join *j)
+{
+	put_count(to, "records", j->records);
+	put_count(to, "first_ns", j->first_ns);
+	put_count(to, "last_ns", j->last_ns);
+	put_count(to, "timeout_ns", j->timeout_ns);
+	put_count(to, "received", j->received);
+	put_count(to, "sent", j->sent);
+	put_count(to, "not_sent", j->not_sent);
+	put_count(to, "open", j->open);
+	put_count(to, "let_go", j->let_go);
+	put_count(to, "copies", j->copies);
+	put_count(to, "copies_same_queue", j->again);
+	put_count(to, "made", j->made);
+	put_count(to, "unknown", j->unknown);
+	put_count(to, "received_without_id", j->rx_no_id);
+	put_count(to, "without_direction", j->no_direction);
+	put_count(to, "reordered", j->reordered);
+	put_count(to, "reordered_flows", j->reordered_flows);
+	put_count(to, "unchanged", j->unchanged);
+	put_count(to, "negative_latency", j->negative);
+	put_count(to, "out_of_time_order", j->disorder);
+	put_count(to, "repeated_ids", j->waitlist.repeated);
+}
+
+static json_t *ports(const struct report *r)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < blocks_port_count(r->blocks); i++) {
+		const struct port *p = blocks_port(r->blocks, i);
+		json_t *j = json_object();
+
+		put(j, "port", json_text(p->name));
+		put(j, "application", p->application[0] ? json_text(p->application) : json_null());
+		put_count(j, "received", p->received);
+		put_count(j, "sent", p->sent);
+		put(j, "lost_by_capture",
+			p->lost == COUNT_NONE ? json_null() : json_count(p->lost_before + p->lost));
+		put(j, "missed_by_nic",
+			p->missed == COUNT_NONE ? json_null() : json_count(p->missed));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+int report_json(const struct report *r, FILE *f)
+{
+	json_t *j = json_object(), *files = json_array(), *notes = json_array();
+
+	for (unsigned i = 0; i < r->file_count; i++)
+		json_array_append_new(files, json_text(r->files[i]));
+	put(j, "files", files);
+	put(j, "damage", json_text(r->damage));
+	put_totals(j, r->j);
+	put(j, "ports", ports(r));
+	put(j, "latency", spread(&r->j->all));
+	put(j, "pairs", ways(r, &r->j->pairs, false));
+	put(j, "queues", ways(r, &r->j->queues, true));
+	put(j, "sizes", sizes(r->j));
+	put_count(j, "slice_ns", UINT64_C(1) << r->j->slices.shift);
+	put(j, "slices", over_time(&r->j->slices));
+	put_count(j, "flow_count", r->j->flows.count);
+	put(j, "flows", flows(r));
+	put(j, "not_sent_by_protocol", not_sent(r));
+	put(j, "changes", changes(r->j));
+	put(j, "sent_more_than_once", times_sent(r->j));
+	notes_make(r, add_note, notes);
+	put(j, "notes", notes);
+	return json_print(j, f);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is printed of a join. */
+#ifndef RINGTAP_CLI_EXPLAIN_REPORT_H
+#define RINGTAP_CLI_EXPLAIN_REPORT_H
+
+#include <stdio.h>
+
+#include "cli/monitor/plot.h"
+#include "join.h"
+#include "sheet.h"
+
+enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99 };
+
+struct report {
+	const struct join *j;
+	const struct blocks *blocks;
+	const char *const *files;
+	unsigned file_count;
+	const char *damage; /* what is wrong with a file; NULL: nothing */
+	uint64_t flows;     /* to be listed at most */
+	enum flow_order order;
+};
+
+/* sheets.c: the tables, in order of the report. 0 or -ENOMEM. Free with sheets_free() in any
+ * case. */
+#define SHEETS 8
+int sheets_make(struct sheet sheets[SHEETS], const struct report *r);
+void sheets_free(struct sheet sheets[SHEETS]);
+/* Indexes of the flows to be listed, those with the most of something first: count of them, in a
+ * new array, which the caller frees. NULL: no memory. */
+uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max, uint32_t *count);
+double flow_quantile(const struct flow *f, double share);
+const char *port_name(const struct report *r, uint32_t port);
+
+/* facts.c */
+struct fact {
+	const char *name;
+	uint64_t count;
+	double share; /* of the received packets; NAN: none */
+	char meaning[80];
+};
+#define FACTS_MAX 8
+unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r);
+/* Calls say() for each sentence on what the file does not show, and what to do. */
+void notes_make(const struct report *r, void (*say)(void *ctx, const char *text), void *ctx);
+/* "trace.pcapng, 2.0 s": buf takes 256 bytes and is returned. */
+char *report_title(const struct report *r, char *buf);
+double report_seconds(const struct report *r);
+
+/* 0 or -errno. */
+int report_text(const struct report *r, FILE *f);
+int report_json(const struct report *r, FILE *f);
+int report_plot(const struct report *r, enum plot_format format, FILE *f);
+int report_html(const struct report *r, FILE *f);
+
+/* csv.c: a line for each outcome. */
+struct csv {
+	FILE *f;
+	const struct blocks *blocks;
+	const struct flows *flows;
+};
+void csv_begin(struct csv *c);
+void csv_line(void *csv, const struct outcome *o);
+
+#endif

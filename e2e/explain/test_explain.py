@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`ringtap explain` on files whose truth is known, packet by packet."""
+import collections
+import csv
+import io
+import json
+
+import pytest
+
+from harness import pcapng
+from harness.paths import RINGTAP
+from harness.proc import run
+from harness.ringtap import FAILED, OK, USAGE
+from harness.traced import RX, START, TX, Plan, Writer
+
+TIMEOUT = ("--timeout", "10ms")
+
+
+def explain(*args, status=OK, **kwargs):
+    done = run([RINGTAP, "explain", *args], **kwargs)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def rows(*args, **kwargs):
+    return list(csv.DictReader(io.StringIO(explain(*args, "--csv", **kwargs).stdout)))
+
+
+def numbers(*args, **kwargs):
+    return json.loads(explain(*args, "--json", **kwargs).stdout)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(1)
+
+
+@pytest.fixture(scope="module")
+def traced(plan, tmp_path_factory):
+    """A file with all that can happen to packets."""
+    return plan.write(Writer()).write(tmp_path_factory.mktemp("explain") / "trace.pcapng")
+
+
+def text(value):
+    return "" if value is None else str(value)
+
+
+def expected(plan, names=("p0", "p1")):
+    """The rows that must come, without their order."""
+    out = []
+    for r in plan.received:
+        row = {"id": r.id, "rx_frame": r.number, "rx_ns": r.ns, "rx_port": names[r.port], "rx_queue": r.queue,
+               "rx_length": len(r.frame)}
+        if not r.sendings:
+            out.append({**row, "fate": plan.fate(r)})
+        for copy, s in enumerate(r.sendings):
+            out.append({**row, "fate": "sent", "tx_frame": s.number, "tx_ns": s.ns, "tx_port": names[s.port],
+                        "tx_queue": s.queue, "tx_length": len(s.frame), "latency_ns": s.ns - r.ns, "copy": copy,
+                        "reordered": int(r.reordered and not copy), "changes": " ".join(sorted(s.changes))})
+    for id, s in [*((None, s) for s in plan.made), *plan.unknown]:
+        out.append({"fate": "unknown" if id else "made", "id": id, "tx_frame": s.number, "tx_ns": s.ns,
+                    "tx_port": names[s.port], "tx_queue": s.queue, "tx_length": len(s.frame)})
+    return out
+
+
+def assert_true(found, plan, **kwargs):
+    """Every packet is explained as it was, and nothing else."""
+    want = {}
+    for row in expected(plan, **kwargs):
+        want[row.get("rx_frame"), row.get("tx_frame")] = row
+    assert len(found) == len(want)
+    for row in found:
+        row.pop("flow")
+        row["changes"] = " ".join(sorted(row["changes"].split()))
+        key = tuple(int(row[k]) if row[k] else None for k in ("rx_frame", "tx_frame"))
+        truth = want.pop(key)
+        assert row == {k: text(truth.get(k)) for k in row}, key
+
+
+@pytest.mark.smoke
+def test_every_packet_is_explained(traced, plan):
+    kinds = collections.Counter(row["fate"] for row in expected(plan))
+    assert len(kinds) == 5 and min(kinds.values()) > 1, kinds  # of let_go there is a test below
+    assert any(r.reordered for r in plan.received) and any(len(r.sendings) > 2 for r in plan.received)
+    assert_true(rows(traced, *TIMEOUT), plan)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_byte_order_and_resolution(seed, tmp_path):
+    """Files of other machines, with time stamps in 2^-30 s, and with blocks that are not ours."""
+    plan = Plan(seed, packets=500)
+    w = Writer(">")
+    for name in ("p0", "p1"):
+        w.interface(name, tsresol=128 | 30)
+    w.other(0x80000123)
+    for i, (holder, (port, frame, direction, queue, id)) in enumerate(plan._events()):
+        w.packet(port, -(-(holder.ns << 30) // 10**9), frame, direction, queue, id)
+        if i % 50 == 0:
+            w.other(0x80000000 | i)
+    assert_true(rows(w.write(tmp_path / "big.pcapng"), *TIMEOUT), plan)
+
+
+@pytest.mark.parametrize("tool", ["zstd", "lz4"])
+def test_compressed_files_and_standard_input(traced, plan, tmp_path, tool):
+    packed = tmp_path / f"trace.{tool}"
+    assert run(["sh", "-c", f"{tool} -q <{traced} >{packed}"]).returncode == 0
+    assert_true(rows(packed, *TIMEOUT), plan)
+    piped = run(["sh", "-c", f"cat {packed} | {RINGTAP} explain - --csv --timeout 10ms"])
+    assert_true(list(csv.DictReader(io.StringIO(piped.stdout))), plan)
+
+
+def test_several_files_are_one_recording(plan, tmp_path):
+    parts = [Writer() for _ in range(3)]
+    plan.write(None, parts=parts)
+    files = [w.write(tmp_path / f"{i}.pcapng") for i, w in enumerate(parts)]
+    assert_true(rows(*files, *TIMEOUT), plan)
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[max(-(-int(share * 1000) * len(values) // 1000), 1) - 1]
+
+
+def test_json_has_sums_and_percentiles(traced, plan):
+    j = numbers(traced, *TIMEOUT, "--flows", "1000")
+    sent = [r for r in plan.received if r.sendings]
+    copies = sum(len(r.sendings) - 1 for r in sent)
+    fates = collections.Counter(plan.fate(r) for r in plan.received)
+    assert j["received"] == len(plan.received) == j["sent"] + j["not_sent"] + j["open"] + j["let_go"]
+    assert (j["sent"], j["not_sent"], j["open"], j["let_go"]) == (len(sent), fates["not_sent"], fates["open"], 0)
+    assert (j["copies"], j["made"], j["unknown"]) == (copies, len(plan.made), len(plan.unknown))
+    assert j["copies_same_queue"] == sum(
+        a.port == b.port and a.queue == b.queue for r in sent for a, b in zip(r.sendings, r.sendings[1:]))
+    assert j["reordered"] == sum(r.reordered for r in plan.received)
+
+    latencies = [r.sendings[0].ns - r.ns for r in sent]
+    assert (j["latency"]["min_ns"], j["latency"]["max_ns"]) == (min(latencies), max(latencies))
+    assert j["latency"]["mean_ns"] == pytest.approx(sum(latencies) / len(latencies))
+    for name, share in (("p50_ns", .5), ("p90_ns", .9), ("p99_ns", .99), ("p999_ns", .999)):
+        assert j["latency"][name] == pytest.approx(percentile(latencies, share), rel=0.01)
+
+    for pair in j["pairs"]:
+        there = [s.ns - r.ns for r in sent for s in r.sendings
+                 if f"p{r.port}" == pair["rx_port"] and f"p{s.port}" == pair["tx_port"]]
+        assert (pair["latency"]["packets"], pair["latency"]["max_ns"]) == (len(there), max(there))
+    assert sum(p["latency"]["packets"] for p in j["queues"]) == len(sent) + copies
+    for size in j["sizes"]:
+        most = size["bytes_max"] or 1 << 32
+        assert size["latency"]["packets"] == sum(size["bytes_min"] <= len(r.frame) <= most for r in sent)
+
+
+def test_json_has_changes_copies_and_protocols(traced, plan):
+    j = numbers(traced, *TIMEOUT)
+    sendings = [s for r in plan.received for s in r.sendings]
+    changes = collections.Counter(c for s in sendings for c in s.changes)
+    assert {k: v["packets"] for k, v in j["changes"].items() if v["packets"]} == changes
+    assert j["unchanged"] == sum(not s.changes for s in sendings)
+    assert all(v["example"] and v["rx_frame"] < v["tx_frame"] for v in j["changes"].values() if v["packets"])
+    times = collections.Counter(len(r.sendings) for r in plan.received)
+    assert {t["times"]: t["packets"] for t in j["sent_more_than_once"]} == {n: times[n] for n in times if n > 1}
+    dropped = [r for r in plan.received if plan.fate(r) == "not_sent"]
+    assert sum(u["packets"] for u in j["not_sent_by_protocol"]) == len(dropped)
+    arp = [u for u in j["not_sent_by_protocol"] if u["protocol"] == "ARP"]
+    truth = [r for r in dropped if r.flow % 6 == 5]  # all of them at port 1
+    assert [u["packets"] for u in arp] == [len(truth)] and arp[0]["first_frame"] == truth[0].number
+
+
+def test_json_has_flows_and_time(traced, plan):
+    j = numbers(traced, *TIMEOUT, "--flows", "1000")
+    # ARP requests of a flow have the MAC addresses of that flow.
+    assert j["flow_count"] == len({r.flow for r in plan.received})
+    by_frame = {min(r.number for r in plan.received if r.flow == n): n for n in {r.flow for r in plan.received}}
+    for f in j["flows"]:
+        own = [r for r in plan.received if r.flow == by_frame[f["first_frame"]]]
+        assert f["received"] == len(own)
+        assert f["not_sent"] == sum(plan.fate(r) == "not_sent" for r in own)
+        assert f["reordered"] == sum(r.reordered for r in own)
+        latencies = [r.sendings[0].ns - r.ns for r in own if r.sendings]
+        assert f["max_ns"] == max(latencies) and f["p50_ns"] == pytest.approx(percentile(latencies, .5), rel=0.07)
+    for name in ("received", "not_sent", "reordered", "copies"):
+        assert sum(s[name] for s in j["slices"]) == j[name]
+    first = plan.received[0].ns
+    for i, s in enumerate(j["slices"]):
+        assert s["ns"] == first + i * j["slice_ns"]
+        assert s["received"] == sum(s["ns"] <= r.ns < s["ns"] + j["slice_ns"] for r in plan.received)
+
+
+def test_flows_are_ranked(traced, plan):
+    for by, key in (("packets", "received"), ("not-sent", "not_sent"), ("reordered", "reordered"), ("p99", "p99_ns")):
+        values = [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "1000")["flows"]]
+        assert values == sorted(values, reverse=True) and len(values) > 5
+        assert [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "3")["flows"]] == values[:3]
+
+
+def test_the_table_fits_the_terminal(traced):
+    out = explain(traced, *TIMEOUT).stdout
+    assert max(map(len, out.splitlines())) <= 80
+    for part in ("not sent", "Latency from receiving", "Changed on the way", "TTL, hop limit", "Sent more than once",
+                 "Sent in another order", "Flows with the most"):
+        assert part in out
+
+
+# ---- single cases
+
+
+def two_ports():
+    w = Writer()
+    w.interface("p0")
+    w.interface("p1")
+    return w
+
+
+FRAME = bytes.fromhex("020000000001020000000002" "88b5") + bytes(46)
+
+
+def test_equal_times_in_different_queues_are_no_reordering(tmp_path):
+    """The packets of a burst have one time stamp; of two queues nobody knows which was first."""
+    for rx_queue, tx_queue, reordered in ((0, 0, 1), (1, 0, 0), (0, 1, 0)):
+        w = two_ports()
+        w.packet(0, START, FRAME, RX, 0, 1)
+        w.packet(0, START + (rx_queue == 0), FRAME, RX, rx_queue, 2)
+        w.packet(1, START + 9, FRAME, TX, 0, 2)
+        w.packet(1, START + 9 + (tx_queue == 0), FRAME, TX, tx_queue, 1)
+        assert numbers(w.write(tmp_path / "ties.pcapng"))["reordered"] == reordered
+
+
+def test_little_memory_lets_packets_go(tmp_path):
+    """What had to leave is counted, and the sum stays right."""
+    w, count = two_ports(), 150_000
+    for i in range(count):
+        w.packet(0, START + i, FRAME, RX, 0, i + 1)
+    for i in range(count):
+        w.packet(1, START + count + i, FRAME, TX, 0, i + 1)
+    path = w.write(tmp_path / "long.pcapng")
+    assert numbers(path)["sent"] == count
+    j = numbers(path, "--memory", "16M")
+    assert j["let_go"] > 0 and j["sent"] + j["let_go"] == count == j["sent"] + j["unknown"]
+    assert any("--memory was too small" in note for note in j["notes"])
+
+
+def test_losses_and_filters_are_named(tmp_path):
+    w = Writer()
+    w.interface("p0", filter="udp")
+    w.packet(0, START, FRAME, RX, 0, 1, dropped=3)
+    w.packet(0, START + 5, FRAME, TX, 0, 1)
+    w.statistics(0, 2, 12)
+    j = numbers(w.write(tmp_path / "lossy.pcapng"))
+    assert j["ports"][0]["lost_by_capture"] == 12
+    assert any("lost 12 packets" in note for note in j["notes"]) and any("filter" in note for note in j["notes"])
+
+
+def test_ids_of_two_applications_are_two(tmp_path):
+    w = Writer()
+    w.interface("a:p0", "a")
+    w.interface("b:p0", "b")
+    w.interface("own", description="described by the user")  # of the first application
+    w.packet(0, START, FRAME, RX, 0, 1)
+    w.packet(1, START + 1, FRAME, TX, 0, 1)
+    w.packet(2, START + 2, FRAME, TX, 0, 1)
+    j = numbers(w.write(tmp_path / "two.pcapng"))
+    assert (j["sent"], j["unknown"]) == (1, 1) and j["pairs"][0]["tx_port"] == "own"
+
+
+def test_files_without_ids(tmp_path):
+    w = two_ports()
+    w.packet(0, START, FRAME, RX, 0)
+    w.packet(1, START + 1, FRAME, TX, 0)
+    for data, message in ((w.data, "record with 'ringtap record --ids'"), (two_ports().data, "no packets")):
+        path = tmp_path / "plain.pcapng"
+        path.write_bytes(data)
+        done = explain(path, "--html", tmp_path / "x.html", status=FAILED)
+        assert message in done.stderr and not done.stdout and not (tmp_path / "x.html").exists()
+
+
+def test_damaged_files_are_explained_up_to_the_damage(traced, plan, tmp_path):
+    path, data = tmp_path / "bad.pcapng", traced.read_bytes()
+    at = [at for kind, _, at in pcapng.blocks(data) if kind == pcapng.EPB][len(plan.received)]
+    for bad, message in ((data[:at + 5], "ends in the middle"), (data[:at] + b"\xff" * 64 + data[at + 64:], "a block of"),
+                         (data[:at + 8] + b"\7" + data[at + 9:], "which is not there"),
+                         (data[:at + 20] + b"\xff\xff" + data[at + 22:], "longer than its block")):
+        path.write_bytes(bad)
+        done = explain(path, "--csv", *TIMEOUT, status=FAILED)
+        assert message in done.stderr
+        found = [r for r in csv.DictReader(io.StringIO(done.stdout)) if r["fate"] == "sent"]
+        assert len(found) > len(plan.received) // 3
+        whole = [r for r in rows(traced, *TIMEOUT) if r["fate"] == "sent"][:len(found)]
+        assert found == whole
+        assert numbers(path, *TIMEOUT, status=FAILED)["damage"]
+    packed = tmp_path / "cut.zst"
+    assert run(["zstd", "-q", traced, "-o", packed]).returncode == 0
+    packed.write_bytes(packed.read_bytes()[:-1000])
+    assert "compressed data" in explain(packed, status=FAILED).stderr
+    path.write_bytes(b"PK\3\4 this is something else")
+    assert "no pcapng file" in explain(path, status=FAILED).stderr
+
+
+def test_wrong_command_lines(traced, tmp_path):
+    for args in ((), (traced, "--json", "--csv"), (traced, "--timeout", "0"), (traced, "--plot", "x.gif")):
+        assert explain(*args, status=USAGE).stderr.startswith("ringtap: explain: ")
+    assert "No such file" in explain(tmp_path / "none.pcapng", status=FAILED).stderr
+    assert explain(traced, "--html", tmp_path / "no" / "x.html", status=FAILED).stderr

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Lua plugin in tshark: latency, peer frames and fate of each packet of a file whose truth is known."""
+import re
+import shutil
+
+import pytest
+
+from harness.paths import REPO
+from harness.proc import check, run
+from harness.traced import RX, START, TX, Plan, Writer
+
+pytestmark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+
+PLUGIN = REPO / "extcap" / "ringtap.lua"
+FIELDS = ("frame.number", "ringtap.fate", "ringtap.latency", "ringtap.peer", "ringtap.times", "ringtap.copy")
+SENT, NOT_SENT, MADE, UNKNOWN = "1234"
+TWICE = ("-2", "-Y", "frame")  # without a filter, the first pass of tshark reads no fields
+
+
+def tshark(path, *args):
+    done = run(["tshark", "-X", f"lua_script:{PLUGIN}", "-r", path, *args])
+    assert done.returncode == 0 and "Lua" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def table(path, *args):
+    fields = [word for name in FIELDS for word in ("-e", name)]
+    lines = tshark(path, *args, "-T", "fields", *fields).splitlines()
+    return {int(line.split("\t")[0]): tuple(line.split("\t")[1:]) for line in lines}
+
+
+def seconds(ns):
+    return f"{ns / 1e9:.9f}"
+
+
+def expected(plan, twice):
+    """Fields of each frame. On one pass, what comes later in the file is not known."""
+    out = {}
+    for r in plan.received:
+        peers = ",".join(str(s.number) for s in r.sendings)
+        if not twice:
+            out[r.number] = ("",) * 5
+        elif r.sendings:
+            out[r.number] = (SENT, seconds(r.sendings[0].ns - r.ns), peers, str(len(r.sendings)), "")
+        else:
+            out[r.number] = (NOT_SENT, "", "", "", "")
+        for copy, s in enumerate(r.sendings):
+            out[s.number] = (SENT, seconds(s.ns - r.ns), str(r.number), "", str(copy))
+    out.update({s.number: (MADE, "", "", "", "") for s in plan.made})
+    out.update({s.number: (UNKNOWN, "", "", "", "") for _, s in plan.unknown})
+    return out
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(7, packets=600)
+
+
+@pytest.fixture(scope="module")
+def traced(plan, tmp_path_factory):
+    return plan.write(Writer()).write(tmp_path_factory.mktemp("lua") / "trace.pcapng")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("passes", [TWICE, ()])
+def test_every_frame_has_its_fields(traced, plan, passes):
+    assert table(traced, *passes) == expected(plan, bool(passes))
+
+
+def test_filters_and_columns(traced, plan):
+    slow = {s.number for r in plan.received for s in r.sendings if s.ns - r.ns > 100_000}
+    slow |= {r.number for r in plan.received if r.sendings and r.sendings[0].ns - r.ns > 100_000}
+    found = tshark(traced, "-2", "-Y", "ringtap.latency > 0.0001", "-T", "fields", "-e", "frame.number")
+    assert set(map(int, found.split())) == slow != set()
+    # A column that Wireshark would sort by.
+    column = tshark(traced, *TWICE, "-o", 'gui.column.format:"No.","%m","Latency","%Cus:ringtap.latency"')
+    first = plan.received[0].number
+    shown = {int(line.split()[0]): line.split()[1:] for line in column.splitlines()}
+    assert shown[first] == ([expected(plan, True)[first][1]] if plan.received[0].sendings else [])
+
+
+def test_files_without_ids_have_no_fields(tmp_path):
+    w = Writer()
+    w.interface("p0")
+    w.packet(0, START, bytes(60), RX, 0)
+    w.packet(0, START + 1, bytes(60), TX, 0)
+    assert set(table(w.write(tmp_path / "plain.pcapng"), *TWICE).values()) == {("",) * 5}
+
+
+def test_ids_of_two_applications_are_two(tmp_path):
+    w = Writer()
+    w.interface("a:p0", "a")
+    w.interface("b:p0", "b")
+    w.interface("own", description="described by the user")  # of the first application
+    w.packet(0, START, bytes(60), RX, 0, 1)
+    w.packet(1, START + 1, bytes(60), TX, 0, 1)
+    w.packet(2, START + 2, bytes(60), TX, 0, 1)
+    found = table(w.write(tmp_path / "two.pcapng"), *TWICE)
+    assert [found[n][0] for n in (1, 2, 3)] == [SENT, UNKNOWN, SENT] and found[1][2] == "3"
+
+
+def test_the_plugin_is_installed(installation):
+    """In Wireshark's own folder of global Lua plugins, where the prefix is Wireshark's."""
+    installed = list(installation.rglob("wireshark/plugins/ringtap.lua"))
+    assert [p.read_text() for p in installed] == [PLUGIN.read_text()]
+    folder = re.search(r"Global Lua Plugins:\s+(\S+)", check(["tshark", "-G", "folders"])).group(1)
+    assert folder == f"/{installed[0].parent.relative_to(installation)}"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file that is no recording, or one that somebody has changed: every packet of it that is read is
+ * accounted for, in little memory. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "cli/explain/join.h"
+
+#define MEMORY (16u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+	uint64_t fates[FATES];
+};
+
+static void hear(void *ctx, const struct outcome *o)
+{
+	struct seen *s = ctx;
+	char text[HEADERS_TEXT];
+
+	s->fates[o->fate]++;
+	if (o->rx)
+		headers_text(&o->rx->headers, text);
+}
+
+static void check(const struct join *j, const struct seen *s)
+{
+	if (j->received != j->sent + j->not_sent + j->open + j->let_go)
+		abort();
+	if (s->fates[FATE_SENT] != j->sent + j->copies || s->fates[FATE_MADE] != j->made ||
+		s->fates[FATE_UNKNOWN] != j->unknown || s->fates[FATE_NOT_SENT] != j->not_sent ||
+		s->fates[FATE_OPEN] != j->open || s->fates[FATE_LET_GO] != j->let_go)
+		abort();
+	for (uint32_t i = 0; i < j->flows.count; i++) {
+		char text[HEADERS_TEXT];
+
+		flow_text(flows_at(&j->flows, i), text);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct record r[JOIN_BATCH];
+	struct seen seen = {{0}};
+	struct blocks *b;
+	struct bytes *in;
+	struct join *j;
+	int n;
+
+	if (blocks_new(&b) || join_new(&j, 1000000, MEMORY) || bytes_memory(&in, data, size))
+		abort();
+	j->tell = hear;
+	j->ctx = &seen;
+	blocks_start(b, in);
+	while ((n = blocks_next(b, r, JOIN_BATCH)) > 0)
+		join_records(j, r, n, b);
+	if (n < 0 && !blocks_error(b)[0])
+		abort();
+	join_end(j);
+	check(j, &seen);
+	join_free(j);
+	blocks_free(b);
+	return 0;
+}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What became of the packets of a recording: `ringtap explain` joins it, so that there is one join and one
+definition of its terms. This only reads what it prints."""
+import csv
+import errno
+import json
+import os
+import subprocess
+import tempfile
+import typing
+
+from ._apps import Error
+
+
+class Outcome(typing.NamedTuple):
+    """A sending of a packet, or a received packet that was not sent.
+
+    fate       "sent", "not_sent", "open", "let_go", "made" or "unknown": see ringtap-explain(1)
+    id         of the packet; None if the application made it
+    rx_…       frame number, time, port, queue and length as received; None for "made" and "unknown"
+    tx_…       the same as sent; None for "not_sent", "open" and "let_go"
+    latency_ns, copy, reordered, changes, flow
+               of "sent": copy is 0 for the first sending of a packet; changes are names as in --json
+    """
+    fate: str
+    id: typing.Optional[int]
+    rx_frame: typing.Optional[int]
+    rx_ns: typing.Optional[int]
+    rx_port: typing.Optional[str]
+    rx_queue: typing.Optional[int]
+    rx_length: typing.Optional[int]
+    tx_frame: typing.Optional[int]
+    tx_ns: typing.Optional[int]
+    tx_port: typing.Optional[str]
+    tx_queue: typing.Optional[int]
+    tx_length: typing.Optional[int]
+    latency_ns: typing.Optional[int]
+    copy: typing.Optional[int]
+    reordered: bool
+    changes: typing.Tuple[str, ...]
+    flow: typing.Optional[str]
+
+
+_TEXTS = {"fate", "rx_port", "tx_port", "flow"}
+
+
+def _value(name, text):
+    if name == "reordered":
+        return text == "1"
+    if name == "changes":
+        return tuple(text.split())
+    if name in _TEXTS:
+        return text or None
+    return int(text) if text else None
+
+
+def _command(files, timeout, memory, program, output):
+    files = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    if not files:
+        raise ValueError("no file to explain: the list is empty")
+    argv = [program, "explain", output]
+    argv += ["--timeout", f"{timeout:.9f}"] if timeout is not None else []
+    argv += ["--memory", str(memory)] if memory is not None else []
+    return [*argv, "--", *map(os.fspath, files)]
+
+
+def _start(argv, err):
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
+                                errors="replace")
+    except FileNotFoundError:
+        raise Error(errno.ENOENT, f"no program {argv[0]!r}; install ringtap, or name its path by program=") from None
+
+
+def _check(process, err):
+    """Raises Error with the program's message if it has failed."""
+    if process.wait():
+        err.seek(0)
+        message = err.read().decode(errors="replace").strip() or f"it ended with status {process.returncode}"
+        raise Error(errno.EINVAL, message)
+
+
+def explain(files, *, timeout=None, memory=None, program="ringtap"):
+    """Iterates over the packets of a recording, or of several files of one: an Outcome for each sending, and
+    for each received packet that was not sent, in the order in which that becomes known.
+
+    files      a path, or a list of paths
+    timeout    seconds after which a packet counts as not sent; None: the program's default
+    memory     bytes for packets that may still be sent; None: the program's default
+    program    the ringtap command
+    Raises Error if there is no such program, after what could be read of a damaged file, or if packets have
+    no ids: record them with `ringtap record --ids`.
+    """
+    with tempfile.TemporaryFile() as err:
+        process = _start(_command(files, timeout, memory, program, "--csv"), err)
+        try:
+            lines = csv.reader(process.stdout)
+            names = next(lines, [])
+            for line in lines:
+                yield Outcome(**{name: _value(name, text) for name, text in zip(names, line)})
+            _check(process, err)
+        finally:  # also when the caller stops early
+            process.stdout.close()
+            process.kill()
+            process.wait()
+
+
+def explain_summary(files, *, timeout=None, memory=None, program="ringtap"):
+    """The sums, percentiles, flows and changes of a recording: what `ringtap explain --json` prints. Arguments
+    and errors are those of explain()."""
+    with tempfile.TemporaryFile() as err:
+        process = _start(_command(files, timeout, memory, program, "--json"), err)
+        with process.stdout:
+            text = process.stdout.read()
+        _check(process, err)
+        return json.loads(text)
