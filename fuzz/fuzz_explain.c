@@ -35,7 +35,7 @@ static void check(const struct join *j, const struct seen *s)
 	for (uint32_t i = 0; i < j->flows.count; i++) {
 		char text[HEADERS_TEXT];
 
-		flow_text(flows_at(&j->flows, i), text);
+		flow_table_text(flow_table_at(&j->flows, i), text);
 	}
 }
 
@@ -43,23 +43,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct record r[JOIN_BATCH];
 	struct seen seen = {{0}};
-	struct blocks *b;
+	struct records *b;
 	struct bytes *in;
 	struct join *j;
 	int n;
 
-	if (blocks_new(&b) || join_new(&j, 1000000, MEMORY) || bytes_memory(&in, data, size))
+	if (records_new(&b) || join_new(&j, 1000000, MEMORY) || bytes_memory(&in, data, size))
 		abort();
 	j->tell = hear;
 	j->ctx = &seen;
-	blocks_start(b, in);
-	while ((n = blocks_next(b, r, JOIN_BATCH)) > 0)
+	records_start(b, in);
+	while ((n = records_next(b, r, JOIN_BATCH)) > 0)
 		join_records(j, r, n, b);
-	if (n < 0 && !blocks_error(b)[0])
+	if (n < 0 && !records_error(b)[0])
 		abort();
 	join_end(j);
 	check(j, &seen);
 	join_free(j);
-	blocks_free(b);
+	records_free(b);
 	return 0;
 }

@@ -87,7 +87,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 /* ---- reading ---- */
 
 /* One file. Status; damage is what is wrong with it, of which the caller keeps the first. */
-static int join_file(struct join *j, struct blocks *b, const char *path, char damage[256])
+static int join_file(struct join *j, struct records *b, const char *path, char damage[256])
 {
 	struct bytes *in;
 	struct record r[JOIN_BATCH];
@@ -99,19 +99,19 @@ static int join_file(struct join *j, struct blocks *b, const char *path, char da
 		bytes_close(in);
 		return STATUS_FAILED;
 	}
-	blocks_start(b, in);
-	while ((ret = blocks_next(b, r, JOIN_BATCH)) > 0)
+	records_start(b, in);
+	while ((ret = records_next(b, r, JOIN_BATCH)) > 0)
 		join_records(j, r, ret, b);
 	if (!ret)
 		return STATUS_OK;
 	if (!damage[0])
 		snprintf(damage, 256, "%.80s, %s", path,
-			ret == -EBADMSG ? blocks_error(b) : strerror(-ret));
-	message_print("explain: %s: %s", path, ret == -EBADMSG ? blocks_error(b) : strerror(-ret));
+			ret == -EBADMSG ? records_error(b) : strerror(-ret));
+	message_print("explain: %s: %s", path, ret == -EBADMSG ? records_error(b) : strerror(-ret));
 	return STATUS_FAILED;
 }
 
-static int join_files(struct join *j, struct blocks *b, const struct config *c, char damage[256])
+static int join_files(struct join *j, struct records *b, const struct config *c, char damage[256])
 {
 	int ret = STATUS_OK;
 
@@ -179,11 +179,11 @@ static int write_report(
 	return status;
 }
 
-static int explain(const struct config *c, struct join *j, struct blocks *b, struct outputs *o)
+static int explain(const struct config *c, struct join *j, struct records *b, struct outputs *o)
 {
 	char damage[256] = "";
 	struct report r = {.j = j,
-		.blocks = b,
+		.records = b,
 		.files = c->files,
 		.file_count = c->file_count,
 		.flows = c->flows,
@@ -212,7 +212,7 @@ static int check(const struct config *c)
 
 static int run_with(const struct config *c)
 {
-	struct blocks *b = NULL;
+	struct records *b = NULL;
 	struct join *j = NULL;
 	struct outputs o;
 	int ret = STATUS_FAILED;
@@ -221,13 +221,13 @@ static int run_with(const struct config *c)
 		close_outputs(&o, 0, 0);
 		return STATUS_FAILED;
 	}
-	if (blocks_new(&b) || join_new(&j, c->timeout_ns, c->memory))
+	if (records_new(&b) || join_new(&j, c->timeout_ns, c->memory))
 		message_print("explain: no memory");
 	else
 		ret = explain(c, j, b, &o);
 	close_outputs(&o, 0, 0);
 	join_free(j);
-	blocks_free(b);
+	records_free(b);
 	return ret;
 }
 

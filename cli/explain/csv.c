@@ -48,7 +48,7 @@ static void put_next(FILE *f, uint64_t v)
 static void put_place(const struct csv *c, uint32_t port, uint32_t queue, uint32_t length)
 {
 	putc(',', c->f);
-	put_text(c->f, blocks_port(c->blocks, port)->name);
+	put_text(c->f, records_port(c->records, port)->name);
 	putc(',', c->f);
 	if (queue < UINT16_MAX)
 		put_number(c->f, queue);
@@ -110,6 +110,6 @@ void csv_line(void *csv, const struct outcome *o)
 	}
 	putc(',', c->f);
 	if (o->rx && o->rx->flow != FLOW_NONE)
-		put_text(c->f, flow_text(flows_at(c->flows, o->rx->flow), text));
+		put_text(c->f, flow_table_text(flow_table_at(c->flows, o->rx->flow), text));
 	putc('\n', c->f);
 }

@@ -47,7 +47,7 @@ static struct frame frame(uint8_t flow, uint8_t ttl)
 /* A join, and the file that its records would be of. */
 struct test {
 	struct join *j;
-	struct blocks *blocks;
+	struct records *records;
 	struct told told;
 	uint64_t number;
 };
@@ -87,11 +87,11 @@ static void begin(struct test *t, uint64_t memory)
 	struct record r;
 
 	*t = (struct test){.number = 0};
-	assert_int_equal(blocks_new(&t->blocks), 0);
+	assert_int_equal(records_new(&t->records), 0);
 	assert_int_equal(bytes_memory(&bytes, file, make_ports(file, 3)), 0);
-	blocks_start(t->blocks, bytes);
-	assert_int_equal(blocks_next(t->blocks, &r, 1), 0);
-	assert_int_equal(blocks_port_count(t->blocks), 3);
+	records_start(t->records, bytes);
+	assert_int_equal(records_next(t->records, &r, 1), 0);
+	assert_int_equal(records_port_count(t->records), 3);
 	assert_int_equal(join_new(&t->j, TIMEOUT, memory), 0);
 	t->j->tell = hear;
 	t->j->ctx = &t->told;
@@ -100,7 +100,7 @@ static void begin(struct test *t, uint64_t memory)
 static void end(struct test *t)
 {
 	join_free(t->j);
-	blocks_free(t->blocks);
+	records_free(t->records);
 }
 
 static void put(struct test *t, enum direction d, uint32_t port, uint32_t queue, uint64_t ns,
@@ -116,7 +116,7 @@ static void put(struct test *t, enum direction d, uint32_t port, uint32_t queue,
 		.length = sizeof(f.at),
 		.data = f.at};
 
-	join_records(t->j, &r, 1, t->blocks);
+	join_records(t->j, &r, 1, t->records);
 }
 
 #define RX(t, ns, id) put(t, DIRECTION_RX, 0, 0, ns, id, frame(1, 64))
@@ -236,9 +236,9 @@ static void order_is_that_of_a_flow(void **state)
 	join_end(t.j);
 	assert_int_equal(t.j->reordered, 2);
 	assert_int_equal(t.j->reordered_flows, 1);
-	assert_int_equal(flows_at(&t.j->flows, 0)->most_behind, 2);
-	assert_int_equal(flows_at(&t.j->flows, 0)->most_late_ns, 40);
-	assert_int_equal(flows_at(&t.j->flows, 0)->reordered_number, 1);
+	assert_int_equal(flow_table_at(&t.j->flows, 0)->most_behind, 2);
+	assert_int_equal(flow_table_at(&t.j->flows, 0)->most_late_ns, 40);
+	assert_int_equal(flow_table_at(&t.j->flows, 0)->reordered_number, 1);
 	assert_true(t.told.reordered[2] && !t.told.reordered[3] && t.told.reordered[4]);
 	end(&t);
 }
@@ -249,23 +249,23 @@ static void flows_differ_in_each_part(void **state)
 	const struct headers first = {.flags = HAS_IP | HAS_PORTS, .version = 4};
 	struct flows f;
 
-	assert_int_equal(flows_init(&f, MEMORY), 0);
-	assert_int_equal(flows_get(&f, 0, &first), 0);
+	assert_int_equal(flow_table_init(&f, MEMORY), 0);
+	assert_int_equal(flow_table_get(&f, 0, &first), 0);
 	for (unsigned i = 0; i < 16; i++) {
 		struct headers h = first;
 		uint64_t words[6] = {0}, other[6] = {0};
 
 		h.src[i] = 1;
-		assert_int_equal(flows_get(&f, 0, &h), 1 + 2 * i);
+		assert_int_equal(flow_table_get(&f, 0, &h), 1 + 2 * i);
 		h.src[i] = 0;
 		h.dst[i] = 1;
-		assert_int_equal(flows_get(&f, 0, &h), 2 + 2 * i);
+		assert_int_equal(flow_table_get(&f, 0, &h), 2 + 2 * i);
 		other[i % 6] = 1;
 		assert_true(hash_words(&f.secret, words, 6) != hash_words(&f.secret, other, 6));
 	}
-	assert_int_equal(flows_get(&f, 1, &first), 33);
-	assert_int_equal(flows_get(&f, 0, &first), 0);
-	flows_free(&f);
+	assert_int_equal(flow_table_get(&f, 1, &first), 33);
+	assert_int_equal(flow_table_get(&f, 0, &first), 0);
+	flow_table_free(&f);
 }
 
 static void flows_without_room_are_counted(void **state)
@@ -273,16 +273,16 @@ static void flows_without_room_are_counted(void **state)
 	struct flows f;
 	uint32_t n = 0;
 
-	assert_int_equal(flows_init(&f, 0), 0); /* the least that it takes */
+	assert_int_equal(flow_table_init(&f, 0), 0); /* the least that it takes */
 	for (; !f.no_room; n++) {
 		struct headers h = {.flags = HAS_IP, .version = 4};
 
 		memcpy(h.src, &n, sizeof(n));
-		flows_get(&f, 0, &h);
+		flow_table_get(&f, 0, &h);
 	}
 	assert_int_equal(f.count, f.max);
 	assert_int_equal(n, f.max + 1);
-	flows_free(&f);
+	flow_table_free(&f);
 }
 
 /* ---- headers ---- */

@@ -83,8 +83,8 @@ static uint64_t lost_by_capture(const struct report *r, bool *filtered, bool *no
 	uint64_t lost = 0, sent = 0;
 
 	*filtered = false;
-	for (uint32_t i = 0; i < blocks_port_count(r->blocks); i++) {
-		const struct port *p = blocks_port(r->blocks, i);
+	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
+		const struct port *p = records_port(r->records, i);
 		uint64_t counted = p->lost_before + (p->lost == COUNT_NONE ? 0 : p->lost);
 
 		lost += counted > p->gaps ? counted : p->gaps;

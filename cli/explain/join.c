@@ -24,7 +24,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 	j->pairs.size = j->queues.size = sizeof(struct way);
 	j->unsent.size = sizeof(struct unsent);
 	ret = waitlist_init(&j->waitlist, memory - memory / 4);
-	ret = flows_init(&j->flows, memory / 4) ?: ret;
+	ret = flow_table_init(&j->flows, memory / 4) ?: ret;
 	return slices_init(&j->slices) ?: ret;
 }
 
@@ -36,7 +36,7 @@ void join_free(struct join *j)
 	keyed_free(&j->queues);
 	keyed_free(&j->unsent);
 	waitlist_free(&j->waitlist);
-	flows_free(&j->flows);
+	flow_table_free(&j->flows);
 	slices_free(&j->slices);
 	free(j);
 }
@@ -58,7 +58,7 @@ static void count_unsent(struct join *j, const struct waiting *w)
 	j->not_sent++;
 	slices_get(&j->slices, w->ns)->not_sent++;
 	if (w->flow != FLOW_NONE)
-		flows_at(&j->flows, w->flow)->not_sent++;
+		flow_table_at(&j->flows, w->flow)->not_sent++;
 	if (!u) {
 		j->no_room++;
 		return;
@@ -114,7 +114,7 @@ void join_end(struct join *j)
 	while ((w = waitlist_oldest(&j->waitlist)))
 		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 	for (uint32_t i = 0; i < j->flows.count; i++)
-		j->reordered_flows += flows_at(&j->flows, i)->reordered > 0;
+		j->reordered_flows += flow_table_at(&j->flows, i)->reordered > 0;
 }
 
 /* ---- received ---- */
@@ -138,11 +138,11 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	w->port = (uint16_t)r->port;
 	w->queue = (uint16_t)r->queue;
 	headers_read(&w->headers, port->linktype, r->data, r->caplen);
-	w->flow = flows_get(&j->flows, w->port, &w->headers);
+	w->flow = flow_table_get(&j->flows, w->port, &w->headers);
 	slices_get(&j->slices, r->ns)->received++;
 	if (w->flow == FLOW_NONE)
 		return;
-	f = flows_at(&j->flows, w->flow);
+	f = flow_table_at(&j->flows, w->flow);
 	if (!f->received)
 		f->first_number = r->number;
 	w->sequence = f->received++;
@@ -200,7 +200,7 @@ static bool send_first(struct join *j, const struct waiting *w, const struct rec
 		.tx_port = (uint16_t)r->port,
 		.tx_queue = (uint16_t)r->queue};
 	struct slice *s = slices_get(&j->slices, w->ns);
-	struct flow *f = w->flow == FLOW_NONE ? NULL : flows_at(&j->flows, w->flow);
+	struct flow *f = w->flow == FLOW_NONE ? NULL : flow_table_at(&j->flows, w->flow);
 	bool reordered = f && flow_sent(f, w->sequence, &p);
 
 	j->sent++;
@@ -224,7 +224,7 @@ static void send_again(struct join *j, const struct waiting *w, const struct rec
 	j->again += w->tx_port == (uint16_t)r->port && w->tx_queue == (uint16_t)r->queue;
 	slices_get(&j->slices, w->ns)->copies++;
 	if (w->flow != FLOW_NONE)
-		flows_at(&j->flows, w->flow)->copies++;
+		flow_table_at(&j->flows, w->flow)->copies++;
 }
 
 static void join_sent(
@@ -279,13 +279,13 @@ static void join_record(struct join *j, const struct record *r, const struct por
 }
 
 /* The index is larger than the caches of most CPUs: its slots are loaded while others are used. */
-void join_records(struct join *j, const struct record *r, int n, const struct blocks *blocks)
+void join_records(struct join *j, const struct record *r, int n, const struct records *records)
 {
 	for (int i = 0; i < n; i++) {
 		if (r[i].id)
 			waitlist_prefetch(&j->waitlist,
-				blocks_port(blocks, r[i].port)->application_id, r[i].id);
+				records_port(records, r[i].port)->application_id, r[i].id);
 	}
 	for (int i = 0; i < n; i++)
-		join_record(j, &r[i], blocks_port(blocks, r[i].port));
+		join_record(j, &r[i], records_port(records, r[i].port));
 }

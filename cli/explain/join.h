@@ -9,8 +9,8 @@
 #ifndef RINGTAP_CLI_EXPLAIN_JOIN_H
 #define RINGTAP_CLI_EXPLAIN_JOIN_H
 
-#include "blocks.h"
-#include "flows.h"
+#include "records.h"
+#include "flow_table.h"
 #include "keyed.h"
 #include "slices.h"
 #include "spread.h"
@@ -100,7 +100,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory);
 void join_free(struct join *j);
 /* Takes n records, at most JOIN_BATCH, of which blocks has the ports. */
 #define JOIN_BATCH 32
-void join_records(struct join *j, const struct record *r, int n, const struct blocks *blocks);
+void join_records(struct join *j, const struct record *r, int n, const struct records *records);
 /* The end of the last file. */
 void join_end(struct join *j);
 

@@ -136,7 +136,7 @@ static json_t *flow(const struct report *r, const struct flow *f)
 	char text[HEADERS_TEXT];
 
 	put(j, "rx_port", json_text(port_name(r, f->key.port)));
-	put(j, "flow", json_text(flow_text(f, text)));
+	put(j, "flow", json_text(flow_table_text(f, text)));
 	put_count(j, "received", f->received);
 	put_count(j, "sent", f->sent);
 	put_count(j, "not_sent", f->not_sent);
@@ -164,7 +164,7 @@ static json_t *flows(const struct report *r)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < count; i++)
-		json_array_append_new(list, flow(r, flows_at(&r->j->flows, ranked[i])));
+		json_array_append_new(list, flow(r, flow_table_at(&r->j->flows, ranked[i])));
 	free(ranked);
 	return list;
 }
@@ -265,8 +265,8 @@ static json_t *ports(const struct report *r)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < blocks_port_count(r->blocks); i++) {
-		const struct port *p = blocks_port(r->blocks, i);
+	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
+		const struct port *p = records_port(r->records, i);
 		json_t *j = json_object();
 
 		put(j, "port", json_text(p->name));

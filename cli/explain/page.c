@@ -140,8 +140,8 @@ static void put_where(const struct report *r, FILE *f)
 	bool application = false;
 
 	fputs("<p class=\"soft\">", f);
-	for (uint32_t i = 0; i < blocks_port_count(r->blocks) && !application; i++) {
-		const struct port *p = blocks_port(r->blocks, i);
+	for (uint32_t i = 0; i < records_port_count(r->records) && !application; i++) {
+		const struct port *p = records_port(r->records, i);
 
 		if (!p->application[0])
 			continue;

@@ -13,7 +13,7 @@ enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99 };
 
 struct report {
 	const struct join *j;
-	const struct blocks *blocks;
+	const struct records *records;
 	const char *const *files;
 	unsigned file_count;
 	const char *damage; /* what is wrong with a file; NULL: nothing */
@@ -56,7 +56,7 @@ int report_html(const struct report *r, FILE *f);
 /* csv.c: a line for each outcome. */
 struct csv {
 	FILE *f;
-	const struct blocks *blocks;
+	const struct records *records;
 	const struct flows *flows;
 };
 void csv_begin(struct csv *c);

@@ -13,7 +13,7 @@
 
 const char *port_name(const struct report *r, uint32_t port)
 {
-	return blocks_port(r->blocks, port)->name;
+	return records_port(r->records, port)->name;
 }
 
 /* ---- latency ---- */
@@ -128,7 +128,7 @@ uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max
 	if (!all)
 		return NULL;
 	for (uint32_t i = 0; i < j->flows.count; i++) {
-		double v = value_of(flows_at(&j->flows, i), order);
+		double v = value_of(flow_table_at(&j->flows, i), order);
 
 		if (v > 0)
 			all[n++] = (struct ranked){v, i};
@@ -147,10 +147,10 @@ static void put_flow_name(struct sheet *s, const struct report *r, const struct 
 {
 	char text[HEADERS_TEXT];
 
-	if (blocks_port_count(r->blocks) > 1)
-		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_text(f, text));
+	if (records_port_count(r->records) > 1)
+		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_table_text(f, text));
 	else
-		sheet_put(s, 0, "%s", flow_text(f, text));
+		sheet_put(s, 0, "%s", flow_table_text(f, text));
 }
 
 static void put_flow(struct sheet *s, const struct report *r, const struct flow *f)
@@ -184,7 +184,7 @@ static int make_flows(struct sheet *s, const struct report *r, enum flow_order o
 	for (uint32_t i = 0; i < count && !ret; i++) {
 		ret = sheet_row(s);
 		if (!ret)
-			put(s, r, flows_at(&r->j->flows, ranked[i]));
+			put(s, r, flow_table_at(&r->j->flows, ranked[i]));
 	}
 	free(ranked);
 	return ret;

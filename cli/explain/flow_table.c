@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flows.h"
+#include "flow_table.h"
 
 #define CHUNK      1024u /* flows */
 #define SLOTS_MIN  8192u
@@ -13,7 +13,7 @@
 
 static_assert(sizeof(struct flow_key) == 48, "hashed by words, so without gaps");
 
-int flows_init(struct flows *f, uint64_t memory)
+int flow_table_init(struct flows *f, uint64_t memory)
 {
 	uint64_t max = memory / BYTES_EACH / CHUNK * CHUNK;
 
@@ -25,15 +25,15 @@ int flows_init(struct flows *f, uint64_t memory)
 	return f->chunks && f->slots ? 0 : -ENOMEM;
 }
 
-struct flow *flows_at(const struct flows *f, uint32_t index)
+struct flow *flow_table_at(const struct flows *f, uint32_t index)
 {
 	return &f->chunks[index / CHUNK][index % CHUNK];
 }
 
-void flows_free(struct flows *f)
+void flow_table_free(struct flows *f)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		free(flows_at(f, i)->bucket);
+		free(flow_table_at(f, i)->bucket);
 	for (uint32_t i = 0; i < f->count; i += CHUNK)
 		free(f->chunks[i / CHUNK]);
 	free(f->chunks);
@@ -80,7 +80,7 @@ static int grow_slots(struct flows *f)
 	f->slots = slots;
 	f->slot_count *= 2;
 	for (uint32_t i = 0; i < f->count; i++)
-		put_slot(f, flows_at(f, i)->hash, i);
+		put_slot(f, flow_table_at(f, i)->hash, i);
 	return 0;
 }
 
@@ -95,13 +95,13 @@ static uint32_t add(struct flows *f, const struct flow_key *k, uint32_t hash)
 		if (!*chunk)
 			return FLOW_NONE;
 	}
-	flows_at(f, f->count)->key = *k;
-	flows_at(f, f->count)->hash = hash;
+	flow_table_at(f, f->count)->key = *k;
+	flow_table_at(f, f->count)->hash = hash;
 	put_slot(f, hash, f->count);
 	return f->count++;
 }
 
-uint32_t flows_get(struct flows *f, uint16_t port, const struct headers *h)
+uint32_t flow_table_get(struct flows *f, uint16_t port, const struct headers *h)
 {
 	struct flow_key k;
 	uint32_t hash, index;
@@ -111,7 +111,7 @@ uint32_t flows_get(struct flows *f, uint16_t port, const struct headers *h)
 	for (uint32_t i = hash & (f->slot_count - 1); f->slots[i].hash;
 		i = (i + 1) & (f->slot_count - 1)) {
 		if (f->slots[i].hash == hash &&
-			!memcmp(&flows_at(f, f->slots[i].index)->key, &k, sizeof(k)))
+			!memcmp(&flow_table_at(f, f->slots[i].index)->key, &k, sizeof(k)))
 			return f->slots[i].index;
 	}
 	index = add(f, &k, hash);
@@ -163,7 +163,7 @@ void flow_latency(struct flow *f, uint64_t ns)
 		f->bucket[rt_log_bucket(ns < LATENCY_MAX ? ns : LATENCY_MAX, FLOW_BITS)]++;
 }
 
-char *flow_text(const struct flow *f, char buf[HEADERS_TEXT])
+char *flow_table_text(const struct flow *f, char buf[HEADERS_TEXT])
 {
 	const struct flow_key *k = &f->key;
 	struct headers h = {.flags = k->flags,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/pcapng.h"
-#include "blocks.h"
+#include "records.h"
 
 /* Section 3.1 and those of the blocks. */
 #define BLOCK_PACKET 2u /* obsolete, no options that we need */
@@ -28,7 +28,7 @@ struct local {
 	int64_t offset_s;
 };
 
-struct blocks {
+struct records {
 	struct bytes *in;
 	size_t used; /* bytes of the block before */
 	uint64_t number;
@@ -40,9 +40,9 @@ struct blocks {
 	char error[160];
 };
 
-int blocks_new(struct blocks **out)
+int records_new(struct records **out)
 {
-	struct blocks *b = calloc(1, sizeof(*b));
+	struct records *b = calloc(1, sizeof(*b));
 
 	*out = b;
 	if (!b)
@@ -51,7 +51,7 @@ int blocks_new(struct blocks **out)
 	return b->ports ? 0 : -ENOMEM;
 }
 
-void blocks_free(struct blocks *b)
+void records_free(struct records *b)
 {
 	if (!b)
 		return;
@@ -60,7 +60,7 @@ void blocks_free(struct blocks *b)
 	free(b);
 }
 
-void blocks_start(struct blocks *b, struct bytes *in)
+void records_start(struct records *b, struct bytes *in)
 {
 	bytes_close(b->in);
 	b->in = in;
@@ -74,22 +74,22 @@ void blocks_start(struct blocks *b, struct bytes *in)
 	}
 }
 
-const char *blocks_error(const struct blocks *b)
+const char *records_error(const struct records *b)
 {
 	return b->error;
 }
 
-uint32_t blocks_port_count(const struct blocks *b)
+uint32_t records_port_count(const struct records *b)
 {
 	return b->port_count;
 }
 
-const struct port *blocks_port(const struct blocks *b, uint32_t i)
+const struct port *records_port(const struct records *b, uint32_t i)
 {
 	return &b->ports[i];
 }
 
-__attribute__((format(printf, 2, 3))) static int bad(struct blocks *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int bad(struct records *b, const char *format, ...)
 {
 	va_list args;
 	char what[96];
@@ -103,7 +103,7 @@ __attribute__((format(printf, 2, 3))) static int bad(struct blocks *b, const cha
 
 /* ---- numbers in the file's byte order ---- */
 
-static uint16_t get16(const struct blocks *b, const uint8_t *p)
+static uint16_t get16(const struct records *b, const uint8_t *p)
 {
 	uint16_t v;
 
@@ -111,7 +111,7 @@ static uint16_t get16(const struct blocks *b, const uint8_t *p)
 	return b->swapped ? __builtin_bswap16(v) : v;
 }
 
-static uint32_t get32(const struct blocks *b, const uint8_t *p)
+static uint32_t get32(const struct records *b, const uint8_t *p)
 {
 	uint32_t v;
 
@@ -119,7 +119,7 @@ static uint32_t get32(const struct blocks *b, const uint8_t *p)
 	return b->swapped ? __builtin_bswap32(v) : v;
 }
 
-static uint64_t get64(const struct blocks *b, const uint8_t *p)
+static uint64_t get64(const struct records *b, const uint8_t *p)
 {
 	uint64_t v;
 
@@ -134,7 +134,7 @@ struct option_at {
 	const uint8_t *value;
 };
 
-static bool next_option(const struct blocks *b, struct option_at *o)
+static bool next_option(const struct records *b, struct option_at *o)
 {
 	uint32_t padded;
 
@@ -178,7 +178,7 @@ static void copy_application(char dst[PORT_NAME], const uint8_t *text, size_t le
 
 /* Ports with a description of the user's (--ifdescr) name no application: they are taken for ports
  * of the first one. */
-static uint16_t application_id(const struct blocks *b, const char *name)
+static uint16_t application_id(const struct records *b, const char *name)
 {
 	uint16_t next = 0;
 
@@ -194,7 +194,7 @@ static uint16_t application_id(const struct blocks *b, const char *name)
 }
 
 /* The port with this name, or a new one. PORTS_MAX: there is no room. */
-static uint32_t find_port(struct blocks *b, const struct port *p)
+static uint32_t find_port(struct records *b, const struct port *p)
 {
 	uint32_t i;
 
@@ -214,7 +214,7 @@ static uint32_t find_port(struct blocks *b, const struct port *p)
 }
 
 /* 2 | 2 | snaplen 4 | options */
-static int take_interface(struct blocks *b, const uint8_t *body, size_t len)
+static int take_interface(struct records *b, const uint8_t *body, size_t len)
 {
 	struct option_at o = {.p = body + 8, .end = body + len};
 	struct local local = {.resolution = 6};
@@ -251,7 +251,7 @@ static int take_interface(struct blocks *b, const uint8_t *body, size_t len)
 }
 
 /* interface 4 | time 8 | options */
-static int take_statistics(struct blocks *b, const uint8_t *body, size_t len)
+static int take_statistics(struct records *b, const uint8_t *body, size_t len)
 {
 	struct option_at o = {.p = body + 12, .end = body + len};
 	struct port *p;
@@ -292,7 +292,7 @@ static uint64_t to_ns(const struct local *l, uint64_t t)
 	return ns + (uint64_t)l->offset_s * 1000000000u;
 }
 
-static void take_options(const struct blocks *b, const uint8_t *at, const uint8_t *end,
+static void take_options(const struct records *b, const uint8_t *at, const uint8_t *end,
 	struct record *r, struct port *p)
 {
 	struct option_at o = {.p = at, .end = end};
@@ -312,7 +312,7 @@ static void take_options(const struct blocks *b, const uint8_t *at, const uint8_
 }
 
 /* interface 4 | time, high and low 8 | captured length 4 | original length 4 | packet | options */
-static int take_packet(struct blocks *b, const uint8_t *body, size_t len, struct record *r)
+static int take_packet(struct records *b, const uint8_t *body, size_t len, struct record *r)
 {
 	uint32_t interface, padded;
 	struct port *p;
@@ -343,7 +343,7 @@ static int take_packet(struct blocks *b, const uint8_t *body, size_t len, struct
 /* ---- blocks ---- */
 
 /* The byte order stands in the body of the section's header; its type reads the same in both. */
-static int begin_section(struct blocks *b, const uint8_t *p, size_t have)
+static int begin_section(struct records *b, const uint8_t *p, size_t have)
 {
 	uint32_t magic = 0;
 
@@ -358,7 +358,7 @@ static int begin_section(struct blocks *b, const uint8_t *p, size_t have)
 }
 
 /* The next block, whole, at *p. Its length; 0: the end of the file; -errno. */
-static ssize_t next_block(struct blocks *b, const uint8_t **p)
+static ssize_t next_block(struct records *b, const uint8_t **p)
 {
 	ssize_t have;
 	uint32_t type, len;
@@ -390,7 +390,7 @@ static ssize_t next_block(struct blocks *b, const uint8_t **p)
 	return (ssize_t)len;
 }
 
-static int take_block(struct blocks *b, const uint8_t *p, size_t len, struct record *r)
+static int take_block(struct records *b, const uint8_t *p, size_t len, struct record *r)
 {
 	const uint8_t *body = p + 8;
 
@@ -406,7 +406,7 @@ static int take_block(struct blocks *b, const uint8_t *p, size_t len, struct rec
 }
 
 /* Whether the next block is in memory: reading more would move the packets before it. */
-static bool is_ready(const struct blocks *b)
+static bool is_ready(const struct records *b)
 {
 	const uint8_t *p;
 	size_t have = bytes_ready(b->in, &p);
@@ -414,7 +414,7 @@ static bool is_ready(const struct blocks *b)
 	return have >= b->used + 12 && get32(b, p + b->used + 4) <= have - b->used;
 }
 
-int blocks_next(struct blocks *b, struct record *r, int max)
+int records_next(struct records *b, struct record *r, int max)
 {
 	int n = 0;
 

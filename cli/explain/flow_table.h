@@ -58,17 +58,17 @@ struct flows {
 	uint64_t no_room; /* packets of flows that it has no memory for */
 };
 
-/* memory: bytes, at most. 0 or -ENOMEM. Free with flows_free() in any case. */
-int flows_init(struct flows *f, uint64_t memory);
-void flows_free(struct flows *f);
-struct flow *flows_at(const struct flows *f, uint32_t index);
+/* memory: bytes, at most. 0 or -ENOMEM. Free with flow_table_free() in any case. */
+int flow_table_init(struct flows *f, uint64_t memory);
+void flow_table_free(struct flows *f);
+struct flow *flow_table_at(const struct flows *f, uint32_t index);
 /* The flow of a packet that was received at a port. FLOW_NONE: there is no memory. */
-uint32_t flows_get(struct flows *f, uint16_t port, const struct headers *h);
+uint32_t flow_table_get(struct flows *f, uint16_t port, const struct headers *h);
 /* Counts the first sending of a packet with this sequence number. True: packets that the flow
  * received later have been sent already. */
 bool flow_sent(struct flow *f, uint32_t sequence, const struct passage *p);
 void flow_latency(struct flow *f, uint64_t ns);
 /* "192.0.2.1:53 > 198.51.100.7:4242 UDP, VLAN 5". Returns buf. */
-char *flow_text(const struct flow *f, char buf[HEADERS_TEXT]);
+char *flow_table_text(const struct flow *f, char buf[HEADERS_TEXT]);
 
 #endif

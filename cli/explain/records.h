@@ -40,23 +40,23 @@ struct record {
 	uint32_t queue;  /* or NO_QUEUE */
 	enum direction direction;
 	uint32_t caplen, length;
-	const uint8_t *data; /* valid until the next call of blocks_next() */
+	const uint8_t *data; /* valid until the next call of records_next() */
 };
 
-struct blocks;
+struct records;
 
-/* 0 or -ENOMEM. Free with blocks_free() in any case. */
-int blocks_new(struct blocks **out);
-void blocks_free(struct blocks *b);
+/* 0 or -ENOMEM. Free with records_free() in any case. */
+int records_new(struct records **out);
+void records_free(struct records *b);
 /* Goes on with another file; takes the bytes, which it closes. */
-void blocks_start(struct blocks *b, struct bytes *in);
+void records_start(struct records *b, struct bytes *in);
 /* How many packets were read, 1 to max; 0: the end of the file; -EBADMSG: the file is damaged, see
- * blocks_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
-int blocks_next(struct blocks *b, struct record *r, int max);
+ * records_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
+int records_next(struct records *b, struct record *r, int max);
 /* What is wrong with the file, and where. */
-const char *blocks_error(const struct blocks *b);
+const char *records_error(const struct records *b);
 
-uint32_t blocks_port_count(const struct blocks *b);
-const struct port *blocks_port(const struct blocks *b, uint32_t i);
+uint32_t records_port_count(const struct records *b);
+const struct port *records_port(const struct records *b, uint32_t i);
 
 #endif
