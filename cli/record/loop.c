@@ -93,7 +93,7 @@ static void report_deaths(struct recorder *r)
 	if (ringtap_capture_stats(r->cap, &s) || s.apps_dead <= r->dead)
 		return;
 	r->dead = s.apps_dead;
-	if (r->cfg->quiet_end)
+	if (r->cfg->quiet_end || r->error) /* after an error it is not complete */
 		return;
 	if (r->targets.count == 1)
 		message_print("%s: application '%s' has ended: the capture is complete",
