@@ -77,9 +77,9 @@ def test_ids_of_ringtap_fwd(fwd, record):
           for port in "ab" for direction in (RX, TX)}
     assert set(by["a", TX].values()) == {None}
     received = by["a", RX]
-    assert len(set(received.values())) == len(received) > 4000 and None not in received.values()
+    assert len(set(received.values())) == len(received) > 100 and None not in received.values()
     forwarded = {n: i for n, i in by["b", TX].items() if n in received}
-    assert len(forwarded) > 4000
+    assert len(forwarded) > 100
     assert forwarded == {n: received[n] for n in forwarded}
     assert not set(by["b", RX].values()) & set(received.values())
 
