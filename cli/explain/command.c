@@ -249,7 +249,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_explain = {
 	.name = "explain",
-	.summary = "explain a recording: which packets were not sent, which waited, what changed",
+	.summary = "explain what became of each packet of a recording",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "FILE...",
