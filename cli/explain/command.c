@@ -123,9 +123,11 @@ static int join_files(struct join *j, struct records *b, const struct config *c,
 	return ret;
 }
 
-/* Nothing can be said of a file without ids. */
-static bool check_ids(const struct join *j)
+/* Nothing can be said of a file without ids. failed: there was a message that says why. */
+static bool check_ids(const struct join *j, bool failed)
 {
+	if (!j->records && failed)
+		return false;
 	if (!j->records)
 		message_print("explain: there are no packets to explain");
 	else if (!j->ids)
@@ -198,7 +200,7 @@ static int explain(const struct config *c, struct join *j, struct records *b, st
 	}
 	ret = join_files(j, b, c, damage);
 	r.damage = damage[0] ? damage : NULL;
-	return check_ids(j) ? write_report(&r, c, o, ret) : STATUS_FAILED;
+	return check_ids(j, ret != STATUS_OK) ? write_report(&r, c, o, ret) : STATUS_FAILED;
 }
 
 static int check(const struct config *c)
@@ -247,7 +249,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_explain = {
 	.name = "explain",
-	.summary = "explain a recording: which packets were not sent, which waited, what changed",
+	.summary = "explain what became of each packet of a recording",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "FILE...",

@@ -40,7 +40,7 @@ unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r)
 		{"open", j->open, share(j->open, r), ""},
 		{"let go", j->let_go, share(j->let_go, r), "not sent until the memory was full"},
 		{"copies", j->copies, NAN, "further sendings of what was sent"},
-		{"made", j->made, NAN, "sent without an id: the application made them"},
+		{"made", j->made, NAN, "made by the application, without an id"},
 		{"unknown", j->unknown, NAN, ""},
 	};
 	unsigned n = 0;

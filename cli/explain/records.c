@@ -19,7 +19,7 @@
 
 enum { OPT_END, IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FILTER = 11, IF_TSOFFSET = 14 };
 enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4, EPB_PACKETID = 5, EPB_QUEUE = 6 };
-enum { ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_OSDROP = 7 };
+enum { ISB_STARTTIME = 2, ISB_IFDROP = 5, ISB_OSDROP = 7 };
 
 /* How an interface of the section counts time. */
 struct local {
@@ -68,10 +68,6 @@ void records_start(struct records *b, struct bytes *in)
 	b->begun = false;
 	b->local_count = 0;
 	b->error[0] = '\0';
-	for (uint32_t i = 0; i < b->port_count; i++) {
-		b->ports[i].lost_before += b->ports[i].lost == COUNT_NONE ? 0 : b->ports[i].lost;
-		b->ports[i].lost = COUNT_NONE;
-	}
 }
 
 const char *records_error(const struct records *b)
@@ -218,7 +214,7 @@ static int take_interface(struct records *b, const uint8_t *body, size_t len)
 {
 	struct option_at o = {.p = body + 8, .end = body + len};
 	struct local local = {.resolution = 6};
-	struct port p = {.seen = COUNT_NONE, .lost = COUNT_NONE, .missed = COUNT_NONE};
+	struct port p = {.lost = COUNT_NONE, .missed = COUNT_NONE};
 	uint32_t snaplen;
 
 	if (len < 8)
@@ -250,6 +246,16 @@ static int take_interface(struct records *b, const uint8_t *body, size_t len)
 	return 0;
 }
 
+/* Counts are those since the capture began, also where it is spread over several files. */
+static void begin_capture(struct port *p, uint64_t start)
+{
+	if (p->start == start)
+		return;
+	p->lost_before += p->lost == COUNT_NONE ? 0 : p->lost;
+	p->lost = p->missed = COUNT_NONE;
+	p->start = start;
+}
+
 /* interface 4 | time 8 | options */
 static int take_statistics(struct records *b, const uint8_t *body, size_t len)
 {
@@ -262,8 +268,8 @@ static int take_statistics(struct records *b, const uint8_t *body, size_t len)
 	while (next_option(b, &o)) {
 		if (o.len != 8)
 			continue;
-		if (o.code == ISB_IFRECV)
-			p->seen = get64(b, o.value);
+		if (o.code == ISB_STARTTIME)
+			begin_capture(p, get64(b, o.value));
 		else if (o.code == ISB_IFDROP)
 			p->missed = get64(b, o.value);
 		else if (o.code == ISB_OSDROP)

@@ -23,11 +23,12 @@ struct port {
 	uint16_t application_id;     /* equal for ports of one application */
 	uint16_t linktype;
 	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
-	/* Of the last Interface Statistics Block; COUNT_NONE where a file has none. */
-	uint64_t seen, lost, missed;
+	/* Of the last Interface Statistics Block of a capture; COUNT_NONE where there is none. */
+	uint64_t lost, missed;
+	uint64_t start; /* isb_starttime, as it stands there: tells captures apart */
 	/* Of the records. */
 	uint64_t received, sent, gaps; /* gaps: sum of epb_dropcount */
-	uint64_t lost_before;          /* of recordings before the one that is read */
+	uint64_t lost_before;          /* of captures before this one */
 };
 
 enum direction { DIRECTION_NONE, DIRECTION_RX, DIRECTION_TX };

@@ -247,6 +247,13 @@ def test_losses_and_filters_are_named(tmp_path):
     j = numbers(w.write(tmp_path / "lossy.pcapng"))
     assert j["ports"][0]["lost_by_capture"] == 12
     assert any("lost 12 packets" in note for note in j["notes"]) and any("filter" in note for note in j["notes"])
+    # Counts of a capture go on from file to file; another capture begins anew.
+    w.statistics(0, 9, 15)
+    again = w.write(tmp_path / "again.pcapng")
+    w.statistics(0, 9, 4, start=1)
+    other = w.write(tmp_path / "other.pcapng")
+    for files, lost in (((again,), 15), ((again, again), 15), ((other,), 19)):
+        assert numbers(*files)["ports"][0]["lost_by_capture"] == lost
 
 
 def test_ids_of_two_applications_are_two(tmp_path):

@@ -51,8 +51,8 @@ class Writer:
         head = self._pack("IIIII", interface, ticks >> 32, ticks & 0xffffffff, len(data), length or len(data))
         self._block(6, head + data + b"\0" * (-len(data) % 4) + self._options(options))
 
-    def statistics(self, interface, received, lost):
-        options = [(4, self._pack("Q", received)), (7, self._pack("Q", lost))]
+    def statistics(self, interface, received, lost, start=0):
+        options = [(2, self._pack("II", 0, start)), (4, self._pack("Q", received)), (7, self._pack("Q", lost))]
         self._block(5, self._pack("III", interface, 0, 0) + self._options(options))
 
     def other(self, kind, body=b"1234"):
