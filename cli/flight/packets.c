@@ -14,8 +14,17 @@
 #define RUNS_MAX    64
 #define TIMEOUT_MS  100
 #define COMMENT     1 /* code of opt_comment, pcapng section 3.5 */
-#define COMMENT_MAX 600
+#define COMMENT_MAX 1100
 #define BLOCK_MAX   (RT_CHUNK_MAX + COMMENT_MAX)
+
+/* Whether the comment belongs to this packet: the one that was the event, else the first one at or
+ * after it. */
+static bool is_event(const struct incident *i, const struct ringtap_packet *p)
+{
+	if (!i->event.packet.direction || p->ns != i->event.to_ns)
+		return p->ns >= i->event.to_ns;
+	return lookout_saw(&i->event, i->window, p);
+}
 
 static int grow(struct incident *i, unsigned count)
 {
@@ -64,7 +73,7 @@ static int count(struct incident *i, const struct ringtap_run *run, uint64_t *ma
 		if (!i->first_ns)
 			i->first_ns = p->ns;
 		i->last_ns = p->ns;
-		if (!i->marked && p->ns >= i->event.to_ns) {
+		if (!i->marked && is_event(i, p)) {
 			i->marked = true;
 			*mark = n;
 		}

@@ -167,6 +167,8 @@ void page_write(const struct incident *i, bool plot, FILE *f)
 	put_row(f, "where", *i->event.where ? i->event.where : "the application");
 	trigger_value(i->trigger, i->event.value, value, sizeof(value));
 	put_row(f, "value", *value ? value : "–");
+	if (*i->event.comment)
+		put_row(f, "comment", i->event.comment);
 	put_row(f, "packets", format_count(text, i->packets));
 	put_row(f, "lost by the capture", format_count(text, i->lost));
 	fputs("</table>\n", f);
