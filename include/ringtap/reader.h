@@ -317,6 +317,11 @@ const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t 
  * -EINVAL: a window; -ENOMEM. */
 int ringtap_capture_keep(struct ringtap_capture *cap, int timeout_ms);
 
+/* Packets older than this many nanoseconds are given back, too, though their space is not needed:
+ * in whole chunks (2 MiB, or less of a small buffer), and not those that a window has not released.
+ * 0: no limit, the default. At any time, and also in another thread than ringtap_capture_keep(). */
+void ringtap_capture_keep_for(struct ringtap_capture *cap, uint64_t ns);
+
 struct ringtap_kept {
 	size_t size;
 	uint64_t since_ns; /* since the epoch: every packet captured from then on is kept; 0: since
