@@ -245,7 +245,7 @@ enum rt_unit {
 	M(CONDITION, COND_NAME, "name", NULL, GAUGE, TEXT, "name of the incidents")                \
 	M(CONDITION, COND_TEXT, "condition", NULL, GAUGE, TEXT, "condition as it was given")       \
 	M(CONDITION, COND_VALUE, "value", NULL, GAUGE, TEXT,                                       \
-		"worst value of the last one or two seconds; empty: none, or no number")           \
+		"worst value of the last one or two seconds, or of 'over'; null: it has none")     \
 	M(CONDITION, COND_THRESHOLD, "threshold", NULL, GAUGE, TEXT, "threshold")                  \
 	M(CONDITION, COND_SHARE, "threshold_share", "flight_condition_threshold_share", GAUGE,     \
 		SHARE,                                                                             \

@@ -92,6 +92,7 @@ struct ringtap_capture {
 	uint32_t broken;                /* ringtap_capture_break() was called */
 	bool detached;                  /* ringtap_capture_detach() was called */
 	int corrupt;                    /* -errno: a ring has an invalid record */
+	uint64_t keep_ns;               /* ringtap_capture_keep_for(); atomic */
 	struct rt_retention *retention; /* ringtap_capture_keep() was called */
 	struct rt_window *window;       /* of another capture, whose connections these are */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];

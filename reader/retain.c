@@ -227,17 +227,36 @@ static void give_back_own(struct ringtap_capture *cap, uint32_t ring, uint64_t r
 		give_back(cap, ring, to);
 }
 
+/* What is older than the limit: chunks whose successor begins before it. */
+static void give_back_old(struct ringtap_capture *cap, uint32_t ring, uint64_t keep_ns)
+{
+	const struct rt_kept_ring *k = &cap->retention->rings[ring];
+	const struct rt_in *in = &cap->ins[ring];
+	uint64_t to = k->oldest, end;
+
+	while (to + 1 < k->known && k->first_ns[(to + 1) & in->order_mask] + keep_ns < in->now_ns)
+		to++;
+	if (to == k->oldest)
+		return;
+	end = pinned(cap, ring);
+	to = to < end ? to : end;
+	if (to > k->oldest)
+		give_back(cap, ring, to);
+}
+
 static void retain_source(
 	struct ringtap_capture *cap, uint32_t source, uint32_t first, uint32_t end)
 {
 	const struct rt_seg_header *h = &cap->sources[source].seg.h;
 	uint64_t reserve = rt_chunks_reserve(h->chunk_size, h->chunk_count, h->ring_count);
-	uint64_t margin = h->chunk_count / MARGIN_SHARE, sum = 0;
+	uint64_t margin = h->chunk_count / MARGIN_SHARE, sum = 0, keep_ns = rt_load(&cap->keep_ns);
 
 	if (margin < MARGIN_BYTES / h->chunk_size)
 		margin = MARGIN_BYTES / h->chunk_size;
 	if (margin > h->chunk_count / 4)
 		margin = h->chunk_count / 4;
+	for (uint32_t i = first; i < end && keep_ns; i++)
+		give_back_old(cap, i, keep_ns);
 	give_back_oldest(cap, first, end, h->chunk_count - reserve - margin);
 	for (uint32_t i = first; i < end; i++)
 		sum += owned(&cap->retention->rings[i]);
@@ -290,6 +309,11 @@ uint64_t rt_retain_since(const struct ringtap_capture *cap)
 		since = ns > since ? ns : since;
 	}
 	return since;
+}
+
+EXPORT void ringtap_capture_keep_for(struct ringtap_capture *cap, uint64_t ns)
+{
+	rt_store(&cap->keep_ns, ns);
 }
 
 EXPORT int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept *out)

@@ -13,11 +13,12 @@
 #define LISTEN_DEFAULT    "127.0.0.1:9777"
 #define LATENCY_EVERY_MAX 1000000
 
-enum { OPT_COLLECTORS = 1 };
+enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM };
 
 struct context {
 	struct watch watch; /* first, for watch_name() */
 	const char *listen;
+	struct export_triggers triggers;
 };
 
 #define TO(field) OPTION_TO(struct context, field)
@@ -34,22 +35,37 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
 		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
+	{OPT_ALLOW_TRIGGER, OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
+		"Let clients of this host have 'ringtap flight' write an incident to FOLDER (its -w), "
+		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of FOLDER's "
+		"name; may be given several times (default: nothing of this)"},
+	{OPT_TRIGGER_FROM, OPTION_CHOICE, 0, "trigger-from", "loopback|any", "loopback|any", 0, 0,
+		"Clients that may do so: those of this host (the default), or all that reach the "
+		"address of --listen"},
 	ATTACH_OPTION(struct context, watch.attach),
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct watch *w = &((struct context *)ctx)->watch;
+	struct context *c = ctx;
+	struct watch *w = &c->watch;
 
+	if (id == OPT_ALLOW_TRIGGER)
+		return export_trigger_add(&c->triggers, v->text);
+	if (id == OPT_TRIGGER_FROM) {
+		c->triggers.from_any = v->number;
+		return 0;
+	}
 	w->collectors = collectors_parse("export", v->text);
 	return w->collectors ? 0 : -EINVAL;
 }
 
-static int export(struct watch *w, const char *listen)
+static int export(struct context *c)
 {
+	struct watch *w = &c->watch;
 	struct export_server *s;
 	char url[128];
-	int ret = export_serve(&s, w, listen, url, sizeof(url));
+	int ret = export_serve(&s, w, &c->triggers, c->listen, url, sizeof(url));
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -90,7 +106,7 @@ static int run(const struct command *self, int argc, char **argv)
 		message_print("export: cannot wait for signals: %s", strerror(-ret));
 	ret = ret ? STATUS_FAILED : watch_attach(&c.watch);
 	if (ret == STATUS_OK)
-		ret = export(&c.watch, c.listen);
+		ret = export(&c);
 	watch_free(&c.watch);
 	return ret;
 }

@@ -74,14 +74,32 @@ void export_recorders(struct export_text *t, enum rt_metric_id id, const struct 
 /* All families. */
 void export_all(struct export_text *t, const struct watch *w);
 
+/* ---- trigger.c: requests to ringtap flight */
+
+#define EXPORT_TRIGGERS_MAX 64
+
+struct export_triggers {
+	const char *folders[EXPORT_TRIGGERS_MAX];
+	unsigned count;
+	bool from_any; /* not only clients of this host */
+};
+
+/* -EINVAL after a message. The text lives as long as t. */
+int export_trigger_add(struct export_triggers *t, const char *folder);
+
+struct MHD_Connection;
+/* Of a POST. Returns the status of the answer; *text is static. */
+unsigned export_trigger(const struct export_triggers *t, struct MHD_Connection *c, const char *url,
+	const char **text);
+
 /* ---- http.c */
 
 struct export_server;
 
 /* Serves w at an address ("[HOST]:PORT", port 0: any). 0, or -errno after printing why. url
- * becomes where it can be had. */
-int export_serve(struct export_server **out, struct watch *w, const char *listen, char *url,
-	size_t url_size);
+ * becomes where it can be had. triggers lives as long as the server. */
+int export_serve(struct export_server **out, struct watch *w,
+	const struct export_triggers *triggers, const char *listen, char *url, size_t url_size);
 void export_stop(struct export_server *s);
 
 #endif

@@ -18,6 +18,7 @@
 #define CONNECTIONS_PER_IP 32
 #define SILENCE_S          5
 #define REQUEST_BYTES      8192
+#define BODY_BYTES         65536 /* of a POST, which is not read: alert managers send their alert */
 
 #define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -25,6 +26,7 @@
 struct export_server {
 	struct MHD_Daemon *daemon;
 	struct watch *watch;
+	const struct export_triggers *triggers;
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */
@@ -87,11 +89,33 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c, struct watch *w)
 		MHD_create_response_from_buffer(t.len, t.data, MHD_RESPMEM_MUST_FREE));
 }
 
+/* *state counts the bytes of the body, and one. */
+static enum MHD_Result answer_post(struct export_server *s, struct MHD_Connection *c,
+	const char *url, size_t *size, void **state)
+{
+	const char *text;
+	unsigned status;
+
+	if (!*state) {
+		*state = (void *)(uintptr_t)1;
+		return MHD_YES;
+	}
+	if (*size) {
+		*state = (void *)((uintptr_t)*state + *size);
+		*size = 0;
+		return (uintptr_t)*state > BODY_BYTES ? MHD_NO : MHD_YES;
+	}
+	status = export_trigger(s->triggers, c, url, &text);
+	return answer_text(c, status, text, NULL, NULL);
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
 	const char *method, const char *version, const char *data, size_t *size, void **state)
 {
 	struct export_server *s = arg;
 
+	if (s->triggers->count && !strcmp(method, MHD_HTTP_METHOD_POST))
+		return answer_post(s, c, url, size, state);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED,
 			"only GET and HEAD are supported\n", MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
@@ -212,8 +236,8 @@ static int listen_at(const char *listen)
 	return ret;
 }
 
-int export_serve(
-	struct export_server **out, struct watch *w, const char *listen, char *url, size_t url_size)
+int export_serve(struct export_server **out, struct watch *w,
+	const struct export_triggers *triggers, const char *listen, char *url, size_t url_size)
 {
 	struct export_server *s = calloc(1, sizeof(*s));
 	int fd = s ? listen_at(listen) : -ENOMEM;
@@ -224,6 +248,7 @@ int export_serve(
 		return fd;
 	}
 	s->watch = w;
+	s->triggers = triggers;
 	describe(fd, url, url_size);
 	s->daemon = MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, 0, NULL, NULL,

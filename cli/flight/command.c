@@ -19,6 +19,7 @@
 enum {
 	OPT_INTERFACE = 1,
 	OPT_DIRECTION,
+	OPT_KEEP,
 	OPT_ON,
 	OPT_NAME,
 	OPT_BEFORE,
@@ -41,21 +42,29 @@ static const struct option_def options[] = {
 		"Keep at most BYTES of each packet (default: 0, all)"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
-	{TO(keep), OPTION_SIZE, 0, "keep", "SIZE", NULL, KEEP_MIN, BUFFER_MAX,
+	{OPT_KEEP, OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
 		"Memory of the recorder for packets, with K, M or G (default: 256M). A sixteenth "
 		"of it, at least 64M, is left free for packets that come; it may take half of the "
-		"memory that is available"},
+		"memory that is available. A time, as in 30s or 5min: packets that are older, by "
+		"more than it takes to notice events, are given back even if there is room for them"},
+	{TO(buffer), OPTION_SIZE, 0, "buffer", "SIZE", NULL, KEEP_MIN, BUFFER_MAX,
+		"With --keep TIME: memory of the recorder (default: 256M). If it is used up "
+		"earlier, less is kept, and incidents say so"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPT_ON, OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
 		"ports lost or refused, per reading: 'missed', 'nombuf', 'unsent', 'errors', or "
 		"'missed > 100', 'missed > 1000/s'. Time in the application: 'latency > 200us' (of "
-		"one packet), 'p50', 'p90', 'p99' or 'p999 > 50us'. Time between two polls: 'gap > "
+		"one packet), 'p50', 'p90', 'p99' or 'p999 > 50us'. Of these, up to here, 'over 5s' "
+		"behind it takes all of the last 5 seconds (1s to 100s). Time between two polls: "
+		"'gap > "
 		"50us' where there was work, 'idle-gap > 1ms' where there was none. A thread's busy "
 		"period: 'burst > 10000' packets. A mempool: 'pool < 10%', 'pool < 512'. A fault "
-		"that ringtap doctor finds: 'doctor', 'doctor: pool_exhausted'. The end of the "
-		"application, however it comes: 'exit'. SIGUSR1 and 'ringtap flight trigger' always "
-		"do"},
+		"that ringtap doctor finds: 'doctor', 'doctor: pool_exhausted'. A packet that "
+		"matches a libpcap expression: 'packet: tcp[tcpflags] & tcp-rst != 0'. A USDT event "
+		"of the application or one of its libraries: 'usdt: PROVIDER:NAME'. The end of the "
+		"application, however it comes: 'exit'. SIGUSR1, 'ringtap flight trigger' and, if "
+		"allowed, a request to ringtap export always do"},
 	{OPT_NAME, OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"Name of the incidents of the --on before it (default: the condition's first word)"},
 	{OPT_BEFORE, OPTION_TEXT, 0, "before", "SECONDS", NULL, 0, 0,
@@ -105,6 +114,46 @@ static int add_trigger(struct flight_config *c, const char *text)
 	snprintf(names[c->trigger_count], sizeof(names[0]), "%.*s", (int)strcspn(text, " <>:"),
 		text);
 	t->name = names[c->trigger_count++];
+	return 0;
+}
+
+/* "8G" or "30s"; "5m" is a size. */
+static int set_keep(struct flight_config *c, const char *text)
+{
+	uint64_t n;
+
+	if (!parse_size(text, &n) && n >= KEEP_MIN && n <= BUFFER_MAX) {
+		c->keep = n;
+	} else if (strpbrk(text, "sih") && !parse_seconds(text, &n) && n >= NS_PER_S / 10) {
+		c->keep_ns = n;
+	} else {
+		message_print("flight: --keep %s: neither a size from 16M to 64G nor a time of "
+			      "0.1s or more; give 8G or 30s",
+			text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_keep(struct flight_config *c)
+{
+	if (c->buffer && !c->keep_ns) {
+		message_print("flight: --buffer: without --keep TIME; give --keep SIZE");
+		return -EINVAL;
+	}
+	if (c->keep && c->keep_ns) {
+		message_print("flight: --keep: a size and a time; give --keep TIME --buffer SIZE");
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < c->trigger_count && c->keep_ns; i++) {
+		if (c->triggers[i].before_ns + c->triggers[i].over_ns <= c->keep_ns)
+			continue;
+		message_print("flight: --on '%s': --before reaches back beyond --keep; give a "
+			      "longer one",
+			c->triggers[i].text);
+		return -EINVAL;
+	}
+	c->keep = c->keep ? c->keep : c->buffer ? c->buffer : KEEP;
 	return 0;
 }
 
@@ -160,6 +209,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	switch (id) {
 	case OPT_INTERFACE: return add_port(c, v->text);
 	case OPT_DIRECTION: c->directions = directions[v->number]; return 0;
+	case OPT_KEEP: return set_keep(c, v->text);
 	case OPT_ON: return add_trigger(c, v->text);
 	case OPT_NAME: return set_name(c, v->text);
 	case OPT_BEFORE: return set_time("--before", v->text, &current(c)->before_ns);
@@ -230,9 +280,11 @@ static int start(struct flight_config *c)
 	c->trigger_count++;
 	f->cfg = c;
 	f->r.cfg = &f->record;
-	if (!configure(f, c))
+	if (!check_keep(c) && !configure(f, c))
 		ret = flight_run(f);
 	config_free(&f->record);
+	for (unsigned i = 0; i < c->trigger_count; i++)
+		filter_free(&c->triggers[i].filter);
 	for (unsigned i = 0; i < CONFIG_IFACES_MAX; i++)
 		free(f->specs[i]);
 	free(f);
@@ -241,8 +293,7 @@ static int start(struct flight_config *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct flight_config c = {.keep = KEEP,
-		.directions = RINGTAP_RX | RINGTAP_TX,
+	struct flight_config c = {.directions = RINGTAP_RX | RINGTAP_TX,
 		.defaults = {.before_ns = BEFORE_NS,
 			.after_ns = AFTER_NS,
 			.cooldown_ns = COOLDOWN_NS},

@@ -17,6 +17,7 @@
 
 #include "cli/record/record.h"
 #include "flows.h"
+#include "request.h"
 #include "trigger.h"
 
 #define FLIGHT_TRIGGERS_MAX  32
@@ -41,7 +42,9 @@ struct flight_config {
 	const char *filter;
 	uint32_t snaplen;
 	unsigned directions;
-	uint64_t keep;
+	uint64_t keep;    /* bytes; 0: not given */
+	uint64_t keep_ns; /* 0: no limit */
+	uint64_t buffer;  /* bytes, beside keep_ns; 0: not given */
 	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
 	unsigned trigger_count;
 	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */
@@ -76,7 +79,7 @@ struct incident {
 	struct ringtap_capture *window;
 	struct recorder r; /* what file.c needs of one; its capture is the window */
 	struct record_config cfg;
-	char comment[512];
+	char comment[1024];
 	/* Of the writer; valid for others once done is set. */
 	uint64_t packets, bytes, counted, lost, first_ns, last_ns;
 	uint64_t *if_packets, *if_lost;      /* by interface, r.file_ifs of them */
@@ -105,6 +108,10 @@ struct flight {
 	double tsc_hz;
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
+	uint64_t checked_ns;      /* CLOCK_MONOTONIC, of the last snapshot */
+	struct lookout *lookouts; /* lookout.c */
+	struct usdt *usdts;       /* usdt.c */
+	unsigned lookout_count, usdt_count;
 	uint64_t made, failed, start_ns;
 	uint64_t made_by[FLIGHT_TRIGGERS_MAX + 1]; /* by index in cfg->triggers */
 	/* Of those that are over: without their beginning, and how much of it; packets lost. */
@@ -124,6 +131,24 @@ int flight_run(struct flight *f);
 /* ---- keeper.c */
 int keeper_start(struct flight *f);
 void keeper_stop(struct flight *f);
+
+/* ---- lookout.c: 'packet:' conditions. Sessions beside the recording's, of the same ports. */
+/* After the recording's attaching; ready to start. 0 or -errno, printed. */
+int lookouts_attach(struct flight *f);
+int lookouts_start(struct flight *f);
+/* Takes the packets that have matched. */
+void lookouts_check(struct flight *f);
+void lookouts_close(struct flight *f);
+/* Whether p, of capture cap, is the packet of e. */
+bool lookout_saw(
+	const struct event *e, const struct ringtap_capture *cap, const struct ringtap_packet *p);
+
+/* ---- usdt.c: 'usdt:' conditions */
+/* Sets breakpoints in the application, which go with this process. 0 or -errno, printed. */
+int usdts_attach(struct flight *f);
+/* Takes the events; threads: also looks for new threads. */
+void usdts_check(struct flight *f, bool threads);
+void usdts_close(struct flight *f);
 
 /* ---- incident.c */
 /* Begins an incident in a new folder; prints why it cannot. */
@@ -178,6 +203,11 @@ void history_step(struct flight *f);
  * within a second that is not over. */
 void history_reach(struct flight *f, uint64_t ns);
 void history_free(struct flight *f);
+/* A condition was met: an incident, unless the last one of this trigger was just now. */
+void flight_fire(struct flight *f, struct trigger *t, const struct event *e);
+/* The newest interval of the history that is not shorter than ns, which is not 0. False: there is
+ * none yet. */
+bool history_last(const struct flight *f, uint64_t ns, struct span *s);
 /* The snapshots around an incident: indices into history. False: fewer than two. */
 bool history_around(
 	const struct flight *f, uint64_t from_ns, uint64_t to_ns, unsigned *first, unsigned *last);
@@ -186,9 +216,6 @@ struct diagnosis *history_judge(
 	const struct flight *f, unsigned first, unsigned last, struct examination *e);
 
 /* ---- folder.c: incidents on disk */
-/* Opens the folder for a recorder, makes it where it is missing. The descriptor of its lock, or
- * -errno after a message. */
-int folder_lock(const char *path);
 /* Removes the oldest incidents until there are at most count (0: any number), of at most bytes (0:
  * any size). The newest stays, and so do those that are being written. Returns how many it removed.
  */

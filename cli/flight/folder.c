@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
-
-#define LOCK ".recorder" /* locked while a recorder writes here; holds its process id */
 
 /* What an incident consists of: nothing else is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
@@ -31,52 +28,6 @@ char *folder_path(const char *folder, const char *name, const char *part)
 	return asprintf(&path, "%s/%s%s%s", folder, name, part ? "/" : "", part ? part : "") < 0
 		       ? NULL
 		       : path;
-}
-
-/* ---- the lock */
-
-int folder_lock(const char *path)
-{
-	char *lock = NULL, pid[16];
-	int fd = -1, ret;
-
-	if ((mkdir(path, 0700) && errno != EEXIST) || !(lock = folder_path(path, LOCK, NULL)) ||
-		(fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0) {
-		ret = -errno;
-		message_print("flight: -w %s: %s; choose another folder", path, strerror(-ret));
-		free(lock);
-		return ret;
-	}
-	free(lock);
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		message_print("flight: -w %s: another recorder writes there; choose another folder",
-			path);
-		close(fd);
-		return -EBUSY;
-	}
-	snprintf(pid, sizeof(pid), "%d\n", getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, pid, strlen(pid), 0) != (ssize_t)strlen(pid)) {
-		message_print("flight: -w %s: %s; choose another folder", path, strerror(errno));
-		close(fd);
-		return -EIO;
-	}
-	return fd;
-}
-
-/* The process that writes there; 0: none. */
-static pid_t recorder_of(const char *folder)
-{
-	char *lock = folder_path(folder, LOCK, NULL), text[16] = "";
-	int fd = lock ? open(lock, O_RDONLY | O_CLOEXEC) : -1;
-	pid_t pid = 0;
-
-	free(lock);
-	if (fd < 0)
-		return 0;
-	if (flock(fd, LOCK_SH | LOCK_NB) && read(fd, text, sizeof(text) - 1) > 0)
-		pid = atoi(text);
-	close(fd);
-	return pid;
 }
 
 /* ---- what there is */
@@ -193,7 +144,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 /* ---- commands */
 
 struct context {
-	const char *folder, *name;
+	const char *folder, *name, *comment;
 	uint64_t max_incidents, max_disk;
 	bool json;
 	struct extract extract;
@@ -224,6 +175,12 @@ static const struct option_def extract_options[] = {
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	{TO(extract.output), OPTION_FILE, 'o', "output", "FILE", NULL, 0, 0,
 		"The file to write (default: -, standard output)"},
+};
+static const struct option_def trigger_options[] = {
+	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+		"The folder of the incidents (default: incidents)"},
+	{TO(comment), OPTION_TEXT, 0, "comment", "TEXT", NULL, 0, 0,
+		"Text for the incident's packets and its page, up to 199 characters"},
 };
 static const struct option_def prune_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
@@ -306,6 +263,8 @@ static void print_incident(json_t *j)
 	printf("application: %s\ntrigger: %s%s%s%s%s\n", text_of(j, "application"),
 		text_of(t, "condition"), *text_of(t, "where") ? ", at " : "", text_of(t, "where"),
 		*text_of(t, "value") ? ", value " : "", text_of(t, "value"));
+	if (*text_of(t, "comment"))
+		printf("comment: %s\n", text_of(t, "comment"));
 	printf("window: %.6f s, %lld packets, %lld lost by the capture\n",
 		(json_number_value(json_object_get(j, "to_ns")) -
 			json_number_value(json_object_get(j, "from_ns"))) /
@@ -352,12 +311,15 @@ static int prune(struct context *c)
 
 static int trigger(struct context *c)
 {
-	pid_t pid = recorder_of(c->folder);
+	int ret = request_send(c->folder, c->comment);
 
-	if (pid > 0 && !kill(pid, SIGUSR1))
-		return STATUS_OK;
-	message_print("flight trigger: no recorder writes to %s; give its folder by -w", c->folder);
-	return STATUS_FAILED;
+	if (ret == -ESRCH)
+		message_print("flight trigger: no recorder writes to %s; give its folder by -w",
+			c->folder);
+	else if (ret)
+		message_print("flight trigger: %s: %s; run it as the recorder's user or as root",
+			c->folder, strerror(-ret));
+	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
 static int operand(void *ctx, const char *text)
@@ -446,7 +408,7 @@ static const struct {
 		 .operand = extract_operand},
 		extract},
 	{{.name = "flight prune", .options = prune_options, .option_count = 3}, prune},
-	{{.name = "flight trigger", .options = list_options, .option_count = 1}, trigger},
+	{{.name = "flight trigger", .options = trigger_options, .option_count = 2}, trigger},
 };
 
 int folder_command(int argc, char **argv, bool *mine)

@@ -66,7 +66,7 @@ struct diagnosis *history_judge(
 	return d;
 }
 
-static void fire(struct flight *f, struct trigger *t, const struct event *e)
+void flight_fire(struct flight *f, struct trigger *t, const struct event *e)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
@@ -84,7 +84,7 @@ static void check(struct flight *f, struct trigger *t, bool met, const struct ev
 
 	t->holds = met;
 	if (met && !(held && trigger_is_level(t)))
-		fire(f, t, e);
+		flight_fire(f, t, e);
 }
 
 static void check_doctor(struct flight *f)
@@ -108,6 +108,31 @@ static void check_doctor(struct flight *f)
 	free(d);
 }
 
+bool history_last(const struct flight *f, uint64_t ns, struct span *s)
+{
+	for (unsigned i = f->history_count; i-- > 0;) {
+		/* Snapshots are some milliseconds off the second. */
+		if (newest(f)->taken_mono_ns - f->history[i]->taken_mono_ns < ns - ns / 50)
+			continue;
+		*s = history_span(f, i, f->history_count - 1);
+		return true;
+	}
+	return false;
+}
+
+/* Those that are compared over an interval, once a second. */
+static void check_intervals(struct flight *f)
+{
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		struct event e;
+		struct span s;
+
+		if (t->over_ns && history_last(f, t->over_ns, &s))
+			check(f, t, trigger_check(t, &s, &e), &e);
+	}
+}
+
 void history_step(struct flight *f)
 {
 	struct ringtap_snapshot *now, *before = f->last;
@@ -124,7 +149,7 @@ void history_step(struct flight *f)
 			struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
 			struct event e;
 
-			if (t->kind < TRIGGER_DOCTOR)
+			if (t->kind < TRIGGER_DOCTOR && !t->over_ns)
 				check(f, t, trigger_check(t, &s, &e), &e);
 		}
 	}
@@ -135,8 +160,10 @@ void history_step(struct flight *f)
 	if (!second)
 		return;
 	push(f, now);
-	if (f->history_count > 1)
+	if (f->history_count > 1) {
+		check_intervals(f);
 		check_doctor(f);
+	}
 }
 
 void history_reach(struct flight *f, uint64_t ns)

@@ -64,9 +64,10 @@ static void make_comment(struct incident *i)
 	gmtime_r(&s, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(i->comment, sizeof(i->comment),
-		"ringtap flight: trigger '%s'%s%s%s%s%s%s at %s.%09" PRIu64 "Z", i->trigger->text,
-		*i->event.where ? " at " : "", i->event.where, *value ? ", value " : "", value,
-		*limit ? ", threshold " : "", limit, when, i->event.to_ns % NS_PER_S);
+		"ringtap flight: trigger '%s'%s%s%s%s%s%s at %s.%09" PRIu64 "Z%s%s",
+		i->trigger->text, *i->event.where ? " at " : "", i->event.where,
+		*value ? ", value " : "", value, *limit ? ", threshold " : "", limit, when,
+		i->event.to_ns % NS_PER_S, *i->event.comment ? ": " : "", i->event.comment);
 }
 
 static int prepare(struct incident *i)

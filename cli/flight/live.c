@@ -76,8 +76,7 @@ static void fill(struct table *t, const json_t *list)
 			const json_t *v = json_object_get(one, rt_metrics[t->columns[i].id].key);
 			const char *text = json_string_value(v);
 
-			if (json_is_number(v))
-				r->cell[i].number = json_number_value(v);
+			r->cell[i].number = json_is_number(v) ? json_number_value(v) : NAN;
 			printable(r->cell[i].text, sizeof(r->cell[i].text), text ? text : "");
 		}
 	}

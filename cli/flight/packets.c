@@ -14,10 +14,19 @@
 #define RUNS_MAX    64
 #define TIMEOUT_MS  100
 #define COMMENT     1 /* code of opt_comment, pcapng section 3.5 */
-#define COMMENT_MAX 600
+#define COMMENT_MAX 1100
 #define BLOCK_MAX   (RT_CHUNK_MAX + COMMENT_MAX)
 
-/* Packets of a run before the first one that is not before the event; UINT64_MAX: there is none. */
+/* Whether the comment belongs to this packet: the one that was the event, else the first one at or
+ * after it. */
+static bool is_event(const struct incident *i, const struct ringtap_packet *p)
+{
+	if (!i->event.packet.direction || p->ns != i->event.to_ns)
+		return p->ns >= i->event.to_ns;
+	return lookout_saw(&i->event, i->window, p);
+}
+
+/* Packets of a run before the one that has the comment; UINT64_MAX: it is not in this run. */
 static uint64_t find_mark(struct incident *i, const struct ringtap_run *run)
 {
 	struct ringtap_packets *it = i->r.out.walk;
@@ -28,7 +37,9 @@ static uint64_t find_mark(struct incident *i, const struct ringtap_run *run)
 	if (i->marked || run->last_ns < i->event.to_ns)
 		return UINT64_MAX;
 	ringtap_packets_start(it, run);
-	while ((p = ringtap_packet_next(it)) && p->ns < i->event.to_ns)
+	if (i->event.packet.direction)
+		ringtap_packets_fields(it, RINGTAP_FIELDS_ALL);
+	while ((p = ringtap_packet_next(it)) && !is_event(i, p))
 		n++;
 	i->marked = p;
 	return p ? n : UINT64_MAX;

@@ -160,6 +160,16 @@ static const char *next_steps(enum trigger_kind kind)
 		       "</a>.</li>\n";
 	case TRIGGER_BURST:
 		return "<li>The top flows show which traffic the burst consists of.</li>\n";
+	case TRIGGER_PACKET:
+		return "<li>The packet that matched has the comment (<code>tshark -Y "
+		       "frame.comment</code>); if -f leaves it out, the next one has.</li>\n"
+		       "<li><code>ringtap flight extract -f FILTER</code> writes the packets of its "
+		       "conversation to a file of their own.</li>\n";
+	case TRIGGER_USDT:
+		return "<li>The thread of the event is above: see in <a href=\"" FLIGHT_TRACE
+		       "\">" FLIGHT_TRACE "</a> what it did before.</li>\n"
+		       "<li>The packets around the event are marked by a comment (<code>tshark -Y "
+		       "frame.comment</code>).</li>\n";
 	case TRIGGER_EXIT:
 		return "<li>The last packets of <a href=\"" FLIGHT_PACKETS "\">" FLIGHT_PACKETS
 		       "</a> are those before the end: one of them may be its cause.</li>\n"
@@ -196,6 +206,8 @@ void page_write(const struct incident *i, bool plot, FILE *f)
 	put_row(f, "where", *i->event.where ? i->event.where : "the application");
 	trigger_value(i->trigger, i->event.value, value, sizeof(value));
 	put_row(f, "value", *value ? value : "–");
+	if (*i->event.comment)
+		put_row(f, "comment", i->event.comment);
 	put_row(f, "packets", format_count(text, i->packets));
 	put_row(f, "lost by the capture", format_count(text, i->lost));
 	fputs("</table>\n", f);

@@ -19,6 +19,9 @@
 
 #define WAIT_NS  (NS_PER_S / 2)
 #define CHECK_MS 100 /* between snapshots; probes read drivers twice a second */
+#define LOOK_MS  10  /* between looks at what is found without them */
+/* Until an event is noticed: readings of a driver, twice a second, and checks. */
+#define NOTICE_NS (2 * NS_PER_S)
 
 /* ---- setting up */
 
@@ -104,18 +107,25 @@ static int attach(struct flight *f)
 	}
 	/* First: where the memory is missing nothing else is touched. */
 	ret = recorder_attach(&f->r);
-	return ret ? ret : open_monitor(f, &f->r.targets.list[0]);
+	if (!ret)
+		ret = open_monitor(f, &f->r.targets.list[0]);
+	if (!ret)
+		ret = lookouts_attach(f);
+	return ret ? ret : usdts_attach(f);
 }
 
 static void announce(const struct flight *f)
 {
 	struct ringtap_kept k = {.size = sizeof(k)};
-	char size[FORMAT_LEN];
+	char size[FORMAT_LEN], time[64] = "";
 
 	if (f->cfg->quiet || ringtap_capture_kept(f->r.cap, &k))
 		return;
-	fprintf(stderr, "Keeping the packets of '%s' in %sB; incidents go to %s\n", f->app.name,
-		format_si(size, (double)k.buffer_size), f->cfg->folder);
+	if (f->cfg->keep_ns)
+		snprintf(time, sizeof(time), " of the last %g s",
+			(double)f->cfg->keep_ns / NS_PER_S);
+	fprintf(stderr, "Keeping the packets of '%s'%s in %sB; incidents go to %s\n", f->app.name,
+		time, format_si(size, (double)k.buffer_size), f->cfg->folder);
 }
 
 /* ---- the loop */
@@ -134,9 +144,10 @@ static void take_commands(struct flight *f)
 
 	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info)) {
 		uint64_t now = now_ns(CLOCK_REALTIME);
+		struct event e = {.from_ns = now, .to_ns = now};
 
-		incident_begin(f, trigger_of(f, TRIGGER_COMMAND),
-			&(struct event){.from_ns = now, .to_ns = now});
+		request_take(f->cfg->folder, e.comment);
+		incident_begin(f, trigger_of(f, TRIGGER_COMMAND), &e);
 	}
 }
 
@@ -145,10 +156,26 @@ static void take_end(struct flight *f)
 	const struct trigger *t = trigger_of(f, TRIGGER_EXIT);
 	uint64_t now = now_ns(CLOCK_REALTIME);
 
-	/* What the counters show at the end may be an incident, too. */
+	/* What has been found by the end may be an incident, too. */
+	lookouts_check(f);
+	usdts_check(f, false);
 	history_step(f);
 	if (t)
 		incident_begin(f, t, &(struct event){.from_ns = now, .to_ns = now});
+}
+
+/* Conditions, as often as they are checked. */
+static void look(struct flight *f)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	bool due = now - f->checked_ns >= CHECK_MS * NS_PER_S / 1000;
+
+	lookouts_check(f);
+	usdts_check(f, due);
+	if (!due)
+		return;
+	f->checked_ns = now;
+	history_step(f);
 }
 
 static void wait_for_events(const struct flight *f, bool stopping)
@@ -159,7 +186,7 @@ static void wait_for_events(const struct flight *f, bool stopping)
 		{.fd = stopping ? -1 : stop_fd(), .events = POLLIN}};
 	uint64_t v;
 
-	if (poll(p, 4, CHECK_MS) > 0 && p[0].revents)
+	if (poll(p, 4, f->lookout_count || f->usdt_count ? LOOK_MS : CHECK_MS) > 0 && p[0].revents)
 		(void)!read(f->wake_fd, &v, sizeof(v));
 }
 
@@ -172,7 +199,7 @@ static int record(struct flight *f)
 			return STATUS_OK;
 		take_commands(f);
 		incidents_finish(f);
-		history_step(f);
+		look(f);
 		status_step(f);
 		status_answer(f);
 		wait_for_events(f, false);
@@ -199,7 +226,7 @@ static void finish_incidents(struct flight *f)
 			rt_store(&f->abort_writers, 1);
 		wait_for_events(f, true);
 		if (!rt_load_acquire(&f->keeper_ended))
-			history_step(f);
+			look(f);
 		status_answer(f);
 		incidents_finish(f);
 	}
@@ -207,8 +234,16 @@ static void finish_incidents(struct flight *f)
 
 static int run_attached(struct flight *f)
 {
-	int ret = keeper_start(f), status;
+	int ret, status;
 
+	if (f->cfg->keep_ns)
+		ringtap_capture_keep_for(f->r.cap, f->cfg->keep_ns + NOTICE_NS);
+	ret = keeper_start(f);
+	/* With the recording: an event before it would have no packets. */
+	if (!ret && lookouts_start(f)) {
+		keeper_stop(f);
+		return STATUS_FAILED;
+	}
 	if (ret) {
 		message_print("flight: keeping packets: %s",
 			*ringtap_capture_error(f->r.cap) ? ringtap_capture_error(f->r.cap)
@@ -221,6 +256,8 @@ static int run_attached(struct flight *f)
 		message_print("flight: no socket for 'ringtap flight top' and 'ringtap export' in "
 			      "%s: %s; recording goes on without it",
 			f->app.dir, strerror(-ret));
+	/* The first snapshot: what happens after the announcement is compared with it. */
+	look(f);
 	announce(f);
 	status = record(f);
 	finish_incidents(f);
@@ -252,6 +289,8 @@ int flight_run(struct flight *f)
 	ret = attach(f);
 	ret = ret ? (ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED) : run_attached(f);
 	history_free(f);
+	usdts_close(f);
+	lookouts_close(f);
 	ringtap_monitor_close(f->mon);
 	if (f->r.cap)
 		ringtap_capture_close(f->r.cap);

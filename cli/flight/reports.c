@@ -145,12 +145,13 @@ static json_t *trigger_json(const struct incident *i)
 
 	trigger_value(t, i->event.value, value, sizeof(value));
 	trigger_value(t, t->threshold, limit, sizeof(limit));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "name", json_text(t->name),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "name", json_text(t->name),
 		"condition", json_text(t->text), "where",
 		*i->event.where ? json_text(i->event.where) : json_null(), "value",
 		*value ? json_text(value) : json_null(), "threshold",
 		*limit ? json_text(limit) : json_null(), "suppressed_before",
-		json_count(t->suppressed), "number", i->event.value);
+		json_count(t->suppressed), "number", i->event.value, "comment",
+		*i->event.comment ? json_text(i->event.comment) : json_null());
 }
 
 static json_t *incident_json(const struct incident *i)
@@ -165,6 +166,7 @@ static json_t *incident_json(const struct incident *i)
 	json_object_set_new(j, "from_ns", json_count(i->from_ns));
 	json_object_set_new(j, "to_ns", json_count(i->to_ns));
 	json_object_set_new(j, "missing_ns", json_count(incident_missing_ns(i)));
+	json_object_set_new(j, "kept_since_ns", time_or_null(i->since_ns));
 	json_object_set_new(j, "packets", json_count(i->packets));
 	json_object_set_new(j, "bytes", json_count(i->bytes));
 	json_object_set_new(j, "lost", json_count(i->lost));

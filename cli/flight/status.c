@@ -162,20 +162,31 @@ static json_t *ports_json(const struct flight_status *s, const struct sample *no
 	return list;
 }
 
-/* The worst value of late, whether it is beyond the threshold or not. False: there is none. */
+/* The last one or two seconds. False: there are none yet. */
+static bool last_seconds(const struct flight *f, struct span *s)
+{
+	unsigned n = f->history_count;
+
+	if (!n || !f->last)
+		return false;
+	*s = (struct span){
+		.from = f->history[n > 1 ? n - 2 : 0], .to = f->last, .tsc_hz = f->tsc_hz};
+	s->seconds = (double)(s->to->taken_mono_ns - s->from->taken_mono_ns) / NS_PER_S;
+	return s->seconds > 0;
+}
+
+/* The worst value of late, whether it is beyond the threshold or not: of the interval of 'over',
+ * where the condition has one. False: there is none. */
 static bool current_value(const struct flight *f, const struct trigger *t, struct event *e)
 {
 	struct trigger any = *t;
 	struct span s;
-	unsigned n = f->history_count;
 
-	if (t->kind >= TRIGGER_DOCTOR || !n || !f->last)
+	if (t->kind >= TRIGGER_DOCTOR ||
+		!(t->over_ns ? history_last(f, t->over_ns, &s) : last_seconds(f, &s)))
 		return false;
-	s = (struct span){
-		.from = f->history[n > 1 ? n - 2 : 0], .to = f->last, .tsc_hz = f->tsc_hz};
-	s.seconds = (double)(s.to->taken_mono_ns - s.from->taken_mono_ns) / NS_PER_S;
 	any.threshold = t->kind == TRIGGER_POOL ? INFINITY : -1;
-	return s.seconds > 0 && trigger_check(&any, &s, e);
+	return trigger_check(&any, &s, e);
 }
 
 static double share_of(const struct trigger *t, double value)

@@ -1,104 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/command.h"
 #include "base/util.h"
 #include "cli/monitor/plot.h"
 #include "trigger.h"
-
-/* ---- parsing */
-
-static int refuse(const char *text, const char *why)
-{
-	message_print("flight: --on '%s': %s; see ringtap-flight(1)", text, why);
-	return -EINVAL;
-}
-
-static bool is_time(enum trigger_kind k)
-{
-	return k >= TRIGGER_LATENCY && k <= TRIGGER_IDLE_GAP;
-}
-
-static bool is_counter(enum trigger_kind k)
-{
-	return k <= TRIGGER_ERRORS;
-}
-
-/* A number of packets or objects, "/s" behind counters and "%" behind levels of pools. */
-static int parse_count(struct trigger *t, const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-	char number[24];
-	uint64_t n;
-
-	if (!digits || digits >= sizeof(number))
-		return -EINVAL;
-	memcpy(number, text, digits);
-	number[digits] = '\0';
-	t->rate = is_counter(t->kind) && !strcmp(text + digits, "/s");
-	t->percent = t->kind == TRIGGER_POOL && !strcmp(text + digits, "%");
-	if (parse_number(number, UINT32_MAX, &n) || (text[digits] && !t->rate && !t->percent))
-		return -EINVAL;
-	t->threshold = (double)n;
-	return 0;
-}
-
-/* What follows the name of the condition: "> 50us", "< 10%". */
-static int parse_threshold(struct trigger *t, const char *text)
-{
-	char sign = t->kind == TRIGGER_POOL ? '<' : '>';
-	uint64_t ns;
-
-	if (!*text && is_counter(t->kind))
-		return 0;
-	if (*text != sign)
-		return refuse(t->text, sign == '<' ? "give a level, as in 'pool < 10%'"
-						   : "give a threshold, as in 'gap > 50us'");
-	text += 1 + strspn(text + 1, " ");
-	if (!is_time(t->kind))
-		return parse_count(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
-	if (parse_seconds(text, &ns))
-		return refuse(t->text, "the threshold is not a time, such as 50us");
-	t->threshold = (double)ns;
-	return 0;
-}
-
-static int parse_verdict(struct trigger *t, const char *text)
-{
-	t->verdict = -1;
-	if (!*text)
-		return 0;
-	if (*text != ':')
-		return refuse(t->text, "give 'doctor' or 'doctor: VERDICT'");
-	text += 1 + strspn(text + 1, " ");
-	for (int i = 0; i < VERDICT_COUNT; i++)
-		if (!strcmp(verdict_names[i], text))
-			t->verdict = i;
-	return t->verdict < 0 ? refuse(t->text, "there is no such verdict") : 0;
-}
-
-int trigger_parse(struct trigger *t, const char *text)
-{
-	const char *rest = text + strspn(text, " ");
-	size_t len = strcspn(rest, " <>:");
-	int kind = choice_index(TRIGGER_NAMES, rest, len);
-
-	t->text = text;
-	if (kind < 0)
-		return refuse(text, "unknown condition; choose from " TRIGGER_NAMES);
-	t->kind = (enum trigger_kind)kind;
-	rest += len;
-	rest += strspn(rest, " ");
-	if (t->kind == TRIGGER_DOCTOR)
-		return parse_verdict(t, rest);
-	if (t->kind == TRIGGER_EXIT)
-		return *rest ? refuse(text, "'exit' has no threshold") : 0;
-	return parse_threshold(t, rest);
-}
 
 unsigned trigger_collectors(const struct trigger *t)
 {
@@ -120,7 +26,8 @@ unsigned trigger_collectors(const struct trigger *t)
 
 bool trigger_is_level(const struct trigger *t)
 {
-	return t->kind == TRIGGER_POOL || t->kind == TRIGGER_DOCTOR;
+	/* Intervals of --over overlap: the same packets would be an event again and again. */
+	return t->kind == TRIGGER_POOL || t->kind == TRIGGER_DOCTOR || t->over_ns;
 }
 
 void trigger_value(const struct trigger *t, double value, char *out, size_t size)
@@ -129,7 +36,7 @@ void trigger_value(const struct trigger *t, double value, char *out, size_t size
 
 	if (t->kind >= TRIGGER_DOCTOR) {
 		snprintf(out, size, "%s", "");
-	} else if (is_time(t->kind)) {
+	} else if (trigger_is_time(t->kind)) {
 		plot_si(text, sizeof(text), value / 1e9, 3, "s");
 		snprintf(out, size, "%s", text);
 	} else {

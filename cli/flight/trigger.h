@@ -8,6 +8,8 @@
 
 #include "cli/doctor/doctor.h"
 #include "cli/monitor/rates.h"
+#include "cli/record/filter.h"
+#include "request.h"
 
 /* In the order of TRIGGER_NAMES. */
 enum trigger_kind {
@@ -24,12 +26,15 @@ enum trigger_kind {
 	TRIGGER_IDLE_GAP,
 	TRIGGER_BURST,
 	TRIGGER_POOL,
-	TRIGGER_DOCTOR,
+	TRIGGER_DOCTOR, /* of these on: not of two snapshots */
+	TRIGGER_PACKET,
+	TRIGGER_USDT,
 	TRIGGER_EXIT,
 	TRIGGER_COMMAND, /* SIGUSR1, and ringtap flight trigger; always on */
 };
-#define TRIGGER_NAMES \
-	"missed|nombuf|unsent|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|doctor|exit"
+#define TRIGGER_NAMES                                                                                 \
+	"missed|nombuf|unsent|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|doctor|packet|" \
+	"usdt|exit"
 
 struct trigger {
 	const char *text; /* as given; it lives as long as argv */
@@ -37,26 +42,44 @@ struct trigger {
 	enum trigger_kind kind;
 	double threshold; /* packets, ns, or objects of a pool; percent or packets/s if so */
 	bool rate, percent;
-	int verdict; /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
+	uint64_t over_ns;     /* the interval that it is compared over; 0: between two readings */
+	int verdict;          /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
+	struct filter filter; /* of TRIGGER_PACKET */
+	char provider[64], event[64]; /* of TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
 	bool holds;          /* the condition of a level was true when it was last checked */
 	uint64_t quiet_ns;   /* CLOCK_MONOTONIC, no incident before */
 	uint64_t suppressed; /* events that made no incident */
 };
 
+/* A packet, to find it again in another capture of the same application. */
+struct sighting {
+	uint64_t hash; /* of its captured bytes */
+	uint32_t caplen, length, queue;
+	uint8_t direction; /* 0: there is no packet */
+};
+
 /* That a condition was met. */
 struct event {
 	uint64_t from_ns, to_ns; /* since the epoch: some time between them */
 	double value;
-	char where[96]; /* port, thread, pool, verdict; "": the application */
+	char where[96];                    /* port, thread, pool, verdict; "": the application */
+	struct sighting packet;            /* of TRIGGER_PACKET; its port is where */
+	char comment[REQUEST_COMMENT_MAX]; /* of TRIGGER_COMMAND; "": none */
 };
 
-/* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. */
+static inline bool trigger_is_time(enum trigger_kind k)
+{
+	return k >= TRIGGER_LATENCY && k <= TRIGGER_IDLE_GAP;
+}
+
+/* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. The caller
+ * frees t->filter. */
 int trigger_parse(struct trigger *t, const char *text);
 /* The collectors that it needs. */
 unsigned trigger_collectors(const struct trigger *t);
 /* Whether its condition was met between two snapshots; e becomes the first, or worst, case. Not for
- * TRIGGER_DOCTOR, EXIT and COMMAND. */
+ * TRIGGER_DOCTOR and those after it. */
 bool trigger_check(const struct trigger *t, const struct span *s, struct event *e);
 /* The same of a diagnosis. */
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);

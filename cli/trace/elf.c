@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* USDT events of a file: notes of type 3 and owner stapsdt, of three addresses and three
- * texts (provider, event, arguments). */
+/* USDT events of a file: notes of type 3 and owner stapsdt, of three addresses (of the event, of
+ * section BASE when the note was made, of the semaphore or 0) and three texts (provider, event,
+ * arguments). */
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -14,6 +15,7 @@
 #define OWNER      "stapsdt"
 #define PROVIDER   "ringtap"
 #define SECTION    ".note.stapsdt"
+#define BASE       ".stapsdt.base"
 #define NOTE_TYPE  3
 #define EVENTS_MAX 1024
 /* Limit of bytes of notes and names read from one file: sections may overlap, and may lie in holes
@@ -42,10 +44,27 @@ static void copy(char *to, size_t size, const char *text)
 	to[i] = '\0';
 }
 
-static int add(struct trace_events *events, const char *name, const char *arguments)
+struct note {
+	GElf_Addr address, base, semaphore;
+	const char *provider, *name, *arguments;
+};
+
+/* What becomes of each note. 0 or -errno, which ends the search. */
+struct search {
+	Elf *elf;
+	GElf_Addr base; /* of section BASE; 0: there is none */
+	int (*take)(struct search *s, const struct note *n);
+	void *ctx;
+};
+
+static int add(struct search *s, const struct note *n)
 {
+	struct trace_events *events = s->ctx;
+	const char *name = n->name, *arguments = n->arguments;
 	struct trace_event e = {.count = 1}, *list;
 
+	if (strcmp(n->provider, PROVIDER))
+		return 0;
 	copy(e.name, sizeof(e.name), name);
 	copy(e.arguments, sizeof(e.arguments), arguments);
 	for (size_t i = 0; i < events->count; i++) {
@@ -65,22 +84,33 @@ static int add(struct trace_events *events, const char *name, const char *argume
 	return 0;
 }
 
-static int add_note(struct trace_events *events, const char *desc, size_t size, size_t address)
+/* The address at p, of 4 or 8 bytes. */
+static GElf_Addr address_at(const char *p, size_t bytes)
+{
+	uint32_t short_one = 0;
+	GElf_Addr a = 0;
+
+	memcpy(bytes == 4 ? (void *)&short_one : (void *)&a, p, bytes);
+	return bytes == 4 ? short_one : a;
+}
+
+static int take_note(struct search *s, const char *desc, size_t size, size_t address)
 {
 	const char *end = desc + size, *p = desc + 3 * address;
-	const char *provider, *name, *arguments;
+	struct note n;
 
 	if (size < 3 * address)
 		return -ENOEXEC;
-	provider = text_of(&p, end);
-	name = provider ? text_of(&p, end) : NULL;
-	arguments = name ? text_of(&p, end) : NULL;
-	if (!arguments)
-		return -ENOEXEC;
-	return strcmp(provider, PROVIDER) ? 0 : add(events, name, arguments);
+	n.address = address_at(desc, address);
+	n.base = address_at(desc + address, address);
+	n.semaphore = address_at(desc + 2 * address, address);
+	n.provider = text_of(&p, end);
+	n.name = n.provider ? text_of(&p, end) : NULL;
+	n.arguments = n.name ? text_of(&p, end) : NULL;
+	return n.arguments ? s->take(s, &n) : -ENOEXEC;
 }
 
-static int add_section(struct trace_events *events, Elf_Scn *section, size_t address)
+static int take_section(struct search *s, Elf_Scn *section, size_t address)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t at = 0, next, name, desc;
@@ -95,7 +125,7 @@ static int add_section(struct trace_events *events, Elf_Scn *section, size_t add
 
 		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(OWNER) &&
 			!memcmp(bytes + name, OWNER, sizeof(OWNER)))
-			ret = add_note(events, bytes + desc, note.n_descsz, address);
+			ret = take_note(s, bytes + desc, note.n_descsz, address);
 		at = next;
 	}
 	return ret;
@@ -124,33 +154,49 @@ static int find_names(Elf *elf, size_t *names, size_t *budget)
 	return 0;
 }
 
-static int add_elf(struct trace_events *events, Elf *elf)
+/* Where the section was linked to; 0: there is none. */
+static GElf_Addr find_base(Elf *elf, size_t names)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+
+		if (name && !strcmp(name, BASE))
+			return header.sh_addr;
+	}
+	return 0;
+}
+
+static int search_elf(struct search *s)
 {
 	size_t names, address, budget = BYTES_MAX;
 	Elf_Scn *section = NULL;
-	int ret = find_names(elf, &names, &budget);
+	int ret = find_names(s->elf, &names, &budget);
 
 	if (ret)
 		return ret;
-	address = gelf_getclass(elf) == ELFCLASS32 ? 4 : 8;
-	while (!ret && (section = elf_nextscn(elf, section))) {
+	s->base = find_base(s->elf, names);
+	address = gelf_getclass(s->elf) == ELFCLASS32 ? 4 : 8;
+	while (!ret && (section = elf_nextscn(s->elf, section))) {
 		GElf_Shdr header;
 		const char *name;
 
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
 			continue;
-		name = elf_strptr(elf, names, header.sh_name);
+		name = elf_strptr(s->elf, names, header.sh_name);
 		if (name && !strcmp(name, SECTION))
-			ret = afford(&budget, &header) ? add_section(events, section, address)
-						       : -E2BIG;
+			ret = afford(&budget, &header) ? take_section(s, section, address) : -E2BIG;
 	}
 	return ret;
 }
 
-int elf_events(const char *path, struct trace_events *events)
+static int search(const char *path, struct search *s)
 {
 	struct stat st;
-	Elf *elf;
 	/* The path may be a pipe by now: do not wait for a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = 0;
 
@@ -160,16 +206,77 @@ int elf_events(const char *path, struct trace_events *events)
 		ret = -ENOEXEC;
 	elf_version(EV_CURRENT);
 	/* Read, not mapped: a file that is truncated meanwhile would raise SIGBUS. */
-	elf = ret ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+	s->elf = ret ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	if (!ret)
-		ret = elf ? add_elf(events, elf) : -ENOEXEC;
-	elf_end(elf);
+		ret = s->elf ? search_elf(s) : -ENOEXEC;
+	elf_end(s->elf);
 	close(fd);
 	return ret;
+}
+
+int elf_events(const char *path, struct trace_events *events)
+{
+	struct search s = {.take = add, .ctx = events};
+
+	return search(path, &s);
 }
 
 void elf_events_free(struct trace_events *events)
 {
 	free(events->list);
 	*events = (struct trace_events){0};
+}
+
+/* ---- places */
+
+struct place_search {
+	const char *provider, *name;
+	struct trace_place *out;
+	unsigned max, count;
+};
+
+/* Where an address lies in the file; 0: nowhere. */
+static uint64_t offset_of(Elf *elf, GElf_Addr address)
+{
+	GElf_Phdr p;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(elf, (int)i, &p) && p.p_type == PT_LOAD && address >= p.p_vaddr &&
+			address - p.p_vaddr < p.p_filesz)
+			return address - p.p_vaddr + p.p_offset;
+	}
+	return 0;
+}
+
+static int add_place(struct search *s, const struct note *n)
+{
+	struct place_search *p = s->ctx;
+	/* A file that was prelinked has moved since the note was made. */
+	GElf_Addr moved = s->base && n->base ? s->base - n->base : 0;
+	struct trace_place place = {0};
+
+	if (strcmp(n->provider, p->provider) || strcmp(n->name, p->name))
+		return 0;
+	place.offset = offset_of(s->elf, n->address + moved);
+	if (!place.offset)
+		return -ENOEXEC;
+	if (n->semaphore)
+		place.semaphore = offset_of(s->elf, n->semaphore + moved);
+	if (p->count == p->max)
+		return -E2BIG;
+	p->out[p->count++] = place;
+	return 0;
+}
+
+int elf_places(const char *path, const char *provider, const char *name, struct trace_place *out,
+	unsigned max)
+{
+	struct place_search p = {.provider = provider, .name = name, .out = out, .max = max};
+	struct search s = {.take = add_place, .ctx = &p};
+	int ret = search(path, &s);
+
+	return ret ? ret : (int)p.count;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of an application, and the tracers that are installed. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,54 +70,23 @@ static json_t *event_json(const struct trace_event *e, const char *file)
 	return j;
 }
 
-static void add_file(const struct trace *t, json_t *list, const char *file, const char *range)
+struct listing {
+	json_t *list;
+	bool lttng; /* its provider is among the files */
+};
+
+static int add_file(void *ctx, const char *path, const char *file)
 {
+	struct listing *l = ctx;
 	struct trace_events events = {0};
-	char path[4200];
-	int ret;
+	const char *slash = strrchr(file, '/');
 
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)t->pid, file);
-	ret = elf_events(path, &events);
-	if (ret == -ENOENT) { /* deleted since */
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%s", (int)t->pid, range);
-		ret = elf_events(path, &events);
-	}
-	for (size_t i = 0; i < events.count && !ret; i++)
-		json_array_append_new(list, event_json(&events.list[i], file));
+	l->lttng |= !strcmp(slash ? slash + 1 : file, PROVIDER_FILE);
+	if (elf_events(path, &events))
+		events.count = 0;
+	for (size_t i = 0; i < events.count; i++)
+		json_array_append_new(l->list, event_json(&events.list[i], file));
 	elf_events_free(&events);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* Events of all files with mapped code. */
-static int add_files(const struct trace *t, json_t *list, bool *lttng)
-{
-	char path[64], line[4352], range[64], rights[8], last[4096] = "";
-	FILE *f;
-	int at;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->pid);
-	f = fopen(path, "r");
-	if (!f) {
-		message_print("trace: %s: %s: %s; run it as its user or as root", t->app.name, path,
-			strerror(errno));
-		return -errno;
-	}
-	while (fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%63s %7s %*s %*s %*s %n", range, rights, &at) < 2 ||
-			!strchr(rights, 'x') || line[at] != '/' || !strcmp(last, line + at))
-			continue;
-		snprintf(last, sizeof(last), "%s", line + at);
-		*lttng |= !strcmp(base_name(last), PROVIDER_FILE);
-		add_file(t, list, last, range);
-	}
-	fclose(f);
 	return 0;
 }
 
@@ -190,13 +158,14 @@ static void print(const json_t *doc)
 
 int trace_list(struct trace *t)
 {
-	json_t *events = json_array();
-	bool lttng = false;
-	int ret = add_files(t, events, &lttng);
+	struct listing l = {.list = json_array()};
+	int ret = trace_each_file(t->pid, add_file, &l);
 
 	if (ret) {
-		json_decref(events);
+		message_print("trace: %s: its files: %s; run it as its user or as root",
+			t->app.name, strerror(-ret));
+		json_decref(l.list);
 		return STATUS_FAILED;
 	}
-	return trace_report(t, document(t, events, lttng), print);
+	return trace_report(t, document(t, l.list, l.lttng), print);
 }

@@ -164,6 +164,25 @@ struct trace_events {
 int elf_events(const char *path, struct trace_events *events);
 void elf_events_free(struct trace_events *events);
 
+/* Where an event is in its file; semaphore: the counter of its tracers, 0: none. */
+struct trace_place {
+	uint64_t offset, semaphore;
+};
+
+/* The places of an event of any provider, at most max. Their number, or -errno as elf_events(). */
+int elf_places(const char *path, const char *provider, const char *name, struct trace_place *out,
+	unsigned max);
+
+/* ---- files.c */
+
+/* A file with mapped code, by a path that leads to it from here; file is the name that its process
+ * has for it. 0, or a value that ends the search. */
+typedef int (*trace_file_fn)(void *ctx, const char *path, const char *file);
+
+/* Calls take for each, until it returns another value than 0, which is returned. -errno: the
+ * process's map cannot be read. */
+int trace_each_file(pid_t pid, trace_file_fn take, void *ctx);
+
 /* ---- telemetry.c: the probe's command /ringtap/trace */
 
 /* Sends a parameter ("": requests the state). The answer, or NULL: no such command, or no answer.

@@ -52,6 +52,32 @@ static void events_of_a_file(void **state)
 	elf_events_free(&events);
 }
 
+/* An event leaves one nop in the code. */
+static void places_of_an_event(void **state)
+{
+	struct trace_place p[2];
+#ifdef RINGTAP_USDT
+	unsigned char byte[2];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	fire(1, 2);
+	assert_int_equal(elf_places("/proc/self/exe", "ringtap", "first", p, 2), 2);
+	assert_int_equal(pread(fd, &byte[0], 1, (off_t)p[0].offset), 1);
+	assert_int_equal(pread(fd, &byte[1], 1, (off_t)p[1].offset), 1);
+	close(fd);
+	assert_int_not_equal(p[0].offset, p[1].offset);
+#ifdef __x86_64__
+	assert_int_equal(byte[0], 0x90);
+#endif
+	assert_int_equal(byte[0], byte[1]);
+	assert_int_equal(p[0].semaphore, 0);
+	assert_int_equal(elf_places("/proc/self/exe", "ringtap", "first", p, 1), -E2BIG);
+#endif
+	assert_int_equal(elf_places("/proc/self/exe", "ringtap", "third", p, 2), 0);
+	assert_int_equal(elf_places("/proc/self/exe", "other", "first", p, 2), 0);
+	assert_int_equal(elf_places("/nonexistent", "ringtap", "first", p, 2), -ENOENT);
+}
+
 static void no_elf_file(void **state)
 {
 	static const char *const paths[] = {
@@ -113,6 +139,7 @@ static void broken_files(void **state)
 	assert_int_equal(write(fd, data, size), size);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct trace_events events = {0};
+		struct trace_place places[2];
 		size_t where = place(data, size, notes, next_random(&x) >> 8);
 		size_t len = where + 4 <= size ? 4 : size - where;
 
@@ -122,15 +149,18 @@ static void broken_files(void **state)
 				data[where + b] = (uint8_t)(next_random(&x) >> 24);
 		assert_int_equal(pwrite(fd, data + where, len, (off_t)where), len);
 		(void)elf_events(path, &events);
+		(void)elf_places(path, "ringtap", "first", places, 2);
 		elf_events_free(&events);
 		memcpy(data + where, old, len);
 		assert_int_equal(pwrite(fd, old, len, (off_t)where), len);
 	}
 	for (size_t len = size; len > 0; len = len * 7 / 8) {
 		struct trace_events events = {0};
+		struct trace_place places[2];
 
 		assert_int_equal(ftruncate(fd, (off_t)len), 0);
 		(void)elf_events(path, &events);
+		(void)elf_places(path, "ringtap", "first", places, 2);
 		elf_events_free(&events);
 	}
 	close(fd);
@@ -328,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_of_a_file),
+		cmocka_unit_test(places_of_an_event),
 		cmocka_unit_test(no_elf_file),
 		cmocka_unit_test(broken_files),
 		cmocka_unit_test(bomb_of_sections),

@@ -9,58 +9,19 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from harness import flight, pcapng
-from harness.flight import Flight
+from harness.flight import COMMENT, assert_same_packets, comments
 from harness.known import Known
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.ringtap import FAILED, USAGE
 
-COMMENT = 1  # code of opt_comment
 STALL_NS = 300_000_000
-
-
-@pytest.fixture
-def keep(closing, tmp_path):
-    """keep(app, option...) starts `ringtap flight`."""
-    def start(app, *args, folder=None, **kwargs):
-        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
-
-    return start
-
-
-@pytest.fixture
-def stream(fwd):
-    """A stream of numbered packets through a forwarder."""
-    return fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-               "--role", "sink:b@0", "--frame", "udp", "--rate", "20k").running()
-
-
-def content(file, packets):
-    """What identifies packets, without the comment of an incident."""
-    return [(file.interfaces[p.interface].name, p.ns, p.direction, p.queue, p.data) for p in packets]
-
-
-def assert_same_packets(incident, recorded):
-    """An incident has the packets that ringtap record has of its window, one by one: both have the
-    time that a hook reads once for all sessions."""
-    file = incident.file
-    pcapng.assert_in_order(file)
-    wanted = flight.within(recorded.packets, incident)
-    # Packets of one time may come in another order, of two threads.
-    assert sorted(content(file, file.packets)) == sorted(content(recorded, wanted))
-    assert incident["packets"] == len(wanted)
-    assert incident["lost"] == 0 and incident["error"] is None
-    return file
 
 
 def some_packets(recorder):
     """Waits for more than half a second of the stream."""
     size = recorder.out.stat().st_size
     until(lambda: recorder.out.stat().st_size > size + 6_000_000, what="packets")
-
-
-def comments(file):
-    return [p.options[COMMENT][0].decode() for p in file.packets if COMMENT in p.options]
 
 
 @pytest.mark.smoke

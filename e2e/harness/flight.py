@@ -7,6 +7,7 @@ from . import pcapng
 from .paths import RINGTAP
 from .proc import Proc, run, until
 
+COMMENT = 1  # code of opt_comment
 PACKETS, INCIDENT = "packets.pcapng", "incident.json"
 
 
@@ -75,3 +76,25 @@ def command(name, folder, *args, status=0):
 def within(packets, incident):
     """Those of the window."""
     return [p for p in packets if incident["from_ns"] <= p.ns <= incident["to_ns"]]
+
+
+def content(file, packets):
+    """What identifies packets, without the comment of an incident."""
+    return [(file.interfaces[p.interface].name, p.ns, p.direction, p.queue, p.data) for p in packets]
+
+
+def assert_same_packets(incident, recorded):
+    """An incident has the packets that ringtap record has of its window, one by one: both have the
+    time that a hook reads once for all sessions."""
+    file = incident.file
+    pcapng.assert_in_order(file)
+    wanted = within(recorded.packets, incident)
+    # Packets of one time may come in another order, of two threads.
+    assert sorted(content(file, file.packets)) == sorted(content(recorded, wanted))
+    assert incident["packets"] == len(wanted)
+    assert incident["lost"] == 0 and incident["error"] is None
+    return file
+
+
+def comments(file):
+    return [p.options[COMMENT][0].decode() for p in file.packets if COMMENT in p.options]

@@ -199,7 +199,7 @@ struct ringtap_target {
 
 enum ringtap_on_full { RINGTAP_DROP, RINGTAP_WAIT };
 enum ringtap_timestamp { RINGTAP_TSC, RINGTAP_NIC };
-/* Of packets. INFERRED: also those sent with their mbuf's flags reset: likely, not certain. */
+/* INFERRED: also of packets sent with reset mbuf flags: likely, not certain. */
 enum ringtap_ids { RINGTAP_NO_IDS, RINGTAP_IDS, RINGTAP_IDS_INFERRED };
 
 struct ringtap_capture_options {
@@ -236,8 +236,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or
- * filters too long; -ENOTSUP: ids, but an older probe; -ENOENT, -ENOSPC: ids, but the mbufs have
- * no room; -ENOMEM, … */
+ * filters too long; of ids: -ENOTSUP: an older probe; -ENOENT, -ENOSPC: no room in mbufs; … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)
@@ -316,6 +315,11 @@ const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t 
  * what they have left is kept until the capture is closed; -EBADMSG as ringtap_capture_next();
  * -EINVAL: a window; -ENOMEM. */
 int ringtap_capture_keep(struct ringtap_capture *cap, int timeout_ms);
+
+/* Packets older than this many nanoseconds are given back, too, though their space is not needed:
+ * in whole chunks (2 MiB, or less of a small buffer), and not those that a window has not released.
+ * 0: no limit, the default. At any time, and also in another thread than ringtap_capture_keep(). */
+void ringtap_capture_keep_for(struct ringtap_capture *cap, uint64_t ns);
 
 struct ringtap_kept {
 	size_t size;

@@ -168,7 +168,8 @@ INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, cons
 	const uint8_t *s = rte_pktmbuf_mtod(m, const uint8_t *);
 	v4 head = *(const v4 *)s;
 
-	head[RT_MAC_BYTES / 4] = rte_cpu_to_be_32(RTE_ETHER_TYPE_VLAN << 16 | m->vlan_tci);
+	head[RT_MAC_BYTES / 4] =
+		rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_VLAN << 16 | m->vlan_tci);
 	*(v4 *)d = head;
 	copy(d + sizeof(head), s + RT_MAC_BYTES, cap - (uint32_t)sizeof(head), wide);
 }

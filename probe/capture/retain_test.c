@@ -202,6 +202,36 @@ static void test_the_oldest_go_first_and_no_ring_waits(void **state)
 		window_packets(kept_since(), ns, kept_since()), (ns - kept_since()) / STEP_NS);
 }
 
+/* In whole chunks; the buffer would hold them all. */
+static void test_what_is_older_than_the_limit_goes(void **state)
+{
+	const uint64_t pause = 20000000, turn = (RINGS + 1) * pause; /* a chunk of each ring */
+	struct ringtap_capture *w;
+	uint64_t limit, before;
+
+	for (unsigned i = 0; i < KEPT - 2 * RINGS; i++) {
+		write_chunk(i % RINGS);
+		ns += pause;
+	}
+	limit = test_now(&session) - (begin_ns + ns) / 2;
+	look();
+	assert_int_equal(kept_since(), 0);
+	/* A window holds it. */
+	assert_int_equal(ringtap_capture_window(cap, begin_ns, ns, &w), 0);
+	ringtap_capture_keep_for(cap, limit);
+	look();
+	assert_int_equal(kept_since(), 0);
+	ringtap_capture_close(w);
+	before = test_now(&session) - limit;
+	look();
+	assert_in_range(kept_since(), before - turn, test_now(&session) - limit);
+	/* No limit: nothing else goes. */
+	ringtap_capture_keep_for(cap, 0);
+	before = kept_since();
+	look();
+	assert_int_equal(kept_since(), before);
+}
+
 static void test_one_ring_may_have_nearly_all(void **state)
 {
 	for (unsigned i = 0; i < 20 * COUNT; i++) {
@@ -459,6 +489,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		with_app(test_packets_are_kept_until_the_buffer_fills),
 		with_app(test_the_oldest_go_first_and_no_ring_waits),
+		with_app(test_what_is_older_than_the_limit_goes),
 		with_app(test_one_ring_may_have_nearly_all),
 		with_app(test_a_ring_that_falls_silent_stops_no_other),
 		with_app(test_the_others_get_what_a_silent_ring_had),

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets that match a 'packet:' condition.
+ *
+ * Each condition has a session of its own in the application, with its filter and the least buffer:
+ * the recording is neither filtered nor read. A hook reads the time once for all sessions, so a
+ * packet has the same time in both. Where more packets match than the buffer holds until the next
+ * look, the newest are not noticed; the first one is what counts.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/which_app.h"
+#include "flight.h"
+
+#define RUNS_MAX   64
+#define ROUNDS_MAX 64 /* of runs, in one look */
+#define FNV_BASIS  UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME  UINT64_C(0x100000001b3)
+
+struct lookout {
+	struct trigger *trigger;
+	struct ringtap_capture *cap;
+	struct ringtap_packets *walk;
+	bool over;
+};
+
+/* FNV-1a. */
+static uint64_t hash_of(const uint8_t *data, uint32_t len)
+{
+	uint64_t hash = FNV_BASIS;
+
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ data[i]) * FNV_PRIME;
+	return hash;
+}
+
+static void port_of(const struct ringtap_capture *cap, unsigned interface, char *out, size_t size)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+
+	if (ringtap_capture_interface(cap, interface, &info))
+		*out = '\0';
+	else
+		printable(out, size, info.name);
+}
+
+bool lookout_saw(
+	const struct event *e, const struct ringtap_capture *cap, const struct ringtap_packet *p)
+{
+	char port[sizeof(e->where)];
+
+	if (p->direction != e->packet.direction || p->queue != e->packet.queue ||
+		p->caplen != e->packet.caplen || p->length != e->packet.length ||
+		hash_of(p->data, p->caplen) != e->packet.hash)
+		return false;
+	port_of(cap, p->interface, port, sizeof(port));
+	return !strcmp(port, e->where);
+}
+
+/* ---- setting up */
+
+/* The ports of the recording, with another filter. */
+static int attach(struct flight *f, struct lookout *l)
+{
+	const struct target *t = &f->r.targets.list[0];
+	struct ringtap_target ports[CONFIG_IFACES_MAX];
+	struct ringtap_capture_options o = {.size = sizeof(o), .buffer_size = BUFFER_MIN};
+	int ret = ringtap_capture_create(&l->cap, NULL);
+
+	if (!ret)
+		ret = ringtap_packets_create(&l->walk);
+	if (ret) {
+		message_print("flight: starting: %s", strerror(-ret));
+		return ret;
+	}
+	memcpy(ports, t->ports, t->port_count * sizeof(*ports));
+	for (unsigned i = 0; i < t->port_count; i++) {
+		ports[i].filter = l->trigger->filter.insns;
+		ports[i].filter_len = l->trigger->filter.len;
+	}
+	ret = ringtap_capture_attach(l->cap, t->dir, ports, t->port_count, &o);
+	if (ret)
+		print_not_attached("flight", t->name, ret, ringtap_capture_error(l->cap));
+	return ret;
+}
+
+int lookouts_attach(struct flight *f)
+{
+	int ret = 0;
+
+	f->lookouts = calloc(f->cfg->trigger_count, sizeof(*f->lookouts));
+	if (!f->lookouts)
+		return -ENOMEM;
+	for (unsigned i = 0; i < f->cfg->trigger_count && !ret; i++) {
+		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		struct lookout *l = &f->lookouts[f->lookout_count];
+
+		if (t->kind != TRIGGER_PACKET)
+			continue;
+		f->lookout_count++;
+		l->trigger = t;
+		ret = attach(f, l);
+	}
+	return ret;
+}
+
+/* A port, queue and direction has a limited number of sessions. */
+static int start(struct lookout *l)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	int ret = ringtap_capture_start(l->cap);
+
+	if (ret == -ECONNRESET) /* the recording finds out that the application has ended */
+		return 0;
+	if (ret) {
+		message_print(
+			"flight: --on '%s': %s", l->trigger->text, ringtap_capture_error(l->cap));
+		return ret;
+	}
+	if (ringtap_capture_stats(l->cap, &s) || !s.queues_refused)
+		return 0;
+	message_print("flight: --on '%s': too many recordings of the same ports; end one, or give "
+		      "fewer such conditions",
+		l->trigger->text);
+	return -EBUSY;
+}
+
+int lookouts_start(struct flight *f)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < f->lookout_count && !ret; i++)
+		ret = start(&f->lookouts[i]);
+	return ret;
+}
+
+void lookouts_close(struct flight *f)
+{
+	for (unsigned i = 0; i < f->lookout_count; i++) {
+		ringtap_packets_free(f->lookouts[i].walk);
+		ringtap_capture_close(f->lookouts[i].cap);
+	}
+	free(f->lookouts);
+	f->lookouts = NULL;
+	f->lookout_count = 0;
+}
+
+/* ---- looking */
+
+/* The first packet of a run. */
+static void describe(struct lookout *l, const struct ringtap_run *run, struct event *e)
+{
+	const struct ringtap_packet *p;
+
+	*e = (struct event){.from_ns = run->first_ns, .to_ns = run->first_ns};
+	ringtap_packets_start(l->walk, run);
+	ringtap_packets_fields(l->walk, RINGTAP_FIELDS_ALL);
+	p = ringtap_packet_next(l->walk);
+	if (!p)
+		return;
+	e->packet = (struct sighting){.hash = hash_of(p->data, p->caplen),
+		.caplen = p->caplen,
+		.length = p->length,
+		.queue = p->queue,
+		.direction = p->direction};
+	port_of(l->cap, p->interface, e->where, sizeof(e->where));
+}
+
+/* Takes all that is there. Returns the number of packets; the first becomes e. */
+static uint64_t take(struct lookout *l, struct event *e)
+{
+	struct ringtap_run runs[RUNS_MAX];
+	uint64_t packets = 0;
+
+	for (unsigned round = 0; round < ROUNDS_MAX && !l->over; round++) {
+		int n = ringtap_capture_next(l->cap, runs, RUNS_MAX, 0);
+
+		if (!n)
+			break;
+		l->over = n < 0;
+		if (n < 0 && n != -EPIPE)
+			message_print("flight: --on '%s': %s; it is not met any more",
+				l->trigger->text, ringtap_capture_error(l->cap));
+		if (n > 0 && !packets)
+			describe(l, &runs[0], e);
+		for (int i = 0; i < n; i++)
+			packets += runs[i].packets;
+		if (n > 0)
+			ringtap_capture_release(l->cap);
+	}
+	return packets;
+}
+
+void lookouts_check(struct flight *f)
+{
+	for (unsigned i = 0; i < f->lookout_count; i++) {
+		struct lookout *l = &f->lookouts[i];
+		struct event e;
+		uint64_t packets = take(l, &e);
+
+		if (!packets)
+			continue;
+		flight_fire(f, l->trigger, &e);
+		l->trigger->suppressed += packets - 1;
+	}
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Conditions as the command line has them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/util.h"
+#include "trigger.h"
+
+#define TEXT_MAX    128 /* of a threshold */
+#define OVER_MAX_NS (100 * NS_PER_S)
+
+static int refuse(const char *text, const char *why)
+{
+	message_print("flight: --on '%s': %s; see ringtap-flight(1)", text, why);
+	return -EINVAL;
+}
+
+static bool is_counter(enum trigger_kind k)
+{
+	return k <= TRIGGER_ERRORS;
+}
+
+/* What is counted between two snapshots, and not kept as single cases. */
+static bool has_interval(enum trigger_kind k)
+{
+	return k <= TRIGGER_P999;
+}
+
+/* A number of packets or objects, "/s" behind counters and "%" behind levels of pools. */
+static int parse_count(struct trigger *t, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	char number[24];
+	uint64_t n;
+
+	if (!digits || digits >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	t->rate = is_counter(t->kind) && !strcmp(text + digits, "/s");
+	t->percent = t->kind == TRIGGER_POOL && !strcmp(text + digits, "%");
+	if (parse_number(number, UINT32_MAX, &n) || (text[digits] && !t->rate && !t->percent))
+		return -EINVAL;
+	t->threshold = (double)n;
+	return 0;
+}
+
+/* "> 50us", "< 10%". */
+static int parse_limit(struct trigger *t, const char *text)
+{
+	char sign = t->kind == TRIGGER_POOL ? '<' : '>';
+	uint64_t ns;
+
+	if (!*text && is_counter(t->kind))
+		return 0;
+	if (*text != sign)
+		return refuse(t->text, sign == '<' ? "give a level, as in 'pool < 10%'"
+						   : "give a threshold, as in 'gap > 50us'");
+	text += 1 + strspn(text + 1, " ");
+	if (!trigger_is_time(t->kind))
+		return parse_count(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
+	if (parse_seconds(text, &ns))
+		return refuse(t->text, "the threshold is not a time, such as 50us");
+	t->threshold = (double)ns;
+	return 0;
+}
+
+/* "over 5s" at the end of text, which is cut off there. */
+static int parse_over(struct trigger *t, char *text)
+{
+	char *over = strstr(text, "over ");
+
+	if (!over)
+		return 0;
+	if (!has_interval(t->kind))
+		return refuse(t->text, "only counters and percentiles have an interval");
+	if (parse_seconds(
+		    over + strlen("over ") + strspn(over + strlen("over "), " "), &t->over_ns) ||
+		t->over_ns < NS_PER_S || t->over_ns > OVER_MAX_NS)
+		return refuse(t->text, "the interval is not a time from 1s to 100s");
+	*over = '\0';
+	return 0;
+}
+
+/* What follows the name of the condition. */
+static int parse_threshold(struct trigger *t, const char *text)
+{
+	char copy[TEXT_MAX];
+	size_t len;
+	int ret;
+
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return refuse(t->text, "it is too long");
+	ret = parse_over(t, copy);
+	for (len = strlen(copy); len && copy[len - 1] == ' '; len--)
+		copy[len - 1] = '\0';
+	return ret ? ret : parse_limit(t, copy);
+}
+
+static int parse_verdict(struct trigger *t, const char *text)
+{
+	t->verdict = -1;
+	if (!*text)
+		return 0;
+	if (*text != ':')
+		return refuse(t->text, "give 'doctor' or 'doctor: VERDICT'");
+	text += 1 + strspn(text + 1, " ");
+	for (int i = 0; i < VERDICT_COUNT; i++)
+		if (!strcmp(verdict_names[i], text))
+			t->verdict = i;
+	return t->verdict < 0 ? refuse(t->text, "there is no such verdict") : 0;
+}
+
+static int parse_packet(struct trigger *t, const char *text)
+{
+	char err[512] = "not enough memory";
+
+	if (*text == ':')
+		text += 1 + strspn(text + 1, " ");
+	else
+		text = "";
+	if (!*text)
+		return refuse(t->text, "give a filter, as in 'packet: icmp'");
+	if (filter_compile(&t->filter, text, err, sizeof(err))) {
+		message_print("flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_usdt(struct trigger *t, const char *text)
+{
+	const char *colon;
+
+	if (*text == ':')
+		text += 1 + strspn(text + 1, " ");
+	colon = strchr(text, ':');
+	if (!colon || colon == text || !colon[1] || strpbrk(text, " /") || strchr(colon + 1, ':') ||
+		(size_t)(colon - text) >= sizeof(t->provider) ||
+		strlen(colon + 1) >= sizeof(t->event))
+		return refuse(t->text, "give an event, as in 'usdt: PROVIDER:NAME'");
+	memcpy(t->provider, text, (size_t)(colon - text));
+	t->provider[colon - text] = '\0';
+	strcpy(t->event, colon + 1);
+	return 0;
+}
+
+int trigger_parse(struct trigger *t, const char *text)
+{
+	const char *rest = text + strspn(text, " ");
+	size_t len = strcspn(rest, " <>:");
+	int kind = choice_index(TRIGGER_NAMES, rest, len);
+
+	t->text = text;
+	if (kind < 0)
+		return refuse(text, "unknown condition; choose from " TRIGGER_NAMES);
+	t->kind = (enum trigger_kind)kind;
+	rest += len;
+	rest += strspn(rest, " ");
+	switch (t->kind) {
+	case TRIGGER_DOCTOR: return parse_verdict(t, rest);
+	case TRIGGER_PACKET: return parse_packet(t, rest);
+	case TRIGGER_USDT: return parse_usdt(t, rest);
+	case TRIGGER_EXIT: return *rest ? refuse(text, "'exit' has no threshold") : 0;
+	default: return parse_threshold(t, rest);
+	}
+}

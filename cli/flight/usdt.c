@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * USDT events of the application: 'usdt:' conditions.
+ *
+ * perf puts a breakpoint at each place of the event, in this process only, for as long as an event
+ * of one of its threads is open. An event belongs to one thread: threads that come later are looked
+ * for at each step. Times are of CLOCK_MONOTONIC, the only clock that perf and all kernels share.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cli/trace/trace.h"
+#include "common/atomics.h"
+#include "flight.h"
+
+#define TYPE_FILE     "/sys/bus/event_source/devices/uprobe/type"
+#define SEMAPHORE_BIT 32 /* of perf_event_attr.config: where the semaphore is in the file */
+#define PLACES_MAX    64
+#define PAGES         2 /* of a buffer, and one of its state; a power of two */
+
+/* An event of one thread, all its places in one buffer. */
+struct watched_thread {
+	pid_t tid;
+	int fd[PLACES_MAX]; /* the first one has the buffer */
+	struct perf_event_mmap_page *buffer;
+};
+
+struct usdt {
+	struct trigger *trigger;
+	pid_t pid;
+	char path[4200];
+	struct trace_place places[PLACES_MAX];
+	unsigned place_count;
+	struct watched_thread *threads;
+	unsigned thread_count;
+};
+
+/* ---- finding the event */
+
+static int find_in(void *ctx, const char *path, const char *file)
+{
+	struct usdt *u = ctx;
+	int n = elf_places(path, u->trigger->provider, u->trigger->event, u->places, PLACES_MAX);
+
+	(void)file;
+	if (n <= 0)
+		return n == -E2BIG ? n : 0;
+	snprintf(u->path, sizeof(u->path), "%s", path);
+	u->place_count = (unsigned)n;
+	return 1;
+}
+
+static int find(struct flight *f, struct usdt *u)
+{
+	int ret = trace_each_file(u->pid, find_in, u);
+
+	if (ret > 0)
+		return 0;
+	if (ret == -E2BIG)
+		message_print("flight: --on '%s': it has more than %d places", u->trigger->text,
+			PLACES_MAX);
+	else if (ret)
+		message_print("flight: --on '%s': the files of '%s' (pid %d) cannot be read: %s; "
+			      "run ringtap as root, outside of containers",
+			u->trigger->text, f->app.name, (int)u->pid, strerror(-ret));
+	else
+		message_print("flight: --on '%s': no file of '%s' has this event; 'bpftrace -l "
+			      "\"usdt:*\" -p %d' shows what there is",
+			u->trigger->text, f->app.name, (int)u->pid);
+	return ret ? ret : -ENOENT;
+}
+
+/* ---- threads */
+
+static long page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+static int uprobe_type(void)
+{
+	FILE *f = fopen(TYPE_FILE, "re");
+	int type = -ENOTSUP;
+
+	if (f && fscanf(f, "%d", &type) != 1)
+		type = -ENOTSUP;
+	if (f)
+		fclose(f);
+	return type;
+}
+
+/* A descriptor, or -errno. */
+static int open_place(const struct usdt *u, pid_t tid, const struct trace_place *p)
+{
+	struct perf_event_attr a = {.size = sizeof(a),
+		.config = p->semaphore << SEMAPHORE_BIT,
+		.config1 = (uintptr_t)u->path,
+		.config2 = p->offset,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC};
+	int type = uprobe_type();
+	long fd;
+
+	if (type < 0)
+		return type;
+	a.type = (uint32_t)type;
+	fd = syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static void unwatch(struct watched_thread *w)
+{
+	if (w->buffer)
+		munmap(w->buffer, (size_t)page_size() * (PAGES + 1));
+	for (unsigned i = 0; i < PLACES_MAX; i++)
+		if (w->fd[i] >= 0)
+			close(w->fd[i]);
+}
+
+static int watch_places(const struct usdt *u, struct watched_thread *w)
+{
+	for (unsigned i = 0; i < u->place_count; i++) {
+		w->fd[i] = open_place(u, w->tid, &u->places[i]);
+		if (w->fd[i] < 0)
+			return w->fd[i];
+		if (i && ioctl(w->fd[i], PERF_EVENT_IOC_SET_OUTPUT, w->fd[0]))
+			return -errno;
+		if (i)
+			continue;
+		w->buffer = mmap(NULL, (size_t)page_size() * (PAGES + 1), PROT_READ | PROT_WRITE,
+			MAP_SHARED, w->fd[0], 0);
+		if (w->buffer == MAP_FAILED) {
+			w->buffer = NULL;
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* 0, -ESRCH: it has ended, or -errno. */
+static int watch(struct usdt *u, pid_t tid)
+{
+	struct watched_thread *more = realloc(u->threads, (u->thread_count + 1) * sizeof(*more)),
+			      *w;
+	int ret;
+
+	if (!more)
+		return -ENOMEM;
+	u->threads = more;
+	w = &more[u->thread_count];
+	*w = (struct watched_thread){.tid = tid};
+	for (unsigned i = 0; i < PLACES_MAX; i++)
+		w->fd[i] = -1;
+	ret = watch_places(u, w);
+	if (ret)
+		unwatch(w);
+	else
+		u->thread_count++;
+	return ret;
+}
+
+static bool is_watched(const struct usdt *u, pid_t tid)
+{
+	for (unsigned i = 0; i < u->thread_count; i++)
+		if (u->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Those that are new; and forgets those that have ended. */
+static int follow_threads(struct usdt *u)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+	int ret = 0;
+
+	for (unsigned i = 0; i < u->thread_count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)u->pid,
+			(int)u->threads[i].tid);
+		if (!access(path, F_OK))
+			continue;
+		unwatch(&u->threads[i]);
+		u->threads[i--] = u->threads[--u->thread_count];
+	}
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)u->pid);
+	d = opendir(path);
+	while (!ret && d && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+
+		if (tid > 0 && !is_watched(u, tid))
+			ret = watch(u, tid);
+		if (ret == -ESRCH)
+			ret = 0;
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+/* ---- samples */
+
+struct sample {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t mono_ns;
+};
+
+static void copy_out(const struct watched_thread *w, uint64_t at, void *out, size_t size)
+{
+	size_t bytes = (size_t)page_size() * PAGES;
+	const char *data = (const char *)w->buffer + page_size();
+
+	for (size_t i = 0; i < size; i++)
+		((char *)out)[i] = data[(at + i) % bytes];
+}
+
+/* Takes all samples of a thread: their number, and the time of the first one. */
+static uint64_t take(struct watched_thread *w, uint64_t *first_ns)
+{
+	/* Pairs with the kernel's barrier before it stores data_head. */
+	uint64_t head = rt_load_acquire(&w->buffer->data_head), tail = w->buffer->data_tail, n = 0;
+
+	while (tail < head) {
+		struct sample s;
+
+		copy_out(w, tail, &s, sizeof(s));
+		if (s.header.size < sizeof(s.header))
+			break;
+		tail += s.header.size;
+		if (s.header.type == PERF_RECORD_SAMPLE && !n++)
+			*first_ns = s.mono_ns;
+	}
+	/* Pairs with the kernel's control dependency on data_tail. */
+	rt_store_release(&w->buffer->data_tail, head);
+	return n;
+}
+
+static void check(struct flight *f, struct usdt *u)
+{
+	int64_t offset = (int64_t)(now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC));
+	uint64_t first_ns = UINT64_MAX, events = 0;
+	struct event e = {0};
+
+	for (unsigned i = 0; i < u->thread_count; i++) {
+		uint64_t ns = 0, n = take(&u->threads[i], &ns);
+
+		events += n;
+		if (!n || ns >= first_ns)
+			continue;
+		first_ns = ns;
+		snprintf(e.where, sizeof(e.where), "thread %d", (int)u->threads[i].tid);
+	}
+	if (!events)
+		return;
+	e.from_ns = e.to_ns = first_ns + (uint64_t)offset;
+	flight_fire(f, u->trigger, &e);
+	u->trigger->suppressed += events - 1;
+}
+
+/* ---- the conditions */
+
+static int attach(struct flight *f, struct usdt *u)
+{
+	int ret = find(f, u);
+
+	if (ret)
+		return ret;
+	ret = follow_threads(u);
+	if (ret)
+		message_print(
+			"flight: --on '%s': perf: %s; run ringtap as root or with CAP_PERFMON, "
+			"on a kernel with uprobes",
+			u->trigger->text, strerror(-ret));
+	return ret;
+}
+
+int usdts_attach(struct flight *f)
+{
+	int ret = 0;
+
+	f->usdts = calloc(f->cfg->trigger_count, sizeof(*f->usdts));
+	if (!f->usdts)
+		return -ENOMEM;
+	for (unsigned i = 0; i < f->cfg->trigger_count && !ret; i++) {
+		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+
+		if (t->kind != TRIGGER_USDT)
+			continue;
+		f->usdts[f->usdt_count] =
+			(struct usdt){.trigger = t, .pid = (pid_t)f->app.info.host_pid};
+		ret = attach(f, &f->usdts[f->usdt_count++]);
+	}
+	return ret;
+}
+
+void usdts_check(struct flight *f, bool threads)
+{
+	for (unsigned i = 0; i < f->usdt_count; i++) {
+		check(f, &f->usdts[i]);
+		if (threads)
+			(void)follow_threads(&f->usdts[i]);
+	}
+}
+
+void usdts_close(struct flight *f)
+{
+	for (unsigned i = 0; i < f->usdt_count; i++) {
+		for (unsigned k = 0; k < f->usdts[i].thread_count; k++)
+			unwatch(&f->usdts[i].threads[k]);
+		free(f->usdts[i].threads);
+	}
+	free(f->usdts);
+	f->usdts = NULL;
+	f->usdt_count = 0;
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Incidents on request: ringtap flight trigger, and POST to ringtap export."""
+import urllib.error
+import urllib.request
+
+import pytest
+
+from harness import flight
+from harness.flight import comments
+from harness.paths import RINGTAP
+from harness.proc import Proc, check, run
+from harness.prometheus import Exporter, get
+from harness.ringtap import USAGE
+
+
+def test_comment_of_a_request(app, keep):
+    kept = keep(app, "--before", "1ms", "--after", "200ms")
+    flight.command("trigger", kept.folder, "--comment", "link\x1b flapped")
+    kept.proc.expect("^Incident")
+    app.tx(n=10, len=100)
+    first, = kept.incidents(1)
+    flight.command("trigger", kept.folder)
+    second = kept.incidents(2)[1]
+    kept.finish()
+    assert first["trigger"]["comment"] == "link? flapped" and second["trigger"]["comment"] is None
+    assert comments(first.file)[0].endswith("Z: link? flapped")
+    assert "comment: link? flapped" in flight.command("show", kept.folder, first.folder.name)
+    assert sorted(p.name for p in kept.folder.iterdir()) == [
+        ".recorder", first.folder.name, second.folder.name]
+
+
+def post(exporter, path, data=b"", headers=None):
+    request = urllib.request.Request(f"http://{exporter.address}{path}", method="POST", data=data,
+                                     headers=headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
+def test_http_request(app, keep, closing):
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder)))
+    path = f"/flight/{kept.folder.name}/trigger"
+    assert post(exporter, path + "?comment=alert%201", b"{}" * 100) == 202
+    incident, = kept.incidents(1)
+    assert incident["trigger"]["comment"] == "alert 1" and incident.condition == "command"
+    assert get(exporter.url)[0] == 200
+    assert get(f"http://{exporter.address}{path}")[0] == 404  # only POST does anything
+    assert get(f"http://{exporter.address}{path}", method="PUT")[0] == 405
+    assert post(exporter, "/flight/other/trigger") == post(exporter, "/flight/trigger") == 404
+    assert post(exporter, path + "/trigger") == 404
+    assert post(exporter, path, headers={"Origin": "http://example.com"}) == 403
+    with pytest.raises((OSError, urllib.error.URLError)):
+        post(exporter, path, b"x" * 1_000_000)
+    kept.finish()
+    assert post(exporter, path) == 503
+    assert len(kept.folders()) == 1
+
+
+def test_http_request_from_another_host(app, keep, closing, net):
+    """Another network namespace reaches the address, and may do so only with --trigger-from any."""
+    host, device = net.add_host("192.0.2.1")
+    address = "192.0.2.254"
+    check(["ip", "-n", net.hub.name, "addr", "add", f"{address}/24", "dev", device])
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    url = f"http://{address}:{{}}/flight/{kept.folder.name}/trigger"
+    for allowed, status in ("loopback", "403"), ("any", "202"):
+        exporter = closing(Proc([*net.hub.prefix, RINGTAP, "export", "--listen", f"{address}:0",
+                                 "--allow-trigger", kept.folder, "--trigger-from", allowed]))
+        port = exporter.expect(r"^Exporting at http://\S+:(\d+)/").group(1).decode()
+        got = check([*host.prefix, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST",
+                     url.format(port)])
+        assert got == status
+    kept.incidents(1)
+    kept.finish()
+
+
+def test_requests_are_off_by_default(app, closing):
+    exporter = closing(Exporter(app))
+    assert post(exporter, "/flight/incidents/trigger") == 405
+
+
+@pytest.mark.parametrize("folders,text", [
+    (("/",), "no folder with a name"),
+    (("/a/x", "/b/x/"), "same name"),
+])
+def test_wrong_folders_are_refused(folders, text):
+    done = run([RINGTAP, "export", *(a for f in folders for a in ("--allow-trigger", f))])
+    assert done.returncode == USAGE and text in done.stderr
