@@ -60,6 +60,9 @@ local function note(frame, id, direction)
 	local key = application() .. " " .. id
 	local packet = open[key]
 
+	if frames[frame] then
+		return
+	end
 	if direction == RECEIVED then
 		packet = {frame = frame, time = get_time().value, sent = {}}
 		open[key] = packet

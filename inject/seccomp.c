@@ -217,8 +217,8 @@ const char *rt_seccomp_forbids(pid_t tid)
 
 	/* Without the capability, the kernel does not even show that there are none. */
 	rt_process_status(tid, "Seccomp", mode, sizeof(mode));
-	if (atoi(mode) == SECCOMP_MODE_DISABLED)
-		return NULL;
+	if (mode[0] && atoi(mode) == SECCOMP_MODE_DISABLED)
+		return NULL; /* an empty one could not be read */
 	for (unsigned n = 0;; n++) {
 		long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, NULL);
 		struct sock_filter *program;

@@ -6,17 +6,20 @@
  * another process, which a recorder can leave behind.
  */
 #include <errno.h>
-#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collapse.h"
+#include "common/atomics.h"
 #include "common/pages.h"
 
 #ifndef MADV_COLLAPSE
@@ -25,30 +28,66 @@
 
 int rt_collapse_wait_ms = 1000;
 
-int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
-{
-	/* No flags: a fork without the handlers of fork() and without a signal at its end. */
-	pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
-	struct pollfd end = {.events = POLLIN};
-	int status, n = 0;
+/* A process that the kernel does not let end; 0: none. While there is one, others would not end
+ * either. Atomic. */
+static pid_t stuck;
 
-	if (pid < 0)
-		return -errno;
+static bool is_stuck(void)
+{
+	pid_t pid = rt_load(&stuck);
+
+	if (pid && !waitpid(pid, NULL, __WALL | WNOHANG))
+		return true;
+	rt_store(&stuck, 0);
+	return false;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Without the descriptors: they would keep connections, pipes and locks of this process. */
+static pid_t begin(void (*f)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all); /* handlers of this process must not run there */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* No flags: a fork without the handlers of fork() and without a signal at its end. */
+	pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid) {
-		f(arg);
+		if (!syscall(SYS_close_range, 0u, ~0u, 0u))
+			f(arg);
 		_exit(0);
 	}
-	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	while (end.fd >= 0 && (n = poll(&end, 1, timeout_ms)) < 0 && errno == EINTR)
-		;
-	if (end.fd >= 0)
-		close(end.fd);
-	if (n <= 0)
-		kill(pid, SIGKILL);
-	/* Not collected after a kill: it may not end for long. Then init does it. */
-	if (waitpid(pid, &status, n > 0 ? __WALL : __WALL | WNOHANG) != pid)
-		return -ETIMEDOUT;
-	return WIFEXITED(status) ? 0 : -EINTR;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
+{
+	uint64_t until = now_ms() + (uint64_t)timeout_ms;
+	struct timespec nap = {.tv_nsec = 1000000};
+	int status = 0;
+	pid_t pid, ended;
+
+	if (is_stuck())
+		return -EBUSY;
+	pid = begin(f, arg);
+	if (pid < 0)
+		return -errno;
+	while (!(ended = waitpid(pid, &status, __WALL | WNOHANG)) && now_ms() < until)
+		nanosleep(&nap, NULL);
+	if (ended)
+		return ended == pid && WIFEXITED(status) ? 0 : -EINTR;
+	kill(pid, SIGKILL);
+	rt_store(&stuck, pid);
+	return -ETIMEDOUT;
 }
 
 static bool advice_is_taken(void)

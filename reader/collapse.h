@@ -14,10 +14,11 @@ extern int rt_collapse_wait_ms;
  * for each GiB, at the latest. Failure costs speed only. */
 void rt_collapse(void *p, size_t size);
 
-/* Calls f(arg) in a process of its own, a copy of this one with the calling thread alone: f may
- * use what async-signal-safe functions may, and shared memory. No SIGCHLD is sent when it ends,
- * and only waitpid() with __WALL sees it. 0: f has returned; -ETIMEDOUT: it has not for so long,
- * and is killed as soon as the kernel lets it; other -errno: it did not begin, or was killed. */
+/* Calls f(arg) in a process of its own, a copy of this one with the calling thread alone and no
+ * descriptors: f may use what async-signal-safe functions may, and shared memory. No SIGCHLD is
+ * sent when it ends, and only waitpid() with __WALL sees it. 0: f has returned; -ETIMEDOUT: it has
+ * not for so long, and is killed as soon as the kernel lets it; -EBUSY: an earlier one has not
+ * ended yet; other -errno: it did not begin, or was killed. */
 int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,9 +29,27 @@ static void forever(void *arg)
 		pause();
 }
 
+/* As one that the kernel does not let end: it takes no signal but SIGKILL, and that is late. */
+static void until_released(void *arg)
+{
+	volatile int *go = arg;
+
+	go[1] = 1;
+	while (!go[0])
+		usleep(1000);
+}
+
 static void mark(void *arg)
 {
 	*(volatile int *)arg = 1;
+}
+
+static void nothing(void *arg)
+{
+}
+
+static void on_alarm(int sig)
+{
 }
 
 static double seconds(void)
@@ -50,7 +71,51 @@ static void test_that_does_not_end(void **state)
 	/* It was killed, and is no child that an application waits for. */
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
-	assert_true(waitpid(-1, NULL, __WALL) > 0);
+	/* The next call collects it. */
+	while (rt_collapse_aside(nothing, NULL, 60000) == -EBUSY)
+		usleep(1000);
+	assert_int_equal(waitpid(-1, NULL, __WALL), -1);
+}
+
+static void test_signals_do_not_prolong_it(void **state)
+{
+	struct itimerval often = {{0, 10000}, {0, 10000}}, never = {{0, 0}, {0, 0}};
+	double begin = seconds();
+
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	assert_int_equal(rt_collapse_aside(forever, NULL, 200), -ETIMEDOUT);
+	setitimer(ITIMER_REAL, &never, NULL);
+	assert_true(seconds() - begin < 30);
+	while (rt_collapse_aside(nothing, NULL, 60000) == -EBUSY)
+		usleep(1000);
+}
+
+/* The end of a connection is the end of a session: what is left behind must not hold one. */
+static void test_that_holds_no_descriptor(void **state)
+{
+	volatile int *go =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int pair[2];
+	char c;
+	pid_t recorder;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	recorder = fork();
+	if (!recorder) {
+		close(pair[0]);
+		rt_collapse_aside(until_released, (void *)go, 60000);
+		_exit(0);
+	}
+	close(pair[1]);
+	while (!go[1])
+		usleep(1000);
+	kill(recorder, SIGKILL);
+	assert_int_equal(waitpid(recorder, NULL, 0), recorder);
+	assert_int_equal(recv(pair[0], &c, 1, 0), 0); /* forever if the descriptor is held */
+	go[0] = 1;
+	close(pair[0]);
+	munmap((void *)go, 4096);
 }
 
 static void test_that_ends(void **state)
@@ -120,6 +185,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_that_does_not_end),
+		cmocka_unit_test(test_signals_do_not_prolong_it),
+		cmocka_unit_test(test_that_holds_no_descriptor),
 		cmocka_unit_test(test_that_ends),
 		cmocka_unit_test(test_huge_pages),
 	};

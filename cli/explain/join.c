@@ -100,6 +100,13 @@ static void let_time_pass(struct join *j, uint64_t ns)
 
 	if (!j->first_ns || ns < j->first_ns)
 		j->first_ns = ns;
+	if (j->begins && j->last_ns > ns && j->last_ns - ns >= j->timeout_ns) {
+		/* Files that are not in the order of their times: the clock begins anew. */
+		while ((w = waitlist_oldest(&j->waitlist)))
+			leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+		j->last_ns = ns;
+	}
+	j->begins = false;
 	j->disorder += ns + DISORDER_NS < j->last_ns;
 	if (ns > j->last_ns)
 		j->last_ns = ns;

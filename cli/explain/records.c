@@ -417,7 +417,9 @@ static bool is_ready(const struct records *b)
 	const uint8_t *p;
 	size_t have = bytes_ready(b->in, &p);
 
-	return have >= b->used + 12 && get32(b, p + b->used + 4) <= have - b->used;
+	/* A section may have its lengths in the other byte order. */
+	return have >= b->used + 12 && get32(b, p + b->used) != RT_PCAPNG_SHB &&
+	       get32(b, p + b->used + 4) <= have - b->used;
 }
 
 int records_next(struct records *b, struct record *r, int max)

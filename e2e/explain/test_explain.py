@@ -4,6 +4,7 @@ import collections
 import csv
 import io
 import json
+import struct
 
 import pytest
 
@@ -254,6 +255,33 @@ def test_losses_and_filters_are_named(tmp_path):
     other = w.write(tmp_path / "other.pcapng")
     for files, lost in (((again,), 15), ((again, again), 15), ((other,), 19)):
         assert numbers(*files)["ports"][0]["lost_by_capture"] == lost
+
+
+def test_a_section_of_the_other_byte_order_moves_no_packet(tmp_path):
+    """Its length is small in the order of the section before, so that it seems to be in memory; reading all of it moves that."""
+    w, size = two_ports(), 2 << 20
+    for i in range(8):
+        w.packet(0, START + i, FRAME, RX, 0, i + 1)
+    path = w.write(tmp_path / "orders.pcapng")
+    words = struct.pack(">III", 0x0a0d0d0a, size, 0x1a2b3c4d)
+    path.write_bytes(path.read_bytes() + words + b"\xff" * (size - 16) + struct.pack(">I", size) + bytes(65536))
+    done = run([RINGTAP, "explain", "--csv", path])
+    assert done.returncode == FAILED  # no signal; all packets before it are explained
+    assert [int(row["id"]) for row in csv.DictReader(io.StringIO(done.stdout))] == list(range(1, 9))
+
+
+def test_files_that_are_not_in_the_order_of_their_times(tmp_path):
+    """What a later file has sent, and an earlier one, is sent in both."""
+    paths = []
+    for name, begin in (("late", START + 10 * 10**9), ("early", START)):
+        w = two_ports()
+        for i in range(100):
+            w.packet(0, begin + 1000 * i, FRAME, RX, 0, begin + i)
+            w.packet(1, begin + 1000 * i + 500, FRAME, TX, 0, begin + i)
+        w.packet(0, begin + 3 * 10**9, FRAME, RX, 0, begin + 100)
+        paths.append(w.write(tmp_path / f"{name}.pcapng"))
+    j = numbers(*paths)
+    assert (j["sent"], j["unknown"], j["open"], j["not_sent"]) == (200, 0, 2, 0)
 
 
 def test_ids_of_two_applications_are_two(tmp_path):

@@ -75,13 +75,14 @@ def check_calls(text, unit, at_least):
 # ---- ringtap flight
 
 def service_args(app, folder):
-    """Those of the unit, with a folder in place of the state directory's."""
+    """Those of the unit, with a folder in place of the state directory's. %I would make a / of each - in the name."""
     words = service.setting("ExecStart", service.FLIGHT).split()[1:]
     defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()
     args = []
     for word in words:
         args += defaults if word == "$RINGTAP_FLIGHT_OPTIONS" else [
-            word.replace("%S/ringtap-flight/%i", str(folder)).replace("%I", app.prefix)]
+            word.replace("%S/ringtap-flight/%i", str(folder)).replace("%i", app.prefix)]
+    assert app.prefix in args and "%" not in "".join(map(str, args))
     return args
 
 

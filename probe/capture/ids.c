@@ -58,6 +58,8 @@ void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, un
 		(uint64_t)(port & PORT_MASK) << PORT_SHIFT | (uint64_t)t->index << THREAD_SHIFT;
 	uint64_t number = t->ids;
 
+	if (rt_unlikely(!flag))
+		return;
 	/* First: a thread that jumps out of the hook must not give them again. */
 	rt_store(&t->ids, number + n);
 	rt_compiler_barrier();
@@ -95,8 +97,16 @@ uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer)
 
 	for (unsigned segs = RTE_MIN(m->nb_segs, SEGMENTS_MAX); s && segs > 1;
 		s = s->next, segs--) {
-		if (s->ol_flags & flag)
-			return *RTE_MBUF_DYNFIELD(s, rt_load(&rt_ids.offset), const uint64_t *);
+		uint64_t id;
+
+		if (!(s->ol_flags & flag))
+			continue;
+		id = *RTE_MBUF_DYNFIELD(s, rt_load(&rt_ids.offset), const uint64_t *);
+		/* Drivers may fill a segment without clearing the flags of its last use: what
+		 * another port has received since has that one's number. */
+		if (m->port == RTE_MBUF_PORT_INVALID ||
+			(id >> PORT_SHIFT & PORT_MASK) == (m->port & PORT_MASK))
+			return id;
 	}
 	return infer ? infer_id(m) : 0;
 }

@@ -14,7 +14,7 @@ static int refuse(const char *what, int code, char *err)
 {
 	snprintf(err, RT_TEXT_LEN, "%s needs 8 bytes and a flag in the application's mbufs: %s",
 		what, code == ENOENT || code == ENOSPC ? "all are taken" : strerror(code));
-	return -code;
+	return code ? -code : -EIO;
 }
 
 int rt_mbuf_field_register(
