@@ -51,8 +51,8 @@ struct flight_config {
 	unsigned collectors, latency_every;
 	const char *folder;
 	uint64_t max_incidents, max_disk; /* 0: no limit */
-	bool attach; /* load the probe where it is missing */
-	bool wait;   /* for the application */
+	bool attach;                      /* load the probe where it is missing */
+	bool wait;                        /* for the application */
 	bool quiet;
 };
 

@@ -2,6 +2,7 @@
 """What a running recorder answers: ringtap flight top, and its metrics in ringtap export."""
 import json
 import os
+import re
 import socket
 import stat
 
@@ -94,6 +95,25 @@ def test_conditions_have_values_and_distances(testpmd, keep):
     assert {c["condition"]: c["incidents"] for c in now["conditions"]}["command"] == 1
     assert [i["name"] for i in now["recent"]] == [kept.folders()[0].name]
     assert now["incomplete"] == 1 and now["missing_ns"] > 0  # it began less than 2 s before
+
+
+def test_conditions_on_packets_and_intervals(app, keep):
+    """A packet is no number; an interval has a value once it has passed."""
+    keep(app, "--on", "packet: len == 60", "--cooldown", "1h", "--on", "missed > 10/s over 1s")
+    assert app.tx(n=5, len=60)[0] == 5
+
+    def met():
+        packet, missed = state(app)["conditions"][:2]
+        return packet["suppressed"] == 4 and missed["value"] and (packet, missed)
+
+    packet, missed = until(met, what="all five packets and an interval")
+    assert packet["incidents"] == 1
+    assert packet["value"] is packet["threshold"] is packet["threshold_share"] is None
+    assert missed["value"] == "0 packets/s" and missed["threshold"] == "10 packets/s"
+    assert missed["threshold_share"] == missed["incidents"] == 0
+    text = check([RINGTAP, "flight", "top", app.prefix])
+    assert re.search(r"^packet: len == 60 +- .* 1 +4$", text, re.MULTILINE), text
+    assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets/s +0 ", text, re.MULTILINE), text
 
 
 def test_top_as_text(app, keep):

@@ -64,6 +64,7 @@ def test_the_packet_itself_has_the_comment(app, keep):
     assert at == 1007 and packet.data[14:18] == (1007).to_bytes(4, "big")
     assert file.packets[at - 1].ns == packet.ns == incident["event_from_ns"]
     assert incident["trigger"]["name"] == "packet"
+    assert "The packet that matched has the comment" in (incident.folder / "index.html").read_text()
 
 
 def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
