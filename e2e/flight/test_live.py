@@ -113,7 +113,7 @@ def test_conditions_on_packets_and_intervals(app, keep):
     assert missed["threshold_share"] == missed["incidents"] == 0
     text = check([RINGTAP, "flight", "top", app.prefix])
     assert re.search(r"^packet: len == 60 +- .* 1 +4$", text, re.MULTILINE), text
-    assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets/s +0 ", text, re.MULTILINE), text
+    assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets +0 ", text, re.MULTILINE), text
 
 
 def test_top_as_text(app, keep):

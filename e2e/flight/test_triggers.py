@@ -295,9 +295,10 @@ def test_a_burst_of_drops(fwd, keep, record):
     whole = recorder.file()
     arrived = numbers(whole, "net_ring_b", RX)
     # At the end some are on their way.
-    lost = {n for n in numbers(whole, "net_ring_b", TX) if n not in arrived and n < max(arrived)}
+    offered, newest = numbers(whole, "net_ring_b", TX), max(arrived)
+    lost = {n for n in offered if n not in arrived and n < newest}
     assert len(lost) == dropped
     # The first of them lies between the two readings.
-    first = min(numbers(whole, "net_ring_b", TX)[n] for n in lost)
+    first = min(offered[n] for n in lost)
     assert incident["event_from_ns"] <= first <= incident["event_to_ns"]
     assert first in numbers(file, "net_ring_b", TX).values()

@@ -74,13 +74,16 @@ def check_calls(text, unit, at_least):
 
 # ---- ringtap flight
 
-def service_args(app, folder):
-    """Those of the unit, with a folder in place of the state directory's."""
+USDT = ("--on", "usdt: ringtap:session_open", "--name", "session")
+
+
+def service_args(app, folder, options=()):
+    """Those of the unit and of its file of options, with a folder in place of the state directory's."""
     words = service.setting("ExecStart", service.FLIGHT).split()[1:]
     defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()
     args = []
     for word in words:
-        args += defaults if word == "$RINGTAP_FLIGHT_OPTIONS" else [
+        args += [*defaults, *options] if word == "$RINGTAP_FLIGHT_OPTIONS" else [
             word.replace("%S/ringtap-flight/%i", str(folder)).replace("%I", app.prefix)]
     return args
 
@@ -96,20 +99,24 @@ def bare(closing):
          "--role", "sink:b@0", "--rate", "1k"], program=program, **kwargs).running())
 
 
-def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
-    """Loads the probe, records, answers, and ends with the application, whose end is an incident."""
+def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path, record):
+    """Loads the probe, records, answers, notices a USDT event, and ends with the application, whose
+    end is an incident."""
     app = bare()
     folder = tmp_path / "state"
     folder.mkdir(0o700)
     # Only this shows what the seccomp filter of a container that the tests run in would do to the application.
     also = [] if "Seccomp:\t0" in Path("/proc/self/status").read_text() else ["CAP_SYS_ADMIN"]
-    recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP, *service_args(app, folder)]))
+    recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP,
+                              *service_args(app, folder, USDT)]))
     recorder.expect("^Keeping the packets of")
     until(lambda: json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"][0]["kept_packets"],
           what="packets")
+    record(app).finish()
+    recorder.expect("^Incident .*-session: .* packets")
     app.proc.kill()
     assert recorder.wait(60) == 0
-    incident, = (p for p in folder.iterdir() if p.is_dir())
+    incident = max(p for p in folder.iterdir() if p.is_dir())
     assert incident.name.endswith("-exit") and (incident / "incident.json").exists()
 
 
@@ -131,7 +138,7 @@ def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closi
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     app, log = bare(), tmp_path / "strace"
-    recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i")]))
+    recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i", USDT)]))
     recorder.expect("^Keeping the packets of")
     check([RINGTAP, "flight", "top", app.prefix])
     check([RINGTAP, "flight", "trigger", "-w", tmp_path / "i"])
