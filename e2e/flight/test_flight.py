@@ -214,7 +214,9 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     again.finish()
     flight.command("prune", again.folder, "--max-incidents", 1)
     assert again.folders() == [again.incidents(1)[0].folder]
-    assert stream.stop().role("sink")["sequence"]["lost"] == 0
+    # On a busy machine the application loses packets by itself, between its own threads.
+    report = stream.stop()
+    assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
 
 
 def test_second_recorder_of_a_folder_is_refused(app, keep):
