@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/images anew: `ringtap top` in a terminal, a recording in Wireshark, and one explained. Run as root:
-RINGTAP_BUILD=build devtools/pictures.py (packages: devtools/deps.sh test pictures).
+"""Makes docs/images anew: `ringtap top` in a terminal, a recording in Wireshark, one explained, and incidents of
+`ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight] (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
 import io
@@ -18,8 +18,12 @@ from rich.console import Console  # noqa: E402
 from rich.terminal_theme import MONOKAI  # noqa: E402
 from rich.text import Text  # noqa: E402
 
-from harness import sandbox  # noqa: E402
+from harness import dpdk, sandbox  # noqa: E402
+from harness.browser import Browser  # noqa: E402
+from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
+from harness.netns import Namespace, Net  # noqa: E402
+from harness.ovs import Ovs  # noqa: E402
 from harness.paths import Plugin, RINGTAP  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
@@ -73,7 +77,12 @@ def top(bed, out):
         load.close()
         echo.close()
     # Title and keys are shown once.
-    text = "\n".join([*first, *(line for view in others for line in ["", *view[2:]])])
+    draw([*first, *(line for view in others for line in ["", *view[2:]])], out)
+
+
+def draw(lines, out):
+    """Lines of a terminal as SVG."""
+    text = "\n".join(lines)
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True,
                       color_system="truecolor")
     console.print(Text.from_ansi(text), no_wrap=True)
@@ -199,11 +208,96 @@ def explain(folder, out):
     check(["pngquant", "--force", "--speed", "1", "--output", out, "32", drawn])
 
 
+class Quiet(Namespace):
+    """A namespace whose programs have CPU priority: what is seen is what is done to them."""
+
+    def start(self, argv, **kwargs):
+        first = 'echo -15 >/proc/self/autogroup 2>/dev/null; exec nice -n -15 "$@"'
+        return super().start(["sh", "-c", first, "sh", *argv], **kwargs)
+
+
+def switch(plugin):
+    """Open vSwitch with two hosts that ping each other a thousand times a second. Returns the net, the switch and
+    the programs."""
+    dpdk.new_prefix = lambda kind: kind
+    net = Net()
+    net.hub.close()
+    net.hub = Quiet()
+    hosts = [net.add_host(f"10.0.0.{i}") for i in (1, 2)]
+    ovs = Ovs(net.hub, plugin.path)
+    for name, (_, port) in zip(("p0", "p1"), hosts):
+        ovs.add_port(name, port)
+    for host, other in ((hosts[0][0], 2), (hosts[1][0], 1)):
+        until(lambda: run([*host.prefix, "ping", "-c", "1", "-W", "1", f"10.0.0.{other}"]).returncode == 0, 30, "a ping")
+    pings = [host.start(["ping", "-q", "-i", "0.001", f"10.0.0.{other}"]) for (host, _), other in zip(hosts, (2, 1))]
+    return net, ovs, pings
+
+
+SPIN = "import time; end = time.monotonic() + 0.08\nwhile time.monotonic() < end: pass"
+
+
+def slow_pmd():
+    """Takes the CPU from the PMD thread, for 80 ms. The program ends by itself: at its priority, nothing else on that
+    CPU could end it."""
+    check(["chrt", "-f", "10", "taskset", "-c", "1", sys.executable, "-c", SPIN])
+
+
+def flap(net):
+    """The link to the first host is down for 0.3 s."""
+    net.hub.check(["ip", "link", "set", "to1", "down"])
+    time.sleep(0.3)
+    net.hub.check(["ip", "link", "set", "to1", "up"])
+
+
+def page(incident, folder, out):
+    browser = Browser(folder / "profile")
+    try:
+        browser.open(incident.folder / "index.html", 900)
+        browser.screenshot(out)
+    finally:
+        browser.close()
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "16", out])
+
+
+def flight(plugin, folder):
+    """What docs/flight.md shows: a slow PMD thread and a flapping link, from the recorder's start to the incidents."""
+    net, ovs, pings = switch(plugin)
+    kept = terminal = None
+    try:
+        kept = Flight(ovs, folder / "incidents", "--keep", "64M", "--before", "1s", "--after", "500ms", "--cooldown", "1h",
+                      "--on", "idle-gap > 50ms", "--name", "slow-pmd", "--on", "errors", "--name", "link",
+                      "--collectors", "all")
+        terminal = Terminal([RINGTAP, "flight", "top"], COLUMNS, 24, {"LC_ALL": "C.UTF-8"})
+        time.sleep(4)
+        # A gap after a poll with packets is none of an idle thread: rare, and not what is to be seen.
+        until(lambda: kept.folders() or slow_pmd() or time.sleep(1), 30, "an incident")
+        pmd, = kept.incidents(1)
+        time.sleep(2)
+        flap(net)
+        link = next(i for i in kept.incidents(2) if i.folder != pmd.folder)
+        terminal.shows(r"-link ")
+        lines = terminal.screen(styles=True)
+        # Where it is written says nothing.
+        draw([re.sub(r"^/\S+", "/root/incidents", line) for line in lines if line], IMAGES / "flight-top.svg")
+        page(pmd, folder, IMAGES / "flight-slow-pmd.png")
+        page(link, folder, IMAGES / "flight-link.png")
+        print(kept.finish())
+    finally:
+        for it in (terminal, kept, *pings, ovs, net):
+            if it:
+                it.close()
+
+
 def main():
     IMAGES.mkdir(exist_ok=True)
     sandbox.enter()
     plugin = Plugin()
     try:
+        if sys.argv[1:] in ([], ["flight"]):
+            with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+                flight(plugin, Path(folder))
+        if sys.argv[1:]:
+            return
         with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
             bed = TwoHosts(plugin.path, folder, preferred=True)
             try:

@@ -104,7 +104,8 @@ unsigned export_trigger(const struct export_triggers *t, struct MHD_Connection *
 	*text = !ret ? "an incident is being written\n"
 		: ret == -ESRCH
 			? "no recorder writes to this folder\n"
-			: "this exporter may not send to the recorder; run both as one user\n";
+			: "this exporter may not write to the folder or send to the recorder; run both "
+			  "as one user\n";
 	return !ret            ? MHD_HTTP_ACCEPTED
 	       : ret == -ESRCH ? MHD_HTTP_SERVICE_UNAVAILABLE
 			       : MHD_HTTP_INTERNAL_SERVER_ERROR;

@@ -182,7 +182,7 @@ uint64_t incident_missing_ns(const struct incident *i);
  * -errno. */
 int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f);
 /* The page; plot: there is one. */
-void page_write(const struct incident *i, bool plot, FILE *f);
+void page_write(const struct incident *i, bool plot, unsigned first, unsigned last, FILE *f);
 /* Text of any origin, as HTML. */
 void page_text(FILE *f, const char *text);
 

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
+#include "cli/attach_app.h"
 #include "cli/top/top.h"
 #include "flight.h"
 
@@ -34,7 +35,7 @@ static json_t *ask_all(const char *app)
 		return NULL;
 	}
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
-		if (!app || !strcmp(app, ringtap_apps_name(apps, i)))
+		if (!app || attach_is_meant(apps, i, app))
 			ask_recorders(list, ringtap_apps_dir(apps, i), ringtap_apps_name(apps, i),
 				TIMEOUT_MS);
 	ringtap_apps_free(apps);

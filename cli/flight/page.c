@@ -51,6 +51,35 @@ static void take_rates(const struct incident *i, struct curves *c)
 	}
 }
 
+/* A gap counts where it ends: one that went on when a snapshot was taken began before the next
+ * interval, and is the reason why many of these pages are read. */
+static double longest_gap(const struct span *s, const struct ringtap_thread_stats *t)
+{
+	double longest = 0;
+
+	for (uint32_t i = 0; i < t->gap_count; i++) {
+		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
+		uint64_t end = g->start_ns + g->ns;
+
+		if (end > s->from->taken_ns && end <= s->to->taken_ns)
+			longest = fmax(longest, (double)g->ns);
+	}
+	return longest;
+}
+
+static double longest_gap_of(const struct incident *i, unsigned first, unsigned last)
+{
+	double longest = 0;
+
+	for (unsigned n = first; n < last; n++) {
+		const struct span s = history_span(i->f, n, n + 1);
+
+		for (uint32_t k = 0; k < s.to->thread_count; k++)
+			longest = fmax(longest, longest_gap(&s, ringtap_snapshot_thread(s.to, k)));
+	}
+	return longest;
+}
+
 static void take_second(const struct incident *i, struct curves *c, const struct span *s)
 {
 	size_t n = c->seconds++;
@@ -62,7 +91,8 @@ static void take_second(const struct incident *i, struct curves *c, const struct
 
 		rates_thread(s, k, &r);
 		if (s->to->collectors & RINGTAP_GAPS)
-			c->gap[n] = fmax(c->gap[n], r.worst_gap_ns);
+			c->gap[n] = fmax(fmax(c->gap[n], r.worst_gap_ns),
+				longest_gap(s, ringtap_snapshot_thread(s->to, k)));
 	}
 	for (uint32_t k = 0; k < s->to->pair_count; k++) {
 		struct latency_rates r;
@@ -188,7 +218,7 @@ static void put_row(FILE *f, const char *name, const char *value)
 	fputs("</td></tr>\n", f);
 }
 
-void page_write(const struct incident *i, bool plot, FILE *f)
+void page_write(const struct incident *i, bool plot, unsigned first, unsigned last, FILE *f)
 {
 	char value[64], text[FORMAT_LEN];
 
@@ -208,6 +238,9 @@ void page_write(const struct incident *i, bool plot, FILE *f)
 	put_row(f, "value", *value ? value : "–");
 	if (*i->event.comment)
 		put_row(f, "comment", i->event.comment);
+	plot_si(value, sizeof(value), longest_gap_of(i, first, last) / 1e9, 3, "s");
+	if (first < last && i->f->history[last]->collectors & RINGTAP_GAPS)
+		put_row(f, "longest polling gap", value);
 	put_row(f, "packets", format_count(text, i->packets));
 	put_row(f, "lost by the capture", format_count(text, i->lost));
 	fputs("</table>\n", f);

@@ -117,7 +117,7 @@ static int write_page(const struct incident *i, unsigned first, unsigned last)
 	f = create(i, FLIGHT_PAGE, &path);
 	end = f ? 0 : -errno;
 	if (f) {
-		page_write(i, !ret, f);
+		page_write(i, !ret, first, last, f);
 		end = finish(f, 0);
 	}
 	free(path);

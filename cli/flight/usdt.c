@@ -281,7 +281,7 @@ static int attach(struct flight *f, struct usdt *u)
 	ret = follow_threads(u);
 	if (ret)
 		message_print(
-			"flight: --on '%s': perf: %s; run ringtap as root or with CAP_PERFMON, "
+			"flight: --on '%s': perf: %s; run ringtap as root or with CAP_SYS_ADMIN, "
 			"on a kernel with uprobes",
 			u->trigger->text, strerror(-ret));
 	return ret;

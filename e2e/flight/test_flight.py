@@ -214,7 +214,9 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     again.finish()
     flight.command("prune", again.folder, "--max-incidents", 1)
     assert again.folders() == [again.incidents(1)[0].folder]
-    assert stream.stop().role("sink")["sequence"]["lost"] == 0
+    # On a busy machine the application loses packets by itself, between its own threads.
+    report = stream.stop()
+    assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
 
 
 def test_second_recorder_of_a_folder_is_refused(app, keep):
@@ -238,19 +240,17 @@ def test_full_disk(busy, keep, tmp_path, closing):
 
 
 @pytest.mark.parametrize("options", [("--max-incidents", 2), ("--max-disk", "4M")])
-def test_oldest_incidents_are_removed(stream, keep, options):
-    """Each has some 1.6 MB."""
-    kept = keep(stream, "--before", "200ms", "--after", "1ms", *options)
+def test_oldest_incidents_are_removed(app, keep, options):
+    """They have 0.5, 1, 1.5 and 2 MB: packets of known number, each incident has those of all before."""
+    kept = keep(app, "--before", "60s", "--after", "1ms", *options)
     names = []
     for _ in range(4):
-        check(["sleep", "0.3"])
+        assert app.tx(n=350, len=1400)[0] == 350
         kept.proc.send_signal(signal.SIGUSR1)
         name = kept.proc.expect(r"^Incident (\S+): [\d,]+ packets").group(1).decode()
         names.append(name)
     kept.finish()
-    left = [p.name for p in kept.folders()]
-    assert left == names[-len(left):] and 1 <= len(left) < 4
-    assert len(left) == 2 or "--max-disk" in options
+    assert [p.name for p in kept.folders()] == names[-2:]
 
 
 def test_more_memory_than_there_is(app, tmp_path):

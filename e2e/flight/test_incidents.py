@@ -2,6 +2,8 @@
 """What is in the folder of an incident beside its packets, and what is extracted of it."""
 import collections
 import json
+import re
+import signal
 import stat
 
 import pytest
@@ -50,6 +52,21 @@ def incident(fwd, keep, tmp_path):
     made, = kept.incidents(1)
     kept.finish()
     return made
+
+
+def test_page_has_the_gap_of_the_event(fwd, keep):
+    """It went on while snapshots were taken."""
+    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+              "--role", "sink:b@0", "--rate", "20k").running()
+    kept = keep(app, "--before", "1s", "--after", "20ms", "--on", "idle-gap > 500ms")
+    check(["sleep", "1.2"])
+    app.proc.send_signal(signal.SIGSTOP)
+    check(["sleep", "1.6"])
+    app.proc.send_signal(signal.SIGCONT)
+    made, = kept.incidents(1)
+    kept.finish()
+    page = (made.folder / "index.html").read_text()
+    assert re.search(r"longest polling gap</th><td>(1\.[5-9]\d? s|[2-9])", page), page
 
 
 def tshark(path, *args):

@@ -74,13 +74,17 @@ def check_calls(text, unit, at_least):
 
 # ---- ringtap flight
 
-def service_args(app, folder):
-    """Those of the unit, with a folder in place of the state directory's. %I would make a / of each - in the name."""
+USDT = ("--on", "usdt: ringtap:session_open", "--name", "session")
+
+
+def service_args(app, folder, options=()):
+    """Those of the unit and of its file of options, with a folder in place of the state directory's. %I would
+    make a / of each - in the name."""
     words = service.setting("ExecStart", service.FLIGHT).split()[1:]
     defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()
     args = []
     for word in words:
-        args += defaults if word == "$RINGTAP_FLIGHT_OPTIONS" else [
+        args += [*defaults, *options] if word == "$RINGTAP_FLIGHT_OPTIONS" else [
             word.replace("%S/ringtap-flight/%i", str(folder)).replace("%i", app.prefix)]
     assert app.prefix in args and "%" not in "".join(map(str, args))
     return args
@@ -132,7 +136,7 @@ def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closi
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     app, log = bare(), tmp_path / "strace"
-    recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i")]))
+    recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i", USDT)]))
     recorder.expect("^Keeping the packets of")
     check([RINGTAP, "flight", "top", app.prefix])
     check([RINGTAP, "flight", "trigger", "-w", tmp_path / "i"])

@@ -316,9 +316,8 @@ const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t 
  * -EINVAL: a window; -ENOMEM. */
 int ringtap_capture_keep(struct ringtap_capture *cap, int timeout_ms);
 
-/* Packets older than this many nanoseconds are given back, too, though their space is not needed:
- * in whole chunks (2 MiB, or less of a small buffer), and not those that a window has not released.
- * 0: no limit, the default. At any time, and also in another thread than ringtap_capture_keep(). */
+/* Gives back packets older than ns, too, in whole chunks (2 MiB, or less of a small buffer); not
+ * those that a window holds. 0: no limit, the default. Any thread may call it at any time. */
 void ringtap_capture_keep_for(struct ringtap_capture *cap, uint64_t ns);
 
 struct ringtap_kept {

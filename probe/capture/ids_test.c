@@ -281,6 +281,21 @@ static void test_headers_of_the_application_may_precede_the_packet(void **state)
 	}
 }
 
+/* Scattered reception at a port without ids, of a driver that sets the flags of the first segment
+ * only: the second one was received with an id before. */
+static void test_segments_of_another_reception_have_none(void **state)
+{
+	struct rte_mbuf *m;
+
+	for (unsigned i = 0; i < 2; i++) {
+		take_in(1);
+		m = before(pkts[0], 1);
+		m->port = i ? in : out;
+		hand_over(&m, 1);
+		assert_int_equal(sent(i), i ? received(i) : 0);
+	}
+}
+
 /* Into a pool whose mbufs were received before: the rest of a chain has no old id. */
 static void test_all_segments_of_a_chain_have_its_id(void **state)
 {
@@ -510,6 +525,7 @@ int main(void)
 		with_ports(test_clones_and_copies_have_the_id_of_their_original),
 		with_ports(test_mbuf_that_is_sent_several_times_has_one),
 		with_ports(test_headers_of_the_application_may_precede_the_packet),
+		with_ports(test_segments_of_another_reception_have_none),
 		with_ports(test_all_segments_of_a_chain_have_its_id),
 		with_ports(test_packets_that_leave_by_a_ring_keep_theirs),
 		with_ports(test_ids_of_threads_differ),
