@@ -42,12 +42,12 @@ static bool is_stuck(void)
 	return false;
 }
 
-static uint64_t now_ms(void)
+static uint64_t now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Without the descriptors: they would keep connections, pipes and locks of this process. */
@@ -71,7 +71,7 @@ static pid_t begin(void (*f)(void *arg), void *arg)
 
 int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
 {
-	uint64_t until = now_ms() + (uint64_t)timeout_ms;
+	uint64_t until = now_ns() + (uint64_t)timeout_ms * 1000000;
 	struct timespec nap = {.tv_nsec = 1000000};
 	int status = 0;
 	pid_t pid, ended;
@@ -81,7 +81,7 @@ int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
 	pid = begin(f, arg);
 	if (pid < 0)
 		return -errno;
-	while (!(ended = waitpid(pid, &status, __WALL | WNOHANG)) && now_ms() < until)
+	while (!(ended = waitpid(pid, &status, __WALL | WNOHANG)) && now_ns() < until)
 		nanosleep(&nap, NULL);
 	if (ended)
 		return ended == pid && WIFEXITED(status) ? 0 : -EINTR;

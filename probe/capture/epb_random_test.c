@@ -265,6 +265,16 @@ static uint64_t mark(struct rte_mbuf *m)
 	return id;
 }
 
+/* Where a first segment without an id may come from: the application, the port of the id, another
+ * one. False: that of the next segment is not its packet's. */
+static bool choose_port(struct rte_mbuf *m, uint64_t id)
+{
+	uint16_t port = (id >> 50) & 1023;
+
+	m->port = one_in(3) ? RTE_MBUF_PORT_INVALID : one_in(2) ? port : port ^ 1;
+	return m->port != (port ^ 1);
+}
+
 /* Received packets have none if others hold them as well; that of a sent one may be in its second
  * segment. */
 static void make_id(struct packet *p, struct rte_mbuf *m, enum rt_direction dir)
@@ -275,7 +285,8 @@ static void make_id(struct packet *p, struct rte_mbuf *m, enum rt_direction dir)
 		return;
 	if (m->nb_segs > 1 && m->next && one_in(2)) {
 		p->id = mark(m->next);
-		p->id = dir == RT_DIR_TX ? p->id : 0;
+		if (!choose_port(m, p->id) || dir == RT_DIR_RX)
+			p->id = 0;
 		return;
 	}
 	p->id = mark(m);
