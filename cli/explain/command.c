@@ -168,7 +168,7 @@ static int write_report(
 	int html = 0, plot = 0, ret = 0;
 
 	if (c->json)
-		ret = report_json(r, stdout);
+		ret = explain_json(r, stdout);
 	else if (!c->csv)
 		ret = report_text(r, stdout);
 	if (output_end("explain", ret) != STATUS_OK)

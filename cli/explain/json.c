@@ -282,7 +282,7 @@ static json_t *ports(const struct report *r)
 	return list;
 }
 
-int report_json(const struct report *r, FILE *f)
+int explain_json(const struct report *r, FILE *f)
 {
 	json_t *j = json_object(), *files = json_array(), *notes = json_array();
 

@@ -49,7 +49,7 @@ double report_seconds(const struct report *r);
 
 /* 0 or -errno. */
 int report_text(const struct report *r, FILE *f);
-int report_json(const struct report *r, FILE *f);
+int explain_json(const struct report *r, FILE *f);
 int report_plot(const struct report *r, enum plot_format format, FILE *f);
 int report_html(const struct report *r, FILE *f);
 
