@@ -70,6 +70,8 @@ void flight_fire(struct flight *f, struct trigger *t, const struct event *e)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
+	if (f->stopping)
+		return;
 	if (now < t->quiet_ns) {
 		t->suppressed++;
 		return;

@@ -219,12 +219,15 @@ static void finish_incidents(struct flight *f)
 {
 	bool forgotten = stop_wait(0);
 
+	/* Or conditions that are met again and again would go on for ever. */
+	f->stopping = true;
 	if (forgotten)
 		stop_forget();
 	while (f->incident_count) {
 		if (stop_wait(0))
 			rt_store(&f->abort_writers, 1);
 		wait_for_events(f, true);
+		/* Reports need snapshots until the end of their windows. */
 		if (!rt_load_acquire(&f->keeper_ended))
 			look(f);
 		status_answer(f);

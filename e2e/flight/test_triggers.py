@@ -134,6 +134,17 @@ def test_more_conditions_than_sessions(app, tmp_path):
     until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
 
 
+def test_conditions_do_not_hold_up_the_end(stream, keep):
+    """Each incident's window is longer than the time until the next one."""
+    kept = keep(stream, "--on", "packet: len >= 0", "--before", "0", "--after", "500ms", "-s", "64",
+                "--cooldown", "100ms")
+    kept.incidents(2)
+    output = kept.finish(signal.SIGTERM)
+    made = len(kept.folders())
+    assert output.strip().endswith(f"{made} incidents")
+    assert len(kept.incidents(made)) == made
+
+
 @pytest.mark.parametrize("args,text", [
     (("--on", "packet"), "give a filter"),
     (("--on", "packet:"), "give a filter"),
