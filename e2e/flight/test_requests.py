@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents on request: ringtap flight trigger, and POST to ringtap export."""
+import fcntl
+import os
+import signal
+import sys
 import urllib.error
 import urllib.request
 
@@ -10,7 +14,7 @@ from harness.flight import comments
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run
 from harness.prometheus import Exporter, get
-from harness.ringtap import USAGE
+from harness.ringtap import FAILED, USAGE
 
 
 def test_comment_of_a_request(app, keep):
@@ -27,6 +31,46 @@ def test_comment_of_a_request(app, keep):
     assert "comment: link? flapped" in flight.command("show", kept.folder, first.folder.name)
     assert sorted(p.name for p in kept.folder.iterdir()) == [
         ".recorder", first.folder.name, second.folder.name]
+
+
+@pytest.fixture
+def victim(closing):
+    """A process that says when it gets SIGUSR1, and nothing else."""
+    return closing(Proc([sys.executable, "-c", "import signal; "
+                         "signal.signal(signal.SIGUSR1, lambda *a: print('signalled', flush=True)); "
+                         "print('ready', flush=True)\nwhile True: signal.pause()"]))
+
+
+@pytest.mark.parametrize("owner", [0, 65534])
+def test_requests_reach_no_other_process(victim, owner, tmp_path):
+    """The folder's owner writes which process the recorder is, and keeps the file locked."""
+    victim.expect("ready")
+    lock = tmp_path / ".recorder"
+    lock.write_text(f"{victim.pid}\n")
+    os.chown(lock, owner, owner)
+    os.chown(tmp_path, owner, owner)
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for args in (), ("--comment", "text"):
+            assert "not permitted" in flight.command("trigger", tmp_path, *args, status=FAILED)
+    assert [p.name for p in tmp_path.iterdir()] == [".recorder"]
+    victim.send_signal(signal.SIGTERM)
+    victim.wait()
+    assert "signalled" not in victim.output
+
+
+def test_files_that_are_pipes(app, keep, tmp_path):
+    """Nobody opens their other ends."""
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    os.mkfifo(folder / ".recorder")
+    flight.command("trigger", folder, status=FAILED)
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    os.mkfifo(kept.folder / ".comment")
+    kept.proc.send_signal(signal.SIGUSR1)
+    first, = kept.incidents(1)
+    assert first["trigger"]["comment"] is None
+    kept.finish()
 
 
 def post(exporter, path, data=b"", headers=None):
