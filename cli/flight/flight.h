@@ -20,7 +20,7 @@
 #include "request.h"
 #include "trigger.h"
 
-#define FLIGHT_TRIGGERS_MAX  32
+#define FLIGHT_TRIGGERS_MAX  32 /* beside commands, see ASK_CONDITIONS_MAX */
 #define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */
 #define FLIGHT_HISTORY       128
 
@@ -167,7 +167,7 @@ int survey(struct incident *i);
 /* 0 or -errno: no client can connect then, and all else works. */
 int status_open(struct flight *f);
 void status_close(struct flight *f);
-/* Readable while a client asks; -1: none. */
+/* Readable while a client asks; -1: none, or not now. */
 int status_fd(const struct flight *f);
 void status_answer(struct flight *f);
 /* Reads the counters, if it is time to. */
