@@ -107,7 +107,7 @@ static bool is_of(int process, uid_t uid)
 	return is;
 }
 
-/* 1: the process has the file open; 0; -errno: it cannot be said. */
+/* 1: the process has the file open; 0; -EACCES: only more privileged ones see that; -errno. */
 static int has_open(int process, const struct stat *file)
 {
 	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
@@ -122,9 +122,12 @@ static int has_open(int process, const struct stat *file)
 			close(fd);
 		return -error;
 	}
-	while (!found && (e = readdir(d)))
-		found = !fstatat(dirfd(d), e->d_name, &st, 0) && st.st_dev == file->st_dev &&
-			st.st_ino == file->st_ino;
+	while (found < 1 && (e = readdir(d))) {
+		if (fstatat(dirfd(d), e->d_name, &st, 0))
+			found = errno == EACCES ? -EACCES : found;
+		else if (st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+			found = 1;
+	}
 	closedir(d);
 	return found;
 }
@@ -162,9 +165,11 @@ static int put_text(int folder, const char *name, const char *text, const struct
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* The recorder is to read what root has written. */
-	if (write(fd, text, len) != (ssize_t)len ||
-		(geteuid() != lock->st_uid && fchown(fd, lock->st_uid, lock->st_gid)))
+	/* The recorder is to read what root has written; an incident without it is better than
+	 * none. */
+	if (geteuid() != lock->st_uid)
+		(void)!fchown(fd, lock->st_uid, lock->st_gid);
+	if (write(fd, text, len) != (ssize_t)len)
 		ret = errno ? -errno : -EIO;
 	close(fd);
 	return ret;

@@ -60,6 +60,15 @@ def test_requests_reach_no_other_process(victim, owner, tmp_path):
     assert "signalled" not in victim.output
 
 
+def test_request_of_one_without_capabilities(app, keep):
+    """As the unit of the exporter has it: the recorder's files in /proc cannot be read."""
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    check(["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", RINGTAP, "flight", "trigger",
+           "-w", kept.folder])
+    kept.incidents(1)
+    kept.finish()
+
+
 def test_files_that_are_pipes(app, keep, tmp_path):
     """Nobody opens their other ends."""
     folder = tmp_path / "foreign"
