@@ -80,6 +80,7 @@ void export_all(struct export_text *t, const struct watch *w);
 
 struct export_triggers {
 	const char *folders[EXPORT_TRIGGERS_MAX];
+	uint64_t sent_ns[EXPORT_TRIGGERS_MAX]; /* CLOCK_MONOTONIC, of the last accepted POST */
 	unsigned count;
 	bool from_any; /* not only clients of this host */
 };
@@ -88,9 +89,9 @@ struct export_triggers {
 int export_trigger_add(struct export_triggers *t, const char *folder);
 
 struct MHD_Connection;
-/* Of a POST. Returns the status of the answer; *text is static. */
-unsigned export_trigger(const struct export_triggers *t, struct MHD_Connection *c, const char *url,
-	const char **text);
+/* Of a POST; of one thread. Returns the status of the answer; *text is static. */
+unsigned export_trigger(
+	struct export_triggers *t, struct MHD_Connection *c, const char *url, const char **text);
 
 /* ---- http.c */
 
@@ -98,8 +99,8 @@ struct export_server;
 
 /* Serves w at an address ("[HOST]:PORT", port 0: any). 0, or -errno after printing why. url
  * becomes where it can be had. triggers lives as long as the server. */
-int export_serve(struct export_server **out, struct watch *w,
-	const struct export_triggers *triggers, const char *listen, char *url, size_t url_size);
+int export_serve(struct export_server **out, struct watch *w, struct export_triggers *triggers,
+	const char *listen, char *url, size_t url_size);
 void export_stop(struct export_server *s);
 
 #endif

@@ -26,7 +26,7 @@
 struct export_server {
 	struct MHD_Daemon *daemon;
 	struct watch *watch;
-	const struct export_triggers *triggers;
+	struct export_triggers *triggers;
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */
@@ -236,8 +236,8 @@ static int listen_at(const char *listen)
 	return ret;
 }
 
-int export_serve(struct export_server **out, struct watch *w,
-	const struct export_triggers *triggers, const char *listen, char *url, size_t url_size)
+int export_serve(struct export_server **out, struct watch *w, struct export_triggers *triggers,
+	const char *listen, char *url, size_t url_size)
 {
 	struct export_server *s = calloc(1, sizeof(*s));
 	int fd = s ? listen_at(listen) : -ENOMEM;

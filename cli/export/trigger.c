@@ -27,15 +27,16 @@ static size_t name_of(const char *folder, const char **name)
 	return end - begin;
 }
 
-static const char *find(const struct export_triggers *t, const char *name, size_t len)
+/* Its index; -1: there is none. */
+static int find(const struct export_triggers *t, const char *name, size_t len)
 {
 	for (unsigned i = 0; i < t->count; i++) {
 		const char *other;
 
 		if (name_of(t->folders[i], &other) == len && !memcmp(name, other, len))
-			return t->folders[i];
+			return (int)i;
 	}
-	return NULL;
+	return -1;
 }
 
 int export_trigger_add(struct export_triggers *t, const char *folder)
@@ -45,7 +46,7 @@ int export_trigger_add(struct export_triggers *t, const char *folder)
 
 	if (!len || (len <= 2 && !memcmp(name, "..", len)))
 		message_print("export: --allow-trigger %s: no folder with a name", folder);
-	else if (find(t, name, len))
+	else if (find(t, name, len) >= 0)
 		message_print("export: --allow-trigger %s: another folder has the same name; their "
 			      "last parts must differ",
 			folder);
@@ -82,25 +83,10 @@ static bool is_allowed(const struct export_triggers *t, struct MHD_Connection *c
 	return t->from_any || (info && is_loopback(info->client_addr));
 }
 
-unsigned export_trigger(const struct export_triggers *t, struct MHD_Connection *c, const char *url,
-	const char **text)
+static unsigned request(const char *folder, const char *comment, const char **text)
 {
-	size_t len = strlen(url), around = strlen(PATH) + strlen(VERB);
-	const char *folder = NULL;
-	int ret;
+	int ret = request_send(folder, comment);
 
-	if (len > around && !strncmp(url, PATH, strlen(PATH)) &&
-		!strcmp(url + len - strlen(VERB), VERB))
-		folder = find(t, url + strlen(PATH), len - around);
-	*text = "not found; POST to /flight/NAME/trigger, NAME the last part of a folder of "
-		"--allow-trigger\n";
-	if (!folder)
-		return MHD_HTTP_NOT_FOUND;
-	*text = "only for this host, and not from pages of other sites; see --trigger-from\n";
-	if (!is_allowed(t, c))
-		return MHD_HTTP_FORBIDDEN;
-	ret = request_send(
-		folder, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "comment"));
 	*text = !ret ? "an incident is being written\n"
 		: ret == -ESRCH
 			? "no recorder writes to this folder\n"
@@ -109,4 +95,33 @@ unsigned export_trigger(const struct export_triggers *t, struct MHD_Connection *
 	return !ret            ? MHD_HTTP_ACCEPTED
 	       : ret == -ESRCH ? MHD_HTTP_SERVICE_UNAVAILABLE
 			       : MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+unsigned export_trigger(
+	struct export_triggers *t, struct MHD_Connection *c, const char *url, const char **text)
+{
+	size_t len = strlen(url), around = strlen(PATH) + strlen(VERB);
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	unsigned status;
+	int i = -1;
+
+	if (len > around && !strncmp(url, PATH, strlen(PATH)) &&
+		!strcmp(url + len - strlen(VERB), VERB))
+		i = find(t, url + strlen(PATH), len - around);
+	*text = "not found; POST to /flight/NAME/trigger, NAME the last part of a folder of "
+		"--allow-trigger\n";
+	if (i < 0)
+		return MHD_HTTP_NOT_FOUND;
+	*text = "only for this host, and not from pages of other sites; see --trigger-from\n";
+	if (!is_allowed(t, c))
+		return MHD_HTTP_FORBIDDEN;
+	/* Incidents take disk space, or the place of older ones. */
+	*text = "one request a second; the one before is being written\n";
+	if (t->sent_ns[i] && now - t->sent_ns[i] < NS_PER_S)
+		return MHD_HTTP_TOO_MANY_REQUESTS;
+	status = request(t->folders[i],
+		MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "comment"), text);
+	if (status == MHD_HTTP_ACCEPTED)
+		t->sent_ns[i] = now;
+	return status;
 }

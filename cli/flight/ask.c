@@ -139,7 +139,7 @@ int ask_is_waiting(int fd)
 	return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-void ask_answer(int fd, const char *document)
+int ask_answer(int fd, const char *document)
 {
 	int client, room = ANSWER_MAX;
 
@@ -149,6 +149,7 @@ void ask_answer(int fd, const char *document)
 		(void)!send(client, document, strlen(document), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(client);
 	}
+	return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
 }
 
 void ask_close(int fd, const char *dir)
@@ -200,15 +201,36 @@ static char *receive(int fd, int timeout_ms)
 	return NULL;
 }
 
+/* Whether who listens there is root, this user, or the owner of the application's folder. */
+static bool is_trusted(int fd, int folder)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct stat st;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       (!peer.uid || peer.uid == geteuid() ||
+		       (!fstat(folder, &st) && peer.uid == st.st_uid));
+}
+
+/* Whether it is of this application, with no more conditions than a recorder has: the application's
+ * owner can answer anything, and an exporter compares them. */
+static bool is_answer(const json_t *j, const char *app)
+{
+	const char *of = json_string_value(json_object_get(j, "application"));
+
+	return of && !strcmp(of, app) &&
+	       json_array_size(json_object_get(j, "conditions")) <= ASK_CONDITIONS_MAX;
+}
+
 static void ask(void *ctx, int folder, const char *name)
 {
 	const struct asking *a = ctx;
 	int fd = connect_to(folder, name);
-	char *text = fd >= 0 ? receive(fd, a->timeout_ms) : NULL;
+	char *text = fd >= 0 && is_trusted(fd, folder) ? receive(fd, a->timeout_ms) : NULL;
 	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
-	const char *app = json_string_value(json_object_get(j, "application"));
 
-	if (app && !strcmp(app, a->app))
+	if (j && is_answer(j, a->app))
 		json_array_append(a->list, j);
 	json_decref(j);
 	free(text);

@@ -20,7 +20,7 @@
 #include "request.h"
 #include "trigger.h"
 
-#define FLIGHT_TRIGGERS_MAX  32
+#define FLIGHT_TRIGGERS_MAX  32 /* beside commands, see ASK_CONDITIONS_MAX */
 #define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */
 #define FLIGHT_HISTORY       128
 
@@ -120,6 +120,7 @@ struct flight {
 	struct flight_status *status;
 	pthread_t keeper;
 	int lock_fd, wake_fd, usr1_fd;
+	bool stopping; /* conditions make no incidents any more */
 	/* Atomic. */
 	uint32_t stop_keeper, keeper_ended, abort_writers;
 	int keeper_error;
@@ -166,7 +167,7 @@ int survey(struct incident *i);
 /* 0 or -errno: no client can connect then, and all else works. */
 int status_open(struct flight *f);
 void status_close(struct flight *f);
-/* Readable while a client asks; -1: none. */
+/* Readable while a client asks; -1: none, or not now. */
 int status_fd(const struct flight *f);
 void status_answer(struct flight *f);
 /* Reads the counters, if it is time to. */
@@ -203,7 +204,8 @@ void history_step(struct flight *f);
  * within a second that is not over. */
 void history_reach(struct flight *f, uint64_t ns);
 void history_free(struct flight *f);
-/* A condition was met: an incident, unless the last one of this trigger was just now. */
+/* A condition was met: an incident, unless the last one of this trigger was just now, or the
+ * recorder is stopping. */
 void flight_fire(struct flight *f, struct trigger *t, const struct event *e);
 /* The newest interval of the history that is not shorter than ns, which is not 0. False: there is
  * none yet. */

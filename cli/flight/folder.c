@@ -317,7 +317,9 @@ static int trigger(struct context *c)
 		message_print("flight trigger: no recorder writes to %s; give its folder by -w",
 			c->folder);
 	else if (ret)
-		message_print("flight trigger: %s: %s; run it as the recorder's user or as root",
+		message_print(
+			"flight trigger: %s: %s; run it as the recorder's user or as root, in "
+			"a folder that is the recorder's own",
 			c->folder, strerror(-ret));
 	return ret ? STATUS_FAILED : STATUS_OK;
 }

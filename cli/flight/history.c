@@ -70,6 +70,8 @@ void flight_fire(struct flight *f, struct trigger *t, const struct event *e)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
+	if (f->stopping)
+		return;
 	if (now < t->quiet_ns) {
 		t->suppressed++;
 		return;
@@ -78,12 +80,23 @@ void flight_fire(struct flight *f, struct trigger *t, const struct event *e)
 	incident_begin(f, t, e);
 }
 
+/* One that is met within the cooldown has its incident after it, if it is still met then. */
+static void check_level(struct flight *f, struct trigger *t, bool met, const struct event *e)
+{
+	bool early = met && !t->holds && now_ns(CLOCK_MONOTONIC) < t->quiet_ns;
+
+	t->suppressed += !met && t->waits;
+	t->waits = early;
+	if (met && !t->holds && !early)
+		flight_fire(f, t, e);
+	t->holds = met && !early;
+}
+
 static void check(struct flight *f, struct trigger *t, bool met, const struct event *e)
 {
-	bool held = t->holds;
-
-	t->holds = met;
-	if (met && !(held && trigger_is_level(t)))
+	if (trigger_is_level(t))
+		check_level(f, t, met, e);
+	else if (met)
 		flight_fire(f, t, e);
 }
 

@@ -151,6 +151,21 @@ static void take_commands(struct flight *f)
 	}
 }
 
+/* Those that came while there was no application: there are no packets of them. */
+static void drop_commands(struct flight *f)
+{
+	struct signalfd_siginfo info;
+	char comment[REQUEST_COMMENT_MAX];
+	unsigned n = 0;
+
+	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info))
+		n++;
+	/* Of a recorder before, too. */
+	request_take(f->cfg->folder, comment);
+	if (n)
+		message_print("flight: a request came before the recording; no incident of it");
+}
+
 static void take_end(struct flight *f)
 {
 	const struct trigger *t = trigger_of(f, TRIGGER_EXIT);
@@ -219,12 +234,15 @@ static void finish_incidents(struct flight *f)
 {
 	bool forgotten = stop_wait(0);
 
+	/* Or conditions that are met again and again would go on for ever. */
+	f->stopping = true;
 	if (forgotten)
 		stop_forget();
 	while (f->incident_count) {
 		if (stop_wait(0))
 			rt_store(&f->abort_writers, 1);
 		wait_for_events(f, true);
+		/* Reports need snapshots until the end of their windows. */
 		if (!rt_load_acquire(&f->keeper_ended))
 			look(f);
 		status_answer(f);
@@ -238,6 +256,7 @@ static int run_attached(struct flight *f)
 
 	if (f->cfg->keep_ns)
 		ringtap_capture_keep_for(f->r.cap, f->cfg->keep_ns + NOTICE_NS);
+	drop_commands(f);
 	ret = keeper_start(f);
 	/* With the recording: an event before it would have no packets. */
 	if (!ret && lookouts_start(f)) {
@@ -270,18 +289,18 @@ static int run_attached(struct flight *f)
 
 int flight_run(struct flight *f)
 {
-	int ret;
+	int ret = stop_catch();
 
-	f->lock_fd = folder_lock(f->cfg->folder);
-	if (f->lock_fd < 0)
-		return STATUS_FAILED;
-	ret = stop_catch();
+	/* Before the lock: who finds it sends this signal, which would end the process. */
 	if (!ret)
 		ret = catch_usr1(f);
 	if (ret) {
 		message_print("flight: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
+	f->lock_fd = folder_lock(f->cfg->folder);
+	if (f->lock_fd < 0)
+		return STATUS_FAILED;
 	if (f->cfg->wait && !wait_for_app(f)) {
 		close(f->lock_fd);
 		return STATUS_OK;

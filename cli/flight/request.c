@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -51,29 +54,121 @@ int folder_lock(const char *path)
 	return fd;
 }
 
-/* The process that writes there; 0: none. */
-static pid_t recorder_of(const char *folder)
-{
-	char *lock = path_in(folder, LOCK), text[16] = "";
-	int fd = lock ? open(lock, O_RDONLY | O_CLOEXEC) : -1;
-	pid_t pid = 0;
+/* ---- the recorder, for others: the folder is its owner's, who may not be trusted */
 
-	free(lock);
-	if (fd < 0)
-		return 0;
-	if (flock(fd, LOCK_SH | LOCK_NB) && read(fd, text, sizeof(text) - 1) > 0)
-		pid = atoi(text);
-	close(fd);
-	return pid;
-}
-
-static int put_text(const char *path, const char *text)
+/* A file of the folder, if it is a regular one; -errno. */
+static int open_in(int folder, const char *name, struct stat *st)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), ret = 0;
-	size_t len = strlen(text);
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Of the file that a recorder has locked, and its process id; -ESRCH: none writes there. */
+static int recorder_of(int folder, struct stat *lock, pid_t *pid)
+{
+	char text[16] = "";
+	int fd = open_in(folder, LOCK, lock);
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	*pid = 0;
+	if (flock(fd, LOCK_SH | LOCK_NB) && read(fd, text, sizeof(text) - 1) > 0)
+		*pid = atoi(text);
+	close(fd);
+	return *pid > 0 ? 0 : -ESRCH;
+}
+
+/* Whether all its user ids are this one. Its folder in /proc is root's if it has capabilities. */
+static bool is_of(int process, uid_t uid)
+{
+	unsigned real, effective, saved;
+	char line[128];
+	bool is = false;
+	int fd = openat(process, "status", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) != 3)
+			continue;
+		is = real == uid && effective == uid && saved == uid;
+		break;
+	}
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* 1: the process has the file open; 0; -EACCES: only more privileged ones see that; -errno. */
+static int has_open(int process, const struct stat *file)
+{
+	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	struct stat st;
+
+	if (!d) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	while (found < 1 && (e = readdir(d))) {
+		if (fstatat(dirfd(d), e->d_name, &st, 0))
+			found = errno == EACCES ? -EACCES : found;
+		else if (st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+			found = 1;
+	}
+	closedir(d);
+	return found;
+}
+
+/* 0, if the process is the recorder that has the lock; -EPERM: it need not be. The owner of the
+ * folder writes what process that is. */
+static int check_recorder(int folder, pid_t pid, const struct stat *lock)
+{
+	char path[32];
+	struct stat dir;
+	int process, open_there, ret = -EPERM;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process < 0)
+		return -ESRCH;
+	open_there = has_open(process, lock);
+	/* Of a recorder with capabilities only privileged ones see what it has open. */
+	if (open_there == -EACCES && !fstat(folder, &dir) && dir.st_uid == lock->st_uid)
+		open_there = 1;
+	if (open_there > 0 && lock->st_nlink == 1 && is_of(process, lock->st_uid))
+		ret = 0;
+	close(process);
+	return ret;
+}
+
+/* ---- requests */
+
+static int put_text(int folder, const char *name, const char *text, const struct stat *lock)
+{
+	size_t len = strlen(text);
+	int fd, ret = 0;
+
+	unlinkat(folder, name, 0);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	/* The recorder is to read what root has written; an incident without it is better than
+	 * none. */
+	if (geteuid() != lock->st_uid)
+		(void)!fchown(fd, lock->st_uid, lock->st_gid);
 	if (write(fd, text, len) != (ssize_t)len)
 		ret = errno ? -errno : -EIO;
 	close(fd);
@@ -81,44 +176,70 @@ static int put_text(const char *path, const char *text)
 }
 
 /* Whole or not at all: the recorder may be reading the one before. */
-static int put_comment(const char *folder, const char *text)
+static int put_comment(int folder, const char *text, const struct stat *lock)
 {
-	char own[32], *path = path_in(folder, COMMENT), *from;
+	char own[32];
 	int ret;
 
 	snprintf(own, sizeof(own), COMMENT ".%d", getpid());
-	from = path_in(folder, own);
-	ret = path && from ? put_text(from, text) : -ENOMEM;
-	if (!ret && rename(from, path))
+	ret = put_text(folder, own, text, lock);
+	if (!ret && renameat(folder, own, folder, COMMENT))
 		ret = -errno;
-	if (ret && from)
-		unlink(from);
-	free(path);
-	free(from);
+	if (ret)
+		unlinkat(folder, own, 0);
+	return ret;
+}
+
+static int send_to(int folder, const char *comment)
+{
+	struct stat lock;
+	pid_t pid;
+	int ret = recorder_of(folder, &lock, &pid), process;
+
+	if (ret)
+		return ret;
+	/* First: of a process that ends, the id may be another one's at once. */
+	process = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (process < 0)
+		return -errno;
+	ret = check_recorder(folder, pid, &lock);
+	if (!ret && comment && *comment)
+		ret = put_comment(folder, comment, &lock);
+	if (!ret && syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0)) {
+		ret = -errno;
+		if (comment && *comment)
+			unlinkat(folder, COMMENT, 0);
+	}
+	close(process);
 	return ret;
 }
 
 int request_send(const char *folder, const char *comment)
 {
-	pid_t pid = recorder_of(folder);
-	int ret = pid <= 0 ? -ESRCH : comment && *comment ? put_comment(folder, comment) : 0;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
 
-	if (!ret && kill(pid, SIGUSR1))
-		ret = -errno;
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -ESRCH : -errno;
+	ret = send_to(fd, comment);
+	close(fd);
 	return ret;
 }
 
 void request_take(const char *folder, char comment[REQUEST_COMMENT_MAX])
 {
-	char text[REQUEST_COMMENT_MAX] = "", *path = path_in(folder, COMMENT);
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[REQUEST_COMMENT_MAX] = "";
+	struct stat st;
+	int fd = dir >= 0 ? open_in(dir, COMMENT, &st) : -1;
 
 	if (fd >= 0) {
 		if (read(fd, text, sizeof(text) - 1) < 0)
 			*text = '\0';
 		close(fd);
-		unlink(path);
 	}
-	free(path);
+	if (dir >= 0) {
+		unlinkat(dir, COMMENT, 0);
+		close(dir);
+	}
 	printable(comment, REQUEST_COMMENT_MAX, text);
 }

@@ -12,7 +12,9 @@
 int folder_lock(const char *path);
 
 /* Asks the recorder of the folder for an incident now; comment: what it says about it, NULL:
- * nothing. 0; -ESRCH: no recorder writes there; -errno. */
+ * nothing. The folder need not be trusted: only a process of the lock's owner that has the lock is
+ * asked. 0; -ESRCH: no recorder writes there; -EPERM: it is not certain which process does;
+ * -errno. */
 int request_send(const char *folder, const char *comment);
 /* Of the recorder: takes the comment of the last request, printable; "": there is none. */
 void request_take(const char *folder, char comment[REQUEST_COMMENT_MAX]);

@@ -35,6 +35,7 @@ struct flight_status {
 	uint64_t every_ns, lost;
 	char (*names)[RINGTAP_NAME_LEN]; /* of the last sample's ports */
 	int fd;                          /* of ask_listen() */
+	uint64_t rest_ns;                /* CLOCK_MONOTONIC, no answer before */
 };
 
 /* ---- counters */
@@ -106,6 +107,8 @@ void status_step(struct flight *f)
 	struct flight_status *s = f->status;
 	struct sample now;
 
+	if (!s)
+		return;
 	if (s->count && now_ns(CLOCK_REALTIME) - s->samples[s->count - 1].ns < s->every_ns)
 		return;
 	if (take_sample(f, &now))
@@ -318,7 +321,9 @@ int status_open(struct flight *f)
 
 int status_fd(const struct flight *f)
 {
-	return f->status ? f->status->fd : -1;
+	const struct flight_status *s = f->status;
+
+	return s && now_ns(CLOCK_MONOTONIC) >= s->rest_ns ? s->fd : -1;
 }
 
 void status_answer(struct flight *f)
@@ -328,7 +333,10 @@ void status_answer(struct flight *f)
 	if (!ask_is_waiting(status_fd(f)))
 		return;
 	text = document(f);
-	ask_answer(f->status->fd, text ? text : "");
+	/* The client stays: without descriptors for it, the socket would be readable all the time.
+	 */
+	if (ask_answer(f->status->fd, text ? text : ""))
+		f->status->rest_ns = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
 	free(text);
 }
 

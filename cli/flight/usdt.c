@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,7 @@ struct usdt {
 	unsigned place_count;
 	struct watched_thread *threads;
 	unsigned thread_count;
+	bool reported; /* that threads cannot be followed */
 };
 
 /* ---- finding the event */
@@ -287,6 +289,17 @@ static int attach(struct flight *f, struct usdt *u)
 	return ret;
 }
 
+/* Each place of each thread takes one; usually 1024 may be open. */
+static void raise_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur == l.rlim_max)
+		return;
+	l.rlim_cur = l.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
 int usdts_attach(struct flight *f)
 {
 	int ret = 0;
@@ -299,6 +312,7 @@ int usdts_attach(struct flight *f)
 
 		if (t->kind != TRIGGER_USDT)
 			continue;
+		raise_descriptors();
 		f->usdts[f->usdt_count] =
 			(struct usdt){.trigger = t, .pid = (pid_t)f->app.info.host_pid};
 		ret = attach(f, &f->usdts[f->usdt_count++]);
@@ -306,12 +320,23 @@ int usdts_attach(struct flight *f)
 	return ret;
 }
 
+static void follow(struct flight *f, struct usdt *u)
+{
+	int ret = follow_threads(u);
+
+	if (!ret || u->reported || rt_load_acquire(&f->keeper_ended))
+		return;
+	u->reported = true;
+	message_print("flight: --on '%s': perf: %s; events of new threads may be missed",
+		u->trigger->text, strerror(-ret));
+}
+
 void usdts_check(struct flight *f, bool threads)
 {
 	for (unsigned i = 0; i < f->usdt_count; i++) {
 		check(f, &f->usdts[i]);
 		if (threads)
-			(void)follow_threads(&f->usdts[i]);
+			follow(f, &f->usdts[i]);
 	}
 }
 

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import resource
 import socket
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -184,6 +186,59 @@ def test_a_socket_that_is_no_recorder(app, answer):
             os.kill(child, 9)
             os.waitpid(child, 0)
             path.unlink()
+
+
+def cpu_seconds(pid):
+    """Of its main thread."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def answering(app, text, user=0):
+    """The process id of one that listens as a user, and answers once."""
+    path = RUN_DIR / app.prefix / "ringtap-flight-1"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        ready, listens = os.pipe()
+        child = os.fork()
+        if not child:
+            os.setuid(user)
+            server.listen()
+            os.write(listens, b"x")
+            server.accept()[0].sendall(text)
+            os._exit(0)
+        os.read(ready, 1)
+        os.close(ready)
+        os.close(listens)
+    return child
+
+
+@pytest.mark.parametrize("user,conditions,status", [(0, 33, 0), (0, 34, FAILED), (65534, 1, FAILED)])
+def test_answers_of_others(app, user, conditions, status):
+    """More than a recorder has, and what a third user answers."""
+    text = {"application": app.prefix, "folder": "/x", "conditions": [{"condition": "gap"}] * conditions}
+    child = answering(app, json.dumps(text).encode(), user)
+    try:
+        assert run([RINGTAP, "flight", "top", app.prefix]).returncode == status
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        (RUN_DIR / app.prefix / "ringtap-flight-1").unlink()
+
+
+def test_no_descriptor_for_a_client(app, keep):
+    """It waits; the recorder does not spin meanwhile, and answers when there is one again."""
+    kept = keep(app)
+    soft, hard = resource.prlimit(kept.proc.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(kept.proc.pid, resource.RLIMIT_NOFILE, (8, hard))  # poll() needs some
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(sockets(app)[0]))
+        before = cpu_seconds(kept.proc.pid)
+        check(["sleep", "2"])
+        assert cpu_seconds(kept.proc.pid) - before < 0.3
+        resource.prlimit(kept.proc.pid, resource.RLIMIT_NOFILE, (soft, hard))
+        client.settimeout(20)
+        assert client.recv(1)
+    kept.finish()
 
 
 def test_a_socket_that_does_not_answer(app, closing):

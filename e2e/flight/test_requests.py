@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents on request: ringtap flight trigger, and POST to ringtap export."""
+import fcntl
+import os
+import signal
+import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -8,9 +13,9 @@ import pytest
 from harness import flight
 from harness.flight import comments
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run
+from harness.proc import Proc, check, run, until
 from harness.prometheus import Exporter, get
-from harness.ringtap import USAGE
+from harness.ringtap import FAILED, USAGE
 
 
 def test_comment_of_a_request(app, keep):
@@ -29,6 +34,55 @@ def test_comment_of_a_request(app, keep):
         ".recorder", first.folder.name, second.folder.name]
 
 
+@pytest.fixture
+def victim(closing):
+    """A process that says when it gets SIGUSR1, and nothing else."""
+    return closing(Proc([sys.executable, "-c", "import signal; "
+                         "signal.signal(signal.SIGUSR1, lambda *a: print('signalled', flush=True)); "
+                         "print('ready', flush=True)\nwhile True: signal.pause()"]))
+
+
+@pytest.mark.parametrize("owner", [0, 65534])
+def test_requests_reach_no_other_process(victim, owner, tmp_path):
+    """The folder's owner writes which process the recorder is, and keeps the file locked."""
+    victim.expect("ready")
+    lock = tmp_path / ".recorder"
+    lock.write_text(f"{victim.pid}\n")
+    os.chown(lock, owner, owner)
+    os.chown(tmp_path, owner, owner)
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for args in (), ("--comment", "text"):
+            assert "not permitted" in flight.command("trigger", tmp_path, *args, status=FAILED)
+    assert [p.name for p in tmp_path.iterdir()] == [".recorder"]
+    victim.send_signal(signal.SIGTERM)
+    victim.wait()
+    assert "signalled" not in victim.output
+
+
+def test_request_of_one_without_capabilities(app, keep):
+    """As the unit of the exporter has it: the recorder's files in /proc cannot be read."""
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    check(["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", RINGTAP, "flight", "trigger",
+           "-w", kept.folder])
+    kept.incidents(1)
+    kept.finish()
+
+
+def test_files_that_are_pipes(app, keep, tmp_path):
+    """Nobody opens their other ends."""
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    os.mkfifo(folder / ".recorder")
+    flight.command("trigger", folder, status=FAILED)
+    kept = keep(app, "--before", "1ms", "--after", "1ms")
+    os.mkfifo(kept.folder / ".comment")
+    kept.proc.send_signal(signal.SIGUSR1)
+    first, = kept.incidents(1)
+    assert first["trigger"]["comment"] is None
+    kept.finish()
+
+
 def post(exporter, path, data=b"", headers=None):
     request = urllib.request.Request(f"http://{exporter.address}{path}", method="POST", data=data,
                                      headers=headers or {})
@@ -43,8 +97,11 @@ def test_http_request(app, keep, closing):
     kept = keep(app, "--before", "1ms", "--after", "1ms")
     exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder)))
     path = f"/flight/{kept.folder.name}/trigger"
+    began = time.monotonic()
     assert post(exporter, path + "?comment=alert%201", b"{}" * 100) == 202
-    incident, = kept.incidents(1)
+    answer = post(exporter, path)
+    assert answer == 429 or time.monotonic() - began > 1
+    incident = kept.incidents(1)[0]
     assert incident["trigger"]["comment"] == "alert 1" and incident.condition == "command"
     assert get(exporter.url)[0] == 200
     assert get(f"http://{exporter.address}{path}")[0] == 404  # only POST does anything
@@ -55,8 +112,8 @@ def test_http_request(app, keep, closing):
     with pytest.raises((OSError, urllib.error.URLError)):
         post(exporter, path, b"x" * 1_000_000)
     kept.finish()
-    assert post(exporter, path) == 503
-    assert len(kept.folders()) == 1
+    until(lambda: post(exporter, path) == 503, what="the end of the second after a request")
+    assert len(kept.folders()) == 1 + (answer == 202)
 
 
 def test_http_request_from_another_host(app, keep, closing, net):

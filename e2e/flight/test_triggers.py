@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Conditions of ringtap flight against what is known to happen: each fires once, for that event."""
+import json
 import signal
 import time
 
@@ -134,6 +135,17 @@ def test_more_conditions_than_sessions(app, tmp_path):
     until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
 
 
+def test_conditions_do_not_hold_up_the_end(stream, keep):
+    """Each incident's window is longer than the time until the next one."""
+    kept = keep(stream, "--on", "packet: len >= 0", "--before", "0", "--after", "500ms", "-s", "64",
+                "--cooldown", "100ms")
+    kept.incidents(2)
+    output = kept.finish(signal.SIGTERM)
+    made = len(kept.folders())
+    assert output.strip().endswith(f"{made} incidents")
+    assert len(kept.incidents(made)) == made
+
+
 @pytest.mark.parametrize("args,text", [
     (("--on", "packet"), "give a filter"),
     (("--on", "packet:"), "give a filter"),
@@ -241,6 +253,27 @@ def test_rate_over_an_interval(testpmd, keep):
     assert len(kept.folders()) == 1
     assert incident["trigger"]["number"] > 1000 and incident["trigger"]["threshold"] == "1000 packets/s"
     assert 1.5e9 < incident["event_to_ns"] - incident["event_from_ns"]
+
+
+def test_a_level_that_comes_back_within_the_cooldown(testpmd, keep):
+    """It stays: its incident comes when the cooldown is over."""
+    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
+    kept = keep(pmd, "--on", "unsent > 1000/s over 1s", "--before", "0", "--after", "1ms", "-s", "64",
+                "--cooldown", "8s", "-f", "less 1")
+
+    def value():
+        answer = json.loads(check([RINGTAP, "flight", "top", "--json", pmd.prefix]))
+        return answer["recorders"][0]["conditions"][0]["threshold_share"]
+
+    pmd.start()
+    kept.incidents(1)
+    pmd.stop()
+    until(lambda: value() is not None and value() < 1, what="the end of the first event")
+    check(["sleep", "1.5"])  # Conditions of an interval are looked at once a second.
+    pmd.start()
+    first, second = kept.incidents(2)
+    kept.finish()
+    assert second["event_to_ns"] - first["event_to_ns"] > 7e9
 
 
 def test_packets_without_a_buffer(testpmd, wire, keep):
