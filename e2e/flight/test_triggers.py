@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness.doctor import top
 from harness.flight import COMMENT, assert_same_packets, comments
 from harness.known import Known
 from harness.paths import RINGTAP
@@ -230,6 +231,13 @@ def test_percentile_over_an_interval(plugin, closing, keep):
 def test_a_busy_period(app, keep):
     """20,000 packets without an empty poll between them, and shorter ones before and after."""
     kept = keep(app, "--on", "burst > 10000", "--before", "0", "--after", "0", *LONG)
+
+    def counted():
+        app.rx(n=32)
+        app.do("idle 0 0 n=10")
+        return top(app, "-n", "0.1")["threads"]
+
+    until(counted, what="statistics of the thread")  # a control thread has to make room for them
     for packets in 500, 20_000, 500:
         assert app.rx(n=packets, burst=32, len=64)[0] == packets
         app.do("idle 0 0 n=10")
