@@ -234,7 +234,7 @@ enum rt_unit {
 	M(RECORDER, REC_FAILED, "failed", "flight_incidents_failed", COUNTER, COUNT,               \
 		"incidents that could not be written, or not all of it")                           \
 	M(RECORDER, REC_INCOMPLETE, "incomplete", "flight_incidents_incomplete", COUNTER, COUNT,   \
-		"incidents whose beginning was not kept any more, or came before the recorder")    \
+		"incidents without their beginning: not kept any more, or before the recorder")    \
 	M(RECORDER, REC_MISSING, "missing_ns", "flight_missing_seconds", COUNTER, NS,              \
 		"time that these lack")                                                            \
 	M(RECORDER, REC_INCIDENT_LOST, "incident_lost", "flight_incident_lost_packets", COUNTER,   \

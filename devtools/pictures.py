@@ -209,7 +209,7 @@ def explain(folder, out):
 
 
 class Quiet(Namespace):
-    """A namespace whose programs have CPU priority: what is seen is what is done to them."""
+    """A namespace whose programs have CPU priority: only the disturbances of the example delay them."""
 
     def start(self, argv, **kwargs):
         first = 'echo -15 >/proc/self/autogroup 2>/dev/null; exec nice -n -15 "$@"'
@@ -278,7 +278,7 @@ def flight(plugin, folder):
         terminal.shows(r"-link ")
         lines = terminal.screen(styles=True)
         # Where it is written says nothing.
-        draw([re.sub(r"^/\S+", "/root/incidents", line) for line in lines if line], IMAGES / "flight-top.svg")
+        draw([re.sub(r"^/\S+", "incidents", line) for line in lines if line], IMAGES / "flight-top.svg")
         page(pmd, folder, IMAGES / "flight-slow-pmd.png")
         page(link, folder, IMAGES / "flight-link.png")
         print(kept.finish())

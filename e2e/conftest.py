@@ -7,13 +7,14 @@ import signal
 
 import pytest
 
+from harness import browser as browser_module
 from harness import corpus
 from harness import ovs as ovs_module
 from harness import sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
-from harness.paths import BUILD, E2E, RINGTAP, Plugin, private_folder
+from harness.paths import BUILD, E2E, REPO, RINGTAP, Plugin, private_folder
 from harness.play import Play
 from harness.proc import check
 from harness.ringtap import Recorder
@@ -262,3 +263,24 @@ def private_dir():
     path = private_folder()
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def browser(tmp_path, closing):
+    reason = browser_module.missing()
+    if reason:
+        pytest.skip(reason)
+    return closing(browser_module.Browser(tmp_path / "profile"))
+
+
+@pytest.fixture(scope="module")
+def python_env(tmp_path_factory):
+    """The environment of a Python that finds the module of the build folder."""
+    built = next((BUILD / "python").glob("_ringtap*.so"), None)
+    if not built:
+        pytest.skip("the Python module is not built: it needs python3-cffi and python3-dev")
+    package = tmp_path_factory.mktemp("python") / "ringtap"
+    package.mkdir()
+    for file in [built, *(REPO / "python" / "ringtap").glob("*.py")]:
+        (package / file.name).symlink_to(file)
+    return {"PYTHONPATH": str(package.parent), "LD_LIBRARY_PATH": str(BUILD / "reader")}

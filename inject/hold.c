@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock is on /proc/PID/mem: only who may trace the process can take it, it is bound to this
- * process and not to a number that another one gets later, and nothing is left behind by a tool
- * that is killed. Tools that see the process in different mounts of /proc do not exclude each
- * other.
+ * The lock is on /proc/PID/mem: to take it needs the right to trace the process, it is bound to
+ * this process and not to a number that another one gets later, and nothing is left behind by a
+ * tool that is killed. Tools with different mounts of /proc do not exclude each other.
  */
 #include <errno.h>
 #include <fcntl.h>

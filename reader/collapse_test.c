@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -29,19 +30,44 @@ static void forever(void *arg)
 		pause();
 }
 
-/* As one that the kernel does not let end: it takes no signal but SIGKILL, and that is late. */
+/* What processes share. */
+struct shared {
+	sem_t begun, go;
+	int marked;
+};
+
+static struct shared *make_shared(void)
+{
+	struct shared *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(s, MAP_FAILED);
+	assert_int_equal(sem_init(&s->begun, 1, 0), 0);
+	assert_int_equal(sem_init(&s->go, 1, 0), 0);
+	return s;
+}
+
+/* As one that the kernel does not let end. */
 static void until_released(void *arg)
 {
-	volatile int *go = arg;
+	struct shared *s = arg;
 
-	go[1] = 1;
-	while (!go[0])
-		usleep(1000);
+	sem_post(&s->begun);
+	while (sem_wait(&s->go))
+		;
+}
+
+/* Waits until the one that was killed has ended; the next call then collects it. */
+static void wait_for_the_killed(void)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | __WALL), 0);
 }
 
 static void mark(void *arg)
 {
-	*(volatile int *)arg = 1;
+	((struct shared *)arg)->marked = 1;
 }
 
 static void nothing(void *arg)
@@ -71,9 +97,8 @@ static void test_that_does_not_end(void **state)
 	/* It was killed, and is no child that an application waits for. */
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
-	/* The next call collects it. */
-	while (rt_collapse_aside(nothing, NULL, 60000) == -EBUSY)
-		usleep(1000);
+	wait_for_the_killed();
+	assert_int_equal(rt_collapse_aside(nothing, NULL, 60000), 0);
 	assert_int_equal(waitpid(-1, NULL, __WALL), -1);
 }
 
@@ -87,15 +112,14 @@ static void test_signals_do_not_prolong_it(void **state)
 	assert_int_equal(rt_collapse_aside(forever, NULL, 200), -ETIMEDOUT);
 	setitimer(ITIMER_REAL, &never, NULL);
 	assert_true(seconds() - begin < 30);
-	while (rt_collapse_aside(nothing, NULL, 60000) == -EBUSY)
-		usleep(1000);
+	wait_for_the_killed();
+	assert_int_equal(rt_collapse_aside(nothing, NULL, 60000), 0);
 }
 
 /* The end of a connection is the end of a session: what is left behind must not hold one. */
 static void test_that_holds_no_descriptor(void **state)
 {
-	volatile int *go =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = make_shared();
 	int pair[2];
 	char c;
 	pid_t recorder;
@@ -104,28 +128,27 @@ static void test_that_holds_no_descriptor(void **state)
 	recorder = fork();
 	if (!recorder) {
 		close(pair[0]);
-		rt_collapse_aside(until_released, (void *)go, 60000);
+		rt_collapse_aside(until_released, s, 60000);
 		_exit(0);
 	}
 	close(pair[1]);
-	while (!go[1])
-		usleep(1000);
+	while (sem_wait(&s->begun))
+		;
 	kill(recorder, SIGKILL);
 	assert_int_equal(waitpid(recorder, NULL, 0), recorder);
 	assert_int_equal(recv(pair[0], &c, 1, 0), 0); /* forever if the descriptor is held */
-	go[0] = 1;
+	sem_post(&s->go);
 	close(pair[0]);
-	munmap((void *)go, 4096);
 }
 
 static void test_that_ends(void **state)
 {
-	int *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = make_shared();
 
-	assert_int_equal(rt_collapse_aside(mark, shared, 60000), 0);
-	assert_int_equal(*shared, 1);
+	assert_int_equal(rt_collapse_aside(mark, s, 60000), 0);
+	assert_int_equal(s->marked, 1);
 	assert_int_equal(waitpid(-1, NULL, __WALL), -1); /* nothing is left */
-	munmap(shared, 4096);
+	munmap(s, sizeof(*s));
 }
 
 static bool can_collapse(void)

@@ -47,7 +47,7 @@ static void tell(struct join *j, const struct outcome *o)
 		j->tell(j->ctx, o);
 }
 
-/* ---- packets whose time is over ---- */
+/* ---- packets that leave ---- */
 
 static void count_unsent(struct join *j, const struct waiting *w)
 {

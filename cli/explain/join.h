@@ -80,7 +80,7 @@ struct join {
 	uint64_t rx_no_id, no_direction;
 	uint64_t reordered, reordered_flows;
 	uint64_t unchanged; /* sendings */
-	uint64_t negative;  /* sendings whose time stamp is before that of the reception */
+	uint64_t negative;  /* sendings with a time stamp before that of the reception */
 	uint64_t disorder;  /* records that are older than one before by more than 1 ms */
 	uint64_t no_room;   /* sendings between queues, unsent packets of kinds, beyond KEYED_MAX */
 	uint64_t first_ns, last_ns;

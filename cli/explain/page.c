@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One page that needs nothing else: it can be sent to somebody who has neither the file nor
+/* One page that needs nothing else: to read it takes neither the file nor
  * ringtap. */
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/html.h"
 #include "base/util.h"
 #include "report.h"
 

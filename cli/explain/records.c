@@ -391,7 +391,7 @@ static ssize_t next_block(struct records *b, const uint8_t **p)
 	if ((size_t)have < len)
 		return bad(b, "the file ends in the middle of a block");
 	if (get32(b, *p + len - 4) != len)
-		return bad(b, "a block whose length at its end differs");
+		return bad(b, "a block with two different lengths");
 	b->used = len;
 	return (ssize_t)len;
 }

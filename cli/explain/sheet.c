@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/html.h"
 #include "base/util.h"
 #include "cli/monitor/plot.h"
 #include "sheet.h"
@@ -146,19 +147,6 @@ void sheet_print(const struct sheet *s, FILE *f)
 }
 
 /* ---- page ---- */
-
-void html_text(FILE *f, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<': fputs("&lt;", f); break;
-		case '>': fputs("&gt;", f); break;
-		case '&': fputs("&amp;", f); break;
-		case '"': fputs("&quot;", f); break;
-		default: fputc(*text, f);
-		}
-	}
-}
 
 static void html_cell(
 	const struct sheet *s, unsigned column, const char *tag, const char *text, FILE *f)

@@ -32,7 +32,5 @@ void sheet_free(struct sheet *s);
 void sheet_print(const struct sheet *s, FILE *f);
 /* What text_width columns do not matter for. */
 void sheet_html(const struct sheet *s, FILE *f);
-/* Text of any origin as a part of a page. */
-void html_text(FILE *f, const char *text);
 
 #endif

@@ -6,7 +6,7 @@
 #include "waitlist.h"
 
 #define ROOM_MIN 4096u
-#define AHEAD    8 /* packets whose slots are loaded before they leave */
+#define AHEAD    8 /* packets; their slots are loaded before they leave */
 
 /* A packet, and its two slots in the index. */
 #define BYTES_EACH (sizeof(struct waiting) + 2 * sizeof(struct slot))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets that were received and whose time is not over: a queue in the order of the file, and an
- * index by id. It grows up to a limit of memory; then, and when their time is over, the oldest
- * leave.
+ * Received packets that may still be sent: a queue in the order of the file, and an index by id. It
+ * grows up to a limit of memory; then, and after --timeout, the oldest leave.
  */
 #ifndef RINGTAP_CLI_EXPLAIN_WAITLIST_H
 #define RINGTAP_CLI_EXPLAIN_WAITLIST_H

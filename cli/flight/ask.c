@@ -201,7 +201,8 @@ static char *receive(int fd, int timeout_ms)
 	return NULL;
 }
 
-/* Whether who listens there is root, this user, or the owner of the application's folder. */
+/* Whether the listening process is of root, this user, or the owner of the application's
+ * folder. */
 static bool is_trusted(int fd, int folder)
 {
 	struct ucred peer;

@@ -184,8 +184,6 @@ uint64_t incident_missing_ns(const struct incident *i);
 int page_plot(const struct incident *i, unsigned first, unsigned last, FILE *f);
 /* The page; plot: there is one. */
 void page_write(const struct incident *i, bool plot, unsigned first, unsigned last, FILE *f);
-/* Text of any origin, as HTML. */
-void page_text(FILE *f, const char *text);
 
 /* ---- flow_report.c: the largest flows of an incident. The caller decrefs. */
 json_t *flow_report_json(const struct incident *i);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/html.h"
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
@@ -61,7 +62,7 @@ static void put_flow(FILE *f, const struct flow *w)
 	char text[FLOW_TEXT_LEN], received[FORMAT_LEN], sent[FORMAT_LEN], bytes[FORMAT_LEN];
 
 	fputs("<tr><td>", f);
-	page_text(f, flow_text(text, &w->key));
+	html_text(f, flow_text(text, &w->key));
 	fprintf(f, "</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
 		format_count(received, w->packets[0]), format_count(sent, w->packets[1]),
 		format_count(bytes, w->bytes));

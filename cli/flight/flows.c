@@ -190,7 +190,7 @@ struct flows *flows_new(size_t max)
 	f->slots = calloc(size, sizeof(*f->slots));
 	f->sorted = calloc(max, sizeof(*f->sorted));
 	f->kept = calloc(max / 2 + 1, sizeof(*f->kept));
-	/* Whose packets these are must not be able to choose the slots. */
+	/* A sender of packets must not be able to choose the slots. */
 	f->seed = (uint64_t)(uintptr_t)f->slots * UINT64_C(0x9e3779b97f4a7c15);
 	if (f->slots && f->sorted && f->kept)
 		return f;

@@ -63,7 +63,7 @@ static const struct column condition_columns[] = {
 
 #define COLUMNS_OF(c) .columns = c, .column_count = sizeof(c) / sizeof((c)[0])
 
-/* Rows of an array of objects, whose keys are those of the columns. */
+/* Rows of an array of objects with the keys of the columns. */
 static void fill(struct table *t, const json_t *list)
 {
 	const json_t *one;

@@ -6,23 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/html.h"
 #include "base/util.h"
 #include "cli/monitor/plot.h"
 #include "flight.h"
-
-/* Names of ports and threads are the application's: nothing of them is markup. */
-void page_text(FILE *f, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<': fputs("&lt;", f); break;
-		case '>': fputs("&gt;", f); break;
-		case '&': fputs("&amp;", f); break;
-		case '"': fputs("&quot;", f); break;
-		default: fputc(*text, f);
-		}
-	}
-}
 
 static double seconds_from_event(const struct incident *i, double ns)
 {
@@ -214,7 +201,7 @@ static const char *next_steps(enum trigger_kind kind)
 static void put_row(FILE *f, const char *name, const char *value)
 {
 	fprintf(f, "<tr><th>%s</th><td>", name);
-	page_text(f, value);
+	html_text(f, value);
 	fputs("</td></tr>\n", f);
 }
 
@@ -223,13 +210,13 @@ void page_write(const struct incident *i, bool plot, unsigned first, unsigned la
 	char value[64], text[FORMAT_LEN];
 
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", f);
-	page_text(f, i->name);
+	html_text(f, i->name);
 	fputs("</title><style>body{font-family:sans-serif;max-width:60em;margin:2em auto}"
 	      "th{text-align:left;padding-right:2em}img{max-width:100%}"
 	      ".flows td:not(:first-child){text-align:right;padding-right:2em}"
 	      "</style></head><body>\n<h1>",
 		f);
-	page_text(f, i->name);
+	html_text(f, i->name);
 	fputs("</h1>\n<table>\n", f);
 	put_row(f, "application", i->f->app.name);
 	put_row(f, "condition", i->trigger->text);

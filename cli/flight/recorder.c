@@ -291,7 +291,7 @@ int flight_run(struct flight *f)
 {
 	int ret = stop_catch();
 
-	/* Before the lock: who finds it sends this signal, which would end the process. */
+	/* Before the lock: processes that find it send this signal, which would end this one. */
 	if (!ret)
 		ret = catch_usr1(f);
 	if (ret) {

@@ -54,7 +54,7 @@ int folder_lock(const char *path)
 	return fd;
 }
 
-/* ---- the recorder, for others: the folder is its owner's, who may not be trusted */
+/* ---- the recorder, for other processes: the owner of the folder may be an attacker */
 
 /* A file of the folder, if it is a regular one; -errno. */
 static int open_in(int folder, const char *name, struct stat *st)

@@ -5,19 +5,10 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
-from harness import browser as browser_module
 from harness.paths import RINGTAP
 from harness.proc import check, run
 from harness.ringtap import FAILED
 from harness.traced import RX, START, TX, Plan, Writer
-
-
-@pytest.fixture
-def browser(tmp_path, closing):
-    reason = browser_module.missing()
-    if reason:
-        pytest.skip(reason)
-    return closing(browser_module.Browser(tmp_path / "profile"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.paths import BUILD, REPO, RINGTAP
+from harness.paths import RINGTAP
 from harness.proc import run
 from harness.traced import Plan, Writer
 
@@ -12,20 +12,11 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
+def python(python_env):
     """Runs code with the module of the build folder, and with PROGRAM, the ringtap command."""
-    built = next((BUILD / "python").glob("_ringtap*.so"), None)
-    if not built:
-        pytest.skip("the Python module is not built: it needs python3-cffi and python3-dev")
-    package = tmp_path_factory.mktemp("python") / "ringtap"
-    package.mkdir()
-    for file in [built, *(REPO / "python" / "ringtap").glob("*.py")]:
-        (package / file.name).symlink_to(file)
-    env = {"PYTHONPATH": str(package.parent), "LD_LIBRARY_PATH": str(BUILD / "reader")}
-
     def start(code, *args):
         head = f"import json, sys\nimport ringtap\nPROGRAM = {str(RINGTAP)!r}\n"
-        done = run([PYTHON, "-c", head + code, *args], env=env)
+        done = run([PYTHON, "-c", head + code, *args], env=python_env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness.paths import BUILD, REPO
+
 from harness.proc import Proc, run, until
 from harness.ringtap import sessions
 
@@ -13,26 +13,13 @@ PYTHON = "/usr/bin/python3"
 START = "def start_capture():\n    return ringtap.capture(APP, buffer_size=1 << 24)\n"  # populated in milliseconds
 
 
-@pytest.fixture(scope="module")
-def env(tmp_path_factory):
-    """The module of the build folder."""
-    built = next((BUILD / "python").glob("_ringtap*.so"), None)
-    if not built:
-        pytest.skip("the Python module is not built: it needs python3-cffi and python3-dev")
-    package = tmp_path_factory.mktemp("python") / "ringtap"
-    package.mkdir()
-    for file in [built, *(REPO / "python" / "ringtap").glob("*.py")]:
-        (package / file.name).symlink_to(file)
-    return {"PYTHONPATH": str(package.parent), "LD_LIBRARY_PATH": str(BUILD / "reader")}
-
-
 @pytest.fixture
-def program(app, env, closing):
+def program(app, python_env, closing):
     """Starts Python code with APP, the application's name, and go(), which waits for the test."""
     def start(code):
         head = ("import os, signal, sys, threading, time\nimport ringtap\nAPP = sys.argv[1]\n"
                 "def go(what):\n    print(what, flush=True)\n    sys.stdin.readline()\n")
-        return closing(Proc([PYTHON, "-u", "-c", head + START + code, app.prefix], env=env))
+        return closing(Proc([PYTHON, "-u", "-c", head + START + code, app.prefix], env=python_env))
     return start
 
 
@@ -208,10 +195,10 @@ print(errors, sum(len(bytes(v)) for v in kept) > 0)
 """
 
 
-def test_threads_share_a_capture_and_close_it(busy, env):
+def test_threads_share_a_capture_and_close_it(busy, python_env):
     for _ in range(3):
         code = "import sys, threading\nimport ringtap\nAPP = sys.argv[1]\n" + START + THREADS
-        done = run([PYTHON, "-c", code, busy.prefix], env=env)
+        done = run([PYTHON, "-c", code, busy.prefix], env=python_env)
         assert done.returncode == 0 and done.stdout == "[] True\n", (done.returncode, done.stdout, done.stderr)
 
 
@@ -287,7 +274,7 @@ with ringtap.monitor(APP) as m:
     ("ringtap.capture(APP, timeout=-1)", "timeout is a number of seconds"),
     ("ringtap.monitor(APP, timeout=-1)", "timeout is a number of seconds"),
     ("ringtap.monitor(APP + ':0')", "without a port")])
-def test_wrong_arguments(module_app, env, code, message):
+def test_wrong_arguments(module_app, python_env, code, message):
     code = f"import ringtap, sys\nAPP = sys.argv[1]\ntry:\n    {code}\nexcept ValueError as e:\n    print(e)\n"
-    done = run([PYTHON, "-c", code, module_app.prefix], env=env)
+    done = run([PYTHON, "-c", code, module_app.prefix], env=python_env)
     assert done.returncode == 0 and message in done.stdout, (done.stdout, done.stderr)

@@ -23,6 +23,7 @@ from harness.tracers import EVENTS, bpftrace_missing, usdt_sites
 from harness.tracing import NOP, Tracing, bytes_at_sites, nothing_left, semaphores, tracing
 
 SLACK = 100  # ticks: the CPU may read its counter out of order
+RING_PACKETS = 1023  # of net_ring
 LOST = 7  # option of an ISB
 
 
@@ -186,7 +187,7 @@ def test_packets_that_a_driver_refuses(testpmd, trace):
     it = trace(pmd, "drops", "--duration", "60", "--json")
     people = trace(pmd, "drops", "--duration", "60")
     pmd.start()
-    until(lambda: pmd.stats(0)["TX-packets"] > 0, 30, "traffic")
+    until(lambda: pmd.stats(0)["TX-packets"] == RING_PACKETS, 30, "the ring is full")
     dropped = pmd.stop()[0][3]
     doc = it.json()
     row, = doc["refused"]

@@ -133,7 +133,8 @@ static int begin(const struct rt_clock_line *clock)
 
 static void apply(const struct rt_clock_line *clock)
 {
-	uint32_t on = requested_collectors();
+	uint32_t on = requested_collectors(), fresh;
+	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
 	struct rt_stats *f = rt_stat_current;
 
 	if (!monitors) {
@@ -141,12 +142,16 @@ static void apply(const struct rt_clock_line *clock)
 			end(f);
 		return;
 	}
+	fresh = on & ~(uint32_t)rt_stat_mode.state;
 	if (on & ~f->header->collectors & RT_COLLECT_POOLS)
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
-	set_mode(f, on, requested_every(), rt_clock_ns(clock, rt_tsc()));
+	set_mode(f, on, requested_every(), now_ns);
 	rt_stats_link(f, on & RT_COLLECT_HOOKS);
+	/* What drivers refuse from now on is told from these readings. */
+	if (fresh & RT_COLLECT_POLLS)
+		rt_stats_refresh_ports(f, now_ns);
 }
 
 static int prepare(uint32_t collectors, const struct rt_clock_line *clock, char *err)

@@ -9,12 +9,13 @@ import os
 import pathlib
 import sys
 import time
+import uuid
 
 from ..report import aims_table
 from ..tools import machine, regime
 from ..tools.errors import Trouble
 from ..tools.niceness import Niceness
-from ..tools.results import Journal, found, now
+from ..tools.results import Journal, found
 from . import aims_cells, runner
 from .experiment import Cell, Experiment, Measurement
 from .lab import PLUGIN, Lab
@@ -93,7 +94,7 @@ def add_options(p):
 def _settings(options, commit):
     """What has to be the same for rounds to belong together. Nobody knows whether two builds with changes are the same."""
     return {"quick": options.quick, "seconds": options.aims_seconds, "build": str(options.build), "cpus": options.cpus,
-            "nice": options.nice, "commit": f"{commit} of {now()}" if commit and commit.endswith("-dirty") else commit}
+            "nice": options.nice, "commit": f"{commit} {uuid.uuid4()}" if commit and commit.endswith("-dirty") else commit}
 
 
 def _measure(options):
