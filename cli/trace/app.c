@@ -127,26 +127,33 @@ enum trace_end trace_wait(struct trace *t, struct child *c, uint64_t until_ns)
 	}
 }
 
+static bool any_newer(const struct ringtap_snapshot *s, uint64_t ns)
+{
+	for (uint32_t i = 0; i < s->port_count; i++) {
+		if (ringtap_snapshot_port(s, i)->read_ns > ns)
+			return true;
+	}
+	return false;
+}
+
 /* A snapshot that is newer than the probe's last reading of the drivers' counters (twice a second):
- * what they lost before is among the events. */
+ * what they lost before is among the events. Ports are read one after the other, and not while they
+ * are stopped: those behind the first newer one get another tick. */
 static int last_snapshot(struct trace *t)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
 	const struct timespec tick = {.tv_nsec = NS_PER_S / 100};
-	bool read = false;
-	int ret = 0;
+	bool last = t->cfg->what != TRACE_DROPS;
+	int ret;
 
-	while (!ret && !read) {
+	for (;;) {
 		ringtap_snapshot_free(t->stats);
 		ret = ringtap_monitor_read(t->mon, &t->stats);
-		read = t->cfg->what != TRACE_DROPS || now_ns(CLOCK_MONOTONIC) >= until;
-		for (uint32_t i = 0; !ret && !read && i < t->stats->port_count; i++)
-			read = ringtap_snapshot_port(t->stats, i)->read_ns > now;
-		if (!ret && !read)
-			nanosleep(&tick,
-				NULL); /* not stop_wait(): often a signal has ended the trace */
+		if (ret || last)
+			return ret;
+		last = any_newer(t->stats, now) || now_ns(CLOCK_MONOTONIC) >= until;
+		nanosleep(&tick, NULL); /* not stop_wait(): often a signal has ended the trace */
 	}
-	return ret;
 }
 
 int trace_detach(struct trace *t)
