@@ -9,7 +9,8 @@
 #include "base/util.h"
 
 #define SAMPLE_NS NS_PER_S
-#define LOOK_NS   (NS_PER_S / 4) /* probes read mempools twice a second */
+#define LOOK_NS   (NS_PER_S / 4) /* probes read mempools and drivers twice a second */
+#define LATE_NS   (3 * NS_PER_S) /* or later, on a busy machine */
 
 /* What the receiving threads can get, that with the most of it: objects in the pool and in the
  * thread's own cache. */
@@ -78,6 +79,33 @@ static void look(struct watch *w, struct look *looks)
 			doctor_look(&looks[i], w->list[i]);
 }
 
+static bool drivers_read_of(const struct watched *a)
+{
+	bool none = true;
+	struct span s;
+
+	if (a->ended || !span_of(a, &s))
+		return true;
+	for (uint32_t i = 0; i < s.from->port_count && i < s.to->port_count; i++) {
+		uint64_t before = ringtap_snapshot_port(s.from, i)->read_ns;
+
+		if (ringtap_snapshot_port(s.to, i)->read_ns != before)
+			return true;
+		none = none && !before;
+	}
+	return none;
+}
+
+/* What drivers lost is known from one of their readings to the next. */
+static bool drivers_read(const struct watch *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		if (!drivers_read_of(w->list[i]))
+			return false;
+	}
+	return true;
+}
+
 static enum doctor_end watch_polling(struct watch *w, struct look *looks, uint64_t duration_ns)
 {
 	uint64_t begin, age = 0;
@@ -87,7 +115,8 @@ static enum doctor_end watch_polling(struct watch *w, struct look *looks, uint64
 	watch_mark(w);
 	begin = now_ns(CLOCK_MONOTONIC);
 	stopped = stop_wait(0);
-	while (age < duration_ns && !stopped && watch_attached(w)) {
+	while ((age < duration_ns || (age < duration_ns + LATE_NS && !drivers_read(w))) &&
+		!stopped && watch_attached(w)) {
 		stopped = stop_wait(LOOK_NS);
 		look(w, looks);
 		age = now_ns(CLOCK_MONOTONIC) - begin;

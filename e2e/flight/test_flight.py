@@ -208,7 +208,7 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     assert pcapng.read(folder / flight.PACKETS, whole=False).packets
     assert "incomplete" in flight.command("list", kept.folder)
     assert "no recorder writes" in flight.command("trigger", kept.folder, status=FAILED)
-    again = keep(stream, "--before", "100ms", "--after", "200ms")
+    again = keep(stream, "--before", "100ms", "--after", "2s")
     flight.command("trigger", again.folder)
     assert again.incidents(1)[0]["packets"] > 0
     again.finish()
