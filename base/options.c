@@ -263,13 +263,15 @@ static void help_line(const struct option_def *o)
 
 void options_help(const struct command *cmd)
 {
+	const char *name = cmd->program ? cmd->program : cmd->name;
+
 	printf("Usage: %s [options]%s%s\n\n%s: %s.\n", call(cmd), cmd->operands ? " " : "",
-		cmd->operands ? cmd->operands : "", cmd->program ? cmd->program : cmd->name,
-		cmd->summary);
+		cmd->operands ? cmd->operands : "", name, cmd->summary);
 	for (size_t i = 0; i < cmd->option_count; i++)
 		help_line(&cmd->options[i]);
 	putchar('\n');
 	help_line(&help_option);
-	printf("\nMore in the manual: man %s%s\n", cmd->program ? "" : "ringtap-",
-		cmd->program ? cmd->program : cmd->name);
+	/* A word behind it, such as that of "flight top", has no page of its own. */
+	printf("\nMore in the manual: man %s%.*s\n", cmd->program ? "" : "ringtap-",
+		(int)strcspn(name, " "), name);
 }

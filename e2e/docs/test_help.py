@@ -23,6 +23,14 @@ def test_commands():
         assert_fits(check([RINGTAP, "help", name]))
 
 
+@pytest.mark.parametrize("word", ["trigger", "top", "list", "show", "extract", "prune"])
+def test_commands_of_flight(word):
+    text = check([RINGTAP, "flight", word, "--help"])
+    assert_fits(text)
+    assert re.search(rf"^flight {word}: [a-z]", text, re.MULTILINE)
+    assert text.endswith("man ringtap-flight\n")
+
+
 @pytest.mark.parametrize("program", ["extcap/ringtap-extcap", "fwd/ringtap-fwd"])
 def test_other_programs(program):
     assert_fits(check([BUILD / program, "--help"]))

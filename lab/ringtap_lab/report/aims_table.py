@@ -67,7 +67,22 @@ def _rows():
         Row("memory charged to the application", "< 2 MiB", "memory", _value("charged_bytes"), _at_most(2 * MIB), 1 / MIB, "MiB", 2),
         Row("its page tables", "<= 16 MiB for 8 GiB", "memory", lambda run: run["values"]["tables_bytes"] /
             run["values"]["buffer_bytes"], _at_most(16 / 8192), 8192, "MiB for 8 GiB", 2),
-        Row("membarriers in 2 s", "0", "membarrier", _value("membarriers"), _all_zero, 1, "", 0)]
+        Row("membarriers in 2 s", "0", "membarrier", _value("membarriers"), _all_zero, 1, "", 0),
+        *_flight_rows()]
+
+
+def _flight_rows():
+    full = "flight-full"
+    found = [Row("`flight`, 64 B: time added to a packet", "", full, _value("kept_added_s"), None, NS, "ns"),
+             Row("`record` in these rounds", "", full, _value("recorded_added_s"), None, NS, "ns")]
+    for cell_, text in {full: "full rate", "flight-10mpps": "10 Mpps", "flight-1mpps": "1 Mpps"}.items():
+        cpu = (None if cell_ == full else "< 5 %", None if cell_ == full else _at_most(0.05))
+        found += [Row(f"`flight`, {text}: CPU of the recorder", cpu[0] or "", cell_, _value("cpu_share"), cpu[1], 100, "%"),
+                  Row(f"`flight`, {text}: held by 1 GiB", "", cell_, _value("kept_s"), None, 1, "s", 2),
+                  Row(f"`flight`, {text}: first byte of an incident", "<= 100 ms", cell_, _value("first_byte_s"), _at_most(0.1), 1e3, "ms"),
+                  Row(f"`flight`, {text}: written at", ">= 1 GB/s", cell_, _value("written_bps"), _at_least(1e9), 1e-9, "GB/s", 2),
+                  Row(f"`flight`, {text}: lost", "0 in every round", cell_, _value("lost"), _all_zero, 1, "packets", 0)]
+    return found
 
 
 def _series(results, row, regime=None):

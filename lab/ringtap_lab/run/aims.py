@@ -16,7 +16,7 @@ from ..tools import machine, regime
 from ..tools.errors import Trouble
 from ..tools.niceness import Niceness
 from ..tools.results import Journal, found
-from . import aims_cells, runner
+from . import aims_cells, flight_cells, runner
 from .experiment import Cell, Experiment, Measurement
 from .lab import PLUGIN, Lab
 from .testpmd import MEMORY_MB
@@ -37,7 +37,9 @@ def _measurements():
             ("stop20-40mpps", c.paced, (64, 40, 0.02)), ("stop20-full", c.recorded, (64, 0.02)),
             ("stop100-20mpps", c.paced, (64, 20, 0.1)), ("busy-20mpps", c.paced, (64, 20, "busy")),
             *((name, c.push, (packets,)) for name, packets in aims_table.PUSHES.items()),
-            ("memory", c.memory, ()), ("membarrier", c.membarrier, ()), ("demo", c.demo, ())]
+            ("memory", c.memory, ()), ("membarrier", c.membarrier, ()), ("demo", c.demo, ()),
+            ("flight-full", flight_cells.full, (64,)),
+            *((f"flight-{mpps}mpps", flight_cells.paced, (64, mpps)) for mpps in (1, 10))]
 
 
 class Aims(Experiment):

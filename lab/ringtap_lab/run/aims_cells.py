@@ -94,7 +94,7 @@ def _added(values, before, after):
 
 
 @contextlib.contextmanager
-def _testpmd(lab, size, plugin, wrap=()):
+def testpmd(lab, size, plugin, wrap=()):
     app = TestPmd(Source("net_null", size), lab.cpus, True, plugin, lab.unique("app"), wrap)
     try:
         yield app
@@ -106,7 +106,7 @@ def _testpmd(lab, size, plugin, wrap=()):
 
 def recorded(lab, seconds, size, disturbance=None):
     """testpmd as fast as it can."""
-    with _testpmd(lab, size, lab.plugin()) as app:
+    with testpmd(lab, size, lab.plugin()) as app:
         before = app.rate_of_own_time(WINDOW_S)
         values = _record(lab, app, seconds, disturbance, app.rate_of_own_time)
         return _added(values, before, app.rate_of_own_time(WINDOW_S))
@@ -119,14 +119,14 @@ def paced(lab, seconds, size, mpps, disturbance=None):
         def rate(_):
             time.sleep(seconds)
 
-        values = _record(lab, _Named(app), seconds, disturbance, rate)
+        values = _record(lab, Named(app), seconds, disturbance, rate)
         del values["attached_pps"]
         need_rate(values["seen_pps"], mpps * 1e6)
         values["disturbed"] = app.report().disturbed()
         return values
 
 
-class _Named:
+class Named:
     """A forwarder as an application."""
 
     def __init__(self, forwarder_):
@@ -134,7 +134,7 @@ class _Named:
 
 
 def dumpcap(lab, seconds, size):
-    with _testpmd(lab, size, None) as app:
+    with testpmd(lab, size, None) as app:
         before = app.rate_of_own_time(WINDOW_S)
         with attached.Dumpcap(lab, app, seconds=None) as t:
             # It counts packets from just before its first line until SIGINT, and takes its time to end.
@@ -168,7 +168,7 @@ def memory(lab, _):
     """What a session adds to the memory that the application's cgroup is charged for. Huge pages of hugetlbfs are not in it."""
     if not BASE:
         raise Unavailable("no memory cgroup")
-    with contextlib.closing(MemoryGroup(GROUP_LIMIT)) as group, _testpmd(lab, 64, lab.plugin(), group.prefix) as app:
+    with contextlib.closing(MemoryGroup(GROUP_LIMIT)) as group, testpmd(lab, 64, lab.plugin(), group.prefix) as app:
         # The probe's thread starts with its first reader, and stays.
         process.run([lab.program("ringtap"), "list"])
         pid = app.process.pid
@@ -184,7 +184,7 @@ def membarrier(lab, _):
     """System calls of all threads of an application while it is recorded."""
     strace = attached.installed(lab, "strace", "strace")
     log = os.path.join(lab.folder(), lab.unique("strace"))
-    with _testpmd(lab, 64, lab.plugin()) as app, attached.Record(lab, app) as t:
+    with testpmd(lab, 64, lab.plugin()) as app, attached.Record(lab, app) as t:
         app.rate(WINDOW_S)
         with lab.running([strace, "-f", "-q", "-e", "trace=membarrier,poll", "-o", log, "-p", str(app.process.pid)],
                          stderr=subprocess.DEVNULL):

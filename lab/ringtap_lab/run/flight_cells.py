@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What keeping packets costs, beside recording them, and how fast an incident of all that is kept is written, to tmpfs."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import time
+
+from ..tools import process
+from . import attached, forwarder
+from .aims_cells import Named, need_rate, testpmd
+
+KEEP_MIB = 1024
+FULL_S = 120  # until the memory is in use, at any rate of these cells
+INCIDENT_S = 60
+LOOK_S = 0.5
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Flight(process.Program):
+    """ringtap flight, on the second CPU."""
+
+    def __init__(self, lab, app):
+        self.folder = pathlib.Path(lab.folder()) / lab.unique("incidents")
+        super().__init__([*attached.on_cpu(lab), lab.program("ringtap"), "flight", app.prefix, "-w", self.folder,
+                          "--keep", f"{KEEP_MIB}M", "--before", "1000s", "--after", "0", "--on", "exit"], "Keeping the packets of")
+        self.top = [lab.program("ringtap"), "flight", "top", app.prefix, "--json"]
+
+    def __exit__(self, *args):
+        super().__exit__(*args)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def state(self):
+        status, out, err = process.run(self.top)
+        if status != 0:
+            raise RuntimeError(f"flight top ended with status {status}: {err.strip()}")
+        return json.loads(out)["recorders"][0]
+
+    def cpu_s(self):
+        """Of all its threads."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def full(self):
+        """Its state, when it has begun to let packets go."""
+        found, end = self.state(), time.monotonic() + FULL_S
+        while time.monotonic() < end:
+            time.sleep(LOOK_S)
+            before, found = found, self.state()
+            if found["kept_ns"] - before["kept_ns"] < LOOK_S / 2 * 1e9:
+                return found
+        raise RuntimeError(f"its memory is not in use after {FULL_S} s")
+
+    def incident(self):
+        """All that is kept, written."""
+        self.process.send_signal(signal.SIGUSR1)
+        path = process.wait_for(lambda: next(self.folder.glob("*/incident.json"), None), INCIDENT_S, "the incident")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _kept(flight, seconds, rate):
+    """rate(seconds): the application's, over so long."""
+    state = flight.full()
+    cpu, begin = flight.cpu_s(), time.monotonic()
+    pps = rate(seconds)
+    share = (flight.cpu_s() - cpu) / (time.monotonic() - begin)
+    i = flight.incident()
+    took = (i["written_after_ns"] - i["first_byte_after_ns"]) * 1e-9
+    packets, size = i["packets"], next(flight.folder.glob("*/packets.pcapng")).stat().st_size
+    return {"attached_pps": pps, "cpu_share": share, "kept_s": state["kept_ns"] * 1e-9 * 1024 / KEEP_MIB,
+            "first_byte_s": i["first_byte_after_ns"] * 1e-9, "written_bps": size / took, "incident_packets": packets,
+            "lost": i["lost"] if isinstance(i["lost"], int) else sum(i["lost"].values())}
+
+
+def full(lab, seconds, size):
+    """testpmd as fast as it can, alone, recorded to /dev/null and kept."""
+    with testpmd(lab, size, lab.plugin()) as app:
+        before = app.rate_of_own_time(seconds / 4)
+        with attached.Record(lab, app) as t:
+            recorded = app.rate_of_own_time(seconds)
+            t.counts()
+        with Flight(lab, app) as flight:
+            values = _kept(flight, seconds, app.rate_of_own_time)
+            flight.finish()
+        alone = (before + app.rate_of_own_time(seconds / 4)) / 2
+    return {**values, "alone_pps": alone, "recorded_added_s": 1 / recorded - 1 / alone, "kept_added_s": 1 / values["attached_pps"] - 1 / alone}
+
+
+def paced(lab, seconds, size, mpps):
+    """ringtap-fwd, which receives at a steady rate."""
+    end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
+    with contextlib.ExitStack() as stack:
+        app = stack.enter_context(forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]))
+        flight = stack.enter_context(Flight(lab, Named(app)))
+
+        def rate(span):
+            ports = flight.state()["ports"]
+            begin, before = time.monotonic(), sum(p["packets"] for p in ports)
+            time.sleep(span)
+            return (sum(p["packets"] for p in flight.state()["ports"]) - before) / (time.monotonic() - begin)
+
+        values = _kept(flight, seconds, rate)
+        flight.finish()
+        report = app.report()
+    pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
+    need_rate(pps, mpps * 1e6)
+    return {**values, "attached_pps": pps, "disturbed": report.disturbed()}
