@@ -40,7 +40,7 @@ def test_full_disk(busy, record, small_disk, options):
         assert pcapng.read(out).packets
 
 
-def test_full_disk_of_a_real_file_system(busy, record, private_dir, closing):
+def test_full_disk_of_a_real_file_system(busy, record, private_dir):
     """ext4 in a file: O_DIRECT and allocation behave as on a disk."""
     image, mount = private_dir / "image", private_dir / "mnt"
     mount.mkdir()
@@ -48,11 +48,13 @@ def test_full_disk_of_a_real_file_system(busy, record, private_dir, closing):
     if run(["mkfs.ext4", "-q", image]).returncode or run(
             ["mount", "-o", "loop", image, mount]).returncode:
         pytest.skip("no loop device, or no ext4, to be had here")
-    closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", mount])})())
-    recorder = record(busy, out=mount / "out.pcapng", attach=False)
-    output = recorder.done(status=FAILED, timeout=30)
-    assert "No space left" in output
-    assert pcapng.read(mount / "out.pcapng").packets
+    try:
+        recorder = record(busy, out=mount / "out.pcapng", attach=False)
+        output = recorder.done(status=FAILED, timeout=30)
+        assert "No space left" in output
+        assert pcapng.read(mount / "out.pcapng").packets
+    finally:
+        check(["umount", "-l", mount])  # before the folder is removed
 
 
 def test_read_only_file_system(app, record, small_disk):
