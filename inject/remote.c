@@ -18,7 +18,7 @@
 #include "seccomp.h"
 
 #define PATIENCE_MS  2000        /* for a thread that is asleep */
-#define STOP_MS      1000        /* until it has stopped */
+#define STOP_MS      5000        /* until it has stopped; on a busy machine it waits for a CPU */
 #define SPIN_NS      1000000     /* that it usually takes at most */
 #define REFUSED_MS   50          /* another one that attaches needs a millisecond */
 #define STACK_NEEDED (256 << 10) /* bytes; dlopen() and the probe's constructors */

@@ -13,7 +13,7 @@
 #include "halt.h"
 #include "telemetry.h"
 
-_Thread_local int rt_answer_ms = 5000, rt_open_ms = 60000, rt_filter_ms = 8000;
+_Thread_local int rt_answer_ms = 10000, rt_open_ms = 60000, rt_filter_ms = 8000;
 
 EXPORT const char *ringtap_version(void)
 {

@@ -85,7 +85,7 @@ struct ringtap_app_info {
 /* NULL stands for the defaults. */
 struct ringtap_conn_options {
 	size_t size;
-	int timeout_ms; /* for each answer of the application; 0: 5 s, and 3 s of its telemetry;
+	int timeout_ms; /* for each answer of the application; 0: 10 s, and 3 s of its telemetry;
 			 * -EINVAL: negative */
 };
 
