@@ -141,7 +141,7 @@ static void check_intervals(struct flight *f)
 		struct event e;
 		struct span s;
 
-		if (t->over_ns && history_last(f, t->over_ns, &s))
+		if (t->over_ns && history_last(f, t->over_ns, &s) && trigger_known(t, &s))
 			check(f, t, trigger_check(t, &s, &e), &e);
 	}
 }

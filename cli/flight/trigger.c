@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,20 @@ static double counted(const struct trigger *t, const struct driver_counts *d)
 					       : d->ierrors + d->oerrors;
 
 	return t->rate ? n / d->seconds : n;
+}
+
+bool trigger_known(const struct trigger *t, const struct span *s)
+{
+	if (t->kind > TRIGGER_ERRORS)
+		return true;
+	for (uint32_t i = 0; i < s->to->port_count && i < s->from->port_count; i++) {
+		struct driver_counts d;
+
+		driver_counts(s, i, &d);
+		if (!isnan(d.seconds))
+			return true;
+	}
+	return false;
 }
 
 static bool check_counters(const struct trigger *t, const struct span *s, struct event *e)

@@ -82,6 +82,8 @@ unsigned trigger_collectors(const struct trigger *t);
 /* Whether its condition was met between two snapshots; e becomes the first, or worst, case. Not for
  * TRIGGER_DOCTOR and those after it. */
 bool trigger_check(const struct trigger *t, const struct span *s, struct event *e);
+/* False: whether it was met is unknown, as no driver was read between the two. */
+bool trigger_known(const struct trigger *t, const struct span *s);
 /* The same of a diagnosis. */
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
 /* Of a level, only the change counts; other conditions are met again and again. */
