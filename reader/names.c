@@ -27,7 +27,7 @@
 #define DEFAULT_PATH "/var/run/openvswitch/db.sock"
 #define ANSWER_MAX   (4u << 20) /* bytes */
 #define FRESH_NS     100000000ull
-#define LIVE_MS      10 /* during a capture: a ring of 32 MiB holds 27 ms at 10 Gbit/s */
+#define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 #define CMDLINE_MAX  4096
 
 struct rt_switch_port {

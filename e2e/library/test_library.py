@@ -12,6 +12,7 @@ from harness.proc import Proc, check, run, until
 from harness.ringtap import sessions
 
 PYTHON = "/usr/bin/python3"
+LONG_S = "8"  # of a capture: on a busy machine it takes seconds to see that it has begun
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def finish(program):
                  "19 packets seen, 19 captured, 0 lost, 19 delivered"]),
     ("lengths.cc", ["RX 100 bytes: 12 packets", "TX 200 bytes: 7 packets"])])
 def test_examples_of_captures(app, built, env, closing, name, expected):
-    program = closing(Proc([*built(name), "3", app.prefix], env=env))
+    program = closing(Proc([*built(name), LONG_S, app.prefix], env=env))
     traffic(app)
     text = finish(program)
     for line in expected:
@@ -102,7 +103,7 @@ def test_example_of_statistics(busy, built, env, closing):
 
 
 def test_example_in_python(app, built, env, closing):
-    program = closing(Proc([*built("talkers.py"), f"{app.prefix}:0", "3", "len = 100"], env=env))
+    program = closing(Proc([*built("talkers.py"), f"{app.prefix}:0", LONG_S, "len = 100"], env=env))
     traffic(app)
     assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
 
