@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
+#include "rt_event.h"
 #include "rt_ports.h"
 #include "rt_shape.h"
 #include "rt_traffic.h"
@@ -189,6 +190,28 @@ static void do_exit(char **words)
 	exit(number(words, 1));
 }
 
+static void do_event(char **words)
+{
+	answer(event_pass(words[1]));
+}
+
+static void do_event_map(char **words)
+{
+	answer(event_map(words[1]));
+}
+
+static void do_event_later(char **words)
+{
+	(void)words;
+	answer(event_later());
+}
+
+static void do_event_go(char **words)
+{
+	(void)words;
+	answer(event_go());
+}
+
 #ifdef LINK_IN
 static void do_probe_start(char **words)
 {
@@ -229,7 +252,11 @@ static const struct {
 	{"lock", 1, do_lock},
 	{"now", 1, do_now},
 	{"cleanup", 1, do_cleanup},
-	{"exit", 2, do_exit}, /* STATUS */
+	{"exit", 2, do_exit},           /* STATUS */
+	{"event", 2, do_event},         /* program|LIBRARY */
+	{"event_map", 2, do_event_map}, /* LIBRARY */
+	{"event_later", 1, do_event_later},
+	{"event_go", 1, do_event_go},
 #ifdef LINK_IN
 	{"probe_start", 1, do_probe_start},
 	{"probe_stop", 1, do_probe_stop},
