@@ -12,6 +12,7 @@
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_mempool.h>
 
 #include "rt_event.h"
 #include "rt_ports.h"
@@ -190,6 +191,18 @@ static void do_exit(char **words)
 	exit(number(words, 1));
 }
 
+/* Buffers that never come back. */
+static void do_leak(char **words)
+{
+	struct rte_mempool *pool = rte_mempool_lookup(words[1]);
+	unsigned n = (unsigned)atoi(words[2]), got = 0;
+	void *object;
+
+	while (pool && got < n && !rte_mempool_get(pool, &object))
+		got++;
+	answer(pool ? (int64_t)got : -ENOENT);
+}
+
 static void do_event(char **words)
 {
 	answer(event_pass(words[1]));
@@ -249,6 +262,7 @@ static const struct {
 	{"start", 2, do_start},         /* PORT */
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
+	{"leak", 3, do_leak},           /* POOL N */
 	{"lock", 1, do_lock},
 	{"now", 1, do_now},
 	{"cleanup", 1, do_cleanup},
