@@ -271,6 +271,12 @@ static void detach(struct flight *f)
 	f->r.targets = (struct targets){0};
 }
 
+/* A terminal would be asked at each attempt. */
+static bool asks(const struct flight *f)
+{
+	return !f->cfg->attach && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
 /* As attach(); with --wait it ends well or, with 1, by a signal. */
 static int attach_patiently(struct flight *f)
 {
@@ -279,7 +285,7 @@ static int attach_patiently(struct flight *f)
 
 	if (f->cfg->wait && !await_app(f->cfg))
 		return 1;
-	while ((ret = attach(f)) && f->cfg->wait) {
+	while ((ret = attach(f)) && f->cfg->wait && !asks(f)) {
 		detach(f);
 		if (!await_retry(f->cfg, &a))
 			return 1;

@@ -3,7 +3,7 @@
 import signal
 
 from harness.attach import bare, has_probe
-from harness.paths import PROBE_OBJECT
+from harness.paths import PROBE_OBJECT, RINGTAP
 from harness.proc import Proc
 
 FAILED = "^ringtap: flight: cannot load the probe into"
@@ -68,4 +68,13 @@ def test_a_signal_ends_the_waiting(closing, moved, tmp_path):
     recorder.expect("^Trying again in 2 s$")
     recorder.send_signal(signal.SIGTERM)
     assert recorder.wait(60) == 0
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_a_terminal_is_asked_once(closing, tmp_path):
+    app = bare(closing)
+    recorder = closing(Proc([RINGTAP, "flight", "--wait", "-w", tmp_path / "i", app.prefix], tty=True))
+    recorder.expect(r"runs without the probe. Load it now\? \[y/N\] ")
+    recorder.send("n")
+    assert recorder.wait(60) == 1 and recorder.output.count("[y/N]") == 1
     assert app.one("unloop") > 0 and app.quit() == 0
